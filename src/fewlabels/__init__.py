@@ -1,0 +1,72 @@
+"""fewlabels: how good is a classifier here, for each group, and how sure can one be, when labels are few.
+
+Names are loaded when first used, so that a command line that only prints its help stays quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fewlabels.assessment import assess, compare
+    from fewlabels.beliefs import Beta, Dirichlet, Draws
+    from fewlabels.comparison import Comparison
+    from fewlabels.diagnosis import diagnose
+    from fewlabels.errors import InputError
+    from fewlabels.groups import bins, column, cross, everything, predicted
+    from fewlabels.metrics import (
+        accuracy,
+        balanced_accuracy,
+        confusion,
+        cost,
+        ece,
+        f1,
+        fdr,
+        fnr,
+        for_,
+        fpr,
+        mcc,
+        npv,
+        ppv,
+        precision,
+        recall,
+        selection_rate,
+        tnr,
+        tpr,
+    )
+    from fewlabels.priors import flat, from_earlier, from_scores
+    from fewlabels.summary import Assessment
+    from fewlabels.table import Predictions
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "assessment": ("assess", "compare"),
+    "beliefs": ("Beta", "Dirichlet", "Draws"),
+    "comparison": ("Comparison",),
+    "diagnosis": ("diagnose",),
+    "errors": ("InputError",),
+    "groups": ("bins", "column", "cross", "everything", "predicted"),
+    "metrics": ("accuracy", "balanced_accuracy", "confusion", "cost", "ece", "f1", "fdr", "fnr", "for_", "fpr", "mcc",
+                "npv", "ppv", "precision", "recall", "selection_rate", "tnr", "tpr"),
+    "priors": ("flat", "from_earlier", "from_scores"),
+    "summary": ("Assessment",),
+    "table": ("Predictions",),
+}  # fmt: skip
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Assessment", "Beta", "Comparison", "Dirichlet", "Draws", "InputError", "Predictions", "accuracy", "assess",
+    "balanced_accuracy", "bins", "column", "compare", "confusion", "cost", "cross", "diagnose", "ece", "everything", "f1",
+    "fdr", "flat", "fnr", "for_", "fpr", "from_earlier", "from_scores", "mcc", "npv", "ppv", "precision", "predicted",
+    "recall", "selection_rate", "tnr", "tpr",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'fewlabels' has no attribute {name!r}")
+    return getattr(import_module(f"fewlabels.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

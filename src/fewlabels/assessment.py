@@ -1,0 +1,79 @@
+"""One call from predictions to an Assessment, or to a Comparison of two groups."""
+
+from typing import Any
+
+from fewlabels.checks import require_sound
+from fewlabels.comparison import Comparison, set_side_by_side
+from fewlabels.errors import InputError
+from fewlabels.groups import Bins, Groups, predicted
+from fewlabels.labels import tally
+from fewlabels.metrics import ClassRate, Cost, Metric, accuracy
+from fewlabels.priors import Flat, Prior
+from fewlabels.summary import Assessment, Question, judge
+from fewlabels.table import Predictions
+
+
+def assess(
+    pool: Any,
+    *,
+    by: Groups = predicted,
+    metric: Metric = accuracy,
+    prior: Prior | None = None,
+    level: float = 0.95,
+    finite_pool: bool = False,
+    bins: Bins | None = None,
+    m: int = 1,
+    seed: int = 0,
+    n_draws: int = 10_000,
+) -> Assessment:
+    """Say how good the model is, per group and overall, and how sure that is.
+
+    `finite_pool` asks about exactly these items instead of the population they came from; `bins` are the score bins
+    inside calibration error; `m` is how many groups count as the worst.
+
+    >>> a = assess({"predicted": ["a", "a", "b", "b"], "label": ["a", "b", "b", None]})
+    >>> [(row.group, row.n_labels, round(row.mean, 2)) for row in a.groups]
+    [('a', 2, 0.5), ('b', 1, 0.67)]
+    """
+    pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
+    prior = prior or Flat()
+    _require_objects(by=by, metric=metric, prior=prior)
+    _require_roles(pool, metric, prior)
+    warnings = require_sound(pool)
+    if isinstance(metric, Cost):
+        metric = metric.over(pool.classes)
+    counts = tally(pool, by, bins=bins, probabilities=metric.reads == "label" and pool.has("probabilities"))
+    one_class = isinstance(metric, ClassRate) and not metric.averages and by.name != "predicted"
+    question = Question(metric, prior, level, finite_pool, m, seed, n_draws, pool.positive if one_class else None)
+    return judge(counts, question, warnings=warnings, source=pool.source, frame=pool.frame)
+
+
+def compare(pool: Any, groups: tuple[str, str], *, rope: float = 0.05, **choices: Any) -> Comparison:
+    """Say how two groups differ, and whether by more than `rope`; `choices` are those of `assess`.
+
+    >>> pool = {"predicted": ["a"] * 40 + ["b"] * 40, "label": ["a"] * 39 + ["b"] + ["b"] * 20 + ["a"] * 20}
+    >>> compare(pool, ("a", "b")).verdict
+    'above'
+    """
+    return set_side_by_side(assess(pool, **choices), groups, rope)
+
+
+def _require_objects(**choices: object) -> None:
+    for name, choice in choices.items():
+        if isinstance(choice, str):
+            raise InputError(
+                f"{name}: words are for the command line; in Python give the object, for instance fl.{choice.replace('-', '_')}"
+            )
+
+
+def _require_roles(pool: Predictions, metric: Metric, prior: Prior) -> None:
+    for asker, needs in ((f"metric {metric.name}", metric.needs), (f"prior {prior.name}", prior.needs)):
+        for role in needs:
+            if not pool.has(role):
+                raise InputError(
+                    f"{asker} needs a {role} column, and {pool.source} has none; name it with --{role} COLUMN"
+                )
+    if metric.reads == "label" and pool.has("agreement"):
+        raise InputError(
+            f"metric {metric.name} needs true classes, but {pool.source} has agreement; only accuracy and ece can be assessed from it"
+        )

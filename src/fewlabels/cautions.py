@@ -1,0 +1,74 @@
+"""What the numbers do not support, in plain words: every assessment carries these with it."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from fewlabels.errors import listing
+from fewlabels.inference import FEWEST, Answer
+from fewlabels.labels import Tally
+from fewlabels.metrics import Metric, ece, selection_rate
+
+WIDE = 0.5  # an interval this wide leaves every conclusion open
+
+
+class Ranged(Protocol):
+    """A row with a name, a number of labels and an interval."""
+
+    @property
+    def group(self) -> str: ...  # noqa: D102
+    @property
+    def n_labels(self) -> int: ...  # noqa: D102
+    @property
+    def low(self) -> float: ...  # noqa: D102
+    @property
+    def high(self) -> float: ...  # noqa: D102
+
+
+def caution(tally: Tally, metric: Metric, answer: Answer, rows: Sequence[Ranged]) -> tuple[str, ...]:
+    """Return what a careful statistician would add to these numbers."""
+    if metric is selection_rate:
+        return ()
+    n_labels = int(tally.n_labels.sum())
+    if n_labels == 0:
+        return ("no item is labelled: every number here is what the prior says, not what the model did",)
+    return tuple(_warn(tally, metric, answer, rows, n_labels))
+
+
+def _warn(tally: Tally, metric: Metric, answer: Answer, rows: Sequence[Ranged], n_labels: int) -> list[str]:
+    found = []
+    blank = [row.group for row in rows if row.n_labels == 0]
+    if blank:
+        found.append(
+            f"{len(blank):,} of {len(rows):,} groups have no label, and their numbers are the prior's: {listing(blank)}"
+        )
+    thin = thin_groups(rows)
+    if thin:
+        found.append(
+            f"too few labels to say anything about {len(thin):,} more: {listing(thin)} (intervals wider than {WIDE:g})"
+        )
+    pseudo = float(answer.prior.strength().sum())
+    if len(rows) > 1 and pseudo > n_labels / 4:
+        found.append(
+            f"the overall figure leans on the prior, which weighs as much as {pseudo:,.0f} labels over all groups beside {n_labels:,} real ones; "
+            "if the labelled items were drawn at random from the whole pool, --by all gives an overall figure that does not"
+        )
+    if metric is ece:
+        found += _warn_bins(tally, answer)
+    if len(answer.draws) <= FEWEST and answer.prior.strength().size > FEWEST:
+        found.append(
+            f"computed from {len(answer.draws):,} draws because there are so many classes: expect errors of a few percent of an interval's width"
+        )
+    return found
+
+
+def thin_groups(rows: Sequence[Ranged]) -> list[str]:
+    """Return labelled groups about which nothing can be said yet."""
+    return [row.group for row in rows if row.n_labels and row.high - row.low > WIDE]
+
+
+def _warn_bins(tally: Tally, answer: Answer) -> list[str]:
+    cells = answer.cells
+    unlabelled = cells.n_items[cells.n_labels == 0].sum() / cells.n_items.sum()
+    if unlabelled <= 0.1:
+        return []
+    return [f"{unlabelled:.0%} of the items lie in score bins without a label, where calibration error is the prior's guess; fewer --bins or more labels would help"]  # fmt: skip

@@ -1,0 +1,239 @@
+"""What is wrong with a table: every check of the data itself, as findings with column, row and remedy.
+
+`examine` reports them all (for `doctor`); `require_sound` raises the first that makes numbers meaningless. Both cost
+one scan of the table and one count of its classes.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fewlabels.errors import InputError, did_you_mean, listing
+from fewlabels.table import Predictions, Value
+
+SUM_TOLERANCE = 0.02  # half-precision probabilities of a thousand classes stray this far from one
+FEW = 10
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing worth saying about a table."""
+
+    severity: Literal["error", "warning"]
+    message: str
+
+
+def require_sound(pool: Predictions) -> tuple[str, ...]:
+    """Raise the first error; return the warnings."""
+    findings = examine(pool)
+    for finding in findings:
+        if finding.severity == "error":
+            raise InputError(finding.message)
+    return tuple(finding.message for finding in findings)
+
+
+def examine(pool: Predictions) -> tuple[Finding, ...]:
+    """Look at ids, scores, probabilities and classes of a pool."""
+    facts = pool.measure(_questions(pool))
+    if not facts["n"]:
+        return (_error(f"{pool.source} has no rows"),)
+    found = [
+        *_check_ids(pool, facts),
+        *_check_scores(pool, facts),
+        *_check_sums(pool, facts),
+        *_check_agreement(pool, facts),
+    ]
+    if not any(f.severity == "error" for f in found):
+        found += _check_classes(pool)
+    return (*found, *(Finding("warning", note) for note in pool.notes))
+
+
+def _questions(pool: Predictions) -> dict[str, Value]:
+    items = pool.items
+    questions: dict[str, Value] = {"n": items.count()}
+    if pool.roles.id:
+        questions |= {"ids": pool.id.nunique(), "null_ids": pool.id.isnull().sum()}
+    if pool.has("predicted"):
+        questions["null_predicted"] = pool.predicted.isnull().sum()
+    if _own_score(pool):
+        questions |= _range_of("score", _stated(pool))
+    if pool.has("agreement"):
+        questions |= {"agreement_low": pool.agreement.min(), "agreement_high": pool.agreement.max()}
+    if pool.has("probabilities"):
+        questions["off_sum"] = (pool.total_probability() - 1).abs().max()
+        questions |= {"p_low": pool.least_probability().min(), "p_high": pool.greatest_probability().max()}
+    return questions
+
+
+def _own_score(pool: Predictions) -> bool:
+    """Is there a column of scores to check, beside per-class probabilities (which have their own checks)?"""
+    return bool(pool.roles.score or pool.roles.positive_score)
+
+
+def _stated(pool: Predictions) -> Value:
+    """The score as its owner wrote it, before it is turned into confidence in the predicted class."""
+    return pool.score if pool.roles.score else pool.probabilities[1]
+
+
+def _range_of(name: str, value: Value) -> dict[str, Value]:
+    bad = value.isnull() | value.isnan()
+    return {
+        f"{name}_low": value.nullif(float("nan")).min(),
+        f"{name}_high": value.nullif(float("nan")).max(),
+        f"{name}_bad": bad.sum(),
+    }
+
+
+def _check_ids(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
+    if not pool.roles.id:
+        return [Finding("warning", "no id column: row numbers serve as ids, so labels can only be matched while the order of the rows stays the same")]  # fmt: skip
+    if facts["null_ids"]:
+        row = pool.find(pool.id.isnull())["row"][0]
+        return [_error(f"column {pool.roles.id!r}: {facts['null_ids']:,} ids are missing, the first in row {row:,}; every item needs an id of its own")]  # fmt: skip
+    if facts["ids"] < facts["n"]:
+        return [_error(_describe_repeat(pool))]
+    return []
+
+
+def _describe_repeat(pool: Predictions) -> str:
+    first = pool.most_frequent(pool.id)
+    rows = pool.find(pool.id == first, most=3)["row"]
+    return f"column {pool.roles.id!r}: id {first!r} stands in rows {listing(rows)}; every item needs an id of its own"
+
+
+def _check_scores(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
+    found = []
+    if facts.get("null_predicted"):
+        row = pool.find(pool.predicted.isnull())["row"][0]
+        found.append(_error(f"column {pool.roles.predicted or 'predicted'!r}: the prediction is missing in {facts['null_predicted']:,} rows, the first is row {row:,}; drop these rows or fill them in"))  # fmt: skip
+    if not _own_score(pool):
+        return found
+    column, score = pool.roles.score or str(pool.roles.positive_score), _stated(pool)
+    if facts["score_bad"]:
+        row = pool.find(score.isnull() | score.isnan())["row"][0]
+        found.append(_error(f"column {column!r}: the score is missing or NaN in {facts['score_bad']:,} rows, the first is row {row:,}; drop these rows or fill them in"))  # fmt: skip
+    elif facts["score_low"] < 0 or facts["score_high"] > 1:
+        hit = pool.find((score < 0) | (score > 1), value=score)
+        found.append(
+            _error(
+                _describe_range(
+                    f"column {column!r}",
+                    hit["value"][0],
+                    hit["row"][0],
+                    facts["score_low"],
+                    facts["score_high"],
+                )
+            )
+        )
+    return found
+
+
+def _describe_range(column: str, value: float, row: int, low: float, high: float) -> str:
+    if low >= 0 and 1 < high <= 100 and high > 2:
+        advice = "they look like percent: divide them by 100"
+    elif low < 0:
+        advice = "they look like logits: put them through a sigmoid (two classes) or softmax (more) first"
+    else:
+        advice = "probabilities cannot be greater than 1"
+    return f"{column}: scores must lie between 0 and 1, but row {row:,} has {value:g}; {advice}"
+
+
+def _check_sums(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
+    if not pool.has("probabilities") or pool.roles.positive_score:
+        return []
+    columns = f"columns {pool.roles.used()['scores']}"
+    total, least, greatest = pool.total_probability(), pool.least_probability(), pool.greatest_probability()
+    if facts["p_low"] is not None and (facts["p_low"] < 0 or facts["p_high"] > 1):
+        hit = pool.find((least < 0) | (greatest > 1), low=least, high=greatest)
+        value = hit["low"][0] if hit["low"][0] < 0 else hit["high"][0]
+        return [_error(_describe_range(columns, value, hit["row"][0], facts["p_low"], facts["p_high"]))]
+    missing = pool.find(total.isnull() | total.isnan())["row"]
+    if missing:
+        return [
+            _error(f"{columns}: a probability is missing or NaN in row {missing[0]:,}; drop such rows or fill them in")
+        ]
+    if facts["off_sum"] > SUM_TOLERANCE:
+        hit = pool.find((total - 1).abs() > SUM_TOLERANCE, total=total)
+        return [_error(f"{columns}: the probabilities of a row must add up to 1, but in row {hit['row'][0]:,} they add up to {hit['total'][0]:.4g}; is a class missing, or are these not probabilities?")]  # fmt: skip
+    return []
+
+
+def _check_agreement(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
+    if not pool.has("agreement") or facts["agreement_low"] is None:
+        return []
+    if facts["agreement_low"] < 0 or facts["agreement_high"] > 1:
+        hit = pool.find((pool.agreement < 0) | (pool.agreement > 1), value=pool.agreement)
+        return [_error(f"column {pool.roles.agreement!r}: agreement must lie between 0 and 1, but row {hit['row'][0]:,} has {hit['value'][0]:g}; rescale it")]  # fmt: skip
+    return []
+
+
+def _check_classes(pool: Predictions) -> list[Finding]:
+    if not pool.has("predicted") or pool.has("agreement"):
+        return []
+    sums = {"score": pool.score.sum()} if pool.has("score") else {}
+    table = pool.count_by({"predicted": pool.predicted, "label": pool.label}, sums)
+    pairs = list(zip(table["predicted"], table["label"], table["n"], strict=True))
+    predicted = {p for p, _, _ in pairs}
+    labels = {y for _, y, _ in pairs if y is not None}
+    return [
+        *_check_scored(pool, predicted, labels),
+        *_check_overlap(pool, predicted, labels),
+        *_check_polarity(pool, pairs, table.get("score")),
+    ]
+
+
+def _check_scored(pool: Predictions, predicted: set[str], labels: set[str]) -> list[Finding]:
+    scored = set(pool.scored_classes)
+    if not scored:
+        return []
+    for role, names, value in (("predicted", predicted, pool.predicted), ("label", labels, pool.label)):
+        strange = sorted(names - scored)
+        if strange:
+            row = pool.find(value == strange[0])["row"][0]
+            column = getattr(pool.roles, role) or role
+            return [_error(f"column {column!r}: {strange[0]!r} in row {row:,} is not among the classes that have scores ({listing(sorted(scored))}); {_nearest(strange[0], scored)}")]  # fmt: skip
+    return []
+
+
+def _check_overlap(pool: Predictions, predicted: set[str], labels: set[str]) -> list[Finding]:
+    if not labels:
+        return []
+    if not labels & predicted:
+        strange = min(labels)
+        row = pool.find(pool.label == strange)["row"][0]
+        return [_error(f"column {pool.roles.label!r}: no label is ever predicted: labels are {listing(sorted(labels))} (the first of them in row {row:,}), predictions are {listing(sorted(predicted))}; write both with the same names")]  # fmt: skip
+    found = []
+    unseen = sorted(predicted - labels)
+    if unseen and pool.n_labels >= FEW * len(predicted):
+        found.append(Finding("warning", f"predicted but never seen as a label: {listing(unseen)}; if these classes cannot occur, every such prediction is wrong"))  # fmt: skip
+    strange = sorted(labels - predicted - set(pool.scored_classes))
+    if strange:
+        row = pool.find(pool.label == strange[0])["row"][0]
+        found.append(Finding("warning", f"labels that are never predicted: {listing(strange)} (row {row:,}); {_nearest(strange[0], predicted)}"))  # fmt: skip
+    return found
+
+
+def _nearest(name: str, known: set[str]) -> str:
+    tidy = {other.strip().casefold(): other for other in known}
+    same = tidy.get(name.strip().casefold())
+    return f"is it {same!r} written differently?" if same else did_you_mean(name, sorted(known))
+
+
+def _check_polarity(
+    pool: Predictions, pairs: list[tuple[str, str | None, int]], scores: list[float] | None
+) -> list[Finding]:
+    """Warn where a model of two classes is confidently wrong most of the time: its classes are probably swapped."""
+    known = [(p == y, n, s) for (p, y, n), s in zip(pairs, scores or [0.0] * len(pairs), strict=True) if y is not None]
+    total = sum(n for _, n, _ in known)
+    right = sum(n for ok, n, _ in known if ok)
+    confident = scores is None or sum(s for _, _, s in known) / max(total, 1) > 0.6
+    if len(pool.classes) != 2 or total < FEW or right / total > 0.35 or not confident:
+        return []
+    flip = "swap the two classes in the predicted column"
+    if pool.roles.positive_score:
+        other = next(name for name in pool.classes if name != pool.roles.positive)
+        flip = f"say --positive {other} (Python: positive={other!r})"
+    return [Finding("warning", f"only {right:,} of {total:,} labelled items are right, far below chance for two classes: the scores may be those of the other class; if so, {flip}")]  # fmt: skip
+
+
+def _error(message: str) -> Finding:
+    return Finding("error", message)

@@ -1,0 +1,96 @@
+"""Two groups side by side: how far apart they are, and whether that matters.
+
+The region of practical equivalence (ROPE) is the user's word for "as good as equal"; the verdict is where most of the
+posterior of the difference lies.
+"""
+
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
+
+from fewlabels.beliefs import Beta
+from fewlabels.differences import BetaDifference, Difference, DrawnDifference
+from fewlabels.errors import InputError
+from fewlabels.inference import Answer
+from fewlabels.summary import Assessment, write_json
+
+PLOT, REPORT = "fewlabels.plots:plot_comparison", "fewlabels.report:write_comparison"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The difference a − b between two groups, and the region of practical equivalence it falls in."""
+
+    groups: tuple[str, str]
+    metric: str
+    rope: float
+    mean: float
+    low: float
+    high: float
+    p_below: float
+    p_equivalent: float
+    p_above: float
+    verdict: str
+    confidence: float
+    level: float
+    warnings: tuple[str, ...] = ()
+    difference: Difference | None = field(default=None, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the contract's JSON as a dict."""
+        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "difference"}
+        return plain | {"groups": list(self.groups), "warnings": list(self.warnings)}
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """Write (or just return) the contract's JSON."""
+        return write_json(self.to_dict(), path)
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw the posterior of the difference with its ROPE."""
+        return resolve_name(PLOT)(self, ax=ax)
+
+    def report(self, path: str | Path) -> Path:
+        """Write one self-contained HTML file."""
+        written: Path = resolve_name(REPORT)(self, path)
+        return written
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words."""
+        a, b = self.groups
+        words = {
+            "below": f"{a} is lower than {b} by more than {self.rope:g}",
+            "above": f"{a} is higher than {b} by more than {self.rope:g}",
+            "equivalent": f"{a} and {b} differ by at most {self.rope:g}",
+        }
+        return f"{words[self.verdict]}, with probability {self.confidence:.2f}"
+
+
+def set_side_by_side(a: Assessment, groups: tuple[str, str], rope: float) -> Comparison:
+    """Set two groups of an assessment side by side."""
+    if not rope >= 0:
+        raise InputError(f"rope is {rope}; it is a half-width and cannot be negative")
+    first, second = (_position(a, group) for group in groups)
+    difference = _difference(a.answer, first, second)
+    mean, (low, high) = difference.mean(), difference.interval(a.level)
+    below, above = difference.below(-rope), 1 - difference.below(rope)
+    chances = {"below": below, "equivalent": max(0.0, 1 - below - above), "above": above}
+    verdict = max(chances, key=lambda name: chances[name])
+    return Comparison(
+        groups=groups, metric=a.metric, rope=rope, mean=mean, low=low, high=high, p_below=below,
+        p_equivalent=chances["equivalent"], p_above=above, verdict=verdict, confidence=chances[verdict],
+        level=a.level, warnings=a.warnings, difference=difference,
+    )  # fmt: skip
+
+
+def _position(a: Assessment, group: str) -> int:
+    return a.groups.index(a.row(group))
+
+
+def _difference(answer: Answer, first: int, second: int) -> Difference:
+    belief = answer.groups
+    if isinstance(belief, Beta) and first != second:
+        one, other = (Beta((belief.groups[i],), belief.alpha[[i]], belief.beta[[i]]) for i in (first, second))
+        return BetaDifference(one, other)
+    return DrawnDifference(answer.draws[:, first] - answer.draws[:, second])

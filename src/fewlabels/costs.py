@@ -1,0 +1,73 @@
+"""What each mistake costs: a table with a row per true class and a column per predicted class."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from fewlabels.errors import InputError, listing
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Costs by (true class, predicted class).
+
+    >>> Costs({"cat": {"cat": 0.0, "dog": 1.0}, "dog": {"cat": 5.0, "dog": 0.0}}).matrix(["cat", "dog"])
+    array([[0., 1.],
+           [5., 0.]])
+    """
+
+    table: Mapping[str, Mapping[str, float]]
+
+    def matrix(self, classes: Sequence[str]) -> Float[np.ndarray, "class class"]:
+        """Lay the costs out over a pool's classes; classes the pool lacks are ignored."""
+        rows = [name for name in classes if name not in self.table]
+        columns = [name for name in classes if any(name not in row for row in self.table.values())]
+        if rows or columns:
+            lack = (
+                f"no row for true class {listing(rows)}"
+                if rows
+                else f"no column for predicted class {listing(columns)}"
+            )
+            raise InputError(f"cost: {lack}; the matrix needs a row and a column for each of {listing(classes)}")
+        return np.array([[self.table[true][said] for said in classes] for true in classes], dtype=np.float64)
+
+
+def read_costs(source: Any) -> Costs:
+    """Read costs from a CSV file, a pandas frame indexed by true class, or nested dicts."""
+    if isinstance(source, str | Path):
+        return _read_csv(Path(source))
+    if hasattr(source, "to_dict") and hasattr(source, "index"):
+        source = source.to_dict(orient="index")
+    if not isinstance(source, Mapping):
+        raise InputError(f"cost: give a CSV file, a frame or nested dicts, not {type(source).__name__}")
+    return Costs({str(true): {str(said): float(c) for said, c in row.items()} for true, row in source.items()})
+
+
+def _read_csv(path: Path) -> Costs:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            header, *rows = [row for row in csv.reader(file) if row]
+    except FileNotFoundError:
+        raise InputError(f"cost: {path}: no such file") from None
+    except (ValueError, UnicodeDecodeError):
+        raise InputError(f"cost: {path} is not a CSV table: the first line names predicted classes, each next one a true class and its costs") from None  # fmt: skip
+    return Costs({row[0].strip(): _read_row(path, header[1:], row, line) for line, row in enumerate(rows, start=2)})
+
+
+def _read_row(path: Path, said: Sequence[str], row: Sequence[str], line: int) -> dict[str, float]:
+    if len(row) != len(said) + 1:
+        raise InputError(f"cost: {path}, line {line}: {len(row) - 1} costs for {len(said)} predicted classes")
+    out = {}
+    for name, text in zip(said, row[1:], strict=True):
+        try:
+            out[name.strip()] = float(text)
+        except ValueError:
+            raise InputError(f"cost: {path}, line {line}, column {name!r}: {text!r} is not a number") from None
+        if not np.isfinite(out[name.strip()]):
+            raise InputError(f"cost: {path}, line {line}, column {name!r}: a cost must be finite")
+    return out

@@ -1,0 +1,114 @@
+"""What is in a table, what is wrong with it, what can be assessed, and what to type next."""
+
+import shlex
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from fewlabels.checks import Finding, examine
+from fewlabels.errors import InputError
+from fewlabels.table import Predictions, read_columns
+
+MANY = 50  # values beyond which a column is no natural group
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """A table, looked at by somebody who has seen many."""
+
+    source: str
+    columns: dict[str, str]
+    roles: dict[str, str]
+    n_items: int
+    n_labels: int
+    classes: tuple[str, ...]
+    attributes: dict[str, int]  # column -> how many values
+    findings: tuple[Finding, ...]
+    can: tuple[str, ...]
+    next: tuple[str, ...]
+
+    @property
+    def is_sound(self) -> bool:
+        """Can anything be assessed?"""
+        return all(finding.severity != "error" for finding in self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return asdict(self)
+
+
+def diagnose(source: Any, **roles: Any) -> Diagnosis:
+    """Look a table over; `roles` are those of `Predictions.read`.
+
+    >>> diagnose({"predicted": ["a", "b"], "label": ["a", None]}).next[0]
+    "fewlabels assess FILE --by predicted --html report.html"
+    """
+    try:
+        pool = source if isinstance(source, Predictions) else Predictions.read(source, **roles)
+    except InputError as error:
+        return _unreadable(source, error)
+    findings = examine(pool)
+    sound = all(f.severity != "error" for f in findings)
+    attributes = {name: n for name, n in _count_values(pool).items() if n > 1} if sound else {}
+    return Diagnosis(
+        source=pool.source,
+        columns=read_columns(pool.items),
+        roles=pool.roles.used(),
+        n_items=pool.n_items,
+        n_labels=pool.n_labels if sound else 0,
+        classes=pool.classes if sound and pool.has("predicted") else (),
+        attributes=attributes,
+        findings=findings,
+        can=_list_possible(pool) if sound else (),
+        next=_suggest(pool, attributes) if sound else (),
+    )
+
+
+def _unreadable(source: Any, error: InputError) -> Diagnosis:
+    """Still say what the columns are, if the file can be opened at all."""
+    try:
+        columns = read_columns(source)
+    except InputError:
+        raise error from None
+    return Diagnosis(str(source), columns, {}, 0, 0, (), {}, (Finding("error", str(error)),), (), ())
+
+
+def _count_values(pool: Predictions) -> dict[str, int]:
+    if not pool.attributes:
+        return {}
+    counts = pool.measure({name: pool.attribute(name).nunique() for name in pool.attributes})
+    return {name: int(n) for name, n in counts.items()}
+
+
+def _list_possible(pool: Predictions) -> tuple[str, ...]:
+    can = ["accuracy"]
+    if pool.has("score"):
+        can.append("calibration (ece, reliability diagram)")
+    if pool.has("predicted") and not pool.has("agreement"):
+        can.append("confusion, precision, recall, f1, mcc, cost")
+        if len(pool.classes) == 2:
+            can.append("tpr, fpr and their like, selection-rate")
+    priors = ["flat", "scores"] if pool.has("score") else ["flat"]
+    return (*can, f"priors: {', '.join(priors)}")
+
+
+def _suggest(pool: Predictions, attributes: dict[str, int]) -> tuple[str, ...]:
+    file = "FILE" if pool.source == "the table" else shlex.quote(pool.source)
+    head = f"fewlabels assess {file}{_role_options(pool)}"
+    by = "--by predicted" if pool.has("predicted") else "--by all"
+    lines = [f"{head} {by} --html report.html"]
+    if pool.n_labels == 0:
+        lines.append(f"{head} {by} --labels LABELS.csv   (columns id and label, for the items you have labelled)")
+    if pool.has("score"):
+        lines.append(f"{head} --by all --metric ece --prior scores")
+    for name, n in attributes.items():
+        if 2 <= n <= MANY:
+            lines.append(f"{head} --by {shlex.quote(name)}")
+            break
+    return tuple(lines)
+
+
+def _role_options(pool: Predictions) -> str:
+    options = [("positive-score", pool.roles.positive_score), ("agreement", pool.roles.agreement)]
+    if pool.roles.positive_score and pool.roles.positive != "1":
+        options.append(("positive", pool.roles.positive))
+    return "".join(f" --{name} {shlex.quote(value)}" for name, value in options if value and value != name)

@@ -1,0 +1,36 @@
+"""What we say when something given to us cannot be used.
+
+Every other room may raise `InputError`; the command line turns it into one line and exit code 1.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class InputError(ValueError):
+    """What came, where, and what to do about it, in words for the person who gave it."""
+
+
+def listing(names: Iterable[object], most: int = 6) -> str:
+    """Name a few things and count the rest.
+
+    >>> listing(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    words = [str(name) for name in names]
+    if len(words) <= most:
+        return ", ".join(words)
+    return f"{', '.join(words[:most])} and {len(words) - most:,} more"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Suggest the nearest known words, or list them.
+
+    >>> did_you_mean("lable", ["id", "label"])
+    "did you mean 'label'?"
+    """
+    known = list(known)
+    close = get_close_matches(word, known, n=2, cutoff=0.6)
+    if close:
+        return f"did you mean {' or '.join(repr(name) for name in close)}?"
+    return f"there is: {listing(known, most=20)}"

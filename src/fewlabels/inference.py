@@ -1,0 +1,163 @@
+"""From counts to beliefs about a metric: prior, counts and metric in; one belief per group and one overall out.
+
+Closed form where a group is a single cell; draws, in blocks that fit in memory, everywhere else.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from fewlabels.beliefs import Belief, Beta, Conjugate, Dirichlet, Draws, Finite, FiniteShares, Rng
+from fewlabels.labels import NONE, Cells, Tally
+from fewlabels.metrics import ClassRate, Metric, Sample, selection_rate
+from fewlabels.priors import Prior
+
+BLOCK = 4_000_000  # numbers drawn at a time
+BUDGET = 50_000_000  # numbers drawn in all, before we settle for fewer draws
+FEWEST = 1000
+Block = tuple[Float[np.ndarray, "draw group"], Float[np.ndarray, "draw 1"]]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What we believe about a metric."""
+
+    groups: Belief
+    overall: Belief
+    draws: Float[np.ndarray, "draw group"]
+    cells: Cells
+    prior: Conjugate
+    posterior: Conjugate
+    shown: "Finite | FiniteShares | Conjugate"  # the posterior, or what it says about exactly these items
+
+
+def infer(
+    rng: Rng,
+    tally: Tally,
+    metric: Metric,
+    prior: Prior,
+    *,
+    finite: bool = False,
+    n_draws: int = 10_000,
+    positive: str | None = None,
+) -> Answer:
+    """Combine prior and counts, and draw the metric in every group and overall.
+
+    Unless `finite`, the quantity is the metric on the population the pool came from: then the sizes of cells are
+    themselves a sample, and are drawn too (a Dirichlet over the counts, the Bayesian bootstrap).
+    """
+    cells = tally.cells(metric.splits)
+    before = prior.before(cells, metric.reads)
+    counts = cells.outcomes if metric.reads == "right" else cells.labels
+    after = before.observe(counts)
+    shown = _restrict(after, counts, cells) if finite else after
+    exact = _exact(tally, metric, cells, shown, finite, positive)
+    scheme = _Scheme(tally, metric, cells, shown, finite, positive)
+    samples = list(
+        scheme.sample_exact(rng, exact, n_draws) if exact else scheme.sample(rng, _affordable(n_draws, after))
+    )
+    draws = np.concatenate([groups for groups, _ in samples])
+    overall = np.concatenate([whole for _, whole in samples])
+    return Answer(exact or Draws(tally.groups, draws), Draws(("overall",), overall), draws, cells, before, after, shown)
+
+
+def _restrict(after: Conjugate, counts: Float[np.ndarray, "cell outcome"], cells: Cells) -> Finite | FiniteShares:
+    rest = cells.n_items - cells.n_labels
+    if isinstance(after, Beta):
+        return Finite(after, counts, rest)
+    assert isinstance(after, Dirichlet)
+    return FiniteShares(after, counts, rest)
+
+
+def _affordable(n_draws: int, belief: Conjugate) -> int:
+    numbers = belief.alpha.size if isinstance(belief, Beta | Dirichlet) else 1
+    return int(np.clip(BUDGET // numbers, min(FEWEST, n_draws), n_draws))
+
+
+@dataclass(frozen=True)
+class _Scheme:
+    """How draws of the cells become draws of the metric."""
+
+    tally: Tally
+    metric: Metric
+    cells: Cells
+    belief: Belief
+    finite: bool
+    positive: str | None
+
+    @property
+    def per_class(self) -> bool:
+        """By predicted class, a rate of classes has one value per class."""
+        return isinstance(self.metric, ClassRate) and self.tally.by == "predicted"
+
+    def weigh(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell"]:
+        """Sizes of the cells: known in a finite pool, a sample of the population otherwise."""
+        size = self.cells.n_items.astype(np.float64)
+        return np.tile(size, (n, 1)) if self.finite else rng.standard_gamma(size, size=(n, len(size)))
+
+    def sample(self, rng: Rng, n_draws: int) -> Iterator[Block]:
+        """Yield blocks of draws: the metric per group, and overall."""
+        width = self.cells.n if self.metric.reads == "right" else self.cells.labels.size
+        block = max(1, min(n_draws, BLOCK // width))
+        for start in range(0, n_draws, block):
+            n = min(block, n_draws - start)
+            theta, weight = self.belief.draw(rng, n), self.weigh(rng, n)
+            yield self._classes(theta, weight) if self.per_class else self._scopes(theta, weight)
+
+    def sample_exact(self, rng: Rng, exact: Belief, n_draws: int) -> Iterator[Block]:
+        """Yield blocks where each group is one cell with a closed form: no other draws are needed."""
+        block = max(1, min(n_draws, BLOCK // self.cells.n))
+        for start in range(0, n_draws, block):
+            n = min(block, n_draws - start)
+            values = exact.draw(rng, n)
+            if self.per_class:
+                yield values, values.sum(axis=1, keepdims=True) / len(self._occurring())
+            else:
+                weight = self.weigh(rng, n) if self.metric.own_cell else self.tally.count("n_items").astype(np.float64)
+                yield (
+                    values,
+                    (values * weight).sum(axis=1, keepdims=True) / weight.sum(axis=-1, keepdims=True),
+                )
+
+    def _scopes(self, theta: Float[np.ndarray, "..."], weight: Float[np.ndarray, "draw cell"]) -> Block:
+        group, whole = self.cells.group, np.zeros_like(self.cells.group)
+        at = self.tally.classes.index(self.positive) if self.positive is not None else NONE
+        return (
+            self.metric.value(Sample(theta, weight, self.cells, group, len(self.tally.groups), at, False)),
+            self.metric.value(Sample(theta, weight, self.cells, whole, 1, at, False)),
+        )
+
+    def _classes(self, theta: Float[np.ndarray, "..."], weight: Float[np.ndarray, "draw cell"]) -> Block:
+        values = self.metric.value(Sample(theta, weight, self.cells, np.zeros_like(self.cells.group), 1, NONE, True))
+        return values[:, self._said()], values[:, self._occurring()].mean(axis=1, keepdims=True)
+
+    def _said(self) -> Int[np.ndarray, " group"]:
+        return np.array([self.tally.classes.index(group) for group in self.tally.groups])
+
+    def _occurring(self) -> Int[np.ndarray, " class"]:
+        """Classes predicted or seen as labels: what a mean over classes is over, as in scikit-learn."""
+        return np.union1d(self._said(), np.nonzero(self.cells.labels.sum(axis=0))[0])
+
+
+def _exact(
+    tally: Tally, metric: Metric, cells: Cells, belief: Belief, finite: bool, positive: str | None
+) -> Belief | None:
+    """Return the closed form, where there is one."""
+    if metric is selection_rate and not finite and tally.by != "predicted":
+        return _selected(tally, cells, positive)  # needs no label, but the pool is only a sample of the population
+    if not metric.own_cell or cells.n != len(tally.groups):
+        return None
+    if isinstance(belief, Beta | Finite):
+        return belief
+    if isinstance(belief, Dirichlet | FiniteShares) and (tally.by == "predicted" or not isinstance(metric, ClassRate)):
+        return belief.marginal(cells.predicted)
+    return None
+
+
+def _selected(tally: Tally, cells: Cells, positive: str | None) -> Beta:
+    chosen = cells.predicted == tally.classes.index(str(positive))
+    n = tally.count("n_items")
+    hits = np.bincount(cells.group[chosen], weights=cells.n_items[chosen], minlength=len(n))
+    return Beta(tally.groups, hits + 0.5, n - hits + 0.5)

@@ -1,0 +1,205 @@
+"""Labels become counts: one pass of the engine tells, for every group, how many items, scores, labels and outcomes.
+
+`tally` makes the finest counts that any metric here needs; `Tally.cells` adds them up again as coarsely as one asks.
+Everything above works on these few numbers and never sees a row.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from fewlabels.errors import InputError
+from fewlabels.groups import Bins, Cut, Groups, bin_index, bin_names
+from fewlabels.table import Columns, Predictions
+
+Split = Literal["predicted", "bin"]
+MOST_GROUPS = 5000
+NONE = -1  # the index of a class or bin that is not there
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A partition of the pool at least as fine as its groups, with what is known of each cell."""
+
+    group: Int[np.ndarray, " cell"]
+    predicted: Int[np.ndarray, " cell"]  # NONE where cells are not split by predicted class
+    bin: Int[np.ndarray, " cell"]
+    n_items: Int[np.ndarray, " cell"]
+    n_labels: Int[np.ndarray, " cell"]
+    score: Float[np.ndarray, " cell"]  # mean score of the items; nan without scores
+    right: Float[np.ndarray, " cell"]  # summed outcomes of the labelled
+    labels: Float[np.ndarray, "cell class"]  # labels of each class
+    probability: Float[np.ndarray, "cell class"] | None  # mean predicted probability of each class
+    names: tuple[str, ...]
+
+    @property
+    def n(self) -> int:
+        """How many cells."""
+        return len(self.group)
+
+    @property
+    def outcomes(self) -> Float[np.ndarray, "cell 2"]:
+        """Right and wrong, counted; fractions where prediction and truth agree in part."""
+        return np.stack([self.right, self.n_labels - self.right], axis=1)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Counts of a pool: one entry per (group, predicted class, score bin, label) that occurs in it."""
+
+    by: str
+    groups: tuple[str, ...]
+    classes: tuple[str, ...]
+    bins: tuple[str, ...]
+    group: Int[np.ndarray, " entry"]
+    predicted: Int[np.ndarray, " entry"]
+    bin: Int[np.ndarray, " entry"]
+    label: Int[np.ndarray, " entry"]
+    n_items: Int[np.ndarray, " entry"]
+    n_labels: Int[np.ndarray, " entry"]
+    score: Float[np.ndarray, " entry"]  # summed
+    right: Float[np.ndarray, " entry"]  # summed
+    probability: Float[np.ndarray, "entry class"] | None = None  # summed
+
+    def count(self, what: Literal["n_items", "n_labels"]) -> Int[np.ndarray, " group"]:
+        """Add up items or labels per group."""
+        return np.bincount(self.group, weights=getattr(self, what), minlength=len(self.groups)).astype(np.int64)
+
+    def cells(self, splits: Sequence[Split] = ()) -> Cells:
+        """Add entries up into cells: the groups, split as asked."""
+        nothing = np.full(len(self.group), NONE)
+        key = np.stack(
+            [self.group, *(getattr(self, s) if s in splits else nothing for s in ("predicted", "bin"))],
+            axis=1,
+        )
+        key, where = np.unique(key, axis=0, return_inverse=True)
+        where = where.reshape(-1)
+        n_items = _sum(where, self.n_items, len(key))
+        probability = None
+        if self.probability is not None:
+            probability = np.zeros((len(key), len(self.classes)))
+            np.add.at(probability, where, self.probability)
+            probability /= n_items[:, None]
+        return Cells(
+            group=key[:, 0],
+            predicted=key[:, 1],
+            bin=key[:, 2],
+            n_items=n_items.astype(np.int64),
+            n_labels=_sum(where, self.n_labels, len(key)).astype(np.int64),
+            score=_sum(where, self.score, len(key)) / n_items,
+            right=_sum(where, self.right, len(key)),
+            labels=_count_labels(where, self.label, self.n_labels, (len(key), len(self.classes))),
+            probability=probability,
+            names=tuple(self._name(*k) for k in key),
+        )
+
+    def merged(self, name: str = "all") -> "Tally":
+        """Return the same counts with every item in one group."""
+        return replace(self, by="all", groups=(name,), group=np.zeros_like(self.group))
+
+    def by_bin(self) -> "Tally":
+        """Return the same counts with score bins as groups; bins without items are left out."""
+        if not self.bins:
+            raise InputError("score bins need scores, and these predictions have none")
+        used, group = np.unique(self.bin, return_inverse=True)
+        return replace(self, by="bins", groups=tuple(self.bins[b] for b in used), group=group.reshape(-1))
+
+    def _name(self, group: int, predicted: int, bin: int) -> str:
+        parts = [self.groups[group]]
+        if predicted != NONE:
+            parts.append(self.classes[predicted])
+        if bin != NONE:
+            parts.append(self.bins[bin])
+        return "|".join(parts)
+
+
+def tally(pool: Predictions, by: Groups, *, bins: Bins | None = None, probabilities: bool = False) -> Tally:
+    """Count a pool by group, predicted class, score bin and label, in one pass of the engine.
+
+    `probabilities` adds the summed probability of every class, for priors that ask for it.
+    """
+    cut = by.cut(pool)
+    edges = (bins or Bins()).edges(pool) if pool.has("score") else []
+    keys = dict(cut.keys)
+    if pool.has("predicted"):
+        keys["predicted"] = pool.predicted
+    if edges:
+        keys["bin"] = bin_index(pool, edges)
+    if not pool.has("agreement"):
+        keys["label"] = pool.label
+    sums = {"n_labels": pool.known().cast("int64").sum(), "right": pool.right().sum()}
+    if edges:
+        sums["score"] = pool.score.sum()
+    if probabilities:
+        sums |= {f"p{i}": value.sum() for i, value in enumerate(pool.probabilities)}
+    _refuse_too_many(pool, by, cut)
+    found = pool.count_by(keys, sums)
+    if sum(found["n"]) == 0:
+        raise InputError(f"{pool.source} has no rows")
+    group_keys = list(zip(*(found[key] for key in cut.keys), strict=True)) or [()] * len(found["n"])
+    order = sorted(set(group_keys), key=cut.order)
+    index = {key: i for i, key in enumerate(order)}
+    return Tally(
+        by=by.name,
+        groups=tuple(cut.name(key) for key in order),
+        classes=pool.classes,
+        bins=bin_names(edges) if edges else (),
+        group=np.array([index[key] for key in group_keys]),
+        predicted=_index(found, "predicted", pool.classes),
+        bin=np.array(found.get("bin", [NONE] * len(found["n"]))),
+        label=_index(found, "label", pool.classes),
+        n_items=np.array(found["n"]),
+        n_labels=np.array(found["n_labels"]),
+        score=_floats(found, "score", missing=np.nan),
+        right=_floats(found, "right", missing=0.0),
+        probability=_spread(found, pool) if probabilities else None,
+    )
+
+
+def _refuse_too_many(pool: Predictions, by: Groups, cut: Cut) -> None:
+    """Turn down an id or a timestamp as a group before its values are fetched."""
+    if len(cut.keys) == 0 or by.name == "predicted" or by.name.startswith("bins"):
+        return
+    n = pool.count_distinct(cut.keys)
+    if n > MOST_GROUPS:
+        raise InputError(
+            f"by: {by.name!r} splits the pool into {n:,} groups, and at most {MOST_GROUPS:,} can be told apart; "
+            "group by something coarser (ranges instead of values, regions instead of users)"
+        )
+
+
+def _sum(where: Int[np.ndarray, " entry"], values: np.ndarray, n: int) -> Float[np.ndarray, " cell"]:
+    return np.bincount(where, weights=values, minlength=n)
+
+
+def _count_labels(
+    where: Int[np.ndarray, " entry"],
+    label: Int[np.ndarray, " entry"],
+    n: Int[np.ndarray, " entry"],
+    shape: tuple[int, int],
+) -> Float[np.ndarray, "cell class"]:
+    known = label != NONE
+    counts = np.zeros(shape)
+    np.add.at(counts, (where[known], label[known]), n[known])
+    return counts
+
+
+def _index(found: Columns, column: str, classes: tuple[str, ...]) -> Int[np.ndarray, " entry"]:
+    at: dict[str | None, int] = {name: i for i, name in enumerate(classes)}
+    return np.array([at.get(name, NONE) for name in found.get(column, [None] * len(found["n"]))])
+
+
+def _floats(found: Columns, column: str, *, missing: float) -> Float[np.ndarray, " entry"]:
+    values = found.get(column, [None] * len(found["n"]))
+    return np.array([missing if v is None else float(v) for v in values])
+
+
+def _spread(found: Columns, pool: Predictions) -> Float[np.ndarray, "entry class"]:
+    """Place the scored classes' sums among all classes."""
+    out = np.zeros((len(found["n"]), len(pool.classes)))
+    for i, name in enumerate(pool.scored_classes):
+        out[:, pool.classes.index(name)] = found[f"p{i}"]
+    return out

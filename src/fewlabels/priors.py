@@ -1,0 +1,177 @@
+"""A belief before any label: flat, from the model's own scores, or from an earlier assessment.
+
+A prior sees cells (their names, mean scores, mean probabilities), never their labels, and gives each cell a Beta
+(right or wrong) or a Dirichlet (which class) to start from.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from jaxtyping import Float
+
+from fewlabels.beliefs import Beta, Conjugate, Dirichlet
+from fewlabels.errors import InputError
+from fewlabels.labels import NONE, Cells
+
+Reads = Literal["right", "label"]
+STRENGTH: dict[Reads, float] = {"right": 2.0, "label": 1.0}  # the papers' N0 for Beta and for Dirichlet
+EDGE = 1e-6  # a mean score of exactly 1 would leave no room for a mistake
+
+
+class Prior(Protocol):
+    """Where belief starts."""
+
+    @property
+    def name(self) -> str:
+        """What it is called on the command line and in results."""
+        ...
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Roles a pool must have for it: score, probabilities."""
+        ...
+
+    def before(self, cells: Cells, reads: Reads) -> Conjugate:
+        """Belief about each cell before any label."""
+        ...
+
+
+@dataclass(frozen=True)
+class Flat:
+    """No outcome is likelier than another: Beta(N0/2, N0/2), Dirichlet(N0/K)."""
+
+    strength: float | None = None
+    name: str = "flat"
+    needs: tuple[str, ...] = ()
+
+    def before(self, cells: Cells, reads: Reads) -> Conjugate:
+        """Even pseudo-counts."""
+        k = 2 if reads == "right" else cells.labels.shape[1]
+        return _centred(cells, reads, np.full((cells.n, k), 1 / k), self.strength)
+
+
+@dataclass(frozen=True)
+class FromScores:
+    """The model's word, worth N0 labels a cell: its mean score, or mean probability vector (000, Eq. 2.17)."""
+
+    strength: float | None = None
+    name: str = "scores"
+    needs: tuple[str, ...] = ("score",)
+
+    def before(self, cells: Cells, reads: Reads) -> Conjugate:
+        """Pseudo-counts in the proportions of the scores."""
+        score = np.clip(cells.score, EDGE, 1 - EDGE)
+        if reads == "right":
+            centre = np.stack([score, 1 - score], axis=1)
+        elif cells.probability is not None and cells.probability.any():
+            centre = cells.probability / cells.probability.sum(axis=1, keepdims=True)
+        else:
+            centre = _spread_rest(cells, score)
+        return _centred(cells, reads, centre, self.strength)
+
+
+@dataclass(frozen=True)
+class FromEarlier:
+    """What an earlier assessment of the same groups ended with, discounted by `weight`.
+
+    Its labels count once more here, so the two must not share labels.
+    """
+
+    belief: Mapping[str, tuple[float, ...]]
+    reads: Reads
+    weight: float = 1.0
+    name: str = "earlier"
+    needs: tuple[str, ...] = ()
+
+    def before(self, cells: Cells, reads: Reads) -> Conjugate:
+        """Its pseudo-counts where it knew the cell; a flat prior where it did not."""
+        if reads != self.reads or not set(cells.names) & set(self.belief):
+            raise InputError(
+                "prior: the earlier assessment is about other groups or another kind of metric, and cannot start this one"
+            )
+        flat = Flat().before(cells, reads)
+        rows = _pseudo_counts(flat)
+        for i, name in enumerate(cells.names):
+            if name in self.belief:
+                rows[i] = np.maximum(self.weight * np.array(self.belief[name]), EDGE)
+        return _as_belief(cells.names, reads, rows)
+
+
+def flat(strength: float | None = None) -> Flat:
+    """Start without an opinion; `strength` in labels, 2 for Beta and 1 for Dirichlet unless given."""
+    return Flat(_positive(strength))
+
+
+def from_scores(strength: float | None = None) -> FromScores:
+    """Start from the model's own scores; `strength` in labels, 2 for Beta and 1 for Dirichlet unless given."""
+    return FromScores(_positive(strength))
+
+
+def from_earlier(earlier: Any, weight: float = 1.0) -> FromEarlier:
+    """Start from an earlier assessment: the object, its dict, or the path of its JSON file."""
+    if not 0 < weight <= 1:
+        raise InputError(f"prior: weight is {weight}; an earlier assessment counts for more than 0 and at most 1")
+    found = _read_earlier(earlier)
+    if "belief" not in found:
+        raise InputError(
+            "prior: this is no assessment written by fewlabels (it has no 'belief'); write one with assess --json FILE"
+        )
+    belief = found["belief"]
+    return FromEarlier(dict(zip(belief["cells"], map(tuple, belief["counts"]), strict=True)), belief["reads"], weight)
+
+
+def pseudo_counts(belief: Conjugate) -> Float[np.ndarray, "cell outcome"]:
+    """Return what a conjugate belief amounts to in outcomes."""
+    return _pseudo_counts(belief)
+
+
+def _read_earlier(earlier: Any) -> Mapping[str, Any]:
+    if isinstance(earlier, Mapping):
+        return earlier
+    if hasattr(earlier, "to_dict"):
+        found: Mapping[str, Any] = earlier.to_dict()
+        return found
+    try:
+        found = json.loads(Path(earlier).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"prior: {str(earlier)!r} is neither a known prior (flat, scores) nor a file") from None
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise InputError(f"prior: {earlier} is not a JSON file; write one with assess --json FILE") from None
+    return found if isinstance(found, dict) else {}
+
+
+def _positive(strength: float | None) -> float | None:
+    if strength is not None and not strength > 0:
+        raise InputError(f"prior: strength is {strength}; it is counted in labels and must be greater than 0")
+    return strength
+
+
+def _centred(
+    cells: Cells, reads: Reads, centre: Float[np.ndarray, "cell outcome"], strength: float | None
+) -> Conjugate:
+    return _as_belief(cells.names, reads, centre * (STRENGTH[reads] if strength is None else strength))
+
+
+def _as_belief(names: tuple[str, ...], reads: Reads, counts: Float[np.ndarray, "cell outcome"]) -> Conjugate:
+    return Beta(names, counts[:, 0], counts[:, 1]) if reads == "right" else Dirichlet(names, counts)
+
+
+def _pseudo_counts(belief: Conjugate) -> Float[np.ndarray, "cell outcome"]:
+    if isinstance(belief, Beta):
+        return np.stack([belief.alpha, belief.beta], axis=1)
+    assert isinstance(belief, Dirichlet)
+    return belief.alpha.copy()
+
+
+def _spread_rest(cells: Cells, score: Float[np.ndarray, " cell"]) -> Float[np.ndarray, "cell class"]:
+    """Without per-class probabilities: the score on the predicted class, the rest spread evenly."""
+    k = cells.labels.shape[1]
+    if np.any(cells.predicted == NONE):
+        raise InputError("prior scores: this metric needs the predicted class of every item")
+    centre = np.repeat(((1 - score) / max(k - 1, 1))[:, None], k, axis=1)
+    centre[np.arange(cells.n), cells.predicted] = score
+    return centre / centre.sum(axis=1, keepdims=True)

@@ -1,0 +1,303 @@
+"""Beliefs -> the numbers people see. The only source of a displayed number.
+
+`judge` turns counts into an Assessment; plots, report and command line show what it holds and compute nothing.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from fewlabels.beliefs import Draws, Rng
+from fewlabels.cautions import caution
+from fewlabels.errors import InputError, did_you_mean
+from fewlabels.inference import Answer, infer
+from fewlabels.labels import Tally
+from fewlabels.metrics import ClassRate, Metric, accuracy, confusion, mcc
+from fewlabels.priors import Prior, pseudo_counts
+from fewlabels.table import Frame
+
+# An Assessment can show itself, but showing is floors above: these rooms are reached by name, when asked for.
+PLOT, REPORT, FRAME = (
+    "fewlabels.plots:plot_assessment",
+    "fewlabels.report:write_report",
+    "fewlabels.frames:to_frame",
+)
+INFERENCE_DATA = "fewlabels.frames:to_inference_data"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its uncertainty."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """What we believe about one group. Rank 1 is the best group."""
+
+    group: str
+    share: float
+    n_items: int
+    n_labels: int
+    score: float | None  # the model's own mean confidence
+    mean: float
+    low: float
+    high: float
+    p_worst: float
+    p_best: float
+    rank_low: int
+    rank_high: int
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of a confusion matrix: P(label | predicted), in one group where groups are not predicted classes."""
+
+    predicted: str
+    label: str
+    mean: float
+    low: float
+    high: float
+    group: str | None = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """Everything that was chosen: with the counts, it determines the answer."""
+
+    metric: Metric
+    prior: Prior
+    level: float = 0.95
+    finite_pool: bool = False
+    m: int = 1
+    seed: int = 0
+    n_draws: int = 10_000
+    positive: str | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.level < 1:
+            raise InputError(f"level is {self.level}; it must lie between 0 and 1, for instance 0.95")
+        if self.m < 1:
+            raise InputError(f"m is {self.m}; at least one group is the worst")
+        if self.n_draws < 100:
+            raise InputError(f"draws: {self.n_draws} are too few to tell a quantile; use 1,000 or more")
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """How good the model is, per group and overall, and how sure that is."""
+
+    metric: str
+    by: str
+    prior: str
+    level: float
+    finite_pool: bool
+    n_items: int
+    n_labels: int
+    overall: Estimate
+    groups: tuple[Row, ...]
+    warnings: tuple[str, ...]
+    matrix: tuple[Entry, ...]
+    tally: Tally = field(repr=False)
+    question: Question = field(repr=False)
+    answer: Answer = field(repr=False)
+    source: str = "the table"
+    frame: Frame = "pandas"
+
+    @property
+    def draws(self) -> Float[np.ndarray, "draw group"]:
+        """Posterior draws, groups in the order of `groups`."""
+        return self.answer.draws
+
+    @cached_property
+    def worst_first(self) -> tuple[Row, ...]:
+        """The rows, worst first."""
+        sign = 1 if self.question.metric.worst == "lowest" else -1
+        return tuple(sorted(self.groups, key=lambda row: sign * row.mean))
+
+    def row(self, group: str) -> Row:
+        """Return one group's row."""
+        for row in self.groups:
+            if row.group == group:
+                return row
+        raise InputError(f"there is no group {group!r}; {did_you_mean(group, [r.group for r in self.groups])}")
+
+    def about(self, metric: Metric) -> "Assessment":
+        """Ask the same counts about another metric."""
+        return judge(self.tally, _replace(self.question, metric=metric), source=self.source, frame=self.frame)
+
+    def reliability(self) -> "Assessment":
+        """Accuracy by score bin, from the same counts: the reliability diagram in numbers."""
+        return judge(
+            self.tally.by_bin(),
+            _replace(self.question, metric=accuracy),
+            source=self.source,
+            frame=self.frame,
+        )
+
+    def merged(self, metric: Metric) -> "Assessment":
+        """Ask about the whole pool as one group."""
+        return judge(self.tally.merged(), _replace(self.question, metric=metric), source=self.source, frame=self.frame)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the contract's JSON as a dict."""
+        plain: dict[str, Any] = {
+            "metric": self.metric, "by": self.by, "prior": self.prior, "level": self.level, "finite_pool": self.finite_pool,
+            "n_items": self.n_items, "n_labels": self.n_labels, "overall": asdict(self.overall),
+            "groups": [asdict(row) for row in self.groups],
+        }  # fmt: skip
+        if self.matrix:
+            plain["matrix"] = [{k: v for k, v in asdict(entry).items() if v is not None} for entry in self.matrix]
+        counts = pseudo_counts(self.answer.posterior)
+        plain["belief"] = {
+            "reads": self.question.metric.reads,
+            "cells": list(self.answer.cells.names),
+            "counts": counts.tolist(),
+        }
+        return plain | {"warnings": list(self.warnings)}
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """Write (or just return) the contract's JSON."""
+        return write_json(self.to_dict(), path)
+
+    def to_frame(self, kind: Frame | None = None) -> Any:
+        """Return one row per group, in the kind of frame the predictions came in."""
+        return resolve_name(FRAME)([asdict(row) for row in self.groups], kind or self.frame)
+
+    def to_inference_data(self) -> Any:
+        """Return the draws as ArviZ InferenceData (extra: arviz)."""
+        return resolve_name(INFERENCE_DATA)(self.metric, [row.group for row in self.groups], self.draws)
+
+    def plot(self, kind: str | None = None, *, ax: Any = None) -> Any:
+        """Draw it with matplotlib; `kind` names one of the pictures in `fewlabels.plots`."""
+        return resolve_name(PLOT)(self, kind, ax=ax)
+
+    def report(self, path: str | Path) -> Path:
+        """Write one self-contained HTML file."""
+        written: Path = resolve_name(REPORT)(self, path)
+        return written
+
+
+def judge(
+    tally: Tally,
+    question: Question,
+    *,
+    warnings: tuple[str, ...] = (),
+    source: str = "the table",
+    frame: Frame = "pandas",
+) -> Assessment:
+    """Answer a question from counts alone."""
+    metric = question.metric
+    _require(tally, metric)
+    rng = np.random.default_rng(question.seed)
+    answer = infer(
+        rng,
+        tally,
+        metric,
+        question.prior,
+        finite=question.finite_pool,
+        n_draws=question.n_draws,
+        positive=question.positive,
+    )
+    rows = _rows(rng, tally, question, answer)
+    n_items, n_labels = int(tally.n_items.sum()), int(tally.n_labels.sum())
+    return Assessment(
+        metric=metric.name,
+        by=tally.by,
+        prior=question.prior.name,
+        level=question.level,
+        finite_pool=question.finite_pool,
+        n_items=n_items,
+        n_labels=n_labels,
+        overall=_overall(tally, question, answer, rows),
+        groups=rows,
+        warnings=(*warnings, *caution(tally, metric, answer, rows)),
+        matrix=_matrix(tally, question, answer) if metric is confusion else (),
+        tally=tally,
+        question=question,
+        answer=answer,
+        source=source,
+        frame=frame,
+    )
+
+
+def rank_groups(
+    rng: Rng, draws: Float[np.ndarray, "draw group"], *, lowest_is_best: bool
+) -> Int[np.ndarray, "draw group"]:
+    """Rank the groups within each draw, 1 for the best; ties are broken at random."""
+    value = draws if lowest_is_best else -draws
+    order = np.lexsort((rng.random(draws.shape), value), axis=1)
+    ranks = np.empty_like(order)
+    np.put_along_axis(ranks, order, np.arange(1, draws.shape[1] + 1)[None], axis=1)
+    return ranks
+
+
+def write_json(plain: Mapping[str, Any], path: str | Path | None) -> str:
+    """Return JSON text, and write it where asked."""
+    text = json.dumps(plain, ensure_ascii=False, indent=2)
+    if path is not None:
+        Path(path).write_text(text + "\n", encoding="utf-8")
+    return text
+
+
+def _require(tally: Tally, metric: Metric) -> None:
+    if metric is mcc and tally.by == "predicted":
+        raise InputError("mcc says nothing about a single predicted class; use --by all, or group by an attribute")
+
+
+def _rows(rng: Rng, tally: Tally, question: Question, answer: Answer) -> tuple[Row, ...]:
+    n_items, n_labels = tally.count("n_items"), tally.count("n_labels")
+    score = np.bincount(tally.group, weights=tally.score, minlength=len(n_items)) / n_items
+    mean, (low, high) = answer.groups.mean(), answer.groups.interval(question.level)
+    ranks = rank_groups(rng, answer.draws, lowest_is_best=question.metric.worst == "highest")
+    tails = [(1 - question.level) / 2, (1 + question.level) / 2]
+    rank_low, rank_high = np.quantile(ranks, tails, axis=0, method="inverted_cdf")
+    p_worst = (ranks > len(n_items) - question.m).mean(axis=0)
+    p_best = (ranks == 1).mean(axis=0)
+    return tuple(
+        Row(
+            group=group, share=float(n_items[g] / n_items.sum()), n_items=int(n_items[g]), n_labels=int(n_labels[g]),
+            score=None if np.isnan(score[g]) else float(score[g]), mean=float(mean[g]), low=float(low[g]), high=float(high[g]),
+            p_worst=float(p_worst[g]), p_best=float(p_best[g]), rank_low=int(rank_low[g]), rank_high=int(rank_high[g]),
+        )
+        for g, group in enumerate(tally.groups)
+    )  # fmt: skip
+
+
+def _overall(tally: Tally, question: Question, answer: Answer, rows: tuple[Row, ...]) -> Estimate:
+    """Of one group, its own numbers; of many, draws, with the mean in closed form where there is one."""
+    if len(rows) == 1:
+        return Estimate(rows[0].mean, rows[0].low, rows[0].high)
+    mean, (low, high) = answer.overall.mean()[0], answer.overall.interval(question.level)
+    per_class = isinstance(question.metric, ClassRate) and tally.by == "predicted"
+    if question.metric.own_cell and not per_class and not isinstance(answer.groups, Draws):
+        mean = sum(row.share * row.mean for row in rows)
+    return Estimate(float(mean), float(low[0]), float(high[0]))
+
+
+def _matrix(tally: Tally, question: Question, answer: Answer) -> tuple[Entry, ...]:
+    cells = answer.cells
+    mean, (low, high) = answer.shown.mean(), answer.shown.interval(question.level)
+    named = tally.by not in ("predicted", "all")
+    return tuple(
+        Entry(
+            tally.classes[cells.predicted[c]], name, float(mean[c, j]), float(low[c, j]), float(high[c, j]),
+            tally.groups[cells.group[c]] if named else None,
+        )
+        for c in range(cells.n)
+        for j, name in enumerate(tally.classes)
+    )  # fmt: skip
+
+
+def _replace(question: Question, *, metric: Metric) -> Question:
+    return Question(**{f.name: getattr(question, f.name) for f in fields(question)} | {"metric": metric})

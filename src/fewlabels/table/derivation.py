@@ -1,0 +1,157 @@
+"""From the owner's columns to ours: id, predicted, score, label, agreement and a probability per class.
+
+Everything is an expression added beside the owner's columns; nothing is computed until somebody asks.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import ibis
+import ibis.expr.datatypes as dt
+import ibis.expr.types as ir
+from ibis.backends import BaseBackend
+
+from fewlabels.errors import InputError, listing
+from fewlabels.table.names import as_name, natural_order
+from fewlabels.table.roles import Kind, Roles, resolve_roles
+
+# Names nobody else would choose: the owner may group by a column called score.
+ID, PREDICTED, SCORE, LABEL, AGREEMENT, PROBABILITY = (
+    "__id",
+    "__predicted",
+    "__score",
+    "__label",
+    "__agreement",
+    "__p",
+)
+Derived = tuple[ir.Table, Roles, tuple[str, ...]]
+
+
+def derive(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) -> Derived:
+    """Return the table with our columns, the roles found, and the classes that have a probability."""
+    roles = resolve_roles(kinds(table), **given)
+    _require_predictions(table, roles)
+    booleans = _boolean_names(table, roles)
+    new: dict[str, ir.Value] = {ID: table[roles.id] if roles.id else ibis.row_number() + 1}
+    if roles.label:
+        new[LABEL] = as_name(table[roles.label], booleans=booleans)
+    if roles.agreement:
+        new[AGREEMENT] = _number(table, "agreement", roles.agreement).nullif(float("nan"))
+    if roles.positive_score:
+        roles, scored, columns = _derive_binary(table, roles, engine, booleans)
+    else:
+        scored, columns = _derive_multiclass(table, roles, engine, booleans)
+    return table.mutate(**new, **columns), roles, scored
+
+
+def kinds(table: ir.Table) -> dict[str, Kind]:
+    """Return what each column holds, in a word."""
+    return {name: _kind(kind) for name, kind in table.schema().items()}
+
+
+def _kind(kind: dt.DataType) -> Kind:
+    if kind.is_boolean():
+        return "boolean"
+    if kind.is_numeric():
+        return "number"
+    if kind.is_array():
+        return "list"
+    return "text" if kind.is_string() else "other"
+
+
+def _boolean_names(table: ir.Table, roles: Roles) -> tuple[str, str]:
+    """True and False, unless truth and prediction disagree about being flags; then 1 and 0."""
+    columns = [c for c in (roles.predicted, roles.label) if c]
+    return ("False", "True") if all(table[c].type().is_boolean() for c in columns) else ("0", "1")
+
+
+def _derive_multiclass(
+    table: ir.Table, roles: Roles, engine: BaseBackend, booleans: tuple[str, str]
+) -> tuple[tuple[str, ...], dict[str, ir.Value]]:
+    probability = _probabilities(table, roles, engine)
+    new = {f"{PROBABILITY}{i}": value for i, value in enumerate(probability.values())}
+    if roles.predicted:
+        new[PREDICTED] = as_name(table[roles.predicted], booleans=booleans)
+    elif probability:
+        new[PREDICTED] = _pick_greatest(probability)
+    if roles.score:
+        new[SCORE] = _number(table, "score", roles.score)
+    elif probability:
+        new[SCORE] = new[PREDICTED].cases(*probability.items(), else_=ibis.null("float64"))
+    return tuple(probability), new
+
+
+def _probabilities(table: ir.Table, roles: Roles, engine: BaseBackend) -> dict[str, ir.Value]:
+    if roles.scores_list is None:
+        return {name: table[column].cast("float64") for name, column in roles.scores.items()}
+    column = table[roles.scores_list]
+    shortest, longest = engine.to_pyarrow(
+        table.aggregate(low=column.length().min(), high=column.length().max())
+    ).to_pylist()[0].values()  # fmt: skip
+    if shortest != longest or not longest:
+        raise InputError(f"scores: the lists in column {roles.scores_list!r} have {shortest} to {longest} numbers; every row needs one per class")  # fmt: skip
+    return {str(i): column[i].cast("float64") for i in range(longest)}
+
+
+def _pick_greatest(probability: Mapping[str, ir.Value]) -> ir.Value:
+    top = ibis.greatest(*probability.values())
+    return ibis.cases(*((value == top, name) for name, value in probability.items()), else_=ibis.null("string"))
+
+
+def _derive_binary(
+    table: ir.Table, roles: Roles, engine: BaseBackend, booleans: tuple[str, str]
+) -> tuple[Roles, tuple[str, ...], dict[str, ir.Value]]:
+    positive, negative = _two_classes(table, roles, engine, booleans)
+    chance = _number(table, "positive_score", str(roles.positive_score))
+    if roles.predicted:
+        predicted = as_name(table[roles.predicted], booleans=booleans)
+    else:
+        predicted = (chance >= roles.threshold).ifelse(positive, negative)
+    new = {PREDICTED: predicted, SCORE: (predicted == positive).ifelse(chance, 1 - chance),
+           f"{PROBABILITY}0": 1 - chance, f"{PROBABILITY}1": chance}  # fmt: skip
+    if roles.score:
+        new[SCORE] = _number(table, "score", roles.score)
+    return replace(roles, positive=positive), (negative, positive), new
+
+
+def _two_classes(table: ir.Table, roles: Roles, engine: BaseBackend, booleans: tuple[str, str]) -> tuple[str, str]:
+    seen = _label_names(table, roles, engine, booleans)
+    positive = roles.positive or next((name for name in ("1", "True") if name in seen), "1")
+    others = sorted(seen - {positive}, key=natural_order)
+    if len(others) > 1:
+        known = listing(sorted(seen, key=natural_order))
+        raise InputError(f"positive_score is for models of two classes, and {positive!r} is the positive one; but the labels are {known}. Say which is positive with --positive, or give one score column per class with --scores")  # fmt: skip
+    fallback = {"1": "0", "0": "1", "True": "False", "False": "True"}.get(positive, f"not {positive}")
+    return positive, others[0] if others else fallback
+
+
+def _label_names(table: ir.Table, roles: Roles, engine: BaseBackend, booleans: tuple[str, str]) -> set[str]:
+    if roles.label is None:
+        return set()
+    names = table.select(name=as_name(table[roles.label], booleans=booleans)).distinct().limit(100)
+    return {name for name in engine.to_pyarrow(names)["name"].to_pylist() if name is not None}
+
+
+def _number(table: ir.Table, role: str, column: str) -> ir.Value:
+    kind = table[column].type()
+    if not kind.is_numeric():
+        raise InputError(
+            f"{role}: column {column!r} holds {kind}, not numbers; name the column that holds numbers between 0 and 1"
+        )
+    return table[column].cast("float64")
+
+
+def _require_predictions(table: ir.Table, roles: Roles) -> None:
+    if roles.predicted or roles.scores or roles.scores_list or roles.positive_score or roles.agreement:
+        return
+    likely = [name for name, kind in table.schema().items() if kind.is_floating()]
+    hint = (
+        f"; if {likely[0]!r} is the probability of the positive class, with --positive-score {likely[0]}"
+        if likely
+        else ""
+    )
+    raise InputError(
+        "no predictions found: no column is called predicted or p_<class>. "
+        f"Name one with --predicted COLUMN{hint}. Columns: {listing(table.columns, most=20)}"
+    )

@@ -1,0 +1,37 @@
+"""Values as names: the text a class or a group goes by, the same whatever type it was stored in."""
+
+import ibis
+import ibis.expr.types as ir
+
+MISSING = "(missing)"
+
+
+def natural_order(name: str) -> tuple[int, float, str]:
+    """Sort key: numbers by value, then words.
+
+    >>> sorted(["10", "b", "9", "nan", "a"], key=natural_order)
+    ['9', '10', 'a', 'b', 'nan']
+    """
+    try:
+        value = float(name)
+    except ValueError:
+        return (1, 0.0, name)
+    return (0, value, name) if value == value else (1, 0.0, name)
+
+
+def as_name(value: ir.Value, *, booleans: tuple[str, str] = ("False", "True")) -> ir.Value:
+    """Text that is the same for 1, 1.0 and '1': frames turn whole numbers with gaps into floats."""
+    kind = value.type()
+    if kind.is_string():
+        return value
+    if kind.is_boolean():
+        false, true = booleans
+        return value.ifelse(true, false)
+    if kind.is_floating():
+        real = value.cast("float64")
+        return ibis.cases(
+            (real.isnan(), ibis.null("string")),
+            (real.floor() == real, real.try_cast("int64").cast("string")),
+            else_=real.cast("string"),
+        )
+    return value.cast("string")

@@ -1,0 +1,220 @@
+"""Predictions: a relation in some engine, and the role each of its columns plays.
+
+Neighbours ask it for counts and sums; it answers with a handful of numbers, whatever the size of the table.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import add
+from pathlib import Path
+from typing import Any, Self
+
+import duckdb
+import ibis
+import ibis.expr.types as ir
+from ibis.backends import BaseBackend
+
+from fewlabels.errors import InputError, listing
+from fewlabels.table.derivation import AGREEMENT, ID, LABEL, PREDICTED, PROBABILITY, SCORE, derive
+from fewlabels.table.joining import join_labels
+from fewlabels.table.names import MISSING, as_name, natural_order
+from fewlabels.table.roles import Roles
+from fewlabels.table.sources import Frame, open_source
+
+Value = ir.Value
+Columns = dict[str, list[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """A model's predictions on a pool of items, some of them labelled.
+
+    >>> pool = Predictions.read({"predicted": ["cat", "dog"], "score": [0.9, 0.6], "label": ["cat", None]})
+    >>> pool.n_items, pool.n_labels, pool.classes
+    (2, 1, ('cat', 'dog'))
+    """
+
+    items: ir.Table
+    roles: Roles
+    engine: BaseBackend
+    frame: Frame
+    scored_classes: tuple[str, ...]  # the classes that have a probability, in the order of their columns
+    notes: tuple[str, ...] = ()  # what happened on the way in that its owner should know
+    source: str = "the table"
+
+    @classmethod
+    def read(cls, source: Any, *, labels: Any = None, **roles: Any) -> Self:
+        """Open predictions: a path or glob, a frame, a dict of arrays, or an Ibis table of any engine.
+
+        `roles` are the words of the contract: id, predicted, score, scores, positive_score, positive, threshold,
+        label, agreement, show. `labels` is a second source with the columns id and label, joined by id.
+        """
+        table, engine, frame = open_source(source)
+        notes: tuple[str, ...] = ()
+        if labels is not None:
+            table, notes = join_labels(table, labels, engine, roles)
+        items, found, scored = derive(table, engine, roles)
+        name = str(source) if isinstance(source, str | Path) else "the table"
+        return cls(items, found, engine, frame, scored, notes, name)
+
+    # -- what it has ---------------------------------------------------------------------------------------
+
+    def has(self, role: str) -> bool:
+        """Tell whether a role is played: predicted, score, label, agreement or probabilities."""
+        wanted = {"predicted": PREDICTED, "score": SCORE, "label": LABEL, "agreement": AGREEMENT}
+        return bool(self.scored_classes) if role == "probabilities" else wanted[role] in self.items.columns
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Columns that play no role: what one can group by."""
+        taken = {*self.roles.used().values(), *self.roles.scores.values(), *self.roles.show}
+        return tuple(c for c in self.items.columns if c not in taken and not c.startswith("__"))
+
+    @cached_property
+    def n_items(self) -> int:
+        """How many items there are."""
+        return int(self.measure({"n": self.items.count()})["n"])
+
+    @cached_property
+    def n_labels(self) -> int:
+        """How many of them are labelled."""
+        return int(self.measure({"n": self.known().cast("int64").sum().fill_null(0)})["n"])
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """Every class that is predicted, scored or seen as a label, in natural order."""
+        seen = set(self.scored_classes)
+        for column in (PREDICTED, LABEL):
+            if column in self.items.columns:
+                seen.update(v for v in self.count_by({"v": self.items[column]}, {})["v"] if v is not None)
+        return tuple(sorted(seen, key=natural_order))
+
+    @cached_property
+    def positive(self) -> str:
+        """The class that tpr, fpr and their like are about."""
+        if self.roles.positive is not None:
+            if self.roles.positive not in self.classes:
+                raise InputError(
+                    f"positive class {self.roles.positive!r} is not among the classes {listing(self.classes)}"
+                )
+            return self.roles.positive
+        for name in ("1", "True", "true"):
+            if name in self.classes:
+                return name
+        raise InputError(f"which class is the positive one? the classes are {listing(self.classes)}; say it with --positive (Python: positive=)")  # fmt: skip
+
+    # -- expressions for the neighbours --------------------------------------------------------------------
+
+    @property
+    def id(self) -> Value:
+        """The item's id."""
+        return self.items[ID]
+
+    @property
+    def predicted(self) -> Value:
+        """The predicted class, as text."""
+        return self._role("predicted", PREDICTED, "name the column with --predicted, or give scores or positive_score")
+
+    @property
+    def score(self) -> Value:
+        """The confidence in the predicted class."""
+        return self._role("score", SCORE, "name the column with --score, or use what needs no scores (--prior flat)")
+
+    @property
+    def label(self) -> Value:
+        """The true class, as text; null where unknown."""
+        return self.items[LABEL] if LABEL in self.items.columns else ibis.null("string")
+
+    @property
+    def agreement(self) -> Value:
+        """How well prediction and truth agree."""
+        return self._role("agreement", AGREEMENT, "name the column with --agreement")
+
+    @property
+    def probabilities(self) -> tuple[Value, ...]:
+        """The probability of each scored class."""
+        return tuple(self.items[f"{PROBABILITY}{i}"] for i in range(len(self.scored_classes)))
+
+    def total_probability(self) -> Value:
+        """The sum over the scored classes: 1, if all is well."""
+        return reduce(add, self.probabilities)
+
+    def least_probability(self) -> Value:
+        """The smallest over the scored classes."""
+        return ibis.least(*self.probabilities)
+
+    def greatest_probability(self) -> Value:
+        """The largest over the scored classes."""
+        return ibis.greatest(*self.probabilities)
+
+    def known(self) -> Value:
+        """Is this item labelled (or judged)?"""
+        return self.items[AGREEMENT].notnull() if self.has("agreement") else self.label.notnull()
+
+    def right(self) -> Value:
+        """The outcome: 1 right, 0 wrong, or the agreement between; null where unknown."""
+        if self.has("agreement"):
+            return self.items[AGREEMENT]
+        return (self.predicted == self.label).cast("float64")
+
+    def attribute(self, name: str) -> Value:
+        """A column as the name of a group; missing values are a group of their own."""
+        return as_name(self.items[name]).fill_null(MISSING)
+
+    def row(self) -> Value:
+        """The row's number, from 1, in the order the engine reads them."""
+        return ibis.row_number() + 1
+
+    def _role(self, role: str, column: str, remedy: str) -> Value:
+        if column not in self.items.columns:
+            raise InputError(
+                f"{self.source} has no {role} column; {remedy}. Its columns: {listing(self.columns(), most=20)}"
+            )
+        return self.items[column]
+
+    def columns(self) -> tuple[str, ...]:
+        """The owner's columns."""
+        return tuple(c for c in self.items.columns if not c.startswith("__"))
+
+    # -- questions to the engine ---------------------------------------------------------------------------
+
+    def measure(self, values: Mapping[str, Value]) -> dict[str, Any]:
+        """Answer several whole-table questions in one scan."""
+        table = self._ask(self.items.aggregate(**values))
+        return {name: column[0] for name, column in table.items()}
+
+    def count_by(self, keys: Mapping[str, Value], sums: Mapping[str, Value]) -> Columns:
+        """Group by the keys, count the rows of each (`n`) and add up the rest, in the engine."""
+        if not keys:
+            return self._ask(self.items.aggregate(n=self.items.count(), **sums))
+        return self._ask(self.items.group_by(**keys).aggregate(n=self.items.count(), **sums))
+
+    def find(self, where: Value, *, most: int = 1, **show: Value) -> Columns:
+        """Fetch the first rows where something holds, with their row number."""
+        numbered = self.items.mutate(__row=self.row(), __hit=where, **{f"__show_{k}": v for k, v in show.items()})
+        hits = numbered.filter(numbered["__hit"]).order_by("__row").limit(most)
+        return self._ask(hits.select(row="__row", **{k: f"__show_{k}" for k in show}))
+
+    def count_distinct(self, keys: Mapping[str, Value]) -> int:
+        """Count the combinations of keys that occur."""
+        return int(self._ask(self.items.select(**keys).distinct().aggregate(n=lambda t: t.count()))["n"][0])
+
+    def most_frequent(self, value: Value) -> Any:
+        """Return the value that occurs most often."""
+        counts = self.items.group_by(value=value).aggregate(n=self.items.count())
+        return self._ask(counts.order_by(ibis.desc("n"), "value").limit(1))["value"][0]
+
+    def _ask(self, expression: ir.Table) -> Columns:
+        try:
+            return self.engine.to_pyarrow(expression).to_pydict()
+        except duckdb.Error as error:
+            raise InputError(
+                f"{self.source}: the engine could not read it: {str(error).strip().splitlines()[0]}"
+            ) from None
+
+
+def read_columns(source: Any) -> dict[str, str]:
+    """Return the owner's columns and their types, of anything that can be opened."""
+    table = source if isinstance(source, ir.Table) else open_source(source)[0]
+    return {name: str(kind) for name, kind in table.schema().items() if not name.startswith("__")}

@@ -267,7 +267,7 @@ def _count_quantile(n: int, alpha: float, beta: float, q: float) -> float:
     k = np.arange(n + 1)
     log_p = betaln(k + alpha, n - k + beta) - betaln(alpha, beta) - betaln(n - k + 1, k + 1) - np.log(n + 1)
     total = np.cumsum(np.exp(log_p))
-    return float(min(np.searchsorted(total, q * (1 - 1e-12)), n))
+    return float(min(int(np.searchsorted(total, q * (1 - 1e-12))), n))
 
 
 def _beta_interval(alpha: Array, beta: Array, level: float) -> tuple[Array, Array]:

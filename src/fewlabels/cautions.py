@@ -31,17 +31,17 @@ def caution(tally: Tally, metric: Metric, answer: Answer, rows: Sequence[Ranged]
     n_labels = int(tally.n_labels.sum())
     if n_labels == 0:
         return ("no item is labelled: every number here is what the prior says, not what the model did",)
-    return tuple(_warn(tally, metric, answer, rows, n_labels))
+    return tuple(_warn(metric, answer, rows, n_labels))
 
 
-def _warn(tally: Tally, metric: Metric, answer: Answer, rows: Sequence[Ranged], n_labels: int) -> list[str]:
+def _warn(metric: Metric, answer: Answer, rows: Sequence[Ranged], n_labels: int) -> list[str]:
     found = []
     blank = [row.group for row in rows if row.n_labels == 0]
     if blank:
         found.append(
             f"{len(blank):,} of {len(rows):,} groups have no label, and their numbers are the prior's: {listing(blank)}"
         )
-    thin = thin_groups(rows)
+    thin = thin_groups(rows) if metric.is_share else []
     if thin:
         found.append(
             f"too few labels to say anything about {len(thin):,} more: {listing(thin)} (intervals wider than {WIDE:g})"
@@ -53,7 +53,7 @@ def _warn(tally: Tally, metric: Metric, answer: Answer, rows: Sequence[Ranged], 
             "if the labelled items were drawn at random from the whole pool, --by all gives an overall figure that does not"
         )
     if metric is ece:
-        found += _warn_bins(tally, answer)
+        found += _warn_bins(answer)
     if len(answer.draws) <= FEWEST and answer.prior.strength().size > FEWEST:
         found.append(
             f"computed from {len(answer.draws):,} draws because there are so many classes: expect errors of a few percent of an interval's width"
@@ -66,7 +66,7 @@ def thin_groups(rows: Sequence[Ranged]) -> list[str]:
     return [row.group for row in rows if row.n_labels and row.high - row.low > WIDE]
 
 
-def _warn_bins(tally: Tally, answer: Answer) -> list[str]:
+def _warn_bins(answer: Answer) -> list[str]:
     cells = answer.cells
     unlabelled = cells.n_items[cells.n_labels == 0].sum() / cells.n_items.sum()
     if unlabelled <= 0.1:

@@ -198,8 +198,7 @@ def _check_overlap(pool: Predictions, predicted: set[str], labels: set[str]) -> 
     if not labels:
         return []
     if not labels & predicted:
-        strange = min(labels)
-        row = pool.find(pool.label == strange)["row"][0]
+        row = pool.find(pool.label == min(labels))["row"][0]
         return [_error(f"column {pool.roles.label!r}: no label is ever predicted: labels are {listing(sorted(labels))} (the first of them in row {row:,}), predictions are {listing(sorted(predicted))}; write both with the same names")]  # fmt: skip
     found = []
     unseen = sorted(predicted - labels)

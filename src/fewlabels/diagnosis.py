@@ -69,7 +69,10 @@ def _unreadable(source: Any, error: InputError) -> Diagnosis:
         columns = read_columns(source)
     except InputError:
         raise error from None
-    return Diagnosis(str(source), columns, {}, 0, 0, (), {}, (Finding("error", str(error)),), (), ())
+    likely = [name for name, kind in columns.items() if kind.startswith("float")]
+    name = shlex.quote(str(source)) if isinstance(source, str) else "FILE"
+    tries = tuple(f"fewlabels doctor {name} --positive-score {shlex.quote(column)}" for column in likely[:3])
+    return Diagnosis(str(source), columns, {}, 0, 0, (), {}, (Finding("error", str(error)),), (), tries)
 
 
 def _count_values(pool: Predictions) -> dict[str, int]:

@@ -60,6 +60,11 @@ class Metric(Protocol):
         ...
 
     @property
+    def is_share(self) -> bool:
+        """Does it lie between 0 and 1?"""
+        ...
+
+    @property
     def own_cell(self) -> bool:
         """Is it, in a group that is a single cell, the chance of being right there? Then it has a closed form."""
         ...
@@ -79,6 +84,7 @@ class Accuracy:
     worst: Worst = "lowest"
     needs: tuple[str, ...] = ()
     own_cell: bool = True
+    is_share: bool = True
 
     def value(self, sample: Sample) -> PerScope:
         """Σ p θ."""
@@ -95,6 +101,7 @@ class CalibrationError:
     worst: Worst = "highest"
     needs: tuple[str, ...] = ("score",)
     own_cell: bool = False
+    is_share: bool = True
 
     def value(self, sample: Sample) -> PerScope:
         """Cells of one scope and bin are one bin: their accuracies and scores average before the gap is taken."""
@@ -119,6 +126,7 @@ class Cost:
     worst: Worst = "highest"
     needs: tuple[str, ...] = ("predicted",)
     own_cell: bool = False
+    is_share: bool = False
 
     def value(self, sample: Sample) -> PerScope:
         """Average over the cells of a scope, each with its own predicted class."""
@@ -155,6 +163,7 @@ class ClassRate:
     reads: Reads = "label"
     needs: tuple[str, ...] = ("predicted",)
     own_cell: bool = False
+    is_share: bool = True
 
     def value(self, sample: Sample) -> PerScope:
         """Pick or average over classes."""
@@ -178,6 +187,7 @@ class WholeRate:
     reads: Reads = "label"
     needs: tuple[str, ...] = ("predicted",)
     own_cell: bool = False
+    is_share: bool = True
 
     def value(self, sample: Sample) -> PerScope:
         """One value per scope."""
@@ -262,7 +272,7 @@ precision = ClassRate("precision", _precision, averages=True, own_cell=True)
 recall = ClassRate("recall", _recall, averages=True)
 f1 = ClassRate("f1", _f1, averages=True)
 balanced_accuracy = ClassRate("balanced-accuracy", _recall, averages=True)
-mcc = WholeRate("mcc", _matthews)
+mcc = WholeRate("mcc", _matthews, is_share=False)
 tpr = ClassRate("tpr", _recall)
 fpr = ClassRate("fpr", _false_positive, worst="highest")
 tnr = ClassRate("tnr", lambda s: 1 - _false_positive(s))

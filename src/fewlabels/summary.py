@@ -17,6 +17,7 @@ from jaxtyping import Float, Int
 from fewlabels.beliefs import Draws, Rng
 from fewlabels.cautions import caution
 from fewlabels.errors import InputError, did_you_mean
+from fewlabels.files import write_whole
 from fewlabels.inference import Answer, infer
 from fewlabels.labels import Tally
 from fewlabels.metrics import ClassRate, Metric, accuracy, confusion, mcc
@@ -246,12 +247,12 @@ def write_json(plain: Mapping[str, Any], path: str | Path | None) -> str:
     """Return JSON text, and write it where asked."""
     text = json.dumps(plain, ensure_ascii=False, indent=2)
     if path is not None:
-        Path(path).write_text(text + "\n", encoding="utf-8")
+        write_whole(path, text + "\n")
     return text
 
 
 def _require(tally: Tally, metric: Metric) -> None:
-    if metric is mcc and tally.by == "predicted":
+    if metric is mcc and "predicted" in tally.by.split(","):
         raise InputError("mcc says nothing about a single predicted class; use --by all, or group by an attribute")
 
 

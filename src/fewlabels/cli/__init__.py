@@ -1,0 +1,1 @@
+"""The command line: parse words, make one call, print. Words stop here; everything below takes objects."""

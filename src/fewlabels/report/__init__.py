@@ -1,0 +1,5 @@
+"""An Assessment as one self-contained HTML file: data, then text. It asks `summary` for numbers and never the pool."""
+
+from fewlabels.report.pages import write_comparison, write_report
+
+__all__ = ["write_comparison", "write_report"]

@@ -116,9 +116,9 @@ def _derive_binary(
 
 
 def _two_classes(table: ir.Table, roles: Roles, engine: BaseBackend, booleans: tuple[str, str]) -> tuple[str, str]:
-    seen = _label_names(table, roles, engine, booleans)
-    positive = roles.positive or next((name for name in ("1", "True") if name in seen), "1")
-    others = sorted(seen - {positive}, key=natural_order)
+    seen: set[str] = _label_names(table, roles, engine, booleans)
+    positive: str = roles.positive or next((name for name in ("1", "True") if name in seen), "1")
+    others: list[str] = sorted((name for name in seen if name != positive), key=natural_order)
     if len(others) > 1:
         known = listing(sorted(seen, key=natural_order))
         raise InputError(f"positive_score is for models of two classes, and {positive!r} is the positive one; but the labels are {known}. Say which is positive with --positive, or give one score column per class with --scores")  # fmt: skip

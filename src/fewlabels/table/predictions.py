@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import duckdb
 import ibis
@@ -22,7 +22,7 @@ from fewlabels.table.names import MISSING, as_name, natural_order
 from fewlabels.table.roles import Roles
 from fewlabels.table.sources import Frame, open_source
 
-Value = ir.Value
+Value: TypeAlias = Any  # an Ibis expression; its methods depend on a type only the engine knows
 Columns = dict[str, list[Any]]
 
 

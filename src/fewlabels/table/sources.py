@@ -59,7 +59,7 @@ def _find(pattern: str) -> list[str]:
         return [pattern]
     if Path(pattern).is_dir():
         raise InputError(f"{pattern} is a folder; name the files, for instance '{pattern.rstrip('/')}/*.parquet'")
-    paths = sorted(glob.glob(pattern, recursive=True))
+    paths = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 (a pattern may be absolute)
     if not paths:
         raise InputError(f"{pattern}: no such file")
     return paths

@@ -1,0 +1,37 @@
+"""`fewlabels compare`: do two groups differ, and by more than matters?"""
+
+from fewlabels.assessment import compare as compare_groups
+from fewlabels.cli.conditions import read_condition
+from fewlabels.cli.delivery import deliver
+from fewlabels.cli.options import Asked, Columns, Output
+from fewlabels.cli.printing import print_comparison, working
+from fewlabels.cli.words import read_pair
+
+
+def compare(
+    file: str,
+    /,
+    *,
+    groups: str,
+    rope: float = 0.05,
+    asked: Asked = Asked(),  # noqa: B008
+    output: Output = Output(),  # noqa: B008
+    columns: Columns = Columns(),  # noqa: B008
+) -> int:
+    """Say how far two groups are apart, and whether by more than matters.
+
+    Parameters
+    ----------
+    file: str
+        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes.
+    groups: str
+        The two groups, joined by a comma: human,trees.
+    rope: float
+        Differences up to this size are as good as none (region of practical equivalence).
+    """
+    for text in output.fail_if:
+        read_condition(text)
+    pair, choices = read_pair(groups), asked.choices()
+    with working("comparing"):
+        result = compare_groups(columns.read(file), pair, rope=rope, **choices)
+    return deliver(result, output, lambda out: print_comparison(out, result))

@@ -1,0 +1,64 @@
+"""`--fail-if`: a condition on the numbers of a result, for scripts and pipelines."""
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fewlabels.errors import InputError, did_you_mean
+
+SIGNS: dict[str, Callable[[float, float], bool]] = {
+    "<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+SHAPE = re.compile(r"\s*(?:(overall|groups)\.)?(\w+)\s*(<=|>=|==|!=|<|>)\s*(-?[\d.]+(?:[eE]-?\d+)?)\s*")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """`[overall.|groups.]FIELD SIGN NUMBER`; without a scope it is about the overall figure and every group.
+
+    >>> read_condition("overall.low < 0.8").hits({"overall": {"low": 0.7}, "groups": []})
+    ['overall: low is 0.7, and that is < 0.8']
+    """
+
+    scope: str | None
+    name: str
+    sign: str
+    number: float
+
+    def hits(self, result: Mapping[str, Any]) -> list[str]:
+        """Say where it holds in a result's JSON."""
+        return [
+            f"{where}: {self.name} is {row[self.name]:.4g}, and that is {self.sign} {self.number:g}"
+            for where, row in self._rows(result)
+            if SIGNS[self.sign](self._look_up(row), self.number)
+        ]
+
+    def _rows(self, result: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+        if "overall" not in result:  # a comparison is one row
+            return [("difference", result)]
+        overall = [("overall", result["overall"])] if self.scope != "groups" else []
+        groups = [(row["group"], row) for row in result["groups"]] if self.scope != "overall" else []
+        if not self.scope and self.name not in result["overall"]:
+            overall = []  # p_worst and its like exist for groups only
+        return overall + groups
+
+    def _look_up(self, row: Mapping[str, Any]) -> float:
+        if not isinstance(row.get(self.name), int | float):
+            known = [key for key, value in row.items() if isinstance(value, int | float) and not isinstance(value, bool)]
+            raise InputError(f"fail-if: there is no number called {self.name!r}; {did_you_mean(self.name, known)}")
+        return float(row[self.name])
+
+
+def read_condition(text: str) -> Condition:
+    """Parse a condition."""
+    found = SHAPE.fullmatch(text)
+    if not found:
+        raise InputError(f'fail-if: {text!r} is not understood; write for instance "low < 0.8" or "overall.mean < 0.9"')
+    return Condition(found[1], found[2], found[3], float(found[4]))
+
+
+def find_failures(texts: Sequence[str], result: Mapping[str, Any]) -> list[str]:
+    """Say everything that was asked to fail on and holds."""
+    return [hit for text in texts for hit in read_condition(text).hits(result)]

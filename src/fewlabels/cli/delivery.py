@@ -1,0 +1,35 @@
+"""Deliver a result where it was asked for: table, JSON, HTML, exit code."""
+
+from collections.abc import Callable
+
+from rich.console import Console
+
+from fewlabels.cli.conditions import find_failures
+from fewlabels.cli.options import Output
+from fewlabels.cli.printing import complainer, print_warnings, printer
+from fewlabels.comparison import Comparison
+from fewlabels.summary import Assessment
+
+FAILED = 2
+
+
+def deliver(result: Assessment | Comparison, output: Output, show: Callable[[Console], None]) -> int:
+    """Write what was asked for, show the rest, and return the exit code."""
+    failures = find_failures(output.fail_if, result.to_dict())
+    if output.html:
+        result.report(output.html)
+    if output.json == "-":
+        print(result.to_json())
+    elif output.json:
+        result.to_json(output.json)
+    aside = complainer()
+    if not output.quiet:
+        if output.json != "-":
+            show(printer())
+        print_warnings(aside, result.warnings)
+        for path in (output.html, output.json if output.json != "-" else None):
+            if path:
+                aside.print(f"written: {path}")
+    for failure in failures:
+        aside.print(f"[red]failed[/]: {failure}")
+    return FAILED if failures else 0

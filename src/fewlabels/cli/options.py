@@ -1,0 +1,97 @@
+"""Options the verbs share, in groups: what the columns are, what is asked, where the answer goes."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from cyclopts import Group, Parameter
+
+from fewlabels.cli.words import given, read_bins, read_groups, read_metric, read_prior
+from fewlabels.table import Predictions
+
+QUESTION, ANSWER, COLUMNS = (Group(name, sort_key=i) for i, name in enumerate(("The question", "The answer", "The columns")))
+Path = Annotated[str | None, Parameter(allow_leading_hyphen=True)]
+Flag = Annotated[bool, Parameter(show_default=False)]
+
+
+@Parameter(name="*", group=COLUMNS)
+@dataclass(frozen=True)
+class Columns:
+    """Which column plays which role. Well-named columns (id, predicted, score, p_*, label) are recognised."""
+
+    id: str | None = None
+    "Column with unique item ids."
+    predicted: str | None = None
+    "Column with the predicted class."
+    score: str | None = None
+    "Column with the confidence in the predicted class, 0 to 1."
+    scores: str | None = None
+    "Prefix of the per-class probability columns (p_ for p_cat, p_dog), or one list column."
+    positive_score: str | None = None
+    "Models of two classes: column with the probability of the positive class."
+    positive: str | None = None
+    "The positive class [default: 1]."
+    threshold: float = 0.5
+    "Predict the positive class from this probability on."
+    label: str | None = None
+    "Column with the true class; empty where unknown."
+    agreement: str | None = None
+    "Structured outputs: column with how well prediction and truth agree, 0 to 1."
+    labels: str | None = None
+    "Second file with the columns id and label, joined by id."
+
+    def read(self, file: str) -> Predictions:
+        """Open the predictions."""
+        words = given(**{name: getattr(self, name) for name in self.__dataclass_fields__})
+        return Predictions.read(file, **words)
+
+
+@Parameter(name="*", group=QUESTION)
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of the model."""
+
+    by: str = "predicted"
+    "Groups: all, predicted, bins, bins:20, bins:equal-mass:10, a column, or several joined by commas (their cross)."
+    metric: str = "accuracy"
+    "accuracy, ece, confusion, cost, precision, recall, f1, balanced-accuracy, mcc, tpr, fpr, tnr, fnr, ppv, npv, fdr, for, selection-rate."
+    prior: str = "flat"
+    "flat, scores, or the JSON file of an earlier assessment."
+    strength: float | None = None
+    "How many labels the prior is worth in each group [default: 2, or 1 for metrics of classes]."
+    bins: str = "10"
+    "Score bins inside ece: a number (equal width) or equal-mass:NUMBER."
+    cost: str | None = None
+    "CSV file of costs: a row per true class, a column per predicted class."
+    m: int = 1
+    "How many groups count as the worst in P(worst)."
+    level: float = 0.95
+    "Probability that an interval contains the truth."
+    finite_pool: Flag = False
+    "Ask about exactly these items instead of the population they came from."
+    seed: int = 0
+    "Seed of the random draws."
+    draws: int = 10_000
+    "How many random draws, where there is no closed form."
+
+    def choices(self) -> dict[str, Any]:
+        """Return the words as keyword arguments of `assess`."""
+        return {
+            "by": read_groups(self.by), "metric": read_metric(self.metric, self.cost),
+            "prior": read_prior(self.prior, self.strength), "bins": read_bins(self.bins), "m": self.m,
+            "level": self.level, "finite_pool": self.finite_pool, "seed": self.seed, "n_draws": self.draws,
+        }  # fmt: skip
+
+
+@Parameter(name="*", group=ANSWER)
+@dataclass(frozen=True)
+class Output:
+    """Where the answer goes."""
+
+    json: Path = None
+    "Write JSON to this file; - for standard output."
+    html: str | None = None
+    "Write a self-contained HTML report to this file."
+    fail_if: Annotated[tuple[str, ...], Parameter(show_default=False)] = ()
+    'Exit with code 2 if this holds anywhere, for instance "low < 0.8" or "overall.low < 0.8"; may be given several times.'
+    quiet: Flag = False
+    "Print no table."

@@ -1,0 +1,89 @@
+"""Results as text for a terminal: tables, findings, and where files went."""
+
+import sys
+from contextlib import AbstractContextManager, nullcontext
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from fewlabels.comparison import Comparison
+from fewlabels.diagnosis import Diagnosis
+from fewlabels.summary import Assessment, Row
+
+SHOWN = 25
+
+
+def printer() -> Console:
+    """Standard output; plain and unwrapped in a pipe."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+
+
+def complainer() -> Console:
+    """Standard error."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def working(what: str) -> AbstractContextManager[object]:
+    """Show a spinner on a terminal while something runs, and nothing in a pipe."""
+    aside = complainer()
+    return aside.status(f"{what} …") if aside.is_terminal else nullcontext()
+
+
+def print_assessment(out: Console, a: Assessment) -> None:
+    """Print the overall figure and a row per group, worst first (score bins in their order)."""
+    quantity = "on exactly these items" if a.finite_pool else "on the population these items came from"
+    out.print(f"[bold]{a.metric}[/] {quantity}: {a.n_items:,} items, {a.n_labels:,} labelled; prior {a.prior}, {a.level:.0%} intervals")
+    interval = escape(f"[{a.overall.low:.3f}, {a.overall.high:.3f}]")
+    out.print(f"overall [bold]{a.overall.mean:.3f}[/]  {interval}")
+    rows = a.groups if a.by.startswith("bins") else a.worst_first
+    if len(rows) > 1:
+        out.print(_table_of(a, rows[:SHOWN]))
+    if len(rows) > SHOWN:
+        out.print(f"… and {len(rows) - SHOWN:,} more groups; --json or --html has them all")
+
+
+def _table_of(a: Assessment, rows: tuple[Row, ...]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in (a.by, "items", "labels", a.metric, f"{a.level:.0%} interval", "P(worst)", "rank"):
+        table.add_column(escape(name), justify="left" if name == a.by else "right", overflow="fold")
+    for r in rows:
+        rank = f"{r.rank_low}" if r.rank_low == r.rank_high else f"{r.rank_low}–{r.rank_high}"
+        interval = escape(f"[{r.low:.3f}, {r.high:.3f}]")
+        table.add_row(escape(r.group), f"{r.n_items:,}", f"{r.n_labels:,}", f"{r.mean:.3f}", interval, f"{r.p_worst:.2f}", rank)
+    return table
+
+
+def print_comparison(out: Console, c: Comparison) -> None:
+    """Print the difference, where it lies, and the verdict."""
+    a, b = (escape(name) for name in c.groups)
+    out.print(f"[bold]{c.metric}[/] of {a} minus {b}: {c.mean:+.3f}  {escape(f'[{c.low:+.3f}, {c.high:+.3f}]')}  ({c.level:.0%})")
+    out.print(f"P(below −{c.rope:g}) {c.p_below:.3f}   P(within) {c.p_equivalent:.3f}   P(above +{c.rope:g}) {c.p_above:.3f}")
+    out.print(f"verdict: [bold]{escape(c.sentence)}[/]")
+
+
+def print_diagnosis(out: Console, d: Diagnosis) -> None:
+    """Print what is there, what is wrong, what can be done and what to type."""
+    out.print(f"[bold]{escape(d.source)}[/]")
+    if d.is_sound:
+        out.print(f"  {d.n_items:,} items, {d.n_labels:,} labelled; {len(d.classes):,} classes")
+    for role, name in d.roles.items():
+        out.print(f"  {role:15} {escape(name)}")
+    if d.attributes:
+        listed = ", ".join(f"{name} ({n:,})" for name, n in d.attributes.items())
+        out.print(f"  {'to group by':15} {escape(listed)}")
+    if not d.roles:
+        out.print(f"  {'columns':15} {escape(', '.join(f'{name} ({kind})' for name, kind in d.columns.items()))}")
+    for finding in d.findings:
+        colour = "red" if finding.severity == "error" else "yellow"
+        out.print(f"[{colour}]{finding.severity}[/]: {escape(finding.message)}")
+    if d.can:
+        out.print(f"can be assessed: {'; '.join(d.can)}")
+    for line in d.next:
+        out.print(f"  [bold]$ {escape(line)}[/]", soft_wrap=True)
+
+
+def print_warnings(out: Console, warnings: tuple[str, ...]) -> None:
+    """Print what the numbers do not support."""
+    for warning in warnings:
+        out.print(f"[yellow]note[/]: {escape(warning)}")

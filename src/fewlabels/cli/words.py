@@ -1,0 +1,89 @@
+"""Words typed on a command line -> the objects they stand for."""
+
+import csv
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from fewlabels.errors import InputError, did_you_mean
+from fewlabels.groups import Bins, Groups, column, cross, everything, predicted
+from fewlabels.metrics import METRICS, Metric, cost
+from fewlabels.priors import Prior, flat, from_earlier, from_scores
+
+
+def read_groups(text: str) -> Groups:
+    """Return the partition meant by `all`, `predicted`, `bins:20`, a column, or several joined by commas.
+
+    >>> read_groups("sex,bins:4").name
+    'sex,bins:4'
+    """
+    parts = [_read_part(word) for word in split_names(text)]
+    if not parts:
+        raise InputError("by: say what to group by: all, predicted, bins, or a column")
+    return parts[0] if len(parts) == 1 else cross(*parts)
+
+
+def read_bins(text: str) -> Bins:
+    """Return the score bins meant by `10` or `equal-mass:10`."""
+    found = re.fullmatch(r"(equal-mass:)?(\d+)", text)
+    if not found:
+        raise InputError(f"bins: {text!r} is not understood; write a number (equal width) or equal-mass:NUMBER")
+    return Bins(int(found[2]), equal_mass=bool(found[1]))
+
+
+def read_metric(text: str, costs: str | None) -> Metric:
+    """Return the metric of that name."""
+    if text == "cost":
+        if costs is None:
+            raise InputError("metric cost needs --cost COSTS.csv: a row per true class, a column per predicted class")
+        return cost(costs)
+    if costs is not None:
+        raise InputError(f"--cost goes with --metric cost, not with --metric {text}")
+    if text not in METRICS:
+        raise InputError(f"metric: {text!r} is not known; {did_you_mean(text, [*METRICS, 'cost'])}")
+    return METRICS[text]
+
+
+def read_prior(text: str, strength: float | None) -> Prior:
+    """Return the prior of that name, or that of an earlier assessment's JSON file."""
+    if text == "flat":
+        return flat(strength)
+    if text == "scores":
+        return from_scores(strength)
+    if strength is not None:
+        raise InputError("--strength goes with --prior flat or scores; an earlier assessment has its own")
+    return from_earlier(text)
+
+
+def split_names(text: str) -> list[str]:
+    """Split at commas; a name with a comma in it goes in double quotes.
+
+    >>> split_names('"a,b",c')
+    ['a,b', 'c']
+    """
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip()]
+
+
+def read_pair(text: str) -> tuple[str, str]:
+    """Return two names joined by a comma."""
+    names = split_names(text)
+    if len(names) != 2:
+        raise InputError(f'groups: name two, joined by a comma, not {len(names)}; a name with a comma in it goes in quotes: \'"a,b",c\'')
+    return names[0], names[1]
+
+
+def given(**words: Any) -> dict[str, Any]:
+    """Keep what was said."""
+    return {name: word for name, word in words.items() if word is not None and not (isinstance(word, Sequence) and len(word) == 0)}
+
+
+def _read_part(word: str) -> Groups:
+    if word == "all":
+        return everything
+    if word == "predicted":
+        return predicted
+    if word == "bins":
+        return Bins()
+    if word.startswith("bins:"):
+        return read_bins(word.removeprefix("bins:"))
+    return column(word.removeprefix("column:"))

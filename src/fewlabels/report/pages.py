@@ -1,0 +1,72 @@
+"""Words and pictures -> one page."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from fewlabels import __version__
+from fewlabels.comparison import Comparison
+from fewlabels.files import write_whole
+from fewlabels.report import words
+from fewlabels.report.pictures import Picture, draw_difference, draw_pictures
+from fewlabels.summary import Assessment
+
+SHOP = Environment(loader=PackageLoader("fewlabels.report", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # fmt: skip
+
+
+def write_report(a: Assessment, path: str | Path) -> Path:
+    """Write an assessment as one self-contained HTML file."""
+    return write_whole(path, render_report(a))
+
+
+def write_comparison(c: Comparison, path: str | Path) -> Path:
+    """Write a comparison as one self-contained HTML file."""
+    return write_whole(path, render_comparison(c))
+
+
+def render_report(a: Assessment) -> str:
+    """Return the page of an assessment."""
+    facts = [
+        ("items", f"{a.n_items:,}"), ("labelled", f"{a.n_labels:,}"), ("groups", f"{len(a.groups):,} by {a.by}"),
+        ("prior", a.prior), ("level", f"{a.level:.0%}"), ("about", "these items" if a.finite_pool else "their population"),
+    ]  # fmt: skip
+    return _render(
+        title=f"{a.metric} by {a.by}",
+        source=a.source,
+        headline=words.headline(a),
+        facts=facts,
+        supported=words.supported(a),
+        unsupported=words.unsupported(a),
+        pictures=draw_pictures(a),
+        assessment=a,
+        rows=a.groups if a.by.startswith("bins") else a.worst_first,
+        number=lambda value: words.number(a, value),
+        method=words.method(a),
+    )
+
+
+def render_comparison(c: Comparison) -> str:
+    """Return the page of a comparison."""
+    first, *rest = words.verdict(c)
+    facts = [("metric", c.metric), ("ROPE", f"±{c.rope:g}"), ("level", f"{c.level:.0%}")]
+    return _render(
+        title=f"{c.groups[0]} against {c.groups[1]}",
+        source="",
+        headline=first,
+        facts=facts,
+        supported=rest,
+        unsupported=[*c.warnings, "The labelled items must have been picked at random within each group."],
+        pictures=[draw_difference(c)],
+        assessment=None,
+        rows=(),
+        number=str,
+        method=[
+            f"Metric: {c.metric}, {words.MEANINGS[c.metric]}.",
+            "The verdict is the region (lower, practically equal, higher) that holds most of the posterior of the difference.",
+        ],
+    )
+
+
+def _render(*, pictures: Iterable[Picture], **content: object) -> str:
+    return SHOP.get_template("page.html.jinja").render(pictures=list(pictures), version=__version__, **content)

@@ -1,0 +1,78 @@
+"""The pictures a report shows, as inline SVG with a sentence for those who cannot see them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import StringIO
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+
+from fewlabels.comparison import Comparison
+from fewlabels.metrics import accuracy, confusion, ece
+from fewlabels.plots import plot_assessment, plot_comparison
+from fewlabels.summary import Assessment
+
+MOST_CLASSES = 100  # beyond, a confusion matrix is noise on a page
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One picture: its title, what to read in it, and the drawing."""
+
+    title: str
+    caption: str
+    svg: str
+
+
+def draw_pictures(a: Assessment) -> Iterator[Picture]:
+    """Yield what this assessment, and the counts behind it, can show."""
+    if a.matrix and a.by == "predicted":
+        yield _picture(plot_assessment(a, "confusion"), "What is taken for what", _CONFUSION)
+    if len(a.groups) > 1:
+        yield _picture(plot_assessment(a, "intervals"), f"{a.metric} per group", _INTERVALS)
+        yield _picture(plot_assessment(a, "extremes"), "Which group is worst, which is best?", _EXTREMES)
+        yield _picture(plot_assessment(a, "ranks"), "How far the ranking is settled", _RANKS)
+    if a.prior != "earlier":
+        yield from _draw_companions(a)
+
+
+def draw_difference(c: Comparison) -> Picture:
+    """Return the posterior of a difference."""
+    return _picture(plot_comparison(c), "The difference and what counts as none", _DIFFERENCE)
+
+
+def _draw_companions(a: Assessment) -> Iterator[Picture]:
+    """The same counts say more than was asked: calibration where there are scores, confusions where there are classes."""
+    if a.tally.bins and a.metric in ("accuracy", "ece", "confusion"):
+        yield _picture(plot_assessment(a.reliability(), "reliability"), "Does its confidence mean anything?", _RELIABILITY)
+        yield _picture(plot_assessment(a.merged(ece), "ece"), "Calibration error of the whole pool", _ECE)
+        if a.metric != "confusion" and 2 <= len(a.groups) and not a.by.startswith("bins"):
+            yield _picture(plot_assessment(a.about(accuracy), "scatter"), "Right, and right about being right", _SCATTER)
+    classes = len(a.tally.classes)
+    if a.metric == "accuracy" and a.by == "predicted" and 2 <= classes <= MOST_CLASSES and a.tally.label.max() >= 0:
+        yield _picture(plot_assessment(a.about(confusion), "confusion"), "What is taken for what", _CONFUSION)
+
+
+def _picture(ax: Axes, title: str, caption: str) -> Picture:
+    return Picture(title, caption, _as_svg(ax, title))
+
+
+def _as_svg(ax: Axes, salt: str) -> str:
+    """Text stays text, so that it can be searched and read aloud; ids are salted, since pictures share a page."""
+    buffer = StringIO()
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": salt}):
+        figure.savefig(buffer, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
+    text = buffer.getvalue()
+    return text[text.index("<svg") :]
+
+
+_INTERVALS = "Dots are estimates, bars the intervals; the line and band are the whole pool. Hollow groups have no label: the prior speaks."
+_EXTREMES = "The probability, given the labels so far, that a group is the worst or the best of all."
+_RANKS = "Where each group may stand among the others; a long bar means its place is not settled. Rank 1 is the best."
+_RELIABILITY = "On the diagonal, the model is right as often as its confidence says; below it, it is overconfident. Shaded: the gap."
+_ECE = "How plausible each size of calibration error is, given the labels."
+_SCATTER = "Each group's accuracy and calibration error, with the intervals of both."
+_CONFUSION = "Columns are what the model said, rows what it was; how sure each entry is shows with it."
+_DIFFERENCE = "The posterior of the difference; between the two lines, it counts as none."

@@ -5,7 +5,7 @@ Values, not objects with moods: observing returns a new belief. Axes are (draw, 
 """
 
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -16,6 +16,7 @@ Rng = np.random.Generator
 EXACT_UP_TO = 20_000  # rest of a pool beyond which a Beta quantile is a beta-binomial one to five digits
 
 
+@runtime_checkable
 class Belief(Protocol):
     """What we believe about one quantity per group."""
 
@@ -37,6 +38,7 @@ class Belief(Protocol):
         ...
 
 
+@runtime_checkable
 class Conjugate(Belief, Protocol):
     """A belief that counts can be added to."""
 
@@ -44,11 +46,11 @@ class Conjugate(Belief, Protocol):
         """Variance, (group, ...)."""
         ...
 
-    def observe(self, counts: Float[np.ndarray, "group outcome"]) -> Self:
+    def observe(self, counts: Float[np.ndarray, "group outcome"]) -> "Conjugate":
         """Return the belief after seeing these outcomes."""
         ...
 
-    def imagine(self, outcome: int) -> Self:
+    def imagine(self, outcome: int) -> "Conjugate":
         """Return the belief had every group shown this outcome once more."""
         ...
 

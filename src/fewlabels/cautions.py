@@ -1,7 +1,7 @@
 """What the numbers do not support, in plain words: every assessment carries these with it."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from fewlabels.errors import listing
 from fewlabels.inference import FEWEST, Answer
@@ -11,6 +11,7 @@ from fewlabels.metrics import Metric, ece, selection_rate
 WIDE = 0.5  # an interval this wide leaves every conclusion open
 
 
+@runtime_checkable
 class Ranged(Protocol):
     """A row with a name, a number of labels and an interval."""
 

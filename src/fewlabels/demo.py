@@ -56,7 +56,7 @@ def predict_digits() -> tuple[dict[str, list[Any]], float]:
     rng = np.random.default_rng(SEED)
     order = rng.permutation(len(truth))
     train, rest = order[:TRAINED_ON], order[TRAINED_ON:]
-    model = linear.LogisticRegression(C=0.01, max_iter=500).fit(images[train] / 16, truth[train])
+    model = linear.LogisticRegression(max_iter=500).fit(images[train] / 16, truth[train])
     chances = model.predict_proba(images[rest] / 16)
     predicted = model.classes_[chances.argmax(axis=1)]
     labelled = rng.permutation(len(rest)) < LABELLED

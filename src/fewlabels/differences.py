@@ -6,7 +6,7 @@ papers draw 10,000 samples instead.
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -17,6 +17,7 @@ from fewlabels.beliefs import Beta
 PANELS, NODES, HALVINGS = 64, 16, 60
 
 
+@runtime_checkable
 class Difference(Protocol):
     """A distribution of a − b."""
 

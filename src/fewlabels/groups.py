@@ -6,7 +6,7 @@ A partition says how to `cut` a pool: the expressions to group by in the engine,
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.table import Predictions, Value, natural_order
@@ -23,6 +23,7 @@ class Cut:
     order: Callable[[Sequence[Any]], Any]
 
 
+@runtime_checkable
 class Groups(Protocol):
     """One way to split a pool into groups."""
 

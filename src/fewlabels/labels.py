@@ -93,7 +93,7 @@ class Tally:
             right=_sum(where, self.right, len(key)),
             labels=_count_labels(where, self.label, self.n_labels, (len(key), len(self.classes))),
             probability=probability,
-            names=tuple(self._name(*k) for k in key),
+            names=tuple(self._name(*k) for k in key.tolist()),
         )
 
     def merged(self, name: str = "all") -> "Tally":
@@ -136,7 +136,7 @@ def tally(pool: Predictions, by: Groups, *, bins: Bins | None = None, probabilit
     if probabilities:
         sums |= {f"p{i}": value.sum() for i, value in enumerate(pool.probabilities)}
     _refuse_too_many(pool, by, cut)
-    found = pool.count_by(keys, sums)
+    found = _sort(pool.count_by(keys, sums), list(keys))
     if sum(found["n"]) == 0:
         raise InputError(f"{pool.source} has no rows")
     group_keys = list(zip(*(found[key] for key in cut.keys), strict=True)) or [()] * len(found["n"])
@@ -169,6 +169,12 @@ def _refuse_too_many(pool: Predictions, by: Groups, cut: Cut) -> None:
             f"by: {by.name!r} splits the pool into {n:,} groups, and at most {MOST_GROUPS:,} can be told apart; "
             "group by something coarser (ranges instead of values, regions instead of users)"
         )
+
+
+def _sort(found: Columns, keys: list[str]) -> Columns:
+    """Engines return groups in any order; sums of fractions should not depend on it."""
+    rows = sorted(range(len(found["n"])), key=lambda i: [str(found[key][i]) for key in keys])
+    return {name: [column[i] for i in rows] for name, column in found.items()}
 
 
 def _sum(where: Int[np.ndarray, " entry"], values: np.ndarray, n: int) -> Float[np.ndarray, " cell"]:

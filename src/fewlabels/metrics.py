@@ -6,7 +6,7 @@ cells of a scope combine. A scope is a group, or the whole pool; the same code s
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -31,6 +31,7 @@ class Sample(NamedTuple):
     per_class: bool  # one value per class instead of one per scope
 
 
+@runtime_checkable
 class Metric(Protocol):
     """A quantity one can ask about every group."""
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -22,6 +22,7 @@ STRENGTH: dict[Reads, float] = {"right": 2.0, "label": 1.0}  # the papers' N0 fo
 EDGE = 1e-6  # a mean score of exactly 1 would leave no room for a mistake
 
 
+@runtime_checkable
 class Prior(Protocol):
     """Where belief starts."""
 

@@ -8,7 +8,12 @@ from fewlabels.cli.printing import print_assessment, working
 
 
 def assess(
-    file: str, /, *, asked: Asked = Asked(), output: Output = Output(), columns: Columns = Columns()  # noqa: B008
+    file: str,
+    /,
+    *,
+    asked: Asked = Asked(),
+    output: Output = Output(),
+    columns: Columns = Columns(),  # noqa: B008
 ) -> int:
     """Say how good the model is, per group and overall, and how sure that is.
 

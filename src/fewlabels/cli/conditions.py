@@ -46,7 +46,9 @@ class Condition:
 
     def _look_up(self, row: Mapping[str, Any]) -> float:
         if not isinstance(row.get(self.name), int | float):
-            known = [key for key, value in row.items() if isinstance(value, int | float) and not isinstance(value, bool)]
+            known = [
+                key for key, value in row.items() if isinstance(value, int | float) and not isinstance(value, bool)
+            ]
             raise InputError(f"fail-if: there is no number called {self.name!r}; {did_you_mean(self.name, known)}")
         return float(row[self.name])
 

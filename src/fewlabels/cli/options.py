@@ -8,7 +8,9 @@ from cyclopts import Group, Parameter
 from fewlabels.cli.words import given, read_bins, read_groups, read_metric, read_prior
 from fewlabels.table import Predictions
 
-QUESTION, ANSWER, COLUMNS = (Group(name, sort_key=i) for i, name in enumerate(("The question", "The answer", "The columns")))
+QUESTION, ANSWER, COLUMNS = (
+    Group(name, sort_key=i) for i, name in enumerate(("The question", "The answer", "The columns"))
+)
 Path = Annotated[str | None, Parameter(allow_leading_hyphen=True)]
 Flag = Annotated[bool, Parameter(show_default=False)]
 

@@ -33,7 +33,9 @@ def working(what: str) -> AbstractContextManager[object]:
 def print_assessment(out: Console, a: Assessment) -> None:
     """Print the overall figure and a row per group, worst first (score bins in their order)."""
     quantity = "on exactly these items" if a.finite_pool else "on the population these items came from"
-    out.print(f"[bold]{a.metric}[/] {quantity}: {a.n_items:,} items, {a.n_labels:,} labelled; prior {a.prior}, {a.level:.0%} intervals")
+    out.print(
+        f"[bold]{a.metric}[/] {quantity}: {a.n_items:,} items, {a.n_labels:,} labelled; prior {a.prior}, {a.level:.0%} intervals"
+    )
     interval = escape(f"[{a.overall.low:.3f}, {a.overall.high:.3f}]")
     out.print(f"overall [bold]{a.overall.mean:.3f}[/]  {interval}")
     rows = a.groups if a.by.startswith("bins") else a.worst_first
@@ -50,15 +52,21 @@ def _table_of(a: Assessment, rows: tuple[Row, ...]) -> Table:
     for r in rows:
         rank = f"{r.rank_low}" if r.rank_low == r.rank_high else f"{r.rank_low}–{r.rank_high}"
         interval = escape(f"[{r.low:.3f}, {r.high:.3f}]")
-        table.add_row(escape(r.group), f"{r.n_items:,}", f"{r.n_labels:,}", f"{r.mean:.3f}", interval, f"{r.p_worst:.2f}", rank)
+        table.add_row(
+            escape(r.group), f"{r.n_items:,}", f"{r.n_labels:,}", f"{r.mean:.3f}", interval, f"{r.p_worst:.2f}", rank
+        )
     return table
 
 
 def print_comparison(out: Console, c: Comparison) -> None:
     """Print the difference, where it lies, and the verdict."""
     a, b = (escape(name) for name in c.groups)
-    out.print(f"[bold]{c.metric}[/] of {a} minus {b}: {c.mean:+.3f}  {escape(f'[{c.low:+.3f}, {c.high:+.3f}]')}  ({c.level:.0%})")
-    out.print(f"P(below −{c.rope:g}) {c.p_below:.3f}   P(within) {c.p_equivalent:.3f}   P(above +{c.rope:g}) {c.p_above:.3f}")
+    out.print(
+        f"[bold]{c.metric}[/] of {a} minus {b}: {c.mean:+.3f}  {escape(f'[{c.low:+.3f}, {c.high:+.3f}]')}  ({c.level:.0%})"
+    )
+    out.print(
+        f"P(below −{c.rope:g}) {c.p_below:.3f}   P(within) {c.p_equivalent:.3f}   P(above +{c.rope:g}) {c.p_above:.3f}"
+    )
     out.print(f"verdict: [bold]{escape(c.sentence)}[/]")
 
 

@@ -68,13 +68,19 @@ def read_pair(text: str) -> tuple[str, str]:
     """Return two names joined by a comma."""
     names = split_names(text)
     if len(names) != 2:
-        raise InputError(f'groups: name two, joined by a comma, not {len(names)}; a name with a comma in it goes in quotes: \'"a,b",c\'')
+        raise InputError(
+            f"groups: name two, joined by a comma, not {len(names)}; a name with a comma in it goes in quotes: '\"a,b\",c'"
+        )
     return names[0], names[1]
 
 
 def given(**words: Any) -> dict[str, Any]:
     """Keep what was said."""
-    return {name: word for name, word in words.items() if word is not None and not (isinstance(word, Sequence) and len(word) == 0)}
+    return {
+        name: word
+        for name, word in words.items()
+        if word is not None and not (isinstance(word, Sequence) and len(word) == 0)
+    }
 
 
 def _read_part(word: str) -> Groups:

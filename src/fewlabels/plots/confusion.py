@@ -31,7 +31,7 @@ def plot_confusion(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
         )
     every = list(dict.fromkeys(entry.label for entry in entries))
     classes = every if len(every) <= WHOLE else _most_confused(entries, every)
-    ax = ax or new_axes(min(WIDTH, 2.2 + 0.55 * len(classes)))
+    ax = ax or new_axes(min(WIDTH, 2.2 + 0.55 * len(classes)) if len(classes) <= WRITTEN else 5.7)
     mean, width = _lay_out(entries, classes)
     _name_axes(ax, classes, assessment.level)
     if len(classes) <= WRITTEN:
@@ -54,9 +54,10 @@ def _most_confused(entries: Sequence[Entry], every: Sequence[str]) -> list[str]:
     wrong = (entry for entry in entries if entry.predicted != entry.label)
     chosen: dict[str, None] = {}
     for entry in sorted(wrong, key=lambda entry: -entry.mean):
-        if len(chosen | dict.fromkeys((entry.predicted, entry.label))) > CHOSEN:
+        wider = chosen | dict.fromkeys((entry.predicted, entry.label))
+        chosen = wider if len(wider) <= CHOSEN else chosen
+        if len(chosen) == CHOSEN:
             break
-        chosen |= dict.fromkeys((entry.predicted, entry.label))
     return [name for name in every if name in chosen]
 
 
@@ -81,6 +82,6 @@ def _name_axes(ax: Axes, classes: Sequence[str], level: float) -> None:
     ax.set_xticks(range(n), names, rotation=90 if max(map(len, names)) > 3 else 0)
     ax.set_yticks(range(n), names)
     ax.tick_params(length=0)
-    how = "±" if n <= WRITTEN else "small squares: wide"
-    ax.set_xlabel(f"true class, in % of each row ({how} {write_level(level)} intervals)", color=INK)
+    how = "± half the" if n <= WRITTEN else "small square: wide"
+    ax.set_xlabel(f"true class, in % of each row ({how} {write_level(level)} interval)", color=INK)
     ax.set_ylabel("predicted class", color=INK)

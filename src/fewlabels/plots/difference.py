@@ -23,14 +23,18 @@ def plot_comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     ax = ax or new_axes(3.0)
     clean_axes(ax)
     ax.set_yticks([])
-    x, density = trace_density(comparison.difference, *_span(comparison), cuts=(-comparison.rope, comparison.rope))
-    _shade(ax, x, density, comparison.rope)
-    top = float(density.max()) or 1.0
+    low, high = _span(comparison)
+    top = 1.0
+    if comparison.low < comparison.high:
+        x, density = trace_density(comparison.difference, low, high, cuts=(-comparison.rope, comparison.rope))
+        _shade(ax, x, density, comparison.rope)
+        top = float(density.max())
     ax.hlines(-0.07 * top, comparison.low, comparison.high, color=INK, linewidth=2.5)
     ax.plot([comparison.mean], [-0.07 * top], "o", color=INK, markersize=6)
-    ax.axvline(0, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
+    for border, dash in ((0, (4, 3)), (-comparison.rope, ()), (comparison.rope, ())):
+        ax.axvline(border, color=GREY, linewidth=0.8, linestyle=(0, dash), zorder=0)
     ax.set_ylim(-0.16 * top, 1.05 * top)
-    ax.set_xlim(x[0], x[-1])
+    ax.set_xlim(low, high)
     _head(ax, comparison)
     _label(ax, comparison)
     return ax
@@ -59,8 +63,6 @@ def _shade(ax: Axes, x: Line, density: Line, rope: float) -> None:
     for where, colour in parts:
         ax.fill_between(x[where], density[where], color=colour, alpha=0.35, linewidth=0)
         ax.plot(x[where], density[where], color=colour, linewidth=1.4)
-    for border in {-rope, rope}:
-        ax.axvline(border, color=GREY, linewidth=0.8, zorder=0)
 
 
 def _head(ax: Axes, comparison: Comparison) -> None:
@@ -71,7 +73,7 @@ def _head(ax: Axes, comparison: Comparison) -> None:
         (0.5, "center", GREY, f"within {by}", comparison.p_equivalent),
         (1.0, "right", BLUE, "higher" if comparison.rope == 0 else f"higher by more than {by}", comparison.p_above),
     )
-    for at, side, colour, text, chance in texts:
+    for at, side, colour, text, chance in texts if comparison.rope else texts[::2]:
         ax.text(
             at, 1.14, write_chance(chance), transform=ax.transAxes, ha=side, fontsize=13, color=colour, weight="bold"
         )

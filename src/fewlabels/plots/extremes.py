@@ -16,18 +16,18 @@ WORST, BEST = 8, 7  # how many candidates for each
 
 def plot_extremes(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
     """Draw P(worst) to the right and P(best) to the left, for the likeliest groups."""
-    rows = _pick(assessment.groups)
+    rows = _pick(assessment.worst_first)
     ax = ax or new_axes(stack_height(len(rows)) + 0.2)
     stack_names(ax, [row.group for row in rows])
-    _draw_chances(ax, [row.p_worst for row in rows], ORANGE, side=1)
-    _draw_chances(ax, [row.p_best for row in rows], BLUE, side=-1)
     reach = 1.18 * max(max(row.p_worst, row.p_best) for row in rows)
+    _draw_chances(ax, [row.p_worst for row in rows], ORANGE, side=1, least=reach / 50)
+    _draw_chances(ax, [row.p_best for row in rows], BLUE, side=-1, least=reach / 50)
     ax.set_xlim(-reach, reach)
     ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{100 * abs(x):g}%"))
     ax.axvline(0, color=INK, linewidth=0.8)
     _head(ax, assessment.question.m)
     shown = "" if len(rows) == len(assessment.groups) else f" · likeliest {len(rows)} of {len(assessment.groups):,}"
-    ax.set_xlabel(f"probability, by {spell(assessment.metric)}{shown}", color=INK)
+    ax.set_xlabel(f"by {spell(assessment.metric)}{shown}", color=INK)
     return ax
 
 
@@ -40,10 +40,11 @@ def _pick(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: row.p_best - row.p_worst)
 
 
-def _draw_chances(ax: Axes, chances: Sequence[float], colour: str, *, side: int) -> None:
+def _draw_chances(ax: Axes, chances: Sequence[float], colour: str, *, side: int, least: float) -> None:
+    """Draw bars to one side, with a number where there is a bar to be seen."""
     ax.barh(range(len(chances)), side * np.array(chances), height=0.6, color=colour, zorder=2)
     for y, p in enumerate(chances):
-        if p > 0:
+        if p > least:
             ax.annotate(
                 write_chance(p), (side * p, y), xytext=(3 * side, 0), textcoords="offset points", va="center",
                 ha="left" if side > 0 else "right", fontsize=SMALL, color=INK,
@@ -51,6 +52,15 @@ def _draw_chances(ax: Axes, chances: Sequence[float], colour: str, *, side: int)
 
 
 def _head(ax: Axes, m: int) -> None:
-    worst = "worst" if m == 1 else f"among the {m} worst"
-    ax.text(0.0, 1.0, "← the best", transform=ax.transAxes, va="bottom", fontsize=SMALL, color=BLUE)
-    ax.text(1.0, 1.0, f"{worst} →", transform=ax.transAxes, va="bottom", ha="right", fontsize=SMALL, color=ORANGE)
+    worst = "the worst" if m == 1 else f"among the {m} worst"
+    ax.text(0.0, 1.0, "← chance of being the best", transform=ax.transAxes, va="bottom", fontsize=SMALL, color=BLUE)
+    ax.text(
+        1.0,
+        1.0,
+        f"chance of being {worst} →",
+        transform=ax.transAxes,
+        va="bottom",
+        ha="right",
+        fontsize=SMALL,
+        color=ORANGE,
+    )

@@ -6,12 +6,12 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import FuncFormatter
 
 from fewlabels.plots.style import BLUE, GREY, INK, ORANGE, PALE, SMALL
 
 Grid = Float[np.ndarray, "predicted label"]
-PALEST = 0.1  # wrong cells are coloured up to their largest, but at least up to this
+PALEST = 0.2  # wrong cells are coloured up to their largest, but at least up to this
 
 
 def draw_cells(ax: Axes, mean: Grid, size: Grid) -> tuple[PatchCollection, PatchCollection]:
@@ -56,9 +56,10 @@ def write_cells(ax: Axes, mean: Grid, width: Grid) -> None:
 
 def key_colours(ax: Axes, drawn: tuple[PatchCollection, PatchCollection]) -> None:
     """Put a key to both colours beside the map."""
-    for place, (squares, text) in enumerate(zip(drawn, ("right", "wrong"), strict=True)):
-        strip = ax.inset_axes((1.03 + 0.13 * place, 0.6, 0.03, 0.3))
-        bar = ax.figure.colorbar(squares, cax=strip, format=PercentFormatter(1.0, decimals=0))
+    for squares, text in zip(reversed(drawn), ("wrong", "right"), strict=True):
+        bar = ax.figure.colorbar(
+            squares, ax=ax, shrink=0.4, aspect=14, pad=0.01, format=FuncFormatter(lambda x, _: f"{100 * x:g}%")
+        )
         bar.outline.set_visible(False)
-        strip.set_title(text, fontsize=SMALL, color=INK, loc="left")
-        strip.tick_params(length=0, labelsize=SMALL, colors=INK)
+        bar.ax.set_title(text, fontsize=SMALL, color=INK, loc="left")
+        bar.ax.tick_params(length=0, labelsize=SMALL, colors=INK)

@@ -22,7 +22,9 @@ def plot_ranks(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
         color=[BLUE if row.n_labels else GREY for row in rows],
     )  # fmt: skip
     ax.set_xlim(0.5, n + 0.5)
-    ax.xaxis.set_major_locator(MaxNLocator(8, integer=True, min_n_ticks=1))
+    ax.set_xticks(
+        [1, *(tick for tick in MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]).tick_values(1, n) if 1 < tick <= n)]
+    )
     ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     write_margin(ax, [_places(row) for row in rows], "ranks")
     text = f"rank by {spell(assessment.metric)} (1 = best), {write_level(assessment.level)} intervals"

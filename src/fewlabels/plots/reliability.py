@@ -12,11 +12,12 @@ from matplotlib.patches import Rectangle
 
 from fewlabels.errors import InputError
 from fewlabels.plots.sheet import new_axes
-from fewlabels.plots.style import BLUE, GREY, INK, ORANGE, PALE, SMALL, clean_axes, format_axis
+from fewlabels.plots.style import BLUE, GREY, INK, ORANGE, SMALL, clean_axes, format_axis
 from fewlabels.plots.words import write_level
 from fewlabels.summary import Assessment, Row
 
 RANGE = re.compile(r"\[([\d.e+-]+), ([\d.e+-]+)[)\]]")
+COLUMN = 0.03  # width of a bin's column, around its mean score
 
 
 def has_bins(assessment: Assessment) -> bool:
@@ -50,14 +51,11 @@ def _edges(row: Row) -> tuple[float, float]:
 
 
 def _draw_gaps(ax: Axes, rows: Sequence[Row]) -> None:
-    """Shade from the score to the accuracy, over the width of the bin."""
+    """Shade from the score, on the diagonal, to the accuracy."""
     for row in rows:
         assert row.score is not None
-        low, high = _edges(row)
-        colour = ORANGE if row.mean < row.score else BLUE
-        ax.add_patch(
-            Rectangle((low, row.score), high - low, row.mean - row.score, color=colour, alpha=0.18, linewidth=0)
-        )
+        corner, gap = (row.score - COLUMN / 2, row.score), row.mean - row.score
+        ax.add_patch(Rectangle(corner, COLUMN, gap, color=ORANGE if gap < 0 else BLUE, alpha=0.25, linewidth=0))
 
 
 def _draw_bin(ax: Axes, row: Row) -> None:
@@ -73,25 +71,20 @@ def _set_square(ax: Axes, start: float) -> None:
     ax.set_ylim(start - 0.01, 1.01)
     for axis in ("x", "y"):
         format_axis(ax, "accuracy", axis=axis)
-    ax.text(
-        0.03,
-        0.96,
-        "under-confident",
-        transform=ax.transAxes,
-        va="top",
-        fontsize=SMALL,
-        color=BLUE,
-    )
-    ax.text(0.97, 0.04, "over-confident", transform=ax.transAxes, ha="right", fontsize=SMALL, color=ORANGE)
+    for at, side, colour, text in (
+        (0, "left", BLUE, "above the diagonal: under-confident"),
+        (1, "right", ORANGE, "below: over-confident"),
+    ):
+        ax.text(at, 1.015, text, transform=ax.transAxes, ha=side, fontsize=SMALL, color=colour)
 
 
 def _draw_histogram(ax: Axes, rows: Sequence[Row]) -> None:
     """Draw the share of items in each bin in a strip above."""
-    strip = ax.inset_axes((0, 1.03, 1, 0.16), sharex=ax)
+    strip = ax.inset_axes((0, 1.07, 1, 0.16), sharex=ax)
     clean_axes(strip)
     for row in rows:
-        low, high = _edges(row)
-        strip.bar(low, row.share, width=high - low, align="edge", color=PALE, edgecolor="white", linewidth=0.8)
+        assert row.score is not None
+        strip.bar(row.score, row.share, width=COLUMN, color=GREY, alpha=0.6)
     strip.tick_params(labelbottom=False, bottom=False)
     strip.set_yticks([])
     strip.set_ylabel("share of\nitems", rotation=0, ha="right", va="center", fontsize=SMALL, color=GREY)

@@ -13,7 +13,6 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.backend_bases import RendererBase
 from matplotlib.figure import Figure
 
 WIDTH = 6.5  # inches
@@ -30,7 +29,7 @@ def letters_may_be_missing() -> Iterator[None]:
 class Sheet(Figure):
     """A figure that does not complain about names in scripts the font lacks."""
 
-    def draw(self, renderer: RendererBase) -> None:
+    def draw(self, renderer: Any) -> None:
         """Draw on the renderer."""
         with letters_may_be_missing():
             super().draw(renderer)
@@ -59,4 +58,5 @@ def render_svg(ax: Axes) -> str:
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     svg = out.getvalue()
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+    svg = svg.replace("<svg ", '<svg role="img" style="max-width: 100%; height: auto; overflow: visible" ', 1)
     return re.sub(r'<g id="[^"]*"', "<g", svg)  # a page holds several pictures, and an id may occur in it once

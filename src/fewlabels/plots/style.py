@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator, PercentFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from fewlabels.plots.words import is_share, shorten
 
@@ -41,9 +41,10 @@ def stack_names(ax: Axes, names: Sequence[str]) -> None:
 def write_margin(ax: Axes, texts: Sequence[str], header: str) -> None:
     """Write a column of small text beside the rows."""
     place: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "color": GREY, "fontsize": SMALL, "ha": "right"}
-    ax.text(1.13, -0.75, header, va="bottom", **place)
+    right = 1.02 + 0.014 * max(map(len, (header, *texts)))  # about a letter's share of the width
+    ax.text(right, -0.75, header, va="bottom", **place)
     for y, text in enumerate(texts):
-        ax.text(1.13, y, text, va="center", **place)
+        ax.text(right, y, text, va="center", **place)
 
 
 def scale_axis(ax: Axes, metric: str, low: float, high: float, *, axis: str = "x") -> None:
@@ -61,4 +62,4 @@ def format_axis(ax: Axes, metric: str, *, axis: str = "x") -> None:
     which = ax.xaxis if axis == "x" else ax.yaxis
     which.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
     if is_share(metric):
-        which.set_major_formatter(PercentFormatter(1.0))
+        which.set_major_formatter(FuncFormatter(lambda x, _: f"{100 * x:g}%"))

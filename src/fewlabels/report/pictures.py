@@ -44,10 +44,14 @@ def draw_difference(c: Comparison) -> Picture:
 def _draw_companions(a: Assessment) -> Iterator[Picture]:
     """The same counts say more than was asked: calibration where there are scores, confusions where there are classes."""
     if a.tally.bins and a.metric in ("accuracy", "ece", "confusion"):
-        yield _picture(plot_assessment(a.reliability(), "reliability"), "Does its confidence mean anything?", _RELIABILITY)
+        yield _picture(
+            plot_assessment(a.reliability(), "reliability"), "Does its confidence mean anything?", _RELIABILITY
+        )
         yield _picture(plot_assessment(a.merged(ece), "ece"), "Calibration error of the whole pool", _ECE)
-        if a.metric != "confusion" and 2 <= len(a.groups) and not a.by.startswith("bins"):
-            yield _picture(plot_assessment(a.about(accuracy), "scatter"), "Right, and right about being right", _SCATTER)
+        if a.metric != "confusion" and len(a.groups) >= 2 and not a.by.startswith("bins"):
+            yield _picture(
+                plot_assessment(a.about(accuracy), "scatter"), "Right, and right about being right", _SCATTER
+            )
     classes = len(a.tally.classes)
     if a.metric == "accuracy" and a.by == "predicted" and 2 <= classes <= MOST_CLASSES and a.tally.label.max() >= 0:
         yield _picture(plot_assessment(a.about(confusion), "confusion"), "What is taken for what", _CONFUSION)
@@ -74,5 +78,7 @@ _RANKS = "Where each group may stand among the others; a long bar means its plac
 _RELIABILITY = "On the diagonal, the model is right as often as its confidence says; below it, it is overconfident. Shaded: the gap."
 _ECE = "How plausible each size of calibration error is, given the labels."
 _SCATTER = "Each group's accuracy and calibration error, with the intervals of both."
-_CONFUSION = "Columns are what the model said, rows what it was; how sure each entry is shows with it."
+_CONFUSION = (
+    "Rows are what the model said, columns what it was, in percent of each row; how sure each entry is shows with it."
+)
 _DIFFERENCE = "The posterior of the difference; between the two lines, it counts as none."

@@ -62,10 +62,14 @@ def supported(a: Assessment) -> list[str]:
     if len(a.groups) > 1:
         certain = max(a.groups, key=lambda row: row.p_worst)
         if certain.p_worst >= 0.8 and a.question.m == 1:
-            said.append(f"{certain.group} is the worst group with probability {certain.p_worst:.2f}: {between(a, certain)}.")
+            said.append(
+                f"{certain.group} is the worst group with probability {certain.p_worst:.2f}: {between(a, certain)}."
+            )
         lower_is_worse = a.question.metric.worst == "lowest"
         weak = [r for r in a.worst_first if (r.high < a.overall.low if lower_is_worse else r.low > a.overall.high)]
-        strong = [r for r in reversed(a.worst_first) if (r.low > a.overall.high if lower_is_worse else r.high < a.overall.low)]
+        strong = [
+            r for r in reversed(a.worst_first) if (r.low > a.overall.high if lower_is_worse else r.high < a.overall.low)
+        ]
         if weak:
             said.append(f"Clearly worse than the whole: {_named(a, weak)}.")
         if strong:
@@ -86,7 +90,9 @@ def unsupported(a: Assessment) -> list[str]:
             chances = ", ".join(f"{r.group} ({r.p_worst:.2f})" for r in candidates[:6])
             said.append(f"Which group is the worst is not settled. Probabilities: {chances}.")
         if not thin_groups(a.groups):
-            said.append("Groups whose intervals overlap may stand in either order; the ranks below say how far that goes.")
+            said.append(
+                "Groups whose intervals overlap may stand in either order; the ranks below say how far that goes."
+            )
     said.append(
         "The labelled items must have been picked at random within each group. If they were picked because they looked odd, "
         "easy or important, these numbers describe those items only."
@@ -98,7 +104,11 @@ def unsupported(a: Assessment) -> list[str]:
 
 def method(a: Assessment) -> list[str]:
     """How the numbers came about."""
-    exact = "in closed form" if not hasattr(a.answer.groups, "samples") else f"from {len(a.draws):,} random draws (seed {a.question.seed})"
+    exact = (
+        "in closed form"
+        if not hasattr(a.answer.groups, "samples")
+        else f"from {len(a.draws):,} random draws (seed {a.question.seed})"
+    )
     quantity = (
         "the metric on exactly these items: what is labelled is known, only the rest is uncertain"
         if a.finite_pool

@@ -26,7 +26,7 @@ def as_name(value: ir.Value, *, booleans: tuple[str, str] = ("False", "True")) -
         return value
     if kind.is_boolean():
         false, true = booleans
-        return value.ifelse(true, false)
+        return ibis.cases((value, true), (~value, false), else_=ibis.null("string"))
     if kind.is_floating():
         real = value.cast("float64")
         return ibis.cases(

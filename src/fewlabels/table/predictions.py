@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 import duckdb
 import ibis
@@ -44,7 +44,7 @@ class Predictions:
     source: str = "the table"
 
     @classmethod
-    def read(cls, source: Any, *, labels: Any = None, **roles: Any) -> Self:
+    def read(cls, source: Any, *, labels: Any = None, **roles: Any) -> "Predictions":
         """Open predictions: a path or glob, a frame, a dict of arrays, or an Ibis table of any engine.
 
         `roles` are the words of the contract: id, predicted, score, scores, positive_score, positive, threshold,

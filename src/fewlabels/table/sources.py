@@ -145,19 +145,19 @@ def _describe_mix(name: str, values: list[Any]) -> str:
 
 
 def _arrow_of_arrays(arrays: Mapping[str, Any]) -> pa.Table:
-    columns: dict[str, pa.Array] = {}
-    for name, values in arrays.items():
-        array = np.asarray(values)
-        if array.ndim == 2:  # (item, class): a list column
-            columns[name] = pa.array(list(array.astype(np.float64)))
-        elif array.dtype == object:
-            try:
-                columns[name] = pa.array(array.tolist(), from_pandas=True)
-            except (pa.ArrowInvalid, pa.ArrowTypeError):
-                raise InputError(_describe_mix(name, array.tolist())) from None
-        else:
-            columns[name] = pa.array(array, from_pandas=True)
+    columns = {name: _arrow_of_values(name, values) for name, values in arrays.items()}
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
         raise InputError(f"arrays differ in length: {', '.join(f'{k} {v}' for k, v in lengths.items())}")
     return pa.table(columns)
+
+
+def _arrow_of_values(name: str, values: Any) -> pa.Array:
+    if isinstance(values, np.ndarray) and values.ndim == 2:  # (item, class): a list column
+        return pa.array(list(values.astype(np.float64)))
+    # Lists are not made arrays first: NumPy would turn a missing value among words into the word 'nan'.
+    plain = values.tolist() if isinstance(values, np.ndarray) and values.dtype == object else values
+    try:
+        return pa.array(plain if isinstance(plain, np.ndarray) else list(plain), from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        raise InputError(_describe_mix(name, list(plain))) from None

@@ -1,0 +1,89 @@
+"""Bad input gets one message that names column and row; odd input gets a warning."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fewlabels as fl
+from fewlabels.checks import examine
+from fewlabels.errors import InputError
+
+N = 40
+
+
+def sound(**changes: object) -> pd.DataFrame:
+    """Forty items, half of them labelled, nothing wrong; then changes."""
+    predicted = ["cat", "dog"] * (N // 2)
+    frame = pd.DataFrame({"id": range(N), "predicted": predicted, "score": 0.75, "label": predicted})
+    frame["label"] = frame["label"].where(frame.index % 4 < 2)
+    return frame.assign(**changes)
+
+
+def put(column: str, row: int, value: object) -> pd.DataFrame:
+    """The sound frame with one value (row counted from 1) replaced."""
+    frame = sound().astype({"id": object})
+    frame.loc[row - 1, column] = value
+    return frame
+
+
+def probabilities(**changes: object) -> pd.DataFrame:
+    return sound(p_cat=np.tile([0.8, 0.2], N // 2), p_dog=np.tile([0.2, 0.8], N // 2)).assign(**changes)
+
+
+ERRORS = {
+    "repeated id": (put("id", 9, 3), r"column 'id': id 3 stands in rows 4, 9"),
+    "missing id": (put("id", 9, None), r"column 'id': 1 ids are missing, the first in row 9"),
+    "missing prediction": (put("predicted", 9, None), r"column 'predicted': the prediction is missing in 1 rows, the first is row 9"),
+    "NaN score": (put("score", 9, np.nan), r"column 'score': .* NaN in 1 rows, the first is row 9"),
+    "score above one": (put("score", 9, 1.25), r"column 'score': .* row 9 has 1.25; probabilities cannot"),
+    "percent": (sound(score=75.0), r"column 'score': .* row 1 has 75; they look like percent"),
+    "logits": (sound(score=-1.5), r"column 'score': .* row 1 has -1.5; they look like logits"),
+    "sums": (probabilities(p_cat=0.9), r"p_cat … p_dog .*: .* in row 1 they add up to 1.1"),
+    "percent of classes": (probabilities(p_cat=80.0, p_dog=20.0), r"p_cat … p_dog .* row 1 has 80; they look like percent"),
+    "logits of classes": (probabilities(p_cat=-2.0, p_dog=3.0), r"row 1 has -2; they look like logits"),
+    "missing probability": (probabilities(p_cat=np.nan), r"p_cat … p_dog .* missing or NaN in row 1"),
+    "label without a score": (probabilities(label=["cow"] * N), r"column 'label': 'cow' in row 1 is not among the classes"),
+    "prediction without a score": (probabilities(predicted=["cow"] * N), r"column 'predicted': 'cow' in row 1"),
+    "labels never predicted": (sound(label=["CAT", "DOG"] * (N // 2)), r"column 'label': no label is ever predicted: labels are CAT, DOG .*row 1"),
+    "agreement above one": (sound(agreement=3.0).drop(columns="label"), r"column 'agreement': .* row 1 has 3"),
+    "no rows": (sound()[:0], "has no rows"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("frame", "message"), ERRORS.values(), ids=ERRORS.keys())
+def test_an_error_names_column_and_row(frame: pd.DataFrame, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        fl.assess(frame)
+
+
+def test_a_sound_table_has_no_findings() -> None:
+    assert examine(fl.Predictions.read(sound())) == ()
+
+
+def test_binary_scores_are_checked_as_they_were_written() -> None:
+    with pytest.raises(InputError, match=r"column 's': .* row 2 has -3; they look like logits"):
+        fl.assess(fl.Predictions.read({"id": [1, 2], "s": [0.5, -3.0], "label": [1, 0]}, positive_score="s"))
+
+
+WARNINGS = {
+    "no id": (sound().drop(columns="id"), "no id column"),
+    "a label never predicted": (put("label", 1, "Cat"), r"labels that are never predicted: Cat \(row 1\); is it 'cat' written differently"),
+    "a class never seen": (sound(label="cat"), "predicted but never seen as a label: dog"),
+    "nothing labelled": (sound(label=None), "no item is labelled"),
+    "swapped classes": (sound(label=["dog", "cat"] * (N // 2)), "only 0 of 40 labelled items are right.*swap the two classes"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("frame", "message"), WARNINGS.values(), ids=WARNINGS.keys())
+def test_a_warning_leaves_the_numbers_standing(frame: pd.DataFrame, message: str) -> None:
+    a = fl.assess(frame)
+    assert any(pd.Series([w]).str.contains(message).item() for w in a.warnings), a.warnings
+
+
+def test_swapped_scores_say_how_to_swap_them_back() -> None:
+    s = np.linspace(0, 1, N)
+    pool = fl.Predictions.read({"id": range(N), "s": s, "label": (s < 0.5).astype(int)}, positive_score="s")
+    warning = next(w for w in fl.assess(pool).warnings if "far below chance" in w)
+    assert "--positive 0" in warning
+    flipped = fl.Predictions.read({"id": range(N), "s": s, "label": (s < 0.5).astype(int)}, positive_score="s", positive="0")
+    assert fl.assess(flipped, by=fl.everything).overall.mean > 0.9

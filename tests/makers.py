@@ -143,6 +143,13 @@ def accuracy_by_hand(predicted, label, weight):
     return float(np.average(np.asarray(predicted) == np.asarray(label), weights=weight))
 
 
+def mcc_by_hand(predicted, label, weight):
+    """The correlation of two binary columns."""
+    said, true = np.equal(predicted, "1"), np.equal(label, "1")
+    both, p, q = (np.average(x, weights=weight) for x in (said & true, said, true))
+    return float((both - p * q) / np.sqrt(p * (1 - p) * q * (1 - q)))
+
+
 def cost_by_hand(costs, predicted, label, weight):
     """The average cost of the rows."""
     return float(np.average([costs[y][p] for p, y in zip(predicted, label, strict=True)], weights=weight))

@@ -60,7 +60,7 @@ SOURCES: dict[str, Callable[[Path], object]] = {
     "arrays": lambda _: {name: FRAME[name].to_numpy() for name in FRAME},
     "lists": lambda _: {name: FRAME[name].tolist() for name in FRAME},
     "ibis": lambda folder: ibis.duckdb.connect().read_parquet(write("parquet")(folder)),
-    "ibis in memory": lambda _: ibis.memtable(FRAME),
+    "ibis in memory": lambda _: ibis.memtable(pa.Table.from_pandas(FRAME)),
 }
 
 

@@ -13,6 +13,7 @@ from scipy.special import betaincinv, betaln
 
 Array = Float[np.ndarray, "..."]
 Rng = np.random.Generator
+TINY = 1e-12
 EXACT_UP_TO = 20_000  # rest of a pool beyond which a Beta quantile is a beta-binomial one to five digits
 
 
@@ -85,8 +86,9 @@ class Beta:
         return _beta_interval(self.alpha, self.beta, level)
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group"]:
-        """Independent over groups."""
-        return rng.beta(self.alpha, self.beta, size=(n, len(self.groups)))
+        """Independent over groups; certain where a parameter vanishes."""
+        drawn = rng.beta(np.maximum(self.alpha, TINY), np.maximum(self.beta, TINY), size=(n, len(self.groups)))
+        return np.where(self.alpha <= 0, 0.0, np.where(self.beta <= 0, 1.0, drawn))
 
     def observe(self, counts: Float[np.ndarray, "group 2"]) -> "Beta":
         """Add right and wrong outcomes."""

@@ -31,7 +31,7 @@ for verb, summary in VERBS.items():
 def main() -> None:
     """Run a verb: 0 done, 2 done and a finding asked to fail on, 1 could not run."""
     try:
-        code = app()
+        code = app(sys.argv[1:])
     except CycloptsError:
         code = 1  # it has said why
     except InputError as error:

@@ -18,7 +18,7 @@ def shorten(name: str, longest: int = LONGEST) -> str:
     r"""Make a name fit a label: one line, its middle left out where it is long, and no mathematics.
 
     >>> shorten("a name of\nmany words, the last of which matter")
-    'a name of many…which matter'
+    'a name of man…which matter'
     >>> shorten("$5 and $6")
     '\\$5 and \\$6'
     """

@@ -2,14 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from io import StringIO
 
-from matplotlib import rc_context
 from matplotlib.axes import Axes
 
 from fewlabels.comparison import Comparison
 from fewlabels.metrics import accuracy, confusion, ece
-from fewlabels.plots import plot_assessment, plot_comparison
+from fewlabels.plots import plot_assessment, plot_comparison, render_svg
 from fewlabels.summary import Assessment
 
 MOST_CLASSES = 100  # beyond, a confusion matrix is noise on a page
@@ -58,18 +56,7 @@ def _draw_companions(a: Assessment) -> Iterator[Picture]:
 
 
 def _picture(ax: Axes, title: str, caption: str) -> Picture:
-    return Picture(title, caption, _as_svg(ax, title))
-
-
-def _as_svg(ax: Axes, salt: str) -> str:
-    """Text stays text, so that it can be searched and read aloud; ids are salted, since pictures share a page."""
-    buffer = StringIO()
-    figure = ax.get_figure(root=True)
-    assert figure is not None
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": salt}):
-        figure.savefig(buffer, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
-    text = buffer.getvalue()
-    return text[text.index("<svg") :]
+    return Picture(title, caption, render_svg(ax))
 
 
 _INTERVALS = "Dots are estimates, bars the intervals; the line and band are the whole pool. Hollow groups have no label: the prior speaks."

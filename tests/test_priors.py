@@ -94,16 +94,17 @@ def test_a_perfectly_confident_model_that_errs_is_believed_to_err():
 
 # -- from an earlier assessment -------------------------------------------------------------------------------
 
-POOL = make_pool(9, n=80)
-FIRST, SECOND = take(POOL, range(40)), take(POOL, range(40, 80))
+POOL = make_pool(9, n=160)
+FIRST, SECOND = take(POOL, range(80)), take(POOL, range(80, 160))
+COARSE = fl.bins(3)  # so that both halves have items in every bin
 
 
 def both_ways(metric, tmp_path, by=fl.predicted):
     path = tmp_path / "first.json"
-    fl.assess(FIRST, by=by, metric=metric).to_json(path)
+    fl.assess(FIRST, by=by, metric=metric, bins=COARSE).to_json(path)
     return (
-        fl.assess(SECOND, by=by, metric=metric, prior=fl.from_earlier(path)),
-        fl.assess(stack(FIRST, SECOND), by=by, metric=metric),
+        fl.assess(SECOND, by=by, metric=metric, bins=COARSE, prior=fl.from_earlier(path)),
+        fl.assess(stack(FIRST, SECOND), by=by, metric=metric, bins=COARSE),
     )
 
 

@@ -21,7 +21,12 @@ def render_help(verb: str) -> str:
 
 def fill_page(text: str) -> str:
     """Return a page with its help block filled in."""
-    return PLACE.sub(lambda found: f"<!-- help: {found[1]} -->\n\n```text\n{render_help(found[1])}\n```\n\n", text).rstrip() + "\n"
+    return (
+        PLACE.sub(
+            lambda found: f"<!-- help: {found[1]} -->\n\n```text\n{render_help(found[1])}\n```\n\n", text
+        ).rstrip()
+        + "\n"
+    )
 
 
 def main() -> None:

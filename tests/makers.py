@@ -63,7 +63,7 @@ def stack(one, other):
     return {name: [*one[name], *other[name]] for name in one}
 
 
-def make_tally(  # noqa: PLR0913
+def make_tally(
     *, group, predicted=None, bin=None, label=None, n_items, n_labels=None, right=None, score=None, k=2, by="g"
 ):
     """Counts without a pool: one entry per given index."""

@@ -192,7 +192,9 @@ def test_a_count_quantile_of_a_large_rest_has_the_spread_of_the_beta_binomial(n,
 
 
 def test_a_large_group_does_not_blur_the_small_one_beside_it():
-    found = beta_binomial_quantile(np.array([EXACT_UP_TO + 1, 1]), np.array([100.0, 100.0]), np.array([10.0, 10.0]), 0.025)
+    found = beta_binomial_quantile(
+        np.array([EXACT_UP_TO + 1, 1]), np.array([100.0, 100.0]), np.array([10.0, 10.0]), 0.025
+    )
     assert found[1] == stats.betabinom.ppf(0.025, 1, 100, 10) == 0
 
 
@@ -204,7 +206,9 @@ def test_many_cells_do_not_blur_each_other():
 
 
 def finite(a, b, right, wrong, rest):
-    return Finite(beta(a, b).observe(np.array([[right, wrong]], float)), np.array([[right, wrong]], float), np.array([rest]))
+    return Finite(
+        beta(a, b).observe(np.array([[right, wrong]], float)), np.array([[right, wrong]], float), np.array([rest])
+    )
 
 
 @pytest.mark.parametrize(("right", "wrong", "rest"), [(3, 1, 6), (0, 0, 4), (10, 0, 1)])

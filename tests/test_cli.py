@@ -40,7 +40,9 @@ class TestAssess:
         assert rows[0] == "emu"
         assert "300 items" in typed.out
 
-    def test_json_on_standard_output_is_nothing_but_json_and_has_the_contracts_shape(self, type_in: Type, file: Path) -> None:
+    def test_json_on_standard_output_is_nothing_but_json_and_has_the_contracts_shape(
+        self, type_in: Type, file: Path
+    ) -> None:
         found = json.loads(type_in("assess", file, "--json", "-").out)
         assert {"metric", "by", "prior", "level", "n_items", "n_labels", "overall", "groups", "warnings"} <= set(found)
         assert set(found["overall"]) == {"mean", "low", "high"}
@@ -63,7 +65,9 @@ class TestAssess:
                 "overall": (a.overall.mean, a.overall.low, a.overall.high),
             }
 
-    @pytest.mark.parametrize("by", ["all", "predicted", "bins", "bins:4", "bins:equal-mass:5", "site", "site,predicted"])
+    @pytest.mark.parametrize(
+        "by", ["all", "predicted", "bins", "bins:4", "bins:equal-mass:5", "site", "site,predicted"]
+    )
     def test_groups_by_every_word(self, type_in: Type, file: Path, by: str) -> None:
         found = json.loads(type_in("assess", file, "--by", by, "--json", "-").out)
         assert sum(row["n_items"] for row in found["groups"]) == 300
@@ -72,13 +76,17 @@ class TestAssess:
     @pytest.mark.parametrize("metric", ["precision", "f1", "balanced-accuracy", "tpr", "fpr", "for", "selection-rate"])
     @pytest.mark.parametrize("by", ["predicted", "site", "all"])
     def test_knows_the_metrics(self, type_in: Type, file: Path, metric: str, by: str) -> None:
-        typed = type_in("assess", file, "--metric", metric, "--by", by, "--positive", "emu", "--draws", 500, "--json", "-")
+        typed = type_in(
+            "assess", file, "--metric", metric, "--by", by, "--positive", "emu", "--draws", 500, "--json", "-"
+        )
         assert typed.code == 0, typed.err
         assert all(0 <= row["low"] <= row["mean"] <= row["high"] <= 1 for row in json.loads(typed.out)["groups"])
 
     def test_cost_reads_its_matrix(self, type_in: Type, file: Path, tmp_path: Path) -> None:
         (tmp_path / "costs.csv").write_text("true,cat,dog,emu\ncat,0,1,9\ndog,1,0,9\nemu,1,1,0\n")
-        found = json.loads(type_in("assess", file, "--metric", "cost", "--cost", tmp_path / "costs.csv", "--json", "-").out)
+        found = json.loads(
+            type_in("assess", file, "--metric", "cost", "--cost", tmp_path / "costs.csv", "--json", "-").out
+        )
         assert max(found["groups"], key=lambda row: row["mean"])["group"] == "emu"
 
     def test_an_earlier_assessment_is_a_prior(self, type_in: Type, file: Path, tmp_path: Path) -> None:
@@ -93,7 +101,13 @@ class TestAssess:
 
     @pytest.mark.parametrize(
         ("condition", "code"),
-        [("low < 0.9", 2), ("overall.low < 0.1", 0), ("groups.low < 0.6", 2), ("n_labels < 1", 0), ("p_worst > 0.9", 2)],
+        [
+            ("low < 0.9", 2),
+            ("overall.low < 0.1", 0),
+            ("groups.low < 0.6", 2),
+            ("n_labels < 1", 0),
+            ("p_worst > 0.9", 2),
+        ],
     )
     def test_fails_if_asked(self, type_in: Type, file: Path, condition: str, code: int) -> None:
         assert type_in("assess", file, "--fail-if", condition, "--quiet").code == code
@@ -117,7 +131,9 @@ class TestCompare:
         assert "emu is lower than cat" in type_in("compare", file, "--groups", "emu,cat").out
 
     def test_writes_a_report(self, type_in: Type, file: Path, tmp_path: Path) -> None:
-        typed = type_in("compare", file, "--by", "site", "--groups", "north,south", "--rope", 0.1, "--html", tmp_path / "c.html")
+        typed = type_in(
+            "compare", file, "--by", "site", "--groups", "north,south", "--rope", 0.1, "--html", tmp_path / "c.html"
+        )
         assert typed.code == 0
         assert "north against south" in (tmp_path / "c.html").read_text()
 
@@ -216,7 +232,9 @@ def test_a_bug_is_called_a_bug(type_in: Type, file: Path, monkeypatch: pytest.Mo
 
 def test_the_installed_command_works_in_a_pipe(file: Path) -> None:
     command = Path(sys.executable).parent / "fewlabels"
-    done = subprocess.run([command, "assess", file], capture_output=True, text=True, check=True, env=os.environ | {"TERM": "xterm"})
+    done = subprocess.run(
+        [command, "assess", file], capture_output=True, text=True, check=True, env=os.environ | {"TERM": "xterm"}
+    )
     assert "\x1b" not in done.stdout + done.stderr
     assert "overall" in done.stdout
 

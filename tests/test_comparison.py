@@ -91,7 +91,18 @@ def test_a_group_equals_itself():
 
 def test_the_json_keeps_the_contract():
     plain = json.loads(compare(CIFAR, ("human", "trees")).to_json())
-    assert {"groups", "rope", "mean", "low", "high", "p_below", "p_equivalent", "p_above", "verdict", "confidence"} <= set(plain)
+    assert {
+        "groups",
+        "rope",
+        "mean",
+        "low",
+        "high",
+        "p_below",
+        "p_equivalent",
+        "p_above",
+        "verdict",
+        "confidence",
+    } <= set(plain)
     assert plain["groups"] == ["human", "trees"]
     assert "difference" not in plain
 
@@ -99,7 +110,11 @@ def test_the_json_keeps_the_contract():
 @pytest.mark.parametrize(
     ("pool", "verdict", "words"),
     [
-        (outcome_pool(a=(10, 90, 0), b=(90, 10, 0)), "below", "a is lower than b by more than 0.05, with probability 1.00"),
+        (
+            outcome_pool(a=(10, 90, 0), b=(90, 10, 0)),
+            "below",
+            "a is lower than b by more than 0.05, with probability 1.00",
+        ),
         (outcome_pool(a=(90, 10, 0), b=(10, 90, 0)), "above", "a is higher than b by more than 0.05"),
         (outcome_pool(a=(500, 500, 0), b=(500, 500, 0)), "equivalent", "a and b differ by at most 0.05"),
     ],

@@ -124,7 +124,11 @@ def test_a_cross_mixes_all_kinds_of_partitions():
 
 def test_a_cross_with_a_column_called_like_a_part_keeps_them_apart():
     pool = pool_with(bin=["x", "y", "x"], score=[0.1, 0.9, 0.9])
-    assert groups(pool, fl.cross(fl.column("bin"), fl.bins(2))) == {"x × [0, 0.5)": 1, "x × [0.5, 1]": 1, "y × [0.5, 1]": 1}
+    assert groups(pool, fl.cross(fl.column("bin"), fl.bins(2))) == {
+        "x × [0, 0.5)": 1,
+        "x × [0.5, 1]": 1,
+        "y × [0.5, 1]": 1,
+    }
 
 
 def test_a_cross_of_two_kinds_of_bins_keeps_them_apart():
@@ -163,7 +167,13 @@ def test_grouping_by_the_agreement_is_refused():
 
 
 @pytest.mark.parametrize(
-    "by", [fl.column("id"), fl.cross(fl.everything, fl.column("id")), fl.cross(fl.bins(2), fl.column("id")), fl.column("bins_of")]
+    "by",
+    [
+        fl.column("id"),
+        fl.cross(fl.everything, fl.column("id")),
+        fl.cross(fl.bins(2), fl.column("id")),
+        fl.column("bins_of"),
+    ],
 )
 def test_too_many_groups_are_refused(by):
     n = MOST_GROUPS + 1

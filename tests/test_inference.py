@@ -116,9 +116,7 @@ def simulate(rng, n, finite):
             seen = np.array([mine[mine[:, 2] == j, 3].sum() for j in (0, 1)])
             rest = mine[mine[:, 2] < 0, 3].sum()
             theta = rng.dirichlet(seen + 0.5)
-            out[i, g, k] = (
-                seen + rng.multinomial(rest, theta) if finite else rng.gamma(seen.sum() + rest) * theta
-            )
+            out[i, g, k] = seen + rng.multinomial(rest, theta) if finite else rng.gamma(seen.sum() + rest) * theta
     return out
 
 

@@ -58,7 +58,10 @@ def bin_of(score, n):
 PARTITIONS = {
     "everything": (fl.everything, lambda p, i: "all"),
     "column": (fl.column("sex"), lambda p, i: p["sex"][i]),
-    "bins": (fl.bins(4), lambda p, i: ["[0, 0.25)", "[0.25, 0.5)", "[0.5, 0.75)", "[0.75, 1]"][bin_of(p["score"][i], 4)]),
+    "bins": (
+        fl.bins(4),
+        lambda p, i: ["[0, 0.25)", "[0.25, 0.5)", "[0.5, 0.75)", "[0.75, 1]"][bin_of(p["score"][i], 4)],
+    ),
     "cross": (fl.cross(fl.column("sex"), fl.column("age")), lambda p, i: f"{p['sex'][i]} × {p['age'][i]}"),
     "cross of predicted": (
         fl.cross(fl.predicted, fl.column("sex")),
@@ -91,7 +94,9 @@ def uneven_pool(seed=0):
 
 @pytest.mark.parametrize("partition", PARTITIONS)
 @pytest.mark.parametrize("name", SKLEARN)
-@pytest.mark.parametrize("pool", [make_pool(1), uneven_pool(), make_pool(2, n=50, classes="01")], ids=["3", "uneven", "2"])
+@pytest.mark.parametrize(
+    "pool", [make_pool(1), uneven_pool(), make_pool(2, n=50, classes="01")], ids=["3", "uneven", "2"]
+)
 def test_a_metric_of_a_labelled_pool_is_what_scikit_learn_counts(pool, name, partition):
     by, name_of = PARTITIONS[partition]
     if name == "mcc" and "predicted" in partition:
@@ -109,7 +114,9 @@ def test_balanced_accuracy_of_a_labelled_pool_is_what_scikit_learn_counts(pool, 
     found = exact(pool, by=by, metric=fl.balanced_accuracy)
     for group, part in split(pool, name_of).items():
         if set(part["predicted"]) <= set(part["label"]):
-            assert found.row(group).mean == pytest.approx(sk.balanced_accuracy_score(part["label"], part["predicted"]), abs=1e-9)
+            assert found.row(group).mean == pytest.approx(
+                sk.balanced_accuracy_score(part["label"], part["predicted"]), abs=1e-9
+            )
     assert found.overall.mean == pytest.approx(sk.balanced_accuracy_score(pool["label"], pool["predicted"]), abs=1e-9)
 
 
@@ -223,15 +230,25 @@ def test_mcc_of_a_predicted_class_is_refused():
 
 
 def test_every_metric_knows_its_name_and_its_bad_end():
-    assert {name for name, metric in METRICS.items() if metric.worst == "highest"} == {"ece", "fpr", "fnr", "fdr", "for"}
+    assert {name for name, metric in METRICS.items() if metric.worst == "highest"} == {
+        "ece",
+        "fpr",
+        "fnr",
+        "fdr",
+        "for",
+    }
     assert all(metric.name == name for name, metric in METRICS.items())
     assert fl.cost(PRICES).worst == "highest"
 
 
 # -- the same, for pools nobody would think of ----------------------------------------------------------------
 
-rows = st.tuples(st.sampled_from("01"), st.sampled_from("01"), st.sampled_from("fm"), st.sampled_from([0.1, 0.5, 0.95, 1.0]))
-many = st.tuples(st.sampled_from("abx"), st.sampled_from("aby"), st.sampled_from("fm"), st.sampled_from([0.1, 0.5, 0.95, 1.0]))
+rows = st.tuples(
+    st.sampled_from("01"), st.sampled_from("01"), st.sampled_from("fm"), st.sampled_from([0.1, 0.5, 0.95, 1.0])
+)
+many = st.tuples(
+    st.sampled_from("abx"), st.sampled_from("aby"), st.sampled_from("fm"), st.sampled_from([0.1, 0.5, 0.95, 1.0])
+)
 
 
 def pool_of(rows):
@@ -303,7 +320,10 @@ def bootstrap(statistic, n_rows, n=3000):
 
 
 POPULATION = {
-    **{name: lambda part, w, name=name: ONE_CLASS[name](part["predicted"], part["label"], w, "1") for name in RATES[:-1]},
+    **{
+        name: lambda part, w, name=name: ONE_CLASS[name](part["predicted"], part["label"], w, "1")
+        for name in RATES[:-1]
+    },
     **{name: lambda part, w, name=name: macro(name, part["predicted"], part["label"], w) for name in MACRO},
     "accuracy": lambda part, w: accuracy_by_hand(part["predicted"], part["label"], w),
     "confusion": lambda part, w: accuracy_by_hand(part["predicted"], part["label"], w),
@@ -322,7 +342,10 @@ def test_draws_for_the_population_are_those_of_the_bayesian_bootstrap(name):
     found = fl.assess(
         pool, by=fl.column("sex"), metric=metric_called(name), prior=fl.flat(VANISHING), n_draws=3000, seed=1
     )
-    for draws, rows in ((found.draws[:, 0], part), (found.answer.overall.draw(np.random.default_rng(0), 3000)[:, 0], pool)):
+    for draws, rows in (
+        (found.draws[:, 0], part),
+        (found.answer.overall.draw(np.random.default_rng(0), 3000)[:, 0], pool),
+    ):
         expected = bootstrap(lambda w, rows=rows: POPULATION[name](rows, w), len(rows["id"]))
         assert ks_2samp(draws.round(9), expected.round(9)).pvalue > 1e-5
 

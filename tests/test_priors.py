@@ -137,7 +137,9 @@ def test_an_earlier_assessment_may_be_an_object_a_dict_or_a_file(tmp_path):
 @pytest.mark.parametrize("weight", [1.0, 0.25])
 def test_a_weight_discounts_what_was_known(weight):
     earlier = fl.assess(outcome_pool(a=(5, 3, 0), b=(1, 1, 0)), by=fl.column("group"))
-    found = fl.assess(outcome_pool(a=(1, 0, 0), b=(0, 1, 0)), by=fl.column("group"), prior=fl.from_earlier(earlier, weight))
+    found = fl.assess(
+        outcome_pool(a=(1, 0, 0), b=(0, 1, 0)), by=fl.column("group"), prior=fl.from_earlier(earlier, weight)
+    )
     assert pseudo_counts(found.answer.prior) == pytest.approx(weight * np.array([[6, 4], [2, 2]]), abs=1e-12)
     assert found.prior == "earlier"
 

@@ -56,7 +56,15 @@ def test_it_is_well_formed() -> None:
 def test_it_states_method_prior_level_and_counts() -> None:
     a = fl.assess(pool(), prior=fl.from_scores(), level=0.9)
     said = text_of(render_report(a))
-    for words in ("200", f"{a.n_labels:,}", "90%", PRIORS["scores"], MEANINGS["accuracy"], "population", "picked at random"):
+    for words in (
+        "200",
+        f"{a.n_labels:,}",
+        "90%",
+        PRIORS["scores"],
+        MEANINGS["accuracy"],
+        "population",
+        "picked at random",
+    ):
         assert words.replace("'", "&#39;") in said or words in said
 
 

@@ -118,9 +118,7 @@ def test_agreement_of_nought_and_one_is_accuracy(metric, finite_pool):
     pool = make_pool(6, labelled=0.7)
     agreement = [None if y is None else float(p == y) for p, y in zip(pool["predicted"], pool["label"], strict=True)]
     judged = {k: v for k, v in pool.items() if k != "label"} | {"agreement": agreement}
-    one, other = (
-        fl.assess(p, by=fl.column("sex"), metric=metric, finite_pool=finite_pool) for p in (pool, judged)
-    )
+    one, other = (fl.assess(p, by=fl.column("sex"), metric=metric, finite_pool=finite_pool) for p in (pool, judged))
     for a, b in zip(one.groups, other.groups, strict=True):
         assert [getattr(a, x) for x in SHOWN] == pytest.approx([getattr(b, x) for x in SHOWN], abs=1e-12)
 
@@ -171,7 +169,9 @@ def test_the_mean_score_of_a_group_is_shown_where_there_is_one():
 
 def test_the_json_keeps_the_contract():
     plain = json.loads(assess(metric=fl.confusion).to_json())
-    assert {"metric", "by", "prior", "level", "n_items", "n_labels", "overall", "groups", "warnings", "matrix"} <= set(plain)
+    assert {"metric", "by", "prior", "level", "n_items", "n_labels", "overall", "groups", "warnings", "matrix"} <= set(
+        plain
+    )
     keys = {"group", "share", "n_items", "n_labels", "mean", "low", "high", "p_worst", "rank_low", "rank_high"}
     assert keys <= set(plain["groups"][0])
     assert {"predicted", "label", "mean", "low", "high"} <= set(plain["matrix"][0])
@@ -221,7 +221,10 @@ def test_asking_about_classes_after_accuracy_keeps_the_probabilities_of_the_prio
     p = rng.dirichlet([1, 1, 1], 30)
     pool = {"id": list(range(30)), **{f"p_{c}": p[:, i] for i, c in enumerate("abc")}, "label": list("abc") * 10}
     pool = fl.Predictions.read(pool)
-    same(fl.assess(pool, prior=fl.from_scores()).about(fl.confusion), fl.assess(pool, prior=fl.from_scores(), metric=fl.confusion))
+    same(
+        fl.assess(pool, prior=fl.from_scores()).about(fl.confusion),
+        fl.assess(pool, prior=fl.from_scores(), metric=fl.confusion),
+    )
 
 
 def test_reliability_is_accuracy_by_score_bin():

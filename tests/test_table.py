@@ -73,7 +73,8 @@ def test_every_source_gives_the_same_numbers(make: Callable[[Path], object], tmp
 
 
 @pytest.mark.parametrize(
-    ("source", "kind"), [(FRAME, pd.DataFrame), (pl.from_pandas(FRAME), pl.DataFrame), (pa.Table.from_pandas(FRAME), pa.Table)]
+    ("source", "kind"),
+    [(FRAME, pd.DataFrame), (pl.from_pandas(FRAME), pl.DataFrame), (pa.Table.from_pandas(FRAME), pa.Table)],
 )
 def test_the_frame_that_went_in_comes_out(source: object, kind: type) -> None:
     assert isinstance(fl.assess(source).to_frame(), kind)
@@ -127,7 +128,9 @@ class TestDerivation:
         assert sorted(zip(*found.values(), strict=True)) == [("a", 1, 0.7, 0.0), ("b", 1, 0.8, 1.0)]
 
     def test_scores_may_be_one_list_column(self) -> None:
-        pool = fl.Predictions.read({"s": np.array([[0.1, 0.9], [0.6, 0.4]]), "label": np.array([1.0, np.nan])}, scores="s")
+        pool = fl.Predictions.read(
+            {"s": np.array([[0.1, 0.9], [0.6, 0.4]]), "label": np.array([1.0, np.nan])}, scores="s"
+        )
         assert pool.classes == ("0", "1")
         assert fl.assess(pool, by=fl.everything).groups[0].mean == pytest.approx(2 / 3)
 
@@ -135,7 +138,9 @@ class TestDerivation:
         with pytest.raises(InputError, match="have 2 to 3 numbers"):
             fl.Predictions.read(pa.table({"s": [[0.1, 0.9], [0.2, 0.2, 0.6]]}), scores="s")
 
-    @pytest.mark.parametrize("labels", [[1, 0, None], [True, False, None], ["1", "0", None], np.array([1.0, 0.0, np.nan])])
+    @pytest.mark.parametrize(
+        "labels", [[1, 0, None], [True, False, None], ["1", "0", None], np.array([1.0, 0.0, np.nan])]
+    )
     def test_one_is_one_whatever_its_type(self, labels: object) -> None:
         pool = fl.Predictions.read({"s": [0.9, 0.8, 0.1], "label": labels}, positive_score="s")
         assert pool.n_labels == 2
@@ -214,7 +219,9 @@ class TestOddSources:
         with pytest.raises(InputError, match="'predicted' stands twice"):
             fl.Predictions.read(pd.DataFrame([["a", "b"]], columns=["predicted", "predicted"]))
 
-    @pytest.mark.parametrize("source", [pd.DataFrame({"id": [1, "b"], "predicted": ["a", "a"]}), {"id": np.array([1, "b"], dtype=object)}])
+    @pytest.mark.parametrize(
+        "source", [pd.DataFrame({"id": [1, "b"], "predicted": ["a", "a"]}), {"id": np.array([1, "b"], dtype=object)}]
+    )
     def test_mixed_types_name_column_and_row(self, source: object) -> None:
         with pytest.raises(InputError, match=r"column 'id' mixes types: int \(1\) in row 1, str \('b'\) in row 2"):
             fl.Predictions.read(source)

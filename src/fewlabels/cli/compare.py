@@ -1,7 +1,6 @@
 """`fewlabels compare`: do two groups differ, and by more than matters?"""
 
 from fewlabels.assessment import compare as compare_groups
-from fewlabels.cli.conditions import read_condition
 from fewlabels.cli.delivery import deliver
 from fewlabels.cli.options import Asked, Columns, Output
 from fewlabels.cli.printing import print_comparison, working
@@ -14,9 +13,9 @@ def compare(
     *,
     groups: str,
     rope: float = 0.05,
-    asked: Asked = Asked(),  # noqa: B008
-    output: Output = Output(),  # noqa: B008
-    columns: Columns = Columns(),  # noqa: B008
+    asked: Asked = Asked(),
+    output: Output = Output(),
+    columns: Columns = Columns(),
 ) -> int:
     """Say how far two groups are apart, and whether by more than matters.
 
@@ -29,9 +28,8 @@ def compare(
     rope: float
         Differences up to this size are as good as none (region of practical equivalence).
     """
-    for text in output.fail_if:
-        read_condition(text)
+    conditions = output.conditions()
     pair, choices = read_pair(groups), asked.choices()
     with working("comparing"):
         result = compare_groups(columns.read(file), pair, rope=rope, **choices)
-    return deliver(result, output, lambda out: print_comparison(out, result))
+    return deliver(result, output, conditions, lambda out: print_comparison(out, result))

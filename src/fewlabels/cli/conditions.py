@@ -2,7 +2,7 @@
 
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,8 +59,3 @@ def read_condition(text: str) -> Condition:
     if not found:
         raise InputError(f'fail-if: {text!r} is not understood; write for instance "low < 0.8" or "overall.mean < 0.9"')
     return Condition(found[1], found[2], found[3], float(found[4]))
-
-
-def find_failures(texts: Sequence[str], result: Mapping[str, Any]) -> list[str]:
-    """Say everything that was asked to fail on and holds."""
-    return [hit for text in texts for hit in read_condition(text).hits(result)]

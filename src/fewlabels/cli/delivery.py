@@ -1,10 +1,10 @@
 """Deliver a result where it was asked for: table, JSON, HTML, exit code."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from rich.console import Console
 
-from fewlabels.cli.conditions import find_failures
+from fewlabels.cli.conditions import Condition
 from fewlabels.cli.options import Output
 from fewlabels.cli.printing import complainer, print_warnings, printer
 from fewlabels.comparison import Comparison
@@ -13,9 +13,12 @@ from fewlabels.summary import Assessment
 FAILED = 2
 
 
-def deliver(result: Assessment | Comparison, output: Output, show: Callable[[Console], None]) -> int:
+def deliver(
+    result: Assessment | Comparison, output: Output, conditions: Sequence[Condition], show: Callable[[Console], None]
+) -> int:
     """Write what was asked for, show the rest, and return the exit code."""
-    failures = find_failures(output.fail_if, result.to_dict())
+    plain = result.to_dict()
+    failures = [hit for condition in conditions for hit in condition.hits(plain)]
     if output.html:
         result.report(output.html)
     if output.json == "-":

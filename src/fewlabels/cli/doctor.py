@@ -8,7 +8,7 @@ from fewlabels.cli.words import given
 from fewlabels.diagnosis import diagnose
 
 
-def doctor(file: str, /, *, json: Path = None, columns: Columns = Columns()) -> int:  # noqa: B008
+def doctor(file: str, /, *, json: Path = None, columns: Columns = Columns()) -> int:
     """Look a file over: what is in it, what is wrong, what can be assessed, what to type next.
 
     Parameters

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from cyclopts import Group, Parameter
 
+from fewlabels.cli.conditions import Condition, read_condition
 from fewlabels.cli.words import given, read_bins, read_groups, read_metric, read_prior
 from fewlabels.table import Predictions
 
@@ -97,3 +98,7 @@ class Output:
     'Exit with code 2 if this holds anywhere, for instance "low < 0.8" or "overall.low < 0.8"; may be given several times.'
     quiet: Flag = False
     "Print no table."
+
+    def conditions(self) -> tuple[Condition, ...]:
+        """Return what to fail on; a condition that cannot be read is refused before any work is done."""
+        return tuple(read_condition(text) for text in self.fail_if)

@@ -116,12 +116,11 @@ def _derive_binary(
 
 
 def _two_classes(table: ir.Table, roles: Roles, engine: BaseBackend, booleans: tuple[str, str]) -> tuple[str, str]:
-    seen: set[str] = _label_names(table, roles, engine, booleans)
-    positive: str = roles.positive or next((name for name in ("1", "True") if name in seen), "1")
-    others: list[str] = sorted((name for name in seen if name != positive), key=natural_order)
+    seen = sorted(_label_names(table, roles, engine, booleans), key=natural_order)
+    positive = roles.positive or next((name for name in ("1", "True") if name in seen), "1")
+    others = [name for name in seen if name != positive]
     if len(others) > 1:
-        known = listing(sorted(seen, key=natural_order))
-        raise InputError(f"positive_score is for models of two classes, and {positive!r} is the positive one; but the labels are {known}. Say which is positive with --positive, or give one score column per class with --scores")  # fmt: skip
+        raise InputError(f"positive_score is for models of two classes, and {positive!r} is the positive one; but the labels are {listing(seen)}. Say which is positive with --positive, or give one score column per class with --scores")  # fmt: skip
     fallback = {"1": "0", "0": "1", "True": "False", "False": "True"}.get(positive, f"not {positive}")
     return positive, others[0] if others else fallback
 

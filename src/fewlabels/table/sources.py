@@ -14,7 +14,6 @@ import ibis
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset
 from ibis.backends import BaseBackend
 
 from fewlabels.errors import InputError, listing
@@ -83,14 +82,22 @@ def _scan(kind: str, paths: list[str], engine: BaseBackend) -> ir.Table:
         return _load(engine.read_csv(paths, sample_size=-1, header=True), engine)
     if kind == "json":
         return _load(engine.read_json(paths), engine)
-    return _register(pyarrow.dataset.dataset(paths, format="ipc"), engine)
+    return _register(pa.concat_tables([_map_arrow(path) for path in paths]), engine)
+
+
+def _map_arrow(path: str) -> pa.Table:
+    """Map an Arrow file into memory: pages are read when the engine scans them."""
+    try:
+        return pa.ipc.open_file(pa.memory_map(path)).read_all()
+    except pa.ArrowInvalid:  # not the file format, so perhaps the stream format
+        return pa.ipc.open_stream(pa.memory_map(path)).read_all()
 
 
 def _load(table: ir.Table, engine: BaseBackend) -> ir.Table:
     return engine.create_table(ibis.util.gen_name("fewlabels"), table, temp=True)
 
 
-def _register(arrow: pa.Table | pyarrow.dataset.Dataset, engine: BaseBackend) -> ir.Table:
+def _register(arrow: pa.Table, engine: BaseBackend) -> ir.Table:
     """Let the engine scan Arrow data in place (DuckDB), or carry it along with the query (any other)."""
     if engine.name != "duckdb":
         return ibis.memtable(arrow)

@@ -15,7 +15,7 @@ from fewlabels.differences import BetaDifference
 from fewlabels.inference import infer
 from fewlabels.metrics import METRICS
 
-N = 3000  # replications
+N = 2000  # replications
 LEVEL = 0.95
 VAST = 10**9  # items per cell of a pool so large that its shares are those of the population
 
@@ -99,11 +99,11 @@ def test_intervals_of_a_vast_pool_that_is_mostly_labelled_hold_the_truth():
 
 @pytest.mark.parametrize("finite", [False, True])
 def test_intervals_of_overall_accuracy_hold_the_truth_however_unevenly_groups_were_labelled(finite):
-    """300 pools of four groups each; of the population when the pool is vast, of these items otherwise."""
+    """200 pools of four groups each; of the population when the pool is vast, of these items otherwise."""
     rng = np.random.default_rng(6)
     size = np.array([50, 120, 20, 400])
     truth, low, high, draws = [], [], [], []
-    for seed in range(300):
+    for seed in range(200):
         theta = rng.beta(1, 1, 4)
         n_labels = np.array([40, 3, 0, 10])
         right = rng.binomial(n_labels, theta)
@@ -166,8 +166,8 @@ def test_intervals_of_confusion_entries_hold_the_truth(strength, finite):
 @pytest.mark.parametrize("name", ["recall", "f1", "tpr", "fpr", "for", "mcc"])
 @pytest.mark.parametrize("finite", [False, True])
 def test_intervals_of_rates_hold_the_truth(name, finite):
-    """A thousand groups of K cells; the truth goes through the same formula, which is tested elsewhere."""
-    n_groups = 1000
+    """Four hundred groups of K cells; the truth goes through the same formula, which is tested elsewhere."""
+    n_groups = 400
     rng, theta, seen, rest = labels_from_prior(8, n_groups * K, 3.0, 40)
     group, predicted = np.repeat(np.arange(n_groups), K), np.tile(np.arange(K), n_groups)
     size = np.tile([40, 40, 40], n_groups) if finite else np.tile([10, 40, 25], n_groups) * VAST
@@ -212,8 +212,8 @@ B = 6
 @pytest.mark.parametrize("strength", [2.0, 10.0])
 @pytest.mark.parametrize("finite", [False, True])
 def test_intervals_of_calibration_error_hold_the_truth(strength, finite):
-    """A thousand groups of six bins; accuracies of the bins from the scores prior."""
-    n_groups = 1000
+    """Four hundred groups of six bins; accuracies of the bins from the scores prior."""
+    n_groups = 400
     rng = np.random.default_rng(9)
     score = np.tile(np.linspace(0.4, 0.98, B), n_groups)
     theta = rng.beta(strength * score, strength * (1 - score))

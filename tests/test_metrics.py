@@ -1,4 +1,4 @@
-from itertools import product
+from functools import cache
 
 import numpy as np
 import pytest
@@ -89,22 +89,47 @@ def uneven_pool(seed=0):
     return pool
 
 
+POOLS = {
+    "three": make_pool(1),
+    "uneven": uneven_pool(),
+    "two": make_pool(2, n=50, classes="01"),
+    "scored": make_pool(3),
+}
+BINS = {"width": fl.bins(10), "mass": fl.bins(5, equal_mass=True)}
+
+
+@cache
+def counts_of(pool, partition, bins="width"):
+    """Counts of one of the pools above: many metrics ask about the same ones."""
+    return tally(fl.Predictions.read(POOLS[pool]), PARTITIONS[partition][0], bins=BINS[bins])
+
+
+def judged(counts, name):
+    """What `assess` says of a fully labelled pool, with a prior that says nothing."""
+    metric = fl.cost(PRICES).over(counts.classes) if name == "cost" else METRICS[name]
+    positive = "1" if name in RATES else None
+    return judge(counts, Question(metric, fl.flat(VANISHING), finite_pool=True, n_draws=100, positive=positive))
+
+
 # -- everything labelled, nothing assumed: counting -----------------------------------------------------------
 
 
 @pytest.mark.parametrize("partition", PARTITIONS)
 @pytest.mark.parametrize("name", SKLEARN)
-@pytest.mark.parametrize(
-    "pool", [make_pool(1), uneven_pool(), make_pool(2, n=50, classes="01")], ids=["3", "uneven", "2"]
-)
-def test_a_metric_of_a_labelled_pool_is_what_scikit_learn_counts(pool, name, partition):
-    by, name_of = PARTITIONS[partition]
+@pytest.mark.parametrize("kind", ["three", "uneven", "two"])
+def test_a_metric_of_a_labelled_pool_is_what_scikit_learn_counts(kind, name, partition):
     if name == "mcc" and "predicted" in partition:
         pytest.skip("refused: tested below")
-    found = exact(pool, by=by, metric=metric_called(name))
-    for group, part in split(pool, name_of).items():
+    pool, found = POOLS[kind], judged(counts_of(kind, partition), name)
+    for group, part in split(pool, PARTITIONS[partition][1]).items():
         assert found.row(group).mean == pytest.approx(SKLEARN[name](part["label"], part["predicted"]), abs=1e-9), group
     assert found.overall.mean == pytest.approx(SKLEARN[name](pool["label"], pool["predicted"]), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", SKLEARN)
+def test_assessing_is_counting_and_judging(name):
+    direct = exact(POOLS["three"], by=fl.column("sex"), metric=metric_called(name))
+    assert direct.groups == judged(counts_of("three", "column"), name).groups
 
 
 @pytest.mark.parametrize("partition", ["everything", "column", "bins"])
@@ -161,10 +186,8 @@ def test_a_model_that_only_ever_says_one_class_is_averaged_over_the_classes_it_m
 @pytest.mark.parametrize("partition", PARTITIONS)
 @pytest.mark.parametrize("name", RATES)
 def test_a_rate_of_the_positive_class_is_counted_by_hand(name, partition):
-    by, name_of = PARTITIONS[partition]
-    pool = make_pool(2, n=50, classes="01")
-    found = exact(pool, by=by, metric=METRICS[name])
-    for group, part in {**split(pool, name_of), "overall": pool}.items():
+    pool, found = POOLS["two"], judged(counts_of("two", partition), name)
+    for group, part in {**split(pool, PARTITIONS[partition][1]), "overall": pool}.items():
         ones = np.ones(len(part["id"]))
         if name in DENOMINATOR and not DENOMINATOR[name](part["predicted"], part["label"], ones, "1"):
             continue
@@ -203,13 +226,11 @@ def test_a_confusion_matrix_is_what_scikit_learn_counts(pool):
 
 
 @pytest.mark.parametrize("partition", PARTITIONS)
-@pytest.mark.parametrize("bins", [fl.bins(10), fl.bins(5, equal_mass=True)], ids=["width", "mass"])
+@pytest.mark.parametrize("bins", BINS)
 def test_calibration_error_is_counted_by_hand(bins, partition):
-    by, name_of = PARTITIONS[partition]
-    pool = make_pool(3)
-    edges = WIDTHS if not bins.equal_mass else [0, *np.quantile(pool["score"], np.arange(1, 5) / 5), 1]
-    found = exact(pool, by=by, metric=fl.ece, bins=bins)
-    for group, part in {**split(pool, name_of), "overall": pool}.items():
+    pool, found = POOLS["scored"], judged(counts_of("scored", partition, bins), "ece")
+    edges = WIDTHS if bins == "width" else [0, *np.quantile(pool["score"], np.arange(1, 5) / 5), 1]
+    for group, part in {**split(pool, PARTITIONS[partition][1]), "overall": pool}.items():
         right = np.equal(part["predicted"], part["label"])
         estimate = found.overall if group == "overall" else found.row(group)
         assert estimate.mean == pytest.approx(ece_by_hand(right, part["score"], edges), abs=1e-9), group
@@ -257,42 +278,42 @@ def pool_of(rows):
     return {"id": list(range(len(rows))), "predicted": predicted, "label": label, "sex": sex, "score": score}
 
 
-def judged(counts, name, pool):
-    metric = metric_called(name)
-    metric = metric.over(fl.Predictions.read(pool).classes) if name == "cost" else metric
-    positive = "1" if name in RATES else None
-    return judge(counts, Question(metric, fl.flat(VANISHING), finite_pool=True, n_draws=100, positive=positive))
-
-
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=12, deadline=None, derandomize=True)
 @given(st.lists(rows, min_size=1, max_size=8))
 def test_every_binary_rate_is_a_count(rows):
     pool = pool_of(rows)
     assume({*pool["predicted"], *pool["label"]} == {"0", "1"})
     counts = tally(fl.Predictions.read(pool), fl.column("sex"))
-    for name, (group, part) in product(RATES, split(pool, PARTITIONS["column"][1]).items()):
-        ones = np.ones(len(part["id"]))
-        if name == "selection-rate" or DENOMINATOR[name](part["predicted"], part["label"], ones, "1"):
-            expected = ONE_CLASS[name](part["predicted"], part["label"], ones, "1")
-            assert judged(counts, name, pool).row(group).mean == pytest.approx(expected, abs=1e-9)
+    for name in RATES:
+        found = judged(counts, name)
+        for group, part in split(pool, PARTITIONS["column"][1]).items():
+            ones = np.ones(len(part["id"]))
+            if name == "selection-rate" or DENOMINATOR[name](part["predicted"], part["label"], ones, "1"):
+                expected = ONE_CLASS[name](part["predicted"], part["label"], ones, "1")
+                assert found.row(group).mean == pytest.approx(expected, abs=1e-9)
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+def count_by_hand(name, part):
+    ones = np.ones(len(part["id"]))
+    if name in MACRO:
+        return macro(name, part["predicted"], part["label"], ones)
+    if name == "cost":
+        return cost_by_hand(PRICES, part["predicted"], part["label"], ones)
+    if name == "ece":
+        return ece_by_hand(np.equal(part["predicted"], part["label"]), part["score"], WIDTHS)
+    return accuracy_by_hand(part["predicted"], part["label"], ones)
+
+
+@settings(max_examples=12, deadline=None, derandomize=True)
 @given(st.lists(many, min_size=1, max_size=8))
 def test_every_multi_class_metric_is_a_count(rows):
     pool = pool_of(rows)
     assume(len({*pool["predicted"], *pool["label"]}) > 1)
     counts = tally(fl.Predictions.read(pool), fl.column("sex"))
-    names = ("accuracy", "confusion", "precision", "recall", "f1", "cost", "ece")
-    for name, (group, part) in product(names, split(pool, PARTITIONS["column"][1]).items()):
-        right = np.equal(part["predicted"], part["label"])
-        expected = {
-            "accuracy": lambda: right.mean(),
-            "confusion": lambda: right.mean(),
-            "cost": lambda: SKLEARN["cost"](part["label"], part["predicted"]),
-            "ece": lambda: ece_by_hand(right, part["score"], WIDTHS),
-        }.get(name, lambda: macro(name, part["predicted"], part["label"], np.ones(len(right))))()
-        assert judged(counts, name, pool).row(group).mean == pytest.approx(expected, abs=1e-9)
+    for name in ("accuracy", "confusion", "precision", "recall", "f1", "cost", "ece"):
+        found = judged(counts, name)
+        for group, part in split(pool, PARTITIONS["column"][1]).items():
+            assert found.row(group).mean == pytest.approx(count_by_hand(name, part), abs=1e-9)
 
 
 @pytest.mark.parametrize("finite_pool", [False, True])

@@ -163,7 +163,7 @@ def test_an_earlier_confusion_may_know_fewer_classes():
     earlier = fl.assess({"id": [1, 2], "predicted": list("ab"), "label": list("ab")}, metric=fl.confusion)
     pool = {"id": [1, 2, 3], "predicted": list("abc"), "label": list("abc")}
     found = fl.assess(pool, metric=fl.confusion, prior=fl.from_earlier(earlier))
-    assert [entry.mean for entry in found.matrix if entry.predicted == "a"][0] > 0.5
+    assert next(entry.mean for entry in found.matrix if entry.predicted == "a") > 0.5
 
 
 def test_bins_whose_names_read_alike_keep_their_own_counts():

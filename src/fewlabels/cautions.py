@@ -47,11 +47,11 @@ def _warn(metric: Metric, answer: Answer, rows: Sequence[Ranged], n_labels: int)
         found.append(
             f"too few labels to say anything about {len(thin):,} more: {listing(thin)} (intervals wider than {WIDE:g})"
         )
-    pseudo = float(answer.prior.strength().sum())
-    if len(rows) > 1 and pseudo > n_labels / 4:
+    if leans_on_prior(answer):
+        pseudo = answer.prior.strength().sum()
         found.append(
             f"the overall figure leans on the prior, which weighs as much as {pseudo:,.0f} labels over all groups beside {n_labels:,} real ones; "
-            "if the labelled items were drawn at random from the whole pool, --by all gives an overall figure that does not"
+            "if the labelled items were drawn at random from the whole pool, --by all leans on it less"
         )
     if metric is ece:
         found += _warn_bins(answer)
@@ -60,6 +60,16 @@ def _warn(metric: Metric, answer: Answer, rows: Sequence[Ranged], n_labels: int)
             f"computed from {len(answer.draws):,} draws because there are so many classes: expect errors of a few percent of an interval's width"
         )
     return found
+
+
+def leans_on_prior(answer: Answer) -> bool:
+    """Is the overall figure as much the prior's as the labels'? Many cells with a weak prior each make a strong one.
+
+    The prior's pull on a mean, in its standard errors, is about its weight over the root of the number of labels.
+    """
+    many = len(answer.groups.groups) > 1
+    pull = float(answer.prior.strength().sum()) / max(float(answer.cells.n_labels.sum()), 1.0) ** 0.5
+    return many and answer.whole is None and pull > 0.5
 
 
 def thin_groups(rows: Sequence[Ranged]) -> list[str]:

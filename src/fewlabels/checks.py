@@ -169,8 +169,7 @@ def _check_agreement(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
 def _check_classes(pool: Predictions) -> list[Finding]:
     if not pool.has("predicted") or pool.has("agreement"):
         return []
-    sums = {"score": pool.score.sum()} if pool.has("score") else {}
-    table = pool.count_by({"predicted": pool.predicted, "label": pool.label}, sums)
+    table = pool.pairs
     pairs = list(zip(table["predicted"], table["label"], table["n"], strict=True))
     predicted = {p for p, _, _ in pairs}
     labels = {y for _, y, _ in pairs if y is not None}

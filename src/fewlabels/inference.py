@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from fewlabels.beliefs import Belief, Beta, Conjugate, Dirichlet, Draws, Finite, FiniteShares, Rng
 from fewlabels.labels import NONE, Cells, Tally
 from fewlabels.metrics import ClassRate, Metric, Sample, selection_rate
+from fewlabels.pooling import Levelled, learn_level
 from fewlabels.priors import Prior
 
 BLOCK = 4_000_000  # numbers drawn at a time
@@ -31,6 +32,7 @@ class Answer:
     prior: Conjugate
     posterior: Conjugate
     shown: "Finite | FiniteShares | Conjugate"  # the posterior, or what it says about exactly these items
+    whole: Levelled | None  # what the overall figure is made of, where the prior's level was learned
 
 
 def infer(
@@ -54,13 +56,32 @@ def infer(
     after = before.observe(counts)
     shown = _restrict(after, counts, cells) if finite else after
     exact = _exact(tally, metric, cells, shown, finite, positive)
-    scheme = _Scheme(tally, metric, cells, shown, finite, positive)
+    whole = _level(prior, before, counts, cells, finite)
+    scheme = _Scheme(tally, metric, cells, shown, whole, finite, positive)
     samples = list(
         scheme.sample_exact(rng, exact, n_draws) if exact else scheme.sample(rng, _affordable(n_draws, after))
     )
     draws = np.concatenate([groups for groups, _ in samples])
     overall = np.concatenate([whole for _, whole in samples])
-    return Answer(exact or Draws(tally.groups, draws), Draws(("overall",), overall), draws, cells, before, after, shown)
+    return Answer(
+        groups=exact or Draws(tally.groups, draws),
+        overall=Draws(("overall",), overall),
+        draws=draws,
+        cells=cells,
+        prior=before,
+        posterior=after,
+        shown=shown,
+        whole=whole,
+    )
+
+
+def _level(
+    prior: Prior, before: Conjugate, counts: Float[np.ndarray, "cell outcome"], cells: Cells, finite: bool
+) -> Levelled | None:
+    """Learn the prior's level where it is a guess, and there are cells enough for the guess to matter."""
+    if not (prior.guesses_level and cells.n > 1 and isinstance(before, Beta)):
+        return None
+    return learn_level(before, counts, cells.n_items - cells.n_labels, finite=finite)
 
 
 def _restrict(after: Conjugate, counts: Float[np.ndarray, "cell outcome"], cells: Cells) -> Finite | FiniteShares:
@@ -84,6 +105,7 @@ class _Scheme:
     metric: Metric
     cells: Cells
     belief: Belief
+    whole: Levelled | None
     finite: bool
     positive: str | None
 
@@ -104,7 +126,10 @@ class _Scheme:
         for start in range(0, n_draws, block):
             n = min(block, n_draws - start)
             theta, weight = self.belief.draw(rng, n), self.weigh(rng, n)
-            yield self._classes(theta, weight) if self.per_class else self._scopes(theta, weight)
+            if self.per_class:
+                yield self._classes(theta, weight)
+            else:
+                yield self._scopes(theta, self.whole.draw(rng, n) if self.whole else theta, weight)
 
     def sample_exact(self, rng: Rng, exact: Belief, n_draws: int) -> Iterator[Block]:
         """Yield blocks where each group is one cell with a closed form: no other draws are needed."""
@@ -116,17 +141,20 @@ class _Scheme:
                 yield values, values.sum(axis=1, keepdims=True) / len(self._occurring())
             else:
                 weight = self.weigh(rng, n) if self.metric.own_cell else self.tally.count("n_items").astype(np.float64)
-                yield (
-                    values,
-                    (values * weight).sum(axis=1, keepdims=True) / weight.sum(axis=-1, keepdims=True),
-                )
+                cells = self.whole.draw(rng, n) if self.whole else values
+                yield values, (cells * weight).sum(axis=1, keepdims=True) / weight.sum(axis=-1, keepdims=True)
 
-    def _scopes(self, theta: Float[np.ndarray, "..."], weight: Float[np.ndarray, "draw cell"]) -> Block:
+    def _scopes(
+        self,
+        theta: Float[np.ndarray, "..."],
+        levelled: Float[np.ndarray, "..."],
+        weight: Float[np.ndarray, "draw cell"],
+    ) -> Block:
         group, whole = self.cells.group, np.zeros_like(self.cells.group)
         at = self.tally.classes.index(self.positive) if self.positive is not None else NONE
         return (
             self.metric.value(Sample(theta, weight, self.cells, group, len(self.tally.groups), at, False)),
-            self.metric.value(Sample(theta, weight, self.cells, whole, 1, at, False)),
+            self.metric.value(Sample(levelled, weight, self.cells, whole, 1, at, False)),
         )
 
     def _classes(self, theta: Float[np.ndarray, "..."], weight: Float[np.ndarray, "draw cell"]) -> Block:

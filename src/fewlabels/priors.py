@@ -36,6 +36,11 @@ class Prior(Protocol):
         """Roles a pool must have for it: score, probabilities."""
         ...
 
+    @property
+    def guesses_level(self) -> bool:
+        """Is its level a guess, the same everywhere, that sums over many cells should not take at its word?"""
+        ...
+
     def before(self, cells: Cells, reads: Reads) -> Conjugate:
         """Belief about each cell before any label."""
         ...
@@ -48,6 +53,7 @@ class Flat:
     strength: float | None = None
     name: str = "flat"
     needs: tuple[str, ...] = ()
+    guesses_level: bool = True
 
     def before(self, cells: Cells, reads: Reads) -> Conjugate:
         """Even pseudo-counts."""
@@ -62,6 +68,7 @@ class FromScores:
     strength: float | None = None
     name: str = "scores"
     needs: tuple[str, ...] = ("score",)
+    guesses_level: bool = True
 
     def before(self, cells: Cells, reads: Reads) -> Conjugate:
         """Pseudo-counts in the proportions of the scores."""
@@ -87,6 +94,7 @@ class FromEarlier:
     weight: float = 1.0
     name: str = "earlier"
     needs: tuple[str, ...] = ()
+    guesses_level: bool = False
 
     def before(self, cells: Cells, reads: Reads) -> Conjugate:
         """Its pseudo-counts where it knew the cell; a flat prior where it did not."""

@@ -236,8 +236,8 @@ def rank_groups(
     rng: Rng, draws: Float[np.ndarray, "draw group"], *, lowest_is_best: bool
 ) -> Int[np.ndarray, "draw group"]:
     """Rank the groups within each draw, 1 for the best; ties are broken at random."""
-    value = draws if lowest_is_best else -draws
-    order = np.lexsort((rng.random(draws.shape), value), axis=1)
+    jitter = 1e-10 * max(float(np.abs(draws).max()), 1e-300)
+    order = np.argsort((draws if lowest_is_best else -draws) + jitter * rng.random(draws.shape), axis=1)
     ranks = np.empty_like(order)
     np.put_along_axis(ranks, order, np.arange(1, draws.shape[1] + 1)[None], axis=1)
     return ranks
@@ -279,11 +279,16 @@ def _overall(tally: Tally, question: Question, answer: Answer, rows: tuple[Row, 
     """Of one group, its own numbers; of many, draws, with the mean in closed form where there is one."""
     if len(rows) == 1:
         return Estimate(rows[0].mean, rows[0].low, rows[0].high)
-    mean, (low, high) = answer.overall.mean()[0], answer.overall.interval(question.level)
+    low, high = answer.overall.interval(question.level)
+    return Estimate(_overall_mean(tally, question, answer, rows), float(low[0]), float(high[0]))
+
+
+def _overall_mean(tally: Tally, question: Question, answer: Answer, rows: tuple[Row, ...]) -> float:
     per_class = isinstance(question.metric, ClassRate) and tally.by == "predicted"
-    if question.metric.own_cell and not per_class and not isinstance(answer.groups, Draws):
-        mean = sum(row.share * row.mean for row in rows)
-    return Estimate(float(mean), float(low[0]), float(high[0]))
+    if not question.metric.own_cell or per_class or isinstance(answer.groups, Draws):
+        return float(answer.overall.mean()[0])
+    means = answer.whole.mean() if answer.whole else [row.mean for row in rows]
+    return float(sum(row.share * mean for row, mean in zip(rows, means, strict=True)))
 
 
 def _matrix(tally: Tally, question: Question, answer: Answer) -> tuple[Entry, ...]:

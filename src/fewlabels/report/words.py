@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from fewlabels.cautions import thin_groups
+from fewlabels.cautions import leans_on_prior, thin_groups
 from fewlabels.comparison import Comparison
 from fewlabels.errors import listing
 from fewlabels.summary import Assessment, Row
@@ -34,6 +34,8 @@ PRIORS = {
     "earlier": "earlier: belief starts where an earlier assessment ended; that is right only if the two share no labels",
 }
 
+LEANS = ", if the prior is to be believed, on which this figure leans."
+
 
 def number(a: Assessment, value: float) -> str:
     """Write a value the way people read it: percent for shares, digits for the rest."""
@@ -51,7 +53,7 @@ def headline(a: Assessment) -> str:
     scope = "on these items" if a.finite_pool else "on data like these items"
     return (
         f"Overall {a.metric} {scope} is {number(a, o.mean)}; with {a.level:.0%} probability it lies "
-        f"between {number(a, o.low)} and {number(a, o.high)}."
+        f"between {number(a, o.low)} and {number(a, o.high)}{LEANS if a.n_labels and leans_on_prior(a.answer) else '.'}"
     )
 
 

@@ -82,12 +82,18 @@ class Predictions:
         return int(self.measure({"n": self.known().cast("int64").sum().fill_null(0)})["n"])
 
     @cached_property
+    def pairs(self) -> Columns:
+        """Count items by predicted class and label: every class that occurs, in one scan."""
+        keys = {
+            "predicted": self.items[PREDICTED] if self.has("predicted") else ibis.null("string"),
+            "label": self.label,
+        }
+        return self.count_by(keys, {"score": self.score.sum()} if self.has("score") else {})
+
+    @cached_property
     def classes(self) -> tuple[str, ...]:
         """Every class that is predicted, scored or seen as a label, in natural order."""
-        seen = set(self.scored_classes)
-        for column in (PREDICTED, LABEL):
-            if column in self.items.columns:
-                seen.update(v for v in self.count_by({"v": self.items[column]}, {})["v"] if v is not None)
+        seen = {*self.scored_classes, *self.pairs["predicted"], *self.pairs["label"]} - {None}
         return tuple(sorted(seen, key=natural_order))
 
     @cached_property

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from makers import beta, make_tally
 from scipy import stats
+from scipy.special import expit
 
 import fewlabels as fl
 from fewlabels.differences import BetaDifference
 from fewlabels.inference import infer
 from fewlabels.metrics import METRICS
+from fewlabels.pooling import EDGE, FACTORS
 
 N = 2000  # replications
 LEVEL = 0.95
@@ -117,6 +119,27 @@ def test_intervals_of_overall_accuracy_hold_the_truth_however_unevenly_groups_we
         high.append(other[0])
         draws.append(found.samples[:99, 0])
     assert_covers(np.array(truth), np.array(low), np.array(high), discrete=finite)
+    assert_uniform(rng, np.array(truth), np.array(draws).T)
+
+
+def test_intervals_of_overall_accuracy_hold_the_truth_when_the_level_of_the_prior_is_learned():
+    """200 pools of 40 groups with a label or two each, their level and strength from what `learn_level` assumes."""
+    rng = np.random.default_rng(11)
+    truth, low, high, draws = [], [], [], []
+    for seed in range(200):
+        mean, strength = expit(rng.logistic()), 2 * rng.choice(FACTORS)
+        theta = rng.beta(strength * mean + EDGE, strength * (1 - mean) + EDGE, 40)
+        size, n_labels = rng.integers(1, 10, 40), rng.integers(0, 3, 40)
+        tally = make_tally(
+            group=np.arange(40), n_items=size * VAST, n_labels=n_labels, right=rng.binomial(n_labels, theta)
+        )
+        found = ask(tally, fl.accuracy, fl.flat(), seed).overall
+        truth.append(theta @ size / size.sum())
+        one, other = found.interval(LEVEL)
+        low.append(one[0])
+        high.append(other[0])
+        draws.append(found.samples[:99, 0])
+    assert_covers(np.array(truth), np.array(low), np.array(high))
     assert_uniform(rng, np.array(truth), np.array(draws).T)
 
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from makers import VANISHING, make_tally
@@ -9,6 +11,7 @@ from fewlabels.beliefs import Beta, Draws, Finite
 from fewlabels.inference import infer
 from fewlabels.metrics import METRICS
 
+STATED = replace(fl.flat(), guesses_level=False)  # a prior taken at its word, also about the whole
 SIGMAS = 5  # a mean of draws strays this many standard errors once in 1.7 million
 RIGHT, WRONG, ITEMS = np.array([7, 2, 0]), np.array([3, 2, 0]), np.array([100, 40, 10])
 
@@ -74,7 +77,7 @@ def test_draws_of_a_closed_form_average_to_its_mean(finite):
 
 
 def test_overall_accuracy_of_these_items_weighs_groups_by_their_known_shares():
-    found = answer(outcomes(), finite=True, n_draws=20_000)
+    found = answer(outcomes(), prior=STATED, finite=True, n_draws=20_000)
     share = ITEMS / ITEMS.sum()
     assert_mean(found.overall.samples[:, 0], share @ found.groups.mean())
     assert found.overall.samples[:, 0] == pytest.approx(found.draws @ share, abs=1e-12)
@@ -82,7 +85,7 @@ def test_overall_accuracy_of_these_items_weighs_groups_by_their_known_shares():
 
 def test_overall_accuracy_of_the_population_knows_its_shares_only_from_the_pool():
     """Var Σ w θ for w ~ Dirichlet(n) and independent Betas, in closed form; 40,000 draws."""
-    found = answer(outcomes(), n_draws=40_000)
+    found = answer(outcomes(), prior=STATED, n_draws=40_000)
     mean, variance = found.groups.mean(), found.groups.variance()
     n = ITEMS.sum()
     share = ITEMS / n

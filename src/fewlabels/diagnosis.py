@@ -40,7 +40,7 @@ def diagnose(source: Any, **roles: Any) -> Diagnosis:
     """Look a table over; `roles` are those of `Predictions.read`.
 
     >>> diagnose({"predicted": ["a", "b"], "label": ["a", None]}).next[0]
-    "fewlabels assess FILE --by predicted --html report.html"
+    'fewlabels assess FILE --by predicted --html report.html'
     """
     try:
         pool = source if isinstance(source, Predictions) else Predictions.read(source, **roles)

@@ -161,7 +161,7 @@ def bin_index(pool: Predictions, edges: Sequence[float]) -> Value:
 def bin_names(edges: Sequence[float]) -> tuple[str, ...]:
     """Name the ranges between borders.
 
-    >>> bin_names([0, 0.5, 1])
+    >>> bin_names([0.0, 0.5, 1.0])
     ('[0, 0.5)', '[0.5, 1]')
     """
     names = [f"[{low:.4g}, {high:.4g})" for low, high in pairwise(edges)]

@@ -401,26 +401,22 @@ def _pair(found: tuple[float, float]) -> str:
 
 def explain_overall(trial: Trial, whole: Whole) -> str:
     """One sentence from bias, spread and width; '' inside 93-97 %."""
-    figure, prefix = float(whole.hit.mean()), ""
+    figure = float(whole.hit.mean())
     if not is_outside(figure):
         return ""
     chance = abs(figure - LEVEL) <= 3 * np.sqrt(LEVEL * (1 - LEVEL) / len(whole.hit))
-    if chance and len(trial.case.groups) <= 30:  # more would take minutes
-        again = redraw(np.random.default_rng(len(whole.hit)), trial.case, AGAIN)
-        whole = overall(trial.case, trial.prior, again, finite=trial.finite)
-        prefix = f"95 is within three standard errors; {AGAIN:,} other repeats give {100 * whole.hit.mean():.1f}: "
-    return f"{100 * figure:.1f}: {prefix}{_describe_whole(trial, whole)}."
+    lead = "95 is within three standard errors; " if chance else ""
+    return f"{100 * figure:.1f}: {lead}{_describe_whole(trial, whole)}."
 
 
 def _describe_whole(trial: Trial, whole: Whole) -> str:
     bias, spread = float(whole.mean.mean() - whole.truth), float(whole.mean.std(ddof=1))
     half = float((whole.high - whole.low).mean() / 2)
     shifted = float(((whole.low - bias <= whole.truth) & (whole.truth <= whole.high - bias)).mean())
-    pseudo = float(start(trial.case, trial.prior).strength().sum())
     end = "; draws of a population's accuracy never reach a truth of exactly 1" if whole.truth == 1 and not trial.finite else ""  # fmt: skip
     return (
-        f"the means are off by {100 * bias:+.1f} points (their spread {100 * spread:.1f}, half a width {100 * half:.1f}); without that bias {shifted:.1%} would be "
-        f"covered; the priors of the groups weigh {pseudo:,.0f} labels beside {trial.case.n_kept:,}{end}"
+        f"the means are off by {100 * bias:+.1f} points, and without that bias {shifted:.1%} would be covered; half a width is {100 * half:.1f} points, "
+        f"{half / spread if spread else np.inf:.2f} times the means' spread over repeats (1.96 would do){end}"
     )
 
 

@@ -17,7 +17,7 @@ from fewlabels.inference import infer
 from fewlabels.metrics import METRICS
 from fewlabels.pooling import EDGE, FACTORS
 
-N = 2000  # replications
+N = 3000  # replications
 LEVEL = 0.95
 VAST = 10**9  # items per cell of a pool so large that its shares are those of the population
 
@@ -40,15 +40,15 @@ def ask(tally, metric, prior, seed=1, n_draws=1000, **choices):
     return infer(np.random.default_rng(seed), tally, metric, prior, n_draws=n_draws, **choices)
 
 
-def outcomes_from_prior(seed, prior_alpha, prior_beta, n_items, score=None):
+def outcomes_from_prior(seed, prior_alpha, prior_beta, n_items, score=None, n=N):
     """Truths from a Beta, labels of some items, and the outcomes of the rest."""
     rng = np.random.default_rng(seed)
-    theta = rng.beta(prior_alpha, prior_beta, N)
-    n_labels = rng.integers(0, 30, N)
+    theta = rng.beta(prior_alpha, prior_beta, n)
+    n_labels = rng.integers(0, 30, n)
     right = rng.binomial(n_labels, theta)
     rest = rng.binomial(n_items - n_labels, theta)
     tally = make_tally(
-        group=np.arange(N), n_items=np.full(N, n_items), n_labels=n_labels, right=right,
+        group=np.arange(n), n_items=np.full(n, n_items), n_labels=n_labels, right=right,
         score=None if score is None else score * n_items,
     )  # fmt: skip
     return rng, theta, (right + rest) / n_items, tally
@@ -67,7 +67,7 @@ def test_intervals_of_a_group_s_accuracy_hold_the_truth(kind, strength):
     assert_uniform(rng, theta, found.draws)
 
 
-@pytest.mark.parametrize("n_items", [30, 45, 400])
+@pytest.mark.parametrize("n_items", [30, 400])
 def test_intervals_of_exactly_these_items_hold_the_truth(n_items):
     """Counts are discrete, so an interval may hold more than it promises, never less."""
     rng, _, share, tally = outcomes_from_prior(2, 1.0, 1.0, n_items)
@@ -77,11 +77,12 @@ def test_intervals_of_exactly_these_items_hold_the_truth(n_items):
 
 
 def test_intervals_of_small_groups_hold_the_truth_beside_a_vast_one():
-    _, _, share, tally = outcomes_from_prior(3, 9.0, 1.0, 32)
+    """10,000 replications: an undercoverage of 2 % must not hide in the tolerance, as it would among 1,500."""
+    _, _, share, tally = outcomes_from_prior(3, 9.0, 1.0, 32, n=10_000)
     n_items = tally.n_items.copy()
     n_items[0] = 10**6
     vast = make_tally(
-        group=tally.group, n_items=n_items, n_labels=tally.n_labels, right=tally.right, score=tally.n_items * 0.9
+        group=tally.group, n_items=n_items, n_labels=tally.n_labels, right=tally.right, score=n_items * 0.9
     )
     prior = fl.from_scores(10.0)
     low, high = ask(vast, fl.accuracy, prior, finite=True, n_draws=100).groups.interval(LEVEL)
@@ -189,8 +190,8 @@ def test_intervals_of_confusion_entries_hold_the_truth(strength, finite):
 @pytest.mark.parametrize("name", ["recall", "f1", "tpr", "fpr", "for", "mcc"])
 @pytest.mark.parametrize("finite", [False, True])
 def test_intervals_of_rates_hold_the_truth(name, finite):
-    """Four hundred groups of K cells; the truth goes through the same formula, which is tested elsewhere."""
-    n_groups = 400
+    """Six hundred groups of K cells; the truth goes through the same formula, which is tested elsewhere."""
+    n_groups = 600
     rng, theta, seen, rest = labels_from_prior(8, n_groups * K, 3.0, 40)
     group, predicted = np.repeat(np.arange(n_groups), K), np.tile(np.arange(K), n_groups)
     size = np.tile([40, 40, 40], n_groups) if finite else np.tile([10, 40, 25], n_groups) * VAST
@@ -235,8 +236,8 @@ B = 6
 @pytest.mark.parametrize("strength", [2.0, 10.0])
 @pytest.mark.parametrize("finite", [False, True])
 def test_intervals_of_calibration_error_hold_the_truth(strength, finite):
-    """Four hundred groups of six bins; accuracies of the bins from the scores prior."""
-    n_groups = 400
+    """Six hundred groups of six bins; accuracies of the bins from the scores prior."""
+    n_groups = 600
     rng = np.random.default_rng(9)
     score = np.tile(np.linspace(0.4, 0.98, B), n_groups)
     theta = rng.beta(strength * score, strength * (1 - score))

@@ -65,7 +65,7 @@ def supported(a: Assessment) -> list[str]:
         certain = max(a.groups, key=lambda row: row.p_worst)
         if certain.p_worst >= 0.8 and a.question.m == 1:
             said.append(
-                f"{certain.group} is the worst group with probability {certain.p_worst:.2f}: {between(a, certain)}."
+                f"“{certain.group}” is the worst group with probability {certain.p_worst:.2f}: {between(a, certain)}."
             )
         lower_is_worse = a.question.metric.worst == "lowest"
         weak = [r for r in a.worst_first if (r.high < a.overall.low if lower_is_worse else r.low > a.overall.high)]
@@ -77,7 +77,7 @@ def supported(a: Assessment) -> list[str]:
         if strong:
             said.append(f"Clearly better than the whole: {_named(a, strong)}.")
         if not weak and not strong:
-            said.append("No group can be told apart from the whole yet.")
+            said.append("No group's interval lies clear of that of the whole yet.")
     elif a.n_labels:
         said.append(f"{worst.n_labels:,} labels narrow it to an interval {number(a, worst.high - worst.low)} wide.")
     return said
@@ -89,7 +89,7 @@ def unsupported(a: Assessment) -> list[str]:
     if len(a.groups) > 1 and a.n_labels:
         candidates = sorted((r for r in a.groups if r.p_worst >= 0.05), key=lambda r: -r.p_worst)
         if a.question.m == 1 and candidates and candidates[0].p_worst < 0.8:
-            chances = ", ".join(f"{r.group} ({r.p_worst:.2f})" for r in candidates[:6])
+            chances = ", ".join(f"“{r.group}” ({r.p_worst:.2f})" for r in candidates[:6])
             said.append(f"Which group is the worst is not settled. Probabilities: {chances}.")
         if not thin_groups(a.groups):
             said.append(
@@ -138,4 +138,4 @@ def verdict(c: Comparison) -> list[str]:
 
 
 def _named(a: Assessment, rows: Sequence[Row]) -> str:
-    return listing((f"{r.group}, {between(a, r)}" for r in rows), most=5).replace(" %), ", " %); ")
+    return listing((f"“{r.group}” {between(a, r)}" for r in rows), most=5)

@@ -9,6 +9,7 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -513,16 +514,25 @@ class Result:
     refused: str
 
 
-def study(case: Case, seed: Sequence[int], repeats: int) -> Iterator[Result]:
+def study_all(cases: Sequence[Case], repeats: int, jobs: int) -> list[Result]:
+    with ProcessPoolExecutor(jobs) as pool:
+        found = [pool.submit(study, case, (0, i), repeats) for i, case in enumerate(cases)]
+        return [result for future in found for result in future.result()]
+
+
+def study(case: Case, seed: Sequence[int], repeats: int) -> list[Result]:
+    """Every prior and claim on one case."""
     rng = np.random.default_rng(seed)
     kept, counts = mask(rng, case, repeats)
     trials = [try_out(case, prior, counts, finite=finite) for prior in case.priors for finite in CLAIMS]
     wholes = [overall(case, t.prior, counts, finite=t.finite) for t in trials]
     refused = verify(trials, wholes, kept)
+    results = []
     for i, prior in enumerate(case.priors):
         pairs = list(zip(trials, wholes, strict=True))[2 * i : 2 * i + 2]
         cells = {t.finite: (*figures(t), float((t.high - t.low).mean()), float(w.hit.mean())) for t, w in pairs}
-        yield Result(case, prior.name, cells, tuple(_sentences(rng, pairs)), refused)
+        results.append(Result(case, prior.name, cells, tuple(_sentences(rng, pairs)), refused))
+    return results
 
 
 def _sentences(rng: np.random.Generator, pairs: Sequence[tuple[Trial, Whole]]) -> Iterator[str]:
@@ -625,11 +635,12 @@ def main() -> None:
     parser.add_argument("--pools", type=Path, default=Path("../shared/pools"))
     parser.add_argument("--repeats", type=int, default=200)
     parser.add_argument("--only", default="", help="pools whose name contains this")
+    parser.add_argument("--jobs", type=int, default=2, help="processes; the figures do not depend on it")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     began = time.perf_counter()
     cases = [case for case in read_cases(arguments.pools) if arguments.only in case.pool]
-    results = [r for i, case in enumerate(cases) for r in study(case, (0, i), arguments.repeats)]
+    results = study_all(cases, arguments.repeats, arguments.jobs)
     firsts = [c for c in cases if c.by == "predicted" and c.model in ("", MODELS[0])]
     checks = list(check_priors(firsts))
     text = "\n".join(write_report(arguments, results, checks)) + "\n"

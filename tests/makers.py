@@ -83,6 +83,7 @@ def make_tally(
         n_labels=n_items if n_labels is None else np.asarray(n_labels),
         score=np.full(n, np.nan) if score is None else np.asarray(score, float),
         right=np.zeros(n) if right is None else np.asarray(right, float),
+        positive="1",
     )
 
 

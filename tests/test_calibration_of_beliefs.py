@@ -196,7 +196,7 @@ def test_intervals_of_rates_hold_the_truth(name, finite):
     group, predicted = np.repeat(np.arange(n_groups), K), np.tile(np.arange(K), n_groups)
     size = np.tile([40, 40, 40], n_groups) if finite else np.tile([10, 40, 25], n_groups) * VAST
     tally = tally_of(seen, size, group, predicted)
-    found = ask(tally, METRICS[name], fl.flat(3.0), finite=finite, positive="1", n_draws=1000)
+    found = ask(tally, METRICS[name], fl.flat(3.0), finite=finite, n_draws=1000)
     share = (seen + rest) / 40 if finite else theta
     joint = (share * size[:, None]).reshape(n_groups, K, K) / size.reshape(n_groups, K).sum(axis=1)[:, None, None]
     truth = RATES[name](joint)

@@ -86,7 +86,7 @@ def test_no_two_bins_share_a_name():
     scores = 1 - 10.0 ** -np.linspace(4, 8, 40)
     found = groups(pool_with(score=scores), fl.bins(5, equal_mass=True))
     assert len(found) == 5
-    assert len(set(bin_names([0, 0.99991, 0.99993, 1]))) == 3
+    assert len(set(bin_names([0.0, 0.99991, 0.99993, 1.0]))) == 3
 
 
 @pytest.mark.parametrize("n", [0, -1, 1001])

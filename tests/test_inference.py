@@ -140,7 +140,7 @@ SIMULATED = {finite: simulate(np.random.default_rng(8), 4000, finite) for finite
 @pytest.mark.parametrize("finite", [False, True])
 @pytest.mark.parametrize("name", RATES)
 def test_a_rate_of_a_partly_labelled_pool_is_what_a_plain_simulation_draws(name, finite):
-    found = answer(partly_labelled(), METRICS[name], finite=finite, positive="1", n_draws=4000, seed=1)
+    found = answer(partly_labelled(), METRICS[name], finite=finite, n_draws=4000, seed=1)
     for g in (0, 1):
         assert_alike(found.draws[:, g], RATES[name](SIMULATED[finite][:, g]))
     assert_alike(found.overall.samples[:, 0], RATES[name](SIMULATED[finite].sum(axis=1)))

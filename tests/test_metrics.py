@@ -106,9 +106,8 @@ def counts_of(pool, partition, bins="width"):
 
 def judged(counts, name):
     """What `assess` says of a fully labelled pool, with a prior that says nothing."""
-    metric = fl.cost(PRICES).over(counts.classes) if name == "cost" else METRICS[name]
-    positive = "1" if name in RATES else None
-    return judge(counts, Question(metric, fl.flat(VANISHING), finite_pool=True, n_draws=100, positive=positive))
+    metric = fl.cost(PRICES) if name == "cost" else METRICS[name]
+    return judge(counts, Question(metric, fl.flat(VANISHING), finite_pool=True, n_draws=100))
 
 
 # -- everything labelled, nothing assumed: counting -----------------------------------------------------------

@@ -7,7 +7,7 @@ from fewlabels.comparison import Comparison, set_side_by_side
 from fewlabels.errors import InputError
 from fewlabels.groups import Bins, Groups, predicted
 from fewlabels.labels import tally
-from fewlabels.metrics import ClassRate, Cost, Metric, accuracy
+from fewlabels.metrics import Metric, accuracy
 from fewlabels.priors import Flat, Prior
 from fewlabels.summary import Assessment, Question, judge
 from fewlabels.table import Predictions
@@ -40,11 +40,8 @@ def assess(
     _require_objects(by=by, metric=metric, prior=prior)
     _require_roles(pool, metric, prior)
     warnings = require_sound(pool)
-    if isinstance(metric, Cost):
-        metric = metric.over(pool.classes)
-    counts = tally(pool, by, bins=bins, probabilities=metric.reads == "label" and pool.has("probabilities"))
-    one_class = isinstance(metric, ClassRate) and not metric.averages and by.name != "predicted"
-    question = Question(metric, prior, level, finite_pool, m, seed, n_draws, pool.positive if one_class else None)
+    counts = tally(pool, by, bins=bins, probabilities="score" in prior.needs and pool.has("probabilities"))
+    question = Question(metric, prior, level, finite_pool, m, seed, n_draws)
     return judge(counts, question, warnings=warnings, source=pool.source, frame=pool.frame)
 
 

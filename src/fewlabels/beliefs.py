@@ -14,7 +14,8 @@ from scipy.special import betaincinv, betaln
 Array = Float[np.ndarray, "..."]
 Rng = np.random.Generator
 TINY = 1e-12
-EXACT_UP_TO = 20_000  # rest of a pool beyond which a Beta quantile is a beta-binomial one to five digits
+EXACT_UP_TO = 20_000  # unlabelled items of a group beyond which quantiles of their outcomes are approximated
+BLOCK = 2_000_000  # numbers held at a time
 
 
 @runtime_checkable
@@ -251,27 +252,36 @@ class FiniteShares:
 
 
 def beta_binomial_quantile(
-    n: Int[np.ndarray, "*shape"],
-    alpha: Float[np.ndarray, "*shape"],
-    beta: Float[np.ndarray, "*shape"],
-    q: float,
+    n: Int[np.ndarray, "*shape"], alpha: Float[np.ndarray, "*shape"], beta: Float[np.ndarray, "*shape"], q: float
 ) -> Float[np.ndarray, "*shape"]:
     """Return the smallest k whose cumulative probability among n reaches q, element by element."""
-    if int(np.max(n, initial=0)) > EXACT_UP_TO or n.size > EXACT_UP_TO:
-        return np.round(n * _beta_quantile(alpha, beta, q))
-    found = [_count_quantile(int(m), a, b, q) for m, a, b in zip(n.flat, alpha.flat, beta.flat, strict=True)]
-    return np.array(found, dtype=np.float64).reshape(n.shape)
+    size, a, b = n.reshape(-1), alpha.reshape(-1), beta.reshape(-1)
+    out = np.empty(len(size))
+    large = size > EXACT_UP_TO
+    out[large] = _matched_quantile(size[large].astype(np.float64), a[large], b[large], q)
+    for m in np.unique(size[~large]).tolist():
+        (same,) = np.nonzero(size == m)
+        for part in np.array_split(same, -(-len(same) * (m + 1) // BLOCK)):
+            out[part] = _summed_quantile(m, a[part], b[part], q)
+    return out.reshape(n.shape)
 
 
-def _count_quantile(n: int, alpha: float, beta: float, q: float) -> float:
-    if alpha == 0:
-        return 0.0
-    if beta == 0:
-        return float(n)
+def _summed_quantile(n: int, alpha: Array, beta: Array, q: float) -> Array:
+    """Add up the probabilities of 0 … n."""
     k = np.arange(n + 1)
-    log_p = betaln(k + alpha, n - k + beta) - betaln(alpha, beta) - betaln(n - k + 1, k + 1) - np.log(n + 1)
-    total = np.cumsum(np.exp(log_p))
-    return float(min(int(np.searchsorted(total, q * (1 - 1e-12))), n))
+    a, b = np.maximum(alpha, TINY)[:, None], np.maximum(beta, TINY)[:, None]
+    log_p = betaln(k + a, n - k + b) - betaln(a, b) - betaln(n - k + 1, k + 1) - np.log(n + 1)
+    reached = np.cumsum(np.exp(log_p), axis=1) >= q * (1 - 1e-12)
+    found = np.where(reached.any(axis=1), reached.argmax(axis=1), n).astype(np.float64)
+    return np.where(alpha <= 0, 0.0, np.where(beta <= 0, float(n), found))
+
+
+def _matched_quantile(n: Array, alpha: Array, beta: Array, q: float) -> Array:
+    """Take the Beta with the same mean and variance: for many items it differs by a count or so."""
+    total = alpha + beta
+    mean = alpha / total
+    strength = n / (1 + (n - 1) / (total + 1)) - 1
+    return np.round(n * _beta_quantile(mean * strength, (1 - mean) * strength, q))
 
 
 def _beta_interval(alpha: Array, beta: Array, level: float) -> tuple[Array, Array]:

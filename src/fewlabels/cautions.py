@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 from fewlabels.errors import listing
 from fewlabels.inference import FEWEST, Answer
 from fewlabels.labels import Tally
-from fewlabels.metrics import Metric, ece, selection_rate
+from fewlabels.metrics import Metric, ece, fdr, for_, npv, ppv, selection_rate
 
 WIDE = 0.5  # an interval this wide leaves every conclusion open
 
@@ -42,6 +42,11 @@ def _warn(metric: Metric, answer: Answer, rows: Sequence[Ranged], n_labels: int)
         found.append(
             f"{len(blank):,} of {len(rows):,} groups have no label, and their numbers are the prior's: {listing(blank)}"
         )
+    empty = _undefined(answer, metric, rows)
+    if empty:
+        found.append(
+            f"{metric.name} is a share of predictions that do not occur in {listing(empty)}; it is shown as 0 there and means nothing"
+        )
     thin = thin_groups(rows) if metric.is_share else []
     if thin:
         found.append(
@@ -60,6 +65,14 @@ def _warn(metric: Metric, answer: Answer, rows: Sequence[Ranged], n_labels: int)
             f"computed from {len(answer.draws):,} draws because there are so many classes: expect errors of a few percent of an interval's width"
         )
     return found
+
+
+def _undefined(answer: Answer, metric: Metric, rows: Sequence[Ranged]) -> list[str]:
+    """Name groups where a rate of predictions has no prediction to be a rate of."""
+    values = getattr(answer.groups, "samples", None)
+    if metric not in (ppv, npv, fdr, for_) or values is None:
+        return []
+    return [row.group for g, row in enumerate(rows) if not values[:, g].any()]
 
 
 def leans_on_prior(answer: Answer) -> bool:

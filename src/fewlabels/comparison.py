@@ -74,7 +74,7 @@ def set_side_by_side(a: Assessment, groups: tuple[str, str], rope: float) -> Com
     first, second = (_position(a, group) for group in groups)
     difference = _difference(a.answer, first, second)
     mean, (low, high) = difference.mean(), difference.interval(a.level)
-    below, above = difference.below(-rope), 1 - difference.below(rope)
+    below, above = difference.below(-rope), difference.above(rope)
     chances = {"below": below, "equivalent": max(0.0, 1 - below - above), "above": above}
     verdict = max(chances, key=lambda name: chances[name])
     return Comparison(

@@ -45,7 +45,12 @@ def read_costs(source: Any) -> Costs:
         source = source.to_dict(orient="index")
     if not isinstance(source, Mapping):
         raise InputError(f"cost: give a CSV file, a frame or nested dicts, not {type(source).__name__}")
-    return Costs({str(true): {str(said): float(c) for said, c in row.items()} for true, row in source.items()})
+    table = {str(true): {str(said): float(c) for said, c in row.items()} for true, row in source.items()}
+    for true, row in table.items():
+        for said, value in row.items():
+            if not np.isfinite(value):
+                raise InputError(f"cost: of {true!r} taken for {said!r} is {value}; a cost must be finite")
+    return Costs(table)
 
 
 def _read_csv(path: Path) -> Costs:

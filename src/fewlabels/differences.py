@@ -5,7 +5,7 @@ papers draw 10,000 samples instead.
 """
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -14,7 +14,7 @@ from scipy.special import betainc, betaincinv
 
 from fewlabels.beliefs import Beta
 
-PANELS, NODES, HALVINGS = 64, 16, 60
+PANELS, NODES, HALVINGS = 256, 16, 50
 
 
 @runtime_checkable
@@ -26,7 +26,11 @@ class Difference(Protocol):
         ...
 
     def below(self, x: float) -> float:
-        """P(a − b ≤ x)."""
+        """P(a − b < x)."""
+        ...
+
+    def above(self, x: float) -> float:
+        """P(a − b > x)."""
         ...
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
@@ -51,10 +55,27 @@ class BetaDifference:
         return float(self.a.mean()[0] - self.b.mean()[0])
 
     def below(self, x: float) -> float:
-        """P(a − b ≤ x) = E_a P(b ≥ a − x)."""
+        """P(a − b < x), the mean of one distribution function over the quantiles of the other.
+
+        The quantiles are the narrower one's: over them, the function of the wider one is smooth.
+        """
+        at, weight = self._quantiles
+        if self._narrow is self.a:
+            return float(weight @ (1 - betainc(self.b.alpha[0], self.b.beta[0], np.clip(at - x, 0, 1))))
+        return float(weight @ betainc(self.a.alpha[0], self.a.beta[0], np.clip(at + x, 0, 1)))
+
+    def above(self, x: float) -> float:
+        """P(a − b > x): a difference of Betas is never exactly x."""
+        return 1 - self.below(x)
+
+    @cached_property
+    def _narrow(self) -> Beta:
+        return self.a if self.a.variance()[0] < self.b.variance()[0] else self.b
+
+    @cached_property
+    def _quantiles(self) -> tuple[Float[np.ndarray, " node"], Float[np.ndarray, " node"]]:
         u, weight = _nodes()
-        a = betaincinv(self.a.alpha[0], self.a.beta[0], u)
-        return float(weight @ (1 - betainc(self.b.alpha[0], self.b.beta[0], np.clip(a - x, 0, 1))))
+        return betaincinv(self._narrow.alpha[0], self._narrow.beta[0], u), weight
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Quantiles, by solving `below`."""
@@ -80,8 +101,12 @@ class DrawnDifference:
         return float(self.samples.mean())
 
     def below(self, x: float) -> float:
-        """Share of draws at or below x."""
-        return float((self.samples <= x).mean())
+        """Share of draws below x."""
+        return float((self.samples < x).mean())
+
+    def above(self, x: float) -> float:
+        """Share of draws above x."""
+        return float((self.samples > x).mean())
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Quantiles of the draws."""

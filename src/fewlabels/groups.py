@@ -61,19 +61,29 @@ class Predicted:
 
 @dataclass(frozen=True)
 class Column:
-    """One group per value of a column; rows without a value are a group called (missing)."""
+    """One group per value of a column; rows without a value are a group called (missing).
 
-    name: str
+    >>> Column("sex").name, Column("all").name
+    ('sex', 'column:all')
+    """
+
+    column: str
+
+    @property
+    def name(self) -> str:
+        """What it is called on the command line, where some words have another meaning."""
+        taken = self.column in ("all", "predicted", "bins") or self.column.startswith(("bins:", "column:"))
+        return f"column:{self.column}" if taken else self.column
 
     def cut(self, pool: Predictions) -> Cut:
         """Group by the column's values as text."""
-        if self.name not in pool.columns():
-            raise InputError(f"by: there is no column {self.name!r}; {did_you_mean(self.name, pool.columns())}")
-        if self.name in (pool.roles.label, pool.roles.agreement):
+        if self.column not in pool.columns():
+            raise InputError(f"by: there is no column {self.column!r}; {did_you_mean(self.column, pool.columns())}")
+        if self.column in (pool.roles.label, pool.roles.agreement):
             raise InputError(
-                f"by: {self.name!r} holds the labels, which are unknown for most items; for results per true class use --by predicted --metric recall"
+                f"by: {self.column!r} holds the labels, which are unknown for most items; for results per true class use --by predicted --metric recall"
             )
-        return Cut({f"g_{self.name}": pool.attribute(self.name)}, _first, lambda key: natural_order(key[0]))
+        return Cut({f"g_{self.column}": pool.attribute(self.column)}, _first, lambda key: natural_order(key[0]))
 
 
 @dataclass(frozen=True)
@@ -129,7 +139,7 @@ class Cross:
             ends.append(ends[-1] + len(cut.keys))
         spans = list(zip(cuts, pairwise(ends), strict=True))
         return Cut(
-            {key: value for cut in cuts for key, value in cut.keys.items()},
+            {f"{i}_{key}": value for i, cut in enumerate(cuts) for key, value in cut.keys.items()},
             lambda key: CROSS.join(cut.name(key[a:b]) for cut, (a, b) in spans),
             lambda key: tuple(cut.order(key[a:b]) for cut, (a, b) in spans),
         )
@@ -164,7 +174,10 @@ def bin_names(edges: Sequence[float]) -> tuple[str, ...]:
     >>> bin_names([0.0, 0.5, 1.0])
     ('[0, 0.5)', '[0.5, 1]')
     """
-    names = [f"[{low:.4g}, {high:.4g})" for low, high in pairwise(edges)]
+    for digits in range(4, 18):
+        names = [f"[{low:.{digits}g}, {high:.{digits}g})" for low, high in pairwise(edges)]
+        if len(set(names)) == len(names):
+            break
     return (*names[:-1], names[-1][:-1] + "]")
 
 

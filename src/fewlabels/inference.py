@@ -43,7 +43,6 @@ def infer(
     *,
     finite: bool = False,
     n_draws: int = 10_000,
-    positive: str | None = None,
 ) -> Answer:
     """Combine prior and counts, and draw the metric in every group and overall.
 
@@ -55,9 +54,9 @@ def infer(
     counts = cells.outcomes if metric.reads == "right" else cells.labels
     after = before.observe(counts)
     shown = _restrict(after, counts, cells) if finite else after
-    exact = _exact(tally, metric, cells, shown, finite, positive)
-    whole = _level(prior, before, counts, cells, finite)
-    scheme = _Scheme(tally, metric, cells, shown, whole, finite, positive)
+    exact = _exact(tally, metric, cells, shown, finite)
+    whole = _level(prior, before, cells, finite, single=exact is not None and metric.own_cell)
+    scheme = _Scheme(tally, metric, cells, shown, whole, finite)
     samples = list(
         scheme.sample_exact(rng, exact, n_draws) if exact else scheme.sample(rng, _affordable(n_draws, after))
     )
@@ -75,13 +74,20 @@ def infer(
     )
 
 
-def _level(
-    prior: Prior, before: Conjugate, counts: Float[np.ndarray, "cell outcome"], cells: Cells, finite: bool
-) -> Levelled | None:
-    """Learn the prior's level where it is a guess, and there are cells enough for the guess to matter."""
-    if not (prior.guesses_level and cells.n > 1 and isinstance(before, Beta)):
+def _level(prior: Prior, before: Conjugate, cells: Cells, finite: bool, *, single: bool) -> Levelled | None:
+    """Learn the prior's level where it is a guess, and there are cells enough for the guess to matter.
+
+    Where each group is a `single` cell, all that counts of a Dirichlet is the chance of being right.
+    """
+    if not prior.guesses_level or cells.n == 1:
         return None
-    return learn_level(before, counts, cells.n_items - cells.n_labels, finite=finite)
+    if isinstance(before, Dirichlet) and single:
+        before = before.marginal(cells.predicted)
+    return (
+        learn_level(before, cells.outcomes, cells.n_items - cells.n_labels, finite=finite)
+        if isinstance(before, Beta)
+        else None
+    )
 
 
 def _restrict(after: Conjugate, counts: Float[np.ndarray, "cell outcome"], cells: Cells) -> Finite | FiniteShares:
@@ -107,7 +113,6 @@ class _Scheme:
     belief: Belief
     whole: Levelled | None
     finite: bool
-    positive: str | None
 
     @property
     def per_class(self) -> bool:
@@ -137,11 +142,11 @@ class _Scheme:
         for start in range(0, n_draws, block):
             n = min(block, n_draws - start)
             values = exact.draw(rng, n)
+            cells = self.whole.draw(rng, n) if self.whole else values
             if self.per_class:
-                yield values, values.sum(axis=1, keepdims=True) / len(self._occurring())
+                yield values, cells.sum(axis=1, keepdims=True) / len(self._occurring())
             else:
                 weight = self.weigh(rng, n) if self.metric.own_cell else self.tally.count("n_items").astype(np.float64)
-                cells = self.whole.draw(rng, n) if self.whole else values
                 yield values, (cells * weight).sum(axis=1, keepdims=True) / weight.sum(axis=-1, keepdims=True)
 
     def _scopes(
@@ -151,7 +156,7 @@ class _Scheme:
         weight: Float[np.ndarray, "draw cell"],
     ) -> Block:
         group, whole = self.cells.group, np.zeros_like(self.cells.group)
-        at = self.tally.classes.index(self.positive) if self.positive is not None else NONE
+        at = NONE if self.tally.positive is None else self.tally.classes.index(self.tally.positive)
         return (
             self.metric.value(Sample(theta, weight, self.cells, group, len(self.tally.groups), at, False)),
             self.metric.value(Sample(levelled, weight, self.cells, whole, 1, at, False)),
@@ -165,16 +170,15 @@ class _Scheme:
         return np.array([self.tally.classes.index(group) for group in self.tally.groups])
 
     def _occurring(self) -> Int[np.ndarray, " class"]:
-        """Classes predicted or seen as labels: what a mean over classes is over, as in scikit-learn."""
-        return np.union1d(self._said(), np.nonzero(self.cells.labels.sum(axis=0))[0])
+        """Classes that a mean over classes is over."""
+        assert isinstance(self.metric, ClassRate)
+        return np.nonzero(self.metric.occurring(self.cells, np.zeros_like(self.cells.group), 1)[0])[0]
 
 
-def _exact(
-    tally: Tally, metric: Metric, cells: Cells, belief: Belief, finite: bool, positive: str | None
-) -> Belief | None:
+def _exact(tally: Tally, metric: Metric, cells: Cells, belief: Belief, finite: bool) -> Belief | None:
     """Return the closed form, where there is one."""
     if metric is selection_rate and not finite and tally.by != "predicted":
-        return _selected(tally, cells, positive)  # needs no label, but the pool is only a sample of the population
+        return _selected(tally, cells)  # needs no label, but the pool is only a sample of the population
     if not metric.own_cell or cells.n != len(tally.groups):
         return None
     if isinstance(belief, Beta | Finite):
@@ -184,8 +188,8 @@ def _exact(
     return None
 
 
-def _selected(tally: Tally, cells: Cells, positive: str | None) -> Beta:
-    chosen = cells.predicted == tally.classes.index(str(positive))
+def _selected(tally: Tally, cells: Cells) -> Beta:
+    chosen = cells.predicted == tally.classes.index(str(tally.positive))
     n = tally.count("n_items")
     hits = np.bincount(cells.group[chosen], weights=cells.n_items[chosen], minlength=len(n))
     return Beta(tally.groups, hits + 0.5, n - hits + 0.5)

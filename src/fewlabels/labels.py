@@ -12,11 +12,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.errors import InputError
-from fewlabels.groups import Bins, Cut, Groups, bin_index, bin_names
+from fewlabels.groups import Bins, Cut, Everything, Groups, Predicted, bin_index, bin_names
 from fewlabels.table import Columns, Predictions
 
 Split = Literal["predicted", "bin"]
 MOST_GROUPS = 5000
+SEPARATOR = "\x1f"  # the ASCII unit separator: no name has it
 NONE = -1  # the index of a class or bin that is not there
 
 
@@ -34,6 +35,7 @@ class Cells:
     labels: Float[np.ndarray, "cell class"]  # labels of each class
     probability: Float[np.ndarray, "cell class"] | None  # mean predicted probability of each class
     names: tuple[str, ...]
+    classes: tuple[str, ...]
 
     @property
     def n(self) -> int:
@@ -63,6 +65,7 @@ class Tally:
     score: Float[np.ndarray, " entry"]  # summed
     right: Float[np.ndarray, " entry"]  # summed
     probability: Float[np.ndarray, "entry class"] | None = None  # summed
+    positive: str | None = None  # the class that tpr and its like are about
 
     def count(self, what: Literal["n_items", "n_labels"]) -> Int[np.ndarray, " group"]:
         """Add up items or labels per group."""
@@ -94,6 +97,7 @@ class Tally:
             labels=_count_labels(where, self.label, self.n_labels, (len(key), len(self.classes))),
             probability=probability,
             names=tuple(self._name(*k) for k in key.tolist()),
+            classes=self.classes,
         )
 
     def merged(self, name: str = "all") -> "Tally":
@@ -113,7 +117,7 @@ class Tally:
             parts.append(self.classes[predicted])
         if bin != NONE:
             parts.append(self.bins[bin])
-        return "|".join(parts)
+        return SEPARATOR.join(parts)
 
 
 def tally(pool: Predictions, by: Groups, *, bins: Bins | None = None, probabilities: bool = False) -> Tally:
@@ -156,12 +160,13 @@ def tally(pool: Predictions, by: Groups, *, bins: Bins | None = None, probabilit
         score=_floats(found, "score", missing=np.nan),
         right=_floats(found, "right", missing=0.0),
         probability=_spread(found, pool) if probabilities else None,
+        positive=pool.positive,
     )
 
 
 def _refuse_too_many(pool: Predictions, by: Groups, cut: Cut) -> None:
     """Turn down an id or a timestamp as a group before its values are fetched."""
-    if len(cut.keys) == 0 or by.name == "predicted" or by.name.startswith("bins"):
+    if isinstance(by, Everything | Predicted | Bins):
         return
     n = pool.count_distinct(cut.keys)
     if n > MOST_GROUPS:

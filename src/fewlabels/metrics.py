@@ -160,6 +160,7 @@ class ClassRate:
     rate: Callable[[Shares], Float[np.ndarray, "draw scope class"]]
     worst: Worst = "lowest"
     averages: bool = False
+    over_true: bool = False  # average over classes seen as labels only, not over those merely predicted
     splits: tuple[Split, ...] = ("predicted",)
     reads: Reads = "label"
     needs: tuple[str, ...] = ("predicted",)
@@ -173,8 +174,16 @@ class ClassRate:
             return rates[:, 0, :]
         if not self.averages:
             return rates[:, :, sample.positive]
-        occurs = _occurs(sample)
+        occurs = self.occurring(sample.cells, sample.scope, sample.n_scopes)
         return (rates * occurs).sum(axis=2) / occurs.sum(axis=1)
+
+    def occurring(self, cells: Cells, scope: Int[np.ndarray, " cell"], n: int) -> Float[np.ndarray, "scope class"]:
+        """Which classes occur in a scope: a mean over others would average what is not there."""
+        true, said = np.zeros((2, n, len(cells.classes)))
+        np.add.at(true, scope, cells.labels)
+        np.add.at(said, (scope, cells.predicted), cells.n_items)
+        blank = ~true.any(axis=1, keepdims=True)
+        return ((true > 0) | ((said > 0) & (blank | (not self.over_true)))).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -226,14 +235,6 @@ def _shares(sample: Sample) -> Shares:
     return Shares(hit / total, np.broadcast_to(said / total, hit.shape), truth / total)
 
 
-def _occurs(sample: Sample) -> Float[np.ndarray, "scope class"]:
-    """Classes predicted or seen as labels in a scope: a mean over others would average what is not there."""
-    seen = np.zeros((sample.n_scopes, sample.theta.shape[2]))
-    np.add.at(seen, sample.scope, sample.cells.labels)
-    np.add.at(seen, (sample.scope, sample.cells.predicted), sample.cells.n_items)
-    return (seen > 0).astype(np.float64)
-
-
 def _divide(a: np.ndarray, b: np.ndarray) -> Float[np.ndarray, "draw scope class"]:
     """Nothing out of nothing is nothing, as in scikit-learn."""
     return np.divide(a, b, out=np.zeros_like(a), where=b > 1e-300)
@@ -255,6 +256,22 @@ def _false_omission(s: Shares) -> Float[np.ndarray, "draw scope class"]:
     return _divide(s.truth - s.hit, 1 - s.said)
 
 
+def _false_negative(s: Shares) -> Float[np.ndarray, "draw scope class"]:
+    return _divide(s.truth - s.hit, s.truth)
+
+
+def _true_negative(s: Shares) -> Float[np.ndarray, "draw scope class"]:
+    return _divide(1 - s.truth - s.said + s.hit, 1 - s.truth)
+
+
+def _false_discovery(s: Shares) -> Float[np.ndarray, "draw scope class"]:
+    return _divide(s.said - s.hit, s.said)
+
+
+def _right_omission(s: Shares) -> Float[np.ndarray, "draw scope class"]:
+    return _divide(1 - s.truth - s.said + s.hit, 1 - s.said)
+
+
 def _f1(s: Shares) -> Float[np.ndarray, "draw scope class"]:
     return _divide(2 * s.hit, s.said + s.truth)
 
@@ -272,15 +289,15 @@ confusion = WholeRate("confusion", lambda s: s.hit.sum(axis=2), own_cell=True)
 precision = ClassRate("precision", _precision, averages=True, own_cell=True)
 recall = ClassRate("recall", _recall, averages=True)
 f1 = ClassRate("f1", _f1, averages=True)
-balanced_accuracy = ClassRate("balanced-accuracy", _recall, averages=True)
+balanced_accuracy = ClassRate("balanced-accuracy", _recall, averages=True, over_true=True)
 mcc = WholeRate("mcc", _matthews, is_share=False)
 tpr = ClassRate("tpr", _recall)
 fpr = ClassRate("fpr", _false_positive, worst="highest")
-tnr = ClassRate("tnr", lambda s: 1 - _false_positive(s))
-fnr = ClassRate("fnr", lambda s: 1 - _recall(s), worst="highest")
+tnr = ClassRate("tnr", _true_negative)
+fnr = ClassRate("fnr", _false_negative, worst="highest")
 ppv = ClassRate("ppv", _precision, own_cell=True)
-npv = ClassRate("npv", lambda s: 1 - _false_omission(s))
-fdr = ClassRate("fdr", lambda s: 1 - _precision(s), worst="highest")
+npv = ClassRate("npv", _right_omission)
+fdr = ClassRate("fdr", _false_discovery, worst="highest")
 for_ = ClassRate("for", _false_omission, worst="highest")
 selection_rate = ClassRate("selection-rate", lambda s: s.said.copy())
 

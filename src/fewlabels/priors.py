@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from fewlabels.beliefs import Beta, Conjugate, Dirichlet
-from fewlabels.errors import InputError
+from fewlabels.errors import InputError, listing
 from fewlabels.labels import NONE, Cells
 
 Reads = Literal["right", "label"]
@@ -91,6 +91,7 @@ class FromEarlier:
 
     belief: Mapping[str, tuple[float, ...]]
     reads: Reads
+    outcomes: tuple[str, ...]
     weight: float = 1.0
     name: str = "earlier"
     needs: tuple[str, ...] = ()
@@ -102,11 +103,17 @@ class FromEarlier:
             raise InputError(
                 "prior: the earlier assessment is about other groups or another kind of metric, and cannot start this one"
             )
-        flat = Flat().before(cells, reads)
-        rows = _pseudo_counts(flat)
+        outcomes = ("right", "wrong") if reads == "right" else cells.classes
+        strange = sorted(set(self.outcomes) - set(outcomes))
+        if strange:
+            raise InputError(
+                f"prior: the earlier assessment knows classes that these predictions lack: {listing(strange)}"
+            )
+        place = [outcomes.index(name) for name in self.outcomes]
+        rows = pseudo_counts(Flat().before(cells, reads))
         for i, name in enumerate(cells.names):
             if name in self.belief:
-                rows[i] = np.maximum(self.weight * np.array(self.belief[name]), EDGE)
+                rows[i, place] = np.maximum(self.weight * np.array(self.belief[name]), EDGE)
         return _as_belief(cells.names, reads, rows)
 
 
@@ -130,12 +137,16 @@ def from_earlier(earlier: Any, weight: float = 1.0) -> FromEarlier:
             "prior: this is no assessment written by fewlabels (it has no 'belief'); write one with assess --json FILE"
         )
     belief = found["belief"]
-    return FromEarlier(dict(zip(belief["cells"], map(tuple, belief["counts"]), strict=True)), belief["reads"], weight)
+    counts = dict(zip(belief["cells"], map(tuple, belief["counts"]), strict=True))
+    return FromEarlier(counts, belief["reads"], tuple(belief["outcomes"]), weight)
 
 
 def pseudo_counts(belief: Conjugate) -> Float[np.ndarray, "cell outcome"]:
     """Return what a conjugate belief amounts to in outcomes."""
-    return _pseudo_counts(belief)
+    if isinstance(belief, Beta):
+        return np.stack([belief.alpha, belief.beta], axis=1)
+    assert isinstance(belief, Dirichlet)
+    return belief.alpha.copy()
 
 
 def _read_earlier(earlier: Any) -> Mapping[str, Any]:
@@ -167,13 +178,6 @@ def _centred(
 
 def _as_belief(names: tuple[str, ...], reads: Reads, counts: Float[np.ndarray, "cell outcome"]) -> Conjugate:
     return Beta(names, counts[:, 0], counts[:, 1]) if reads == "right" else Dirichlet(names, counts)
-
-
-def _pseudo_counts(belief: Conjugate) -> Float[np.ndarray, "cell outcome"]:
-    if isinstance(belief, Beta):
-        return np.stack([belief.alpha, belief.beta], axis=1)
-    assert isinstance(belief, Dirichlet)
-    return belief.alpha.copy()
 
 
 def _spread_rest(cells: Cells, score: Float[np.ndarray, " cell"]) -> Float[np.ndarray, "cell class"]:

@@ -5,7 +5,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from pkgutil import resolve_name
@@ -16,11 +16,11 @@ from jaxtyping import Float, Int
 
 from fewlabels.beliefs import Draws, Rng
 from fewlabels.cautions import caution
-from fewlabels.errors import InputError, did_you_mean
+from fewlabels.errors import InputError, did_you_mean, listing
 from fewlabels.files import write_whole
 from fewlabels.inference import Answer, infer
 from fewlabels.labels import Tally
-from fewlabels.metrics import ClassRate, Metric, accuracy, confusion, mcc
+from fewlabels.metrics import ClassRate, Cost, Metric, accuracy, confusion, mcc
 from fewlabels.priors import Prior, pseudo_counts
 from fewlabels.table import Frame
 
@@ -83,7 +83,6 @@ class Question:
     m: int = 1
     seed: int = 0
     n_draws: int = 10_000
-    positive: str | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
@@ -120,6 +119,11 @@ class Assessment:
         """Posterior draws, groups in the order of `groups`."""
         return self.answer.draws
 
+    @property
+    def in_order(self) -> tuple[Row, ...]:
+        """The rows as people want to read them: score bins from low to high, other groups worst first."""
+        return self.groups if self.by.startswith("bins") and "," not in self.by else self.worst_first
+
     @cached_property
     def worst_first(self) -> tuple[Row, ...]:
         """The rows, worst first."""
@@ -135,20 +139,20 @@ class Assessment:
 
     def about(self, metric: Metric) -> "Assessment":
         """Ask the same counts about another metric."""
-        return judge(self.tally, _replace(self.question, metric=metric), source=self.source, frame=self.frame)
+        return judge(self.tally, replace(self.question, metric=metric), source=self.source, frame=self.frame)
 
     def reliability(self) -> "Assessment":
         """Accuracy by score bin, from the same counts: the reliability diagram in numbers."""
         return judge(
             self.tally.by_bin(),
-            _replace(self.question, metric=accuracy),
+            replace(self.question, metric=accuracy),
             source=self.source,
             frame=self.frame,
         )
 
     def merged(self, metric: Metric) -> "Assessment":
         """Ask about the whole pool as one group."""
-        return judge(self.tally.merged(), _replace(self.question, metric=metric), source=self.source, frame=self.frame)
+        return judge(self.tally.merged(), replace(self.question, metric=metric), source=self.source, frame=self.frame)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contract's JSON as a dict."""
@@ -162,6 +166,7 @@ class Assessment:
         counts = pseudo_counts(self.answer.posterior)
         plain["belief"] = {
             "reads": self.question.metric.reads,
+            "outcomes": ["right", "wrong"] if self.question.metric.reads == "right" else list(self.tally.classes),
             "cells": list(self.answer.cells.names),
             "counts": counts.tolist(),
         }
@@ -198,18 +203,12 @@ def judge(
     frame: Frame = "pandas",
 ) -> Assessment:
     """Answer a question from counts alone."""
+    if isinstance(question.metric, Cost):
+        question = replace(question, metric=question.metric.over(tally.classes))
     metric = question.metric
     _require(tally, metric)
     rng = np.random.default_rng(question.seed)
-    answer = infer(
-        rng,
-        tally,
-        metric,
-        question.prior,
-        finite=question.finite_pool,
-        n_draws=question.n_draws,
-        positive=question.positive,
-    )
+    answer = infer(rng, tally, metric, question.prior, finite=question.finite_pool, n_draws=question.n_draws)
     rows = _rows(rng, tally, question, answer)
     n_items, n_labels = int(tally.n_items.sum()), int(tally.n_labels.sum())
     return Assessment(
@@ -254,6 +253,12 @@ def write_json(plain: Mapping[str, Any], path: str | Path | None) -> str:
 def _require(tally: Tally, metric: Metric) -> None:
     if metric is mcc and "predicted" in tally.by.split(","):
         raise InputError("mcc says nothing about a single predicted class; use --by all, or group by an attribute")
+    one_class = isinstance(metric, ClassRate) and not metric.averages and tally.by != "predicted"
+    if one_class and tally.positive is None:
+        known = listing(tally.classes)
+        raise InputError(
+            f"metric {metric.name}: which class is the positive one? the classes are {known}; say it with --positive (Python: positive=)"
+        )
 
 
 def _rows(rng: Rng, tally: Tally, question: Question, answer: Answer) -> tuple[Row, ...]:
@@ -277,7 +282,8 @@ def _rows(rng: Rng, tally: Tally, question: Question, answer: Answer) -> tuple[R
 
 def _overall(tally: Tally, question: Question, answer: Answer, rows: tuple[Row, ...]) -> Estimate:
     """Of one group, its own numbers; of many, draws, with the mean in closed form where there is one."""
-    if len(rows) == 1:
+    per_class = isinstance(question.metric, ClassRate) and tally.by == "predicted"
+    if len(rows) == 1 and not per_class:
         return Estimate(rows[0].mean, rows[0].low, rows[0].high)
     low, high = answer.overall.interval(question.level)
     return Estimate(_overall_mean(tally, question, answer, rows), float(low[0]), float(high[0]))
@@ -303,7 +309,3 @@ def _matrix(tally: Tally, question: Question, answer: Answer) -> tuple[Entry, ..
         for c in range(cells.n)
         for j, name in enumerate(tally.classes)
     )  # fmt: skip
-
-
-def _replace(question: Question, *, metric: Metric) -> Question:
-    return Question(**{f.name: getattr(question, f.name) for f in fields(question)} | {"metric": metric})

@@ -38,7 +38,7 @@ def print_assessment(out: Console, a: Assessment) -> None:
     )
     interval = escape(f"[{a.overall.low:.3f}, {a.overall.high:.3f}]")
     out.print(f"overall [bold]{a.overall.mean:.3f}[/]  {interval}")
-    rows = a.groups if a.by.startswith("bins") else a.worst_first
+    rows = a.in_order
     if len(rows) > 1:
         out.print(_table_of(a, rows[:SHOWN]))
     if len(rows) > SHOWN:

@@ -40,7 +40,7 @@ def render_report(a: Assessment) -> str:
         unsupported=words.unsupported(a),
         pictures=draw_pictures(a),
         assessment=a,
-        rows=a.groups if a.by.startswith("bins") else a.worst_first,
+        rows=a.in_order,
         number=lambda value: words.number(a, value),
         method=words.method(a),
     )

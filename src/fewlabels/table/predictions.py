@@ -97,18 +97,13 @@ class Predictions:
         return tuple(sorted(seen, key=natural_order))
 
     @cached_property
-    def positive(self) -> str:
-        """The class that tpr, fpr and their like are about."""
-        if self.roles.positive is not None:
-            if self.roles.positive not in self.classes:
-                raise InputError(
-                    f"positive class {self.roles.positive!r} is not among the classes {listing(self.classes)}"
-                )
-            return self.roles.positive
-        for name in ("1", "True", "true"):
-            if name in self.classes:
-                return name
-        raise InputError(f"which class is the positive one? the classes are {listing(self.classes)}; say it with --positive (Python: positive=)")  # fmt: skip
+    def positive(self) -> str | None:
+        """The class that tpr, fpr and their like are about: the one named, else 1 or True; None where nobody can tell."""
+        if self.roles.positive is None:
+            return next((name for name in ("1", "True", "true") if name in self.classes), None)
+        if self.roles.positive not in self.classes:
+            raise InputError(f"positive class {self.roles.positive!r} is not among the classes {listing(self.classes)}")
+        return self.roles.positive
 
     # -- expressions for the neighbours --------------------------------------------------------------------
 

@@ -60,8 +60,8 @@ def test_a_cell_holds_what_hand_counting_finds_in_it():
 
 def test_cells_are_named_by_what_they_are():
     assert counted().cells().names == ("a", "b", "c")
-    assert counted(fl.everything).cells(("predicted",)).names == ("all|a", "all|b", "all|c")
-    assert "f|b|[0.9, 1]" in counted(fl.column("sex")).cells(("predicted", "bin")).names
+    assert counted(fl.everything).cells(("predicted",)).names == ("all\x1fa", "all\x1fb", "all\x1fc")
+    assert "f\x1fb\x1f[0.9, 1]" in counted(fl.column("sex")).cells(("predicted", "bin")).names
 
 
 def test_merging_groups_keeps_every_count():

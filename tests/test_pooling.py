@@ -44,7 +44,9 @@ def test_a_hundred_groups_with_a_label_each_do_not_say_two_thirds() -> None:
 
 def test_a_vanishing_prior_leaves_the_frequencies_weighed_by_share() -> None:
     pool = {"predicted": ["a"] * 8 + ["b"] * 2, "label": ["a", "a", "a", "b", None, None, None, None, "b", "a"]}
-    assert fl.assess(pool, prior=fl.flat(1e-9), finite_pool=True).overall.mean == pytest.approx(0.8 * 0.75 + 0.2 * 0.5, abs=1e-6)
+    assert fl.assess(pool, prior=fl.flat(1e-9), finite_pool=True).overall.mean == pytest.approx(
+        0.8 * 0.75 + 0.2 * 0.5, abs=1e-6
+    )
 
 
 def test_it_stays_right_however_unevenly_groups_were_labelled() -> None:

@@ -6,6 +6,7 @@ from makers import make_pool, outcome_pool, stack, take
 from scipy import stats
 
 import fewlabels as fl
+from fewlabels.errors import InputError
 from fewlabels.labels import tally
 from fewlabels.priors import EDGE, pseudo_counts
 
@@ -151,12 +152,22 @@ def test_a_group_the_earlier_assessment_did_not_know_starts_flat():
 
 
 def test_classes_of_an_earlier_confusion_are_matched_by_name():
-    """The earlier pool knew a and b, this one knows b and c: what was seen of b must not be taken for c."""
-    earlier = fl.assess({"id": [1, 2], "predicted": list("ab"), "label": list("ab")}, metric=fl.confusion)
-    pool = {"id": [1, 2], "predicted": list("bc"), "label": ["b", "c"]}
+    """The earlier pool knew b and c, this one a, b and c: what was seen of b must not be taken for a."""
+    earlier = fl.assess({"id": [1, 2], "predicted": list("bc"), "label": list("bc")}, metric=fl.confusion)
+    pool = {"id": [1, 2, 3], "predicted": list("abc"), "label": ["a", "b", "c"]}
     found = fl.assess(pool, metric=fl.confusion, prior=fl.from_earlier(earlier))
     b_is_b = next(entry for entry in found.matrix if (entry.predicted, entry.label) == ("b", "b"))
     assert b_is_b.mean > 0.5
+
+
+def test_classes_only_the_earlier_one_knew_are_refused():
+    earlier = fl.assess({"id": [1, 2], "predicted": list("ab"), "label": list("ab")}, metric=fl.confusion)
+    with pytest.raises(InputError, match="lack: a"):
+        fl.assess(
+            {"id": [1, 2], "predicted": list("bc"), "label": ["b", "c"]},
+            metric=fl.confusion,
+            prior=fl.from_earlier(earlier),
+        )
 
 
 def test_an_earlier_confusion_may_know_fewer_classes():

@@ -45,7 +45,7 @@ def _warn(metric: Metric, answer: Answer, rows: Sequence[Ranged], n_labels: int)
     empty = _undefined(answer, metric, rows)
     if empty:
         found.append(
-            f"{metric.name} is a share of predictions that do not occur in {listing(empty)}; it is shown as 0 there and means nothing"
+            f"{metric.name} is about items predicted so, and none are in {listing(empty)}: it is shown as 0 there and means nothing"
         )
     thin = thin_groups(rows) if metric.is_share else []
     if thin:

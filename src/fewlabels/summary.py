@@ -21,7 +21,7 @@ from fewlabels.files import write_whole
 from fewlabels.inference import Answer, infer
 from fewlabels.labels import Tally
 from fewlabels.metrics import ClassRate, Cost, Metric, accuracy, confusion, mcc
-from fewlabels.priors import Prior, pseudo_counts
+from fewlabels.priors import Flat, FromEarlier, Prior, pseudo_counts
 from fewlabels.table import Frame
 
 # An Assessment can show itself, but showing is floors above: these rooms are reached by name, when asked for.
@@ -143,16 +143,17 @@ class Assessment:
 
     def reliability(self) -> "Assessment":
         """Accuracy by score bin, from the same counts: the reliability diagram in numbers."""
-        return judge(
-            self.tally.by_bin(),
-            replace(self.question, metric=accuracy),
-            source=self.source,
-            frame=self.frame,
-        )
+        return self._regrouped(self.tally.by_bin(), accuracy)
 
     def merged(self, metric: Metric) -> "Assessment":
         """Ask about the whole pool as one group."""
-        return judge(self.tally.merged(), replace(self.question, metric=metric), source=self.source, frame=self.frame)
+        return self._regrouped(self.tally.merged(), metric)
+
+    def _regrouped(self, tally: Tally, metric: Metric) -> "Assessment":
+        """Ask other groups; an earlier assessment knew nothing of them, so they start flat."""
+        prior = Flat() if isinstance(self.question.prior, FromEarlier) else self.question.prior
+        question = replace(self.question, metric=metric, prior=prior)
+        return judge(tally, question, source=self.source, frame=self.frame)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contract's JSON as a dict."""

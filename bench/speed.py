@@ -121,7 +121,7 @@ def write_report(
     yield from ("# Speed", "", "Made by `python bench/speed.py --out bench/speed.md`.", "")
     yield from (
         f"A Parquet file of {arguments.rows:,} rows and {arguments.groups} predicted classes, 5 % labelled; {os.cpu_count()} cores. Medians of {arguments.repeats} runs taken in turn,",
-        "each in a fresh process, start of Python and imports included.", "",
+        f"each in a fresh process, start of Python and imports included. Load of the machine over the last minute: {os.getloadavg()[0]:.1f} (about 1 is this script's own).", "",
     )  # fmt: skip
     yield from (
         "| program | seconds | of processor | MB at most | seconds / bare query | MB / bare query |",

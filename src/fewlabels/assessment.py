@@ -39,10 +39,10 @@ def assess(
     prior = prior or Flat()
     _require_objects(by=by, metric=metric, prior=prior)
     _require_roles(pool, metric, prior)
-    warnings = require_sound(pool)
+    notes = require_sound(pool)
     counts = tally(pool, by, bins=bins, probabilities="score" in prior.needs and pool.has("probabilities"))
     question = Question(metric, prior, level, finite_pool, m, seed, n_draws)
-    return judge(counts, question, warnings=warnings, source=pool.source, frame=pool.frame)
+    return judge(counts, question, notes=notes, source=pool.source, frame=pool.frame)
 
 
 def compare(pool: Any, groups: tuple[str, str], *, rope: float = 0.05, **choices: Any) -> Comparison:

@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
+import numpy as np
+
+from fewlabels.beliefs import Beta
 from fewlabels.errors import listing
 from fewlabels.inference import FEWEST, Answer
 from fewlabels.labels import Tally
-from fewlabels.metrics import Metric, ece, fdr, for_, npv, ppv, selection_rate
+from fewlabels.metrics import ClassRate, Metric, ece, selection_rate
 
 WIDE = 0.5  # an interval this wide leaves every conclusion open
 
@@ -42,21 +45,31 @@ def _warn(metric: Metric, answer: Answer, rows: Sequence[Ranged], n_labels: int)
         found.append(
             f"{len(blank):,} of {len(rows):,} groups have no label, and their numbers are the prior's: {listing(blank)}"
         )
-    empty = _undefined(answer, metric, rows)
+    empty = [row.group for row, missing in zip(rows, answer.undefined, strict=True) if missing]
     if empty:
         found.append(
-            f"{metric.name} is about items predicted so, and none are in {listing(empty)}: it is shown as 0 there and means nothing"
+            f"{metric.name} is not defined in {listing(empty)}: no item there is predicted so, or truly so; it could be anything"
         )
     thin = thin_groups(rows) if metric.is_share else []
     if thin:
         found.append(
             f"too few labels to say anything about {len(thin):,} more: {listing(thin)} (intervals wider than {WIDE:g})"
         )
+    if _takes_its_word(answer):
+        found.append(
+            "the scores prior takes the model's word for groups whose labels show no mistake: if the model is overconfident, "
+            "their intervals are too narrow; --prior flat does not trust it"
+        )
     if leans_on_prior(answer):
         pseudo = answer.prior.strength().sum()
         found.append(
             f"the overall figure leans on the prior, which weighs as much as {pseudo:,.0f} labels over all groups beside {n_labels:,} real ones; "
             "if the labelled items were drawn at random from the whole pool, --by all leans on it less"
+        )
+    unsaid = _never_predicted(answer) if isinstance(metric, ClassRate) else []
+    if unsaid:
+        found.append(
+            f"never predicted, so without a row of their own, though they count in means over classes: {listing(unsaid)}; the model finds none of them"
         )
     if metric is ece:
         found += _warn_bins(answer)
@@ -67,12 +80,20 @@ def _warn(metric: Metric, answer: Answer, rows: Sequence[Ranged], n_labels: int)
     return found
 
 
-def _undefined(answer: Answer, metric: Metric, rows: Sequence[Ranged]) -> list[str]:
-    """Name groups where a rate of predictions has no prediction to be a rate of."""
-    values = getattr(answer.groups, "samples", None)
-    if metric not in (ppv, npv, fdr, for_) or values is None:
+def _never_predicted(answer: Answer) -> list[str]:
+    cells = answer.cells
+    if cells.by != "predicted":
         return []
-    return [row.group for g, row in enumerate(rows) if not values[:, g].any()]
+    said = set(cells.predicted.tolist())
+    return [name for j, name in enumerate(cells.classes) if cells.labels[:, j].any() and j not in said]
+
+
+def _takes_its_word(answer: Answer) -> bool:
+    """Does the prior leave less than half a mistake to groups where the labels show none?"""
+    if not isinstance(answer.prior, Beta) or answer.whole is None:
+        return False
+    cells = answer.cells
+    return bool(np.any((cells.n_labels > 0) & (cells.right == cells.n_labels) & (answer.prior.beta < 0.5)))
 
 
 def leans_on_prior(answer: Answer) -> bool:
@@ -80,8 +101,9 @@ def leans_on_prior(answer: Answer) -> bool:
 
     The prior's pull on a mean, in its standard errors, is about its weight over the root of the number of labels.
     """
-    many = len(answer.groups.groups) > 1
-    pull = float(answer.prior.strength().sum()) / max(float(answer.cells.n_labels.sum()), 1.0) ** 0.5
+    cells = answer.cells
+    many = len(answer.groups.groups) > 1 and bool(cells.n_labels.sum() < cells.n_items.sum())
+    pull = float(answer.prior.strength().sum()) / max(float(cells.n_labels.sum()), 1.0) ** 0.5
     return many and answer.whole is None and pull > 0.5
 
 

@@ -59,7 +59,8 @@ def _questions(pool: Predictions) -> dict[str, Value]:
     if pool.has("agreement"):
         questions |= {"agreement_low": pool.agreement.min(), "agreement_high": pool.agreement.max()}
     if pool.has("probabilities"):
-        questions["off_sum"] = (pool.total_probability() - 1).abs().max()
+        total = pool.total_probability()
+        questions |= {"off_sum": (total - 1).abs().max(), "p_bad": (total.isnull() | total.isnan()).sum()}
         questions |= {"p_low": pool.least_probability().min(), "p_high": pool.greatest_probability().max()}
     return questions
 
@@ -146,7 +147,7 @@ def _check_sums(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
         hit = pool.find((least < 0) | (greatest > 1), low=least, high=greatest)
         value = hit["low"][0] if hit["low"][0] < 0 else hit["high"][0]
         return [_error(_describe_range(columns, value, hit["row"][0], facts["p_low"], facts["p_high"]))]
-    missing = pool.find(total.isnull() | total.isnan())["row"]
+    missing = pool.find(total.isnull() | total.isnan())["row"] if facts["p_bad"] else []
     if missing:
         return [
             _error(f"{columns}: a probability is missing or NaN in row {missing[0]:,}; drop such rows or fill them in")
@@ -196,7 +197,7 @@ def _check_scored(pool: Predictions, predicted: set[str], labels: set[str]) -> l
 def _check_overlap(pool: Predictions, predicted: set[str], labels: set[str]) -> list[Finding]:
     if not labels:
         return []
-    if not labels & predicted:
+    if not labels & (predicted | set(pool.scored_classes)):
         row = pool.find(pool.label == min(labels))["row"][0]
         return [_error(f"column {pool.roles.label!r}: no label is ever predicted: labels are {listing(sorted(labels))} (the first of them in row {row:,}), predictions are {listing(sorted(predicted))}; write both with the same names")]  # fmt: skip
     found = []

@@ -80,8 +80,13 @@ def set_side_by_side(a: Assessment, groups: tuple[str, str], rope: float) -> Com
     return Comparison(
         groups=groups, metric=a.metric, rope=rope, mean=mean, low=low, high=high, p_below=below,
         p_equivalent=chances["equivalent"], p_above=above, verdict=verdict, confidence=chances[verdict],
-        level=a.level, warnings=a.warnings, difference=difference,
+        level=a.level, warnings=(*a.notes, *_warn(a, groups)), difference=difference,
     )  # fmt: skip
+
+
+def _warn(a: Assessment, groups: tuple[str, str]) -> tuple[str, ...]:
+    blank = [group for group in groups if a.row(group).n_labels == 0]
+    return (f"no label in {' and '.join(blank)}: there the prior speaks, not the model",) if blank else ()
 
 
 def _position(a: Assessment, group: str) -> int:

@@ -15,6 +15,7 @@ from scipy.special import betainc, betaincinv
 from fewlabels.beliefs import Beta
 
 PANELS, NODES, HALVINGS = 256, 16, 50
+ROUNDING = 1e-9  # 0.7 − 0.8 is within 0.1, whatever floating point says
 
 
 @runtime_checkable
@@ -102,11 +103,11 @@ class DrawnDifference:
 
     def below(self, x: float) -> float:
         """Share of draws below x."""
-        return float((self.samples < x).mean())
+        return float((self.samples < x - ROUNDING).mean())
 
     def above(self, x: float) -> float:
         """Share of draws above x."""
-        return float((self.samples > x).mean())
+        return float((self.samples > x + ROUNDING).mean())
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Quantiles of the draws."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from fewlabels.beliefs import Belief, Beta, Conjugate, Dirichlet, Draws, Finite, FiniteShares, Rng
 from fewlabels.labels import NONE, Cells, Tally
@@ -33,6 +33,7 @@ class Answer:
     posterior: Conjugate
     shown: "Finite | FiniteShares | Conjugate"  # the posterior, or what it says about exactly these items
     whole: Levelled | None  # what the overall figure is made of, where the prior's level was learned
+    undefined: Bool[np.ndarray, " group"]  # where a rate has nothing to be a rate of
 
 
 def infer(
@@ -55,13 +56,13 @@ def infer(
     after = before.observe(counts)
     shown = _restrict(after, counts, cells) if finite else after
     exact = _exact(tally, metric, cells, shown, finite)
-    whole = _level(prior, before, cells, finite, single=exact is not None and metric.own_cell)
+    whole = _level(prior, before, cells, finite) if exact is not None and metric.own_cell else None
     scheme = _Scheme(tally, metric, cells, shown, whole, finite)
     samples = list(
         scheme.sample_exact(rng, exact, n_draws) if exact else scheme.sample(rng, _affordable(n_draws, after))
     )
-    draws = np.concatenate([groups for groups, _ in samples])
-    overall = np.concatenate([whole for _, whole in samples])
+    draws, undefined = _fill(rng, np.concatenate([groups for groups, _ in samples]))
+    overall, _ = _fill(rng, np.concatenate([whole for _, whole in samples]))
     return Answer(
         groups=exact or Draws(tally.groups, draws),
         overall=Draws(("overall",), overall),
@@ -71,23 +72,25 @@ def infer(
         posterior=after,
         shown=shown,
         whole=whole,
+        undefined=undefined,
     )
 
 
-def _level(prior: Prior, before: Conjugate, cells: Cells, finite: bool, *, single: bool) -> Levelled | None:
-    """Learn the prior's level where it is a guess, and there are cells enough for the guess to matter.
+def _fill(
+    rng: Rng, draws: Float[np.ndarray, "draw group"]
+) -> tuple[Float[np.ndarray, "draw group"], Bool[np.ndarray, " group"]]:
+    """Nothing out of nothing could be anything: undefined rates are drawn from all values alike."""
+    missing = np.isnan(draws)
+    return np.where(missing, rng.random(draws.shape), draws) if missing.any() else draws, missing.all(axis=0)
 
-    Where each group is a `single` cell, all that counts of a Dirichlet is the chance of being right.
-    """
+
+def _level(prior: Prior, before: Conjugate, cells: Cells, finite: bool) -> Levelled | None:
+    """Learn the prior's level for a metric that is an average over single cells; there all counts is being right."""
     if not prior.guesses_level or cells.n == 1:
         return None
-    if isinstance(before, Dirichlet) and single:
-        before = before.marginal(cells.predicted)
-    return (
-        learn_level(before, cells.outcomes, cells.n_items - cells.n_labels, finite=finite)
-        if isinstance(before, Beta)
-        else None
-    )
+    right = before.marginal(cells.predicted) if isinstance(before, Dirichlet) else before
+    assert isinstance(right, Beta)
+    return learn_level(right, cells.outcomes, cells.n_items - cells.n_labels, finite=finite)
 
 
 def _restrict(after: Conjugate, counts: Float[np.ndarray, "cell outcome"], cells: Cells) -> Finite | FiniteShares:
@@ -124,6 +127,10 @@ class _Scheme:
         size = self.cells.n_items.astype(np.float64)
         return np.tile(size, (n, 1)) if self.finite else rng.standard_gamma(size, size=(n, len(size)))
 
+    def _weigh_groups(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group"]:
+        size = self.tally.count("n_items").astype(np.float64)
+        return rng.standard_gamma(size, size=(n, len(size)))
+
     def sample(self, rng: Rng, n_draws: int) -> Iterator[Block]:
         """Yield blocks of draws: the metric per group, and overall."""
         width = self.cells.n if self.metric.reads == "right" else self.cells.labels.size
@@ -134,7 +141,7 @@ class _Scheme:
             if self.per_class:
                 yield self._classes(theta, weight)
             else:
-                yield self._scopes(theta, self.whole.draw(rng, n) if self.whole else theta, weight)
+                yield self._scopes(theta, weight)
 
     def sample_exact(self, rng: Rng, exact: Belief, n_draws: int) -> Iterator[Block]:
         """Yield blocks where each group is one cell with a closed form: no other draws are needed."""
@@ -146,20 +153,15 @@ class _Scheme:
             if self.per_class:
                 yield values, cells.sum(axis=1, keepdims=True) / len(self._occurring())
             else:
-                weight = self.weigh(rng, n) if self.metric.own_cell else self.tally.count("n_items").astype(np.float64)
+                weight = self.weigh(rng, n) if self.metric.own_cell else self._weigh_groups(rng, n)
                 yield values, (cells * weight).sum(axis=1, keepdims=True) / weight.sum(axis=-1, keepdims=True)
 
-    def _scopes(
-        self,
-        theta: Float[np.ndarray, "..."],
-        levelled: Float[np.ndarray, "..."],
-        weight: Float[np.ndarray, "draw cell"],
-    ) -> Block:
+    def _scopes(self, theta: Float[np.ndarray, "..."], weight: Float[np.ndarray, "draw cell"]) -> Block:
         group, whole = self.cells.group, np.zeros_like(self.cells.group)
         at = NONE if self.tally.positive is None else self.tally.classes.index(self.tally.positive)
         return (
             self.metric.value(Sample(theta, weight, self.cells, group, len(self.tally.groups), at, False)),
-            self.metric.value(Sample(levelled, weight, self.cells, whole, 1, at, False)),
+            self.metric.value(Sample(theta, weight, self.cells, whole, 1, at, False)),
         )
 
     def _classes(self, theta: Float[np.ndarray, "..."], weight: Float[np.ndarray, "draw cell"]) -> Block:

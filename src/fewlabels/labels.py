@@ -36,6 +36,7 @@ class Cells:
     probability: Float[np.ndarray, "cell class"] | None  # mean predicted probability of each class
     names: tuple[str, ...]
     classes: tuple[str, ...]
+    by: str
 
     @property
     def n(self) -> int:
@@ -98,6 +99,7 @@ class Tally:
             probability=probability,
             names=tuple(self._name(*k) for k in key.tolist()),
             classes=self.classes,
+            by=self.by,
         )
 
     def merged(self, name: str = "all") -> "Tally":
@@ -128,7 +130,7 @@ def tally(pool: Predictions, by: Groups, *, bins: Bins | None = None, probabilit
     cut = by.cut(pool)
     edges = (bins or Bins()).edges(pool) if pool.has("score") else []
     keys = dict(cut.keys)
-    if pool.has("predicted"):
+    if pool.has("predicted") and not pool.has("agreement"):
         keys["predicted"] = pool.predicted
     if edges:
         keys["bin"] = bin_index(pool, edges)

@@ -170,6 +170,8 @@ class ClassRate:
     def value(self, sample: Sample) -> PerScope:
         """Pick or average over classes."""
         rates = self.rate(_shares(sample))
+        if self.averages:  # as in scikit-learn, nothing out of nothing counts as nothing in a mean over classes
+            rates = np.nan_to_num(rates, nan=0.0)
         if sample.per_class:
             return rates[:, 0, :]
         if not self.averages:
@@ -236,8 +238,8 @@ def _shares(sample: Sample) -> Shares:
 
 
 def _divide(a: np.ndarray, b: np.ndarray) -> Float[np.ndarray, "draw scope class"]:
-    """Nothing out of nothing is nothing, as in scikit-learn."""
-    return np.divide(a, b, out=np.zeros_like(a), where=b > 1e-300)
+    """Nothing out of nothing is undefined."""
+    return np.divide(a, b, out=np.full_like(a, np.nan), where=b > 1e-300)
 
 
 def _recall(s: Shares) -> Float[np.ndarray, "draw scope class"]:

@@ -76,7 +76,8 @@ class FromScores:
         if reads == "right":
             centre = np.stack([score, 1 - score], axis=1)
         elif cells.probability is not None and cells.probability.any():
-            centre = cells.probability / cells.probability.sum(axis=1, keepdims=True)
+            centre = np.clip(cells.probability, EDGE, None)
+            centre = centre / centre.sum(axis=1, keepdims=True)
         else:
             centre = _spread_rest(cells, score)
         return _centred(cells, reads, centre, self.strength)
@@ -90,6 +91,7 @@ class FromEarlier:
     """
 
     belief: Mapping[str, tuple[float, ...]]
+    by: str
     reads: Reads
     outcomes: tuple[str, ...]
     weight: float = 1.0
@@ -99,7 +101,7 @@ class FromEarlier:
 
     def before(self, cells: Cells, reads: Reads) -> Conjugate:
         """Its pseudo-counts where it knew the cell; a flat prior where it did not."""
-        if reads != self.reads or not set(cells.names) & set(self.belief):
+        if reads != self.reads or cells.by != self.by or not set(cells.names) & set(self.belief):
             raise InputError(
                 "prior: the earlier assessment is about other groups or another kind of metric, and cannot start this one"
             )
@@ -138,7 +140,7 @@ def from_earlier(earlier: Any, weight: float = 1.0) -> FromEarlier:
         )
     belief = found["belief"]
     counts = dict(zip(belief["cells"], map(tuple, belief["counts"]), strict=True))
-    return FromEarlier(counts, belief["reads"], tuple(belief["outcomes"]), weight)
+    return FromEarlier(counts, found["by"], belief["reads"], tuple(belief["outcomes"]), weight)
 
 
 def pseudo_counts(belief: Conjugate) -> Float[np.ndarray, "cell outcome"]:

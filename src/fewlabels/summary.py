@@ -106,13 +106,19 @@ class Assessment:
     n_labels: int
     overall: Estimate
     groups: tuple[Row, ...]
-    warnings: tuple[str, ...]
+    notes: tuple[str, ...]  # about the table
+    cautions: tuple[str, ...]  # about the numbers
     matrix: tuple[Entry, ...]
     tally: Tally = field(repr=False)
     question: Question = field(repr=False)
     answer: Answer = field(repr=False)
     source: str = "the table"
     frame: Frame = "pandas"
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to keep in mind about the table and about the numbers."""
+        return (*self.notes, *self.cautions)
 
     @property
     def draws(self) -> Float[np.ndarray, "draw group"]:
@@ -199,7 +205,7 @@ def judge(
     tally: Tally,
     question: Question,
     *,
-    warnings: tuple[str, ...] = (),
+    notes: tuple[str, ...] = (),
     source: str = "the table",
     frame: Frame = "pandas",
 ) -> Assessment:
@@ -222,7 +228,8 @@ def judge(
         n_labels=n_labels,
         overall=_overall(tally, question, answer, rows),
         groups=rows,
-        warnings=(*warnings, *caution(tally, metric, answer, rows)),
+        notes=notes,
+        cautions=caution(tally, metric, answer, rows),
         matrix=_matrix(tally, question, answer) if metric is confusion else (),
         tally=tally,
         question=question,

@@ -11,7 +11,9 @@ from fewlabels.errors import InputError, did_you_mean
 SIGNS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
-SHAPE = re.compile(r"\s*(?:(overall|groups)\.)?(\w+)\s*(<=|>=|==|!=|<|>)\s*(-?[\d.]+(?:[eE]-?\d+)?)\s*")
+SHAPE = re.compile(
+    r"\s*(?:(overall|groups)\.)?(\w+)\s*(<=|>=|==|!=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"
+)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from rich.console import Console
+from rich.markup import escape
 
 from fewlabels.cli.conditions import Condition
 from fewlabels.cli.options import Output
@@ -32,7 +33,7 @@ def deliver(
         print_warnings(aside, result.warnings)
         for path in (output.html, output.json if output.json != "-" else None):
             if path:
-                aside.print(f"written: {path}")
+                aside.print(f"written: {escape(path)}")
     for failure in failures:
-        aside.print(f"[red]failed[/]: {failure}")
+        aside.print(f"[red]failed[/]: {escape(failure)}")
     return FAILED if failures else 0

@@ -34,7 +34,7 @@ def print_assessment(out: Console, a: Assessment) -> None:
     """Print the overall figure and a row per group, worst first (score bins in their order)."""
     quantity = "on exactly these items" if a.finite_pool else "on the population these items came from"
     out.print(
-        f"[bold]{a.metric}[/] {quantity}: {a.n_items:,} items, {a.n_labels:,} labelled; prior {a.prior}, {a.level:.0%} intervals"
+        f"[bold]{a.metric}[/] {quantity}: {a.n_items:,} items, {a.n_labels:,} labelled; prior {a.prior}, {100 * a.level:g}% intervals"
     )
     interval = escape(f"[{a.overall.low:.3f}, {a.overall.high:.3f}]")
     out.print(f"overall [bold]{a.overall.mean:.3f}[/]  {interval}")
@@ -47,7 +47,7 @@ def print_assessment(out: Console, a: Assessment) -> None:
 
 def _table_of(a: Assessment, rows: tuple[Row, ...]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in (a.by, "items", "labels", a.metric, f"{a.level:.0%} interval", "P(worst)", "rank"):
+    for name in (a.by, "items", "labels", a.metric, f"{100 * a.level:g}% interval", "P(worst)", "rank"):
         table.add_column(escape(name), justify="left" if name == a.by else "right", overflow="fold")
     for r in rows:
         rank = f"{r.rank_low}" if r.rank_low == r.rank_high else f"{r.rank_low}–{r.rank_high}"
@@ -62,7 +62,7 @@ def print_comparison(out: Console, c: Comparison) -> None:
     """Print the difference, where it lies, and the verdict."""
     a, b = (escape(name) for name in c.groups)
     out.print(
-        f"[bold]{c.metric}[/] of {a} minus {b}: {c.mean:+.3f}  {escape(f'[{c.low:+.3f}, {c.high:+.3f}]')}  ({c.level:.0%})"
+        f"[bold]{c.metric}[/] of {a} minus {b}: {c.mean:+.3f}  {escape(f'[{c.low:+.3f}, {c.high:+.3f}]')}  ({100 * c.level:g}%)"
     )
     out.print(
         f"P(below −{c.rope:g}) {c.p_below:.3f}   P(within) {c.p_equivalent:.3f}   P(above +{c.rope:g}) {c.p_above:.3f}"

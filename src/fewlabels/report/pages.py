@@ -29,7 +29,7 @@ def render_report(a: Assessment) -> str:
     """Return the page of an assessment."""
     facts = [
         ("items", f"{a.n_items:,}"), ("labelled", f"{a.n_labels:,}"), ("groups", f"{len(a.groups):,} by {a.by}"),
-        ("prior", a.prior), ("level", f"{a.level:.0%}"), ("about", "these items" if a.finite_pool else "their population"),
+        ("prior", a.prior), ("level", f"{100 * a.level:g}%"), ("about", "these items" if a.finite_pool else "their population"),
     ]  # fmt: skip
     return _render(
         title=f"{a.metric} by {a.by}",
@@ -49,7 +49,7 @@ def render_report(a: Assessment) -> str:
 def render_comparison(c: Comparison) -> str:
     """Return the page of a comparison."""
     first, *rest = words.verdict(c)
-    facts = [("metric", c.metric), ("ROPE", f"±{c.rope:g}"), ("level", f"{c.level:.0%}")]
+    facts = [("metric", c.metric), ("ROPE", f"±{c.rope:g}"), ("level", f"{100 * c.level:g}%")]
     return _render(
         title=f"{c.groups[0]} against {c.groups[1]}",
         source="",

@@ -52,7 +52,7 @@ def headline(a: Assessment) -> str:
     o = a.overall
     scope = "on these items" if a.finite_pool else "on data like these items"
     return (
-        f"Overall {a.metric} {scope} is {number(a, o.mean)}; with {a.level:.0%} probability it lies "
+        f"Overall {a.metric} {scope} is {number(a, o.mean)}; with {100 * a.level:g}% probability it lies "
         f"between {number(a, o.low)} and {number(a, o.high)}{LEANS if a.n_labels and leans_on_prior(a.answer) else '.'}"
     )
 
@@ -68,7 +68,11 @@ def supported(a: Assessment) -> list[str]:
                 f"“{certain.group}” is the worst group with probability {certain.p_worst:.2f}: {between(a, certain)}."
             )
         lower_is_worse = a.question.metric.worst == "lowest"
-        weak = [r for r in a.worst_first if (r.high < a.overall.low if lower_is_worse else r.low > a.overall.high)]
+        weak = [
+            r
+            for r in a.worst_first
+            if r.n_labels and (r.high < a.overall.low if lower_is_worse else r.low > a.overall.high)
+        ]
         strong = [
             r for r in reversed(a.worst_first) if (r.low > a.overall.high if lower_is_worse else r.high < a.overall.low)
         ]
@@ -119,9 +123,9 @@ def method(a: Assessment) -> list[str]:
     return [
         f"Metric: {a.metric}, {MEANINGS[a.metric]}.",
         f"Quantity: {quantity}.",
-        f"Groups: by {a.by}; the overall figure weighs each group by its share of all items, labelled or not.",
+        f"Groups: by {a.by}; the overall figure weighs each group by its share of all items, labelled or not.{_pooled(a)}",
         f"Prior: {PRIORS[a.prior]}.",
-        f"Estimates are posterior means, intervals hold the middle {a.level:.0%} of the posterior, computed {exact}; ranks and "
+        f"Estimates are posterior means, intervals hold the middle {100 * a.level:g}% of the posterior, computed {exact}; ranks and "
         f"probabilities of being worst from {len(a.draws):,} draws. Rank 1 is the best group.",
     ]
 
@@ -131,10 +135,16 @@ def verdict(c: Comparison) -> list[str]:
     a, b = c.groups
     return [
         f"{c.sentence[0].upper()}{c.sentence[1:]}.",
-        f"The difference {a} − {b} in {c.metric} is {c.mean:+.3f}, and lies between {c.low:+.3f} and {c.high:+.3f} with {c.level:.0%} probability.",
+        f"The difference {a} − {b} in {c.metric} is {c.mean:+.3f}, and lies between {c.low:+.3f} and {c.high:+.3f} with {100 * c.level:g}% probability.",
         f"Probability that {a} is lower by more than {c.rope:g}: {c.p_below:.3f}; that they differ by at most {c.rope:g}: "
         f"{c.p_equivalent:.3f}; that {a} is higher by more than {c.rope:g}: {c.p_above:.3f}.",
     ]
+
+
+def _pooled(a: Assessment) -> str:
+    if a.answer.whole is None:
+        return ""
+    return " It is not the average of the rows: for the whole, the level of the prior is learned from the labels of all groups."
 
 
 def _named(a: Assessment, rows: Sequence[Row]) -> str:

@@ -33,16 +33,17 @@ def derive(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) -> De
     roles = resolve_roles(kinds(table), **given)
     _require_predictions(table, roles)
     booleans = _boolean_names(table, roles)
-    new: dict[str, ir.Value] = {ID: table[roles.id] if roles.id else ibis.row_number() + 1}
+    new: dict[str, ir.Value] = {ID: table[roles.id]} if roles.id else {}
     if roles.label:
         new[LABEL] = as_name(table[roles.label], booleans=booleans)
     if roles.agreement:
-        new[AGREEMENT] = _number(table, "agreement", roles.agreement).nullif(float("nan"))
+        agreement = _number(table, "agreement", roles.agreement)
+        new[AGREEMENT] = agreement.isnan().ifelse(ibis.null("float64"), agreement)
     if roles.positive_score:
         roles, scored, columns = _derive_binary(table, roles, engine, booleans)
-    else:
-        scored, columns = _derive_multiclass(table, roles, engine, booleans)
-    return table.mutate(**new, **columns), roles, scored
+        return table.mutate(**new, **columns), roles, scored
+    table, scored = _derive_multiclass(table.mutate(**new) if new else table, roles, engine, booleans)
+    return table, roles, scored
 
 
 def kinds(table: ir.Table) -> dict[str, Kind]:
@@ -68,18 +69,24 @@ def _boolean_names(table: ir.Table, roles: Roles) -> tuple[str, str]:
 
 def _derive_multiclass(
     table: ir.Table, roles: Roles, engine: BaseBackend, booleans: tuple[str, str]
-) -> tuple[tuple[str, ...], dict[str, ir.Value]]:
+) -> tuple[ir.Table, tuple[str, ...]]:
     probability = _probabilities(table, roles, engine)
-    new = {f"{PROBABILITY}{i}": value for i, value in enumerate(probability.values())}
+    table = table.mutate(**{f"{PROBABILITY}{i}": value for i, value in enumerate(probability.values())})
+    columns = {name: table[f"{PROBABILITY}{i}"] for i, name in enumerate(probability)}
     if roles.predicted:
-        new[PREDICTED] = as_name(table[roles.predicted], booleans=booleans)
+        table = table.mutate(**{PREDICTED: as_name(table[roles.predicted], booleans=booleans)})
     elif probability:
-        new[PREDICTED] = _pick_greatest(probability)
+        # In two steps: the greatest of K columns inside each of K comparisons would be a query of length K².
+        table = table.mutate(__top=ibis.greatest(*columns.values()))
+        cases = [(table[value.get_name()] == table["__top"], name) for name, value in columns.items()]
+        table = table.mutate(**{PREDICTED: ibis.cases(*cases, else_=ibis.null("string"))})
     if roles.score:
-        new[SCORE] = _number(table, "score", roles.score)
+        table = table.mutate(**{SCORE: _number(table, "score", roles.score)})
     elif probability:
-        new[SCORE] = new[PREDICTED].cases(*probability.items(), else_=ibis.null("float64"))
-    return tuple(probability), new
+        cases = [(name, table[value.get_name()]) for name, value in columns.items()]
+        score = table[PREDICTED].cases(*cases, else_=ibis.null("float64")) if roles.predicted else table["__top"]
+        table = table.mutate(**{SCORE: score})
+    return table, tuple(probability)
 
 
 def _probabilities(table: ir.Table, roles: Roles, engine: BaseBackend) -> dict[str, ir.Value]:
@@ -92,11 +99,6 @@ def _probabilities(table: ir.Table, roles: Roles, engine: BaseBackend) -> dict[s
     if shortest != longest or not longest:
         raise InputError(f"scores: the lists in column {roles.scores_list!r} have {shortest} to {longest} numbers; every row needs one per class")  # fmt: skip
     return {str(i): column[i].cast("float64") for i in range(longest)}
-
-
-def _pick_greatest(probability: Mapping[str, ir.Value]) -> ir.Value:
-    top = ibis.greatest(*probability.values())
-    return ibis.cases(*((value == top, name) for name, value in probability.items()), else_=ibis.null("string"))
 
 
 def _derive_binary(

@@ -27,11 +27,12 @@ def as_name(value: ir.Value, *, booleans: tuple[str, str] = ("False", "True")) -
     if kind.is_boolean():
         false, true = booleans
         return ibis.cases((value, true), (~value, false), else_=ibis.null("string"))
-    if kind.is_floating():
+    if kind.is_floating() or kind.is_decimal():
         real = value.cast("float64")
+        whole = (real.abs() < 2**53) & (real.floor() == real)
         return ibis.cases(
             (real.isnan(), ibis.null("string")),
-            (real.floor() == real, real.try_cast("int64").cast("string")),
+            (whole, real.cast("int64").cast("string")),
             else_=real.cast("string"),
         )
     return value.cast("string")

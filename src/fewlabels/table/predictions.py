@@ -53,7 +53,7 @@ class Predictions:
         table, engine, frame = open_source(source)
         notes: tuple[str, ...] = ()
         if labels is not None:
-            table, notes = join_labels(table, labels, engine, roles)
+            table, roles, notes = join_labels(table, labels, engine, roles)
         items, found, scored = derive(table, engine, roles)
         name = str(source) if isinstance(source, str | Path) else "the table"
         return cls(items, found, engine, frame, scored, notes, name)
@@ -93,6 +93,8 @@ class Predictions:
     @cached_property
     def classes(self) -> tuple[str, ...]:
         """Every class that is predicted, scored or seen as a label, in natural order."""
+        if self.has("agreement"):
+            return ()  # structured outputs have no classes, and may all differ
         seen = {*self.scored_classes, *self.pairs["predicted"], *self.pairs["label"]} - {None}
         return tuple(sorted(seen, key=natural_order))
 
@@ -101,7 +103,7 @@ class Predictions:
         """The class that tpr, fpr and their like are about: the one named, else 1 or True; None where nobody can tell."""
         if self.roles.positive is None:
             return next((name for name in ("1", "True", "true") if name in self.classes), None)
-        if self.roles.positive not in self.classes:
+        if self.classes and self.roles.positive not in self.classes:
             raise InputError(f"positive class {self.roles.positive!r} is not among the classes {listing(self.classes)}")
         return self.roles.positive
 
@@ -109,8 +111,8 @@ class Predictions:
 
     @property
     def id(self) -> Value:
-        """The item's id."""
-        return self.items[ID]
+        """The item's id; without an id column, the row's number."""
+        return self.items[ID] if ID in self.items.columns else self.row()
 
     @property
     def predicted(self) -> Value:

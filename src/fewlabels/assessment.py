@@ -59,7 +59,7 @@ def _require_objects(**choices: object) -> None:
     for name, choice in choices.items():
         if isinstance(choice, str):
             raise InputError(
-                f"{name}: words are for the command line; in Python give the object, for instance fl.{choice.replace('-', '_')}"
+                f"{name}: {choice!r} is a word for the command line; in Python give the object, like fl.recall, fl.predicted or fl.flat()"
             )
 
 

@@ -14,7 +14,7 @@ from scipy.special import betaln, expit, log_expit, logit, softmax
 
 from fewlabels.beliefs import Beta, Rng
 
-WIDEST, N_SHIFTS, FINEST = 9.0, 31, 1e-5
+WIDEST, N_SHIFTS, ROUNDS = 9.0, 31, 20
 FACTORS = 2.0 ** np.arange(-1, 8)  # how many times stronger than stated the prior may turn out to be
 EDGE = 1e-9
 
@@ -57,16 +57,17 @@ def learn_level(
     doubling of the strength as likely as another. The grid of shifts closes in on where the labels put it.
     """
     low, high = -WIDEST, WIDEST
-    while True:
+    for _ in range(ROUNDS):
         shifts = np.linspace(low, high, N_SHIFTS)
         found = _weigh(before, counts, shifts)
         marginal = found.weight.reshape(N_SHIFTS, -1).sum(axis=1)
         centre, step = float(marginal @ shifts), float(shifts[1] - shifts[0])
         spread = float(marginal @ (shifts - centre) ** 2) ** 0.5
-        if spread > 2 * step or step < FINEST:
-            return replace(found, known=counts if finite else None, rest=rest)
+        if spread > 2 * step:
+            break
         reach = 6 * max(spread, step)
         low, high = max(centre - reach, -WIDEST), min(centre + reach, WIDEST)
+    return replace(found, known=counts if finite else None, rest=rest)
 
 
 def _weigh(before: Beta, counts: Float[np.ndarray, "cell 2"], shifts: Float[np.ndarray, " shift"]) -> Levelled:

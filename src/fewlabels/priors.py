@@ -19,6 +19,7 @@ from fewlabels.labels import NONE, Cells
 
 Reads = Literal["right", "label"]
 STRENGTH: dict[Reads, float] = {"right": 2.0, "label": 1.0}  # the papers' N0 for Beta and for Dirichlet
+STRONGEST = 1e12
 EDGE = 1e-6  # a mean score of exactly 1 would leave no room for a mistake
 
 
@@ -167,8 +168,10 @@ def _read_earlier(earlier: Any) -> Mapping[str, Any]:
 
 
 def _positive(strength: float | None) -> float | None:
-    if strength is not None and not strength > 0:
-        raise InputError(f"prior: strength is {strength}; it is counted in labels and must be greater than 0")
+    if strength is not None and not 0 < strength < STRONGEST:
+        raise InputError(
+            f"prior: strength is {strength}; it is counted in labels: more than 0, and less than {STRONGEST:g}"
+        )
     return strength
 
 

@@ -47,6 +47,7 @@ ERRORS = {
     "labels never predicted": (sound(label=["CAT", "DOG"] * (N // 2)), r"column 'label': no label is ever predicted: labels are CAT, DOG .*row 1"),
     "agreement above one": (sound(agreement=3.0).drop(columns="label"), r"column 'agreement': .* row 1 has 3"),
     "no rows": (sound()[:0], "has no rows"),
+    "a mark for not labelled": (put("label", 4, "?"), r"column 'label': '\?' in row 4 is never predicted; if it means 'not labelled', leave it empty"),
 }  # fmt: skip
 
 
@@ -89,3 +90,19 @@ def test_swapped_scores_say_how_to_swap_them_back() -> None:
         {"id": range(N), "s": s, "label": (s < 0.5).astype(int)}, positive_score="s", positive="0"
     )
     assert fl.assess(flipped, by=fl.everything).overall.mean > 0.9
+
+
+def test_a_model_whose_few_labels_are_all_misses_is_assessed() -> None:
+    a = fl.assess({"id": [1, 2, 3, 4], "predicted": ["1"] * 4, "label": ["0", None, None, None]})
+    assert a.overall.mean == pytest.approx(1 / 3)
+
+
+def test_scores_a_rounding_error_above_one_are_let_through() -> None:
+    assert fl.assess(put("score", 9, 1 + 1e-7)).n_items == N
+
+
+def test_a_class_called_nan_is_a_class() -> None:
+    names = {"cat": "nan", "dog": "hund, groß"}
+    a = fl.assess(sound().replace(names))
+    assert [row.group for row in a.groups] == ["hund, groß", "nan"]
+    assert a.n_labels == N // 2

@@ -205,8 +205,46 @@ class TestLabelsApart:
         pool = fl.Predictions.read(self.PREDICTIONS, labels={"id": ["a", "b"], "agreement": [0.25, 0.75]})
         assert fl.assess(pool, by=fl.everything).groups[0].mean == pytest.approx(0.5)
 
+    def test_ids_may_have_any_name_on_both_sides(self) -> None:
+        frame = self.PREDICTIONS.rename(columns={"id": "image"})
+        pool = fl.Predictions.read(frame, id="image", labels={"image": ["a", "c"], "label": ["x", "y"]})
+        assert pool.n_labels == 2
+
+    def test_add_to_labels_under_another_name(self) -> None:
+        frame = self.PREDICTIONS.assign(y_true=["x", None, None])
+        assert fl.Predictions.read(frame, labels={"id": ["b"], "label": ["y"]}).n_labels == 2
+
+    def test_flags_and_ones_are_the_same_across_files(self) -> None:
+        frame = pd.DataFrame({"id": [1, 2], "predicted": [1, 0]})
+        pool = fl.Predictions.read(frame, labels={"id": [1, 2], "label": [True, True]})
+        assert fl.assess(pool, by=fl.everything, finite_pool=True).overall.mean == 0.5
+
+    def test_leave_the_callers_words_alone(self) -> None:
+        words = {"labels": {"id": ["a"], "label": ["x"]}}
+        fl.Predictions.read(self.PREDICTIONS, **words)
+        assert words == {"labels": {"id": ["a"], "label": ["x"]}}
+
 
 class TestOddSources:
+    def test_a_table_without_labels_is_fine(self) -> None:
+        a = fl.assess({"id": [1, 2], "predicted": ["a", "b"]})
+        assert (a.n_items, a.n_labels) == (2, 0)
+
+    def test_words_that_look_like_flags_stay_words(self, tmp_path: Path) -> None:
+        (tmp_path / "p.csv").write_text("id,predicted,label\n1,yes,yes\n2,no,\n")
+        assert fl.Predictions.read(tmp_path / "p.csv").classes == ("no", "yes")
+
+    def test_an_empty_score_column_plays_no_role(self, tmp_path: Path) -> None:
+        (tmp_path / "p.csv").write_text("id,predicted,score,label\n1,a,,a\n2,b,,\n")
+        assert not fl.Predictions.read(tmp_path / "p.csv").has("score")
+
+    def test_a_hundred_probability_columns_make_a_query_of_their_length(self) -> None:
+        chances = np.random.default_rng(0).dirichlet(np.ones(100), 20)
+        table = {f"p_{i}": chances[:, i] for i in range(100)}
+        pool = fl.Predictions.read(table)
+        assert len(str(pool.engine.compile(pool.items))) < 40_000
+        assert sorted(pool.pairs["predicted"]) == sorted({str(i) for i in chances.argmax(axis=1)})
+
     def test_something_else_is_refused(self) -> None:
         with pytest.raises(InputError, match="type int"):
             fl.Predictions.read(3)

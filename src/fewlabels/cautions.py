@@ -28,17 +28,19 @@ class Ranged(Protocol):
     def high(self) -> float: ...  # noqa: D102
 
 
-def caution(tally: Tally, metric: Metric, answer: Answer, rows: Sequence[Ranged]) -> tuple[str, ...]:
+def caution(
+    tally: Tally, metric: Metric, answer: Answer, rows: Sequence[Ranged], *, earlier: bool = False
+) -> tuple[str, ...]:
     """Return what a careful statistician would add to these numbers."""
     if metric is selection_rate:
         return ()
     n_labels = int(tally.n_labels.sum())
     if n_labels == 0:
         return ("no item is labelled: every number here is what the prior says, not what the model did",)
-    return tuple(_warn(metric, answer, rows, n_labels))
+    return tuple(_warn(metric, answer, rows, n_labels, earlier))
 
 
-def _warn(metric: Metric, answer: Answer, rows: Sequence[Ranged], n_labels: int) -> list[str]:
+def _warn(metric: Metric, answer: Answer, rows: Sequence[Ranged], n_labels: int, earlier: bool) -> list[str]:
     found = []
     blank = [row.group for row in rows if row.n_labels == 0]
     if blank:
@@ -53,7 +55,11 @@ def _warn(metric: Metric, answer: Answer, rows: Sequence[Ranged], n_labels: int)
     thin = thin_groups(rows) if metric.is_share else []
     if thin:
         found.append(
-            f"too few labels to say anything about {len(thin):,} more: {listing(thin)} (intervals wider than {WIDE:g})"
+            f"too few labels to say anything about {len(thin):,}{' more' if blank else ''}: {listing(thin)} (intervals wider than {WIDE:g})"
+        )
+    if earlier:
+        found.append(
+            "the prior is an earlier assessment: right only if none of its labels is among these, or they count twice"
         )
     if _takes_its_word(answer):
         found.append(
@@ -63,8 +69,8 @@ def _warn(metric: Metric, answer: Answer, rows: Sequence[Ranged], n_labels: int)
     if leans_on_prior(answer):
         pseudo = answer.prior.strength().sum()
         found.append(
-            f"the overall figure leans on the prior, which weighs as much as {pseudo:,.0f} labels over all groups beside {n_labels:,} real ones; "
-            "if the labelled items were drawn at random from the whole pool, --by all leans on it less"
+            f"the overall figure leans on the prior, which weighs as much as {pseudo:,.0f} labels in all beside {n_labels:,} real ones, "
+            "and its interval may be too sure of itself; more labels or a smaller --strength lean on it less"
         )
     unsaid = _never_predicted(answer) if isinstance(metric, ClassRate) else []
     if unsaid:
@@ -102,7 +108,7 @@ def leans_on_prior(answer: Answer) -> bool:
     The prior's pull on a mean, in its standard errors, is about its weight over the root of the number of labels.
     """
     cells = answer.cells
-    many = len(answer.groups.groups) > 1 and bool(cells.n_labels.sum() < cells.n_items.sum())
+    many = cells.n > 1 and bool(cells.n_labels.sum() < cells.n_items.sum())
     pull = float(answer.prior.strength().sum()) / max(float(cells.n_labels.sum()), 1.0) ** 0.5
     return many and answer.whole is None and pull > 0.5
 

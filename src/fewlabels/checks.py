@@ -11,7 +11,9 @@ from fewlabels.errors import InputError, did_you_mean, listing
 from fewlabels.table import Predictions, Value
 
 SUM_TOLERANCE = 0.02  # half-precision probabilities of a thousand classes stray this far from one
+ROUNDING = 1e-6  # single-precision softmaxes end a little above one
 FEW = 10
+UNLABELLED = {"", "?", "-", "-1", "na", "n/a", "nan", "none", "null", "unlabelled", "unlabeled", "unknown", "missing"}
 
 
 @dataclass(frozen=True)
@@ -112,8 +114,8 @@ def _check_scores(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
     if facts["score_bad"]:
         row = pool.find(score.isnull() | score.isnan())["row"][0]
         found.append(_error(f"column {column!r}: the score is missing or NaN in {facts['score_bad']:,} rows, the first is row {row:,}; drop these rows or fill them in"))  # fmt: skip
-    elif facts["score_low"] < 0 or facts["score_high"] > 1:
-        hit = pool.find((score < 0) | (score > 1), value=score)
+    elif facts["score_low"] < -ROUNDING or facts["score_high"] > 1 + ROUNDING:
+        hit = pool.find((score < -ROUNDING) | (score > 1 + ROUNDING), value=score)
         found.append(
             _error(
                 _describe_range(
@@ -143,8 +145,8 @@ def _check_sums(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
         return []
     columns = f"columns {pool.roles.used()['scores']}"
     total, least, greatest = pool.total_probability(), pool.least_probability(), pool.greatest_probability()
-    if facts["p_low"] is not None and (facts["p_low"] < 0 or facts["p_high"] > 1):
-        hit = pool.find((least < 0) | (greatest > 1), low=least, high=greatest)
+    if facts["p_low"] is not None and (facts["p_low"] < -ROUNDING or facts["p_high"] > 1 + ROUNDING):
+        hit = pool.find((least < -ROUNDING) | (greatest > 1 + ROUNDING), low=least, high=greatest)
         value = hit["low"][0] if hit["low"][0] < 0 else hit["high"][0]
         return [_error(_describe_range(columns, value, hit["row"][0], facts["p_low"], facts["p_high"]))]
     missing = pool.find(total.isnull() | total.isnan())["row"] if facts["p_bad"] else []
@@ -197,7 +199,17 @@ def _check_scored(pool: Predictions, predicted: set[str], labels: set[str]) -> l
 def _check_overlap(pool: Predictions, predicted: set[str], labels: set[str]) -> list[Finding]:
     if not labels:
         return []
-    if not labels & (predicted | set(pool.scored_classes)):
+    marker = next(
+        (y for y in sorted(labels - predicted - set(pool.scored_classes)) if y.strip().lower() in UNLABELLED), None
+    )
+    if marker is not None:
+        row = pool.find(pool.label == marker)["row"][0]
+        return [
+            _error(
+                f"column {pool.roles.label!r}: {marker!r} in row {row:,} is never predicted; if it means 'not labelled', leave it empty"
+            )
+        ]
+    if not labels & (predicted | set(pool.scored_classes)) and pool.n_labels >= FEW:
         row = pool.find(pool.label == min(labels))["row"][0]
         return [_error(f"column {pool.roles.label!r}: no label is ever predicted: labels are {listing(sorted(labels))} (the first of them in row {row:,}), predictions are {listing(sorted(predicted))}; write both with the same names")]  # fmt: skip
     found = []
@@ -225,7 +237,7 @@ def _check_polarity(
     total = sum(n for _, n, _ in known)
     right = sum(n for ok, n, _ in known if ok)
     confident = scores is None or sum(s for _, _, s in known) / max(total, 1) > 0.6
-    if len(pool.classes) != 2 or total < FEW or right / total > 0.35 or not confident:
+    if len(pool.classes) != 2 or total < FEW or right / total + 2 * (0.25 / total) ** 0.5 > 0.5 or not confident:
         return []
     flip = "swap the two classes in the predicted column"
     if pool.roles.positive_score:

@@ -4,7 +4,7 @@ The region of practical equivalence (ROPE) is the user's word for "as good as eq
 posterior of the difference lies.
 """
 
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -13,7 +13,7 @@ from fewlabels.beliefs import Beta
 from fewlabels.differences import BetaDifference, Difference, DrawnDifference
 from fewlabels.errors import InputError
 from fewlabels.inference import Answer
-from fewlabels.summary import Assessment, write_json
+from fewlabels.summary import Assessment, Row, write_json
 
 PLOT, REPORT = "fewlabels.plots:plot_comparison", "fewlabels.report:write_comparison"
 
@@ -35,12 +35,17 @@ class Comparison:
     confidence: float
     level: float
     warnings: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()  # of the two groups
     difference: Difference | None = field(default=None, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contract's JSON as a dict."""
-        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "difference"}
-        return plain | {"groups": list(self.groups), "warnings": list(self.warnings)}
+        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("difference", "rows")}
+        return plain | {
+            "groups": list(self.groups),
+            "warnings": list(self.warnings),
+            "rows": [asdict(row) for row in self.rows],
+        }
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Write (or just return) the contract's JSON."""
@@ -71,6 +76,7 @@ def set_side_by_side(a: Assessment, groups: tuple[str, str], rope: float) -> Com
     """Set two groups of an assessment side by side."""
     if not rope >= 0:
         raise InputError(f"rope is {rope}; it is a half-width and cannot be negative")
+    groups = (str(groups[0]), str(groups[1]))
     first, second = (_position(a, group) for group in groups)
     difference = _difference(a.answer, first, second)
     mean, (low, high) = difference.mean(), difference.interval(a.level)
@@ -80,7 +86,7 @@ def set_side_by_side(a: Assessment, groups: tuple[str, str], rope: float) -> Com
     return Comparison(
         groups=groups, metric=a.metric, rope=rope, mean=mean, low=low, high=high, p_below=below,
         p_equivalent=chances["equivalent"], p_above=above, verdict=verdict, confidence=chances[verdict],
-        level=a.level, warnings=(*a.notes, *_warn(a, groups)), difference=difference,
+        level=a.level, warnings=(*a.notes, *_warn(a, groups)), difference=difference, rows=tuple(a.row(group) for group in groups),
     )  # fmt: skip
 
 

@@ -11,6 +11,8 @@ from jaxtyping import Float
 
 from fewlabels.errors import InputError, listing
 
+LARGEST = 1e100  # beyond, sums of costs are no numbers any more
+
 
 @dataclass(frozen=True)
 class Costs:
@@ -48,8 +50,10 @@ def read_costs(source: Any) -> Costs:
     table = {str(true): {str(said): float(c) for said, c in row.items()} for true, row in source.items()}
     for true, row in table.items():
         for said, value in row.items():
-            if not np.isfinite(value):
-                raise InputError(f"cost: of {true!r} taken for {said!r} is {value}; a cost must be finite")
+            if not abs(value) < LARGEST:
+                raise InputError(
+                    f"cost: of {true!r} taken for {said!r} is {value}; a cost must be finite, and smaller than 1e100"
+                )
     return Costs(table)
 
 
@@ -73,6 +77,8 @@ def _read_row(path: Path, said: Sequence[str], row: Sequence[str], line: int) ->
             out[name.strip()] = float(text)
         except ValueError:
             raise InputError(f"cost: {path}, line {line}, column {name!r}: {text!r} is not a number") from None
-        if not np.isfinite(out[name.strip()]):
-            raise InputError(f"cost: {path}, line {line}, column {name!r}: a cost must be finite")
+        if not abs(out[name.strip()]) < LARGEST:
+            raise InputError(
+                f"cost: {path}, line {line}, column {name!r}: a cost must be finite, and smaller than 1e100"
+            )
     return out

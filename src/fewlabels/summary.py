@@ -89,11 +89,13 @@ class Question:
             raise InputError(f"level is {self.level}; it must lie between 0 and 1, for instance 0.95")
         if self.m < 1:
             raise InputError(f"m is {self.m}; at least one group is the worst")
+        if self.seed < 0:
+            raise InputError(f"seed is {self.seed}; it cannot be negative")
         if self.n_draws < 100:
             raise InputError(f"draws: {self.n_draws} are too few to tell a quantile; use 1,000 or more")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Assessment:
     """How good the model is, per group and overall, and how sure that is."""
 
@@ -229,7 +231,7 @@ def judge(
         overall=_overall(tally, question, answer, rows),
         groups=rows,
         notes=notes,
-        cautions=caution(tally, metric, answer, rows),
+        cautions=caution(tally, metric, answer, rows, earlier=isinstance(question.prior, FromEarlier)),
         matrix=_matrix(tally, question, answer) if metric is confusion else (),
         tally=tally,
         question=question,
@@ -252,7 +254,7 @@ def rank_groups(
 
 def write_json(plain: Mapping[str, Any], path: str | Path | None) -> str:
     """Return JSON text, and write it where asked."""
-    text = json.dumps(plain, ensure_ascii=False, indent=2)
+    text = json.dumps(plain, ensure_ascii=False, indent=2, allow_nan=False)
     if path is not None:
         write_whole(path, text + "\n")
     return text

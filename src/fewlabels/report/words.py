@@ -39,7 +39,7 @@ LEANS = ", if the prior is to be believed, on which this figure leans."
 
 def number(a: Assessment, value: float) -> str:
     """Write a value the way people read it: percent for shares, digits for the rest."""
-    return f"{100 * value:.1f}\u2009%" if a.question.metric.is_share else f"{value:.3f}"
+    return f"{100 * value:.1f}\u202f%" if a.question.metric.is_share else f"{value:.3f}"
 
 
 def between(a: Assessment, row: Row) -> str:
@@ -77,9 +77,9 @@ def supported(a: Assessment) -> list[str]:
             r for r in reversed(a.worst_first) if (r.low > a.overall.high if lower_is_worse else r.high < a.overall.low)
         ]
         if weak:
-            said.append(f"Clearly worse than the whole: {_named(a, weak)}.")
+            said.append(f"Worse than the whole, by their own intervals: {_named(a, weak)}.")
         if strong:
-            said.append(f"Clearly better than the whole: {_named(a, strong)}.")
+            said.append(f"Better than the whole, by their own intervals: {_named(a, strong)}.")
         if not weak and not strong:
             said.append("No group's interval lies clear of that of the whole yet.")
     elif a.n_labels:
@@ -99,6 +99,11 @@ def unsupported(a: Assessment) -> list[str]:
             said.append(
                 "Groups whose intervals overlap may stand in either order; the ranks below say how far that goes."
             )
+    if len(a.groups) >= 20:
+        chance = (1 - a.level) * len(a.groups)
+        said.append(
+            f"With {len(a.groups):,} groups, about {chance:.0f} intervals miss the truth even when all is well."
+        )
     said.append(
         "The labelled items must have been picked at random within each group. If they were picked because they looked odd, "
         "easy or important, these numbers describe those items only."
@@ -133,11 +138,16 @@ def method(a: Assessment) -> list[str]:
 def verdict(c: Comparison) -> list[str]:
     """What a comparison says."""
     a, b = c.groups
+    each = (
+        f"{r.group}: {r.mean:.3f} ({r.low:.3f} to {r.high:.3f}), {r.n_labels:,} labels of {r.n_items:,} items."
+        for r in c.rows
+    )
     return [
         f"{c.sentence[0].upper()}{c.sentence[1:]}.",
         f"The difference {a} − {b} in {c.metric} is {c.mean:+.3f}, and lies between {c.low:+.3f} and {c.high:+.3f} with {100 * c.level:g}% probability.",
         f"Probability that {a} is lower by more than {c.rope:g}: {c.p_below:.3f}; that they differ by at most {c.rope:g}: "
         f"{c.p_equivalent:.3f}; that {a} is higher by more than {c.rope:g}: {c.p_above:.3f}.",
+        *each,
     ]
 
 

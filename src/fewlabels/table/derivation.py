@@ -17,13 +17,9 @@ from fewlabels.table.names import as_name, natural_order
 from fewlabels.table.roles import Kind, Roles, resolve_roles
 
 # Names nobody else would choose: the owner may group by a column called score.
-ID, PREDICTED, SCORE, LABEL, AGREEMENT, PROBABILITY = (
-    "__id",
-    "__predicted",
-    "__score",
-    "__label",
-    "__agreement",
-    "__p",
+OURS = "__fl_"
+ID, PREDICTED, SCORE, LABEL, AGREEMENT, PROBABILITY, TOP = (
+    OURS + name for name in ("id", "predicted", "score", "label", "agreement", "p", "top")
 )
 Derived = tuple[ir.Table, Roles, tuple[str, ...]]
 
@@ -34,15 +30,14 @@ def derive(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) -> De
     _require_predictions(table, roles)
     booleans = _boolean_names(table, roles)
     new: dict[str, ir.Value] = {ID: table[roles.id]} if roles.id else {}
-    if roles.label:
-        new[LABEL] = as_name(table[roles.label], booleans=booleans)
+    new[LABEL] = as_name(table[roles.label], booleans=booleans) if roles.label else ibis.null("string")
     if roles.agreement:
         agreement = _number(table, "agreement", roles.agreement)
         new[AGREEMENT] = agreement.isnan().ifelse(ibis.null("float64"), agreement)
     if roles.positive_score:
         roles, scored, columns = _derive_binary(table, roles, engine, booleans)
         return table.mutate(**new, **columns), roles, scored
-    table, scored = _derive_multiclass(table.mutate(**new) if new else table, roles, engine, booleans)
+    table, scored = _derive_multiclass(table.mutate(**new), roles, engine, booleans)
     return table, roles, scored
 
 
@@ -77,14 +72,14 @@ def _derive_multiclass(
         table = table.mutate(**{PREDICTED: as_name(table[roles.predicted], booleans=booleans)})
     elif probability:
         # In two steps: the greatest of K columns inside each of K comparisons would be a query of length K².
-        table = table.mutate(__top=ibis.greatest(*columns.values()))
-        cases = [(table[value.get_name()] == table["__top"], name) for name, value in columns.items()]
+        table = table.mutate(**{TOP: ibis.greatest(*columns.values())})
+        cases = [(table[value.get_name()] == table[TOP], name) for name, value in columns.items()]
         table = table.mutate(**{PREDICTED: ibis.cases(*cases, else_=ibis.null("string"))})
     if roles.score:
         table = table.mutate(**{SCORE: _number(table, "score", roles.score)})
     elif probability:
         cases = [(name, table[value.get_name()]) for name, value in columns.items()]
-        score = table[PREDICTED].cases(*cases, else_=ibis.null("float64")) if roles.predicted else table["__top"]
+        score = table[PREDICTED].cases(*cases, else_=ibis.null("float64")) if roles.predicted else table[TOP]
         table = table.mutate(**{SCORE: score})
     return table, tuple(probability)
 

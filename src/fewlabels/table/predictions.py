@@ -16,7 +16,7 @@ import ibis.expr.types as ir
 from ibis.backends import BaseBackend
 
 from fewlabels.errors import InputError, listing
-from fewlabels.table.derivation import AGREEMENT, ID, LABEL, PREDICTED, PROBABILITY, SCORE, derive
+from fewlabels.table.derivation import AGREEMENT, ID, LABEL, OURS, PREDICTED, PROBABILITY, SCORE, derive
 from fewlabels.table.joining import join_labels
 from fewlabels.table.names import MISSING, as_name, natural_order
 from fewlabels.table.roles import Roles
@@ -69,7 +69,7 @@ class Predictions:
     def attributes(self) -> tuple[str, ...]:
         """Columns that play no role: what one can group by."""
         taken = {*self.roles.used().values(), *self.roles.scores.values(), *self.roles.show}
-        return tuple(c for c in self.items.columns if c not in taken and not c.startswith("__"))
+        return tuple(c for c in self.items.columns if c not in taken and not c.startswith(OURS))
 
     @cached_property
     def n_items(self) -> int:
@@ -127,7 +127,7 @@ class Predictions:
     @property
     def label(self) -> Value:
         """The true class, as text; null where unknown."""
-        return self.items[LABEL] if LABEL in self.items.columns else ibis.null("string")
+        return self.items[LABEL]
 
     @property
     def agreement(self) -> Value:
@@ -178,7 +178,7 @@ class Predictions:
 
     def columns(self) -> tuple[str, ...]:
         """The owner's columns."""
-        return tuple(c for c in self.items.columns if not c.startswith("__"))
+        return tuple(c for c in self.items.columns if not c.startswith(OURS))
 
     # -- questions to the engine ---------------------------------------------------------------------------
 
@@ -220,4 +220,4 @@ class Predictions:
 def read_columns(source: Any) -> dict[str, str]:
     """Return the owner's columns and their types, of anything that can be opened."""
     table = source if isinstance(source, ir.Table) else open_source(source)[0]
-    return {name: str(kind) for name, kind in table.schema().items() if not name.startswith("__")}
+    return {name: str(kind) for name, kind in table.schema().items() if not name.startswith(OURS)}

@@ -106,7 +106,8 @@ def _require(columns: Mapping[str, Kind], role: str, column: str) -> None:
 
 def _recognise(columns: Mapping[str, Kind], role: str, taken: set[str]) -> str | None:
     exact, *others = RECOGNISED[role]
-    free = [name for name in columns if name not in taken]
+    numbers = role in ("score", "agreement")  # an empty column of that name is read as text, and plays no role
+    free = [name for name in columns if name not in taken and (columns[name] == "number" or not numbers)]
     if exact in free:
         return exact
     same = [name for name in free if name.lower() == exact]

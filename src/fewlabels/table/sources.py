@@ -79,7 +79,9 @@ def _scan(kind: str, paths: list[str], engine: BaseBackend) -> ir.Table:
         return engine.read_parquet(paths)
     if kind == "csv":
         # All rows are read to settle types: an id that turns into text in row 50,000 is no surprise later.
-        return _load(engine.read_csv(paths, sample_size=-1, header=True), engine)
+        # Flags are not guessed: a class called yes stays yes.
+        kinds = ["BIGINT", "DOUBLE", "DATE", "TIMESTAMP", "VARCHAR"]
+        return _load(engine.read_csv(paths, sample_size=-1, header=True, auto_type_candidates=kinds), engine)
     if kind == "json":
         return _load(engine.read_json(paths), engine)
     return _register(pa.concat_tables([_map_arrow(path) for path in paths]), engine)

@@ -12,6 +12,11 @@ from fewlabels.labels import Tally
 from fewlabels.metrics import ClassRate, Metric, ece, selection_rate
 
 WIDE = 0.5  # an interval this wide leaves every conclusion open
+TWICE = "the prior is an earlier assessment: right only if none of its labels is among these, or they count twice"
+TRUSTED = (
+    "the scores prior takes the model's word for groups whose labels show no mistake: if the model is overconfident, "
+    "their intervals are too narrow; --prior flat does not trust it"
+)
 
 
 @runtime_checkable
@@ -34,56 +39,63 @@ def caution(
     """Return what a careful statistician would add to these numbers."""
     if metric is selection_rate:
         return ()
-    n_labels = int(tally.n_labels.sum())
-    if n_labels == 0:
+    if not tally.n_labels.any():
         return ("no item is labelled: every number here is what the prior says, not what the model did",)
-    return tuple(_warn(metric, answer, rows, n_labels, earlier))
+    return (
+        *_name_unlabelled(rows),
+        *_name_undefined(metric, answer, rows),
+        *(_name_thin(rows) if metric.is_share else ()),
+        *((TWICE,) if earlier else ()),
+        *((TRUSTED,) if _takes_its_word(answer) else ()),
+        *_weigh_prior(answer),
+        *(_name_never_predicted(answer) if isinstance(metric, ClassRate) else ()),
+        *(_warn_bins(answer) if metric is ece else ()),
+        *_count_draws(answer),
+    )
 
 
-def _warn(metric: Metric, answer: Answer, rows: Sequence[Ranged], n_labels: int, earlier: bool) -> list[str]:
-    found = []
+def _name_unlabelled(rows: Sequence[Ranged]) -> list[str]:
     blank = [row.group for row in rows if row.n_labels == 0]
-    if blank:
-        found.append(
-            f"{len(blank):,} of {len(rows):,} groups have no label, and their numbers are the prior's: {listing(blank)}"
-        )
+    few = f"{len(blank):,} of {len(rows):,} groups have no label"
+    return [f"{few}, and their numbers are the prior's: {listing(blank)}"] if blank else []
+
+
+def _name_undefined(metric: Metric, answer: Answer, rows: Sequence[Ranged]) -> list[str]:
     empty = [row.group for row, missing in zip(rows, answer.undefined, strict=True) if missing]
-    if empty:
-        found.append(
-            f"{metric.name} is not defined in {listing(empty)}: no item there is predicted so, or truly so; it could be anything"
-        )
-    thin = thin_groups(rows) if metric.is_share else []
-    if thin:
-        found.append(
-            f"too few labels to say anything about {len(thin):,}{' more' if blank else ''}: {listing(thin)} (intervals wider than {WIDE:g})"
-        )
-    if earlier:
-        found.append(
-            "the prior is an earlier assessment: right only if none of its labels is among these, or they count twice"
-        )
-    if _takes_its_word(answer):
-        found.append(
-            "the scores prior takes the model's word for groups whose labels show no mistake: if the model is overconfident, "
-            "their intervals are too narrow; --prior flat does not trust it"
-        )
-    if leans_on_prior(answer):
-        pseudo = answer.prior.strength().sum()
-        found.append(
-            f"the overall figure leans on the prior, which weighs as much as {pseudo:,.0f} labels in all beside {n_labels:,} real ones, "
-            "and its interval may be too sure of itself; more labels or a smaller --strength lean on it less"
-        )
-    unsaid = _never_predicted(answer) if isinstance(metric, ClassRate) else []
-    if unsaid:
-        found.append(
-            f"never predicted, so without a row of their own, though they count in means over classes: {listing(unsaid)}; the model finds none of them"
-        )
-    if metric is ece:
-        found += _warn_bins(answer)
-    if len(answer.draws) <= FEWEST and answer.prior.strength().size > FEWEST:
-        found.append(
-            f"computed from {len(answer.draws):,} draws because there are so many classes: expect errors of a few percent of an interval's width"
-        )
-    return found
+    why = "no item there is predicted so, or truly so; it could be anything"
+    return [f"{metric.name} is not defined in {listing(empty)}: {why}"] if empty else []
+
+
+def _name_thin(rows: Sequence[Ranged]) -> list[str]:
+    thin = thin_groups(rows)
+    more = " more" if any(row.n_labels == 0 for row in rows) else ""
+    said = f"too few labels to say anything about {len(thin):,}{more}: {listing(thin)} (intervals wider than {WIDE:g})"
+    return [said] if thin else []
+
+
+def _weigh_prior(answer: Answer) -> list[str]:
+    if not leans_on_prior(answer):
+        return []
+    pseudo, real = answer.prior.strength().sum(), answer.cells.n_labels.sum()
+    return [
+        f"the overall figure leans on the prior, which weighs as much as {pseudo:,.0f} labels in all beside {real:,} real "
+        "ones, and its interval may be too sure of itself; more labels or a smaller --strength lean on it less"
+    ]
+
+
+def _name_never_predicted(answer: Answer) -> list[str]:
+    unsaid = _never_predicted(answer)
+    said = "never predicted, so without a row of their own, though they count in means over classes"
+    return [f"{said}: {listing(unsaid)}; the model finds none of them"] if unsaid else []
+
+
+def _count_draws(answer: Answer) -> list[str]:
+    n = len(answer.draws)
+    if n > FEWEST or answer.prior.strength().size <= FEWEST:
+        return []
+    return [
+        f"computed from {n:,} draws because there are so many classes: expect errors of a few percent of an interval's width"
+    ]
 
 
 def _never_predicted(answer: Answer) -> list[str]:
@@ -98,8 +110,9 @@ def _takes_its_word(answer: Answer) -> bool:
     """Does the prior leave less than half a mistake to groups where the labels show none?"""
     if not isinstance(answer.prior, Beta) or answer.whole is None:
         return False
-    cells = answer.cells
-    return bool(np.any((cells.n_labels > 0) & (cells.right == cells.n_labels) & (answer.prior.beta < 0.5)))
+    cells, prior = answer.cells, answer.prior
+    confident = (prior.beta < 0.5) & (prior.alpha > 2 * prior.beta)
+    return bool(np.any((cells.n_labels > 0) & (cells.right == cells.n_labels) & confident))
 
 
 def leans_on_prior(answer: Answer) -> bool:

@@ -37,6 +37,11 @@ PRIORS = {
 LEANS = ", if the prior is to be believed, on which this figure leans."
 
 
+def meaning(metric: str) -> str:
+    """Return what a metric is, in a sentence; a user's own is what its author says."""
+    return MEANINGS.get(metric, "as its author defined it")
+
+
 def number(a: Assessment, value: float) -> str:
     """Write a value the way people read it: percent for shares, digits for the rest."""
     return f"{100 * value:.1f}\u202f%" if a.question.metric.is_share else f"{value:.3f}"
@@ -126,10 +131,10 @@ def method(a: Assessment) -> list[str]:
         else "the metric on the population these items were drawn from"
     )
     return [
-        f"Metric: {a.metric}, {MEANINGS[a.metric]}.",
+        f"Metric: {a.metric}, {MEANINGS.get(a.metric, 'as its author defined it')}.",
         f"Quantity: {quantity}.",
         f"Groups: by {a.by}; the overall figure weighs each group by its share of all items, labelled or not.{_pooled(a)}",
-        f"Prior: {PRIORS[a.prior]}.",
+        f"Prior: {PRIORS.get(a.prior, a.prior)}.",
         f"Estimates are posterior means, intervals hold the middle {100 * a.level:g}% of the posterior, computed {exact}; ranks and "
         f"probabilities of being worst from {len(a.draws):,} draws. Rank 1 is the best group.",
     ]

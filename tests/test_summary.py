@@ -93,11 +93,17 @@ def test_overall_accuracy_is_the_sum_of_shares_and_means(finite_pool, strength):
 @pytest.mark.parametrize("finite_pool", [False, True])
 def test_where_the_level_of_the_prior_is_learned_overall_sums_what_was_learned(finite_pool):
     """The closed mean against 20,000 draws: 5 standard errors."""
-    found = assess(finite_pool=finite_pool, n_draws=20_000)
+    found = assess(prior=fl.flat(4.0), finite_pool=finite_pool, n_draws=20_000)
     share = np.array([row.share for row in found.groups])
     assert found.overall.mean == pytest.approx(share @ found.answer.whole.mean(), abs=1e-12)
     draws = found.answer.overall.samples[:, 0]
     assert found.overall.mean == pytest.approx(draws.mean(), abs=5 * draws.std() / np.sqrt(20_000))
+
+
+def test_a_prior_worth_a_handful_of_labels_is_left_as_it_is():
+    found = assess()
+    assert found.answer.whole is None
+    assert found.overall.mean == pytest.approx(sum(row.share * row.mean for row in found.groups), abs=1e-12)
 
 
 def test_overall_of_one_group_is_that_group():
@@ -298,6 +304,6 @@ def test_the_overall_figure_is_called_the_prior_s_where_it_is():
         return any("leans on the prior" in warning for warning in found.warnings)
 
     assert leans(UNEVEN)
-    assert not leans(UNEVEN, learned=True)
+    assert not leans(UNEVEN, 4.0, learned=True)
     assert not leans(UNEVEN, VANISHING)
     assert not leans(outcome_pool(a=(600, 400, 0), b=(900, 100, 0)))

@@ -108,7 +108,7 @@ def _never_predicted(answer: Answer) -> list[str]:
 
 def _takes_its_word(answer: Answer) -> bool:
     """Does the prior leave less than half a mistake to groups where the labels show none?"""
-    if not isinstance(answer.prior, Beta) or answer.whole is None:
+    if not isinstance(answer.prior, Beta) or answer.cells.n != len(answer.groups.groups):
         return False
     cells, prior = answer.cells, answer.prior
     confident = (prior.beta < 0.5) & (prior.alpha > 2 * prior.beta)

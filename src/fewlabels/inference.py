@@ -18,6 +18,7 @@ from fewlabels.priors import Prior
 BLOCK = 4_000_000  # numbers drawn at a time
 BUDGET = 50_000_000  # numbers drawn in all, before we settle for fewer draws
 FEWEST = 1000
+HANDFUL = 10  # labels
 Block = tuple[Float[np.ndarray, "draw group"], Float[np.ndarray, "draw 1"]]
 
 
@@ -85,8 +86,12 @@ def _fill(
 
 
 def _level(prior: Prior, before: Conjugate, cells: Cells, finite: bool) -> Levelled | None:
-    """Learn the prior's level for a metric that is an average over single cells; there all counts is being right."""
-    if not prior.guesses_level or cells.n == 1:
+    """Learn the prior's level for a metric that is an average over single cells; there all counts is being right.
+
+    A prior of right and wrong that is worth a handful of labels in all is left as it is: it decides nothing.
+    """
+    weak = isinstance(before, Beta) and float(before.strength().sum()) <= HANDFUL
+    if not prior.guesses_level or cells.n == 1 or weak:
         return None
     right = before.marginal(cells.predicted) if isinstance(before, Dirichlet) else before
     assert isinstance(right, Beta)

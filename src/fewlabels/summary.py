@@ -123,6 +123,11 @@ class Assessment:
         return (*self.notes, *self.cautions)
 
     @property
+    def positive(self) -> str | None:
+        """The class the metric is about, where it is about one."""
+        return self.tally.positive if _is_of_one_class(self.question.metric, self.tally) else None
+
+    @property
     def draws(self) -> Float[np.ndarray, "draw group"]:
         """Posterior draws, groups in the order of `groups`."""
         return self.answer.draws
@@ -170,6 +175,8 @@ class Assessment:
             "n_items": self.n_items, "n_labels": self.n_labels, "overall": asdict(self.overall),
             "groups": [asdict(row) for row in self.groups],
         }  # fmt: skip
+        if self.positive is not None:
+            plain["positive"] = self.positive
         if self.matrix:
             plain["matrix"] = [{k: v for k, v in asdict(entry).items() if v is not None} for entry in self.matrix]
         counts = pseudo_counts(self.answer.posterior)
@@ -260,11 +267,14 @@ def write_json(plain: Mapping[str, Any], path: str | Path | None) -> str:
     return text
 
 
+def _is_of_one_class(metric: Metric, tally: Tally) -> bool:
+    return isinstance(metric, ClassRate) and not metric.averages and tally.by != "predicted"
+
+
 def _require(tally: Tally, metric: Metric) -> None:
     if metric is mcc and "predicted" in tally.by.split(","):
         raise InputError("mcc says nothing about a single predicted class; use --by all, or group by an attribute")
-    one_class = isinstance(metric, ClassRate) and not metric.averages and tally.by != "predicted"
-    if one_class and tally.positive is None:
+    if _is_of_one_class(metric, tally) and tally.positive is None:
         known = listing(tally.classes)
         raise InputError(
             f"metric {metric.name}: which class is the positive one? the classes are {known}; say it with --positive (Python: positive=)"

@@ -33,8 +33,9 @@ def working(what: str) -> AbstractContextManager[object]:
 def print_assessment(out: Console, a: Assessment) -> None:
     """Print the overall figure and a row per group, worst first (score bins in their order)."""
     quantity = "on exactly these items" if a.finite_pool else "on the population these items came from"
+    of = f" of class {escape(a.positive)}" if a.positive is not None else ""
     out.print(
-        f"[bold]{a.metric}[/] {quantity}: {a.n_items:,} items, {a.n_labels:,} labelled; prior {a.prior}, {100 * a.level:g}% intervals"
+        f"[bold]{a.metric}[/]{of} {quantity}: {a.n_items:,} items, {a.n_labels:,} labelled; prior {a.prior}, {100 * a.level:g}% intervals"
     )
     interval = escape(f"[{a.overall.low:.3f}, {a.overall.high:.3f}]")
     out.print(f"overall [bold]{a.overall.mean:.3f}[/]  {interval}")

@@ -62,7 +62,7 @@ def render_comparison(c: Comparison) -> str:
         rows=(),
         number=str,
         method=[
-            f"Metric: {c.metric}, {words.MEANINGS.get(c.metric, 'as its author defined it')}.",
+            f"Metric: {c.metric}, {words.meaning(c.metric)}.",
             "The verdict is the region (lower, practically equal, higher) that holds most of the posterior of the difference.",
         ],
     )

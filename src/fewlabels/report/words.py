@@ -131,7 +131,7 @@ def method(a: Assessment) -> list[str]:
         else "the metric on the population these items were drawn from"
     )
     return [
-        f"Metric: {a.metric}, {MEANINGS.get(a.metric, 'as its author defined it')}.",
+        f"Metric: {a.metric}, {meaning(a.metric)}{_of_class(a)}.",
         f"Quantity: {quantity}.",
         f"Groups: by {a.by}; the overall figure weighs each group by its share of all items, labelled or not.{_pooled(a)}",
         f"Prior: {PRIORS.get(a.prior, a.prior)}.",
@@ -154,6 +154,10 @@ def verdict(c: Comparison) -> list[str]:
         f"{c.p_equivalent:.3f}; that {a} is higher by more than {c.rope:g}: {c.p_above:.3f}.",
         *each,
     ]
+
+
+def _of_class(a: Assessment) -> str:
+    return f"; the positive class is “{a.positive}”" if a.positive is not None else ""
 
 
 def _pooled(a: Assessment) -> str:

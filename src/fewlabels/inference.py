@@ -88,9 +88,11 @@ def _fill(
 def _level(prior: Prior, before: Conjugate, cells: Cells, finite: bool) -> Levelled | None:
     """Learn the prior's level for a metric that is an average over single cells; there all counts is being right.
 
-    A prior of right and wrong that is worth a handful of labels in all is left as it is: it decides nothing.
+    A prior of right and wrong that is worth a handful of labels in all, and pulls on their mean by less than its
+    standard error, is left as it is: it decides nothing.
     """
-    weak = isinstance(before, Beta) and float(before.strength().sum()) <= HANDFUL
+    pseudo = float(before.strength().sum())
+    weak = isinstance(before, Beta) and pseudo <= HANDFUL and pseudo**2 <= cells.n_labels.sum()
     if not prior.guesses_level or cells.n == 1 or weak:
         return None
     right = before.marginal(cells.predicted) if isinstance(before, Dirichlet) else before

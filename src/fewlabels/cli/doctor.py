@@ -21,7 +21,8 @@ def doctor(file: str, /, *, json: Path = None, columns: Columns = Columns()) -> 
         found = diagnose(file, **given(**{name: getattr(columns, name) for name in columns.__dataclass_fields__}))
     if json:
         text = write_json(found.to_dict(), None if json == "-" else json)
-        print(text) if json == "-" else None
+        if json == "-":
+            print(text)
     else:
         print_diagnosis(printer(), found)
     return 0 if found.is_sound else 1

@@ -2,16 +2,16 @@
 
 from unicodedata import east_asian_width
 
+from fewlabels.metrics import METRICS
 from fewlabels.summary import Assessment
 
 LONGEST = 28  # columns; an ideograph takes two
-METRICS = {
+SPELT = {
     "ece": "calibration error (ECE)", "cost": "expected cost", "confusion": "accuracy", "f1": "F1", "mcc": "Matthews correlation",
     "tpr": "true positive rate", "fpr": "false positive rate", "tnr": "true negative rate", "fnr": "false negative rate",
     "ppv": "positive predictive value", "npv": "negative predictive value", "fdr": "false discovery rate",
     "for": "false omission rate",
 }  # fmt: skip
-UNBOUNDED = ("cost", "mcc")  # not shares, so no percentages
 
 
 def shorten(name: str, longest: int = LONGEST) -> str:
@@ -47,12 +47,12 @@ def spell(metric: str) -> str:
     >>> spell("ece"), spell("selection-rate")
     ('calibration error (ECE)', 'selection rate')
     """
-    return METRICS.get(metric, metric.replace("-", " "))
+    return SPELT.get(metric, metric.replace("-", " "))
 
 
 def is_share(metric: str) -> bool:
-    """Say whether a metric is a share, to be shown in percent."""
-    return metric not in UNBOUNDED
+    """Say whether a metric is a share, to be shown in percent; cost, and a metric of a user's own, may be anything."""
+    return metric in METRICS and METRICS[metric].is_share
 
 
 def write_value(value: float, metric: str) -> str:

@@ -46,7 +46,8 @@ def _open_files(pattern: str, engine: BaseBackend) -> ir.Table:
     kind = kinds.pop()
     try:
         table = _scan(kind, paths, engine)
-        table.count().to_pyarrow() if kind == "parquet" else None  # a truncated file shows itself here, not midway
+        if kind == "parquet":
+            table.count().to_pyarrow()  # a truncated file shows itself here, not midway
     except (duckdb.Error, pa.ArrowInvalid, OSError) as error:
         reason = str(error).strip().splitlines()[0]
         raise InputError(f"{pattern}: cannot be read as {kind}: {reason}") from None

@@ -251,6 +251,16 @@ class FiniteShares:
         return (self.known.sum(axis=1) + self.rest)[:, None]
 
 
+def restrict(
+    belief: Conjugate, counts: Float[np.ndarray, "group outcome"], rest: Int[np.ndarray, " group"]
+) -> Finite | FiniteShares:
+    """Narrow a belief down to exactly these items: the counted ones are known, the rest follows the belief."""
+    if isinstance(belief, Beta):
+        return Finite(belief, counts, rest)
+    assert isinstance(belief, Dirichlet)
+    return FiniteShares(belief, counts, rest)
+
+
 def beta_binomial_quantile(
     n: Int[np.ndarray, "*shape"], alpha: Float[np.ndarray, "*shape"], beta: Float[np.ndarray, "*shape"], q: float
 ) -> Float[np.ndarray, "*shape"]:

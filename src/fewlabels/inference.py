@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
-from fewlabels.beliefs import Belief, Beta, Conjugate, Dirichlet, Draws, Finite, FiniteShares, Rng
-from fewlabels.labels import NONE, Cells, Tally
-from fewlabels.metrics import ClassRate, Metric, Sample, selection_rate
+from fewlabels.beliefs import Belief, Beta, Conjugate, Dirichlet, Draws, Finite, FiniteShares, Rng, restrict
+from fewlabels.labels import Cells, Tally
+from fewlabels.metrics import Metric
 from fewlabels.pooling import Levelled, learn_level
 from fewlabels.priors import Prior
+from fewlabels.scheme import Scheme, arrange
 
 BLOCK = 4_000_000  # numbers drawn at a time
 BUDGET = 50_000_000  # numbers drawn in all, before we settle for fewer draws
@@ -51,16 +52,17 @@ def infer(
     Unless `finite`, the quantity is the metric on the population the pool came from: then the sizes of cells are
     themselves a sample, and are drawn too (a Dirichlet over the counts, the Bayesian bootstrap).
     """
-    cells = tally.cells(metric.splits)
+    scheme = arrange(tally, metric)
+    cells = scheme.cells
     before = prior.before(cells, metric.reads)
     counts = cells.outcomes if metric.reads == "right" else cells.labels
     after = before.observe(counts)
-    shown = _restrict(after, counts, cells) if finite else after
-    exact = _exact(tally, metric, cells, shown, finite)
+    shown = restrict(after, counts, cells.n_items - cells.n_labels) if finite else after
+    exact = scheme.close(shown, finite=finite)
     whole = _level(prior, before, cells, finite) if exact is not None and metric.own_cell else None
-    scheme = _Scheme(tally, metric, cells, shown, whole, finite)
+    sampler = _Sampler(scheme, shown, whole, finite)
     samples = list(
-        scheme.sample_exact(rng, exact, n_draws) if exact else scheme.sample(rng, _affordable(n_draws, after))
+        sampler.sample_exact(rng, exact, n_draws) if exact else sampler.sample(rng, _affordable(n_draws, after))
     )
     draws, undefined = _fill(rng, np.concatenate([groups for groups, _ in samples]))
     overall, _ = _fill(rng, np.concatenate([whole for _, whole in samples]))
@@ -100,105 +102,47 @@ def _level(prior: Prior, before: Conjugate, cells: Cells, finite: bool) -> Level
     return learn_level(right, cells.outcomes, cells.n_items - cells.n_labels, finite=finite)
 
 
-def _restrict(after: Conjugate, counts: Float[np.ndarray, "cell outcome"], cells: Cells) -> Finite | FiniteShares:
-    rest = cells.n_items - cells.n_labels
-    if isinstance(after, Beta):
-        return Finite(after, counts, rest)
-    assert isinstance(after, Dirichlet)
-    return FiniteShares(after, counts, rest)
-
-
 def _affordable(n_draws: int, belief: Conjugate) -> int:
     numbers = belief.alpha.size if isinstance(belief, Beta | Dirichlet) else 1
     return int(np.clip(BUDGET // numbers, min(FEWEST, n_draws), n_draws))
 
 
 @dataclass(frozen=True)
-class _Scheme:
-    """How draws of the cells become draws of the metric."""
+class _Sampler:
+    """Draws of the cells, put through a scheme block by block."""
 
-    tally: Tally
-    metric: Metric
-    cells: Cells
+    scheme: Scheme
     belief: Belief
     whole: Levelled | None
     finite: bool
 
-    @property
-    def per_class(self) -> bool:
-        """By predicted class, a rate of classes has one value per class."""
-        return isinstance(self.metric, ClassRate) and self.tally.by == "predicted"
-
     def weigh(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell"]:
         """Sizes of the cells: known in a finite pool, a sample of the population otherwise."""
-        size = self.cells.n_items.astype(np.float64)
+        size = self.scheme.cells.n_items.astype(np.float64)
         return np.tile(size, (n, 1)) if self.finite else rng.standard_gamma(size, size=(n, len(size)))
 
     def _weigh_groups(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group"]:
-        size = self.tally.count("n_items").astype(np.float64)
+        size = self.scheme.tally.count("n_items").astype(np.float64)
         return rng.standard_gamma(size, size=(n, len(size)))
 
     def sample(self, rng: Rng, n_draws: int) -> Iterator[Block]:
         """Yield blocks of draws: the metric per group, and overall."""
-        width = self.cells.n if self.metric.reads == "right" else self.cells.labels.size
+        cells = self.scheme.cells
+        width = cells.n if self.scheme.metric.reads == "right" else cells.labels.size
         block = max(1, min(n_draws, BLOCK // width))
         for start in range(0, n_draws, block):
             n = min(block, n_draws - start)
-            theta, weight = self.belief.draw(rng, n), self.weigh(rng, n)
-            if self.per_class:
-                yield self._classes(theta, weight)
-            else:
-                yield self._scopes(theta, weight)
+            yield self.scheme.combine(self.belief.draw(rng, n), self.weigh(rng, n))
 
     def sample_exact(self, rng: Rng, exact: Belief, n_draws: int) -> Iterator[Block]:
         """Yield blocks where each group is one cell with a closed form: no other draws are needed."""
-        block = max(1, min(n_draws, BLOCK // self.cells.n))
+        block = max(1, min(n_draws, BLOCK // self.scheme.cells.n))
         for start in range(0, n_draws, block):
             n = min(block, n_draws - start)
             values = exact.draw(rng, n)
             cells = self.whole.draw(rng, n) if self.whole else values
-            if self.per_class:
-                yield values, cells.sum(axis=1, keepdims=True) / len(self._occurring())
+            if self.scheme.per_class:
+                yield values, cells.sum(axis=1, keepdims=True) / len(self.scheme.occurring())
             else:
-                weight = self.weigh(rng, n) if self.metric.own_cell else self._weigh_groups(rng, n)
+                weight = self.weigh(rng, n) if self.scheme.metric.own_cell else self._weigh_groups(rng, n)
                 yield values, (cells * weight).sum(axis=1, keepdims=True) / weight.sum(axis=-1, keepdims=True)
-
-    def _scopes(self, theta: Float[np.ndarray, "..."], weight: Float[np.ndarray, "draw cell"]) -> Block:
-        group, whole = self.cells.group, np.zeros_like(self.cells.group)
-        at = NONE if self.tally.positive is None else self.tally.classes.index(self.tally.positive)
-        return (
-            self.metric.value(Sample(theta, weight, self.cells, group, len(self.tally.groups), at, False)),
-            self.metric.value(Sample(theta, weight, self.cells, whole, 1, at, False)),
-        )
-
-    def _classes(self, theta: Float[np.ndarray, "..."], weight: Float[np.ndarray, "draw cell"]) -> Block:
-        values = self.metric.value(Sample(theta, weight, self.cells, np.zeros_like(self.cells.group), 1, NONE, True))
-        return values[:, self._said()], values[:, self._occurring()].mean(axis=1, keepdims=True)
-
-    def _said(self) -> Int[np.ndarray, " group"]:
-        return np.array([self.tally.classes.index(group) for group in self.tally.groups])
-
-    def _occurring(self) -> Int[np.ndarray, " class"]:
-        """Classes that a mean over classes is over."""
-        assert isinstance(self.metric, ClassRate)
-        return np.nonzero(self.metric.occurring(self.cells, np.zeros_like(self.cells.group), 1)[0])[0]
-
-
-def _exact(tally: Tally, metric: Metric, cells: Cells, belief: Belief, finite: bool) -> Belief | None:
-    """Return the closed form, where there is one."""
-    if metric is selection_rate and not finite and tally.by != "predicted":
-        return _selected(tally, cells)  # needs no label, but the pool is only a sample of the population
-    if not metric.own_cell or cells.n != len(tally.groups):
-        return None
-    if isinstance(belief, Beta | Finite):
-        return belief
-    if isinstance(belief, Dirichlet | FiniteShares) and (tally.by == "predicted" or not isinstance(metric, ClassRate)):
-        return belief.marginal(cells.predicted)
-    return None
-
-
-def _selected(tally: Tally, cells: Cells) -> Beta:
-    chosen = cells.predicted == tally.classes.index(str(tally.positive))
-    n = tally.count("n_items")
-    hits = np.bincount(cells.group[chosen], weights=cells.n_items[chosen], minlength=len(n))
-    return Beta(tally.groups, hits + 0.5, n - hits + 0.5)

@@ -1,0 +1,12 @@
+"""What is one more label worth, what do the labels so far answer, and may we stop?
+
+Goals follow 002, Table 1. They read Knowledge and return numbers per group; which group is then chosen is a policy's
+business.
+"""
+
+from fewlabels.goals.comparison import Compare
+from fewlabels.goals.estimation import Estimate
+from fewlabels.goals.extremes import FindBest, FindWorst
+from fewlabels.goals.goal import Finding, Goal, describe, find_obstacle
+
+__all__ = ["Compare", "Estimate", "FindBest", "FindWorst", "Finding", "Goal", "describe", "find_obstacle"]

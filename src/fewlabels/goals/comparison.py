@@ -1,0 +1,113 @@
+"""To tell whether two groups differ by more than matters."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float
+
+from fewlabels.beliefs import Belief, Beta, Draws, Rng
+from fewlabels.differences import BetaDifference, Difference, DrawnDifference
+from fewlabels.errors import InputError, did_you_mean
+from fewlabels.goals.goal import Finding, Gains, require_confidence, say_chance
+from fewlabels.goals.variance import gain_by_variance
+from fewlabels.knowledge import Knowledge
+from fewlabels.metrics import Metric, accuracy
+from fewlabels.scheme import Theta
+
+
+@dataclass(frozen=True)
+class Compare:
+    """Tell whether two groups differ by more than matters, with this probability of being right."""
+
+    a: str
+    b: str
+    metric: Metric = accuracy
+    rope: float = 0.05
+    confidence: float = 0.95
+    name: str = "compare"
+    remedy: ClassVar[str] = "choose another rope, or ask for less confidence"
+
+    def __post_init__(self) -> None:
+        require_confidence(self.name, self.confidence)
+        if not self.rope >= 0:
+            raise InputError(f"goal compare: rope is {self.rope}; it is a half-width and cannot be negative")
+        if self.a == self.b:
+            raise InputError(f"goal compare: {self.a!r} cannot be compared with itself; name two groups")
+
+    def gain(self, belief: Knowledge, truth: Theta) -> Gains:
+        """Expected probability of the verdict after the label; by fall of variance where that has no closed form."""
+        two = self._positions(belief)
+        gains = np.full((len(truth), len(belief.groups)), -np.inf)
+        if isinstance(belief.foreseen, Beta) and belief.scheme.cells.n == len(belief.groups) and belief.metric.own_cell:
+            gains[:, two] = self._expect_verdict(belief.foreseen, truth, two)
+        else:
+            gains[:, two] = gain_by_variance(belief, truth)[:, two]
+        return gains
+
+    def answer(self, belief: Knowledge, rng: Rng) -> Belief:
+        """The difference a − b."""
+        values = belief.draw(rng, belief.n_draws)[:, self._positions(belief)]
+        return Draws((f"{self.a} − {self.b}",), values[:, [0]] - values[:, [1]])
+
+    def settled(self, belief: Knowledge, rng: Rng) -> bool:
+        """Is the verdict probable enough?"""
+        return self._suffices(belief, max(self._weigh(belief, rng).values()))
+
+    def describe(self, belief: Knowledge, rng: Rng) -> Finding:
+        """Say the verdict, and how sure it is."""
+        chances = self._weigh(belief, rng)
+        verdict = max(chances, key=lambda name: chances[name])
+        words = {
+            "below": f"{self.a} is lower than {self.b} by more than {self.rope:g}",
+            "above": f"{self.a} is higher than {self.b} by more than {self.rope:g}",
+            "equivalent": f"{self.a} and {self.b} differ by at most {self.rope:g}",
+        }
+        difference = self._difference(belief, rng)
+        low, high = difference.interval(belief.level)
+        details = {
+            "groups": [self.a, self.b], "rope": self.rope, "mean": difference.mean(), "low": low, "high": high,
+            **{f"p_{name}": chance for name, chance in chances.items()}, "verdict": verdict, "confidence": chances[verdict],
+        }  # fmt: skip
+        said = f"{words[verdict]}, with probability {say_chance(chances[verdict])}"
+        return Finding(self._suffices(belief, chances[verdict]), said, details)
+
+    def _suffices(self, belief: Knowledge, p: float) -> bool:
+        return p >= self.confidence and bool(belief.is_heard[self._positions(belief)].all())
+
+    def _weigh(self, belief: Knowledge, rng: Rng) -> dict[str, float]:
+        difference = self._difference(belief, rng)
+        below, above = difference.below(-self.rope), difference.above(self.rope)
+        return {"below": below, "equivalent": max(0.0, 1 - below - above), "above": above}
+
+    def _difference(self, belief: Knowledge, rng: Rng) -> Difference:
+        if isinstance(belief.exact, Beta):
+            return _set_apart(belief.exact, *self._positions(belief))
+        answer = self.answer(belief, rng)
+        assert isinstance(answer, Draws)
+        return DrawnDifference(answer.samples[:, 0])
+
+    def _expect_verdict(self, belief: Beta, truth: Theta, two: list[int]) -> Float[np.ndarray, "draw 2"]:
+        after = np.empty((2, 2))  # group, outcome
+        for i, g in enumerate(two):
+            for outcome in (0, 1):
+                counts = np.zeros((len(belief.groups), 2))
+                counts[g, outcome] = 1.0
+                difference = _set_apart(belief.observe(counts), *two)
+                below, above = difference.below(-self.rope), difference.above(self.rope)
+                after[i, outcome] = max(below, above, 1 - below - above)
+        right = truth[:, two]
+        return right * after[:, 0] + (1 - right) * after[:, 1]
+
+    def _positions(self, belief: Knowledge) -> list[int]:
+        for group in (self.a, self.b):
+            if group not in belief.groups:
+                raise InputError(
+                    f"goal compare: there is no group {group!r}; {did_you_mean(group, list(belief.groups))}"
+                )
+        return [belief.position(self.a), belief.position(self.b)]
+
+
+def _set_apart(belief: Beta, first: int, second: int) -> BetaDifference:
+    one, other = (Beta((belief.groups[i],), belief.alpha[[i]], belief.beta[[i]]) for i in (first, second))
+    return BetaDifference(one, other)

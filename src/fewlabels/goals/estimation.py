@@ -1,0 +1,58 @@
+"""To know the metric in every group."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Bool
+
+from fewlabels.beliefs import Belief, Rng
+from fewlabels.errors import InputError
+from fewlabels.goals.goal import ROUNDING, Finding, Gains
+from fewlabels.goals.variance import gain_by_variance
+from fewlabels.knowledge import Knowledge
+from fewlabels.metrics import Metric, accuracy
+from fewlabels.scheme import Theta
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Know the metric in every group, to within an interval of this width."""
+
+    metric: Metric = accuracy
+    width: float = 0.1
+    name: str = "estimate"
+    remedy: ClassVar[str] = "take a wider target, merge small groups, or ask about exactly these items (finite pool)"
+
+    def __post_init__(self) -> None:
+        if not self.width > 0:
+            raise InputError(f"goal estimate: a width of {self.width} cannot be reached; intervals have some width")
+
+    def gain(self, belief: Knowledge, truth: Theta) -> Gains:
+        """p_g times the expected fall of the variance."""
+        return gain_by_variance(belief, truth) * belief.share
+
+    def answer(self, belief: Knowledge, rng: Rng) -> Belief:  # noqa: ARG002
+        """The metric in every group."""
+        return belief
+
+    def settled(self, belief: Knowledge, rng: Rng) -> bool:  # noqa: ARG002
+        """Is every interval narrow enough?"""
+        return not self._is_wide(belief).any()
+
+    def describe(self, belief: Knowledge, rng: Rng) -> Finding:
+        """Name the widest interval, and how many groups are done."""
+        is_wide, width, (low, high) = self._is_wide(belief), belief.width(), belief.interval()
+        widest = int(np.argmax(np.where(is_wide, 1.0, 0.0) + width / (1 + width)))
+        details = {
+            "width": self.width, "n_groups_open": int(is_wide.sum()),
+            "widest": {"group": belief.groups[widest], "low": float(low[widest]), "high": float(high[widest])},
+        }  # fmt: skip
+        said = f"{belief.metric.name} of every group is known to within ±{self.width / 2:.3g}"
+        if is_wide.any():
+            at = f"the widest interval is {width[widest]:.3g} ({belief.groups[widest]})"
+            said = f"{is_wide.sum():,} of {len(width):,} groups are not known to within ±{self.width / 2:.3g} yet; {at}"
+        return Finding(self.settled(belief, rng), said, details)
+
+    def _is_wide(self, belief: Knowledge) -> Bool[np.ndarray, " group"]:
+        return (belief.width() > self.width + ROUNDING) | ~belief.is_heard

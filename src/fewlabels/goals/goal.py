@@ -1,0 +1,89 @@
+"""The shape of a goal, and what can be said of any of them.
+
+A goal of one's own is an object with a name, a metric and three methods; everything else here works with it.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+
+from fewlabels.beliefs import Belief, Rng
+from fewlabels.errors import InputError
+from fewlabels.knowledge import Knowledge
+from fewlabels.metrics import Metric
+from fewlabels.scheme import Theta
+
+Gains = Float[np.ndarray, "draw group"]
+ROUNDING = 1e-9
+FUTURES = 10  # in none of so many possible ones settled: then labels alone will hardly settle it
+
+
+@runtime_checkable
+class Goal(Protocol):
+    """What the labels are for."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in results."""
+        ...
+
+    @property
+    def metric(self) -> Metric:
+        """The metric it is about."""
+        ...
+
+    def gain(self, belief: Knowledge, truth: Theta) -> Gains:
+        """Worth of one label per group, were the cells truly like this; minus infinity where it cannot help."""
+        ...
+
+    def answer(self, belief: Knowledge, rng: Rng) -> Belief:
+        """What we believe of what was asked."""
+        ...
+
+    def settled(self, belief: Knowledge, rng: Rng) -> bool:
+        """May we stop?"""
+        ...
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a goal can say so far, for people."""
+
+    settled: bool
+    sentence: str
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+def require_confidence(name: str, confidence: float) -> None:
+    """Refuse what is no probability."""
+    if not 0 < confidence < 1:
+        raise InputError(f"goal {name}: confidence is {confidence}; it must lie between 0 and 1, for instance 0.95")
+
+
+def say_chance(p: float) -> str:
+    """A probability for a sentence; never rounded up to certainty."""
+    return "more than 0.99" if p > 0.99 else f"{p:.2f}"
+
+
+def describe(goal: Goal, belief: Knowledge, rng: Rng) -> Finding:
+    """Say what a goal can say so far; one that does not describe itself is described by its answer."""
+    if hasattr(goal, "describe"):
+        said: Finding = goal.describe(belief, rng)
+        return said
+    answer, settled = goal.answer(belief, rng), goal.settled(belief, rng)
+    mean, (low, high) = answer.mean(), answer.interval(belief.level)
+    rows = [
+        {"group": name, "mean": float(m), "low": float(lo), "high": float(hi)}
+        for name, m, lo, hi in zip(answer.groups, mean, low, high, strict=True)
+    ]
+    return Finding(settled, f"{goal.name} is {'settled' if settled else 'not settled yet'}", {"groups": rows})
+
+
+def find_obstacle(goal: Goal, belief: Knowledge, rng: Rng) -> str | None:
+    """Say so where labelling everything would still not settle a goal, and what would."""
+    if any(goal.settled(belief.finish(rng), rng) for _ in range(FUTURES)):
+        return None
+    remedy = getattr(goal, "remedy", "aim for less")
+    return f"even with every item labelled this would hardly be settled (in none of {FUTURES} possible futures it was): {remedy}"

@@ -1,0 +1,48 @@
+"""How far one more label is expected to bring the variance of each cell down."""
+
+import numpy as np
+from jaxtyping import Float
+
+from fewlabels.beliefs import Beta, Dirichlet
+from fewlabels.knowledge import Knowledge
+from fewlabels.metrics import Cost
+from fewlabels.scheme import Theta
+
+
+def gain_by_variance(belief: Knowledge, truth: Theta) -> Float[np.ndarray, "draw group"]:
+    """Expected fall of the variance in each group; a label in a group of several cells lands in each by its size."""
+    fall = reduce_variance(belief, truth) * belief.weight**3
+    return np.stack([belief.sum_by_group(row) for row in fall])
+
+
+def reduce_variance(belief: Knowledge, truth: Theta) -> Float[np.ndarray, "draw cell"]:
+    """Expected fall of the variance of each cell with one more label in it, were the cells truly like this."""
+    now = belief.foreseen
+    if isinstance(now, Beta):
+        after = truth * now.imagine(0).variance() + (1 - truth) * now.imagine(1).variance()
+        return now.variance() - after
+    assert isinstance(now, Dirichlet)
+    if isinstance(belief.metric, Cost):
+        assert belief.metric.matrix is not None
+        return _reduce_of_cost(now, truth, belief.metric.matrix[:, belief.scheme.cells.predicted].T)
+    return _reduce_of_shares(now, truth)
+
+
+def _reduce_of_shares(now: Dirichlet, truth: Theta) -> Float[np.ndarray, "draw cell"]:
+    """Of the summed variance of all shares, V(α) = (1 − Σ m²) / (A + 1): after a label j only Σ α² + 2 α_j + 1 matters."""
+    total, squares = now.strength(), (now.alpha**2).sum(axis=1)
+    before = (1 - squares / total**2) / (total + 1)
+    seen = np.einsum("dcj,cj->dc", truth, now.alpha)
+    return before - (1 - (squares + 1 + 2 * seen) / (total + 1) ** 2) / (total + 2)
+
+
+def _reduce_of_cost(
+    now: Dirichlet, truth: Theta, price: Float[np.ndarray, "cell class"]
+) -> Float[np.ndarray, "draw cell"]:
+    """Of the variance of Σ c_j θ_j, (E c² − (E c)²) / (A + 1)."""
+    total = now.strength()
+    first, second = (price * now.alpha).sum(axis=1), (price**2 * now.alpha).sum(axis=1)
+    before = (second / total - (first / total) ** 2) / (total + 1)
+    mean, square = (np.einsum("dcj,cj->dc", truth, p) for p in (price, price**2))
+    after = (second + square) / (total + 1) - (first**2 + 2 * first * mean + square) / (total + 1) ** 2
+    return before - after / (total + 2)

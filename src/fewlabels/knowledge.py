@@ -1,0 +1,238 @@
+"""What is known of a pool while it is being labelled, and what more a label could tell.
+
+Knowledge is a Belief about the metric in every group, made of a conjugate belief about the cells. Goals read it to say
+what a label is worth; policies see a Prospect, which is knowledge seen through a goal, and nothing else.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from fewlabels.beliefs import Belief, Beta, Conjugate, Dirichlet, Draws, Finite, FiniteShares, Rng, restrict
+from fewlabels.labels import Tally
+from fewlabels.metrics import Cost, Metric
+from fewlabels.priors import Prior
+from fewlabels.scheme import Scheme, Theta, arrange
+
+N_DRAWS = 4000
+ROUGHLY = 500
+BUDGET = 8_000_000  # numbers drawn at a time
+PerGroup = Float[np.ndarray, " group"]
+Gain = Callable[["Knowledge", Theta], Float[np.ndarray, "draw group"]]
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """A belief about the metric in every group, and how far the pool has been labelled.
+
+    `pending` items were asked about and not answered yet: what is chosen next reckons with their answers being as
+    expected, so that a batch does not spend all its labels on the same doubt.
+    """
+
+    scheme: Scheme
+    before: Conjugate
+    counts: Float[np.ndarray, "cell outcome"]  # labels so far
+    pending: Int[np.ndarray, " cell"]
+    left: Int[np.ndarray, " group"]  # items one can still ask about
+    finite: bool = False
+    level: float = 0.95
+    guessed: bool = (
+        True  # is the prior's level a guess? then a group without a label is not known, however narrow it looks
+    )
+    n_draws: int = N_DRAWS  # for figures without a closed form
+    seed: int = 0  # of these
+
+    # -- a belief about the metric --------------------------------------------------------------------------
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names, along the group axis."""
+        return self.scheme.tally.groups
+
+    def mean(self) -> PerGroup:
+        """Expected metric per group."""
+        return self._figures.mean()
+
+    def interval(self, level: float | None = None) -> tuple[PerGroup, PerGroup]:
+        """Credible interval per group."""
+        return self._figures.interval(self.level if level is None else level)
+
+    def width(self) -> PerGroup:
+        """How wide the interval is, per group."""
+        low, high = self.interval()
+        return high - low
+
+    def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group"]:
+        """Joint samples of the metric, fewer than asked where the cells are very many."""
+        exact = self.exact
+        if exact is not None:
+            return exact.draw(rng, n)
+        return self.values(self.shown.draw(rng, max(100, min(n, BUDGET // self.counts.size))))
+
+    @cached_property
+    def exact(self) -> Belief | None:
+        """The closed form, where there is one."""
+        return self.scheme.close(self.shown, finite=self.finite)
+
+    @cached_property
+    def shown(self) -> "Conjugate | Finite | FiniteShares":
+        """What is believed of the cells: of the population's, or of exactly these items."""
+        cells = self.scheme.cells
+        if not self.finite:
+            return self.belief
+        return restrict(self.belief, self.counts, cells.n_items - self.counts.sum(axis=1).round().astype(np.int64))
+
+    @cached_property
+    def _figures(self) -> Belief:
+        exact = self.exact
+        return Draws(self.groups, self.draw(np.random.default_rng(self.seed), self.n_draws)) if exact is None else exact
+
+    # -- what it is made of ---------------------------------------------------------------------------------
+
+    @property
+    def metric(self) -> Metric:
+        """What is asked of every group."""
+        return self.scheme.metric
+
+    @cached_property
+    def belief(self) -> Conjugate:
+        """Of the cells, after the labels so far."""
+        return self.before.observe(self.counts)
+
+    @cached_property
+    def foreseen(self) -> Conjugate:
+        """Of the cells, once the pending items were answered as expected."""
+        return (
+            self.belief.observe(_expected(self.belief) * self.pending[:, None]) if self.pending.any() else self.belief
+        )
+
+    @cached_property
+    def n_items(self) -> Int[np.ndarray, " group"]:
+        """Items per group."""
+        return self.sum_by_group(self.scheme.cells.n_items.astype(np.float64)).astype(np.int64)
+
+    @cached_property
+    def n_labels(self) -> PerGroup:
+        """Labels per group, pending ones included."""
+        return self.sum_by_group(self.counts.sum(axis=1) + self.pending)
+
+    @property
+    def is_heard(self) -> Bool[np.ndarray, " group"]:
+        """Is there anything in a group that speaks but a guess?"""
+        return (self.sum_by_group(self.counts.sum(axis=1)) > 0) | (not self.guessed)
+
+    @property
+    def share(self) -> PerGroup:
+        """p_g: the share of the pool in each group."""
+        return self.n_items / self.n_items.sum()
+
+    @property
+    def weight(self) -> Float[np.ndarray, " cell"]:
+        """The share of its group in each cell."""
+        cells = self.scheme.cells
+        return cells.n_items / self.n_items[cells.group]
+
+    def sum_by_group(self, values: Float[np.ndarray, " cell"]) -> PerGroup:
+        """Add up the cells of each group."""
+        return np.bincount(self.scheme.cells.group, weights=values, minlength=len(self.groups))
+
+    def position(self, group: str) -> int:
+        """Where a group stands on the group axis."""
+        return self.groups.index(group)
+
+    # -- what could be true ---------------------------------------------------------------------------------
+
+    def imagine(self, rng: Rng, n: int = 1) -> Theta:
+        """Draw what the cells may truly be like, (draw, cell, ...)."""
+        return self.foreseen.draw(rng, n)
+
+    def expect(self) -> Theta:
+        """Return what the cells are expected to be like, as a single draw."""
+        return self.foreseen.mean()[None]
+
+    def values(self, truth: Theta) -> Float[np.ndarray, "draw group"]:
+        """Return the metric per group, were the cells like this."""
+        return self.scheme.value(truth, self.scheme.cells.n_items[None].astype(np.float64))
+
+    def finish(self, rng: Rng) -> "Knowledge":
+        """Imagine a future with every item labelled, as it may well turn out."""
+        rest = self.scheme.cells.n_items - self.counts.sum(axis=1).round().astype(np.int64)
+        truth = self.belief.draw(rng, 1)[0]
+        if truth.ndim == 1:
+            right = rng.binomial(rest, truth)
+            more = np.stack([right, rest - right], axis=1)
+        else:
+            more = rng.multinomial(rest, truth)
+        pending, left = np.zeros_like(self.pending), np.zeros_like(self.left)
+        return replace(self, counts=self.counts + more, pending=pending, left=left, n_draws=ROUGHLY)
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """All that a policy sees: what a label in each group may be worth, and where there is anything left to ask."""
+
+    known: Knowledge = field(repr=False)
+    gain: Gain
+    plays: int = 1  # how many groups are sought
+
+    @cached_property
+    def left(self) -> Int[np.ndarray, " group"]:
+        """Items per group one can still ask about; none where a label is worth nothing at all to the goal."""
+        concerned = np.isfinite(self.gain(self.known, self.known.expect())[0])
+        return np.where(concerned, self.known.left, 0)
+
+    @property
+    def is_open(self) -> Bool[np.ndarray, " group"]:
+        """Is there anything left to ask?"""
+        return self.left > 0
+
+    @property
+    def n_items(self) -> Int[np.ndarray, " group"]:
+        """Items per group."""
+        return self.known.n_items
+
+    @property
+    def n_labels(self) -> PerGroup:
+        """Labels per group, pending ones included."""
+        return self.known.n_labels
+
+    def draw(self, rng: Rng, n: int = 1) -> Float[np.ndarray, "draw group"]:
+        """Sample what one label in each group may be worth; nothing where the group is closed."""
+        return self._close(self.gain(self.known, self.known.imagine(rng, n)))
+
+    def expect(self) -> PerGroup:
+        """What one label in each group is worth, were the cells as expected."""
+        return self._close(self.gain(self.known, self.known.expect()))[0]
+
+    def spread(self) -> PerGroup:
+        """Standard deviation of one outcome per group, as expected."""
+        mean = self.known.foreseen.mean()
+        each = 2 * mean * (1 - mean) if mean.ndim == 1 else 1 - (mean**2).sum(axis=1)
+        return np.sqrt(self.known.sum_by_group(self.known.weight * each / 2))
+
+    def _close(self, gain: Float[np.ndarray, "draw group"]) -> Float[np.ndarray, "draw group"]:
+        return np.where(self.is_open, gain, -np.inf)
+
+
+def know(
+    tally: Tally, metric: Metric, prior: Prior, *, finite: bool = False, level: float = 0.95, seed: int = 0
+) -> Knowledge:
+    """Return what the labels in a tally tell; every item without one can be asked about."""
+    scheme = arrange(tally, metric.over(tally.classes) if isinstance(metric, Cost) else metric)
+    cells = scheme.cells
+    counts = cells.outcomes if metric.reads == "right" else cells.labels
+    left = tally.count("n_items") - tally.count("n_labels")
+    before = prior.before(cells, metric.reads)
+    nothing = np.zeros(cells.n, dtype=np.int64)
+    return Knowledge(scheme, before, counts, nothing, left, finite, level, prior.guesses_level, seed=seed)
+
+
+def _expected(belief: Conjugate) -> Float[np.ndarray, "cell outcome"]:
+    """Chance of each outcome of the next label."""
+    if isinstance(belief, Beta):
+        return np.stack([belief.mean(), 1 - belief.mean()], axis=1)
+    assert isinstance(belief, Dirichlet)
+    return belief.mean()

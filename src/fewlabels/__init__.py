@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fewlabels.comparison import Comparison
     from fewlabels.diagnosis import diagnose
     from fewlabels.errors import InputError
+    from fewlabels.goals import Compare, Estimate, FindBest, FindWorst
     from fewlabels.groups import bins, column, cross, everything, predicted
     from fewlabels.metrics import (
         accuracy,
@@ -33,7 +34,24 @@ if TYPE_CHECKING:
         tnr,
         tpr,
     )
+    from fewlabels.policies import (
+        EpsilonGreedy,
+        MultiPlay,
+        Random,
+        Stratified,
+        Thompson,
+        TopTwo,
+        UpperBound,
+        epsilon_greedy,
+        multi_play,
+        random,
+        stratified,
+        thompson,
+        top_two,
+        upper_bound,
+    )
     from fewlabels.priors import flat, from_earlier, from_scores
+    from fewlabels.session import Session
     from fewlabels.summary import Assessment
     from fewlabels.table import Predictions
 
@@ -45,20 +63,26 @@ _HOMES = {
     "comparison": ("Comparison",),
     "diagnosis": ("diagnose",),
     "errors": ("InputError",),
+    "goals": ("Compare", "Estimate", "FindBest", "FindWorst"),
     "groups": ("bins", "column", "cross", "everything", "predicted"),
     "metrics": ("accuracy", "balanced_accuracy", "confusion", "cost", "ece", "f1", "fdr", "fnr", "for_", "fpr", "mcc",
                 "npv", "ppv", "precision", "recall", "selection_rate", "tnr", "tpr"),
+    "policies": ("EpsilonGreedy", "MultiPlay", "Random", "Stratified", "Thompson", "TopTwo", "UpperBound",
+                 "epsilon_greedy", "multi_play", "random", "stratified", "thompson", "top_two", "upper_bound"),
     "priors": ("flat", "from_earlier", "from_scores"),
+    "session": ("Session",),
     "summary": ("Assessment",),
     "table": ("Predictions",),
 }  # fmt: skip
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "Assessment", "Beta", "Comparison", "Dirichlet", "Draws", "InputError", "Predictions", "accuracy", "assess",
-    "balanced_accuracy", "bins", "column", "compare", "confusion", "cost", "cross", "diagnose", "ece", "everything", "f1",
-    "fdr", "flat", "fnr", "for_", "fpr", "from_earlier", "from_scores", "mcc", "npv", "ppv", "precision", "predicted",
-    "recall", "selection_rate", "tnr", "tpr",
+    "Assessment", "Beta", "Compare", "Comparison", "Dirichlet", "Draws", "EpsilonGreedy", "Estimate", "FindBest",
+    "FindWorst", "InputError", "MultiPlay", "Predictions", "Random", "Session", "Stratified", "Thompson", "TopTwo",
+    "UpperBound", "accuracy", "assess", "balanced_accuracy", "bins", "column", "compare", "confusion", "cost",
+    "cross", "diagnose", "ece", "epsilon_greedy", "everything", "f1", "fdr", "flat", "fnr", "for_", "fpr",
+    "from_earlier", "from_scores", "mcc", "multi_play", "npv", "ppv", "precision", "predicted", "random", "recall",
+    "selection_rate", "stratified", "thompson", "tnr", "top_two", "tpr", "upper_bound",
 ]  # fmt: skip
 
 

@@ -37,8 +37,8 @@ def assess(
     """
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
     prior = prior or Flat()
-    _require_objects(by=by, metric=metric, prior=prior)
-    _require_roles(pool, metric, prior)
+    require_objects(by=by, metric=metric, prior=prior)
+    require_roles(pool, metric, prior)
     notes = require_sound(pool)
     counts = tally(pool, by, bins=bins, probabilities="score" in prior.needs and pool.has("probabilities"))
     question = Question(metric, prior, level, finite_pool, m, seed, n_draws)
@@ -55,7 +55,8 @@ def compare(pool: Any, groups: tuple[str, str], *, rope: float = 0.05, **choices
     return set_side_by_side(assess(pool, **choices), groups, rope)
 
 
-def _require_objects(**choices: object) -> None:
+def require_objects(**choices: object) -> None:
+    """Refuse the words of the command line where objects belong."""
     for name, choice in choices.items():
         if isinstance(choice, str):
             raise InputError(
@@ -63,7 +64,8 @@ def _require_objects(**choices: object) -> None:
             )
 
 
-def _require_roles(pool: Predictions, metric: Metric, prior: Prior) -> None:
+def require_roles(pool: Predictions, metric: Metric, prior: Prior) -> None:
+    """Refuse what this pool has no columns for."""
     for asker, needs in ((f"metric {metric.name}", metric.needs), (f"prior {prior.name}", prior.needs)):
         for role in needs:
             if not pool.has(role):

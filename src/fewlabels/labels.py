@@ -72,15 +72,18 @@ class Tally:
         """Add up items or labels per group."""
         return np.bincount(self.group, weights=getattr(self, what), minlength=len(self.groups)).astype(np.int64)
 
+    def place(self, splits: Sequence[Split] = ()) -> tuple[Int[np.ndarray, "cell 3"], Int[np.ndarray, " entry"]]:
+        """Return the (group, predicted class, bin) of every cell, and the cell of every entry."""
+        classes, bins = len(self.classes) + 1, len(self.bins) + 1
+        nothing = np.full(len(self.group), NONE)
+        predicted, bin = (getattr(self, s) if s in splits else nothing for s in ("predicted", "bin"))
+        code, where = np.unique((self.group * classes + predicted + 1) * bins + bin + 1, return_inverse=True)
+        key = np.stack([code // (classes * bins), code // bins % classes - 1, code % bins - 1], axis=1)
+        return key, where.reshape(-1)
+
     def cells(self, splits: Sequence[Split] = ()) -> Cells:
         """Add entries up into cells: the groups, split as asked."""
-        nothing = np.full(len(self.group), NONE)
-        key = np.stack(
-            [self.group, *(getattr(self, s) if s in splits else nothing for s in ("predicted", "bin"))],
-            axis=1,
-        )
-        key, where = np.unique(key, axis=0, return_inverse=True)
-        where = where.reshape(-1)
+        key, where = self.place(splits)
         n_items = _sum(where, self.n_items, len(key))
         probability = None
         if self.probability is not None:
@@ -101,6 +104,39 @@ class Tally:
             classes=self.classes,
             by=self.by,
         )
+
+    def stick(
+        self,
+        entry: Int[np.ndarray, " new"],
+        label: Int[np.ndarray, " new"],
+        n: Int[np.ndarray, " new"],
+        right: Float[np.ndarray, " new"],
+    ) -> "Tally":
+        """Return the same items with labels on some of an entry's: so many of this class, so much of it right."""
+        rest = self.n_items - _sum(entry, n, len(self.group)).astype(np.int64)
+        nothing = np.zeros(len(entry))
+        probability = None
+        if self.probability is not None:
+            probability = np.concatenate([self.probability, np.zeros((len(entry), len(self.classes)))])
+        return replace(
+            self,
+            group=np.concatenate([self.group, self.group[entry]]),
+            predicted=np.concatenate([self.predicted, self.predicted[entry]]),
+            bin=np.concatenate([self.bin, self.bin[entry]]),
+            label=np.concatenate([self.label, label]),
+            n_items=np.concatenate([rest, n]),
+            n_labels=np.concatenate([self.n_labels, n]),
+            score=np.concatenate([self.score, nothing]),
+            right=np.concatenate([self.right, right]),
+            probability=probability,
+        )
+
+    def widen(self, classes: Sequence[str]) -> "Tally":
+        """Return the same counts with more classes, after those there are."""
+        probability = None
+        if self.probability is not None:
+            probability = np.concatenate([self.probability, np.zeros((len(self.group), len(classes)))], axis=1)
+        return replace(self, classes=(*self.classes, *classes), probability=probability)
 
     def merged(self, name: str = "all") -> "Tally":
         """Return the same counts with every item in one group."""

@@ -152,6 +152,11 @@ def name_policy(policy: Policy) -> str:
     return str(getattr(policy, "name", None) or getattr(policy, "__name__", type(policy).__name__))
 
 
+def choose_policy(plays: int) -> Policy:
+    """Return what one would use without a preference: Thompson sampling, for as many groups as are sought."""
+    return multi_play if plays > 1 else thompson
+
+
 random = Random()
 stratified = Stratified()
 thompson = Thompson()

@@ -7,6 +7,6 @@ business.
 from fewlabels.goals.comparison import Compare
 from fewlabels.goals.estimation import Estimate
 from fewlabels.goals.extremes import FindBest, FindWorst
-from fewlabels.goals.goal import Finding, Goal, describe, find_obstacle
+from fewlabels.goals.goal import Goal, Standing, describe, find_obstacle
 
-__all__ = ["Compare", "Estimate", "FindBest", "FindWorst", "Finding", "Goal", "describe", "find_obstacle"]
+__all__ = ["Compare", "Estimate", "FindBest", "FindWorst", "Goal", "Standing", "describe", "find_obstacle"]

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from fewlabels.beliefs import Belief, Beta, Draws, Rng
 from fewlabels.differences import BetaDifference, Difference, DrawnDifference
 from fewlabels.errors import InputError, did_you_mean
-from fewlabels.goals.goal import Finding, Gains, require_confidence, say_chance
+from fewlabels.goals.goal import Gains, Standing, require_confidence, say_chance
 from fewlabels.goals.variance import gain_by_variance
 from fewlabels.knowledge import Knowledge
 from fewlabels.metrics import Metric, accuracy
@@ -54,7 +54,7 @@ class Compare:
         """Is the verdict probable enough?"""
         return self._suffices(belief, max(self._weigh(belief, rng).values()))
 
-    def describe(self, belief: Knowledge, rng: Rng) -> Finding:
+    def describe(self, belief: Knowledge, rng: Rng) -> Standing:
         """Say the verdict, and how sure it is."""
         chances = self._weigh(belief, rng)
         verdict = max(chances, key=lambda name: chances[name])
@@ -70,7 +70,7 @@ class Compare:
             **{f"p_{name}": chance for name, chance in chances.items()}, "verdict": verdict, "confidence": chances[verdict],
         }  # fmt: skip
         said = f"{words[verdict]}, with probability {say_chance(chances[verdict])}"
-        return Finding(self._suffices(belief, chances[verdict]), said, details)
+        return Standing(self._suffices(belief, chances[verdict]), said, details)
 
     def _suffices(self, belief: Knowledge, p: float) -> bool:
         return p >= self.confidence and bool(belief.is_heard[self._positions(belief)].all())

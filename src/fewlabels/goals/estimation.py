@@ -8,7 +8,7 @@ from jaxtyping import Bool
 
 from fewlabels.beliefs import Belief, Rng
 from fewlabels.errors import InputError
-from fewlabels.goals.goal import ROUNDING, Finding, Gains
+from fewlabels.goals.goal import ROUNDING, Gains, Standing
 from fewlabels.goals.variance import gain_by_variance
 from fewlabels.knowledge import Knowledge
 from fewlabels.metrics import Metric, accuracy
@@ -40,7 +40,7 @@ class Estimate:
         """Is every interval narrow enough?"""
         return not self._is_wide(belief).any()
 
-    def describe(self, belief: Knowledge, rng: Rng) -> Finding:
+    def describe(self, belief: Knowledge, rng: Rng) -> Standing:
         """Name the widest interval, and how many groups are done."""
         is_wide, width, (low, high) = self._is_wide(belief), belief.width(), belief.interval()
         widest = int(np.argmax(np.where(is_wide, 1.0, 0.0) + width / (1 + width)))
@@ -52,7 +52,7 @@ class Estimate:
         if is_wide.any():
             at = f"the widest interval is {width[widest]:.3g} ({belief.groups[widest]})"
             said = f"{is_wide.sum():,} of {len(width):,} groups are not known to within ±{self.width / 2:.3g} yet; {at}"
-        return Finding(self.settled(belief, rng), said, details)
+        return Standing(self.settled(belief, rng), said, details)
 
     def _is_wide(self, belief: Knowledge) -> Bool[np.ndarray, " group"]:
         return (belief.width() > self.width + ROUNDING) | ~belief.is_heard

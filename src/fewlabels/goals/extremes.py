@@ -8,7 +8,7 @@ from jaxtyping import Bool
 
 from fewlabels.beliefs import Belief, Draws, Rng
 from fewlabels.errors import InputError, listing
-from fewlabels.goals.goal import ROUNDING, Finding, Gains, require_confidence, say_chance
+from fewlabels.goals.goal import ROUNDING, Gains, Standing, require_confidence, say_chance
 from fewlabels.knowledge import Knowledge
 from fewlabels.metrics import Metric, accuracy
 from fewlabels.scheme import Theta
@@ -54,7 +54,7 @@ class FindWorst:
         """Are the named groups the m, with enough probability?"""
         return self._suffices(belief, *self._name(self._sample(belief, rng)))
 
-    def describe(self, belief: Knowledge, rng: Rng) -> Finding:
+    def describe(self, belief: Knowledge, rng: Rng) -> Standing:
         """Name the groups, and how sure that is."""
         values = self._sample(belief, rng)
         named, p = self._name(values)
@@ -63,7 +63,7 @@ class FindWorst:
         details = {"groups": groups, "p": p, "p_each": {belief.groups[g]: float(each[g]) for g in named}}
         which = self.name.removeprefix("find-")
         said = f"the {which} by {self.metric.name} {'is' if len(groups) == 1 else 'are'} {listing(groups, most=10)}"
-        return Finding(self._suffices(belief, named, p), f"{said}, with probability {say_chance(p)}", details)
+        return Standing(self._suffices(belief, named, p), f"{said}, with probability {say_chance(p)}", details)
 
     def _suffices(self, belief: Knowledge, named: list[int], p: float) -> bool:
         return p >= self.confidence and bool(belief.is_heard[named].all())

@@ -48,8 +48,8 @@ class Goal(Protocol):
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What a goal can say so far, for people."""
+class Standing:
+    """Where a goal stands, for people."""
 
     settled: bool
     sentence: str
@@ -67,10 +67,10 @@ def say_chance(p: float) -> str:
     return "more than 0.99" if p > 0.99 else f"{p:.2f}"
 
 
-def describe(goal: Goal, belief: Knowledge, rng: Rng) -> Finding:
+def describe(goal: Goal, belief: Knowledge, rng: Rng) -> Standing:
     """Say what a goal can say so far; one that does not describe itself is described by its answer."""
     if hasattr(goal, "describe"):
-        said: Finding = goal.describe(belief, rng)
+        said: Standing = goal.describe(belief, rng)
         return said
     answer, settled = goal.answer(belief, rng), goal.settled(belief, rng)
     mean, (low, high) = answer.mean(), answer.interval(belief.level)
@@ -78,7 +78,7 @@ def describe(goal: Goal, belief: Knowledge, rng: Rng) -> Finding:
         {"group": name, "mean": float(m), "low": float(lo), "high": float(hi)}
         for name, m, lo, hi in zip(answer.groups, mean, low, high, strict=True)
     ]
-    return Finding(settled, f"{goal.name} is {'settled' if settled else 'not settled yet'}", {"groups": rows})
+    return Standing(settled, f"{goal.name} is {'settled' if settled else 'not settled yet'}", {"groups": rows})
 
 
 def find_obstacle(goal: Goal, belief: Knowledge, rng: Rng) -> str | None:

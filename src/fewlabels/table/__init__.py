@@ -1,7 +1,7 @@
 """The room of tables: the only one that knows Ibis. Everything above asks `Predictions` and gets numbers."""
 
-from fewlabels.table.names import MISSING, natural_order
+from fewlabels.table.names import MISSING, natural_order, spell
 from fewlabels.table.predictions import Columns, Predictions, Value, read_columns
 from fewlabels.table.sources import Frame
 
-__all__ = ["MISSING", "Columns", "Frame", "Predictions", "Value", "natural_order", "read_columns"]
+__all__ = ["MISSING", "Columns", "Frame", "Predictions", "Value", "natural_order", "read_columns", "spell"]

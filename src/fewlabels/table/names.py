@@ -19,6 +19,17 @@ def natural_order(name: str) -> tuple[int, float, str]:
     return (0, value, name) if value == value else (1, 0.0, name)
 
 
+def spell(value: object) -> str:
+    """Return the name of a value outside the table: what `as_name` would make of it inside.
+
+    >>> spell(3), spell(3.0), spell("3"), spell(True)
+    ('3', '3', '3', 'True')
+    """
+    item = getattr(value, "item", None)
+    value = item() if callable(item) else value  # a NumPy scalar
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
 def as_name(value: ir.Value, *, booleans: tuple[str, str] = ("False", "True")) -> ir.Value:
     """Text that is the same for 1, 1.0 and '1': frames turn whole numbers with gaps into floats."""
     kind = value.type()

@@ -3,8 +3,8 @@
 Neighbours ask it for counts and sums; it answers with a handful of numbers, whatever the size of the table.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import add
 from pathlib import Path
@@ -176,6 +176,23 @@ class Predictions:
             )
         return self.items[column]
 
+    @property
+    def name(self) -> Value:
+        """The item's id as text: what it goes by outside the table."""
+        return as_name(self.id)
+
+    @property
+    def has_whole_ids(self) -> bool:
+        """Are ids whole numbers in the table?"""
+        return not self.roles.id or bool(self.items[ID].type().is_integer())
+
+    def hide_labels(self) -> "Predictions":
+        """Return the same predictions as if nothing were labelled."""
+        hidden = {LABEL: ibis.null("string")}
+        if self.has("agreement"):
+            hidden[AGREEMENT] = ibis.null("float64")
+        return replace(self, items=self.items.mutate(**hidden))
+
     def columns(self) -> tuple[str, ...]:
         """The owner's columns."""
         return tuple(c for c in self.items.columns if not c.startswith(OURS))
@@ -207,6 +224,48 @@ class Predictions:
         """Return the value that occurs most often."""
         counts = self.items.group_by(value=value).aggregate(n=self.items.count())
         return self._ask(counts.order_by(ibis.desc("n"), "value").limit(1))["value"][0]
+
+    def line_up(self, keys: Mapping[str, Value], *, within: Sequence[str], most: int, seed: int) -> Columns:
+        """List unlabelled items (`name` and the keys); where there are too many, a random few of every group.
+
+        `within` are the keys that tell groups apart.
+        """
+        items = self.items.mutate(__name=self.name, __known=self.known(), **{f"__key_{k}": v for k, v in keys.items()})
+        items = items.filter(~items["__known"]).select("__name", *(f"__key_{k}" for k in keys))
+        if most < self.n_items - self.n_labels:
+            each = max(1, most // self.count_distinct({k: keys[k] for k in within})) if within else most
+            chance = (items["__name"] + f" {seed}").hash()
+            order = ibis.window(group_by=[f"__key_{k}" for k in within], order_by=chance)
+            items = items.mutate(__turn=ibis.row_number().over(order)).filter(lambda t: t["__turn"] < each)
+        return self._ask(items.select(name="__name", **{k: f"__key_{k}" for k in keys}))
+
+    def fetch(self, names: Sequence[str], columns: Mapping[str, Value]) -> dict[str, dict[str, Any]]:
+        """Fetch a few rows by the names of their items."""
+        items = self.items.mutate(__name=self.name, **{f"__show_{i}": v for i, v in enumerate(columns.values())})
+        rows = items.filter(items["__name"].isin(list(names)))
+        found = self._ask(rows.select(name="__name", **{f"c{i}": f"__show_{i}" for i in range(len(columns))}))
+        return {
+            name: {column: found[f"c{i}"][row] for i, column in enumerate(columns)}
+            for row, name in enumerate(found["name"])
+        }
+
+    def show(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Fetch what a person who labels these items should see: the columns named for it, or all without a role."""
+        return self.fetch(names, {column: self.items[column] for column in self.roles.show or self.attributes})
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return a few figures that tell these predictions from others; labels do not enter."""
+        name = self.name
+        facts = {"n_items": self.items.count(), "first": name.min(), "last": name.max(), "length": name.length().sum()}
+        if not self.roles.id:
+            facts = {"n_items": self.items.count()}
+        if self.has("score"):
+            facts["score"] = self.score.sum()
+        found = self.measure(facts)
+        if self.has("predicted"):
+            counts = self.count_by({"predicted": self.predicted}, {})
+            found["predicted"] = dict(sorted(zip(counts["predicted"], counts["n"], strict=True)))
+        return found
 
     def _ask(self, expression: ir.Table) -> Columns:
         try:

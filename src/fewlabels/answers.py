@@ -1,0 +1,57 @@
+"""Answers on their way in: what people say, checked against the items and classes there are."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fewlabels.errors import InputError, did_you_mean, listing
+from fewlabels.journal import Journal
+from fewlabels.table import spell
+
+FLAGS = {"True": "1", "False": "0"}  # what a flag is called where its column was read as numbers
+
+
+def check_answers(
+    labels: Mapping[Any, Any], journal: Journal, classes: Sequence[str] | None, *, new_classes: bool = False
+) -> dict[str, str | None]:
+    """Return answers by the names of items and classes, or refuse them all; without classes they are grades."""
+    named = {spell(item): label for item, label in labels.items()}
+    if len(named) < len(labels):
+        raise InputError("tell: an item is there twice, under the same id in two guises; keep one answer each")
+    strange = sorted(named.keys() - journal.find(named).keys())
+    if strange:
+        raise InputError(
+            f"tell: no item that could be asked about is called {listing(strange)} (unknown, or labelled from the start); nothing was kept"
+        )
+    if classes is None:
+        return {item: _check_grade(item, label) for item, label in named.items()}
+    return {item: _check_class(item, label, classes, new_classes) for item, label in named.items()}
+
+
+def _check_class(item: str, label: Any, classes: Sequence[str], new_classes: bool) -> str | None:
+    if label is None or label != label:
+        return None
+    name = spell(label)
+    if name not in classes and FLAGS.get(name) in classes:
+        name = FLAGS[name]
+    if not name.strip():
+        raise InputError(
+            f"tell: the label of item {item!r} is empty; leave it out, or say None for one nobody can tell"
+        )
+    if name not in classes and not new_classes:
+        raise InputError(
+            f"tell: {name!r} (item {item!r}) is no class of this session; {did_you_mean(name, classes)} "
+            "If it is a true class that the model never predicts, say so with --new-classes (Python: new_classes=True). Nothing was kept"
+        )
+    return name
+
+
+def _check_grade(item: str, label: Any) -> str | None:
+    if label is None or label != label:
+        return None
+    try:
+        grade = float(label)
+    except (TypeError, ValueError):
+        grade = -1.0
+    if not 0 <= grade <= 1:
+        raise InputError(f"tell: {label!r} (item {item!r}) is no grade between 0 and 1; nothing was kept")
+    return repr(grade)

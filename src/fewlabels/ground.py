@@ -1,0 +1,191 @@
+"""What a session is made from, fixed for good: the counts of the pool, the items one may ask about, and the choices.
+
+It is written into the session's file whole, so that the session goes on without the predictions at hand.
+"""
+
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from fewlabels.checks import require_sound
+from fewlabels.errors import InputError, listing
+from fewlabels.goals import Goal
+from fewlabels.groups import Bins, Groups, bin_index
+from fewlabels.journal import Item
+from fewlabels.labels import NONE, Tally, tally
+from fewlabels.policies import Policy
+from fewlabels.priors import Prior
+from fewlabels.recipes import read_recipe, recall, write_recipe
+from fewlabels.table import Predictions
+
+MOST_ITEMS = 200_000  # that are kept in the file; of a larger pool, a random few of every group
+ARRAYS = ("group", "predicted", "bin", "label", "n_items", "n_labels", "score", "right")
+
+
+@dataclass(frozen=True)
+class Ground:
+    """The fixed part of a session."""
+
+    tally: Tally  # with the labels there were at the start
+    n_askable: Int[np.ndarray, " group"]
+    goal: Goal
+    policy: Policy
+    prior: Prior
+    by: Groups
+    level: float
+    finite: bool
+    seed: int
+    fingerprint: Mapping[str, Any]
+    source: str
+    notes: tuple[str, ...]
+    graded: bool  # labels are grades of agreement, not classes
+    whole_ids: bool  # ids are whole numbers in the table
+
+    def write(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """Turn it into a JSON document and binary attachments."""
+        about = {
+            "goal": write_recipe(self.goal), "policy": write_recipe(self.policy), "prior": write_recipe(self.prior),
+            "by": write_recipe(self.by), "level": self.level, "finite": self.finite, "seed": self.seed,
+            "fingerprint": dict(self.fingerprint), "source": self.source,
+            "notes": list(self.notes), "graded": self.graded, "whole_ids": self.whole_ids, "by_name": self.tally.by,
+            "groups": list(self.tally.groups), "classes": list(self.tally.classes), "bins": list(self.tally.bins),
+            "positive": self.tally.positive, "n_askable": self.n_askable.tolist(),
+        }  # fmt: skip
+        return about, {"tally": _pack(self.tally)}
+
+
+def read_ground(
+    about: Mapping[str, Any], blobs: Mapping[str, bytes], *, goal: Goal | None = None, policy: Policy | None = None
+) -> Ground:
+    """Turn what a file holds back into a Ground."""
+    names = {
+        "by": about["by_name"], "groups": tuple(about["groups"]), "classes": tuple(about["classes"]),
+        "bins": tuple(about["bins"]), "positive": about["positive"],
+    }  # fmt: skip
+    return Ground(
+        tally=_unpack(blobs["tally"], names),
+        n_askable=np.array(about["n_askable"], dtype=np.int64),
+        goal=recall(about["goal"], goal, "goal"),
+        policy=recall(about["policy"], policy, "policy"),
+        prior=read_recipe(about["prior"]),
+        by=read_recipe(about["by"]),
+        notes=tuple(about["notes"]),
+        **{name: about[name] for name in ("level", "finite", "seed", "fingerprint", "source", "graded", "whole_ids")},
+    )
+
+
+def lay_ground(
+    pool: Predictions,
+    *,
+    goal: Goal,
+    by: Groups,
+    policy: Policy,
+    prior: Prior,
+    level: float,
+    finite: bool,
+    seed: int,
+    bins: Bins | None = None,
+    classes: Sequence[str] = (),
+) -> tuple[Ground, list[Item]]:
+    """Count a pool once, and line its unlabelled items up in random order within their groups."""
+    notes = require_sound(pool)
+    probabilities = goal.metric.reads == "label" and "score" in prior.needs and pool.has("probabilities")
+    counts = tally(pool, by, bins=bins, probabilities=probabilities)
+    counts = counts.widen([name for name in dict.fromkeys(map(str, classes)) if name not in counts.classes])
+    items = _line_up(pool, by, bins, counts, seed)
+    if not items:
+        raise InputError(
+            f"every item of {pool.source} is labelled: there is nothing to ask; assess it, or hide the labels to play"
+        )
+    ground = Ground(
+        tally=counts,
+        n_askable=np.bincount([item.group for item in items], minlength=len(counts.groups)),
+        goal=goal,
+        policy=policy,
+        prior=prior,
+        by=by,
+        level=level,
+        finite=finite,
+        seed=seed,
+        fingerprint=pool.fingerprint(),
+        source=pool.source,
+        notes=notes,
+        graded=pool.has("agreement"),
+        whole_ids=pool.has_whole_ids,
+    )
+    return ground, items
+
+
+def tell_apart(made_from: Mapping[str, Any], given: Mapping[str, Any]) -> str | None:
+    """Say how predictions differ from those a session was made from; None if they do not."""
+    words = {
+        "n_items": "items",
+        "first": "first id",
+        "last": "last id",
+        "length": "length of ids",
+        "score": "sum of scores",
+    }
+    for name, word in words.items():
+        old, new = made_from.get(name), given.get(name)
+        if isinstance(old, float) and isinstance(new, float):
+            if abs(old - new) > 1e-6 * max(abs(old), 1.0):
+                return f"{word}: {old:.6g} then, {new:.6g} now"
+        elif old != new:
+            return f"{word}: {old} then, {new} now"
+    moved = [
+        name
+        for name in {**made_from.get("predicted", {}), **given.get("predicted", {})}
+        if made_from.get("predicted", {}).get(name) != given.get("predicted", {}).get(name)
+    ]
+    return f"how often {listing(sorted(moved), most=3)} is predicted" if moved else None
+
+
+def _line_up(pool: Predictions, by: Groups, bins: Bins | None, counts: Tally, seed: int) -> list[Item]:
+    cut = by.cut(pool)
+    keys = dict(cut.keys)
+    if pool.has("predicted") and not pool.has("agreement"):
+        keys["predicted"] = pool.predicted
+    if pool.has("score"):
+        keys["bin"] = bin_index(pool, (bins or Bins()).edges(pool))
+    found = pool.line_up(keys, within=list(cut.keys), most=MOST_ITEMS, seed=seed)
+    n = len(found["name"])
+    group_at = {name: i for i, name in enumerate(counts.groups)}
+    class_at = {name: i for i, name in enumerate(counts.classes)}
+    rows = zip(*(found[key] for key in cut.keys), strict=True) if cut.keys else [()] * n
+    group = [group_at[cut.name(row)] for row in rows]
+    predicted = [class_at[name] for name in found["predicted"]] if "predicted" in found else [NONE] * n
+    bin = found.get("bin", [NONE] * n)
+    keyed = zip(counts.group.tolist(), counts.predicted.tolist(), counts.bin.tolist(), counts.label, strict=True)
+    entry_at = {key[:3]: i for i, key in enumerate(keyed) if key[3] == NONE}
+    entry = [entry_at[key] for key in zip(group, predicted, bin, strict=True)]
+    return list(_shuffle(found["name"], group, entry, seed))
+
+
+def _shuffle(names: Sequence[str], group: Sequence[int], entry: Sequence[int], seed: int) -> Iterable[Item]:
+    """Put items in random order, whatever order the engine gave them in."""
+    rows = sorted(range(len(names)), key=lambda i: names[i])
+    place: dict[int, int] = {}
+    for i in np.random.default_rng([seed, 1]).permutation(len(rows)):
+        row = rows[i]
+        at = place.get(group[row], 0)
+        place[group[row]] = at + 1
+        yield Item(names[row], group[row], at, entry[row])
+
+
+def _pack(counts: Tally) -> bytes:
+    file = io.BytesIO()
+    arrays = {name: getattr(counts, name) for name in ARRAYS}
+    if counts.probability is not None:
+        arrays["probability"] = counts.probability
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
+
+
+def _unpack(data: bytes, names: Mapping[str, Any]) -> Tally:
+    with np.load(io.BytesIO(data), allow_pickle=False) as found:
+        arrays = dict(found)
+    return Tally(**names, **arrays)

@@ -1,0 +1,94 @@
+"""The fold of a journal: who was asked what, what was answered, and which answers count.
+
+Items come in a random order within their group, and are asked about in that order. So the ones that were drawn are a
+random sample of the group; an answer to any other item waits until its turn comes, or it would skew the sample.
+"""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+from fewlabels.journal import Event, Item
+
+Answer = str | None  # None: a person looked, and cannot tell
+
+
+@dataclass
+class Ledger:
+    """Everything the events so far amount to. It changes only by taking the next event."""
+
+    seq: int = 0
+    n_asked: int = 0
+    drawn: dict[str, Item] = field(default_factory=dict)
+    answers: dict[str, Answer] = field(default_factory=dict)
+    pending: dict[str, tuple[Item, str]] = field(default_factory=dict)  # with whom, oldest first
+    counted: Counter[tuple[int, str]] = field(default_factory=Counter)  # (entry, label) -> how many
+    place: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))  # group -> how many were drawn
+    history: list[str] = field(default_factory=list)  # items in the order of their answers
+    seen: set[str] = field(default_factory=set)  # every label ever given
+    n_corrected: int = 0
+
+    def take(self, event: Event) -> None:
+        """Fold one more event in."""
+        self.seq = event.seq
+        if event.kind == "asked":
+            self._ask(event.item, event.who)
+        elif event.kind == "withdrawn":
+            self._withdraw(event.item, event.who)
+        else:
+            self._answer(event.item, event.label if event.kind == "told" else None)
+
+    @property
+    def n_labels(self) -> int:
+        """Answers that count."""
+        return self.counted.total()
+
+    @property
+    def waiting(self) -> list[str]:
+        """Labelled items whose turn has not come: they were not asked for."""
+        return [name for name, label in self.answers.items() if label is not None and name not in self.drawn]
+
+    @property
+    def skipped(self) -> list[str]:
+        """Items nobody could tell."""
+        return [name for name, label in self.answers.items() if label is None]
+
+    def pending_with(self, who: str) -> list[Item]:
+        """Items this person was asked about and has not answered."""
+        return [item for item, whom in self.pending.values() if whom == who]
+
+    def _ask(self, item: Item, who: str) -> None:
+        self.n_asked += 1
+        self.place[item.group] = max(self.place[item.group], item.place + 1)
+        self.drawn[item.id] = item
+        if item.id not in self.answers:
+            self.pending[item.id] = (item, who)
+        elif self.answers[item.id] is not None:  # it was answered before its turn, which has come now
+            self._count(item, self.answers[item.id], 1)
+
+    def _answer(self, item: Item, label: Answer) -> None:
+        before = self.answers.get(item.id)
+        if item.id in self.answers:
+            self.history.remove(item.id)
+            self.n_corrected += before != label
+        self.pending.pop(item.id, None)
+        self.answers[item.id] = label
+        if label is not None:
+            self.seen.add(label)
+        self.history.append(item.id)
+        if item.id in self.drawn:
+            self._count(item, before, -1)
+            self._count(item, label, 1)
+
+    def _withdraw(self, item: Item, who: str) -> None:
+        """The answer was a slip: the item is open again, with whoever slipped."""
+        if item.id not in self.answers:
+            return
+        label = self.answers.pop(item.id)
+        self.history.remove(item.id)
+        if item.id in self.drawn:
+            self._count(item, label, -1)
+            self.pending = {item.id: (item, who), **self.pending}
+
+    def _count(self, item: Item, label: Answer, n: int) -> None:
+        if label is not None:
+            self.counted[item.entry, label] += n

@@ -1,0 +1,86 @@
+"""Choices as plain data and back: how a session's file remembers its goal, policy, prior, metric and groups.
+
+Only classes listed here are ever made from a file. A goal or policy of one's own is remembered by name, and has to be
+given again when the file is opened.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from fewlabels.costs import Costs
+from fewlabels.errors import InputError
+from fewlabels.goals import Compare, Estimate, FindBest, FindWorst
+from fewlabels.groups import Bins, Column, Cross, Everything, Predicted
+from fewlabels.metrics import METRICS, Cost
+from fewlabels.policies import (
+    EpsilonGreedy,
+    MultiPlay,
+    Random,
+    Stratified,
+    Thompson,
+    TopTwo,
+    UpperBound,
+    name_policy,
+)
+from fewlabels.priors import Flat, FromEarlier, FromScores
+
+KNOWN = {
+    kind.__name__: kind
+    for kind in (
+        Compare, Estimate, FindBest, FindWorst, Bins, Column, Cross, Everything, Predicted, EpsilonGreedy, MultiPlay,
+        Random, Stratified, Thompson, TopTwo, UpperBound, Flat, FromEarlier, FromScores,
+    )
+}  # fmt: skip
+
+
+def write_recipe(value: Any) -> Any:
+    """Turn a choice into plain data.
+
+    >>> write_recipe(FindWorst(METRICS["ece"], m=3))["with"]["metric"]
+    {'metric': 'ece'}
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): write_recipe(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [write_recipe(item) for item in value]
+    return _write_object(value)
+
+
+def read_recipe(plain: Any) -> Any:
+    """Turn plain data back into the choice it stands for."""
+    if isinstance(plain, list):
+        return tuple(read_recipe(item) for item in plain)
+    if not isinstance(plain, dict):
+        return plain
+    if plain.keys() == {"metric"}:
+        return METRICS[plain["metric"]]
+    if plain.keys() == {"cost"}:
+        return Cost(Costs(plain["cost"]))
+    if plain.keys() == {"kind", "with"}:
+        return KNOWN[plain["kind"]](**{name: read_recipe(value) for name, value in plain["with"].items()})
+    return {key: read_recipe(value) for key, value in plain.items()}
+
+
+def recall(plain: Any, given: Any, what: str) -> Any:
+    """Return what a file remembers; what it only knows by name must be given, under the same name."""
+    if not (isinstance(plain, dict) and plain.keys() == {"own"}):
+        return read_recipe(plain)
+    if given is None or name_policy(given) != plain["own"]:
+        raise InputError(f"this session's {what} is one of your own, called {plain['own']!r}: open it with {what}=...")
+    return given
+
+
+def _write_object(value: Any) -> dict[str, Any]:
+    if isinstance(value, Cost):
+        return {"cost": write_recipe(value.costs.table)}
+    if METRICS.get(getattr(value, "name", "")) is value:
+        return {"metric": value.name}
+    if is_dataclass(value) and KNOWN.get(type(value).__name__) is type(value):
+        return {
+            "kind": type(value).__name__,
+            "with": {f.name: write_recipe(getattr(value, f.name)) for f in fields(value)},
+        }
+    return {"own": name_policy(value)}

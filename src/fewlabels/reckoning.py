@@ -1,0 +1,68 @@
+"""Ground and ledger -> counts and knowledge: what a session's labels amount to at this moment."""
+
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Int
+
+from fewlabels.ground import Ground
+from fewlabels.knowledge import Knowledge, know
+from fewlabels.labels import NONE, Tally
+from fewlabels.ledger import Ledger
+from fewlabels.table import natural_order
+
+
+def list_classes(ground: Ground, ledger: Ledger) -> tuple[str, ...]:
+    """Return the classes an item may have, new ones last; none where labels are grades."""
+    known = ground.tally.classes
+    new = () if ground.graded else ledger.seen.difference(known)
+    return (*known, *sorted(new, key=natural_order))
+
+
+def count_left(ground: Ground, ledger: Ledger) -> Int[np.ndarray, " group"]:
+    """Count the items of each group that were not drawn yet."""
+    drawn = np.zeros_like(ground.n_askable)
+    for group, n in ledger.place.items():
+        drawn[group] = n
+    return ground.n_askable - drawn
+
+
+def count_labels(ground: Ground, ledger: Ledger) -> Tally:
+    """Count the pool with the labels so far."""
+    counted = [(entry, name, n) for (entry, name), n in ledger.counted.items() if n]
+    entry = np.array([entry for entry, _, _ in counted], dtype=np.int64)
+    n = np.array([n for _, _, n in counted], dtype=np.int64)
+    if ground.graded:
+        grade = np.array([float(name) for _, name, _ in counted])
+        return ground.tally.stick(entry, np.full(len(entry), NONE), n, grade * n)
+    classes = list_classes(ground, ledger)
+    counts = ground.tally.widen(classes[len(ground.tally.classes) :])
+    at = {name: i for i, name in enumerate(classes)}
+    label = np.array([at[name] for _, name, _ in counted], dtype=np.int64)
+    return counts.stick(entry, label, n, n * (label == counts.predicted[entry]).astype(np.float64))
+
+
+def know_so_far(ground: Ground, ledger: Ledger) -> Knowledge:
+    """Return what the labels so far tell about the goal's metric."""
+    counts = count_labels(ground, ledger)
+    known = know(counts, ground.goal.metric, ground.prior, finite=ground.finite, level=ground.level)
+    entries = [item.entry for item, _ in ledger.pending.values()]
+    pending = known.pending
+    if entries:
+        pending = np.bincount(counts.place(known.metric.splits)[1][entries], minlength=len(pending))
+    return replace(known, pending=pending, left=count_left(ground, ledger))
+
+
+def take_note(ground: Ground, ledger: Ledger) -> tuple[str, ...]:
+    """Say what people should keep in mind about these labels."""
+    notes = list(ground.notes)
+    if ledger.waiting:
+        notes.append(
+            f"{len(ledger.waiting):,} labels were not asked for: they are kept, but left out of every figure until their "
+            "turn comes, because only random items speak for their group"
+        )
+    if ledger.skipped:
+        notes.append(
+            f"{len(ledger.skipped):,} items could not be told: if they are harder than the rest, the figures are too good"
+        )
+    return tuple(notes)

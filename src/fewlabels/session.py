@@ -1,0 +1,267 @@
+"""The loop that asks for the next label: ask, tell, assess, until the goal is settled.
+
+A Session is a journal and the fold of it. Everything it knows is in its file: killed at any moment it goes on where it
+was, and several processes may work on one file.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fewlabels.answers import check_answers
+from fewlabels.assessment import require_objects, require_roles
+from fewlabels.beliefs import Rng
+from fewlabels.errors import InputError
+from fewlabels.goals import Goal, Standing, describe, find_obstacle
+from fewlabels.ground import Ground, lay_ground, read_ground, tell_apart
+from fewlabels.groups import Bins, Groups, predicted
+from fewlabels.journal import Entry, Event, Item, Journal, MemoryJournal, SqliteJournal
+from fewlabels.knowledge import Knowledge, Prospect
+from fewlabels.ledger import Ledger
+from fewlabels.metrics import Metric
+from fewlabels.policies import Policy, choose_policy, name_policy
+from fewlabels.priors import Flat, Prior
+from fewlabels.reckoning import count_labels, count_left, know_so_far, list_classes, take_note
+from fewlabels.summary import Assessment, Question, judge
+from fewlabels.table import Predictions
+
+ItemId = str | int
+
+
+class Session:
+    """A pool that is being labelled towards a goal.
+
+    >>> from fewlabels.goals import Estimate
+    >>> s = Session.create(None, {"id": [1, 2, 3, 4], "predicted": ["a", "a", "b", "b"]}, goal=Estimate())
+    >>> asked = s.ask(2)
+    >>> s.tell({asked[0]: "a", asked[1]: None})
+    >>> s.status()["n_labels"], s.status()["n_skipped"]
+    (1, 1)
+    """
+
+    def __init__(self, ground: Ground, journal: Journal, pool: Predictions | None = None) -> None:
+        self._ground, self._journal, self._pool = ground, journal, pool
+        self._ledger = Ledger()
+        self._catch_up()
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path | None,
+        pool: Any,
+        *,
+        goal: Goal,
+        by: Groups = predicted,
+        policy: Policy | None = None,
+        prior: Prior | None = None,
+        level: float = 0.95,
+        finite_pool: bool = False,
+        bins: Bins | None = None,
+        classes: Sequence[str] = (),
+        seed: int = 0,
+    ) -> "Session":
+        """Start a session in a new file (or in memory, without a path).
+
+        `classes` are true classes that the model never predicts and no label shows yet.
+        """
+        pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
+        prior, policy = prior or Flat(), policy or choose_policy(getattr(goal, "m", 1))
+        require_objects(by=by, goal=goal, prior=prior)
+        require_roles(pool, goal.metric, prior)
+        Question(goal.metric, prior, level, finite_pool, getattr(goal, "m", 1), seed)  # refuses what makes no sense
+        ground, items = lay_ground(
+            pool, goal=goal, by=by, policy=policy, prior=prior, level=level, finite=finite_pool, seed=seed, bins=bins,
+            classes=classes,
+        )  # fmt: skip
+        about, blobs = ground.write()
+        if path is None:
+            return cls(ground, MemoryJournal(about, items, blobs), pool)
+        return cls(ground, SqliteJournal.create(path, about, items, blobs), pool)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        pool: Any = None,
+        *,
+        goal: Goal | None = None,
+        policy: Policy | None = None,
+        read_only: bool = False,
+    ) -> "Session":
+        """Go on with a session; predictions, if given, must be those it was made from.
+
+        A goal or policy of one's own has to be given again: the file only knows its name.
+        """
+        journal = SqliteJournal.open(path, read_only=read_only)
+        try:
+            ground = read_ground(journal.about, journal.blobs, goal=goal, policy=policy)
+            if pool is not None:
+                pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
+                _require_same(path, ground, pool)
+            return cls(ground, journal, pool)
+        except BaseException:
+            journal.close()
+            raise
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._journal.close()
+
+    # -- the loop ------------------------------------------------------------------------------------------
+
+    def ask(self, n: int = 1, *, who: str = "") -> list[ItemId]:
+        """Return n items to label, the same ones until they are told; fewer where nothing else is left."""
+        if n < 1:
+            raise InputError(f"ask: {n} items make no sense; ask for one or more")
+        with self._writing():
+            while len(self._ledger.pending_with(who)) < n:
+                chosen = self._choose(n - len(self._ledger.pending_with(who)))
+                if not chosen:
+                    break
+                self._journal.append([Entry("asked", item.id, who=who) for item in chosen])
+                self._catch_up()
+        return [self._as_id(item.id) for item in self._ledger.pending_with(who)[:n]]
+
+    def tell(self, labels: Mapping[Any, Any], *, who: str = "", note: str = "", new_classes: bool = False) -> None:
+        """Record answers: a class for each item (a grade, for graded outputs), or None for one nobody can tell.
+
+        All are kept or none. A later answer to the same item replaces the earlier one. Answers to items that were not
+        asked for are kept, and counted once their turn comes.
+        """
+        with self._writing():
+            answers = check_answers(
+                labels, self._journal, None if self._ground.graded else self.classes, new_classes=new_classes
+            )
+            self._journal.append(
+                Entry("skipped" if label is None else "told", name, label, who, note) for name, label in answers.items()
+            )
+        self._catch_up()
+
+    def undo(self, *, who: str = "") -> ItemId | None:
+        """Take the last answer back: its item is asked again. None where there is no answer."""
+        with self._writing():
+            if not self._ledger.history:
+                return None
+            last = self._ledger.history[-1]
+            self._journal.append([Entry("withdrawn", last, who=who)])
+        self._catch_up()
+        return self._as_id(last)
+
+    # -- what is known so far ------------------------------------------------------------------------------
+
+    def assess(self, metric: Metric | None = None) -> Assessment:
+        """Say how good the model is by the labels so far, and how sure that is."""
+        self._catch_up()
+        ground, ledger = self._ground, self._ledger
+        question = Question(metric or ground.goal.metric, ground.prior, ground.level, ground.finite, getattr(ground.goal, "m", 1), ground.seed)  # fmt: skip
+        return judge(count_labels(ground, ledger), question, notes=take_note(ground, ledger), source=ground.source)
+
+    @property
+    def is_settled(self) -> bool:
+        """May we stop?"""
+        return self._ground.goal.settled(self.knowledge(), self._rng(0))
+
+    def standing(self) -> Standing:
+        """Say where the goal stands."""
+        return describe(self._ground.goal, self.knowledge(), self._rng(0))
+
+    def status(self) -> dict[str, Any]:
+        """Return the contract's JSON as a dict."""
+        standing, ledger, ground = self.standing(), self._ledger, self._ground
+        obstacle = None if standing.settled else find_obstacle(ground.goal, self.knowledge(), self._rng(0))
+        return {
+            "n_items": int(ground.tally.n_items.sum()), "n_labels": int(ground.tally.n_labels.sum()) + ledger.n_labels,
+            "n_pending": len(ledger.pending), "goal": ground.goal.name, "metric": ground.goal.metric.name,
+            "by": ground.tally.by, "policy": name_policy(ground.policy), "prior": ground.prior.name,
+            "settled": standing.settled, "answer": {"sentence": standing.sentence, **standing.details},
+            "obstacle": obstacle, "n_skipped": len(ledger.skipped), "n_not_asked": len(ledger.waiting),
+            "n_left": int(count_left(ground, ledger).sum()), "warnings": list(take_note(ground, ledger)),
+        }  # fmt: skip
+
+    def knowledge(self) -> Knowledge:
+        """Return what the labels so far tell about the goal's metric."""
+        self._catch_up()
+        return know_so_far(self._ground, self._ledger)
+
+    @property
+    def goal(self) -> Goal:
+        """What the labels are for."""
+        return self._ground.goal
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Classes an item may have; none where labels are grades."""
+        return list_classes(self._ground, self._ledger)
+
+    @property
+    def pending(self) -> list[ItemId]:
+        """Items that were asked about and not answered yet, by anyone."""
+        self._catch_up()
+        return [self._as_id(name) for name in self._ledger.pending]
+
+    def answers(self) -> list[dict[str, Any]]:
+        """Return the last answer to every item: id, label (None where nobody could tell), asked, who, note, at."""
+        self._catch_up()
+        last = {event.item.id: event for event in self._journal.read() if event.kind in ("told", "skipped")}
+        return [
+            _as_row(self._as_id(name), last[name], asked=name in self._ledger.drawn) for name in self._ledger.history
+        ]
+
+    def show(self, ids: Sequence[ItemId]) -> dict[ItemId, dict[str, Any]]:
+        """Fetch what a person should see of these items; nothing where the predictions are not at hand."""
+        rows = self._pool.show([str(i) for i in ids]) if self._pool is not None else {}
+        return {i: rows.get(str(i), {}) for i in ids}
+
+    # -- how it works --------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Read, decide and append as one; what was not kept is forgotten here too."""
+        try:
+            with self._journal.writing():
+                self._catch_up()
+                yield
+        except BaseException:
+            self._ledger = Ledger()
+            raise
+
+    def _catch_up(self) -> None:
+        for event in self._journal.read(after=self._ledger.seq):
+            self._ledger.take(event)
+
+    def _choose(self, n: int) -> list[Item]:
+        """Let the policy name groups, and take the next item of each."""
+        known = self.knowledge()
+        prospect = Prospect(known, self._ground.goal.gain, getattr(self._ground.goal, "m", 1))
+        if not prospect.is_open.any():
+            return []
+        groups = self._ground.policy(self._rng(1 + self._ledger.n_asked), prospect)[:n]
+        return [item for g in groups for item in self._journal.line_up(int(g), self._ledger.place[int(g)], 1)]
+
+    def _rng(self, step: int) -> Rng:
+        """Randomness follows from seed and step, so that nothing of it need be stored."""
+        return np.random.default_rng([self._ground.seed, 0, step])
+
+    def _as_id(self, name: str) -> ItemId:
+        return int(name) if self._ground.whole_ids else name
+
+
+def _as_row(id: ItemId, event: Event, *, asked: bool) -> dict[str, Any]:
+    return {"id": id, "label": event.label, "asked": asked, "who": event.who, "note": event.note, "at": event.at}
+
+
+def _require_same(path: str | Path, ground: Ground, pool: Predictions) -> None:
+    change = tell_apart(ground.fingerprint, pool.fingerprint())
+    if change:
+        raise InputError(
+            f"{path} was made from other predictions ({ground.source}) than {pool.source}: {change}; start a new session for these"
+        )

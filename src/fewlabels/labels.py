@@ -221,7 +221,7 @@ def _sort(found: Columns, keys: list[str]) -> Columns:
 
 
 def _sum(where: Int[np.ndarray, " entry"], values: np.ndarray, n: int) -> Float[np.ndarray, " cell"]:
-    return np.bincount(where, weights=values, minlength=n)
+    return np.bincount(where, weights=values, minlength=n).astype(np.float64)  # without entries it counts whole
 
 
 def _count_labels(

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         upper_bound,
     )
     from fewlabels.priors import flat, from_earlier, from_scores
+    from fewlabels.replay import plan, simulate
     from fewlabels.session import Session
     from fewlabels.summary import Assessment
     from fewlabels.table import Predictions
@@ -70,6 +71,7 @@ _HOMES = {
     "policies": ("EpsilonGreedy", "MultiPlay", "Random", "Stratified", "Thompson", "TopTwo", "UpperBound",
                  "epsilon_greedy", "multi_play", "random", "stratified", "thompson", "top_two", "upper_bound"),
     "priors": ("flat", "from_earlier", "from_scores"),
+    "replay": ("plan", "simulate"),
     "session": ("Session",),
     "summary": ("Assessment",),
     "table": ("Predictions",),
@@ -81,8 +83,8 @@ __all__ = [
     "FindWorst", "InputError", "MultiPlay", "Predictions", "Random", "Session", "Stratified", "Thompson", "TopTwo",
     "UpperBound", "accuracy", "assess", "balanced_accuracy", "bins", "column", "compare", "confusion", "cost",
     "cross", "diagnose", "ece", "epsilon_greedy", "everything", "f1", "fdr", "flat", "fnr", "for_", "fpr",
-    "from_earlier", "from_scores", "mcc", "multi_play", "npv", "ppv", "precision", "predicted", "random", "recall",
-    "selection_rate", "stratified", "thompson", "tnr", "top_two", "tpr", "upper_bound",
+    "from_earlier", "from_scores", "mcc", "multi_play", "npv", "plan", "ppv", "precision", "predicted", "random",
+    "recall", "selection_rate", "simulate", "stratified", "thompson", "tnr", "top_two", "tpr", "upper_bound",
 ]  # fmt: skip
 
 

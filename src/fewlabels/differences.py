@@ -50,6 +50,7 @@ class BetaDifference:
 
     a: Beta
     b: Beta
+    panels: int = PANELS
 
     def mean(self) -> float:
         """E a − E b."""
@@ -75,7 +76,7 @@ class BetaDifference:
 
     @cached_property
     def _quantiles(self) -> tuple[Float[np.ndarray, " node"], Float[np.ndarray, " node"]]:
-        u, weight = _nodes()
+        u, weight = _nodes(self.panels)
         return betaincinv(self._narrow.alpha[0], self._narrow.beta[0], u), weight
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
@@ -116,8 +117,8 @@ class DrawnDifference:
 
 
 @cache
-def _nodes() -> tuple[Float[np.ndarray, " node"], Float[np.ndarray, " node"]]:
+def _nodes(panels: int) -> tuple[Float[np.ndarray, " node"], Float[np.ndarray, " node"]]:
     """Gauss-Legendre on panels of (0, 1) that shrink towards the ends, where quantile functions are steep."""
     x, weight = np.polynomial.legendre.leggauss(NODES)
-    t = ((np.arange(PANELS)[:, None] + (x + 1) / 2) / PANELS).reshape(-1)
-    return t**3 * (10 - 15 * t + 6 * t**2), np.tile(weight / 2, PANELS) / PANELS * 30 * t**2 * (1 - t) ** 2
+    t = ((np.arange(panels)[:, None] + (x + 1) / 2) / panels).reshape(-1)
+    return t**3 * (10 - 15 * t + 6 * t**2), np.tile(weight / 2, panels) / panels * 30 * t**2 * (1 - t) ** 2

@@ -87,9 +87,7 @@ class Tally:
         n_items = _sum(where, self.n_items, len(key))
         probability = None
         if self.probability is not None:
-            probability = np.zeros((len(key), len(self.classes)))
-            np.add.at(probability, where, self.probability)
-            probability /= n_items[:, None]
+            probability = _sum_rows(where, self.probability, len(key)) / n_items[:, None]
         return Cells(
             group=key[:, 0],
             predicted=key[:, 1],
@@ -104,6 +102,17 @@ class Tally:
             classes=self.classes,
             by=self.by,
         )
+
+    def strip(self) -> "Tally":
+        """Return the same items without their labels: one entry per (group, predicted class, bin)."""
+        key, where = self.place(("predicted", "bin"))
+        n = len(key)
+        return replace(
+            self, group=key[:, 0], predicted=key[:, 1], bin=key[:, 2], label=np.full(n, NONE),
+            n_items=_sum(where, self.n_items, n).astype(np.int64), n_labels=np.zeros(n, dtype=np.int64),
+            score=_sum(where, self.score, n), right=np.zeros(n),
+            probability=None if self.probability is None else _sum_rows(where, self.probability, n),
+        )  # fmt: skip
 
     def stick(
         self,
@@ -158,10 +167,13 @@ class Tally:
         return SEPARATOR.join(parts)
 
 
-def tally(pool: Predictions, by: Groups, *, bins: Bins | None = None, probabilities: bool = False) -> Tally:
+def tally(
+    pool: Predictions, by: Groups, *, bins: Bins | None = None, probabilities: bool = False, grades: bool = False
+) -> Tally:
     """Count a pool by group, predicted class, score bin and label, in one pass of the engine.
 
-    `probabilities` adds the summed probability of every class, for priors that ask for it.
+    `probabilities` adds the summed probability of every class, for priors that ask for it; `grades` counts every grade
+    of agreement apart, for replays.
     """
     cut = by.cut(pool)
     edges = (bins or Bins()).edges(pool) if pool.has("score") else []
@@ -172,6 +184,8 @@ def tally(pool: Predictions, by: Groups, *, bins: Bins | None = None, probabilit
         keys["bin"] = bin_index(pool, edges)
     if not pool.has("agreement"):
         keys["label"] = pool.label
+    elif grades:
+        keys["grade"] = pool.agreement
     sums = {"n_labels": pool.known().cast("int64").sum(), "right": pool.right().sum()}
     if edges:
         sums["score"] = pool.score.sum()
@@ -222,6 +236,14 @@ def _sort(found: Columns, keys: list[str]) -> Columns:
 
 def _sum(where: Int[np.ndarray, " entry"], values: np.ndarray, n: int) -> Float[np.ndarray, " cell"]:
     return np.bincount(where, weights=values, minlength=n).astype(np.float64)  # without entries it counts whole
+
+
+def _sum_rows(
+    where: Int[np.ndarray, " entry"], values: Float[np.ndarray, "entry class"], n: int
+) -> Float[np.ndarray, "cell class"]:
+    out = np.zeros((n, values.shape[1]))
+    np.add.at(out, where, values)
+    return out
 
 
 def _count_labels(

@@ -75,8 +75,18 @@ class Metric(Protocol):
         ...
 
 
+class Named:
+    """A metric that other processes look up by name, so that it is the same object everywhere."""
+
+    name: str
+
+    def __reduce__(self) -> Any:
+        registered: object = METRICS.get(self.name)
+        return (look_up, (self.name,)) if registered is self else super().__reduce__()
+
+
 @dataclass(frozen=True)
-class Accuracy:
+class Accuracy(Named):
     """The share of right predictions."""
 
     name: str = "accuracy"
@@ -93,7 +103,7 @@ class Accuracy:
 
 
 @dataclass(frozen=True)
-class CalibrationError:
+class CalibrationError(Named):
     """Expected calibration error over score bins: Σ_b p_b |θ_b − s_b| (000, Eq. 2.7 and 2.13)."""
 
     name: str = "ece"
@@ -149,7 +159,7 @@ class Shares(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ClassRate:
+class ClassRate(Named):
     """A rate of one class against the rest, from its masses.
 
     By predicted class it is one value per class. Otherwise it is that of the positive class, or, for those that
@@ -189,7 +199,7 @@ class ClassRate:
 
 
 @dataclass(frozen=True)
-class WholeRate:
+class WholeRate(Named):
     """A rate of a scope as a whole, from the masses of all its classes."""
 
     name: str
@@ -308,6 +318,11 @@ METRICS: Mapping[str, Metric] = {
     for metric in (accuracy, ece, confusion, precision, recall, f1, balanced_accuracy, mcc, tpr, fpr, tnr, fnr, ppv,
                    npv, fdr, for_, selection_rate)
 }  # fmt: skip
+
+
+def look_up(name: str) -> Metric:
+    """Return the metric of that name."""
+    return METRICS[name]
 
 
 def cost(costs: Any) -> Cost:

@@ -18,7 +18,7 @@ from fewlabels.errors import InputError
 from fewlabels.goals import Goal, Standing, describe, find_obstacle
 from fewlabels.ground import Ground, lay_ground, read_ground, tell_apart
 from fewlabels.groups import Bins, Groups, predicted
-from fewlabels.journal import Entry, Event, Item, Journal, MemoryJournal, SqliteJournal
+from fewlabels.journal import Act, Event, Item, Journal, MemoryJournal, SqliteJournal
 from fewlabels.knowledge import Knowledge, Prospect
 from fewlabels.ledger import Ledger
 from fewlabels.metrics import Metric
@@ -127,7 +127,7 @@ class Session:
                 chosen = self._choose(n - len(self._ledger.pending_with(who)))
                 if not chosen:
                     break
-                self._journal.append([Entry("asked", item.id, who=who) for item in chosen])
+                self._journal.append([Act("asked", item.id, who=who) for item in chosen])
                 self._catch_up()
         return [self._as_id(item.id) for item in self._ledger.pending_with(who)[:n]]
 
@@ -142,7 +142,7 @@ class Session:
                 labels, self._journal, None if self._ground.graded else self.classes, new_classes=new_classes
             )
             self._journal.append(
-                Entry("skipped" if label is None else "told", name, label, who, note) for name, label in answers.items()
+                Act("skipped" if label is None else "told", name, label, who, note) for name, label in answers.items()
             )
         self._catch_up()
 
@@ -152,7 +152,7 @@ class Session:
             if not self._ledger.history:
                 return None
             last = self._ledger.history[-1]
-            self._journal.append([Entry("withdrawn", last, who=who)])
+            self._journal.append([Act("withdrawn", last, who=who)])
         self._catch_up()
         return self._as_id(last)
 

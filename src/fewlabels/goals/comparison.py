@@ -7,13 +7,15 @@ import numpy as np
 from jaxtyping import Float
 
 from fewlabels.beliefs import Belief, Beta, Draws, Rng
-from fewlabels.differences import BetaDifference, Difference, DrawnDifference
+from fewlabels.differences import PANELS, BetaDifference, Difference, DrawnDifference
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.goals.goal import Gains, Standing, require_confidence, say_chance
 from fewlabels.goals.variance import gain_by_variance
 from fewlabels.knowledge import Knowledge
 from fewlabels.metrics import Metric, accuracy
 from fewlabels.scheme import Theta
+
+ROUGH = 32  # panels of the quadrature behind a choice, where an eighth of the time buys all the digits that matter
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ class Compare:
             for outcome in (0, 1):
                 counts = np.zeros((len(belief.groups), 2))
                 counts[g, outcome] = 1.0
-                difference = _set_apart(belief.observe(counts), *two)
+                difference = _set_apart(belief.observe(counts), two[0], two[1], ROUGH)
                 below, above = difference.below(-self.rope), difference.above(self.rope)
                 after[i, outcome] = max(below, above, 1 - below - above)
         right = truth[:, two]
@@ -108,6 +110,6 @@ class Compare:
         return [belief.position(self.a), belief.position(self.b)]
 
 
-def _set_apart(belief: Beta, first: int, second: int) -> BetaDifference:
+def _set_apart(belief: Beta, first: int, second: int, panels: int = PANELS) -> BetaDifference:
     one, other = (Beta((belief.groups[i],), belief.alpha[[i]], belief.beta[[i]]) for i in (first, second))
-    return BetaDifference(one, other)
+    return BetaDifference(one, other, panels)

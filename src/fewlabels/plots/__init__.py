@@ -6,6 +6,7 @@ without pyplot, so there is no global state; `render_svg` is what the report emb
 
 from fewlabels.plots.calibration import plot_ece
 from fewlabels.plots.confusion import plot_confusion
+from fewlabels.plots.curves import plot_simulation, write_curves
 from fewlabels.plots.difference import plot_comparison
 from fewlabels.plots.extremes import plot_extremes
 from fewlabels.plots.intervals import plot_intervals
@@ -17,5 +18,5 @@ from fewlabels.plots.sheet import render_svg
 
 __all__ = [
     "KINDS", "plot_assessment", "plot_comparison", "plot_confusion", "plot_ece", "plot_extremes", "plot_intervals",
-    "plot_ranks", "plot_reliability", "plot_scatter", "render_svg",
+    "plot_ranks", "plot_reliability", "plot_scatter", "plot_simulation", "render_svg", "write_curves",
 ]  # fmt: skip

@@ -193,6 +193,10 @@ class Predictions:
             hidden[AGREEMENT] = ibis.null("float64")
         return replace(self, items=self.items.mutate(**hidden))
 
+    def drop_unlabelled(self) -> "Predictions":
+        """Return the labelled items alone."""
+        return replace(self, items=self.items.filter(self.known()))
+
     def columns(self) -> tuple[str, ...]:
         """The owner's columns."""
         return tuple(c for c in self.items.columns if not c.startswith(OURS))

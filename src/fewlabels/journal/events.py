@@ -1,0 +1,111 @@
+"""What happens to items, one thing after the other, and what a session needs of the place where it is written down."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from fewlabels.errors import InputError, listing
+
+Kind = Literal["asked", "told", "skipped", "withdrawn"]
+
+
+@dataclass(frozen=True)
+class Item:
+    """An item that may be asked about."""
+
+    id: str
+    group: int  # index of its group
+    place: int  # in the random order of its group: 0, 1, ...
+    entry: int  # index of the counts it belongs to
+
+
+@dataclass(frozen=True)
+class Act:
+    """What happened to an item, as it is appended."""
+
+    kind: Kind
+    item: str
+    label: str | None = None
+    who: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Event:
+    """What happened to an item, as it is read back."""
+
+    seq: int  # 1, 2, ...: the order in which events happened, whatever the clocks said
+    kind: Kind
+    item: Item
+    label: str | None
+    who: str
+    note: str
+    at: str  # UTC, ISO 8601
+
+
+@runtime_checkable
+class Journal(Protocol):
+    """What a session needs of the place where it writes things down."""
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the session is made from, fixed when it was created."""
+        ...
+
+    @property
+    def blobs(self) -> dict[str, bytes]:
+        """What `about` has no words for, fixed when it was created."""
+        ...
+
+    def read(self, after: int = 0) -> list[Event]:
+        """Give the events since one already seen, in order."""
+        ...
+
+    def writing(self) -> AbstractContextManager[None]:
+        """Keep what is read inside true until what is appended inside is saved, whatever other processes do.
+
+        Nothing of the block is kept if it raises. A block inside a block is saved, and undone, with it.
+        """
+        ...
+
+    def append(self, acts: Iterable[Act]) -> None:
+        """Write down all of these or none; they are on the disk when this, or the `writing` around it, is done."""
+        ...
+
+    def line_up(self, group: int, place: int, n: int) -> list[Item]:
+        """Give the next items of a group, from this place on."""
+        ...
+
+    def find(self, ids: Iterable[str]) -> dict[str, Item]:
+        """Look up which of these ids are items of this session."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the file."""
+        ...
+
+
+def refuse_unknown(acts: Iterable[Act], known: Mapping[str, Item]) -> None:
+    """Refuse acts on items that a session does not have: reading would lose them."""
+    unknown = dict.fromkeys(repr(act.item) for act in acts if act.item not in known)
+    if unknown:
+        raise InputError(
+            f"not in this session: {listing(unknown)}; nothing was saved, use the ids that were asked about"
+        )
+
+
+def each_once(items: Iterable[Item]) -> Iterator[Item]:
+    """Pass items on, and refuse a second one of the same id."""
+    seen: set[str] = set()
+    for item in items:
+        if item.id in seen:
+            raise InputError(f"item {item.id!r} comes twice; every item needs an id of its own")
+        seen.add(item.id)
+        yield item
+
+
+def tell_time() -> str:
+    """Return the time as events carry it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,40 @@
+"""What SQLite or the system finds wrong with a file, in our words."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fewlabels.errors import InputError
+
+TAKEN = "already exists; open it, or choose another name"
+RIGHTS = "ask its owner for the right to write, or work on a copy"
+NO_SESSION = "not a session of fewlabels; name the file that was created as one"
+_BUSY = "another process is holding it; try again when that one is done"
+_REASONS = {
+    sqlite3.SQLITE_BUSY: _BUSY,
+    sqlite3.SQLITE_LOCKED: _BUSY,
+    sqlite3.SQLITE_PROTOCOL: _BUSY,
+    sqlite3.SQLITE_FULL: "{said}; free some space and {again}",
+    sqlite3.SQLITE_IOERR: "{said}; free some space and {again}",
+    sqlite3.SQLITE_READONLY: "{said}; " + RIGHTS,
+    sqlite3.SQLITE_CANTOPEN: "{said}; see that its folder may be written, or work on a copy of it and its -wal",
+    sqlite3.SQLITE_NOTADB: NO_SESSION,
+    sqlite3.SQLITE_CORRUPT: "damaged ({said}); go back to an earlier copy",
+}
+
+
+@contextmanager
+def explained(path: Path, undone: str = "", again: str = "try again") -> Iterator[None]:
+    """Say in our words what SQLite or the system found wrong with a file."""
+    try:
+        yield
+    except sqlite3.ProgrammingError:
+        raise  # a journal used after it was closed: the fault of a program, not of a file
+    except sqlite3.Error as error:
+        reason = _REASONS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, "{said}")
+        raise InputError(f"{path}: {undone}{reason.format(said=error, again=again)}") from None
+    except OSError as error:
+        raise InputError(f"{path}: {undone}{error.strerror}") from None
+    except UnicodeEncodeError as error:
+        raise InputError(f"{path}: {undone}{error.object!a} is not text; {again} without it") from None

@@ -1,0 +1,79 @@
+"""A journal in memory, for simulations and tests."""
+
+import json
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from operator import attrgetter
+from threading import RLock
+from typing import Any
+
+from fewlabels.journal.events import Act, Event, Item, each_once, refuse_unknown, tell_time
+
+
+class MemoryJournal:
+    """A journal that ends with its process.
+
+    >>> journal = MemoryJournal({"metric": "accuracy"}, [Item("a", 0, 0, 0), Item("b", 0, 1, 0)], {})
+    >>> journal.append([Act("asked", "b"), Act("told", "b", "cat")])
+    >>> [(event.seq, event.kind, event.item.place, event.label) for event in journal.read()]
+    [(1, 'asked', 1, None), (2, 'told', 1, 'cat')]
+    """
+
+    def __init__(self, about: Mapping[str, Any], items: Iterable[Item], blobs: Mapping[str, bytes]) -> None:
+        self._about = json.dumps(about)  # as text, so that nobody holds a part of it that can be changed
+        self._blobs = dict(blobs)
+        self._items = {item.id: item for item in each_once(items)}
+        self._lines: dict[int, list[Item]] = {}
+        for item in sorted(self._items.values(), key=attrgetter("place")):
+            self._lines.setdefault(item.group, []).append(item)
+        self._events: list[Event] = []
+        self._lock = RLock()
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the session is made from."""
+        return json.loads(self._about)
+
+    @property
+    def blobs(self) -> dict[str, bytes]:
+        """What `about` has no words for."""
+        return dict(self._blobs)
+
+    def read(self, after: int = 0) -> list[Event]:
+        """Give the events since one already seen, in order."""
+        with self._lock:
+            return self._events[after:]
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Keep other threads out, and forget what was appended if the block raises."""
+        with self._lock:
+            n_before = len(self._events)
+            try:
+                yield
+            except BaseException:
+                del self._events[n_before:]
+                raise
+
+    def append(self, acts: Iterable[Act]) -> None:
+        """Write down all of these or none."""
+        acts = list(acts)
+        known = self.find(act.item for act in acts)
+        refuse_unknown(acts, known)
+        with self.writing():
+            for seq, a in enumerate(acts, start=len(self._events) + 1):
+                self._events.append(Event(seq, a.kind, known[a.item], a.label, a.who, a.note, tell_time()))
+
+    def line_up(self, group: int, place: int, n: int) -> list[Item]:
+        """Give the next items of a group, from this place on."""
+        line = self._lines.get(group, [])
+        start = bisect_left(line, place, key=attrgetter("place"))
+        return line[start : start + n]
+
+    def find(self, ids: Iterable[str]) -> dict[str, Item]:
+        """Look up which of these ids are items of this session."""
+        return {id_: self._items[id_] for id_ in ids if id_ in self._items}
+
+    def close(self) -> None:
+        """There is nothing to let go of."""

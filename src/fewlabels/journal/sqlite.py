@@ -1,0 +1,158 @@
+"""A journal in a file that survives kills and full disks, and that several processes may share."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from fewlabels.errors import InputError
+from fewlabels.journal.connections import build, closed_if_it_fails, connect_to_read, connect_to_write
+from fewlabels.journal.events import Act, Event, Item, refuse_unknown, tell_time
+from fewlabels.journal.faults import RIGHTS, explained
+from fewlabels.journal.places import is_writable, lend_part, put_in_place, refuse_other_than_file, refuse_taken
+from fewlabels.journal.schema import APPEND, FIND, LINE_UP, READ
+
+
+class SqliteJournal:
+    """A journal in a file, which several threads and processes may use at once."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, read_only: bool) -> None:
+        self.path = path
+        self.read_only = read_only
+        self._connection = connection
+        self._lock = RLock()
+        self._depth = 0  # of `writing` blocks
+        (self._about,) = connection.execute("SELECT about FROM meta").fetchone()
+        self._blobs = dict(connection.execute("SELECT name, data FROM blobs").fetchall())
+
+    @classmethod
+    def create(
+        cls, path: str | Path, about: Mapping[str, Any], items: Iterable[Item], blobs: Mapping[str, bytes]
+    ) -> "SqliteJournal":
+        """Make a new file, complete or not at all, and never over another."""
+        path = Path(path)
+        with explained(path, "not created: ", "create it again"):
+            refuse_taken(path)
+            with lend_part(path) as part:
+                build(part, json.dumps(about), items, blobs)
+                put_in_place(part, path)
+        return cls.open(path)
+
+    @classmethod
+    def open(cls, path: str | Path, read_only: bool = False) -> "SqliteJournal":
+        """Open a session; only to read, where it may not be written.
+
+        Where we may not write and nobody else is writing, what is read is what the file held at this moment.
+        """
+        path = Path(path)
+        with explained(path):
+            refuse_other_than_file(path)
+            read_only = read_only or not is_writable(path)
+            connection = connect_to_read(path) if read_only else connect_to_write(path)
+            with closed_if_it_fails(connection):
+                return cls(path, connection, read_only)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the session is made from."""
+        return json.loads(self._about)
+
+    @property
+    def blobs(self) -> dict[str, bytes]:
+        """What `about` has no words for."""
+        return dict(self._blobs)
+
+    def read(self, after: int = 0) -> list[Event]:
+        """Give the events since one already seen, in order."""
+        with self._lock, explained(self.path):
+            rows = self._connection.execute(READ, (after,)).fetchall()
+        return [
+            Event(seq, kind, Item(id_, group, place, entry), label, who, note, at)
+            for seq, kind, id_, group, place, entry, label, who, note, at in rows
+        ]
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Be the only one to write, and keep all of the block or nothing."""
+        with self._lock:
+            if self.read_only:
+                raise InputError(f"{self.path}: not saved: it is open read-only; {RIGHTS}")
+            depth = self._depth
+            steps = _INNER if depth else _OUTER
+            try:
+                self._depth = depth + 1
+                self._begin(steps)
+                yield
+                self._keep(steps)
+            except BaseException:
+                self._undo(steps)
+                raise
+            finally:
+                self._depth = depth
+
+    def append(self, acts: Iterable[Act]) -> None:
+        """Write down all of these or none."""
+        acts = list(acts)
+        refuse_unknown(acts, self.find(act.item for act in acts))
+        with self.writing(), self._saving():
+            at = tell_time()  # once it is our turn to write, so that times are in the order of events
+            rows = ((a.kind, a.item, a.label, a.who, a.note, at) for a in acts)
+            self._connection.executemany(APPEND, rows)
+
+    def line_up(self, group: int, place: int, n: int) -> list[Item]:
+        """Give the next items of a group, from this place on."""
+        with self._lock, explained(self.path):
+            return [Item(*row) for row in self._connection.execute(LINE_UP, (group, place, n))]
+
+    def find(self, ids: Iterable[str]) -> dict[str, Item]:
+        """Look up which of these ids are items of this session."""
+        with self._lock, explained(self.path):
+            rows = (self._connection.execute(FIND, (id_,)).fetchone() for id_ in ids)
+            return {row[0]: Item(*row) for row in rows if row}
+
+    def close(self) -> None:
+        """Let go of the file; the last one to do so folds its `-wal` into it."""
+        with self._lock:
+            self._connection.close()
+
+    def _begin(self, steps: "_Steps") -> None:
+        if self._depth > 1:
+            self._refuse_if_undone()  # a savepoint without a transaction would be saved by itself
+        with self._saving():
+            self._connection.execute(steps.begin)
+
+    def _keep(self, steps: "_Steps") -> None:
+        self._refuse_if_undone()
+        with self._saving():
+            self._connection.execute(steps.keep)
+
+    def _undo(self, steps: "_Steps") -> None:
+        if self._connection.in_transaction:
+            with self._saving():
+                for step in steps.undo:
+                    self._connection.execute(step)
+
+    def _refuse_if_undone(self) -> None:
+        """When the disk fails SQLite takes back the whole transaction, even if the block then goes on regardless."""
+        if not self._connection.in_transaction:
+            raise InputError(f"{self.path}: not saved: the disk failed before; free some space and tell it again")
+
+    def _saving(self) -> AbstractContextManager[None]:
+        return explained(self.path, "not saved: ", "tell it again")
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """How SQLite begins a block, keeps it and undoes it."""
+
+    begin: str
+    keep: str
+    undo: tuple[str, ...]
+
+
+_OUTER = _Steps("BEGIN IMMEDIATE", "COMMIT", ("ROLLBACK",))
+_INNER = _Steps("SAVEPOINT block", "RELEASE block", ("ROLLBACK TO block", "RELEASE block"))

@@ -1,0 +1,57 @@
+"""`fewlabels plan`: how many labels will this take?"""
+
+from rich.markup import escape
+
+from fewlabels.cli.bars import counting
+from fewlabels.cli.options import Columns, Flag, Path
+from fewlabels.cli.printing import printer
+from fewlabels.cli.starting import Start
+from fewlabels.replay import plan as plan_labels
+from fewlabels.summary import write_json
+
+
+def plan(
+    file: str,
+    /,
+    *,
+    runs: int = 50,
+    start: Start = Start(),
+    json: Path = None,
+    quiet: Flag = False,
+    columns: Columns = Columns(),
+) -> int:
+    """Say how many more labels a goal will take, by playing it on imagined futures.
+
+    Truths are drawn from the prior, and from the labels there are; labels are drawn from these truths.
+
+    Parameters
+    ----------
+    file: str
+        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes.
+    runs: int
+        How many futures to imagine.
+    json: str
+        Write JSON to this file; - for standard output.
+    quiet: bool
+        Print nothing.
+    """
+    choices = start.choices()
+    choices.pop("classes")
+    pool = columns.read(file)
+    with counting("imagining") as tick:
+        found = plan_labels(pool.hide_labels() if start.hide_labels else pool, runs=runs, tick=tick, **choices)
+    if json:
+        text = write_json(found.to_dict(), None if json == "-" else json)
+        if json == "-":
+            print(text)
+    if not quiet and json != "-":
+        out = printer()
+        there = f"{found.n_items:,} items, {found.n_labels:,} labelled"
+        out.print(
+            f"{there}; by {escape(found.by)}, policy {escape(found.policy)}, prior {escape(found.prior)}",
+            soft_wrap=True,
+        )
+        out.print(f"[bold]{escape(found.sentence)}[/]", soft_wrap=True)
+        if found.remedy:
+            out.print(f"what would help: {escape(found.remedy)}", soft_wrap=True)
+    return 0

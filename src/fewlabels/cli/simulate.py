@@ -1,0 +1,100 @@
+"""`fewlabels simulate`: what would each way of labelling have cost on this labelled table?"""
+
+from dataclasses import replace
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from fewlabels.cli.bars import counting
+from fewlabels.cli.options import Columns, Flag, Path
+from fewlabels.cli.printing import printer
+from fewlabels.cli.starting import Start
+from fewlabels.cli.words import read_policy, read_prior, split_names
+from fewlabels.replay import Simulation
+from fewlabels.replay import simulate as replay
+
+
+def simulate(
+    file: str,
+    /,
+    *,
+    budget: int | None = None,
+    runs: int = 100,
+    checkpoints: int = 200,
+    jobs: int = -1,
+    start: Start = Start(),
+    json: Path = None,
+    plot: str | None = None,
+    quiet: Flag = False,
+    columns: Columns = Columns(),
+) -> int:
+    """Replay ways of labelling over a table whose labels are all known, and say what each would have cost.
+
+    Give several goals, policies or priors joined by commas: every combination is played.
+
+    Parameters
+    ----------
+    file: str
+        Predictions with labels: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes.
+    budget: int
+        Stop after this many labels [default: all].
+    runs: int
+        How often each combination is played.
+    checkpoints: int
+        At about how many label counts to measure.
+    jobs: int
+        How many to play at a time [default: as many as there are cores].
+    json: str
+        Write JSON to this file; - for standard output.
+    plot: str
+        Draw every measure against labels in this file (.png, .svg, .pdf).
+    quiet: bool
+        Print no table.
+    """
+    goals = split_names(start.goal or "find-worst")
+    policies = [read_policy(name) for name in split_names(start.policy or "random,thompson")]
+    priors = [read_prior(name, start.strength) for name in split_names(start.prior or "flat")]
+    asked = [replace(start, goal=goal, policy=None, prior=None, strength=None).choices() for goal in goals]
+    pool = columns.read(file)
+    with counting("replaying") as tick:
+        found = [
+            replay(pool, policies=policies, priors=priors, budget=budget, runs=runs, n_checkpoints=checkpoints,
+                   n_jobs=jobs, tick=tick, **_keep(choices))
+            for choices in asked
+        ]  # fmt: skip
+    return _deliver(sum(found[1:], found[0]), json, plot, quiet)
+
+
+def _keep(choices: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in choices.items() if name in ("goal", "by", "bins", "level", "seed")}
+
+
+def _deliver(result: Simulation, json: str | None, plot: str | None, quiet: bool) -> int:
+    if plot:
+        result.write_plots(plot)
+    if json == "-":
+        print(result.to_json())
+    elif json:
+        result.to_json(json)
+    if not quiet and json != "-":
+        _print(printer(), result)
+    return 0
+
+
+def _print(out: Console, result: Simulation) -> None:
+    """Print how many labels each way needed, beside where it ended."""
+    last = {(r["goal"], r["policy"], r["prior"], r["measure"]): r for r in result.rows}
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("goal", "policy", "prior", "measure", "target", "labels needed", "of all", "at the end"):
+        table.add_column(column, justify="left" if column in ("goal", "policy", "prior", "measure") else "right")
+    for row in result.labels_to_target:
+        end = last[row["goal"], row["policy"], row["prior"], row["measure"]]
+        needed = ("never", "") if row["n_labels"] is None else (f"{row['n_labels']:,}", f"{row['share']:.1%}")
+        ended = f"{end['mean']:.3f} ± {2 * end['se']:.3f} at {end['n_labels']:,}"
+        words = (row["goal"], row["policy"], row["prior"], row["measure"])
+        table.add_row(*map(escape, words), f"{row['target']:g}", *needed, ended)
+    runs = result.rows[0]["runs"]
+    out.print(f"{result.n_items:,} labelled items, every way played {runs:,} times")
+    out.print(table)

@@ -1,0 +1,117 @@
+"""How good an answer is, against the truth on the pool: one number per checkpoint of a replay.
+
+Plain definitions on Knowledge; `compiled` computes the same ones faster where it can.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from fewlabels.goals import Compare, FindWorst, Goal
+from fewlabels.knowledge import Knowledge
+from fewlabels.metrics import Metric, confusion, ece
+from fewlabels.replay.trial import Trial
+
+Measures = dict[str, float]
+TARGETS = {"mrr": 0.99, "rmse": 0.05, "correct": 0.95, "relative_error": 0.1}
+GREATER = {"mrr", "found", "correct", "coverage"}  # the better the greater
+ROUNDING = 1e-9
+
+
+def choose_measures(goal: Goal) -> Callable[[Trial, Knowledge], Measures]:
+    """Return what a goal is measured by."""
+    if isinstance(goal, FindWorst):
+        return measure_finding
+    if isinstance(goal, Compare):
+        return measure_verdict
+    if goal.metric is ece:
+        return measure_calibration
+    return measure_confusion if goal.metric is confusion else measure_estimates
+
+
+def measure_estimates(trial: Trial, known: Knowledge) -> Measures:
+    """RMSE weighted by group size, with posterior means; coverage and width of the intervals, groups alike."""
+    mean = _mean_of_metric(known)
+    low, high = known.interval()
+    covered = (low - ROUNDING <= trial.truth) & (trial.truth <= high + ROUNDING)
+    return {
+        "rmse": float(np.sqrt(known.share @ (mean - trial.truth) ** 2)),
+        "coverage": float(covered.mean()),
+        "width": float((high - low).mean()),
+    }
+
+
+def measure_confusion(trial: Trial, known: Knowledge) -> Measures:
+    """RMSE of the columns of the confusion matrix; coverage and width of the chance of being right."""
+    counts = trial.stage.count(known, np.arange(trial.stage.n_items))
+    truth = counts / counts.sum(axis=1, keepdims=True)
+    cells = known.scheme.cells
+    error = ((known.belief.mean() - truth) ** 2).sum(axis=1)
+    return measure_estimates(trial, known) | {"rmse": float(np.sqrt(error @ cells.n_items / cells.n_items.sum()))}
+
+
+def measure_calibration(trial: Trial, known: Knowledge) -> Measures:
+    """Relative error of the overall ECE, with posterior means of the bins; besides, the groups' own ECE."""
+    weight = known.scheme.cells.n_items[None].astype(np.float64)
+    counts = trial.stage.count(known, np.arange(trial.stage.n_items))
+    truth = counts[:, 0] / counts.sum(axis=1)
+    estimate, true = (known.scheme.combine(theta[None], weight)[1][0, 0] for theta in (known.belief.mean(), truth))
+    error = abs(estimate - true) / true if true > 0 else float("nan")
+    return {"relative_error": float(error), **measure_estimates(trial, known)}
+
+
+def measure_finding(trial: Trial, known: Knowledge) -> Measures:
+    """Mean reciprocal rank of the true m, and whether all of them are named."""
+    assert isinstance(trial.goal, FindWorst)
+    sign, m = trial.goal.sign, trial.plays
+    mrr = rank_reciprocally(sign * _mean_of_metric(known), sign * trial.truth, m)
+    return {"mrr": mrr, "found": float(mrr > 1 - ROUNDING)}
+
+
+def measure_verdict(trial: Trial, known: Knowledge) -> Measures:
+    """Is the verdict the one that all labels give?"""
+    goal, rng = trial.goal, np.random.default_rng(0)
+    assert isinstance(goal, Compare)
+    two = [known.position(goal.a), known.position(goal.b)]
+    gap = float(trial.truth[two[0]] - trial.truth[two[1]])
+    true = "below" if gap < -goal.rope - ROUNDING else "above" if gap > goal.rope + ROUNDING else "equivalent"
+    return {"correct": float(goal.describe(known, rng).details["verdict"] == true)}
+
+
+def rank_reciprocally(estimate: Float[np.ndarray, " group"], truth: Float[np.ndarray, " group"], m: int) -> float:
+    """Mean over the m greatest in truth of 1 / rank by estimate, the others of the m left out of the ranking.
+
+    Ties in the estimate count against us. Where the truth ties at the m-th place, any m of those tied will do.
+
+    >>> rank_reciprocally(np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0]), 1)
+    0.5
+    """
+    m = min(m, len(truth))
+    last = np.sort(truth)[-m]
+    sure, tied = truth > last + ROUNDING, np.abs(truth - last) <= ROUNDING
+    sought = _pick(sure, tied, estimate, m)
+    outside = estimate[~(sure | tied)]
+    ranks = 1 + (outside[None, :] >= estimate[sought][:, None] - ROUNDING).sum(axis=1)
+    return float((1 / ranks).mean())
+
+
+def _pick(
+    sure: Bool[np.ndarray, " group"], tied: Bool[np.ndarray, " group"], estimate: Float[np.ndarray, " group"], m: int
+) -> Int[np.ndarray, " sought"]:
+    """Of the groups tied in truth, take those that the estimate puts highest."""
+    (candidates,) = np.nonzero(tied)
+    best = candidates[np.argsort(-estimate[candidates], kind="stable")][: m - int(sure.sum())]
+    return np.concatenate([np.nonzero(sure)[0], best])
+
+
+def _mean_of_metric(known: Knowledge) -> Float[np.ndarray, " group"]:
+    """The metric at the posterior means of the cells (002), which for averages is its own posterior mean."""
+    return known.values(known.belief.mean()[None])[0]
+
+
+def name_target(measure: str, metric: Metric) -> float | None:
+    """Return the value from which on a measure is good enough."""
+    if measure == "rmse" and not metric.is_share:
+        return None
+    return TARGETS.get(measure)

@@ -1,0 +1,188 @@
+"""How many labels will this take? A goal and a policy, played on pools imagined from what is known now.
+
+Before any label that is the prior predictive: truths are drawn from the prior, labels from the truths. With labels
+already there, from what they tell.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+from joblib import Parallel, delayed, effective_n_jobs
+
+from fewlabels.assessment import require_objects, require_roles
+from fewlabels.beliefs import Rng
+from fewlabels.checks import require_sound
+from fewlabels.errors import InputError
+from fewlabels.goals import Compare, Estimate, FindWorst, Goal
+from fewlabels.groups import Bins, Groups, predicted
+from fewlabels.knowledge import Knowledge, know
+from fewlabels.labels import NONE, Tally, tally
+from fewlabels.policies import Policy, choose_policy, name_policy
+from fewlabels.priors import Flat, Prior
+from fewlabels.replay.compiled import play
+from fewlabels.replay.stage import Stage
+from fewlabels.replay.trial import Trial
+from fewlabels.table import Predictions
+
+Tick = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many more labels a goal is likely to take."""
+
+    goal: str
+    metric: str
+    by: str
+    policy: str
+    prior: str
+    n_items: int
+    n_labels: int  # there are already
+    n_more: int | None  # in the middle of the imagined futures; None where most of them never settle
+    low: int | None  # eight in ten futures lie between
+    high: int | None
+    p_settled: float  # share of futures that settle at all
+    runs: int
+    sentence: str
+    remedy: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return asdict(self)
+
+
+def plan(
+    pool: Any,
+    *,
+    goal: Goal,
+    by: Groups = predicted,
+    policy: Policy | None = None,
+    prior: Prior | None = None,
+    level: float = 0.95,
+    finite_pool: bool = False,
+    bins: Bins | None = None,
+    runs: int = 50,
+    seed: int = 0,
+    n_jobs: int = -1,
+    tick: Tick | None = None,
+) -> Plan:
+    """Say how many more labels a goal will take, by playing it on imagined pools.
+
+    >>> pool = {"predicted": ["a"] * 500 + ["b"] * 500}
+    >>> plan(pool, goal=Estimate(width=0.2), runs=20, n_jobs=1).n_more < 200
+    True
+    """
+    pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
+    prior, policy = prior or Flat(), policy or choose_policy(getattr(goal, "m", 1))
+    require_objects(by=by, goal=goal, prior=prior)
+    require_roles(pool, goal.metric, prior)
+    if runs < 2:
+        raise InputError(f"plan: {runs} imagined future tells nothing about chance; use 20 or more")
+    require_sound(pool)
+    probabilities = goal.metric.reads == "label" and "score" in prior.needs and pool.has("probabilities")
+    counts = tally(pool, by, bins=bins, probabilities=probabilities)
+    known = know(counts, goal.metric, prior, finite=finite_pool, level=level)
+    if not known.left.any():
+        raise InputError(f"plan: every item of {pool.source} is labelled; there is nothing left to plan")
+    setting = {"goal": goal, "policy": policy, "prior": prior, "level": level, "finite": finite_pool}
+    needed = _repeat(
+        partial(_play_once, counts, known, setting), np.random.SeedSequence(seed).spawn(runs), n_jobs, tick
+    )
+    return _conclude(goal, policy, prior, counts, needed)
+
+
+def imagine_stage(rng: Rng, counts: Tally, known: Knowledge) -> Stage:
+    """Draw a truth, and from it a label for every item that has none."""
+    (open_,) = np.nonzero(counts.n_items > counts.n_labels)
+    entry = np.repeat(open_, (counts.n_items - counts.n_labels)[open_])
+    entry = entry[np.argsort(counts.group[entry], kind="stable")]
+    cell = counts.place(known.metric.splits)[1][entry]
+    truth = known.belief.draw(rng, 1)[0]
+    if truth.ndim == 1:
+        right = (rng.random(len(entry)) < truth[cell]).astype(np.float64)
+        return Stage(counts, entry, np.full(len(entry), NONE), right)
+    label = (rng.random((len(entry), 1)) > np.cumsum(truth, axis=1)[cell]).sum(axis=1).clip(0, truth.shape[1] - 1)
+    return Stage(counts, entry, label, (label == counts.predicted[entry]).astype(np.float64))
+
+
+def count_until_settled(trial: Trial, order: Int[np.ndarray, " step"], rng: Rng) -> int | None:
+    """Find by halving how many of these labels settle the goal; None where all of them do not."""
+    low, high = 0, len(order)
+    if not trial.goal.settled(trial.know(order), rng):
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if trial.goal.settled(trial.know(order[:middle]), rng) else (middle + 1, high)
+    return low
+
+
+def _play_once(counts: Tally, known: Knowledge, setting: dict[str, Any], seed: np.random.SeedSequence) -> int | None:
+    rng = np.random.default_rng(seed)
+    trial = Trial(imagine_stage(rng, counts, known), **setting)
+    return count_until_settled(trial, play(trial, rng, trial.stage.n_items), rng)
+
+
+def _repeat(
+    imagine: Callable[[np.random.SeedSequence], int | None],
+    seeds: list[np.random.SeedSequence],
+    n_jobs: int,
+    tick: Tick | None,
+) -> list[int | None]:
+    needed = []
+    jobs = Parallel(n_jobs=effective_n_jobs(n_jobs), prefer="threads", return_as="generator")
+    for i, n in enumerate(jobs(delayed(imagine)(seed) for seed in seeds)):
+        needed.append(n)
+        if tick:
+            tick(i + 1, len(seeds))
+    return needed
+
+
+def _conclude(goal: Goal, policy: Policy, prior: Prior, counts: Tally, needed: list[int | None]) -> Plan:
+    """Take the middle of the futures; one that never settles counts as more than any other."""
+    most = int(counts.n_items.sum() - counts.n_labels.sum())
+    sizes = np.array([np.inf if n is None else n for n in needed], dtype=np.float64)
+    low, middle, high = (_round(q) for q in np.quantile(sizes, [0.1, 0.5, 0.9], method="inverted_cdf"))
+    settles = float(np.isfinite(sizes).mean())
+    return Plan(
+        goal=goal.name, metric=goal.metric.name, by=counts.by, policy=name_policy(policy), prior=prior.name,
+        n_items=int(counts.n_items.sum()), n_labels=int(counts.n_labels.sum()), n_more=middle, low=low, high=high,
+        p_settled=settles, runs=len(needed), sentence=_say(goal, middle, low, high, settles, most),
+        remedy=None if settles > 0.5 else getattr(goal, "remedy", None),
+    )  # fmt: skip
+
+
+def _round(n: float) -> int | None:
+    """Two digits are all that a forecast of this kind is good for."""
+    if not np.isfinite(n):
+        return None
+    digits = 10 ** max(0, len(str(int(n))) - 2)
+    return int(-(-n // digits) * digits)
+
+
+def _say(goal: Goal, middle: int | None, low: int | None, high: int | None, settles: float, most: int) -> str:
+    aim = _say_aim(goal)
+    if middle is None:
+        often = "in none" if not settles else f"in only {settles:.0%}"
+        return f"{often} of the imagined futures would labelling all {most:,} items {aim}"
+    upper = f"{high:,}" if high is not None else "more than there are items"
+    return f"about {middle:,} more labels will {aim} (eight in ten imagined futures: {low:,} to {upper})"
+
+
+def _say_aim(goal: Goal) -> str:
+    if isinstance(goal, Estimate):
+        return f"get {goal.metric.name} of every group within ±{_points(goal.width / 2, goal.metric.is_share)}"
+    if isinstance(goal, FindWorst):
+        which = goal.name.removeprefix("find-")
+        named = f"the {which} group" if goal.m == 1 else f"the {goal.m} {which} groups"
+        return f"name {named} by {goal.metric.name} with probability {goal.confidence:g}"
+    if isinstance(goal, Compare):
+        return f"tell whether {goal.a} and {goal.b} differ by more than {goal.rope:g}, with probability {goal.confidence:g}"
+    return f"settle {goal.name}"
+
+
+def _points(half: float, is_share: bool) -> str:
+    return f"{100 * half:.3g} points" if is_share else f"{half:.3g}"

@@ -1,0 +1,198 @@
+"""What would each way of labelling have cost? Goals x policies x priors, replayed over a labelled table many times.
+
+An experiment is flat rows: at so many labels, this measure had this mean over the runs.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from joblib import Parallel, delayed, effective_n_jobs
+
+from fewlabels.assessment import require_objects, require_roles
+from fewlabels.errors import InputError
+from fewlabels.goals import Goal
+from fewlabels.groups import Bins, Groups, predicted
+from fewlabels.policies import Policy, name_policy, random, thompson
+from fewlabels.priors import Flat, Prior
+from fewlabels.replay.compiled import is_compiled, measure, play
+from fewlabels.replay.measures import GREATER, name_target
+from fewlabels.replay.stage import Stage, set_stage
+from fewlabels.replay.trial import Trial, mark_checkpoints
+from fewlabels.summary import write_json
+from fewlabels.table import Frame, Predictions
+
+FRAME, PLOT = "fewlabels.frames:to_frame", "fewlabels.plots:plot_simulation"
+WRITE = "fewlabels.plots:write_curves"
+Row = dict[str, Any]
+Tick = Callable[[int, int], None]
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Rows of a replay, and the labels each way needed to be good enough."""
+
+    rows: tuple[Row, ...]
+    labels_to_target: tuple[Row, ...]
+    n_items: int
+    frame: Frame = "pandas"
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __add__(self, other: "Simulation") -> "Simulation":
+        """Put two simulations of the same table together."""
+        both = (*self.labels_to_target, *other.labels_to_target)
+        return Simulation((*self.rows, *other.rows), both, self.n_items, self.frame)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the contract's JSON as a dict."""
+        return {"rows": list(self.rows), "labels_to_target": list(self.labels_to_target), "n_items": self.n_items}
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """Write (or just return) the contract's JSON."""
+        return write_json(self.to_dict(), path)
+
+    def to_frame(self, kind: Frame | None = None) -> Any:
+        """Return one row per checkpoint and measure, in the kind of frame the predictions came in."""
+        return resolve_name(FRAME)(self.rows, kind or self.frame)
+
+    def plot(self, measure: str | None = None, *, ax: Any = None) -> Any:
+        """Draw a measure against labels, with bands of two standard errors."""
+        return resolve_name(PLOT)(self.rows, measure, n_items=self.n_items, ax=ax)
+
+    def write_plots(self, path: str | Path) -> Path:
+        """Draw every measure against labels, one under the other, in a PNG, SVG or PDF file."""
+        written: Path = resolve_name(WRITE)(self.rows, path, n_items=self.n_items)
+        return written
+
+
+def simulate(
+    pool: Any,
+    *,
+    goal: Goal,
+    policies: Sequence[Policy] = (random, thompson),
+    priors: Sequence[Prior] = (Flat(),),
+    by: Groups = predicted,
+    budget: int | None = None,
+    runs: int = 100,
+    bins: Bins | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+    n_checkpoints: int = 200,
+    n_jobs: int = -1,
+    tick: Tick | None = None,
+) -> Simulation:
+    """Replay every policy with every prior over a labelled table, `runs` times each.
+
+    Measures are against the truth on the pool, intervals about exactly its items. `tick(done, total)` is called as
+    runs end.
+
+    >>> from fewlabels.goals import FindWorst
+    >>> pool = {"predicted": ["a"] * 40 + ["b"] * 40, "label": ["a"] * 40 + ["b"] * 20 + ["a"] * 20}
+    >>> rows = list(simulate(pool, goal=FindWorst(), runs=20, n_jobs=1))
+    >>> rows[-1]["n_labels"], rows[-1]["measure"], rows[-1]["mean"]
+    (80, 'found', 1.0)
+    """
+    pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
+    require_objects(by=by, goal=goal)
+    _require_sense(runs, budget, policies, priors)
+    for prior in priors:
+        require_roles(pool, goal.metric, prior)
+    probabilities = goal.metric.reads == "label" and pool.has("probabilities")
+    stage = set_stage(pool, by, bins=bins, probabilities=probabilities)
+    budget = stage.n_items if budget is None else min(budget, stage.n_items)
+    trials = [Trial(stage, goal, policy, prior, level) for prior in priors for policy in policies]
+    seeds = np.random.SeedSequence(seed).spawn(runs)
+    checkpoints = mark_checkpoints(budget, n_checkpoints)
+    rows: list[Row] = []
+    reached: list[Row] = []
+    for i, trial in enumerate(trials):
+        count = _tick_from(tick, i * runs, len(trials) * runs)
+        found = _repeat(trial, checkpoints, seeds, n_jobs, count)
+        rows += _tabulate(trial, checkpoints, found)
+        reached += _find_targets(trial, checkpoints, found, stage)
+    return Simulation(tuple(rows), tuple(reached), stage.n_items, pool.frame)
+
+
+def _require_sense(runs: int, budget: int | None, policies: Sequence[Policy], priors: Sequence[Prior]) -> None:
+    if runs < 2:
+        raise InputError(f"simulate: {runs} run tells nothing about chance; use 20 or more")
+    if budget is not None and budget < 1:
+        raise InputError(f"simulate: a budget of {budget} labels leaves nothing to replay")
+    if not policies or not priors:
+        raise InputError("simulate: give at least one policy and one prior")
+    for kind, names in (("policy", [*map(name_policy, policies)]), ("prior", [prior.name for prior in priors])):
+        if kind == "policy" and len(set(names)) < len(names):
+            raise InputError(f"simulate: two policies are called alike in {', '.join(names)}; their rows could not be told apart")  # fmt: skip
+
+
+def _tick_from(tick: Tick | None, done: int, total: int) -> Callable[[int], None]:
+    return (lambda n: tick(done + n, total)) if tick else (lambda _: None)
+
+
+def run_once(
+    trial: Trial, checkpoints: Int[np.ndarray, " checkpoint"], seed: np.random.SeedSequence
+) -> dict[str, Float[np.ndarray, " checkpoint"]]:
+    """Play a trial once, and measure it at every checkpoint."""
+    order = play(trial, np.random.default_rng(seed), int(checkpoints[-1]))
+    return measure(trial, order, checkpoints)
+
+
+def _repeat(
+    trial: Trial,
+    checkpoints: Int[np.ndarray, " checkpoint"],
+    seeds: Sequence[np.random.SeedSequence],
+    n_jobs: int,
+    count: Callable[[int], None],
+) -> dict[str, Float[np.ndarray, "run checkpoint"]]:
+    """Play every seed: compiled trials in threads, the others in processes."""
+    first = run_once(trial, checkpoints, seeds[0])  # compiles, where there is something to compile
+    count(1)
+    kind: Any = "threads" if is_compiled(trial) else "processes"
+    jobs = Parallel(n_jobs=effective_n_jobs(n_jobs), prefer=kind, return_as="generator")
+    runs = [first]
+    for i, found in enumerate(jobs(delayed(run_once)(trial, checkpoints, seed) for seed in seeds[1:])):
+        runs.append(found)
+        count(i + 2)
+    return {name: np.stack([run[name] for run in runs]) for name in first}
+
+
+def _tabulate(
+    trial: Trial, checkpoints: Int[np.ndarray, " checkpoint"], found: dict[str, Float[np.ndarray, "run checkpoint"]]
+) -> Iterable[Row]:
+    for name, values in found.items():
+        runs = len(values)
+        mean, se = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(runs)
+        for n, m, s in zip(checkpoints.tolist(), mean.tolist(), se.tolist(), strict=True):
+            yield _name(trial) | {"n_labels": n, "measure": name, "mean": m, "se": s, "runs": runs}
+
+
+def _find_targets(
+    trial: Trial,
+    checkpoints: Int[np.ndarray, " checkpoint"],
+    found: dict[str, Float[np.ndarray, "run checkpoint"]],
+    stage: Stage,
+) -> Iterable[Row]:
+    """Find the first count from which the mean stays past its target."""
+    for name, values in found.items():
+        target = name_target(name, trial.goal.metric)
+        if target is None:
+            continue
+        mean = values.mean(axis=0)
+        past = mean >= target - ROUNDING if name in GREATER else mean <= target + ROUNDING
+        stays = np.logical_and.accumulate(past[::-1])[::-1]
+        n = int(checkpoints[stays.argmax()]) if stays.any() else None
+        share = None if n is None else n / stage.n_items
+        yield _name(trial) | {"measure": name, "target": target, "n_labels": n, "share": share}
+
+
+def _name(trial: Trial) -> Row:
+    return {
+        "goal": trial.goal.name, "metric": trial.goal.metric.name, "policy": name_policy(trial.policy), "prior": trial.prior.name,
+    }  # fmt: skip

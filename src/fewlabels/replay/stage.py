@@ -1,0 +1,84 @@
+"""A fully labelled pool as arrays: what replays are played on.
+
+Only counts are fetched: items of the same group, predicted class, score bin and label are as good as one another.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from fewlabels.checks import require_sound
+from fewlabels.errors import InputError
+from fewlabels.groups import Bins, Groups
+from fewlabels.knowledge import Knowledge
+from fewlabels.labels import Tally, tally
+from fewlabels.metrics import Metric
+from fewlabels.table import Predictions
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Items sorted by group, their truth known and hidden."""
+
+    tally: Tally  # without labels
+    entry: Int[np.ndarray, " item"]
+    label: Int[np.ndarray, " item"]
+    right: Float[np.ndarray, " item"]
+
+    @property
+    def n_items(self) -> int:
+        """How many items there are."""
+        return len(self.entry)
+
+    @cached_property
+    def group(self) -> Int[np.ndarray, " item"]:
+        """The group of each item."""
+        return self.tally.group[self.entry]
+
+    @cached_property
+    def start(self) -> Int[np.ndarray, " border"]:
+        """Where each group begins, and where the last one ends."""
+        return np.searchsorted(self.group, np.arange(len(self.tally.groups) + 1))
+
+    def cell(self, metric: Metric) -> Int[np.ndarray, " item"]:
+        """Return the cell of each item, cut as finely as a metric needs."""
+        return self.tally.place(metric.splits)[1][self.entry]
+
+    def count(self, known: Knowledge, order: Int[np.ndarray, " step"]) -> Float[np.ndarray, "cell outcome"]:
+        """Count the outcomes of these items as a belief would."""
+        counts = np.zeros_like(known.counts)
+        cell, right = self.cell(known.metric)[order], self.right[order]
+        if known.metric.reads == "right":
+            np.add.at(counts, cell, np.stack([right, 1 - right], axis=1))
+        else:
+            np.add.at(counts, (cell, self.label[order]), 1.0)
+        return counts
+
+    def truth(self, known: Knowledge) -> Float[np.ndarray, " group"]:
+        """Return the metric in every group with all labels known."""
+        counts = self.count(known, np.arange(self.n_items))
+        shares = counts / counts.sum(axis=1, keepdims=True)
+        return known.values((shares[:, 0] if known.metric.reads == "right" else shares)[None])[0]
+
+
+def set_stage(pool: Predictions, by: Groups, *, bins: Bins | None = None, probabilities: bool = False) -> Stage:
+    """Count a labelled pool, and lay its items out; items without a label are left out."""
+    if not pool.n_labels:
+        raise InputError(
+            f"simulate replays labelled items, and {pool.source} has none; plan says what to expect without labels"
+        )
+    require_sound(pool)
+    pool = pool.drop_unlabelled() if pool.n_labels < pool.n_items else pool
+    counts = tally(pool, by, bins=bins, probabilities=probabilities, grades=True)
+    key, entry = counts.place(("predicted", "bin"))
+    entry, order = np.sort(entry, kind="stable"), np.argsort(entry, kind="stable")
+    n = counts.n_items[order]
+    assert len(key) == entry[-1] + 1
+    return Stage(
+        tally=counts.strip(),
+        entry=np.repeat(entry, n),
+        label=np.repeat(counts.label[order], n),
+        right=np.repeat(counts.right[order] / n, n),
+    )

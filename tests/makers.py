@@ -1,10 +1,13 @@
 """Synthetic pools and counts, and metrics counted by hand: what the tests compare with."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+import fewlabels as fl
 from fewlabels.beliefs import Beta, Dirichlet
+from fewlabels.knowledge import know
 from fewlabels.labels import NONE, Tally
 
 VANISHING = 1e-9  # the strength of a prior that says nothing
@@ -85,6 +88,45 @@ def make_tally(
         right=np.zeros(n) if right is None else np.asarray(right, float),
         positive="1",
     )
+
+
+# -- knowledge ------------------------------------------------------------------------------------------------
+
+STATED = replace(fl.flat(), guesses_level=False)  # a prior taken at its word
+PRICE = fl.cost({"0": {"0": 0.0, "1": 3.0}, "1": {"0": 5.0, "1": 1.0}})
+
+# (group, predicted, bin, label, items); a label of -1 marks the unlabelled. In group 0 one class is always right and
+# the other always wrong, so that what is believed of its accuracy hangs on the sizes of its cells.
+ENTRIES = np.array([
+    (0, 0, 0, 0, 9), (0, 0, 0, -1, 5), (0, 1, 1, 0, 8), (0, 1, 1, -1, 4),
+    (1, 0, 0, 0, 3), (1, 0, 1, 1, 7), (1, 0, 1, -1, 2), (1, 1, 0, 1, 6), (1, 1, 1, -1, 3),
+    (2, 0, 0, -1, 6), (2, 1, 1, -1, 2),
+])  # fmt: skip
+
+
+def partly_labelled(by="g"):
+    group, predicted, bin, label, n = ENTRIES.T
+    return make_tally(
+        group=predicted if by == "predicted" else group, predicted=predicted, bin=bin, label=label, n_items=n,
+        n_labels=np.where(label < 0, 0, n), right=np.where(label == predicted, n, 0), score=n * np.where(bin, 0.95, 0.6), by=by,
+    )  # fmt: skip
+
+
+def learned(right, wrong, rest, prior=None, **choices):
+    """Knowledge of the accuracy of groups that are single cells."""
+    right, labels = np.asarray(right, float), np.add(right, wrong)
+    tally = make_tally(
+        group=np.arange(len(right)), n_items=(labels + rest).astype(int), n_labels=labels.astype(int), right=right
+    )
+    return know(tally, fl.accuracy, prior or fl.flat(), **choices)
+
+
+def of(metric, by="g", prior=None, **choices):
+    return know(partly_labelled(by), metric, prior or fl.flat(), **choices)
+
+
+def pending(known, *n):
+    return replace(known, pending=np.array(n))
 
 
 # -- metrics by hand: predicted, label and weight of each row in, one number out ------------------------------

@@ -14,7 +14,7 @@ from fewlabels.labels import Cells, Tally
 from fewlabels.metrics import Metric
 from fewlabels.pooling import Levelled, learn_level
 from fewlabels.priors import Prior
-from fewlabels.scheme import Scheme, arrange
+from fewlabels.scheme import Scheme, arrange, fill
 
 BLOCK = 4_000_000  # numbers drawn at a time
 BUDGET = 50_000_000  # numbers drawn in all, before we settle for fewer draws
@@ -64,8 +64,9 @@ def infer(
     samples = list(
         sampler.sample_exact(rng, exact, n_draws) if exact else sampler.sample(rng, _affordable(n_draws, after))
     )
-    draws, undefined = _fill(rng, np.concatenate([groups for groups, _ in samples]))
-    overall, _ = _fill(rng, np.concatenate([whole for _, whole in samples]))
+    raw = np.concatenate([groups for groups, _ in samples])
+    draws, undefined = fill(rng, raw), np.isnan(raw).all(axis=0)
+    overall = fill(rng, np.concatenate([whole for _, whole in samples]))
     return Answer(
         groups=exact or Draws(tally.groups, draws),
         overall=Draws(("overall",), overall),
@@ -77,14 +78,6 @@ def infer(
         whole=whole,
         undefined=undefined,
     )
-
-
-def _fill(
-    rng: Rng, draws: Float[np.ndarray, "draw group"]
-) -> tuple[Float[np.ndarray, "draw group"], Bool[np.ndarray, " group"]]:
-    """Nothing out of nothing could be anything: undefined rates are drawn from all values alike."""
-    missing = np.isnan(draws)
-    return np.where(missing, rng.random(draws.shape), draws) if missing.any() else draws, missing.all(axis=0)
 
 
 def _level(prior: Prior, before: Conjugate, cells: Cells, finite: bool) -> Levelled | None:

@@ -15,10 +15,11 @@ from fewlabels.beliefs import Belief, Beta, Conjugate, Dirichlet, Draws, Finite,
 from fewlabels.labels import Tally
 from fewlabels.metrics import Cost, Metric
 from fewlabels.priors import Prior
-from fewlabels.scheme import Scheme, Theta, arrange
+from fewlabels.scheme import Scheme, Theta, arrange, fill
 
 N_DRAWS = 4000
 ROUGHLY = 500
+FEWEST = 200
 BUDGET = 8_000_000  # numbers drawn at a time
 PerGroup = Float[np.ndarray, " group"]
 Gain = Callable[["Knowledge", Theta], Float[np.ndarray, "draw group"]]
@@ -66,11 +67,17 @@ class Knowledge:
         return high - low
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group"]:
-        """Joint samples of the metric, fewer than asked where the cells are very many."""
+        """Joint samples of the metric, fewer than asked where the cells are very many.
+
+        Unless it is about exactly these items, the sizes of cells are a sample of the population's, and drawn too.
+        """
         exact = self.exact
         if exact is not None:
             return exact.draw(rng, n)
-        return self.values(self.shown.draw(rng, max(100, min(n, BUDGET // self.counts.size))))
+        n = min(n, max(FEWEST, BUDGET // self.counts.size))
+        size = self.scheme.cells.n_items.astype(np.float64)
+        weight = size[None] if self.finite else rng.standard_gamma(size, size=(n, len(size)))
+        return fill(rng, self.scheme.value(self.shown.draw(rng, n), weight))
 
     @cached_property
     def exact(self) -> Belief | None:
@@ -181,8 +188,8 @@ class Prospect:
     @cached_property
     def left(self) -> Int[np.ndarray, " group"]:
         """Items per group one can still ask about; none where a label is worth nothing at all to the goal."""
-        concerned = np.isfinite(self.gain(self.known, self.known.expect())[0])
-        return np.where(concerned, self.known.left, 0)
+        worthless = np.isneginf(self.gain(self.known, self.known.expect())[0])
+        return np.where(worthless, 0, self.known.left)
 
     @property
     def is_open(self) -> Bool[np.ndarray, " group"]:
@@ -201,11 +208,12 @@ class Prospect:
 
     def draw(self, rng: Rng, n: int = 1) -> Float[np.ndarray, "draw group"]:
         """Sample what one label in each group may be worth; nothing where the group is closed."""
-        return self._close(self.gain(self.known, self.known.imagine(rng, n)))
+        n = min(n, max(FEWEST, BUDGET // self.known.counts.size))
+        return self._close(fill(rng, self.gain(self.known, self.known.imagine(rng, n))))
 
     def expect(self) -> PerGroup:
-        """What one label in each group is worth, were the cells as expected."""
-        return self._close(self.gain(self.known, self.known.expect()))[0]
+        """What one label in each group is worth, were the cells as expected; half of everything where that is undefined."""
+        return self._close(np.nan_to_num(self.gain(self.known, self.known.expect()), nan=0.5, neginf=-np.inf))[0]
 
     def spread(self) -> PerGroup:
         """Standard deviation of one outcome per group, as expected."""

@@ -16,7 +16,8 @@ from fewlabels.errors import InputError
 from fewlabels.knowledge import Prospect
 
 Policy = Callable[[Rng, Prospect], Sequence[int]]
-TRIES = 100
+TRIES, BLOCK = 100, 10
+TINY = 1e-300
 QUANTILE_DRAWS = 1000
 
 
@@ -44,8 +45,9 @@ class Stratified:
 
     def __call__(self, rng: Rng, prospect: Prospect) -> Sequence[int]:
         """Choose the open group that is furthest behind its quota."""
-        quota = np.where(prospect.is_open | (prospect.n_labels > 0), self._weigh(prospect), 0.0)
-        behind = quota / quota.sum() * (prospect.n_labels.sum() + 1) - prospect.n_labels
+        quota = np.where(prospect.is_open, self._weigh(prospect), 0.0)
+        n_labels = np.where(prospect.is_open, prospect.n_labels, 0.0)
+        behind = quota / max(quota.sum(), TINY) * (n_labels.sum() + 1) - n_labels
         return [_best(rng, np.where(prospect.is_open, behind, -np.inf))]
 
     def _weigh(self, prospect: Prospect) -> Float[np.ndarray, " group"]:
@@ -77,16 +79,15 @@ class TopTwo:
 
     def __call__(self, rng: Rng, prospect: Prospect) -> Sequence[int]:
         """Draw again until another group wins; a belief too sure for that gives the second best of a draw."""
-        first = prospect.draw(rng)[0]
-        best = _best(rng, first)
+        best = _best(rng, prospect.draw(rng)[0])
         if rng.random() >= self.chance or prospect.is_open.sum() == 1:
             return [best]
-        for _ in range(TRIES):
-            first = prospect.draw(rng)[0]
-            rival = _best(rng, first)
-            if rival != best:
-                return [rival]
-        return [_best(rng, np.where(np.arange(len(first)) == best, -np.inf, first))]
+        for _ in range(TRIES // BLOCK):
+            drawn = prospect.draw(rng, BLOCK)
+            rivals = [rival for rival in (_best(rng, row) for row in drawn) if rival != best]
+            if rivals:
+                return rivals[:1]
+        return [_best(rng, np.where(np.arange(drawn.shape[1]) == best, -np.inf, drawn[-1]))]
 
 
 @dataclass(frozen=True)
@@ -97,8 +98,9 @@ class MultiPlay:
 
     def __call__(self, rng: Rng, prospect: Prospect) -> Sequence[int]:
         """Name the m best, in random order: whoever asks for fewer gets a fair share of them."""
-        n = min(prospect.plays, int(prospect.is_open.sum()))
-        return [int(g) for g in rng.permutation(np.argsort(-prospect.draw(rng)[0])[:n])]
+        n, worth = min(prospect.plays, int(prospect.is_open.sum())), prospect.draw(rng)[0]
+        order = np.lexsort((rng.random(len(worth)), -worth))
+        return [int(g) for g in rng.permutation(order[:n])]
 
 
 @dataclass(frozen=True)

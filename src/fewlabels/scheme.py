@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.beliefs import Belief, Beta, Dirichlet, Finite, FiniteShares
+from fewlabels.beliefs import Belief, Beta, Dirichlet, Finite, FiniteShares, Rng
 from fewlabels.labels import NONE, Cells, Tally
 from fewlabels.metrics import ClassRate, Metric, Sample, selection_rate
 
@@ -84,3 +84,9 @@ class Scheme:
 def arrange(tally: Tally, metric: Metric) -> Scheme:
     """Cut a tally as finely as a metric needs."""
     return Scheme(tally, metric, tally.cells(metric.splits))
+
+
+def fill(rng: Rng, values: Float[np.ndarray, "draw group"]) -> Float[np.ndarray, "draw group"]:
+    """Nothing out of nothing could be anything: undefined rates are drawn from all values alike."""
+    missing = np.isnan(values)
+    return np.where(missing, rng.random(values.shape), values) if missing.any() else values

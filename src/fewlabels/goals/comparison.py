@@ -54,18 +54,18 @@ class Compare:
 
     def settled(self, belief: Knowledge, rng: Rng) -> bool:
         """Is the verdict probable enough?"""
-        return self._suffices(belief, max(self._weigh(belief, rng).values()))
+        return self._suffices(belief, max(self._weigh(self._difference(belief, rng)).values()))
 
     def describe(self, belief: Knowledge, rng: Rng) -> Standing:
         """Say the verdict, and how sure it is."""
-        chances = self._weigh(belief, rng)
+        difference = self._difference(belief, rng)
+        chances = self._weigh(difference)
         verdict = max(chances, key=lambda name: chances[name])
         words = {
             "below": f"{self.a} is lower than {self.b} by more than {self.rope:g}",
             "above": f"{self.a} is higher than {self.b} by more than {self.rope:g}",
             "equivalent": f"{self.a} and {self.b} differ by at most {self.rope:g}",
         }
-        difference = self._difference(belief, rng)
         low, high = difference.interval(belief.level)
         details = {
             "groups": [self.a, self.b], "rope": self.rope, "mean": difference.mean(), "low": low, "high": high,
@@ -77,8 +77,7 @@ class Compare:
     def _suffices(self, belief: Knowledge, p: float) -> bool:
         return p >= self.confidence and bool(belief.is_heard[self._positions(belief)].all())
 
-    def _weigh(self, belief: Knowledge, rng: Rng) -> dict[str, float]:
-        difference = self._difference(belief, rng)
+    def _weigh(self, difference: Difference) -> dict[str, float]:
         below, above = difference.below(-self.rope), difference.above(self.rope)
         return {"below": below, "equivalent": max(0.0, 1 - below - above), "above": above}
 

@@ -12,7 +12,8 @@ from fewlabels.scheme import Theta
 def gain_by_variance(belief: Knowledge, truth: Theta) -> Float[np.ndarray, "draw group"]:
     """Expected fall of the variance in each group; a label in a group of several cells lands in each by its size."""
     fall = reduce_variance(belief, truth) * belief.weight**3
-    return np.stack([belief.sum_by_group(row) for row in fall])
+    starts = np.searchsorted(belief.scheme.cells.group, np.arange(len(belief.groups)))  # cells come group by group
+    return np.add.reduceat(fall, starts, axis=1)
 
 
 def reduce_variance(belief: Knowledge, truth: Theta) -> Float[np.ndarray, "draw cell"]:

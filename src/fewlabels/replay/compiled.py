@@ -1,21 +1,36 @@
 """The same replays, compiled: which trials have a kernel, and how their objects become arrays."""
 
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, TypeGuard
+
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.beliefs import Rng
+from fewlabels.beliefs import Beta, Dirichlet, Rng
+from fewlabels.goals import Compare, Estimate, FindBest, FindWorst, Goal
+from fewlabels.metrics import Cost, accuracy, confusion, ece
+from fewlabels.policies import EpsilonGreedy, MultiPlay, Policy, Random, Stratified, Thompson, TopTwo, UpperBound
+from fewlabels.replay.kernels.choosers import choose
+from fewlabels.replay.kernels.pool import Pool
+from fewlabels.replay.kernels.problems import Cost as CostProblem
+from fewlabels.replay.kernels.problems import Gap, Problem, Rate, Rope, Spread, Variance
+from fewlabels.replay.kernels.rules import EQUAL, NEYMAN, PROPORTIONAL, RANDOM, Kind, Rule, multi_play
 from fewlabels.replay.measures import choose_measures
 from fewlabels.replay.trial import Trial, watch
+
+QUOTAS = {"proportional": PROPORTIONAL, "equal": EQUAL, "neyman": NEYMAN}
 
 
 def is_compiled(trial: Trial) -> bool:
     """Is there a kernel for this goal, policy and prior?"""
-    return False
+    return find_problem(trial) is not None and find_rule(trial.policy, trial.plays) is not None
 
 
 def play(trial: Trial, rng: Rng, budget: int) -> Int[np.ndarray, " step"]:
     """Play a trial, by a kernel where there is one."""
-    return trial.play(rng, budget)
+    problem, rule = find_problem(trial), find_rule(trial.policy, trial.plays)
+    return trial.play(rng, budget) if problem is None or rule is None else choose(rng, problem, rule, budget)
 
 
 def measure(
@@ -25,3 +40,66 @@ def measure(
     look = choose_measures(trial.goal)
     found = [look(trial, known) for _, known in watch(trial, order, checkpoints.tolist())]
     return {name: np.array([row[name] for row in found]) for name in found[0]}
+
+
+def find_rule(policy: Policy, plays: int) -> Rule | None:
+    """Return the rule a policy stands for; a policy of one's own has none."""
+    rules: dict[type, Callable[[Any], Rule]] = {
+        Random: lambda _: RANDOM,
+        Stratified: lambda p: QUOTAS[p.allocation],
+        Thompson: lambda _: Rule(Kind.THOMPSON),
+        TopTwo: lambda p: Rule(Kind.TOP_TWO, chance=p.chance),
+        MultiPlay: lambda _: multi_play(plays),
+        EpsilonGreedy: lambda p: Rule(Kind.EPSILON_GREEDY, chance=p.chance),
+        UpperBound: lambda p: Rule(Kind.UPPER_BOUND, level=p.quantile),
+    }
+    return rules[type(policy)](policy) if type(policy) in rules else None
+
+
+@lru_cache(maxsize=8)
+def find_problem(trial: Trial) -> Problem | None:
+    """Return the problem a goal stands for; a goal of one's own, and rates of classes, have none."""
+    belief = trial.start.belief
+    if isinstance(belief, Beta):
+        return _of_chances(trial, belief)
+    return _of_classes(trial, belief) if isinstance(belief, Dirichlet) else None
+
+
+def lay_pool(trial: Trial) -> Pool:
+    """Lay the items of a stage out for kernels."""
+    known, cells = trial.start, trial.start.scheme.cells
+    return Pool(trial.stage.start, trial.stage.cell(known.metric), cells.group, known.weight, known.share)
+
+
+def _of_chances(trial: Trial, belief: Beta) -> Problem | None:
+    goal, known, arrays = trial.goal, trial.start, (lay_pool(trial), trial.stage.right, belief.alpha, belief.beta)
+    if _is_finding(goal) and goal.metric is accuracy:
+        return Rate(*arrays, float(goal.sign))
+    if _is_finding(goal) and goal.metric is ece:
+        return Gap(*arrays, known.scheme.cells.score, float(goal.sign))
+    if type(goal) is Estimate:
+        return Variance(*arrays, known.weight**3)
+    if type(goal) is Compare and goal.metric is accuracy:
+        return Rope(*arrays, known.position(goal.a), known.position(goal.b), goal.rope)
+    return None
+
+
+def _of_classes(trial: Trial, belief: Dirichlet) -> Problem | None:
+    goal, known, cells = trial.goal, trial.start, trial.start.scheme.cells
+    pool, label = lay_pool(trial), trial.stage.label
+    if type(goal) is Estimate and not isinstance(goal.metric, Cost):
+        return Spread(pool, label, belief.alpha, known.weight**3)
+    if not _is_finding(goal):
+        return None
+    if isinstance(known.metric, Cost) and known.metric.matrix is not None:
+        return CostProblem(
+            pool, label, belief.alpha, known.metric.matrix[:, cells.predicted].T.copy(), float(goal.sign)
+        )
+    if goal.metric is confusion:  # the chance of being right is the price of the predicted class
+        return CostProblem(pool, label, belief.alpha, np.eye(belief.alpha.shape[1])[cells.predicted], float(goal.sign))
+    return None
+
+
+def _is_finding(goal: Goal) -> TypeGuard[FindWorst]:
+    """Is it one of ours? Whatever is built on it may gain otherwise."""
+    return type(goal) in (FindWorst, FindBest)

@@ -18,7 +18,7 @@ from fewlabels.metrics import Metric
 from fewlabels.table import Predictions
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stage:
     """Items sorted by group, their truth known and hidden."""
 

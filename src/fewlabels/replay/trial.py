@@ -19,7 +19,7 @@ from fewlabels.priors import Prior
 from fewlabels.replay.stage import Stage
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trial:
     """What is tried, and on what."""
 

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from fewlabels.demo import LABELLED, predict_digits, run_demo
+from fewlabels import Predictions
+from fewlabels.demo import LABELLED, draw_digit, predict_digits, run_demo
 from fewlabels.errors import InputError
 
 
@@ -17,9 +19,22 @@ def test_it_assesses_digits_with_few_labels(tmp_path: Path) -> None:
 
 
 def test_its_interval_holds_the_truth(tmp_path: Path) -> None:
-    _, truth = predict_digits()
+    table, truth = predict_digits()
+    right = sum(said == true for said, true in zip(table["predicted"], truth["label"], strict=True))
     overall = run_demo(tmp_path).assessment.overall
-    assert overall.low < truth < overall.high
+    assert overall.low < right / len(truth["label"]) < overall.high
+
+
+def test_it_writes_the_truth_for_whoever_plays_the_person_who_labels(tmp_path: Path) -> None:
+    run_demo(tmp_path)
+    known = Predictions.read(tmp_path / "digits.csv", labels=tmp_path / "truth.csv")
+    assert known.n_labels == known.n_items
+
+
+def test_digits_are_drawn_in_letters() -> None:
+    image = np.zeros(64)
+    image[:8] = 16
+    assert draw_digit(image).splitlines()[:2] == ["@" * 16, " " * 16]
 
 
 def test_a_folder_that_cannot_be_made_is_explained(tmp_path: Path) -> None:

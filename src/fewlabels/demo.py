@@ -1,11 +1,14 @@
 """The main job on data that comes with scikit-learn: a weak model of handwritten digits, assessed with few labels."""
 
+import csv
 from dataclasses import dataclass
 from importlib import import_module
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from fewlabels.assessment import assess
 from fewlabels.errors import InputError
@@ -15,6 +18,8 @@ from fewlabels.summary import Assessment
 from fewlabels.table import Predictions
 
 TRAINED_ON, LABELLED, SEED = 100, 150, 0
+INK = " .:-=+*#%@"
+Table = dict[str, list[Any]]
 
 
 @dataclass(frozen=True)
@@ -34,8 +39,10 @@ def run_demo(folder: str | Path) -> Demo:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"out: {folder} cannot be made: {error.strerror}") from None
-    table, accuracy = predict_digits()
+    table, truth = predict_digits()
+    accuracy = float(np.mean([said == true for said, true in zip(table["predicted"], truth["label"], strict=True)]))
     predictions = write_whole(folder / "digits.csv", _as_csv(table))
+    write_whole(folder / "truth.csv", _as_csv(truth))  # for those who want to play the person who labels
     result = assess(Predictions.read(predictions), prior=from_scores(), finite_pool=True, seed=SEED)
     report = result.report(folder / "report.html")
     worst = result.worst_first[0]
@@ -49,8 +56,8 @@ def run_demo(folder: str | Path) -> Demo:
     return Demo(result, report, predictions, story)
 
 
-def predict_digits() -> tuple[dict[str, list[Any]], float]:
-    """Return predictions of the digits with a few labels kept, and the accuracy all labels would show."""
+def predict_digits() -> tuple[Table, Table]:
+    """Return predictions of the digits with a few labels kept, and all labels."""
     datasets, linear = _load("sklearn.datasets"), _load("sklearn.linear_model")
     images, truth = datasets.load_digits(return_X_y=True)
     rng = np.random.default_rng(SEED)
@@ -60,18 +67,28 @@ def predict_digits() -> tuple[dict[str, list[Any]], float]:
     chances = model.predict_proba(images[rest] / 16)
     predicted = model.classes_[chances.argmax(axis=1)]
     labelled = rng.permutation(len(rest)) < LABELLED
-    table: dict[str, list[Any]] = {
+    table: Table = {
         "id": rest.tolist(),
         "predicted": predicted.tolist(),
         "score": chances.max(axis=1).round(4).tolist(),
         "label": [int(y) if known else "" for y, known in zip(truth[rest], labelled, strict=True)],
+        "image": [draw_digit(image) for image in images[rest]],
     }
-    return table, float((predicted == truth[rest]).mean())
+    return table, {"id": rest.tolist(), "label": truth[rest].tolist()}
 
 
-def _as_csv(table: dict[str, list[Any]]) -> str:
-    rows = [",".join(map(str, row)) for row in zip(*table.values(), strict=True)]
-    return "\n".join([",".join(table), *rows]) + "\n"
+def draw_digit(image: Float[np.ndarray, " pixel"]) -> str:
+    """Draw an image of 8 by 8 pixels in letters, for people who label in a terminal."""
+    lines = image.reshape(8, 8).astype(int) * (len(INK) - 1) // 16
+    return "\n".join("".join(2 * INK[pixel] for pixel in line) for line in lines)
+
+
+def _as_csv(table: Table) -> str:
+    file = StringIO()
+    rows = csv.writer(file, lineterminator="\n")
+    rows.writerow(table)
+    rows.writerows(zip(*table.values(), strict=True))
+    return file.getvalue()
 
 
 def _load(module: str) -> Any:

@@ -48,7 +48,8 @@ def diagnose(source: Any, **roles: Any) -> Diagnosis:
         return _unreadable(source, error)
     findings = examine(pool)
     sound = all(f.severity != "error" for f in findings)
-    attributes = {name: n for name, n in _count_values(pool).items() if n > 1} if sound else {}
+    most = max(MANY, pool.n_items // 2)  # a column that says something else of every item is no group
+    attributes = {name: n for name, n in _count_values(pool).items() if 1 < n <= most} if sound else {}
     return Diagnosis(
         source=pool.source,
         columns=read_columns(pool.items),

@@ -3,9 +3,10 @@
 import os
 import sys
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
 
 from fewlabels import __version__
+from fewlabels.cli.text import tame
 from fewlabels.errors import InputError
 
 VERBS = {
@@ -13,7 +14,14 @@ VERBS = {
     "doctor": "What is in this file, what is wrong with it, what can be assessed, what to type next.",
     "assess": "How good the model is, per group and overall, and how sure that is.",
     "compare": "How far two groups are apart, and whether by more than matters.",
+    "label": "Label items one by one, towards a goal, and see the answer grow.",
+    "ask": "Which items to label next: for scripts, sheets and other labelling tools.",
+    "tell": "Record answers, or take the last one back.",
+    "status": "How far a session is, what its labels answer so far, and whether one may stop.",
+    "export": "Write a session's answers, or what it is waiting for, as CSV or JSON lines.",
+    "import": "Read a sheet of answers into a session.",
 }
+HOMES = {"import": "importing:import_answers"}  # a verb that is a word of Python's lives elsewhere
 DEBUG = "FEWLABELS_DEBUG"
 
 app = App(
@@ -25,15 +33,15 @@ app = App(
     default_parameter=Parameter(negative=()),
 )
 for verb, summary in VERBS.items():
-    app.command(f"fewlabels.cli.{verb}:{verb}", name=verb, help=summary)
+    app.command(f"fewlabels.cli.{HOMES.get(verb, f'{verb}:{verb}')}", name=verb, help=summary)
 
 
 def main() -> None:
     """Run a verb: 0 done, 2 done and a finding asked to fail on, 1 could not run."""
     try:
-        code = app(sys.argv[1:])
-    except CycloptsError:
-        code = 1  # it has said why
+        code = app(sys.argv[1:], print_error=False)
+    except CycloptsError as error:
+        code = _complain(_explain(error))
     except InputError as error:
         code = _complain(str(error))
     except KeyboardInterrupt:
@@ -48,6 +56,19 @@ def main() -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
+def _explain(error: CycloptsError) -> str:
+    """Say what is wrong with the words, where cyclopts' own sentence leaves a newcomer wondering."""
+    verb = " ".join(error.command_chain or ())
+    if isinstance(error, MissingArgumentError) and error.argument is not None:
+        _, _, hint = str(error).partition("requires an argument.")
+        return (
+            f"{verb}: {error.argument.name} is missing or has no value;{hint} fewlabels {verb} --help says what it is"
+        )
+    if isinstance(error, UnusedCliTokensError):
+        return f"{verb}: {' '.join(map(repr, error.unused_tokens or ()))} is too much; options have names: fewlabels {verb} --help"
+    return str(error)
+
+
 def _complain(message: str) -> int:
-    print(f"fewlabels: {message}", file=sys.stderr)
+    print(f"fewlabels: {tame(message)}", file=sys.stderr)
     return 1

@@ -1,12 +1,13 @@
 """Options the verbs share, in groups: what the columns are, what is asked, where the answer goes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from cyclopts import Group, Parameter
+from cyclopts import Group, Parameter, Token
 
 from fewlabels.cli.conditions import Condition, read_condition
-from fewlabels.cli.words import given, read_bins, read_groups, read_metric, read_prior
+from fewlabels.cli.words import given, read_bins, read_groups, read_metric, read_prior, split_names
 from fewlabels.table import Predictions
 
 QUESTION, ANSWER, COLUMNS = (
@@ -14,6 +15,14 @@ QUESTION, ANSWER, COLUMNS = (
 )
 Path = Annotated[str | None, Parameter(allow_leading_hyphen=True)]
 Flag = Annotated[bool, Parameter(show_default=False)]
+
+
+def split_tokens(_: Any, tokens: Sequence[Token]) -> tuple[str, ...]:
+    """Read names joined by commas, given once or several times."""
+    return tuple(name for token in tokens for name in split_names(token.value))
+
+
+Names = Annotated[tuple[str, ...], Parameter(converter=split_tokens, n_tokens=1, show_default=False)]
 
 
 @Parameter(name="*", group=COLUMNS)
@@ -39,6 +48,8 @@ class Columns:
     "Column with the true class; empty where unknown."
     agreement: str | None = None
     "Structured outputs: column with how well prediction and truth agree, 0 to 1."
+    show: Names = ()
+    "Columns that a person who labels should see, joined by commas [default: those without a role]."
     labels: str | None = None
     "Second file with the columns id and label, joined by id."
 

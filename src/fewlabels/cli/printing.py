@@ -2,11 +2,13 @@
 
 import sys
 from contextlib import AbstractContextManager, nullcontext
+from io import TextIOWrapper
 
 from rich.console import Console
-from rich.markup import escape
+from rich.markup import escape as escape_markup
 from rich.table import Table
 
+from fewlabels.cli.text import tame
 from fewlabels.comparison import Comparison
 from fewlabels.diagnosis import Diagnosis
 from fewlabels.summary import Assessment, Row
@@ -15,13 +17,20 @@ SHOWN = 25
 
 
 def printer() -> Console:
-    """Standard output; plain and unwrapped in a pipe."""
+    """Standard output for people; plain and unwrapped in a pipe."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal that lacks a character shows a question mark
     return Console(highlight=False, width=None if sys.stdout.isatty() else 120)
 
 
 def complainer() -> Console:
     """Standard error."""
     return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def escape(text: str) -> str:
+    """Keep names that come out of a file from being obeyed, by rich or by the terminal."""
+    return escape_markup(tame(text))
 
 
 def working(what: str) -> AbstractContextManager[object]:

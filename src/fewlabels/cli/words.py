@@ -8,6 +8,7 @@ from typing import Any
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.groups import Bins, Groups, column, cross, everything, predicted
 from fewlabels.metrics import METRICS, Metric, cost
+from fewlabels.policies import POLICIES, Policy
 from fewlabels.priors import Prior, flat, from_earlier, from_scores
 
 
@@ -53,6 +54,13 @@ def read_prior(text: str, strength: float | None) -> Prior:
     if strength is not None:
         raise InputError("--strength goes with --prior flat or scores; an earlier assessment has its own")
     return from_earlier(text)
+
+
+def read_policy(text: str) -> Policy:
+    """Return the policy of that name."""
+    if text not in POLICIES:
+        raise InputError(f"policy: {text!r} is not known; {did_you_mean(text, POLICIES)}")
+    return POLICIES[text]
 
 
 def split_names(text: str) -> list[str]:

@@ -1,0 +1,46 @@
+"""`fewlabels export`: a session's answers, or what it is waiting for, as a sheet."""
+
+import sys
+
+from fewlabels.cli.options import Flag, Path
+from fewlabels.cli.printing import complainer
+from fewlabels.cli.sessions import open_session
+from fewlabels.cli.sheets import kind_of, lay_out, render_sheet
+from fewlabels.cli.targets import check_target, read_earlier, refuse_other_than_export, refuse_to_lose
+from fewlabels.cli.text import count
+from fewlabels.files import write_whole
+
+REST = ("asked", "who", "note", "at")
+
+
+def export(*, session: str, out: Path = "-", pending: Flag = False) -> int:
+    """Write every answer: id, label (empty where nobody could tell), asked, who, note, at.
+
+    Parameters
+    ----------
+    session: str
+        File of the session; it is only read.
+    out: str
+        Write to this file, .csv or .jsonl; - for CSV on standard output.
+    pending: bool
+        Write what was asked and not answered yet instead, as a sheet to fill in.
+    """
+    out = out or "-"
+    kind = kind_of(out)
+    check_target(out, session)
+    with open_session(session, read_only=True) as opened:
+        if pending:
+            refuse_to_lose(out, read_earlier(out), opened)
+            rows, columns = lay_out({i: {} for i in opened.pending})
+        else:
+            answer = "label" if opened.classes else "agreement"  # what other verbs call it in a file
+            rows = [{**row, answer: row["label"]} for row in opened.answers()]
+            columns = ["id", answer, *REST]
+            refuse_other_than_export(out, columns)
+    text = render_sheet(rows, columns, kind)
+    if out == "-":
+        sys.stdout.write(text)
+        return 0
+    write_whole(out, text)
+    complainer().print(f"written: {out} ({count(len(rows), 'item' if pending else 'answer')})", markup=False)
+    return 0

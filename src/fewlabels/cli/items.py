@@ -1,0 +1,65 @@
+"""An item as a person sees it: its columns, wrapped, and cut to the room there is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from fewlabels.cli.text import as_text, tame, tame_line
+
+LOOKED_AT = 20_000  # characters of a value that are wrapped at most, unless all are asked for
+NAME_WIDTH = 24
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of an item, broken into lines."""
+
+    lines: tuple[Text, ...]
+    n_more: int  # characters that were not even looked at
+
+    def cut(self, most: int) -> Text:
+        """Return so many lines of it, and a note where that is not all."""
+        kept = Text("\n").join(self.lines[:most])
+        if self.is_cut(most):
+            hidden = self.n_more + sum(len(line) for line in self.lines[most:])
+            kept.append(f"\n… {hidden:,} more characters", style="dim")
+        return kept
+
+    def is_cut(self, most: int) -> bool:
+        """Is there more of it?"""
+        return len(self.lines) > most or self.n_more > 0
+
+
+def print_item(out: Console, id: object, row: Mapping[str, Any], *, most_lines: int | None = None) -> bool:
+    """Print what a person should see of an item, in so many lines; return whether anything had to be cut."""
+    out.print(Text.assemble(("item ", "dim"), (tame_line(id), "bold")), soft_wrap=True)
+    if not row:
+        return False
+    names = [tame_line(name)[:NAME_WIDTH] for name in row]
+    width = max(20, out.width - max(map(cell_len, names)) - 5)
+    values = [_wrap(out, as_text(value), width, whole=most_lines is None) for value in row.values()]
+    most = _share_out([len(value.lines) for value in values], most_lines)
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(no_wrap=True)
+    for name, value in zip(names, values, strict=True):
+        table.add_row(f"  {name}", value.cut(most))
+    out.print(table)
+    return any(value.is_cut(most) for value in values)
+
+
+def _wrap(out: Console, text: str, width: int, *, whole: bool) -> Value:
+    looked_at = len(text) if whole else LOOKED_AT
+    return Value(tuple(Text(tame(text[:looked_at])).wrap(out, width)), len(text[looked_at:]))
+
+
+def _share_out(lengths: list[int], room: int | None) -> int:
+    """Return how many lines each value may have, so that short ones are whole and long ones share the rest."""
+    if room is None:
+        return max(lengths)
+    return next((most for most in range(max(lengths), 1, -1) if sum(min(n, most) for n in lengths) <= room), 1)

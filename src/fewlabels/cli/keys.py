@@ -1,0 +1,81 @@
+"""Single keys from a terminal, and the terminal given back as it was."""
+
+import codecs
+import os
+import select
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+try:
+    import termios
+    import tty
+except ImportError:  # Windows: answers are typed line by line there
+    HAS_KEYS = False
+else:
+    HAS_KEYS = True
+
+ENTER, BACKSPACE, SPACE, TAB, ESCAPE, END = "\n", "\x7f", " ", "\t", "\x1b", "\x04"
+SAME = {"\r": ENTER, "\x08": BACKSPACE, "": END}
+PATIENCE = 0.1  # seconds in which the rest of an arrow key arrives, over a slow line too
+
+
+class Keys:
+    """The keyboard: one key at a time."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def read(self) -> str:
+        """Wait for a key: a character, or one of the names above; empty for arrows and their like."""
+        key = self._read_character()
+        if key == ESCAPE and self._is_waiting():
+            return self._skip_sequence()
+        return SAME.get(key, key)
+
+    def forget(self) -> None:
+        """Drop what was typed before one could see what it was about."""
+        termios.tcflush(self._handle, termios.TCIFLUSH)
+
+    def _read_character(self) -> str:
+        decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
+        while True:
+            try:
+                byte = os.read(self._handle, 1)
+            except OSError:  # the terminal is gone
+                return END
+            text = decode(byte, final=not byte)
+            if text or not byte:
+                return text
+
+    def _is_waiting(self) -> bool:
+        return bool(select.select([self._handle], [], [], PATIENCE)[0])
+
+    def _skip_sequence(self) -> str:
+        """Read the rest of an arrow key, function key or Alt-key."""
+        start = self._read_character()
+        if start == "O":
+            self._read_character()
+        while start == "[" and self._is_waiting():
+            if "@" <= self._read_character() <= "~":
+                break
+        return ""
+
+
+@contextmanager
+def listening(handle: int) -> Iterator[Keys]:
+    """Read single keys, without echo, and give the terminal back however this ends."""
+    before = termios.tcgetattr(handle)
+    usual = signal.signal(signal.SIGTERM, _stop)
+    try:
+        tty.setcbreak(handle)
+        yield Keys(handle)
+    finally:
+        termios.tcsetattr(handle, termios.TCSADRAIN, before)
+        signal.signal(signal.SIGTERM, usual)
+
+
+def _stop(number: int, _: FrameType | None) -> None:
+    sys.exit(128 + number)

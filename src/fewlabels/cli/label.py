@@ -1,0 +1,88 @@
+"""`fewlabels label`: a person labels items one by one, towards a goal."""
+
+import shlex
+import sys
+from typing import Literal
+
+from rich.console import Console
+
+from fewlabels.cli.keys import HAS_KEYS, listening
+from fewlabels.cli.labelling import Labelling
+from fewlabels.cli.lines import Lines
+from fewlabels.cli.options import Columns, Flag
+from fewlabels.cli.printing import printer, working
+from fewlabels.cli.sessions import Opened, Who, start_or_open
+from fewlabels.cli.showing import name_session, print_next, print_standing, say
+from fewlabels.cli.starting import Start
+from fewlabels.cli.terminal import Terminal
+from fewlabels.cli.text import count, tame_line
+from fewlabels.errors import InputError, listing
+
+
+def label(
+    file: str,
+    /,
+    *,
+    session: str,
+    terminal: Flag = False,
+    who: Who = "",
+    new_classes: Flag = False,
+    show_prediction: Literal["never", "after"] = "never",
+    start: Start = Start(),
+    columns: Columns = Columns(),
+) -> int:
+    """Label items one by one, towards a goal, and see the answer grow.
+
+    Parameters
+    ----------
+    file: str
+        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes.
+    session: str
+        File of the session; started if it is not there yet.
+    terminal: bool
+        Label here, in the terminal; where there is no keyboard, answers are read line by line.
+    who: str
+        Who labels. People with different names get different items.
+    new_classes: bool
+        Accept labels that are no class of the session yet.
+    show_prediction: str
+        What the model says of an item: never, or after it is labelled. Never before: it would sway whoever labels.
+    """
+    if not terminal:
+        raise InputError("the labelling page is not there yet; label in the terminal: add --terminal")
+    out = printer()
+    with working("opening"):
+        opened = start_or_open(session, file, start, columns)
+    with opened.session:
+        _say_what_is_shown(out, opened)
+        work = Labelling(opened, out, who, new_classes, show_prediction == "after")
+        try:
+            _run(work, out, new_classes=new_classes)
+        except KeyboardInterrupt:
+            out.print()
+        _say_goodbye(work, out, f"fewlabels label {shlex.quote(file)} {name_session(session, who)} --terminal", session)
+    return 0
+
+
+def _run(work: Labelling, out: Console, *, new_classes: bool) -> None:
+    if HAS_KEYS and sys.stdin.isatty() and sys.stdout.isatty():
+        with listening(sys.stdin.fileno()) as keys:
+            work.run(Terminal(out, keys, new_classes=new_classes))
+    else:
+        work.run(Lines(out, iter(sys.stdin), new_classes=new_classes))
+
+
+def _say_what_is_shown(out: Console, opened: Opened) -> None:
+    assert opened.pool is not None
+    shown = [name for name in opened.pool.roles.show or opened.pool.attributes if name not in opened.hidden]
+    if not shown:
+        say(out, "there is nothing to show but ids: the predictions have no other columns; look items up by id")
+    if opened.hidden:
+        say(out, f"not shown, lest they sway you: {listing(map(tame_line, sorted(opened.hidden)))} (--show shows them)")
+
+
+def _say_goodbye(work: Labelling, out: Console, again: str, session: str) -> None:
+    say(out, f"{count(work.n_told, 'answer')} kept in {session}")
+    print_standing(out, work.opened.session.standing())
+    print_next(out, again, "to go on")
+    print_next(out, f"fewlabels status {name_session(session)}")

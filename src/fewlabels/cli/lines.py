@@ -1,0 +1,55 @@
+"""Labelling without a keyboard: answers come line by line, from a pipe or a file."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.console import Console
+
+from fewlabels.cli.items import print_item
+from fewlabels.cli.labelling import Told, Wish
+from fewlabels.cli.sessions import CANNOT_TELL
+from fewlabels.cli.showing import say, say_classes
+from fewlabels.errors import InputError, did_you_mean
+from fewlabels.session import ItemId
+
+UNDO = "undo"
+
+
+class Lines:
+    """Reads an answer per line: a class; nothing, where nobody can tell; or `undo`."""
+
+    def __init__(self, out: Console, lines: Iterator[str], *, new_classes: bool = False) -> None:
+        self._out, self._lines, self._new_classes = out, lines, new_classes
+        self._number = 0
+
+    def ask(self, id: ItemId, row: Mapping[str, Any], classes: tuple[str, ...]) -> Told | Wish:
+        """Show an item and read a line."""
+        if not self._number:
+            say(self._out, f"an answer per line; labels: {say_classes(classes)}; empty: nobody can tell; undo")
+        print_item(self._out, id, row)
+        line = self._read()
+        if not line:
+            return Wish.STOP
+        return self._understand(line.rstrip("\r\n"), classes)
+
+    def _read(self) -> str:
+        self._number += 1
+        try:
+            return next(self._lines, "")
+        except UnicodeDecodeError:
+            raise InputError(f"line {self._number} of the answers is not UTF-8; those before it are kept") from None
+
+    def _understand(self, text: str, classes: tuple[str, ...]) -> Told | Wish:
+        if text in classes:
+            return Told(text)
+        text = text.strip()
+        if text in ("", CANNOT_TELL):
+            return Told(None)
+        if text == UNDO:
+            return Wish.UNDO
+        if classes and text not in classes and not self._new_classes:
+            raise InputError(
+                f"line {self._number} of the answers: {text!r} is no class of this session; {did_you_mean(text, classes)} "
+                "The answers before it are kept; new classes need --new-classes"
+            )
+        return Told(text)

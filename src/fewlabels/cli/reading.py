@@ -1,0 +1,126 @@
+"""Sheets of answers, to be read: exact text, nothing guessed, and every complaint names the line."""
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fewlabels.cli.sheets import Record, kind_of
+from fewlabels.errors import InputError, listing
+from fewlabels.table import spell
+
+MARKS = ",;\t"  # between the columns: spreadsheets choose by country
+ANSWERS = ("label", "agreement")  # what the column with the answer is called
+NAMES = ("id", *ANSWERS)
+
+
+@dataclass(frozen=True)
+class Line:
+    """What a sheet says of one item."""
+
+    number: int
+    id: str
+    label: Any  # None: not answered yet
+
+
+def read_sheet(path: str) -> list[Line]:
+    """Read ids and labels, each item once."""
+    found: dict[str, Line] = {}
+    for number, record in _read_csv(path) if kind_of(path) == "csv" else _read_jsonl(path):
+        line = Line(number, spell(record["id"]), _clean(record[_answer_of(record)]))
+        earlier = found.get(line.id)
+        if earlier and None not in (earlier.label, line.label) and earlier.label != line.label:
+            raise InputError(
+                f"{path}, lines {earlier.number} and {number}, column {_answer_of(record)}: item {line.id!r} has two "
+                f"answers, {earlier.label!r} and {line.label!r}; keep one"
+            )
+        if earlier is None or earlier.label is None:
+            found[line.id] = line
+    return list(found.values())
+
+
+def _clean(label: Any) -> Any:
+    return None if isinstance(label, str) and not label.strip() else label
+
+
+def _answer_of(record: Record) -> str:
+    return next(name for name in ANSWERS if name in record)
+
+
+def _read_text(path: str) -> str:
+    try:
+        return Path(path).read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    except UnicodeDecodeError as error:
+        number = error.object[: error.start].count(b"\n") + 1
+        raise InputError(f"{path}, line {number}: this is not UTF-8; save the sheet as CSV UTF-8") from None
+
+
+def _read_csv(path: str) -> Iterator[tuple[int, Record]]:
+    csv.field_size_limit(sys.maxsize)  # an item's text may be long
+    text = _read_text(path)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=_find_mark(text), strict=True)
+    head: list[str] = []
+    number = 1
+    try:
+        for row in rows:
+            if any(row) and not head:
+                head = _check_head(path, row)
+            elif any(row):
+                yield number, _match(path, number, head, row)
+            number = rows.line_num + 1
+    except csv.Error as error:
+        raise InputError(f"{path}, line {rows.line_num}: not CSV: {error}") from None
+    if not head:
+        raise InputError(f"{path} is empty")
+
+
+def _find_mark(text: str) -> str:
+    head = next((line for line in text.splitlines() if line.strip()), "")
+    return max(MARKS, key=lambda mark: (len(set(head.lower().split(mark)) & set(NAMES)), head.count(mark)))
+
+
+def _check_head(path: str, row: list[str]) -> list[str]:
+    plain = [name.strip().lower() for name in row]
+    head = [name if name in NAMES else given for name, given in zip(plain, row, strict=True)]
+    wanted = ("id", "agreement" if "agreement" in head and "label" not in head else "label")
+    for name in wanted:
+        if head.count(name) != 1:
+            how = "no column" if name not in head else "more than one column"
+            raise InputError(f"{path}, line 1: {how} called {name}; a sheet needs id and label, and has {listing(row)}")
+    return head
+
+
+def _match(path: str, number: int, head: list[str], row: list[str]) -> Record:
+    if len(row) > len(head) and any(row[len(head) :]):
+        raise InputError(
+            f"{path}, line {number}: {len(row)} values for {len(head)} columns; a value with a comma goes in double quotes"
+        )
+    record = {**dict.fromkeys(head, ""), **dict(zip(head, row, strict=False))}
+    if not record["id"]:
+        raise InputError(f"{path}, line {number}, column id: it is empty; every row needs the id it was asked with")
+    return record
+
+
+def _read_jsonl(path: str) -> Iterator[tuple[int, Record]]:
+    for number, line in enumerate(_read_text(path).split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise InputError(f"{path}, line {number}: not JSON: {error.msg}") from None
+        if not isinstance(record, dict) or record.get("id") in (None, ""):
+            raise InputError(
+                f'{path}, line {number}, column id: every line is an object like {{"id": 12, "label": "cat"}}'
+            )
+        if not record.keys() & set(ANSWERS) or isinstance(record[_answer_of(record)], list | dict):
+            raise InputError(
+                f"{path}, line {number}, column label: there is none; write null where nobody answered yet"
+            )
+        yield number, record

@@ -1,0 +1,103 @@
+"""Sessions as text for a terminal: what is asked, how far it is, and what to type next."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+
+from fewlabels.cli.items import print_item
+from fewlabels.cli.printing import escape, print_warnings
+from fewlabels.cli.sessions import Opened
+from fewlabels.cli.text import tame, tame_line
+from fewlabels.errors import listing
+from fewlabels.goals import Standing
+from fewlabels.session import ItemId
+
+LINES = 10  # of an item in a list of several
+MANY_CLASSES = 40
+
+
+def print_asked(
+    out: Console,
+    opened: Opened,
+    shown: Mapping[ItemId, Mapping[str, Any]],
+    *,
+    session: str,
+    who: str,
+    sheet: str | None,
+) -> None:
+    """Print the items to label, and how to answer."""
+    if not shown:
+        say(out, explain_end(len(opened.session.pending)))
+        return
+    for i, row in shown.items():
+        print_item(out, i, row, most_lines=LINES)
+    if opened.pool is None:
+        say(out, "to see what the items are, name the predictions too: fewlabels ask FILE …")
+    elif not any(shown.values()):
+        say(out, "there is nothing to show but ids: the predictions have no other columns")
+    say(out, f"labels: {say_classes(opened.session.classes)}")
+    place = name_session(session, who)
+    if sheet:
+        print_next(out, f"fewlabels import {shlex.quote(sheet)} {place}", "once its column label is filled in")
+    else:
+        answer = shlex.quote(f"{next(iter(shown))}=LABEL")
+        print_next(out, f"fewlabels tell {place} {answer} …", "nothing after the = where nobody can tell")
+
+
+def print_standing(out: Console, standing: Standing) -> None:
+    """Print where the goal stands."""
+    say(out, f"so far: {standing.sentence}")
+    if standing.settled:
+        out.print("[green]settled[/]: you may stop")
+
+
+def print_status(out: Console, found: Mapping[str, Any], *, session: str) -> None:
+    """Print how far a session is."""
+    about = (
+        f"{found['goal']} by {found['metric']}, groups: {found['by']}, policy {found['policy']}, prior {found['prior']}"
+    )
+    out.print(f"[bold]{escape(session)}[/]  {escape(about)}", soft_wrap=True)
+    counts = (
+        f"{found['n_items']:,} items: {found['n_labels']:,} labelled, {found['n_pending']:,} asked and not answered, "
+        f"{found['n_left']:,} left to ask"
+    )
+    say(out, f"  {counts}")
+    print_standing(out, Standing(found["settled"], found["answer"]["sentence"]))
+    if not found["settled"]:
+        say(out, f"not settled yet{': ' + found['obstacle'] if found['obstacle'] else ''}")
+    print_warnings(out, tuple(found["warnings"]))
+    place = name_session(session)
+    if found["settled"] or not found["n_left"] + found["n_pending"]:
+        print_next(out, f"fewlabels export {place} --out labels.csv", "then: fewlabels assess FILE --labels labels.csv")
+    else:
+        print_next(out, f"fewlabels ask {place} -n 5", f"or: fewlabels label FILE {place} --terminal")
+
+
+def print_next(out: Console, command: str, remark: str = "") -> None:
+    """Print a command to type."""
+    aside = f"   [dim]({escape(remark)})[/]" if remark else ""
+    out.print(f"  [bold]$ {escape(tame_line(command))}[/]{aside}", soft_wrap=True)
+
+
+def say(out: Console, sentence: str) -> None:
+    """Print a sentence that may hold other people's names."""
+    out.print(tame(sentence), markup=False, soft_wrap=True)
+
+
+def say_classes(classes: Sequence[str]) -> str:
+    """Name the labels one may give."""
+    return listing(map(tame_line, classes), most=MANY_CLASSES) if classes else "a grade between 0 and 1"
+
+
+def explain_end(n_pending: int) -> str:
+    """Say why nothing is asked."""
+    if n_pending:
+        return f"nothing is left to ask: {n_pending:,} items are with other people (--as)"
+    return "nothing is left to ask: every item that could help has been asked about and answered"
+
+
+def name_session(path: str, who: str = "") -> str:
+    """Return the options that name a session and a person, as one would type them."""
+    return f"--session {shlex.quote(path)}" + (f" --as {shlex.quote(who)}" if who else "")

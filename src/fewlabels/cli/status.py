@@ -1,0 +1,30 @@
+"""`fewlabels status`: how far is a session, and may one stop?"""
+
+from fewlabels.cli.options import Path
+from fewlabels.cli.printing import printer, working
+from fewlabels.cli.sessions import open_session
+from fewlabels.cli.showing import print_status
+from fewlabels.cli.targets import check_target
+from fewlabels.summary import write_json
+
+
+def status(*, session: str, json: Path = None) -> int:
+    """Say how far a session is, what its labels answer so far, and whether one may stop.
+
+    Parameters
+    ----------
+    session: str
+        File of the session; it is only read.
+    json: str
+        Write JSON to this file instead; - for standard output.
+    """
+    check_target(json, session)
+    with working("reckoning"), open_session(session, read_only=True) as opened:
+        found = opened.status()
+    if json:
+        text = write_json(found, None if json == "-" else json)
+        if json == "-":
+            print(text)
+    else:
+        print_status(printer(), found, session=session)
+    return 0

@@ -1,0 +1,80 @@
+"""Where results may be written: never over a session, predictions, or answers that nobody has read yet."""
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from fewlabels.cli.reading import Line, read_sheet
+from fewlabels.cli.sheets import kind_of
+from fewlabels.cli.text import count
+from fewlabels.errors import InputError
+from fewlabels.session import Session
+
+DATABASE = b"SQLite format 3"
+
+
+def check_target(out: str | None, *others: str | None) -> None:
+    """Refuse a place that cannot be written, or that holds what must not be lost, before any work is done."""
+    if out is None or out == "-":
+        return
+    target = Path(out)
+    if target.is_dir() or not target.parent.is_dir():
+        what = "is a folder; name a file in it" if target.is_dir() else "cannot be written: there is no such folder"
+        raise InputError(f"{out} {what}")
+    if any(
+        other is not None and Path(other).exists() and target.exists() and target.samefile(other) for other in others
+    ):
+        raise InputError(f"{out} is what is being read; write to another file")
+    if target.is_file() and _read_line(out).startswith(DATABASE):
+        raise InputError(f"{out} is a database, perhaps a session; write to another file")
+
+
+def refuse_other_than_export(out: str, columns: Sequence[str]) -> None:
+    """Refuse to write over anything but an earlier export."""
+    if out == "-" or not Path(out).exists():
+        return
+    if _read_head(out) not in ([], list(columns)):
+        raise InputError(f"{out} is there already, and it is no export of answers; name another file")
+
+
+def read_earlier(out: str | None) -> list[Line]:
+    """Return what a sheet that would be written over holds."""
+    if out is None or out == "-" or not Path(out).exists():
+        return []
+    kind_of(out)
+    try:
+        return read_sheet(out)
+    except InputError:
+        raise InputError(f"{out} is there already, and it is no sheet of fewlabels; name another file") from None
+
+
+def refuse_to_lose(out: str | None, earlier: list[Line], session: Session | None) -> None:
+    """Refuse to write over a sheet of something else, or one with answers that are not in the session yet."""
+    pending = {str(i) for i in session.pending} if session else set()
+    known = pending | {str(row["id"]) for row in session.answers()} if session and earlier else pending
+    if any(line.id not in known for line in earlier):
+        raise InputError(
+            f"{out} is there already, and holds items that this session never asked about; name another file"
+        )
+    unread = sum(line.id in pending and line.label is not None for line in earlier)
+    if unread:
+        raise InputError(
+            f"{out} has {count(unread, 'answer')} not in the session yet; import it first, or name another file"
+        )
+
+
+def _read_head(path: str) -> list[str]:
+    """Return the names of a sheet's columns, or of the fields of its first line."""
+    line = _read_line(path).decode("utf-8", errors="replace").strip()
+    if kind_of(path) == "csv":
+        return next(csv.reader([line]), [])
+    try:
+        return list(json.loads(line or "{}"))
+    except (json.JSONDecodeError, TypeError):
+        return [line]
+
+
+def _read_line(path: str) -> bytes:
+    with Path(path).open("rb") as file:
+        return file.readline()

@@ -39,7 +39,7 @@ def _check_class(item: str, label: Any, classes: Sequence[str], new_classes: boo
         )
     if name not in classes and not new_classes:
         raise InputError(
-            f"tell: {name!r} (item {item!r}) is no class of this session; {did_you_mean(name, classes)} "
+            f"tell: {name!r} (item {item!r}) is no class of this session; {did_you_mean(name, classes)}. "
             "If it is a true class that the model never predicts, say so with --new-classes (Python: new_classes=True). Nothing was kept"
         )
     return name

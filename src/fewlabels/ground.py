@@ -16,10 +16,12 @@ from fewlabels.errors import InputError, listing
 from fewlabels.goals import Goal
 from fewlabels.groups import Bins, Groups, bin_index
 from fewlabels.journal import Item
+from fewlabels.knowledge import know
 from fewlabels.labels import NONE, Tally, tally
 from fewlabels.policies import Policy
 from fewlabels.priors import Prior
 from fewlabels.recipes import read_recipe, recall, write_recipe
+from fewlabels.summary import require_answerable
 from fewlabels.table import Predictions
 
 MOST_ITEMS = 200_000  # that are kept in the file; of a larger pool, a random few of every group
@@ -96,10 +98,13 @@ def lay_ground(
     probabilities = goal.metric.reads == "label" and "score" in prior.needs and pool.has("probabilities")
     counts = tally(pool, by, bins=bins, probabilities=probabilities)
     counts = counts.widen([name for name in dict.fromkeys(map(str, classes)) if name not in counts.classes])
+    require_answerable(counts, goal.metric)
+    known = know(counts, goal.metric, prior)
+    goal.gain(known, known.expect())  # a goal may be about groups that are not there
     items = _line_up(pool, by, bins, counts, seed)
     if not items:
         raise InputError(
-            f"every item of {pool.source} is labelled: there is nothing to ask; assess it, or hide the labels to play"
+            f"every item of {pool.source} is labelled: there is nothing to ask; assess it, or play with --hide-labels (Python: pool.hide_labels())"
         )
     ground = Ground(
         tally=counts,

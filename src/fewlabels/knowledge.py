@@ -17,7 +17,7 @@ from fewlabels.metrics import Cost, Metric
 from fewlabels.priors import Prior
 from fewlabels.scheme import Scheme, Theta, arrange, fill
 
-N_DRAWS = 4000
+N_DRAWS = 2000
 ROUGHLY = 500
 FEWEST = 200
 BUDGET = 8_000_000  # numbers drawn at a time

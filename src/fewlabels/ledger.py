@@ -23,7 +23,7 @@ class Ledger:
     pending: dict[str, tuple[Item, str]] = field(default_factory=dict)  # with whom, oldest first
     counted: Counter[tuple[int, str]] = field(default_factory=Counter)  # (entry, label) -> how many
     place: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))  # group -> how many were drawn
-    history: list[str] = field(default_factory=list)  # items in the order of their answers
+    history: dict[str, str] = field(default_factory=dict)  # items in the order of their answers, and whose they are
     seen: set[str] = field(default_factory=set)  # every label ever given
     n_corrected: int = 0
 
@@ -35,7 +35,7 @@ class Ledger:
         elif event.kind == "withdrawn":
             self._withdraw(event.item, event.who)
         else:
-            self._answer(event.item, event.label if event.kind == "told" else None)
+            self._answer(event.item, event.label if event.kind == "told" else None, event.who)
 
     @property
     def n_labels(self) -> int:
@@ -52,6 +52,10 @@ class Ledger:
         """Items nobody could tell."""
         return [name for name, label in self.answers.items() if label is None]
 
+    def last_of(self, who: str) -> str | None:
+        """The item this person answered last."""
+        return next((name for name in reversed(self.history) if self.history[name] == who), None)
+
     def pending_with(self, who: str) -> list[Item]:
         """Items this person was asked about and has not answered."""
         return [item for item, whom in self.pending.values() if whom == who]
@@ -65,16 +69,16 @@ class Ledger:
         elif self.answers[item.id] is not None:  # it was answered before its turn, which has come now
             self._count(item, self.answers[item.id], 1)
 
-    def _answer(self, item: Item, label: Answer) -> None:
+    def _answer(self, item: Item, label: Answer, who: str) -> None:
         before = self.answers.get(item.id)
         if item.id in self.answers:
-            self.history.remove(item.id)
+            del self.history[item.id]
             self.n_corrected += before != label
         self.pending.pop(item.id, None)
         self.answers[item.id] = label
         if label is not None:
             self.seen.add(label)
-        self.history.append(item.id)
+        self.history[item.id] = who
         if item.id in self.drawn:
             self._count(item, before, -1)
             self._count(item, label, 1)
@@ -84,7 +88,7 @@ class Ledger:
         if item.id not in self.answers:
             return
         label = self.answers.pop(item.id)
-        self.history.remove(item.id)
+        del self.history[item.id]
         if item.id in self.drawn:
             self._count(item, label, -1)
             self.pending = {item.id: (item, who), **self.pending}

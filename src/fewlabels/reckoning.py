@@ -58,11 +58,11 @@ def take_note(ground: Ground, ledger: Ledger) -> tuple[str, ...]:
     notes = list(ground.notes)
     if ledger.waiting:
         notes.append(
-            f"{len(ledger.waiting):,} labels were not asked for: they are kept, but left out of every figure until their "
-            "turn comes, because only random items speak for their group"
+            f"labels that were not asked for: {len(ledger.waiting):,}; they are kept, but left out of every figure until "
+            "their turn comes, because only random items speak for their group"
         )
     if ledger.skipped:
         notes.append(
-            f"{len(ledger.skipped):,} items could not be told: if they are harder than the rest, the figures are too good"
+            f"items that nobody could tell: {len(ledger.skipped):,}; if they are harder than the rest, the figures are too good"
         )
     return tuple(notes)

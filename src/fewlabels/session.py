@@ -147,11 +147,11 @@ class Session:
         self._catch_up()
 
     def undo(self, *, who: str = "") -> ItemId | None:
-        """Take the last answer back: its item is asked again. None where there is no answer."""
+        """Take one's last answer back: its item is asked again. None where there is no answer."""
         with self._writing():
-            if not self._ledger.history:
+            last = self._ledger.last_of(who)
+            if last is None:
                 return None
-            last = self._ledger.history[-1]
             self._journal.append([Act("withdrawn", last, who=who)])
         self._catch_up()
         return self._as_id(last)
@@ -201,6 +201,13 @@ class Session:
     def classes(self) -> tuple[str, ...]:
         """Classes an item may have; none where labels are grades."""
         return list_classes(self._ground, self._ledger)
+
+    def group(self, id: ItemId) -> str:
+        """Return the group of an item one may ask about."""
+        found = self._journal.find([str(id)])
+        if str(id) not in found:
+            raise InputError(f"there is no item {id!r} in this session")
+        return self._ground.tally.groups[found[str(id)].group]
 
     @property
     def pending(self) -> list[ItemId]:

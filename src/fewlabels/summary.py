@@ -222,7 +222,7 @@ def judge(
     if isinstance(question.metric, Cost):
         question = replace(question, metric=question.metric.over(tally.classes))
     metric = question.metric
-    _require(tally, metric)
+    require_answerable(tally, metric)
     rng = np.random.default_rng(question.seed)
     answer = infer(rng, tally, metric, question.prior, finite=question.finite_pool, n_draws=question.n_draws)
     rows = _rows(rng, tally, question, answer)
@@ -271,7 +271,8 @@ def _is_of_one_class(metric: Metric, tally: Tally) -> bool:
     return isinstance(metric, ClassRate) and not metric.averages and tally.by != "predicted"
 
 
-def _require(tally: Tally, metric: Metric) -> None:
+def require_answerable(tally: Tally, metric: Metric) -> None:
+    """Refuse a metric that says nothing about these groups."""
     if metric is mcc and "predicted" in tally.by.split(","):
         raise InputError("mcc says nothing about a single predicted class; use --by all, or group by an attribute")
     if _is_of_one_class(metric, tally) and tally.positive is None:

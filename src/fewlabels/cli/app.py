@@ -20,6 +20,8 @@ VERBS = {
     "status": "How far a session is, what its labels answer so far, and whether one may stop.",
     "export": "Write a session's answers, or what it is waiting for, as CSV or JSON lines.",
     "import": "Read a sheet of answers into a session.",
+    "simulate": "What each way of labelling would have cost, replayed on a labelled table.",
+    "plan": "How many labels a goal will take.",
 }
 HOMES = {"import": "importing:import_answers"}  # a verb that is a word of Python's lives elsewhere
 DEBUG = "FEWLABELS_DEBUG"

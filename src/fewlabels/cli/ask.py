@@ -58,7 +58,7 @@ def ask(
     with opened.session:
         refuse_to_lose(out, earlier, opened.session)
         with working("asking"):
-            shown = opened.show(opened.session.ask(n, who=who))
+            shown = opened.session.show(opened.session.ask(n, who=who))
         if out:
             _deliver(out, render_sheet(*lay_out(shown), kind_of(out)))
         if json:

@@ -74,11 +74,11 @@ def _run(work: Labelling, out: Console, *, new_classes: bool) -> None:
 
 def _say_what_is_shown(out: Console, opened: Opened) -> None:
     assert opened.pool is not None
-    shown = [name for name in opened.pool.roles.show or opened.pool.attributes if name not in opened.hidden]
+    shown = list(opened.pool.shown)
     if not shown:
         say(out, "there is nothing to show but ids: the predictions have no other columns; look items up by id")
-    if opened.hidden:
-        say(out, f"not shown, lest they sway you: {listing(map(tame_line, sorted(opened.hidden)))} (--show shows them)")
+    if opened.pool.withheld:
+        say(out, f"not shown, lest they sway you: {listing(map(tame_line, opened.pool.withheld))} (--show shows them)")
 
 
 def _say_goodbye(work: Labelling, out: Console, again: str, session: str) -> None:

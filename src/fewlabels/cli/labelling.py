@@ -65,7 +65,7 @@ class Labelling:
             if not asked:
                 say(self.out, explain_end(len(session.pending)))
                 return
-            heard = listener.ask(asked[0], self.opened.show(asked)[asked[0]], session.classes)
+            heard = listener.ask(asked[0], self.opened.session.show(asked)[asked[0]], session.classes)
             if heard is Wish.STOP:
                 return
             if isinstance(heard, Told):

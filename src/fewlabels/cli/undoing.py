@@ -1,4 +1,4 @@
-"""Taking the last answer back, if it is one's own."""
+"""Taking one's last answer back."""
 
 from fewlabels.cli.text import tame_line
 from fewlabels.errors import InputError
@@ -6,14 +6,12 @@ from fewlabels.session import Session
 
 
 def undo_last(session: Session, who: str) -> str:
-    """Take the last answer back, and say which it was; nobody takes back what somebody else said."""
-    answers = session.answers()
-    if not answers:
-        raise InputError("undo: there is no answer to take back")
-    last = answers[-1]
-    if last["who"] != who:
-        whose = f"{last['who']!r}: say --as {last['who']}" if last["who"] else "somebody without a name: leave --as out"
-        raise InputError(f"undo: the last answer (item {last['id']!r}) was given by {whose} to take it back")
-    session.undo(who=who)
-    label = "nobody can tell" if last["label"] is None else last["label"]
-    return f"taken back: {tame_line(last['id'])}: {tame_line(label)}"
+    """Take one's last answer back, and say which it was; nobody takes back what somebody else said."""
+    given = {row["id"]: row["label"] for row in session.answers()}
+    last = session.undo(who=who)
+    if last is None:
+        whose = f" of {who!r}" if who else ""
+        others = "; say --as whoever gave it" if given else ""
+        raise InputError(f"undo: there is no answer{whose} to take back{others}")
+    label = given.get(last)
+    return f"taken back: {tame_line(last)}: {'nobody can tell' if label is None else tame_line(label)}"

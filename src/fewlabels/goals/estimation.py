@@ -51,7 +51,7 @@ class Estimate:
         said = f"{belief.metric.name} of every group is known to within ±{self.width / 2:.3g}"
         if is_wide.any():
             at = f"the widest interval is {width[widest]:.3g} ({belief.groups[widest]})"
-            said = f"{is_wide.sum():,} of {len(width):,} groups are not known to within ±{self.width / 2:.3g} yet; {at}"
+            said = f"groups not known to within ±{self.width / 2:.3g} yet: {is_wide.sum():,} of {len(width):,}; {at}"
         return Standing(self.settled(belief, rng), said, details)
 
     def _is_wide(self, belief: Knowledge) -> Bool[np.ndarray, " group"]:

@@ -26,6 +26,7 @@ from fewlabels.priors import Flat, Prior
 from fewlabels.replay.compiled import play
 from fewlabels.replay.stage import Stage
 from fewlabels.replay.trial import Trial
+from fewlabels.summary import require_answerable
 from fewlabels.table import Predictions
 
 Tick = Callable[[int, int], None]
@@ -85,6 +86,7 @@ def plan(
     require_sound(pool)
     probabilities = goal.metric.reads == "label" and "score" in prior.needs and pool.has("probabilities")
     counts = tally(pool, by, bins=bins, probabilities=probabilities)
+    require_answerable(counts, goal.metric)
     known = know(counts, goal.metric, prior, finite=finite_pool, level=level)
     if not known.left.any():
         raise InputError(f"plan: every item of {pool.source} is labelled; there is nothing left to plan")

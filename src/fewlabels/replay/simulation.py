@@ -23,7 +23,7 @@ from fewlabels.replay.compiled import is_compiled, measure, play
 from fewlabels.replay.measures import GREATER, name_target
 from fewlabels.replay.stage import Stage, set_stage
 from fewlabels.replay.trial import Trial, mark_checkpoints
-from fewlabels.summary import write_json
+from fewlabels.summary import require_answerable, write_json
 from fewlabels.table import Frame, Predictions
 
 FRAME, PLOT = "fewlabels.frames:to_frame", "fewlabels.plots:plot_simulation"
@@ -106,6 +106,7 @@ def simulate(
         require_roles(pool, goal.metric, prior)
     probabilities = goal.metric.reads == "label" and pool.has("probabilities")
     stage = set_stage(pool, by, bins=bins, probabilities=probabilities)
+    require_answerable(stage.tally, goal.metric)
     budget = stage.n_items if budget is None else min(budget, stage.n_items)
     trials = [Trial(stage, goal, policy, prior, level) for prior in priors for policy in policies]
     seeds = np.random.SeedSequence(seed).spawn(runs)

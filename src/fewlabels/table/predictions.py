@@ -19,7 +19,7 @@ from fewlabels.errors import InputError, listing
 from fewlabels.table.derivation import AGREEMENT, ID, LABEL, OURS, PREDICTED, PROBABILITY, SCORE, derive
 from fewlabels.table.joining import join_labels
 from fewlabels.table.names import MISSING, as_name, natural_order
-from fewlabels.table.roles import Roles
+from fewlabels.table.roles import TELLING, Roles
 from fewlabels.table.sources import Frame, open_source
 
 Value: TypeAlias = Any  # an Ibis expression; its methods depend on a type only the engine knows
@@ -70,6 +70,20 @@ class Predictions:
         """Columns that play no role: what one can group by."""
         taken = {*self.roles.used().values(), *self.roles.scores.values(), *self.roles.show}
         return tuple(c for c in self.items.columns if c not in taken and not c.startswith(OURS))
+
+    @property
+    def withheld(self) -> tuple[str, ...]:
+        """Columns without a role that seem to tell what a model said, or the truth; shown only if named."""
+        return tuple(c for c in self.attributes if TELLING.match(c)) if not self.roles.show else ()
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Columns that a person who labels should see: those named for it, or all that neither play a role nor sway."""
+        if self.roles.show:
+            return self.roles.show
+        graded = self.has("agreement") and self.roles.predicted is not None  # an output is graded by looking at it
+        others = tuple(c for c in self.attributes if c not in self.withheld)
+        return (str(self.roles.predicted), *others) if graded else others
 
     @cached_property
     def n_items(self) -> int:
@@ -254,8 +268,8 @@ class Predictions:
         }
 
     def show(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Fetch what a person who labels these items should see: the columns named for it, or all without a role."""
-        return self.fetch(names, {column: self.items[column] for column in self.roles.show or self.attributes})
+        """Fetch what a person who labels these items should see."""
+        return self.fetch(names, {column: self.items[column] for column in self.shown})
 
     def fingerprint(self) -> dict[str, Any]:
         """Return a few figures that tell these predictions from others; labels do not enter."""

@@ -3,6 +3,7 @@
 Knows names and kinds of columns only, no data and no engine, so every rule here is a pure function.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -20,6 +21,11 @@ RECOGNISED: dict[str, tuple[str, ...]] = {
     "agreement": ("agreement",),
 }
 SCORES_PREFIX = "p_"
+# Columns that tell what some model said, or the truth: whoever sees them first labels differently.
+TELLING = re.compile(
+    r"(pred|predicted|predictions?|scores?|proba?|probability|p|conf|confidence|logits?|labels?|y|true|truth|ground|gold)([_\W\d]|$)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ class TestTheLoop:
         type_in("tell", "--session", session, "--as", "kim", f"{one}=cat")
         wrong = type_in("tell", "--session", session, "--as", "lee", "--undo")
         assert wrong.code == 1
-        assert "given by 'kim'" in wrong.err
+        assert "no answer of 'lee' to take back" in wrong.err
         assert f"taken back: {one}: cat" in type_in("tell", "--session", session, "--as", "kim", "--undo").out
         assert ask(type_in, "--session", session, "--as", "kim", "-n", 1) == [one]
 

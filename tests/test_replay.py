@@ -130,7 +130,7 @@ def alike(one, other):
 def test_measures_are_those_of_the_definition(goal, prior):
     trial = Trial(stage_of(3), goal, fl.random, prior)
     order = play(trial, np.random.default_rng(1), 60)
-    checkpoints = np.array([0, 1, 5, 20, len(order)])
+    checkpoints = np.array([1, 2, 5, 20, len(order)])
     found = measure(trial, order, checkpoints)
     plain = [choose_measures(goal)(trial, known) for _, known in watch(trial, order, checkpoints.tolist())]
     assert found.keys() == plain[0].keys()
@@ -183,7 +183,7 @@ def test_rows_are_as_the_contract_says():
 
 @pytest.mark.parametrize(("goal", "measures"), [
     (fl.Estimate(), {"rmse", "coverage", "width"}),
-    (fl.Estimate(fl.ece), {"relative_error", "rmse", "coverage", "width"}),
+    (fl.Estimate(fl.ece), {"relative_error"}),
     (fl.Compare("a", "b"), {"correct"}),
     (Nearest(), {"rmse", "coverage", "width"}),
 ], ids=["estimate", "ece", "compare", "own"])  # fmt: skip

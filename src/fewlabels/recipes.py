@@ -21,7 +21,6 @@ from fewlabels.policies import (
     Thompson,
     TopTwo,
     UpperBound,
-    name_policy,
 )
 from fewlabels.priors import Flat, FromEarlier, FromScores
 
@@ -68,7 +67,7 @@ def recall(plain: Any, given: Any, what: str) -> Any:
     """Return what a file remembers; what it only knows by name must be given, under the same name."""
     if not (isinstance(plain, dict) and plain.keys() == {"own"}):
         return read_recipe(plain)
-    if given is None or name_policy(given) != plain["own"]:
+    if given is None or _call(given) != plain["own"]:
         raise InputError(f"this session's {what} is one of your own, called {plain['own']!r}: open it with {what}=...")
     return given
 
@@ -76,11 +75,16 @@ def recall(plain: Any, given: Any, what: str) -> Any:
 def _write_object(value: Any) -> dict[str, Any]:
     if isinstance(value, Cost):
         return {"cost": write_recipe(value.costs.table)}
-    if METRICS.get(getattr(value, "name", "")) is value:
-        return {"metric": value.name}
+    if METRICS.get(_call(value)) is value:
+        return {"metric": _call(value)}
     if is_dataclass(value) and KNOWN.get(type(value).__name__) is type(value):
         return {
             "kind": type(value).__name__,
             "with": {f.name: write_recipe(getattr(value, f.name)) for f in fields(value)},
         }
-    return {"own": name_policy(value)}
+    return {"own": _call(value)}
+
+
+def _call(own: Any) -> str:
+    """What a goal or policy of one's own goes by."""
+    return str(getattr(own, "name", None) or getattr(own, "__name__", type(own).__name__))

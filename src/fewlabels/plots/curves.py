@@ -75,7 +75,9 @@ def _tell_apart(names: list[str]) -> list[tuple[str, str]]:
 def _draw_line(ax: Axes, name: str, rows: list[dict[str, Any]], colour: str, dash: str) -> None:
     x, mean, se = (np.array([row[key] for row in rows], dtype=np.float64) for key in ("n_labels", "mean", "se"))
     ax.plot(x, mean, color=colour, linestyle=dash, linewidth=1.6, label=shorten(name, 40))
-    ax.fill_between(x, mean - 2 * se, mean + 2 * se, color=colour, alpha=0.18, linewidth=0)
+    top = 1.0 if rows[0]["measure"] in SHARES else np.inf
+    low, high = np.maximum(mean - 2 * se, 0.0), np.minimum(mean + 2 * se, top)
+    ax.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
 
 
 def _label(ax: Axes, measure: str, n_items: int | None) -> None:

@@ -12,13 +12,22 @@ from fewlabels.goals import Compare, Estimate, FindBest, FindWorst, Goal
 from fewlabels.metrics import Cost, accuracy, confusion, ece
 from fewlabels.policies import EpsilonGreedy, MultiPlay, Policy, Random, Stratified, Thompson, TopTwo, UpperBound
 from fewlabels.replay.kernels.choosers import choose
+from fewlabels.replay.kernels.measures import (
+    measure_calibration,
+    measure_confusion,
+    measure_estimate,
+    measure_finding,
+    weigh_verdicts,
+)
 from fewlabels.replay.kernels.pool import Pool
 from fewlabels.replay.kernels.problems import Cost as CostProblem
 from fewlabels.replay.kernels.problems import Gap, Problem, Rate, Rope, Spread, Variance
 from fewlabels.replay.kernels.rules import EQUAL, NEYMAN, PROPORTIONAL, RANDOM, Kind, Rule, multi_play
-from fewlabels.replay.measures import choose_measures
+from fewlabels.replay.measures import choose_measures, judge_truth
 from fewlabels.replay.trial import Trial, watch
 
+Measured = dict[str, Float[np.ndarray, " checkpoint"]]
+VERDICTS = ("below", "equivalent", "above")
 QUOTAS = {"proportional": PROPORTIONAL, "equal": EQUAL, "neyman": NEYMAN}
 
 
@@ -33,13 +42,41 @@ def play(trial: Trial, rng: Rng, budget: int) -> Int[np.ndarray, " step"]:
     return trial.play(rng, budget) if problem is None or rule is None else choose(rng, problem, rule, budget)
 
 
-def measure(
-    trial: Trial, order: Int[np.ndarray, " step"], checkpoints: Int[np.ndarray, " checkpoint"]
-) -> dict[str, Float[np.ndarray, " checkpoint"]]:
+def measure(trial: Trial, order: Int[np.ndarray, " step"], checkpoints: Int[np.ndarray, " checkpoint"]) -> Measured:
     """Measure a replay at every checkpoint, by a kernel where there is one."""
+    fast = _measure_fast(trial, order, checkpoints)
+    if fast is not None:
+        return fast
     look = choose_measures(trial.goal)
     found = [look(trial, known) for _, known in watch(trial, order, checkpoints.tolist())]
     return {name: np.array([row[name] for row in found]) for name in found[0]}
+
+
+def _measure_fast(
+    trial: Trial, order: Int[np.ndarray, " step"], checkpoints: Int[np.ndarray, " checkpoint"]
+) -> Measured | None:
+    problem, goal, belief = find_problem(trial), trial.goal, trial.start.belief
+    if isinstance(problem, Rate | Gap | CostProblem):
+        found = measure_finding(problem, order, checkpoints, min(trial.plays, problem.pool.n_groups))
+        return {"mrr": found.mrr, "found": found.found.astype(np.float64)}
+    if isinstance(problem, Rope):
+        verdicts = weigh_verdicts(problem, order, checkpoints).argmax(axis=1)
+        return {"correct": (verdicts == VERDICTS.index(judge_truth(trial))).astype(np.float64)}
+    if type(goal) is not Estimate or not isinstance(problem, Variance | Spread):
+        return None
+    if goal.metric is ece and isinstance(belief, Beta):
+        cells = trial.start.scheme.cells
+        gap = Gap(problem.pool, trial.stage.right, belief.alpha, belief.beta, cells.score)
+        return {"relative_error": measure_calibration(gap, order, checkpoints, cells.bin).relative_error}
+    if isinstance(problem, Variance) and problem.pool.is_plain and goal.metric is accuracy:
+        return measure_estimate(problem, order, checkpoints, trial.level)._asdict()
+    if isinstance(problem, Spread) and problem.pool.is_plain and goal.metric is confusion:
+        assert isinstance(belief, Dirichlet)
+        right = belief.marginal(trial.start.scheme.cells.predicted)
+        chances = Rate(problem.pool, trial.stage.right, right.alpha, right.beta)
+        spread = measure_estimate(chances, order, checkpoints, trial.level)
+        return spread._asdict() | {"rmse": measure_confusion(problem, order, checkpoints)}
+    return None
 
 
 def find_rule(policy: Policy, plays: int) -> Rule | None:

@@ -4,6 +4,7 @@ Plain definitions on Knowledge; `compiled` computes the same ones faster where i
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -52,13 +53,12 @@ def measure_confusion(trial: Trial, known: Knowledge) -> Measures:
 
 
 def measure_calibration(trial: Trial, known: Knowledge) -> Measures:
-    """Relative error of the overall ECE, with posterior means of the bins; besides, the groups' own ECE."""
+    """Relative error of the overall ECE, with posterior means of the bins."""
     weight = known.scheme.cells.n_items[None].astype(np.float64)
     counts = trial.stage.count(known, np.arange(trial.stage.n_items))
     truth = counts[:, 0] / counts.sum(axis=1)
     estimate, true = (known.scheme.combine(theta[None], weight)[1][0, 0] for theta in (known.belief.mean(), truth))
-    error = abs(estimate - true) / true if true > 0 else float("nan")
-    return {"relative_error": float(error), **measure_estimates(trial, known)}
+    return {"relative_error": float(abs(estimate - true) / true) if true > 0 else float("nan")}
 
 
 def measure_finding(trial: Trial, known: Knowledge) -> Measures:
@@ -70,13 +70,21 @@ def measure_finding(trial: Trial, known: Knowledge) -> Measures:
 
 
 def measure_verdict(trial: Trial, known: Knowledge) -> Measures:
-    """Is the verdict the one that all labels give?"""
+    """Is the likeliest of below, equivalent and above the one where the truth on the pool lies?"""
     goal, rng = trial.goal, np.random.default_rng(0)
     assert isinstance(goal, Compare)
-    two = [known.position(goal.a), known.position(goal.b)]
-    gap = float(trial.truth[two[0]] - trial.truth[two[1]])
-    true = "below" if gap < -goal.rope - ROUNDING else "above" if gap > goal.rope + ROUNDING else "equivalent"
-    return {"correct": float(goal.describe(known, rng).details["verdict"] == true)}
+    verdict = goal.describe(replace(known, finite=False), rng).details["verdict"]
+    return {"correct": float(verdict == judge_truth(trial))}
+
+
+def judge_truth(trial: Trial) -> str:
+    """Return the verdict that holds on the pool."""
+    goal = trial.goal
+    assert isinstance(goal, Compare)
+    a, b = (float(trial.truth[trial.start.position(group)]) for group in (goal.a, goal.b))
+    if abs(a - b) <= goal.rope + ROUNDING:
+        return "equivalent"
+    return "below" if a < b else "above"
 
 
 def rank_reciprocally(estimate: Float[np.ndarray, " group"], truth: Float[np.ndarray, " group"], m: int) -> float:
@@ -91,9 +99,10 @@ def rank_reciprocally(estimate: Float[np.ndarray, " group"], truth: Float[np.nda
     last = np.sort(truth)[-m]
     sure, tied = truth > last + ROUNDING, np.abs(truth - last) <= ROUNDING
     sought = _pick(sure, tied, estimate, m)
-    outside = estimate[~(sure | tied)]
-    ranks = 1 + (outside[None, :] >= estimate[sought][:, None] - ROUNDING).sum(axis=1)
-    return float((1 / ranks).mean())
+    outside = np.setdiff1d(np.arange(len(truth)), sought)
+    beaten = estimate[outside][None, :] >= estimate[sought][:, None] - ROUNDING
+    beaten[np.ix_(tied[sought], tied[outside])] = False  # those as bad in truth are no rivals
+    return float((1 / (1 + beaten.sum(axis=1))).mean())
 
 
 def _pick(

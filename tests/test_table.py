@@ -1,5 +1,6 @@
 """Predictions come in many shapes and leave as the same numbers."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from pyarrow import feather
 
 import fewlabels as fl
 from fewlabels.errors import InputError
+from fewlabels.ground import tell_apart
 
 FRAME = pd.DataFrame(
     {
@@ -269,3 +271,183 @@ class TestOddSources:
         FRAME.to_parquet(tmp_path / "a.parquet")
         with pytest.raises(InputError, match="different kinds"):
             fl.Predictions.read(str(tmp_path / "a.*"))
+
+
+class TestOneItem:
+    """Items by name: what a session needs of a table."""
+
+    def test_is_called_by_its_id_as_text(self) -> None:
+        for ids, names in (([1, 20], ["1", "20"]), ([1.0, 2.5], ["1", "2.5"]), (["01", "ü"], ["01", "ü"])):
+            pool = fl.Predictions.read({"id": ids, "predicted": ["a", "b"]})
+            assert pool.find(pool.predicted.notnull(), most=2, name=pool.name)["name"] == names
+
+    def test_without_an_id_is_called_by_its_row(self) -> None:
+        pool = fl.Predictions.read({"predicted": ["a", "b", "a"]})
+        assert pool.find(pool.predicted == "a", most=2, name=pool.name)["name"] == ["1", "3"]
+
+    @pytest.mark.parametrize(
+        ("ids", "whole"),
+        [
+            ([1, 2], True),
+            (np.array([1, 2], dtype=np.uint8), True),
+            (["1", "2"], False),
+            ([1.0, 2.0], False),
+            (None, True),
+        ],
+    )
+    def test_has_a_whole_number_for_an_id_or_not(self, ids: object, whole: bool) -> None:
+        table = {"predicted": ["a", "b"]} | ({} if ids is None else {"id": ids})
+        assert fl.Predictions.read(table).has_whole_ids == whole
+
+    def test_is_fetched_with_what_one_asks_for(self) -> None:
+        pool = fl.Predictions.read(FRAME)
+        found = pool.fetch(["4", "2", "77"], {"site": pool.items["site"], "odd name, even": pool.score * 2})
+        assert found == {"2": {"site": "south", "odd name, even": 1.6}, "4": {"site": None, "odd name, even": 1.2}}
+        assert pool.fetch([], {"site": pool.items["site"]}) == {}
+
+    def test_without_an_id_is_fetched_by_its_row(self) -> None:
+        pool = fl.Predictions.read(FRAME.drop(columns="id"))
+        assert pool.fetch(["2", "3"], {"site": pool.items["site"]}) == {"2": {"site": "south"}, "3": {"site": "north"}}
+
+    def test_is_shown_with_the_columns_named_for_it(self) -> None:
+        pool = fl.Predictions.read(FRAME, show=["score", "site"])
+        assert pool.show(["1"]) == {"1": {"score": 0.9, "site": "north"}}
+
+    def test_is_shown_with_what_plays_no_role_and_never_with_its_label(self) -> None:
+        assert fl.Predictions.read(FRAME).show(["1", "4"]) == {"1": {"site": "north"}, "4": {"site": None}}
+        frame = FRAME.rename(columns={"label": "y_true"}).assign(p_cat=0.5, p_dog=0.5)
+        assert fl.Predictions.read(frame).show(["1"]) == {"1": {"site": "north"}}
+
+    def test_is_not_shown_what_a_model_said_unless_somebody_insists(self) -> None:
+        frame = FRAME.assign(score_mlp=0.5, other_label="x", labels="cat", gold=1, text="hello", person=1)
+        pool = fl.Predictions.read(frame)
+        assert pool.withheld == ("score_mlp", "labels", "gold")
+        assert pool.shown == tuple(pool.show(["1"])["1"]) == ("site", "other_label", "text", "person")
+        named = fl.Predictions.read(frame, show=["gold", "text"])
+        assert (named.withheld, named.shown) == ((), ("gold", "text"))
+
+    def test_is_shown_with_the_output_where_that_is_graded(self) -> None:
+        pool = fl.Predictions.read({"id": [1], "predicted": ["an answer"], "question": ["why?"], "agreement": [0.5]})
+        assert pool.show(["1"]) == {"1": {"predicted": "an answer", "question": "why?"}}
+
+
+class TestHiding:
+    def test_leaves_predictions_without_labels(self) -> None:
+        pool = fl.Predictions.read(FRAME.assign(label=["cat", "cat", "emu", "dog", None]))
+        hidden = pool.hide_labels()
+        assert (hidden.n_items, hidden.n_labels, pool.n_labels) == (5, 0, 4)
+        assert (hidden.classes, pool.classes) == (("cat", "dog"), ("cat", "dog", "emu"))
+        assert fl.assess(hidden).to_dict() == fl.assess(FRAME.drop(columns="label")).to_dict()
+
+    def test_leaves_what_was_learned_of_two_classes(self) -> None:
+        pool = fl.Predictions.read({"s": [0.9, 0.2], "label": ["yes", "no"]}, positive_score="s", positive="yes")
+        assert (pool.hide_labels().classes, pool.hide_labels().positive) == (("no", "yes"), "yes")
+
+    def test_hides_agreement_too(self) -> None:
+        hidden = fl.Predictions.read({"agreement": [0.5, 1.0], "system": ["a", "b"]}).hide_labels()
+        assert (hidden.n_labels, hidden.has("agreement")) == (0, True)
+        assert fl.assess(hidden, by=fl.column("system")).overall.mean == 0.5
+
+    def test_does_not_make_labels_something_to_show_or_to_group_by(self) -> None:
+        hidden = fl.Predictions.read(FRAME).hide_labels()
+        assert hidden.show(["1"]) == {"1": {"site": "north"}}
+        with pytest.raises(InputError, match="'label' holds the labels"):
+            fl.assess(hidden, by=fl.column("label"))
+
+
+class TestLine:
+    def line(self, pool: fl.Predictions, most: int = 100, seed: int = 0, within: tuple[str, ...] = ("said",)) -> list:
+        keys = {"said": pool.predicted, "site": pool.attribute("site")}
+        found = pool.line_up(keys, within=list(within), most=most, seed=seed)
+        return sorted(zip(found["name"], found["said"], found["site"], strict=True))
+
+    def test_holds_the_unlabelled_items_and_their_keys(self) -> None:
+        assert self.line(fl.Predictions.read(FRAME)) == [("3", "cat", "north"), ("5", "cat", "south")]
+        hidden = fl.Predictions.read(FRAME).hide_labels()
+        assert [name for name, *_ in self.line(hidden)] == ["1", "2", "3", "4", "5"]
+        assert self.line(hidden)[3] == ("4", "dog", "(missing)")
+
+    def test_numbers_rows_before_it_leaves_any_out(self) -> None:
+        assert [name for name, *_ in self.line(fl.Predictions.read(FRAME.drop(columns="id")))] == ["3", "5"]
+
+    def test_holds_items_that_were_not_judged_yet(self) -> None:
+        pool = fl.Predictions.read({"id": [7, 8, 9], "agreement": [0.5, None, 0.0]})
+        assert pool.line_up({}, within=[], most=10, seed=0) == {"name": ["8"]}
+
+    @pytest.mark.parametrize(("within", "n"), [(("said",), {"a": 10, "b": 10, "c": 4}), ((), None)])
+    def test_holds_a_random_few_of_every_group_where_there_are_too_many(
+        self, within: tuple[str, ...], n: dict[str, int] | None
+    ) -> None:
+        said = ["a"] * 200 + ["b"] * 96 + ["c"] * 4
+        pool = fl.Predictions.read({"id": range(300), "predicted": said, "site": ["x"] * 300})
+        line = self.line(pool, most=30, within=within)
+        assert all(said[int(name)] == group for name, group, _ in line)
+        if n is None:
+            assert len(line) == 30
+        else:
+            assert {g: sum(group == g for _, group, _ in line) for g in n} == n
+        assert line == self.line(pool, most=30, within=within)
+        assert line != self.line(pool, most=30, within=within, seed=1)
+
+    def test_is_whole_where_it_fits_exactly(self) -> None:
+        assert len(self.line(fl.Predictions.read(FRAME).hide_labels(), most=5)) == 5
+
+
+class TestFingerprint:
+    @pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES.keys())
+    def test_is_the_same_from_every_source(self, make: Callable[[Path], object], tmp_path: Path) -> None:
+        found = fl.Predictions.read(make(tmp_path)).fingerprint()
+        assert found.pop("score") == pytest.approx(3.5, abs=1e-12)
+        assert found == {"n_items": 5, "first": "1", "last": "5", "length": 5, "predicted": {"cat": 3, "dog": 2}}
+
+    def test_is_the_same_in_any_order_and_with_any_labels(self) -> None:
+        pool = fl.Predictions.read(FRAME)
+        other = fl.Predictions.read(FRAME[::-1].assign(label="dog"))
+        assert tell_apart(pool.fingerprint(), other.fingerprint()) is None
+        assert tell_apart(pool.fingerprint(), pool.hide_labels().fingerprint()) is None
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"id": [1, 2, 3, 4, 6]},
+            {"id": [1, 2, 3, 44, 5]},
+            {"predicted": ["cat"] * 5},
+            {"score": [0.9, 0.8, 0.7, 0.6, 0.4]},
+        ],
+        ids=str,
+    )
+    def test_is_another_for_other_predictions(self, change: dict[str, list]) -> None:
+        assert fl.Predictions.read(FRAME.assign(**change)).fingerprint() != fl.Predictions.read(FRAME).fingerprint()
+
+    def test_fits_into_a_file(self) -> None:
+        found = fl.Predictions.read(FRAME).fingerprint()
+        assert json.loads(json.dumps(found)) == found
+
+    def test_needs_neither_ids_nor_scores(self) -> None:
+        assert fl.Predictions.read({"predicted": ["b", "a"]}).fingerprint() == {
+            "n_items": 2,
+            "predicted": {"a": 1, "b": 1},
+        }
+
+    def test_does_not_hold_the_outputs_themselves(self) -> None:
+        pool = fl.Predictions.read({"id": [1, 2], "predicted": ["a long text", "another"], "agreement": [0.5, None]})
+        assert "a long text" not in str(pool.fingerprint())
+
+    def test_does_not_depend_on_the_labels_of_flags(self) -> None:
+        table = {"id": [1, 2], "predicted": [True, False]}
+        bare = fl.Predictions.read(table).fingerprint()
+        for labels in ([None, None], [True, None], [1, 0]):
+            assert fl.Predictions.read(table | {"label": labels}).fingerprint() == bare
+
+    def test_does_not_depend_on_the_labels_of_two_classes(self) -> None:
+        table = {"id": [1, 2], "s": [0.9, 0.2], "label": [None, None]}
+        bare, more = (
+            fl.Predictions.read(table | {"label": labels}, positive_score="s", positive="yes")
+            for labels in ([None, None], ["no", None])
+        )
+        assert bare.fingerprint() == more.fingerprint()
+
+
+def test_nothing_need_be_judged_yet() -> None:
+    pool = fl.Predictions.read({"id": [1, 2], "agreement": [None, None]}, agreement="agreement")
+    assert (pool.n_items, pool.n_labels, pool.has("agreement")) == (2, 0, True)

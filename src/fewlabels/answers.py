@@ -28,7 +28,7 @@ def check_answers(
 
 
 def _check_class(item: str, label: Any, classes: Sequence[str], new_classes: bool) -> str | None:
-    if label is None or label != label:
+    if _is_missing(label):
         return None
     name = spell(label)
     if name not in classes and FLAGS.get(name) in classes:
@@ -46,7 +46,7 @@ def _check_class(item: str, label: Any, classes: Sequence[str], new_classes: boo
 
 
 def _check_grade(item: str, label: Any) -> str | None:
-    if label is None or label != label:
+    if _is_missing(label):
         return None
     try:
         grade = float(label)
@@ -55,3 +55,11 @@ def _check_grade(item: str, label: Any) -> str | None:
     if not 0 <= grade <= 1:
         raise InputError(f"tell: {label!r} (item {item!r}) is no grade between 0 and 1; nothing was kept")
     return repr(grade)
+
+
+def _is_missing(label: Any) -> bool:
+    """None, NaN, or the NA of pandas, which will not even say whether it equals itself."""
+    try:
+        return label is None or bool(label != label)
+    except TypeError:
+        return True

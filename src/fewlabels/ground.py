@@ -18,11 +18,12 @@ from fewlabels.groups import Bins, Groups, bin_index
 from fewlabels.journal import Item
 from fewlabels.knowledge import know
 from fewlabels.labels import NONE, Tally, tally
+from fewlabels.metrics import Metric
 from fewlabels.policies import Policy
 from fewlabels.priors import Prior
 from fewlabels.recipes import read_recipe, recall, write_recipe
 from fewlabels.summary import require_answerable
-from fewlabels.table import Predictions
+from fewlabels.table import Frame, Predictions
 
 MOST_ITEMS = 200_000  # that are kept in the file; of a larger pool, a random few of every group
 ARRAYS = ("group", "predicted", "bin", "label", "n_items", "n_labels", "score", "right")
@@ -46,6 +47,14 @@ class Ground:
     notes: tuple[str, ...]
     graded: bool  # labels are grades of agreement, not classes
     whole_ids: bool  # ids are whole numbers in the table
+    frame: Frame  # the kind that the predictions came in
+
+    def require_roles(self, metric: Metric) -> None:
+        """Refuse a metric that these predictions have no columns for."""
+        has = {"score": bool(self.tally.bins), "predicted": bool(self.tally.classes)}
+        for role in metric.needs:
+            if not has[role]:
+                raise InputError(f"metric {metric.name} needs a {role} column, and {self.source} has none")
 
     def write(self) -> tuple[dict[str, Any], dict[str, bytes]]:
         """Turn it into a JSON document and binary attachments."""
@@ -53,7 +62,7 @@ class Ground:
             "goal": write_recipe(self.goal), "policy": write_recipe(self.policy), "prior": write_recipe(self.prior),
             "by": write_recipe(self.by), "level": self.level, "finite": self.finite, "seed": self.seed,
             "fingerprint": dict(self.fingerprint), "source": self.source,
-            "notes": list(self.notes), "graded": self.graded, "whole_ids": self.whole_ids, "by_name": self.tally.by,
+            "notes": list(self.notes), "graded": self.graded, "whole_ids": self.whole_ids, "frame": self.frame, "by_name": self.tally.by,
             "groups": list(self.tally.groups), "classes": list(self.tally.classes), "bins": list(self.tally.bins),
             "positive": self.tally.positive, "n_askable": self.n_askable.tolist(),
         }  # fmt: skip
@@ -73,10 +82,13 @@ def read_ground(
         n_askable=np.array(about["n_askable"], dtype=np.int64),
         goal=recall(about["goal"], goal, "goal"),
         policy=recall(about["policy"], policy, "policy"),
-        prior=read_recipe(about["prior"]),
+        prior=recall(about["prior"], None, "prior"),
         by=read_recipe(about["by"]),
         notes=tuple(about["notes"]),
-        **{name: about[name] for name in ("level", "finite", "seed", "fingerprint", "source", "graded", "whole_ids")},
+        **{
+            name: about[name]
+            for name in ("level", "finite", "seed", "fingerprint", "source", "graded", "whole_ids", "frame")
+        },
     )
 
 
@@ -95,7 +107,7 @@ def lay_ground(
 ) -> tuple[Ground, list[Item]]:
     """Count a pool once, and line its unlabelled items up in random order within their groups."""
     notes = require_sound(pool)
-    probabilities = goal.metric.reads == "label" and "score" in prior.needs and pool.has("probabilities")
+    probabilities = "score" in prior.needs and pool.has("probabilities")
     counts = tally(pool, by, bins=bins, probabilities=probabilities)
     counts = counts.widen([name for name in dict.fromkeys(map(str, classes)) if name not in counts.classes])
     require_answerable(counts, goal.metric)
@@ -121,6 +133,7 @@ def lay_ground(
         notes=notes,
         graded=pool.has("agreement"),
         whole_ids=pool.has_whole_ids,
+        frame=pool.frame,
     )
     return ground, items
 

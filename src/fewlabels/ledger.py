@@ -24,7 +24,7 @@ class Ledger:
     counted: Counter[tuple[int, str]] = field(default_factory=Counter)  # (entry, label) -> how many
     place: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))  # group -> how many were drawn
     history: dict[str, str] = field(default_factory=dict)  # items in the order of their answers, and whose they are
-    seen: set[str] = field(default_factory=set)  # every label ever given
+    seen: Counter[str] = field(default_factory=Counter)  # how often each label is an answer now
     n_corrected: int = 0
 
     def take(self, event: Event) -> None:
@@ -62,6 +62,8 @@ class Ledger:
 
     def _ask(self, item: Item, who: str) -> None:
         self.n_asked += 1
+        if item.id in self.drawn:
+            return  # its turn has come before
         self.place[item.group] = max(self.place[item.group], item.place + 1)
         self.drawn[item.id] = item
         if item.id not in self.answers:
@@ -76,8 +78,8 @@ class Ledger:
             self.n_corrected += before != label
         self.pending.pop(item.id, None)
         self.answers[item.id] = label
-        if label is not None:
-            self.seen.add(label)
+        self._see(before, -1)
+        self._see(label, 1)
         self.history[item.id] = who
         if item.id in self.drawn:
             self._count(item, before, -1)
@@ -88,6 +90,7 @@ class Ledger:
         if item.id not in self.answers:
             return
         label = self.answers.pop(item.id)
+        self._see(label, -1)
         del self.history[item.id]
         if item.id in self.drawn:
             self._count(item, label, -1)
@@ -96,3 +99,9 @@ class Ledger:
     def _count(self, item: Item, label: Answer, n: int) -> None:
         if label is not None:
             self.counted[item.entry, label] += n
+
+    def _see(self, label: Answer, n: int) -> None:
+        if label is not None:
+            self.seen[label] += n
+            if not self.seen[label]:
+                del self.seen[label]

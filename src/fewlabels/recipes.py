@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+import numpy as np
+
 from fewlabels.costs import Costs
 from fewlabels.errors import InputError
 from fewlabels.goals import Compare, Estimate, FindBest, FindWorst
@@ -41,8 +43,10 @@ def write_recipe(value: Any) -> Any:
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, Mapping):
-        return {str(key): write_recipe(item) for key, item in value.items()}
+    if isinstance(value, Mapping):  # marked as one, for its keys may be called anything
+        return {"map": {str(key): write_recipe(item) for key, item in value.items()}}
+    if isinstance(value, np.generic):
+        return value.item()
     if isinstance(value, list | tuple):
         return [write_recipe(item) for item in value]
     return _write_object(value)
@@ -57,19 +61,29 @@ def read_recipe(plain: Any) -> Any:
     if plain.keys() == {"metric"}:
         return METRICS[plain["metric"]]
     if plain.keys() == {"cost"}:
-        return Cost(Costs(plain["cost"]))
+        return Cost(Costs(read_recipe(plain["cost"])))
     if plain.keys() == {"kind", "with"}:
         return KNOWN[plain["kind"]](**{name: read_recipe(value) for name, value in plain["with"].items()})
-    return {key: read_recipe(value) for key, value in plain.items()}
+    return {key: read_recipe(value) for key, value in plain["map"].items()}
 
 
 def recall(plain: Any, given: Any, what: str) -> Any:
     """Return what a file remembers; what it only knows by name must be given, under the same name."""
-    if not (isinstance(plain, dict) and plain.keys() == {"own"}):
+    own = _find_own(plain)
+    if own is None:
         return read_recipe(plain)
-    if given is None or _call(given) != plain["own"]:
-        raise InputError(f"this session's {what} is one of your own, called {plain['own']!r}: open it with {what}=...")
+    if given is None or write_recipe(given) != plain:
+        about = "" if plain.keys() == {"own"} else "about "
+        raise InputError(f"this session's {what} is {about}one of your own, called {own!r}: open it with {what}=...")
     return given
+
+
+def _find_own(plain: Any) -> str | None:
+    """Return the name of the first thing that only its owner can make again."""
+    if isinstance(plain, dict) and plain.keys() == {"own"}:
+        return str(plain["own"])
+    parts = plain.values() if isinstance(plain, dict) else plain if isinstance(plain, list) else ()
+    return next((own for own in map(_find_own, parts) if own is not None), None)
 
 
 def _write_object(value: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from fewlabels.table import natural_order
 def list_classes(ground: Ground, ledger: Ledger) -> tuple[str, ...]:
     """Return the classes an item may have, new ones last; none where labels are grades."""
     known = ground.tally.classes
-    new = () if ground.graded else ledger.seen.difference(known)
+    new = () if ground.graded else set(ledger.seen).difference(known)
     return (*known, *sorted(new, key=natural_order))
 
 

@@ -4,7 +4,8 @@ A Session is a journal and the fold of it. Everything it knows is in its file: k
 was, and several processes may work on one file.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,10 @@ from fewlabels.groups import Bins, Groups, predicted
 from fewlabels.journal import Act, Event, Item, Journal, MemoryJournal, SqliteJournal
 from fewlabels.knowledge import Knowledge, Prospect
 from fewlabels.ledger import Ledger
-from fewlabels.metrics import Metric
+from fewlabels.metrics import Cost, Metric
 from fewlabels.policies import Policy, choose_policy, name_policy
 from fewlabels.priors import Flat, Prior
+from fewlabels.recipes import recall
 from fewlabels.reckoning import count_labels, count_left, know_so_far, list_classes, take_note
 from fewlabels.summary import Assessment, Question, judge
 from fewlabels.table import Predictions
@@ -69,7 +71,7 @@ class Session:
         """
         pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
         prior, policy = prior or Flat(), policy or choose_policy(getattr(goal, "m", 1))
-        require_objects(by=by, goal=goal, prior=prior)
+        require_objects(by=by, goal=goal, prior=prior, policy=policy, metric=getattr(goal, "metric", None))
         require_roles(pool, goal.metric, prior)
         Question(goal.metric, prior, level, finite_pool, getattr(goal, "m", 1), seed)  # refuses what makes no sense
         ground, items = lay_ground(
@@ -79,6 +81,7 @@ class Session:
         about, blobs = ground.write()
         if path is None:
             return cls(ground, MemoryJournal(about, items, blobs), pool)
+        recall(about["prior"], None, "prior")  # one of one's own could not be made again from the file
         return cls(ground, SqliteJournal.create(path, about, items, blobs), pool)
 
     @classmethod
@@ -141,6 +144,7 @@ class Session:
             answers = check_answers(
                 labels, self._journal, None if self._ground.graded else self.classes, new_classes=new_classes
             )
+            self._require_priced(answers.values())
             self._journal.append(
                 Act("skipped" if label is None else "told", name, label, who, note) for name, label in answers.items()
             )
@@ -162,8 +166,15 @@ class Session:
         """Say how good the model is by the labels so far, and how sure that is."""
         self._catch_up()
         ground, ledger = self._ground, self._ledger
+        ground.require_roles(metric or ground.goal.metric)
         question = Question(metric or ground.goal.metric, ground.prior, ground.level, ground.finite, getattr(ground.goal, "m", 1), ground.seed)  # fmt: skip
-        return judge(count_labels(ground, ledger), question, notes=take_note(ground, ledger), source=ground.source)
+        return judge(
+            count_labels(ground, ledger),
+            question,
+            notes=take_note(ground, ledger),
+            source=ground.source,
+            frame=ground.frame,
+        )
 
     @property
     def is_settled(self) -> bool:
@@ -200,6 +211,7 @@ class Session:
     @property
     def classes(self) -> tuple[str, ...]:
         """Classes an item may have; none where labels are grades."""
+        self._catch_up()
         return list_classes(self._ground, self._ledger)
 
     def group(self, id: ItemId) -> str:
@@ -251,8 +263,14 @@ class Session:
         prospect = Prospect(known, self._ground.goal.gain, getattr(self._ground.goal, "m", 1))
         if not prospect.is_open.any():
             return []
-        groups = self._ground.policy(self._rng(1 + self._ledger.n_asked), prospect)[:n]
-        return [item for g in groups for item in self._journal.line_up(int(g), self._ledger.place[int(g)], 1)]
+        groups = Counter(int(g) for g in self._ground.policy(self._rng(1 + self._ledger.n_asked), prospect)[:n])
+        return [item for g, k in groups.items() for item in self._journal.line_up(g, self._ledger.place[g], k)]
+
+    def _require_priced(self, labels: Iterable[str | None]) -> None:
+        """Refuse a new class that the costs say nothing about."""
+        if isinstance(self._ground.goal.metric, Cost):
+            new = [name for name in dict.fromkeys(labels) if name is not None and name not in self.classes]
+            self._ground.goal.metric.over([*self.classes, *new])
 
     def _rng(self, step: int) -> Rng:
         """Randomness follows from seed and step, so that nothing of it need be stored."""

@@ -131,6 +131,8 @@ def _label_names(table: ir.Table, roles: Roles, engine: BaseBackend, booleans: t
 
 def _number(table: ir.Table, role: str, column: str) -> ir.Value:
     kind = table[column].type()
+    if kind.is_null() or kind.is_unknown():  # nothing in it yet
+        return ibis.null("float64")
     if not kind.is_numeric():
         raise InputError(
             f"{role}: column {column!r} holds {kind}, not numbers; name the column that holds numbers between 0 and 1"

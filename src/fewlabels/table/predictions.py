@@ -280,8 +280,10 @@ class Predictions:
         if self.has("score"):
             facts["score"] = self.score.sum()
         found = self.measure(facts)
-        if self.has("predicted"):
-            counts = self.count_by({"predicted": self.predicted}, {})
+        if self.has("predicted") and not self.has("agreement") and not self.roles.positive_score:
+            # as their owner wrote them: what flags are called here may depend on the labels
+            said = as_name(self.items[self.roles.predicted]) if self.roles.predicted else self.predicted
+            counts = self.count_by({"predicted": said}, {})
             found["predicted"] = dict(sorted(zip(counts["predicted"], counts["n"], strict=True)))
         return found
 

@@ -1,0 +1,178 @@
+"""How good was the assessment after so many labels? From the order of labels alone, whatever chose it."""
+
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from fewlabels.replay.kernels.deck import Floats, Ints
+from fewlabels.replay.kernels.finding import rank_sought
+from fewlabels.replay.kernels.following import follow_gains, follow_outcomes, follow_squared_errors
+from fewlabels.replay.kernels.intervals import cover_shares
+from fewlabels.replay.kernels.pool import Pool
+from fewlabels.replay.kernels.problems import Cost, Gap, Rate, Rope, Spread
+from fewlabels.replay.kernels.rope import weigh_regions
+
+Checkpoints = Int[np.ndarray, " checkpoint"]
+PerCheckpoint = Float[np.ndarray, " checkpoint"]
+Order = Int[np.ndarray, " step"]
+ALL_FOUND = 1 - 1e-9
+TIED = 1e-6  # regions nearer than this are equally likely, and no verdict is right
+
+
+@runtime_checkable
+class Chanced(Protocol):
+    """A problem whose outcomes are right or wrong: Rate, Gap, Variance, Rope."""
+
+    @property
+    def pool(self) -> Pool:
+        """The items."""
+        ...
+
+    @property
+    def right(self) -> Float[np.ndarray, " item"]:
+        """Outcomes."""
+        ...
+
+    @property
+    def alpha(self) -> Float[np.ndarray, " cell"]:
+        """Right outcomes that the prior is worth."""
+        ...
+
+    @property
+    def beta(self) -> Float[np.ndarray, " cell"]:
+        """Wrong ones."""
+        ...
+
+
+class Estimated(NamedTuple):
+    """Error of chances per group, and honesty of their finite-pool intervals."""
+
+    rmse: PerCheckpoint  # (Σ p_g (E θ_g − truth_g)²)^½, E θ the posterior mean as in the papers, not the finite pool's
+    coverage: PerCheckpoint  # share of groups; nan where outcomes are fractions
+    width: PerCheckpoint
+
+
+class Found(NamedTuple):
+    """Were the worst groups found?"""
+
+    mrr: PerCheckpoint
+    found: Bool[np.ndarray, " checkpoint"]  # exactly these m
+
+
+class Calibrated(NamedTuple):
+    """Error of the overall calibration error."""
+
+    ece: PerCheckpoint
+    truth: float
+    relative_error: PerCheckpoint
+
+
+class Compared(NamedTuple):
+    """Was the verdict right, and how sure?"""
+
+    correct: Bool[np.ndarray, " checkpoint"]
+    surest: PerCheckpoint  # λ, the chance of the likeliest region
+    final: float  # λ with all labels
+
+
+def measure_estimate(problem: Chanced, order: Order, checkpoints: Checkpoints, level: float = 0.95) -> Estimated:
+    """Measure chances of groups, one cell to a group, against the whole pool."""
+    pool = problem.pool
+    assert pool.is_plain, "estimates of groups need one cell per group"
+    counts = follow_outcomes(order, checkpoints, pool.cell, problem.right, pool.n_cells)
+    size = np.diff(pool.start)
+    right = np.bincount(pool.cell, weights=problem.right, minlength=pool.n_groups)
+    rmse = np.sqrt((_mean(problem, counts) - right / size) ** 2 @ pool.share)
+    if not np.array_equal(problem.right, np.round(problem.right)):
+        unknown = np.full(len(checkpoints), np.nan)
+        return Estimated(rmse, unknown, unknown)
+    whole = right.astype(np.int64)
+    return Estimated(rmse, *cover_shares(counts, size, whole, problem.alpha, problem.beta, level))
+
+
+def measure_confusion(problem: Spread | Cost, order: Order, checkpoints: Checkpoints) -> PerCheckpoint:
+    """(Σ_k p_k Σ_j (E θ_jk − truth_jk)²)^½ over the cells k."""
+    pool = problem.pool
+    truth = _shares(pool, problem.label, problem.alpha.shape[1])
+    errors = follow_squared_errors(order, checkpoints, pool.cell, problem.label, problem.alpha, truth)
+    return np.sqrt(errors @ _cell_share(pool))
+
+
+def measure_finding(problem: Rate | Gap | Cost, order: Order, checkpoints: Checkpoints, m: int = 1) -> Found:
+    """Measure how high the estimates at the posterior means rank the m groups of truly greatest gain."""
+    group = problem.pool.group[problem.pool.cell]
+    values = follow_gains(order, checkpoints, group, problem.start(), problem.pool.n_groups)
+    mrr = rank_sought(values, true_gains(problem), m)
+    return Found(mrr, mrr > ALL_FOUND)
+
+
+def true_gains(problem: Rate | Gap | Cost) -> Float[np.ndarray, " group"]:
+    """What each group would gain, were all labels known and the prior nothing."""
+    pool = problem.pool
+    if isinstance(problem, Cost):
+        share = _shares(pool, problem.label, problem.alpha.shape[1])
+        values = pool.weight * (share * problem.price).sum(axis=1)
+    else:
+        right = _average(pool, problem.right)
+        values = pool.weight * np.abs(right - problem.score) if isinstance(problem, Gap) else right
+    return problem.sign * np.bincount(pool.group, weights=values, minlength=pool.n_groups)
+
+
+def measure_calibration(
+    problem: Gap, order: Order, checkpoints: Checkpoints, bins: Int[np.ndarray, " cell"]
+) -> Calibrated:
+    """Measure the calibration error of the whole pool: Σ_b |Σ_(c in b) p_c (E θ_c − s_c)|, cells of a bin taken together."""
+    pool = problem.pool
+    counts = follow_outcomes(order, checkpoints, pool.cell, problem.right, pool.n_cells)
+    ece = _calibration_error(problem, _mean(problem, counts), bins)
+    truth = float(_calibration_error(problem, _average(pool, problem.right)[None], bins)[0])
+    return Calibrated(ece, truth, np.abs(ece - truth) / truth)
+
+
+def measure_comparison(problem: Rope, order: Order, checkpoints: Checkpoints) -> Compared:
+    """Measure the verdict on two groups against the one with all their labels."""
+    everything = problem.pool.items_of(problem.contestants)
+    regions = weigh_verdicts(problem, order, checkpoints)
+    (last,) = weigh_verdicts(problem, everything, np.array([len(everything)]))
+    others = np.delete(regions, last.argmax(), axis=1).max(axis=1)
+    leads = regions[:, last.argmax()] > others + TIED
+    return Compared(leads, regions.max(axis=1), float(last.max()))
+
+
+def weigh_verdicts(problem: Rope, order: Order, checkpoints: Checkpoints) -> Float[np.ndarray, "checkpoint 3"]:
+    """Chances of below, equivalent and above."""
+    pool = problem.pool
+    counts = follow_outcomes(order, checkpoints, pool.cell, problem.right, pool.n_cells)
+    return np.array([_regions(problem, row[[problem.a, problem.b]]) for row in counts])
+
+
+def _regions(problem: Rope, counts: Float[np.ndarray, "2 2"]) -> Float[np.ndarray, " 3"]:
+    (a, b), (right, n) = (problem.a, problem.b), counts.T
+    alpha, beta = problem.alpha[[a, b]] + right, problem.beta[[a, b]] + n - right
+    below, above = weigh_regions(alpha[0], beta[0], alpha[1], beta[1], problem.margin)
+    return np.array([below, 1 - below - above, above])
+
+
+def _mean(problem: Chanced, counts: Float[np.ndarray, "checkpoint cell 2"]) -> Float[np.ndarray, "checkpoint cell"]:
+    return (problem.alpha + counts[:, :, 0]) / (problem.alpha + problem.beta + counts[:, :, 1])
+
+
+def _calibration_error(problem: Gap, mean: Floats, bins: Ints) -> Floats:
+    gaps = _cell_share(problem.pool) * (mean - problem.score)
+    return np.array([np.abs(np.bincount(bins, weights=row)).sum() for row in gaps])
+
+
+def _cell_share(pool: Pool) -> Floats:
+    return pool.share[pool.group] * pool.weight
+
+
+def _average(pool: Pool, right: Floats) -> Floats:
+    n = np.bincount(pool.cell, minlength=pool.n_cells)
+    return np.bincount(pool.cell, weights=right, minlength=pool.n_cells) / np.maximum(n, 1)
+
+
+def _shares(pool: Pool, label: Ints, n_classes: int) -> Floats:
+    pairs = np.bincount(pool.cell * n_classes + label, minlength=pool.n_cells * n_classes)
+    counts = pairs.reshape(pool.n_cells, n_classes)
+    return counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)

@@ -1,0 +1,42 @@
+"""Which group next? The rules, as numbers that compiled code can read."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Kind(IntEnum):
+    """How a group is chosen."""
+
+    RANDOM = 0
+    PROPORTIONAL = 1
+    EQUAL = 2
+    NEYMAN = 3
+    THOMPSON = 4
+    TOP_TWO = 5
+    EPSILON_GREEDY = 6
+    UPPER_BOUND = 7
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule and its settings; those that it does not need are ignored."""
+
+    kind: Kind
+    m: int = 1  # groups labelled per draw of Thompson sampling: multi-play
+    chance: float = 0.5  # to look for a second (top-two), to explore (epsilon-greedy)
+    level: float = 0.975  # of the upper bound
+
+
+RANDOM = Rule(Kind.RANDOM)
+PROPORTIONAL = Rule(Kind.PROPORTIONAL)
+EQUAL = Rule(Kind.EQUAL)
+NEYMAN = Rule(Kind.NEYMAN)
+THOMPSON = Rule(Kind.THOMPSON)
+TOP_TWO = Rule(Kind.TOP_TWO)
+EPSILON_GREEDY = Rule(Kind.EPSILON_GREEDY, chance=0.1)
+UPPER_BOUND = Rule(Kind.UPPER_BOUND)
+
+
+def multi_play(m: int) -> Rule:
+    """Thompson sampling that labels one item of each of the m best."""
+    return Rule(Kind.THOMPSON, m=m)

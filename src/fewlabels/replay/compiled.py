@@ -55,24 +55,33 @@ def measure(trial: Trial, order: Int[np.ndarray, " step"], checkpoints: Int[np.n
 def _measure_fast(
     trial: Trial, order: Int[np.ndarray, " step"], checkpoints: Int[np.ndarray, " checkpoint"]
 ) -> Measured | None:
-    problem, goal, belief = find_problem(trial), trial.goal, trial.start.belief
+    problem = find_problem(trial)
     if isinstance(problem, Rate | Gap | CostProblem):
         found = measure_finding(problem, order, checkpoints, min(trial.plays, problem.pool.n_groups))
         return {"mrr": found.mrr, "found": found.found.astype(np.float64)}
     if isinstance(problem, Rope):
         verdicts = weigh_verdicts(problem, order, checkpoints).argmax(axis=1)
         return {"correct": (verdicts == VERDICTS.index(judge_truth(trial))).astype(np.float64)}
-    if type(goal) is not Estimate or not isinstance(problem, Variance | Spread):
-        return None
-    if goal.metric is ece and isinstance(belief, Beta):
-        cells = trial.start.scheme.cells
+    if type(trial.goal) is Estimate and isinstance(problem, Variance | Spread):
+        return _measure_estimate(trial, problem, order, checkpoints)
+    return None
+
+
+def _measure_estimate(
+    trial: Trial,
+    problem: Variance | Spread,
+    order: Int[np.ndarray, " step"],
+    checkpoints: Int[np.ndarray, " checkpoint"],
+) -> Measured | None:
+    metric, belief, cells = trial.goal.metric, trial.start.belief, trial.start.scheme.cells
+    if metric is ece and isinstance(belief, Beta):
         gap = Gap(problem.pool, trial.stage.right, belief.alpha, belief.beta, cells.score)
         return {"relative_error": measure_calibration(gap, order, checkpoints, cells.bin).relative_error}
-    if isinstance(problem, Variance) and problem.pool.is_plain and goal.metric is accuracy:
+    if isinstance(problem, Variance) and problem.pool.is_plain and metric is accuracy:
         return measure_estimate(problem, order, checkpoints, trial.level)._asdict()
-    if isinstance(problem, Spread) and problem.pool.is_plain and goal.metric is confusion:
+    if isinstance(problem, Spread) and problem.pool.is_plain and metric is confusion:
         assert isinstance(belief, Dirichlet)
-        right = belief.marginal(trial.start.scheme.cells.predicted)
+        right = belief.marginal(cells.predicted)
         chances = Rate(problem.pool, trial.stage.right, right.alpha, right.beta)
         spread = measure_estimate(chances, order, checkpoints, trial.level)
         return spread._asdict() | {"rmse": measure_confusion(problem, order, checkpoints)}

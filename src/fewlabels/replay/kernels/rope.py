@@ -150,7 +150,10 @@ def surest(table: Floats, row: int) -> float:
 
 @door
 def weigh_regions(a_right: float, a_wrong: float, b_right: float, b_wrong: float, margin: float) -> tuple[float, float]:
-    """P(a − b < −margin) and P(a − b > margin)."""
+    """P(a − b < −margin) and P(a − b > margin); exactly the same where a and b are."""
     table = np.empty((5, 2))
     fill_table(table, Shapes(a_right, a_wrong, b_right, b_wrong), margin)
-    return table[NOW, 0], table[NOW, 1]
+    below, above = table[NOW, 0], table[NOW, 1]
+    if a_right == b_right and a_wrong == b_wrong:
+        below = above = 0.5 * (below + above)
+    return below, above

@@ -1,0 +1,1 @@
+"""The tables and figures of the active assessment paper (seed 002), made again with this library."""

@@ -1,0 +1,71 @@
+"""How many labels until the comparison of two groups is as it will be: the verdict right and λ within 5 % (Table 7)."""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+import fewlabels as fl
+from experiments.methods import Method
+from experiments.replays import Effort, Floats, Ints, Seed, repeat
+from fewlabels.priors import pseudo_counts
+from fewlabels.replay.compiled import play
+from fewlabels.replay.kernels.rope import weigh_regions
+from fewlabels.replay.stage import Stage
+from fewlabels.replay.trial import Trial
+
+NEAR = 0.05
+LATE = 0.95  # of both groups: who needs more has not converged before it knew everything
+
+
+class Needed(NamedTuple):
+    """Labels one comparison took."""
+
+    first: float
+    lasting: float
+    late: float
+
+
+def compare_pairs(stage: Stage, method: Method, effort: Effort, n_pairs: int | None = None) -> Floats:
+    """Compare every pair of groups, (pair, run, Needed)."""
+    pairs = list(combinations(stage.tally.groups, 2))[:n_pairs]
+    return np.stack([_compare(stage, method, a, b, effort) for a, b in pairs])
+
+
+def summarise_pairs(needed: Floats) -> tuple[Floats, Floats]:
+    """Mean over pairs and runs, and the error that more runs of the same pairs would take away."""
+    n_pairs, runs, _ = needed.shape
+    return needed.mean(axis=(0, 1)), np.sqrt(needed.var(axis=1, ddof=1).mean(axis=0) / (runs * n_pairs))
+
+
+def _compare(stage: Stage, method: Method, a: str, b: str, effort: Effort) -> Floats:
+    trial = Trial(stage, fl.Compare(a, b), method.choose(), method.prior, finite=False)
+    two = (trial.start.position(a), trial.start.position(b))
+    budget = int(trial.start.n_items[list(two)].sum())
+
+    def once(seed: Seed) -> Needed:
+        return _settle(weigh_path(trial, play(trial, np.random.default_rng(seed), budget), two))
+
+    return np.array(repeat(once, effort))
+
+
+def weigh_path(trial: Trial, order: Ints, two: Sequence[int]) -> Floats:
+    """Chances of below, equivalent and above after every label, (label, region)."""
+    assert isinstance(trial.goal, fl.Compare)
+    right, group = trial.stage.right[order], trial.stage.group[order]
+    outcome, before = np.stack([right, 1 - right], axis=1), pseudo_counts(trial.start.belief)
+    one, other = (np.cumsum((group == g)[:, None] * outcome, axis=0) + before[g] for g in two)
+    steps = np.hstack([one, other]).tolist()
+    sides = np.array([weigh_regions(n[0], n[1], n[2], n[3], trial.goal.rope) for n in steps])
+    return np.stack([sides[:, 0], 1 - sides.sum(axis=1), sides[:, 1]], axis=1)
+
+
+def _settle(path: Floats) -> Needed:
+    """Find the labels from which the last row's verdict is told, with nearly its probability."""
+    verdict = path[-1].argmax()
+    near = np.abs(path[:, verdict] - path[-1, verdict]) < NEAR * path[-1, verdict]
+    good = near & (path.argmax(axis=1) == verdict)
+    lasting = len(path) - int(np.logical_and.accumulate(good[::-1]).sum())
+    first = int(good.argmax())
+    return Needed(first + 1, lasting + 1, float(first + 1 > LATE * len(path)))

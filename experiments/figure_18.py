@@ -1,0 +1,30 @@
+"""Prior strengths 2, 10 and 100 in the search for the least accurate classes."""
+
+from collections.abc import Sequence
+
+import fewlabels as fl
+from experiments.methods import FREQUENCY
+from experiments.options import Options, start
+from experiments.pools import PAPER
+from experiments.searches import Study, Way, make_page
+from experiments.tables import Page
+from fewlabels.policies import choose_policy
+
+
+def list_ways(m: int) -> Sequence[Way]:
+    """Return three strengths, and random labels without a prior."""
+    active = (Way(f"IPrior+TS, strength {n:g}", choose_policy(m), fl.from_scores(n)) for n in (2.0, 10.0, 100.0))
+    return (*active, Way("random, frequency", fl.random, FREQUENCY))
+
+
+STUDY = Study(PAPER, list_ways, runs=200, heavy=60)
+
+
+def make(options: Options) -> Page:
+    """Replay all strengths."""
+    says = "The paper: “relatively robust to the prior strength”."
+    return make_page(options, STUDY, "figure_18", "Figure 18: strength of the prior, least accurate classes", says)
+
+
+if __name__ == "__main__":
+    start("figure_18", make)

@@ -1,0 +1,58 @@
+"""Finding extreme groups: curves of the mean reciprocal rank, and the labels they took (Tables 6, 9, 10, 11, Figures)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from experiments.crossings import find_first, find_lasting, locate
+from experiments.finite import rank_known
+from experiments.methods import Method
+from experiments.replays import Curve, Effort, Floats, Ints, Seed, repeat
+from experiments.tables import show, show_error
+from fewlabels.goals import FindWorst
+from fewlabels.metrics import Metric
+from fewlabels.policies import Policy
+from fewlabels.priors import Prior
+from fewlabels.replay.compiled import measure, play
+from fewlabels.replay.stage import Stage
+from fewlabels.replay.trial import Trial
+
+CROSSINGS = ("ours, first", "ours, lasting", "lasting, labelled = known")
+
+
+def find(
+    stage: Stage, goal: FindWorst, policy: Policy, prior: Prior, at: Ints, effort: Effort, name: str = ""
+) -> Curve:
+    """MRR of the truly worst m at these label counts, read in two ways."""
+    trial = Trial(stage, goal, policy, prior)
+
+    def once(seed: Seed) -> tuple[Floats, Floats]:
+        order = play(trial, np.random.default_rng(seed), int(at[-1]))
+        return measure(trial, order, at)["mrr"], rank_known(trial, order, at)
+
+    values, known = (np.stack(found) for found in zip(*repeat(once, effort), strict=True))
+    return Curve(name, at, values, known)
+
+
+def find_by(stage: Stage, metric: Metric, m: int, method: Method, at: Ints, effort: Effort) -> Curve:
+    """MRR by one of the paper's methods."""
+    return find(stage, FindWorst(metric, m), method.choose(m), method.prior, at, effort, method.name)
+
+
+def tell_labels(curve: Curve, n_items: int, published: float | None) -> list[str]:
+    """Say how much of the pool a curve needed, beside what was published, in percent."""
+    return [show(published), *tell_crossings(curve, 100 / n_items), f"{len(curve.values):,}"]
+
+
+def tell_crossings(curve: Curve, scale: float) -> list[str]:
+    """Say where a curve first is past the target, from where on it stays so, and the same of its other reading."""
+    first, _ = locate(curve, find_first)
+    lasting, error = locate(curve, find_lasting)
+    known, known_error = locate(curve.read_known(), find_lasting)
+    return [show(scale * first), show_error(scale * lasting, scale * error), show_error(scale * known, scale * known_error)]  # fmt: skip
+
+
+def tell_ratio(active: Curve, others: Sequence[Curve]) -> list[str]:
+    """Say what share of the labels of others the active method needs to stay past the target."""
+    needed, *each = (find_lasting(curve.n_labels, curve.mean) for curve in (active, *others))
+    return [f"{100 * needed / other:.0f} %" if needed >= 0 < other else "–" for other in each]

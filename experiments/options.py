@@ -1,0 +1,90 @@
+"""The command line that every experiment shares, and the page it leaves behind."""
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.pools import Dataset
+from experiments.replays import Effort, Ints
+from experiments.tables import Page
+from fewlabels.replay.trial import mark_checkpoints
+
+QUICK_RUNS, QUICK_LABELS, QUICK_LOOKS = 2, 60, 4
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line said."""
+
+    pools: Path
+    out: Path
+    runs: int | None = None  # unless given, as many as each part can afford
+    seed: int = 0
+    jobs: int = -1
+    quick: bool = False
+
+    def effort(self, usual: int, dataset: Dataset | None = None, heavy: int | None = None) -> Effort:
+        """How often to play: as told, else as usual, and less often where a pool is heavy."""
+        affordable = heavy if heavy is not None and dataset is not None and dataset.heavy else usual
+        return Effort(QUICK_RUNS if self.quick else self.runs or affordable, self.seed, self.jobs)
+
+    def limit(self, budget: int) -> int:
+        """How many labels to play up to."""
+        return min(budget, QUICK_LABELS) if self.quick else budget
+
+    def mark(self, n_items: int, reach: float = 1.0) -> Ints:
+        """At which label counts to look: every half percent of the pool, and denser at the start."""
+        if self.quick:
+            return mark_checkpoints(self.limit(n_items), QUICK_LOOKS)
+        marks = mark_checkpoints(n_items)
+        return marks[marks <= round(reach * n_items)]
+
+
+Make = Callable[[Options], Page]
+
+
+def read_options(
+    words: Sequence[str] | None = None, *, about: str = "", also: str | None = None
+) -> tuple[Options, list[str]]:
+    """Read the command line; `also` names further words it may hold."""
+    parser = argparse.ArgumentParser(description=about)
+    if also:
+        parser.add_argument("names", nargs="*", help=also)
+    parser.add_argument("--pools", type=Path, default=HERE.parents[1] / "shared" / "pools", help="the folder of pools")
+    parser.add_argument("--out", type=Path, default=HERE / "results", help="the folder to write to")
+    parser.add_argument("--runs", type=int, help="how often to play each way (default: what each part can afford)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=-1, help="how many to play at a time (default: all cores)")
+    parser.add_argument("--quick", action="store_true", help="few runs and labels: does it work?")
+    found = vars(parser.parse_args(words))
+    return Options(**{k: v for k, v in found.items() if k != "names"}), found.get("names", [])
+
+
+def write_page(name: str, make: Make, options: Options) -> Path:
+    """Make a page and write it, with the command that makes it again and what that took."""
+    options.out.mkdir(parents=True, exist_ok=True)
+    began = time.perf_counter()
+    page = make(options)
+    footer = (
+        f"Made by `{spell_command(name, options)}` in {time.perf_counter() - began:.0f} s; ± is one standard error."
+    )
+    path = options.out / f"{name}.md"
+    path.write_text(page.render(footer), encoding="utf-8")
+    print(f"{path}  ({time.perf_counter() - began:.0f} s)", flush=True)
+    return path
+
+
+def spell_command(name: str, options: Options) -> str:
+    """Return the command line that makes a page again."""
+    runs = f" --runs {options.runs}" if options.runs else ""
+    seed = f" --seed {options.seed}" if options.seed else ""
+    return f"python -m experiments.{name}{runs}{seed}{' --quick' if options.quick else ''}"
+
+
+def start(name: str, make: Make, words: Sequence[str] | None = None) -> None:
+    """Be the command `python -m experiments.<name>`."""
+    options, _ = read_options(words, about=f"Make {name} of the active assessment paper again.")
+    write_page(name, make, options)

@@ -1,0 +1,136 @@
+"""Every experiment runs, and writes what it promises; on small made-up pools, so that no real one is needed."""
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.__main__ import NAMES, main
+from experiments.comparisons import weigh_path
+from experiments.crossings import find_first, find_lasting, locate
+from experiments.finite import expect_shares, follow_counts, rank_known
+from experiments.methods import ACTIVE
+from experiments.options import Options, spell_command, write_page
+from experiments.pools import CIFAR10, CIFAR100, DENSENET, IMAGENET, MNIST, NEWS, WIDERESNET, add_deciles, read_pool
+from experiments.prices import price_people, price_superclasses
+from experiments.replays import Curve, lay_out
+from experiments.tables import show_error
+from fewlabels.beliefs import Beta
+from fewlabels.differences import BetaDifference
+from fewlabels.goals import Compare, FindWorst
+from fewlabels.metrics import Metric, accuracy, ece
+from fewlabels.priors import from_scores
+from fewlabels.replay.compiled import play
+from fewlabels.replay.trial import Trial
+
+CLASSES = ["0", "1", "2", "3", "4", "5"]
+SUPERCLASS = {"0": "14", "1": "14", "2": "3", "3": "3", "4": "7", "5": "7"}
+
+
+def make_pool(seed: int, n: int = 360) -> pd.DataFrame:
+    """Predictions of six classes, some harder than others, over-confident."""
+    rng = np.random.default_rng(seed)
+    predicted = rng.integers(len(CLASSES), size=n)
+    right = rng.random(n) < 0.5 + 0.08 * predicted
+    label = np.where(right, predicted, (predicted + rng.integers(1, len(CLASSES), size=n)) % len(CLASSES))
+    probability = rng.dirichlet(np.full(len(CLASSES), 0.3), size=n)
+    probability[np.arange(n), predicted] += 1.5
+    probability /= probability.sum(axis=1, keepdims=True)
+    names = np.array(CLASSES)
+    pool = pd.DataFrame({"id": np.arange(n), "label": names[label], "predicted": names[predicted]})
+    pool["score"] = probability[np.arange(n), predicted]
+    pool["predicted_superclass"] = pool["predicted"].map(SUPERCLASS)
+    return pool.assign(**{f"p_{name}": probability[:, i] for i, name in enumerate(CLASSES)})
+
+
+@pytest.fixture(scope="module")
+def small_pools(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pools")
+    for seed, dataset in enumerate((CIFAR100, IMAGENET, NEWS, CIFAR10, MNIST, DENSENET, WIDERESNET)):
+        make_pool(seed).to_parquet(folder / f"{dataset.pool}.parquet")
+    return folder
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_experiment_writes_its_page(name: str, small_pools: Path, tmp_path: Path) -> None:
+    options = Options(small_pools, tmp_path, jobs=1, quick=True)
+    page = write_page(name, import_module(f"experiments.{name}").make, options).read_text(encoding="utf-8")
+    assert spell_command(name, options) in page
+    assert "nan" not in page
+    if name.startswith("figure"):
+        assert (tmp_path / f"{name}.png").stat().st_size > 5000
+
+
+def test_the_door_lists_and_runs(
+    small_pools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["experiments"])
+    main()
+    said = capsys.readouterr().out
+    assert all(name in said for name in NAMES)
+    words = ["table_8", "--quick", "--jobs", "1", "--pools", str(small_pools), "--out", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["experiments", *words])
+    main()
+    assert (tmp_path / "table_8.md").exists()
+
+
+@pytest.mark.parametrize(("find", "at"), [(find_first, 2.0), (find_lasting, 4.0)])
+def test_a_mean_that_falls_again_crosses_twice(find: Callable[..., float], at: float) -> None:
+    values = np.array([[0.5, 0.9, 0.995, 0.9, 1.0]] * 3)
+    assert locate(Curve("", np.arange(5), values), find) == (at, 0.0)
+    assert np.isnan(find(np.arange(2), np.array([0.1, 0.2])))
+
+
+def test_costs_are_dear_where_they_should_be() -> None:
+    people = price_people(SUPERCLASS, 10).over(CLASSES).matrix
+    others = price_superclasses(SUPERCLASS, 10).over(CLASSES).matrix
+    assert people is not None
+    assert others is not None
+    assert people[0].tolist() == [0, 1, 10, 10, 10, 10]  # a person taken for another person is a mistake like any
+    assert people[2].tolist() == [1, 1, 0, 1, 1, 1]
+    assert others[2].tolist() == [10, 10, 0, 1, 10, 10]
+    assert np.array_equal(price_people(SUPERCLASS, 1).over(CLASSES).matrix, 1 - np.eye(6))
+
+
+def test_deciles_are_of_equal_size_even_where_scores_tie() -> None:
+    pool = make_pool(0).assign(score=1.0)
+    assert add_deciles(pool)["decile"].value_counts().unique().tolist() == [36]
+
+
+def test_the_path_of_a_comparison_is_that_of_the_library(small_pools: Path) -> None:
+    stage = lay_out(read_pool(small_pools, NEWS))
+    trial = Trial(stage, Compare("0", "5"), ACTIVE.choose(), ACTIVE.prior, finite=False)
+    two = (trial.start.position("0"), trial.start.position("5"))
+    order = play(trial, np.random.default_rng(0), 30)
+    belief = trial.know(order).belief
+    assert isinstance(belief, Beta)
+    a, b = (Beta((str(g),), belief.alpha[[g]], belief.beta[[g]]) for g in two)
+    difference = BetaDifference(a, b)
+    below, above = difference.below(-0.05), difference.above(0.05)
+    assert weigh_path(trial, order, two)[-1] == pytest.approx([below, 1 - below - above, above], abs=1e-6)
+
+
+@pytest.mark.parametrize("metric", [accuracy, ece, price_people(SUPERCLASS, 10)], ids=["accuracy", "ece", "cost"])
+def test_with_every_item_labelled_the_worst_are_known(metric: Metric, small_pools: Path) -> None:
+    stage = lay_out(read_pool(small_pools, NEWS), probabilities=True)
+    trial = Trial(stage, FindWorst(metric, 2), ACTIVE.choose(2), from_scores(50.0))
+    order = play(trial, np.random.default_rng(0), stage.n_items)
+    assert rank_known(trial, order, np.array([0, 100, stage.n_items]))[-1] == 1.0
+
+
+def test_what_is_expected_of_the_pool_is_what_the_library_expects(small_pools: Path) -> None:
+    stage = lay_out(read_pool(small_pools, NEWS))
+    trial = Trial(stage, FindWorst(), ACTIVE.choose(), ACTIVE.prior)
+    order = play(trial, np.random.default_rng(0), 70)
+    shares = expect_shares(trial, follow_counts(trial, order, np.array([20, 70])))
+    assert shares[0, :, 0] == pytest.approx(trial.know(order[:20]).mean())
+    assert shares[1, :, 0] == pytest.approx(trial.know(order).mean())
+
+
+def test_what_is_never_reached_is_said_so() -> None:
+    assert show_error(float("nan"), 0.1) == "never"
+    assert show_error(1.0, float("nan")) == "1.0"

@@ -1340,7 +1340,6 @@ def test_a_policy_that_fails_leaves_the_session_as_it_was(path):
         assert s.ask(2)[:1] == pending
 
 
-@pytest.mark.xfail(reason="two threads that catch up at once fold the same events twice")
 def test_threads_may_share_a_session(path):
     """Both read the journal before either folds it; a lock would make the second wait, and this barrier give up.
 

@@ -53,7 +53,7 @@ class Ground:
         """Refuse a metric that these predictions have no columns for."""
         has = {"score": bool(self.tally.bins), "predicted": bool(self.tally.classes)}
         for role in metric.needs:
-            if not has[role]:
+            if not has.get(role, True):
                 raise InputError(f"metric {metric.name} needs a {role} column, and {self.source} has none")
 
     def write(self) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -125,9 +125,9 @@ def lay_ground(
         policy=policy,
         prior=prior,
         by=by,
-        level=level,
-        finite=finite,
-        seed=seed,
+        level=float(level),
+        finite=bool(finite),
+        seed=int(seed),
         fingerprint=pool.fingerprint(),
         source=pool.source,
         notes=notes,

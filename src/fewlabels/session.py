@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,7 @@ class Session:
     def __init__(self, ground: Ground, journal: Journal, pool: Predictions | None = None) -> None:
         self._ground, self._journal, self._pool = ground, journal, pool
         self._ledger = Ledger()
+        self._folding = RLock()
         self._catch_up()
 
     @classmethod
@@ -246,7 +248,7 @@ class Session:
     def _writing(self) -> Iterator[None]:
         """Read, decide and append as one; what was not kept is forgotten here too."""
         try:
-            with self._journal.writing():
+            with self._folding, self._journal.writing():  # in this order everywhere, or threads wait for each other
                 self._catch_up()
                 yield
         except BaseException:
@@ -254,8 +256,9 @@ class Session:
             raise
 
     def _catch_up(self) -> None:
-        for event in self._journal.read(after=self._ledger.seq):
-            self._ledger.take(event)
+        with self._folding:  # threads may share a session, and every event is folded once
+            for event in self._journal.read(after=self._ledger.seq):
+                self._ledger.take(event)
 
     def _choose(self, n: int) -> list[Item]:
         """Let the policy name groups, and take the next item of each."""

@@ -60,7 +60,7 @@ class Compare:
         """Say the verdict, and how sure it is."""
         difference = self._difference(belief, rng)
         chances = self._weigh(difference)
-        verdict = max(chances, key=lambda name: chances[name])
+        verdict = max(chances, key=lambda name: round(chances[name], 6))
         words = {
             "below": f"{self.a} is lower than {self.b} by more than {self.rope:g}",
             "above": f"{self.a} is higher than {self.b} by more than {self.rope:g}",
@@ -97,8 +97,8 @@ class Compare:
                 difference = _set_apart(belief.observe(counts), two[0], two[1], ROUGH)
                 below, above = difference.below(-self.rope), difference.above(self.rope)
                 after[i, outcome] = max(below, above, 1 - below - above)
-        right, sure = truth[:, two], np.round(after, 6)  # what quadrature cannot tell apart is a tie
-        return right * sure[:, 0] + (1 - right) * sure[:, 1]
+        right = truth[:, two]
+        return np.round(right * after[:, 0] + (1 - right) * after[:, 1], 6)  # quadrature tells no more apart
 
     def _positions(self, belief: Knowledge) -> list[int]:
         for group in (self.a, self.b):

@@ -392,7 +392,7 @@ def test_what_is_undefined_is_not_known():
     ("goal", "known", "sentence"),
     [
         (Estimate(), CLEAR, "accuracy of every group is known to within ±0.05"),
-        (Estimate(), PARTED, "3 of 3 groups are not known to within ±0.05 yet; the widest interval is 0.664 (0)"),
+        (Estimate(), PARTED, "groups not known to within ±0.05 yet: 3 of 3; the widest interval is 0.664 (0)"),
         (FindWorst(), CLEAR, "the worst by accuracy is 1, with probability more than 0.99"),
         (FindBest(m=2), CLEAR, "the best by accuracy are 0, 1, with probability more than 0.99"),
         (Compare("0", "1"), CLEAR, "0 is higher than 1 by more than 0.05, with probability more than 0.99"),

@@ -327,7 +327,7 @@ class TestTheLoop:
 
     def test_nobody_takes_back_what_another_said(self) -> None:
         session, said = self.work([BACKSPACE, "q"], who="kim")
-        assert "given by 'lee'" in said
+        assert "no answer of 'kim' to take back" in said
         assert len(session.answers()) == 1
 
     def test_the_end_is_said(self) -> None:

@@ -588,7 +588,7 @@ def test_a_class_may_come_in_any_guise(said):
     assert answers_of(s) == {1: "1"}
 
 
-@pytest.mark.parametrize("said", [True, np.bool_(True), "True"])
+@pytest.mark.parametrize("said", [True, np.bool_(True), "True", 1, "1", np.int8(1)])
 def test_flags_may_be_classes(said):
     s = Session.create(None, {"id": [1, 2], "predicted": [True, False]}, goal=FindWorst(), by=fl.everything)
     assert s.classes == ("False", "True")
@@ -1225,6 +1225,20 @@ def test_a_group_that_is_named_twice_does_not_count_twice():
     tell_truth(s, TRUTH)
     s.ask(2)
     assert s.status()["n_labels"] == Counter(FULL["predicted"])["b"]
+
+
+def test_a_policy_that_names_a_group_that_is_not_there_is_told_so():
+    with pytest.raises(InputError, match="named group 7; groups go from 0 to 2"):
+        begin(policy=lambda rng, prospect: [7]).ask()
+
+
+@pytest.mark.parametrize("other", [{"goal": FindBest()}, {"policy": fl.random}])
+def test_a_file_keeps_the_goal_and_policy_it_was_made_with(tmp_path, other):
+    path = tmp_path / "s.db"
+    begin(path, goal=FindWorst(), policy=fl.thompson).close()
+    with pytest.raises(InputError, match="fixed when it was made"):
+        Session.open(path, **other)
+    Session.open(path, goal=FindWorst(), policy=fl.thompson).close()
 
 
 @dataclass(frozen=True)

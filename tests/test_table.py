@@ -161,6 +161,17 @@ class TestDerivation:
         with pytest.raises(InputError, match="two classes"):
             fl.Predictions.read({"s": [0.9, 0.2, 0.1], "label": ["a", "b", "c"]}, positive_score="s", positive="a")
 
+    def test_agreement_may_be_all_empty_in_a_text_file(self, tmp_path: Path) -> None:
+        path = tmp_path / "grades.csv"
+        path.write_text("id,predicted,agreement\n1,a,\n2,b,\n")
+        assert fl.Predictions.read(path, agreement="agreement").has("agreement")
+
+    def test_agreement_in_words_is_refused(self, tmp_path: Path) -> None:
+        path = tmp_path / "grades.csv"
+        path.write_text("id,predicted,agreement\n1,a,good\n2,b,\n")
+        with pytest.raises(fl.InputError, match="not numbers"):
+            fl.Predictions.read(path, agreement="agreement")
+
     def test_agreement_takes_the_place_of_labels(self) -> None:
         pool = fl.Predictions.read({"agreement": [0.5, 1.0, None], "system": ["a", "a", "b"]})
         a = fl.assess(pool, by=fl.column("system"))

@@ -1,13 +1,14 @@
-"""Answers on their way in: what people say, checked against the items and classes there are."""
+"""Answers, in and out: what people say, checked against the items and classes there are, and what they have said."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fewlabels.errors import InputError, did_you_mean, listing
-from fewlabels.journal import Journal
+from fewlabels.journal import Event, Journal
+from fewlabels.ledger import Ledger
 from fewlabels.table import spell
 
-FLAGS = {"True": "1", "False": "0"}  # what a flag is called where its column was read as numbers
+FLAGS = {"True": "1", "False": "0", "1": "True", "0": "False"}  # the other name of a flag
 
 
 def check_answers(
@@ -25,6 +26,15 @@ def check_answers(
     if classes is None:
         return {item: _check_grade(item, label) for item, label in named.items()}
     return {item: _check_class(item, label, classes, new_classes) for item, label in named.items()}
+
+
+def list_answers(events: Iterable[Event], ledger: Ledger) -> list[dict[str, Any]]:
+    """Return the last answer to every item, in the order they were given."""
+    last = {event.item.id: event for event in events if event.kind in ("told", "skipped")}
+    return [
+        {"id": name, "label": event.label, "asked": name in ledger.drawn, "who": event.who, "note": event.note, "at": event.at}
+        for name, event in ((name, last[name]) for name in ledger.history)
+    ]  # fmt: skip
 
 
 def _check_class(item: str, label: Any, classes: Sequence[str], new_classes: bool) -> str | None:

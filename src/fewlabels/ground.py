@@ -18,11 +18,11 @@ from fewlabels.groups import Bins, Groups, bin_index
 from fewlabels.journal import Item
 from fewlabels.knowledge import know
 from fewlabels.labels import NONE, Tally, tally
-from fewlabels.metrics import Metric
+from fewlabels.metrics import Cost, Metric
 from fewlabels.policies import Policy
 from fewlabels.priors import Prior
 from fewlabels.recipes import read_recipe, recall, write_recipe
-from fewlabels.summary import require_answerable
+from fewlabels.summary import Question, require_answerable
 from fewlabels.table import Frame, Predictions
 
 MOST_ITEMS = 200_000  # that are kept in the file; of a larger pool, a random few of every group
@@ -55,6 +55,24 @@ class Ground:
         for role in metric.needs:
             if not has.get(role, True):
                 raise InputError(f"metric {metric.name} needs a {role} column, and {self.source} has none")
+
+    def require_priced(self, classes: Sequence[str], labels: Iterable[str | None]) -> None:
+        """Refuse labels of new classes that the costs say nothing about."""
+        if isinstance(self.goal.metric, Cost):
+            new = [name for name in dict.fromkeys(labels) if name is not None and name not in classes]
+            self.goal.metric.over([*classes, *new])
+
+    def require_same(self, pool: Predictions, path: object) -> None:
+        """Refuse other predictions than those this was laid on."""
+        change = tell_apart(self.fingerprint, pool.fingerprint())
+        if change:
+            raise InputError(
+                f"{path} was made from other predictions ({self.source}) than {pool.source}: {change}; start a new session for these"
+            )
+
+    def ask(self, metric: Metric) -> Question:
+        """Return what to answer about a metric, as chosen at the start."""
+        return Question(metric, self.prior, self.level, self.finite, getattr(self.goal, "m", 1), self.seed)
 
     def write(self) -> tuple[dict[str, Any], dict[str, bytes]]:
         """Turn it into a JSON document and binary attachments."""

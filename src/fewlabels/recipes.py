@@ -70,6 +70,8 @@ def read_recipe(plain: Any) -> Any:
 def recall(plain: Any, given: Any, what: str) -> Any:
     """Return what a file remembers; what it only knows by name must be given, under the same name."""
     own = _find_own(plain)
+    if own is None and given is not None and write_recipe(given) != plain:
+        raise InputError(f"this session has another {what}, fixed when it was made; open it without {what}=")
     if own is None:
         return read_recipe(plain)
     if given is None or write_recipe(given) != plain:

@@ -1,14 +1,18 @@
 """Ground and ledger -> counts and knowledge: what a session's labels amount to at this moment."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int
 
+from fewlabels.beliefs import Rng
+from fewlabels.errors import InputError
 from fewlabels.ground import Ground
-from fewlabels.knowledge import Knowledge, know
+from fewlabels.knowledge import Knowledge, Prospect, know
 from fewlabels.labels import NONE, Tally
 from fewlabels.ledger import Ledger
+from fewlabels.policies import name_policy
 from fewlabels.table import natural_order
 
 
@@ -51,6 +55,29 @@ def know_so_far(ground: Ground, ledger: Ledger) -> Knowledge:
     if entries:
         pending = np.bincount(counts.place(known.metric.splits)[1][entries], minlength=len(pending))
     return replace(known, pending=pending, left=count_left(ground, ledger))
+
+
+def count_events(ground: Ground, ledger: Ledger) -> dict[str, Any]:
+    """Count items, labels and whatever else happened, by the contract's names."""
+    return {
+        "n_items": int(ground.tally.n_items.sum()), "n_labels": int(ground.tally.n_labels.sum()) + ledger.n_labels,
+        "n_pending": len(ledger.pending), "n_skipped": len(ledger.skipped), "n_not_asked": len(ledger.waiting),
+        "n_left": int(count_left(ground, ledger).sum()), "warnings": list(take_note(ground, ledger)),
+    }  # fmt: skip
+
+
+def name_groups(ground: Ground, ledger: Ledger, rng: Rng) -> list[int]:
+    """Let the policy say where to label next: nowhere, once no item is left that could help, or where it says so."""
+    prospect = Prospect(know_so_far(ground, ledger), ground.goal.gain, getattr(ground.goal, "m", 1))
+    if not prospect.is_open.any():
+        return []
+    named = [int(g) for g in ground.policy(rng, prospect)]
+    unknown = [g for g in named if not 0 <= g < len(prospect.left)]
+    if unknown:
+        raise InputError(
+            f"policy {name_policy(ground.policy)} named group {unknown[0]}; groups go from 0 to {len(prospect.left) - 1}"
+        )
+    return named
 
 
 def take_note(ground: Ground, ledger: Ledger) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ was, and several processes may work on one file.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
@@ -13,21 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from fewlabels.answers import check_answers
+from fewlabels.answers import check_answers, list_answers
 from fewlabels.assessment import require_objects, require_roles
 from fewlabels.beliefs import Rng
 from fewlabels.errors import InputError
 from fewlabels.goals import Goal, Standing, describe, find_obstacle
-from fewlabels.ground import Ground, lay_ground, read_ground, tell_apart
+from fewlabels.ground import Ground, lay_ground, read_ground
 from fewlabels.groups import Bins, Groups, predicted
-from fewlabels.journal import Act, Event, Item, Journal, MemoryJournal, SqliteJournal
-from fewlabels.knowledge import Knowledge, Prospect
+from fewlabels.journal import Act, Item, Journal, MemoryJournal, SqliteJournal
+from fewlabels.knowledge import Knowledge
 from fewlabels.ledger import Ledger
-from fewlabels.metrics import Cost, Metric
+from fewlabels.metrics import Metric
 from fewlabels.policies import Policy, choose_policy, name_policy
 from fewlabels.priors import Flat, Prior
 from fewlabels.recipes import recall
-from fewlabels.reckoning import count_labels, count_left, know_so_far, list_classes, take_note
+from fewlabels.reckoning import count_events, count_labels, know_so_far, list_classes, name_groups, take_note
 from fewlabels.summary import Assessment, Question, judge
 from fewlabels.table import Predictions
 
@@ -105,7 +105,7 @@ class Session:
             ground = read_ground(journal.about, journal.blobs, goal=goal, policy=policy)
             if pool is not None:
                 pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
-                _require_same(path, ground, pool)
+                ground.require_same(pool, path)
             return cls(ground, journal, pool)
         except BaseException:
             journal.close()
@@ -146,7 +146,7 @@ class Session:
             answers = check_answers(
                 labels, self._journal, None if self._ground.graded else self.classes, new_classes=new_classes
             )
-            self._require_priced(answers.values())
+            self._ground.require_priced(self.classes, answers.values())
             self._journal.append(
                 Act("skipped" if label is None else "told", name, label, who, note) for name, label in answers.items()
             )
@@ -166,17 +166,11 @@ class Session:
 
     def assess(self, metric: Metric | None = None) -> Assessment:
         """Say how good the model is by the labels so far, and how sure that is."""
-        self._catch_up()
-        ground, ledger = self._ground, self._ledger
-        ground.require_roles(metric or ground.goal.metric)
-        question = Question(metric or ground.goal.metric, ground.prior, ground.level, ground.finite, getattr(ground.goal, "m", 1), ground.seed)  # fmt: skip
-        return judge(
-            count_labels(ground, ledger),
-            question,
-            notes=take_note(ground, ledger),
-            source=ground.source,
-            frame=ground.frame,
-        )
+        ground, metric = self._ground, metric or self._ground.goal.metric
+        ground.require_roles(metric)
+        with self._reading() as ledger:
+            counts, notes = count_labels(ground, ledger), take_note(ground, ledger)
+        return judge(counts, ground.ask(metric), notes=notes, source=ground.source, frame=ground.frame)
 
     @property
     def is_settled(self) -> bool:
@@ -189,21 +183,20 @@ class Session:
 
     def status(self) -> dict[str, Any]:
         """Return the contract's JSON as a dict."""
-        standing, ledger, ground = self.standing(), self._ledger, self._ground
-        obstacle = None if standing.settled else find_obstacle(ground.goal, self.knowledge(), self._rng(0))
+        with self._reading() as ledger:
+            known, counts = know_so_far(self._ground, ledger), count_events(self._ground, ledger)
+        goal, standing = self._ground.goal, describe(self._ground.goal, known, self._rng(0))
         return {
-            "n_items": int(ground.tally.n_items.sum()), "n_labels": int(ground.tally.n_labels.sum()) + ledger.n_labels,
-            "n_pending": len(ledger.pending), "goal": ground.goal.name, "metric": ground.goal.metric.name,
-            "by": ground.tally.by, "policy": name_policy(ground.policy), "prior": ground.prior.name,
+            **counts, "goal": goal.name, "metric": goal.metric.name, "by": self._ground.tally.by,
+            "policy": name_policy(self._ground.policy), "prior": self._ground.prior.name,
             "settled": standing.settled, "answer": {"sentence": standing.sentence, **standing.details},
-            "obstacle": obstacle, "n_skipped": len(ledger.skipped), "n_not_asked": len(ledger.waiting),
-            "n_left": int(count_left(ground, ledger).sum()), "warnings": list(take_note(ground, ledger)),
+            "obstacle": None if standing.settled else find_obstacle(goal, known, self._rng(0)),
         }  # fmt: skip
 
     def knowledge(self) -> Knowledge:
         """Return what the labels so far tell about the goal's metric."""
-        self._catch_up()
-        return know_so_far(self._ground, self._ledger)
+        with self._reading() as ledger:
+            return know_so_far(self._ground, ledger)
 
     @property
     def goal(self) -> Goal:
@@ -213,8 +206,8 @@ class Session:
     @property
     def classes(self) -> tuple[str, ...]:
         """Classes an item may have; none where labels are grades."""
-        self._catch_up()
-        return list_classes(self._ground, self._ledger)
+        with self._reading() as ledger:
+            return list_classes(self._ground, ledger)
 
     def group(self, id: ItemId) -> str:
         """Return the group of an item one may ask about."""
@@ -226,16 +219,14 @@ class Session:
     @property
     def pending(self) -> list[ItemId]:
         """Items that were asked about and not answered yet, by anyone."""
-        self._catch_up()
-        return [self._as_id(name) for name in self._ledger.pending]
+        with self._reading() as ledger:
+            return [self._as_id(name) for name in ledger.pending]
 
     def answers(self) -> list[dict[str, Any]]:
         """Return the last answer to every item: id, label (None where nobody could tell), asked, who, note, at."""
-        self._catch_up()
-        last = {event.item.id: event for event in self._journal.read() if event.kind in ("told", "skipped")}
-        return [
-            _as_row(self._as_id(name), last[name], asked=name in self._ledger.drawn) for name in self._ledger.history
-        ]
+        with self._reading() as ledger:
+            rows = list_answers(self._journal.read(), ledger)
+        return [{**row, "id": self._as_id(row["id"])} for row in rows]
 
     def show(self, ids: Sequence[ItemId]) -> dict[ItemId, dict[str, Any]]:
         """Fetch what a person should see of these items; nothing where the predictions are not at hand."""
@@ -255,6 +246,13 @@ class Session:
             self._ledger = Ledger()
             raise
 
+    @contextmanager
+    def _reading(self) -> Iterator[Ledger]:
+        """Give the fold of everything so far, which no other thread changes meanwhile."""
+        with self._folding:
+            self._catch_up()
+            yield self._ledger
+
     def _catch_up(self) -> None:
         with self._folding:  # threads may share a session, and every event is folded once
             for event in self._journal.read(after=self._ledger.seq):
@@ -262,18 +260,8 @@ class Session:
 
     def _choose(self, n: int) -> list[Item]:
         """Let the policy name groups, and take the next item of each."""
-        known = self.knowledge()
-        prospect = Prospect(known, self._ground.goal.gain, getattr(self._ground.goal, "m", 1))
-        if not prospect.is_open.any():
-            return []
-        groups = Counter(int(g) for g in self._ground.policy(self._rng(1 + self._ledger.n_asked), prospect)[:n])
-        return [item for g, k in groups.items() for item in self._journal.line_up(g, self._ledger.place[g], k)]
-
-    def _require_priced(self, labels: Iterable[str | None]) -> None:
-        """Refuse a new class that the costs say nothing about."""
-        if isinstance(self._ground.goal.metric, Cost):
-            new = [name for name in dict.fromkeys(labels) if name is not None and name not in self.classes]
-            self._ground.goal.metric.over([*self.classes, *new])
+        groups = name_groups(self._ground, self._ledger, self._rng(1 + self._ledger.n_asked))[:n]
+        return [item for g, k in Counter(groups).items() for item in self._journal.line_up(g, self._ledger.place[g], k)]
 
     def _rng(self, step: int) -> Rng:
         """Randomness follows from seed and step, so that nothing of it need be stored."""
@@ -281,15 +269,3 @@ class Session:
 
     def _as_id(self, name: str) -> ItemId:
         return int(name) if self._ground.whole_ids else name
-
-
-def _as_row(id: ItemId, event: Event, *, asked: bool) -> dict[str, Any]:
-    return {"id": id, "label": event.label, "asked": asked, "who": event.who, "note": event.note, "at": event.at}
-
-
-def _require_same(path: str | Path, ground: Ground, pool: Predictions) -> None:
-    change = tell_apart(ground.fingerprint, pool.fingerprint())
-    if change:
-        raise InputError(
-            f"{path} was made from other predictions ({ground.source}) than {pool.source}: {change}; start a new session for these"
-        )

@@ -32,7 +32,7 @@ def derive(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) -> De
     new: dict[str, ir.Value] = {ID: table[roles.id]} if roles.id else {}
     new[LABEL] = as_name(table[roles.label], booleans=booleans) if roles.label else ibis.null("string")
     if roles.agreement:
-        agreement = _number(table, "agreement", roles.agreement)
+        agreement = _grade(table, roles.agreement, engine)
         new[AGREEMENT] = agreement.isnan().ifelse(ibis.null("float64"), agreement)
     if roles.positive_score:
         roles, scored, columns = _derive_binary(table, roles, engine, booleans)
@@ -138,6 +138,15 @@ def _number(table: ir.Table, role: str, column: str) -> ir.Value:
             f"{role}: column {column!r} holds {kind}, not numbers; name the column that holds numbers between 0 and 1"
         )
     return table[column].cast("float64")
+
+
+def _grade(table: ir.Table, column: str, engine: BaseBackend) -> ir.Value:
+    """Grades as numbers; a column with nothing in it yet is read as text from a CSV file."""
+    if table[column].type().is_string():
+        filled = table[column].strip().nullif("")
+        if not engine.to_pyarrow(table.aggregate(any=filled.notnull().any()))["any"][0].as_py():
+            return ibis.null("float64")
+    return _number(table, "agreement", column)
 
 
 def _require_predictions(table: ir.Table, roles: Roles) -> None:

@@ -142,9 +142,9 @@ def test_of_a_large_pool_a_random_few_of_every_group_are_lined_up(monkeypatch):
     monkeypatch.setattr(room, "MOST_ITEMS", 60)
     pool = outcome_pool(a=(1, 1, 300), b=(0, 0, 300), c=(0, 0, 3))
     ground, items = lay(pool, fl.column("group"))
-    assert ground.n_askable.tolist() == [20, 20, 3]
+    assert ground.n_askable.tolist() == [25, 25, 3]  # ten to each, and a twentieth of every group
     assert ground.tally.n_items.sum() == 605  # what is not lined up still counts
-    assert len({item.id for item in items}) == 43
+    assert len({item.id for item in items}) == 53
     assert all(
         pool["group"][int(item.id)] == "abc"[item.group] and pool["label"][int(item.id)] is None for item in items
     )
@@ -235,7 +235,10 @@ def test_what_comes_back_is_counted_as_before():
 
 # -- which predictions it was made from -----------------------------------------------------------------------
 
-FINGERPRINT = {"n_items": 3, "first": "a", "last": "c", "length": 3, "score": 2.5, "predicted": {"x": 2, "y": 1}}
+FINGERPRINT = {
+    "n_items": 3, "first": "a", "last": "c", "length": 3, "score": 2.5, "predicted": {"x": 2, "y": 1},
+    "said": {"x": 12, "y": 5}, "placed": {"left": 3, "right": 14},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -250,6 +253,8 @@ FINGERPRINT = {"n_items": 3, "first": "a", "last": "c", "length": 3, "score": 2.
         ({"predicted": {"x": 1, "y": 2}}, "how often x, y is predicted"),
         ({"predicted": {"x": 2, "z": 1}}, "how often y, z is predicted"),
         ({"predicted": {}}, "how often x, y is predicted"),
+        ({"said": {"x": 10, "y": 7}}, "which items get which prediction"),
+        ({"placed": {"left": 4, "right": 13}}, "which items are in which group"),
         ({"predicted": {str(i): 1 for i in range(9)}}, "how often 0, 1, 2 and 8 more is predicted"),
     ],
 )

@@ -1227,9 +1227,84 @@ def test_a_group_that_is_named_twice_does_not_count_twice():
     assert s.status()["n_labels"] == Counter(FULL["predicted"])["b"]
 
 
+def test_a_rate_that_no_label_will_define_takes_no_labels():
+    """Group z has no predicted positives, so no precision: it must not pass for the worst."""
+    table = {"id": range(60), "predicted": ["yes", "no"] * 20 + ["no"] * 20, "site": ["x", "y"] * 10 + ["y", "x"] * 10 + ["z"] * 20}  # fmt: skip
+    for policy in (fl.thompson, fl.upper_bound, fl.epsilon_greedy):
+        pool = fl.Predictions.read(table, positive="yes")
+        s = Session.create(None, pool, goal=FindWorst(fl.ppv), by=fl.column("site"), policy=policy)
+        assert {s.group(i) for i in s.ask(20)} <= {"x", "y"}
+
+
+def test_more_groups_than_there_are_cannot_be_sought():
+    with pytest.raises(InputError, match="m is 5, but there are only 3 groups"):
+        Session.create(None, read_table("small"), goal=FindWorst(m=5))
+
+
+def test_labels_from_the_start_are_said_to_count_as_random():
+    assert any("there from the start" in note for note in begin(table="begun").status()["warnings"])
+    assert not any("there from the start" in note for note in begin(table="blank").status()["warnings"])
+
+
+def test_what_others_leave_open_is_handed_out_once_nothing_else_is_left():
+    s = begin()
+    theirs = s.ask(90, who="ann")
+    assert s.ask(2, who="bob") == theirs[:2]
+    s.tell(dict.fromkeys(theirs[:2], "a"), who="bob")
+    assert s.ask(2, who="ann") == theirs[2:4]
+
+
+def test_a_pool_that_nobody_can_tell_is_a_dead_end_that_is_named():
+    s = Session.create(None, read_table("small"), goal=Estimate(width=0.3))
+    s.tell(dict.fromkeys(s.ask(30)))
+    assert s.status()["obstacle"].startswith("nothing is left to ask, and it is not settled")
+
+
+def test_a_wrong_answer_of_one_thread_costs_no_other_its_state():
+    s = begin()
+    tell_truth(s, dict(list(TRUTH.items())[:60]))
+    stop, odd = threading.Event(), []
+
+    def slip():
+        while not stop.is_set():
+            with suppress(InputError):
+                s.tell({0: "no such class"})
+
+    def look():
+        for _ in range(300):
+            odd.extend([n] if (n := len(s.answers())) != 60 else [])
+
+    threads = [threading.Thread(target=slip) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    look()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert odd == []
+
+
+def test_random_choice_follows_the_sizes_of_groups_that_do_not_fit_the_file(monkeypatch):
+    monkeypatch.setattr("fewlabels.ground.MOST_ITEMS", 200)
+    table = {"id": range(4000), "predicted": ["a"] * 3600 + ["b"] * 400}
+    s = Session.create(None, table, goal=FindWorst(), policy=fl.random)
+    assert Counter(s.group(i) for i in s.ask(60))["a"] > 40  # 54 as expected, 5 sigma down
+
+
 def test_a_policy_that_names_a_group_that_is_not_there_is_told_so():
     with pytest.raises(InputError, match="named group 7; groups go from 0 to 2"):
         begin(policy=lambda rng, prospect: [7]).ask()
+
+
+@pytest.mark.parametrize("said", [0, None, [0.5], ["a"]])
+def test_a_policy_that_returns_no_groups_is_told_so(said):
+    with pytest.raises(InputError, match="it must return a list of groups"):
+        begin(policy=lambda rng, prospect: said).ask()
+
+
+def test_a_class_is_no_goal():
+    with pytest.raises(InputError, match="goal: FindWorst is a class"):
+        Session.create(None, read_table("small"), goal=FindWorst)
 
 
 @pytest.mark.parametrize("other", [{"goal": FindBest()}, {"policy": fl.random}])

@@ -56,8 +56,10 @@ def compare(pool: Any, groups: tuple[str, str], *, rope: float = 0.05, **choices
 
 
 def require_objects(**choices: object) -> None:
-    """Refuse the words of the command line where objects belong."""
+    """Refuse words of the command line, and classes, where objects belong."""
     for name, choice in choices.items():
+        if isinstance(choice, type):
+            raise InputError(f"{name}: {choice.__name__} is a class; give one of it, like {choice.__name__}()")
         if isinstance(choice, str):
             raise InputError(
                 f"{name}: {choice!r} is a word for the command line; in Python give the object, like fl.recall, fl.predicted or fl.flat()"

@@ -13,7 +13,7 @@ from jaxtyping import Int
 
 from fewlabels.checks import require_sound
 from fewlabels.errors import InputError, listing
-from fewlabels.goals import Goal
+from fewlabels.goals import Goal, count_sought, require_enough
 from fewlabels.groups import Bins, Groups, bin_index
 from fewlabels.journal import Item
 from fewlabels.knowledge import know
@@ -34,7 +34,7 @@ class Ground:
     """The fixed part of a session."""
 
     tally: Tally  # with the labels there were at the start
-    n_askable: Int[np.ndarray, " group"]
+    n_askable: Int[np.ndarray, " group"]  # items in the file: of a large pool, not all that have no label
     goal: Goal
     policy: Policy
     prior: Prior
@@ -64,7 +64,7 @@ class Ground:
 
     def require_same(self, pool: Predictions, path: object) -> None:
         """Refuse other predictions than those this was laid on."""
-        change = tell_apart(self.fingerprint, pool.fingerprint())
+        change = tell_apart(self.fingerprint, take_fingerprint(pool, self.by))
         if change:
             raise InputError(
                 f"{path} was made from other predictions ({self.source}) than {pool.source}: {change}; start a new session for these"
@@ -72,7 +72,7 @@ class Ground:
 
     def ask(self, metric: Metric) -> Question:
         """Return what to answer about a metric, as chosen at the start."""
-        return Question(metric, self.prior, self.level, self.finite, getattr(self.goal, "m", 1), self.seed)
+        return Question(metric, self.prior, self.level, self.finite, count_sought(self.goal), self.seed)
 
     def write(self) -> tuple[dict[str, Any], dict[str, bytes]]:
         """Turn it into a JSON document and binary attachments."""
@@ -129,6 +129,7 @@ def lay_ground(
     counts = tally(pool, by, bins=bins, probabilities=probabilities)
     counts = counts.widen([name for name in dict.fromkeys(map(str, classes)) if name not in counts.classes])
     require_answerable(counts, goal.metric)
+    require_enough(goal, len(counts.groups))
     known = know(counts, goal.metric, prior)
     goal.gain(known, known.expect())  # a goal may be about groups that are not there
     items = _line_up(pool, by, bins, counts, seed)
@@ -146,7 +147,7 @@ def lay_ground(
         level=float(level),
         finite=bool(finite),
         seed=int(seed),
-        fingerprint=pool.fingerprint(),
+        fingerprint=take_fingerprint(pool, by),
         source=pool.source,
         notes=notes,
         graded=pool.has("agreement"),
@@ -154,6 +155,14 @@ def lay_ground(
         frame=pool.frame,
     )
     return ground, items
+
+
+def take_fingerprint(pool: Predictions, by: Groups) -> dict[str, Any]:
+    """Return a few figures that tell these predictions and their groups from others."""
+    cut, found = by.cut(pool), pool.fingerprint()
+    if pool.roles.id and len(cut.keys) == 1:
+        found["placed"] = dict(sorted(pool.mark(next(iter(cut.keys.values()))).items()))
+    return found
 
 
 def tell_apart(made_from: Mapping[str, Any], given: Mapping[str, Any]) -> str | None:
@@ -177,7 +186,14 @@ def tell_apart(made_from: Mapping[str, Any], given: Mapping[str, Any]) -> str | 
         for name in {**made_from.get("predicted", {}), **given.get("predicted", {})}
         if made_from.get("predicted", {}).get(name) != given.get("predicted", {}).get(name)
     ]
-    return f"how often {listing(sorted(moved), most=3)} is predicted" if moved else None
+    if moved:
+        return f"how often {listing(sorted(moved), most=3)} is predicted"
+    words = {"said": "which items get which prediction", "placed": "which items are in which group"}
+    return next((word for key, word in words.items() if _differ(made_from, given, key)), None)
+
+
+def _differ(made_from: Mapping[str, Any], given: Mapping[str, Any], key: str) -> bool:
+    return key in made_from and key in given and made_from[key] != given[key]
 
 
 def _line_up(pool: Predictions, by: Groups, bins: Bins | None, counts: Tally, seed: int) -> list[Item]:

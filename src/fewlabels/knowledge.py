@@ -165,8 +165,8 @@ class Knowledge:
         return self.scheme.value(truth, self.scheme.cells.n_items[None].astype(np.float64))
 
     def finish(self, rng: Rng) -> "Knowledge":
-        """Imagine a future with every item labelled, as it may well turn out."""
-        rest = self.scheme.cells.n_items - self.counts.sum(axis=1).round().astype(np.int64)
+        """Imagine a future with every item labelled that still can be, as it may well turn out."""
+        rest = self._count_askable()
         truth = self.belief.draw(rng, 1)[0]
         if truth.ndim == 1:
             right = rng.binomial(rest, truth)
@@ -175,6 +175,13 @@ class Knowledge:
             more = rng.multinomial(rest, truth)
         pending, left = np.zeros_like(self.pending), np.zeros_like(self.left)
         return replace(self, counts=self.counts + more, pending=pending, left=left, n_draws=ROUGHLY)
+
+    def _count_askable(self) -> Int[np.ndarray, " cell"]:
+        """Items of each cell that may still get a label; what nobody could tell is spread over a group's cells."""
+        rest = self.scheme.cells.n_items - self.counts.sum(axis=1)
+        askable = self.left + self.sum_by_group(self.pending.astype(np.float64))
+        share = np.minimum(askable / np.maximum(self.sum_by_group(rest), 1.0), 1.0)
+        return np.round(rest * share[self.scheme.cells.group]).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -188,8 +195,8 @@ class Prospect:
     @cached_property
     def left(self) -> Int[np.ndarray, " group"]:
         """Items per group one can still ask about; none where a label is worth nothing at all to the goal."""
-        worthless = np.isneginf(self.gain(self.known, self.known.expect())[0])
-        return np.where(worthless, 0, self.known.left)
+        worth = self.gain(self.known, self.known.expect())[0]  # nan: a rate of nothing, which no label will define
+        return np.where(np.isneginf(worth) | np.isnan(worth), 0, self.known.left)
 
     @property
     def is_open(self) -> Bool[np.ndarray, " group"]:
@@ -209,14 +216,15 @@ class Prospect:
     def draw(self, rng: Rng, n: int = 1) -> Float[np.ndarray, "draw group"]:
         """Sample what one label in each group may be worth; nothing where the group is closed."""
         n = min(n, max(FEWEST, BUDGET // self.known.counts.size))
-        return self._close(fill(rng, self.gain(self.known, self.known.imagine(rng, n))))
+        worth = self.gain(self.known, self.known.imagine(rng, n))
+        return self._close(np.where(np.isnan(worth), self.expect(), worth))  # a draw of no mass at all tells nothing
 
     def expect(self) -> PerGroup:
-        """What one label in each group is worth, were the cells as expected; half of everything where that is undefined."""
-        return self._close(np.nan_to_num(self.gain(self.known, self.known.expect()), nan=0.5, neginf=-np.inf))[0]
+        """What one label in each group is worth, were the cells as expected."""
+        return self._close(self.gain(self.known, self.known.expect()))[0]
 
     def spread(self) -> PerGroup:
-        """Standard deviation of one outcome per group, as expected."""
+        """Standard deviation of one outcome within the cells of each group, as expected."""
         mean = self.known.foreseen.mean()
         each = 2 * mean * (1 - mean) if mean.ndim == 1 else 1 - (mean**2).sum(axis=1)
         return np.sqrt(self.known.sum_by_group(self.known.weight * each / 2))

@@ -25,7 +25,6 @@ class Ledger:
     place: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))  # group -> how many were drawn
     history: dict[str, str] = field(default_factory=dict)  # items in the order of their answers, and whose they are
     seen: Counter[str] = field(default_factory=Counter)  # how often each label is an answer now
-    n_corrected: int = 0
 
     def take(self, event: Event) -> None:
         """Fold one more event in."""
@@ -60,6 +59,11 @@ class Ledger:
         """Items this person was asked about and has not answered."""
         return [item for item, whom in self.pending.values() if whom == who]
 
+    def pending_for(self, who: str) -> list[Item]:
+        """Items this person might answer: first one's own, then those that others leave open."""
+        others = [item for item, whom in self.pending.values() if whom != who]
+        return self.pending_with(who) + others
+
     def _ask(self, item: Item, who: str) -> None:
         self.n_asked += 1
         if item.id in self.drawn:
@@ -75,7 +79,6 @@ class Ledger:
         before = self.answers.get(item.id)
         if item.id in self.answers:
             del self.history[item.id]
-            self.n_corrected += before != label
         self.pending.pop(item.id, None)
         self.answers[item.id] = label
         self._see(before, -1)

@@ -4,6 +4,7 @@ A policy is any callable (rng, prospect) -> groups: one item of each is labelled
 plain function will do. Closed groups never win: their worth is minus infinity.
 """
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -147,6 +148,24 @@ def _best(rng: Rng, worth: Float[np.ndarray, " group"]) -> int:
     """The greatest; of several alike, any."""
     best: Bool[np.ndarray, " group"] = worth == worth.max()
     return int(rng.choice(np.nonzero(best)[0]))
+
+
+def choose_groups(policy: Policy, rng: Rng, prospect: Prospect) -> list[int]:
+    """Ask a policy where to label next, and refuse an answer that makes no sense; one's own may say anything.
+
+    It says nothing at all where no label could help any more.
+    """
+    if not prospect.is_open.any():
+        return []
+    said, n = policy(rng, prospect), len(prospect.left)
+    try:
+        named = [operator.index(g) for g in said]
+    except TypeError:
+        raise InputError(f"policy {name_policy(policy)} returned {said!r}; it must return a list of groups") from None
+    for g in named:
+        if not 0 <= g < n:
+            raise InputError(f"policy {name_policy(policy)} named group {g}; groups go from 0 to {n - 1}")
+    return named
 
 
 def name_policy(policy: Policy) -> str:

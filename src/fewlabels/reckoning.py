@@ -7,12 +7,12 @@ import numpy as np
 from jaxtyping import Int
 
 from fewlabels.beliefs import Rng
-from fewlabels.errors import InputError
+from fewlabels.goals import count_sought
 from fewlabels.ground import Ground
 from fewlabels.knowledge import Knowledge, Prospect, know
 from fewlabels.labels import NONE, Tally
 from fewlabels.ledger import Ledger
-from fewlabels.policies import name_policy
+from fewlabels.policies import choose_groups
 from fewlabels.table import natural_order
 
 
@@ -24,11 +24,15 @@ def list_classes(ground: Ground, ledger: Ledger) -> tuple[str, ...]:
 
 
 def count_left(ground: Ground, ledger: Ledger) -> Int[np.ndarray, " group"]:
-    """Count the items of each group that were not drawn yet."""
+    """Count the items of each group without a label that were not drawn yet; none where nobody can be asked any more.
+
+    Of a large pool the file holds only some: those stand for all of their group.
+    """
     drawn = np.zeros_like(ground.n_askable)
     for group, n in ledger.place.items():
         drawn[group] = n
-    return ground.n_askable - drawn
+    n_unlabelled = ground.tally.count("n_items") - ground.tally.count("n_labels")
+    return np.where(drawn < ground.n_askable, n_unlabelled - drawn, 0)
 
 
 def count_labels(ground: Ground, ledger: Ledger) -> Tally:
@@ -49,7 +53,7 @@ def count_labels(ground: Ground, ledger: Ledger) -> Tally:
 def know_so_far(ground: Ground, ledger: Ledger) -> Knowledge:
     """Return what the labels so far tell about the goal's metric."""
     counts = count_labels(ground, ledger)
-    known = know(counts, ground.goal.metric, ground.prior, finite=ground.finite, level=ground.level)
+    known = know(counts, ground.goal.metric, ground.prior, finite=ground.finite, level=ground.level, seed=ground.seed)
     entries = [item.entry for item, _ in ledger.pending.values()]
     pending = known.pending
     if entries:
@@ -68,21 +72,18 @@ def count_events(ground: Ground, ledger: Ledger) -> dict[str, Any]:
 
 def name_groups(ground: Ground, ledger: Ledger, rng: Rng) -> list[int]:
     """Let the policy say where to label next: nowhere, once no item is left that could help, or where it says so."""
-    prospect = Prospect(know_so_far(ground, ledger), ground.goal.gain, getattr(ground.goal, "m", 1))
-    if not prospect.is_open.any():
-        return []
-    named = [int(g) for g in ground.policy(rng, prospect)]
-    unknown = [g for g in named if not 0 <= g < len(prospect.left)]
-    if unknown:
-        raise InputError(
-            f"policy {name_policy(ground.policy)} named group {unknown[0]}; groups go from 0 to {len(prospect.left) - 1}"
-        )
-    return named
+    prospect = Prospect(know_so_far(ground, ledger), ground.goal.gain, count_sought(ground.goal))
+    return choose_groups(ground.policy, rng, prospect)
 
 
 def take_note(ground: Ground, ledger: Ledger) -> tuple[str, ...]:
     """Say what people should keep in mind about these labels."""
     notes = list(ground.notes)
+    if ground.tally.n_labels.any():
+        notes.append(
+            f"labels that were there from the start: {ground.tally.n_labels.sum():,}; they count as drawn at random "
+            "within their groups; if they were not, start anew without them (--hide-labels)"
+        )
     if ledger.waiting:
         notes.append(
             f"labels that were not asked for: {len(ledger.waiting):,}; they are kept, but left out of every figure until "

@@ -17,7 +17,7 @@ from fewlabels.answers import check_answers, list_answers
 from fewlabels.assessment import require_objects, require_roles
 from fewlabels.beliefs import Rng
 from fewlabels.errors import InputError
-from fewlabels.goals import Goal, Standing, describe, find_obstacle
+from fewlabels.goals import Goal, Standing, count_sought, describe, find_obstacle
 from fewlabels.ground import Ground, lay_ground, read_ground
 from fewlabels.groups import Bins, Groups, predicted
 from fewlabels.journal import Act, Item, Journal, MemoryJournal, SqliteJournal
@@ -72,10 +72,10 @@ class Session:
         `classes` are true classes that the model never predicts and no label shows yet.
         """
         pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
-        prior, policy = prior or Flat(), policy or choose_policy(getattr(goal, "m", 1))
+        prior, policy = prior or Flat(), policy or choose_policy(count_sought(goal))
         require_objects(by=by, goal=goal, prior=prior, policy=policy, metric=getattr(goal, "metric", None))
         require_roles(pool, goal.metric, prior)
-        Question(goal.metric, prior, level, finite_pool, getattr(goal, "m", 1), seed)  # refuses what makes no sense
+        Question(goal.metric, prior, level, finite_pool, count_sought(goal), seed)  # refuses what makes no sense
         ground, items = lay_ground(
             pool, goal=goal, by=by, policy=policy, prior=prior, level=level, finite=finite_pool, seed=seed, bins=bins,
             classes=classes,
@@ -124,7 +124,10 @@ class Session:
     # -- the loop ------------------------------------------------------------------------------------------
 
     def ask(self, n: int = 1, *, who: str = "") -> list[ItemId]:
-        """Return n items to label, the same ones until they are told; fewer where nothing else is left."""
+        """Return n items to label, the same ones until they are told.
+
+        Once nothing else is left, these are items that others were asked about; fewer where there are none.
+        """
         if n < 1:
             raise InputError(f"ask: {n} items make no sense; ask for one or more")
         with self._writing():
@@ -134,7 +137,7 @@ class Session:
                     break
                 self._journal.append([Act("asked", item.id, who=who) for item in chosen])
                 self._catch_up()
-        return [self._as_id(item.id) for item in self._ledger.pending_with(who)[:n]]
+            return [self._as_id(item.id) for item in self._ledger.pending_for(who)[:n]]
 
     def tell(self, labels: Mapping[Any, Any], *, who: str = "", note: str = "", new_classes: bool = False) -> None:
         """Record answers: a class for each item (a grade, for graded outputs), or None for one nobody can tell.
@@ -238,13 +241,14 @@ class Session:
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """Read, decide and append as one; what was not kept is forgotten here too."""
-        try:
-            with self._folding, self._journal.writing():  # in this order everywhere, or threads wait for each other
-                self._catch_up()
-                yield
-        except BaseException:
-            self._ledger = Ledger()
-            raise
+        with self._folding:  # before the journal's lock everywhere, or threads wait for each other
+            try:
+                with self._journal.writing():
+                    self._catch_up()
+                    yield
+            except BaseException:
+                self._ledger = Ledger()
+                raise
 
     @contextmanager
     def _reading(self) -> Iterator[Ledger]:

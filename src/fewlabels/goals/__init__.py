@@ -7,6 +7,17 @@ business.
 from fewlabels.goals.comparison import Compare
 from fewlabels.goals.estimation import Estimate
 from fewlabels.goals.extremes import FindBest, FindWorst
-from fewlabels.goals.goal import Goal, Standing, describe, find_obstacle
+from fewlabels.goals.goal import Goal, Standing, count_sought, describe, find_obstacle, require_enough
 
-__all__ = ["Compare", "Estimate", "FindBest", "FindWorst", "Goal", "Standing", "describe", "find_obstacle"]
+__all__ = [
+    "Compare",
+    "Estimate",
+    "FindBest",
+    "FindWorst",
+    "Goal",
+    "Standing",
+    "count_sought",
+    "describe",
+    "find_obstacle",
+    "require_enough",
+]

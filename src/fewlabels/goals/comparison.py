@@ -28,7 +28,7 @@ class Compare:
     rope: float = 0.05
     confidence: float = 0.95
     name: str = "compare"
-    remedy: ClassVar[str] = "choose another rope, or ask for less confidence"
+    remedy: ClassVar[str] = "choose another rope, ask for less confidence, or about exactly these items (finite pool)"
 
     def __post_init__(self) -> None:
         require_confidence(self.name, self.confidence)
@@ -60,8 +60,9 @@ class Compare:
         """Say the verdict, and how sure it is."""
         difference = self._difference(belief, rng)
         chances = self._weigh(difference)
-        verdict = max(chances, key=lambda name: round(chances[name], 6))
+        verdict, p = _decide(chances)
         words = {
+            "undecided": f"whether {self.a} or {self.b} is higher is as open as can be",
             "below": f"{self.a} is lower than {self.b} by more than {self.rope:g}",
             "above": f"{self.a} is higher than {self.b} by more than {self.rope:g}",
             "equivalent": f"{self.a} and {self.b} differ by at most {self.rope:g}",
@@ -69,10 +70,10 @@ class Compare:
         low, high = difference.interval(belief.level)
         details = {
             "groups": [self.a, self.b], "rope": self.rope, "mean": difference.mean(), "low": low, "high": high,
-            **{f"p_{name}": chance for name, chance in chances.items()}, "verdict": verdict, "confidence": chances[verdict],
+            **{f"p_{name}": chance for name, chance in chances.items()}, "verdict": verdict, "confidence": p,
         }  # fmt: skip
-        said = f"{words[verdict]}, with probability {say_chance(chances[verdict])}"
-        return Standing(self._suffices(belief, chances[verdict]), said, details)
+        said = words[verdict] if verdict == "undecided" else f"{words[verdict]}, with probability {say_chance(p)}"
+        return Standing(self._suffices(belief, p), said, details)
 
     def _suffices(self, belief: Knowledge, p: float) -> bool:
         return p >= self.confidence and bool(belief.is_heard[self._positions(belief)].all())
@@ -107,6 +108,13 @@ class Compare:
                     f"goal compare: there is no group {group!r}; {did_you_mean(group, list(belief.groups))}"
                 )
         return [belief.position(self.a), belief.position(self.b)]
+
+
+def _decide(chances: dict[str, float]) -> tuple[str, float]:
+    """Name the likeliest verdict; of several as likely, none. Quadrature tells no more than six digits apart."""
+    best = max(chances.values())
+    likeliest = [name for name, p in chances.items() if round(p, 6) == round(best, 6)]
+    return (likeliest[0] if len(likeliest) == 1 else "undecided"), best
 
 
 def _set_apart(belief: Beta, first: int, second: int, panels: int = PANELS) -> BetaDifference:

@@ -27,6 +27,8 @@ class Estimate:
     def __post_init__(self) -> None:
         if not self.width > 0:
             raise InputError(f"goal estimate: a width of {self.width} cannot be reached; intervals have some width")
+        if self.metric.is_share and self.width >= 1:
+            raise InputError(f"goal estimate: a width of {self.width} says nothing; {self.metric.name} lies in [0, 1]")
 
     def gain(self, belief: Knowledge, truth: Theta) -> Gains:
         """p_g times the expected fall of the variance."""

@@ -27,7 +27,8 @@ class FindWorst:
     rope: float = 0.0
     name: str = "find-worst"
     remedy: ClassVar[str] = (
-        "say from which difference on it matters (rope), ask for less confidence, or for fewer groups"
+        "say from which difference on it matters (rope), ask for less confidence or fewer groups, "
+        "or about exactly these items (finite pool)"
     )
 
     def __post_init__(self) -> None:

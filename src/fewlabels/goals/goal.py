@@ -56,6 +56,19 @@ class Standing:
     details: dict[str, Any] = field(default_factory=dict)
 
 
+def count_sought(goal: Goal) -> int:
+    """How many groups a goal seeks; one, for those that do not say."""
+    return int(getattr(goal, "m", 1))
+
+
+def require_enough(goal: Goal, n_groups: int) -> None:
+    """Refuse to seek as many groups as there are, or more: there would be nothing to find out."""
+    if count_sought(goal) >= max(n_groups, 2):
+        raise InputError(
+            f"goal {goal.name}: m is {count_sought(goal)}, but there are only {n_groups} groups; seek fewer"
+        )
+
+
 def require_confidence(name: str, confidence: float) -> None:
     """Refuse what is no probability."""
     if not 0 < confidence < 1:
@@ -83,7 +96,9 @@ def describe(goal: Goal, belief: Knowledge, rng: Rng) -> Standing:
 
 def find_obstacle(goal: Goal, belief: Knowledge, rng: Rng) -> str | None:
     """Say so where labelling everything would still not settle a goal, and what would."""
+    remedy = getattr(goal, "remedy", "aim for less")
+    if not belief.left.any() and not belief.pending.any():
+        return f"nothing is left to ask, and it is not settled: {remedy}"
     if any(goal.settled(belief.finish(rng), rng) for _ in range(FUTURES)):
         return None
-    remedy = getattr(goal, "remedy", "aim for less")
     return f"even with every item labelled this would hardly be settled (in none of {FUTURES} possible futures it was): {remedy}"

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -48,10 +48,11 @@ def written(ground):
 
 
 def same(one, other):
-    return all(
-        np.array_equal(a, b, equal_nan=True) and a.dtype == b.dtype if isinstance(a, np.ndarray) else a == b
-        for a, b in ((getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
-    )
+    if is_dataclass(one):
+        return all(same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, other, equal_nan=True) and one.dtype == other.dtype
+    return one == other
 
 
 # -- the line of items ----------------------------------------------------------------------------------------

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from fewlabels.session import Session
     from fewlabels.summary import Assessment
     from fewlabels.table import Predictions
+    from fewlabels.trust import calibrated
 
 __version__ = "0.1.0"
 
@@ -75,13 +76,14 @@ _HOMES = {
     "session": ("Session",),
     "summary": ("Assessment",),
     "table": ("Predictions",),
+    "trust": ("calibrated",),
 }  # fmt: skip
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Assessment", "Beta", "Compare", "Comparison", "Dirichlet", "Draws", "EpsilonGreedy", "Estimate", "FindBest",
     "FindWorst", "InputError", "MultiPlay", "Predictions", "Random", "Session", "Stratified", "Thompson", "TopTwo",
-    "UpperBound", "accuracy", "assess", "balanced_accuracy", "bins", "column", "compare", "confusion", "cost",
+    "UpperBound", "accuracy", "assess", "balanced_accuracy", "bins", "calibrated", "column", "compare", "confusion", "cost",
     "cross", "diagnose", "ece", "epsilon_greedy", "everything", "f1", "fdr", "flat", "fnr", "for_", "fpr",
     "from_earlier", "from_scores", "mcc", "multi_play", "npv", "plan", "ppv", "precision", "predicted", "random",
     "recall", "selection_rate", "simulate", "stratified", "thompson", "tnr", "top_two", "tpr", "upper_bound",

@@ -8,7 +8,7 @@ from fewlabels.errors import InputError
 from fewlabels.groups import Bins, Groups, predicted
 from fewlabels.labels import tally
 from fewlabels.metrics import Metric, accuracy
-from fewlabels.priors import Flat, Prior
+from fewlabels.priors import Flat, Prior, list_uses
 from fewlabels.summary import Assessment, Question, judge
 from fewlabels.table import Predictions
 
@@ -40,7 +40,7 @@ def assess(
     require_objects(by=by, metric=metric, prior=prior)
     require_roles(pool, metric, prior)
     notes = require_sound(pool)
-    counts = tally(pool, by, bins=bins, probabilities="score" in prior.needs and pool.has("probabilities"))
+    counts = tally(pool, by, bins=bins, **count_for(pool, prior))
     question = Question(metric, prior, level, finite_pool, m, seed, n_draws)
     return judge(counts, question, notes=notes, source=pool.source, frame=pool.frame)
 
@@ -64,6 +64,12 @@ def require_objects(**choices: object) -> None:
             raise InputError(
                 f"{name}: {choice!r} is a word for the command line; in Python give the object, like fl.recall, fl.predicted or fl.flat()"
             )
+
+
+def count_for(pool: Predictions, prior: Prior) -> dict[str, bool]:
+    """Say what else to count of a pool because a prior makes use of it."""
+    uses = list_uses(prior)
+    return {"probabilities": "probabilities" in uses and pool.has("probabilities"), "strata": "strata" in uses}
 
 
 def require_roles(pool: Predictions, metric: Metric, prior: Prior) -> None:

@@ -42,22 +42,23 @@ def caution(
     if not tally.n_labels.any():
         return ("no item is labelled: every number here is what the prior says, not what the model did",)
     return (
-        *_name_unlabelled(rows),
+        *_name_unlabelled(rows, learned=answer.trust is not None),
         *_name_undefined(metric, answer, rows),
         *(_name_thin(rows) if metric.is_share else ()),
         *((TWICE,) if earlier else ()),
-        *((TRUSTED,) if _takes_its_word(answer) else ()),
-        *_weigh_prior(answer),
+        *((TRUSTED,) if answer.trust is None and _takes_its_word(answer) else ()),
+        *(_weigh_prior(answer) if answer.trust is None else ()),
         *(_name_never_predicted(answer) if isinstance(metric, ClassRate) else ()),
-        *(_warn_bins(answer) if metric is ece else ()),
+        *(_warn_bins(answer) if metric is ece and answer.trust is None else ()),
         *_count_draws(answer),
     )
 
 
-def _name_unlabelled(rows: Sequence[Ranged]) -> list[str]:
+def _name_unlabelled(rows: Sequence[Ranged], *, learned: bool) -> list[str]:
     blank = [row.group for row in rows if row.n_labels == 0]
     few = f"{len(blank):,} of {len(rows):,} groups have no label"
-    return [f"{few}, and their numbers are the prior's: {listing(blank)}"] if blank else []
+    whose = "what other groups' labels and their own scores suggest" if learned else "the prior's"
+    return [f"{few}, and their numbers are {whose}: {listing(blank)}"] if blank else []
 
 
 def _name_undefined(metric: Metric, answer: Answer, rows: Sequence[Ranged]) -> list[str]:

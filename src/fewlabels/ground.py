@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
+from fewlabels.assessment import count_for
 from fewlabels.checks import require_sound
 from fewlabels.errors import InputError, listing
 from fewlabels.goals import Goal, count_sought, require_enough
 from fewlabels.groups import Bins, Groups, bin_index
 from fewlabels.journal import Item
 from fewlabels.knowledge import know
-from fewlabels.labels import NONE, Tally, tally
+from fewlabels.labels import NONE, STRATA, Tally, tally
 from fewlabels.metrics import Cost, Metric
 from fewlabels.policies import Policy
 from fewlabels.priors import Prior
@@ -26,6 +27,7 @@ from fewlabels.summary import Question, require_answerable
 from fewlabels.table import Frame, Predictions
 
 MOST_ITEMS = 200_000  # that are kept in the file; of a larger pool, a random few of every group
+MAYBE = ("probability", "stratum")
 ARRAYS = ("group", "predicted", "bin", "label", "n_items", "n_labels", "score", "right")
 
 
@@ -125,8 +127,7 @@ def lay_ground(
 ) -> tuple[Ground, list[Item]]:
     """Count a pool once, and line its unlabelled items up in random order within their groups."""
     notes = require_sound(pool)
-    probabilities = "score" in prior.needs and pool.has("probabilities")
-    counts = tally(pool, by, bins=bins, probabilities=probabilities)
+    counts = tally(pool, by, bins=bins, **count_for(pool, prior))
     counts = counts.widen([name for name in dict.fromkeys(map(str, classes)) if name not in counts.classes])
     require_answerable(counts, goal.metric)
     require_enough(goal, len(counts.groups))
@@ -203,6 +204,8 @@ def _line_up(pool: Predictions, by: Groups, bins: Bins | None, counts: Tally, se
         keys["predicted"] = pool.predicted
     if pool.has("score"):
         keys["bin"] = bin_index(pool, (bins or Bins()).edges(pool))
+    if counts.stratum is not None:
+        keys["stratum"] = bin_index(pool, STRATA)
     found = pool.line_up(keys, within=list(cut.keys), most=MOST_ITEMS, seed=seed)
     n = len(found["name"])
     group_at = {name: i for i, name in enumerate(counts.groups)}
@@ -210,10 +213,11 @@ def _line_up(pool: Predictions, by: Groups, bins: Bins | None, counts: Tally, se
     rows = zip(*(found[key] for key in cut.keys), strict=True) if cut.keys else [()] * n
     group = [group_at[cut.name(row)] for row in rows]
     predicted = [class_at[name] for name in found["predicted"]] if "predicted" in found else [NONE] * n
-    bin = found.get("bin", [NONE] * n)
-    keyed = zip(counts.group.tolist(), counts.predicted.tolist(), counts.bin.tolist(), counts.label, strict=True)
-    entry_at = {key[:3]: i for i, key in enumerate(keyed) if key[3] == NONE}
-    entry = [entry_at[key] for key in zip(group, predicted, bin, strict=True)]
+    bin, stratum = (found.get(key, [NONE] * n) for key in ("bin", "stratum"))
+    strata = counts.bin * 0 + NONE if counts.stratum is None else counts.stratum
+    keyed = zip(*(column.tolist() for column in (counts.group, counts.predicted, counts.bin, strata, counts.label)), strict=True)  # fmt: skip
+    entry_at = {key[:4]: i for i, key in enumerate(keyed) if key[4] == NONE}
+    entry = [entry_at[key] for key in zip(group, predicted, bin, stratum, strict=True)]
     return list(_shuffle(found["name"], group, entry, seed))
 
 
@@ -231,8 +235,7 @@ def _shuffle(names: Sequence[str], group: Sequence[int], entry: Sequence[int], s
 def _pack(counts: Tally) -> bytes:
     file = io.BytesIO()
     arrays = {name: getattr(counts, name) for name in ARRAYS}
-    if counts.probability is not None:
-        arrays["probability"] = counts.probability
+    arrays |= {name: getattr(counts, name) for name in MAYBE if getattr(counts, name) is not None}
     np.savez_compressed(file, **arrays)
     return file.getvalue()
 

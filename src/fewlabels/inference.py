@@ -5,15 +5,16 @@ Closed form where a group is a single cell; draws, in blocks that fit in memory,
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from fewlabels.beliefs import Belief, Beta, Conjugate, Dirichlet, Draws, Finite, FiniteShares, Rng, restrict
+from fewlabels.beliefs import Belief, Beta, Conjugate, Dirichlet, Draws, Rng, restrict
 from fewlabels.labels import Cells, Tally
 from fewlabels.metrics import Metric
 from fewlabels.pooling import Levelled, learn_level
-from fewlabels.priors import Prior
+from fewlabels.priors import Prior, consult
 from fewlabels.scheme import Scheme, arrange, fill
 
 BLOCK = 4_000_000  # numbers drawn at a time
@@ -33,9 +34,10 @@ class Answer:
     cells: Cells
     prior: Conjugate
     posterior: Conjugate
-    shown: "Finite | FiniteShares | Conjugate"  # the posterior, or what it says about exactly these items
+    shown: Belief  # of the cells: the posterior, or what it says about exactly these items
     whole: Levelled | None  # what the overall figure is made of, where the prior's level was learned
     undefined: Bool[np.ndarray, " group"]  # where a rate has nothing to be a rate of
+    trust: Any = None  # how far the scores were trusted, where that was learned
 
 
 def infer(
@@ -54,15 +56,18 @@ def infer(
     """
     scheme = arrange(tally, metric)
     cells = scheme.cells
-    before = prior.before(cells, metric.reads)
+    lesson = consult(prior, cells, metric.reads, finite=finite)
+    before, joint = lesson.before, lesson.joint
     counts = cells.outcomes if metric.reads == "right" else cells.labels
     after = before.observe(counts)
     shown = restrict(after, counts, cells.n_items - cells.n_labels) if finite else after
     exact = scheme.close(shown, finite=finite)
     whole = _level(prior, before, cells, finite) if exact is not None and metric.own_cell else None
-    sampler = _Sampler(scheme, shown, whole, finite)
+    sampler = _Sampler(scheme, joint or shown, whole, finite)
     samples = list(
-        sampler.sample_exact(rng, exact, n_draws) if exact else sampler.sample(rng, _affordable(n_draws, after))
+        sampler.sample_exact(rng, exact, n_draws)
+        if exact and not joint
+        else sampler.sample(rng, _affordable(n_draws, after))
     )
     raw = np.concatenate([groups for groups, _ in samples])
     draws, undefined = fill(rng, raw), np.isnan(raw).all(axis=0)
@@ -74,8 +79,9 @@ def infer(
         cells=cells,
         prior=before,
         posterior=after,
-        shown=shown,
+        shown=joint or shown,
         whole=whole,
+        trust=lesson.trust,
         undefined=undefined,
     )
 

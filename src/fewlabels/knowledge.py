@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from fewlabels.beliefs import Belief, Beta, Conjugate, Dirichlet, Draws, Finite, FiniteShares, Rng, restrict
 from fewlabels.labels import Tally
 from fewlabels.metrics import Cost, Metric
-from fewlabels.priors import Prior
+from fewlabels.priors import Prior, consult
 from fewlabels.scheme import Scheme, Theta, arrange, fill
 
 N_DRAWS = 2000
@@ -43,6 +43,7 @@ class Knowledge:
     guessed: bool = (
         True  # is the prior's level a guess? then a group without a label is not known, however narrow it looks
     )
+    joint: Belief | None = None  # of all cells together, where they hang together
     n_draws: int = N_DRAWS  # for figures without a closed form
     seed: int = 0  # of these
 
@@ -72,12 +73,12 @@ class Knowledge:
         Unless it is about exactly these items, the sizes of cells are a sample of the population's, and drawn too.
         """
         exact = self.exact
-        if exact is not None:
+        if exact is not None and self.joint is None:
             return exact.draw(rng, n)
         n = min(n, max(FEWEST, BUDGET // self.counts.size))
         size = self.scheme.cells.n_items.astype(np.float64)
         weight = size[None] if self.finite else rng.standard_gamma(size, size=(n, len(size)))
-        return fill(rng, self.scheme.value(self.shown.draw(rng, n), weight))
+        return fill(rng, self.scheme.value((self.joint or self.shown).draw(rng, n), weight))
 
     @cached_property
     def exact(self) -> Belief | None:
@@ -174,7 +175,8 @@ class Knowledge:
         else:
             more = rng.multinomial(rest, truth)
         pending, left = np.zeros_like(self.pending), np.zeros_like(self.left)
-        return replace(self, counts=self.counts + more, pending=pending, left=left, n_draws=ROUGHLY)
+        counts = self.counts + more
+        return replace(self, counts=counts, pending=pending, left=left, joint=None, n_draws=ROUGHLY)
 
     def _count_askable(self) -> Int[np.ndarray, " cell"]:
         """Items of each cell that may still get a label; what nobody could tell is spread over a group's cells."""
@@ -241,9 +243,11 @@ def know(
     cells = scheme.cells
     counts = cells.outcomes if metric.reads == "right" else cells.labels
     left = tally.count("n_items") - tally.count("n_labels")
-    before = prior.before(cells, metric.reads)
+    lesson = consult(prior, cells, metric.reads, finite=finite)
     nothing = np.zeros(cells.n, dtype=np.int64)
-    return Knowledge(scheme, before, counts, nothing, left, finite, level, prior.guesses_level, seed=seed)
+    return Knowledge(
+        scheme, lesson.before, counts, nothing, left, finite, level, prior.guesses_level, lesson.joint, seed=seed
+    )
 
 
 def _expected(belief: Conjugate) -> Float[np.ndarray, "cell outcome"]:

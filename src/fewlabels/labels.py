@@ -4,6 +4,7 @@
 Everything above works on these few numbers and never sees a row.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -15,10 +16,24 @@ from fewlabels.errors import InputError
 from fewlabels.groups import Bins, Cut, Everything, Groups, Predicted, bin_index, bin_names
 from fewlabels.table import Columns, Predictions
 
-Split = Literal["predicted", "bin"]
+Split = Literal["predicted", "bin", "stratum"]
+SPLITS: tuple[Split, ...] = ("predicted", "bin", "stratum")
 MOST_GROUPS = 5000
 SEPARATOR = "\x1f"  # the ASCII unit separator: no name has it
+LOGITS = (-4, -3, -2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10)
+STRATA = (0.0, *(1 / (1 + math.exp(-x)) for x in LOGITS), 1.0)  # borders, denser where a logit tells scores apart
 NONE = -1  # the index of a class or bin that is not there
+
+
+@dataclass(frozen=True)
+class Strata:
+    """Items of a cell with nearly the same score, cell by cell; a cell without scores is one stratum."""
+
+    cell: Int[np.ndarray, " stratum"]
+    n_items: Int[np.ndarray, " stratum"]
+    n_labels: Int[np.ndarray, " stratum"]
+    right: Float[np.ndarray, " stratum"]  # summed outcomes of the labelled
+    score: Float[np.ndarray, " stratum"]  # mean score of the items; nan without scores
 
 
 @dataclass(frozen=True)
@@ -34,6 +49,7 @@ class Cells:
     right: Float[np.ndarray, " cell"]  # summed outcomes of the labelled
     labels: Float[np.ndarray, "cell class"]  # labels of each class
     probability: Float[np.ndarray, "cell class"] | None  # mean predicted probability of each class
+    strata: Strata
     names: tuple[str, ...]
     classes: tuple[str, ...]
     by: str
@@ -51,7 +67,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts of a pool: one entry per (group, predicted class, score bin, label) that occurs in it."""
+    """Counts of a pool: one entry per (group, predicted class, score bin, stratum, label) that occurs in it."""
 
     by: str
     groups: tuple[str, ...]
@@ -67,19 +83,21 @@ class Tally:
     right: Float[np.ndarray, " entry"]  # summed
     probability: Float[np.ndarray, "entry class"] | None = None  # summed
     positive: str | None = None  # the class that tpr and its like are about
+    stratum: Int[np.ndarray, " entry"] | None = None  # finer ranges of the score, for priors that learn from them
 
     def count(self, what: Literal["n_items", "n_labels"]) -> Int[np.ndarray, " group"]:
         """Add up items or labels per group."""
         return np.bincount(self.group, weights=getattr(self, what), minlength=len(self.groups)).astype(np.int64)
 
-    def place(self, splits: Sequence[Split] = ()) -> tuple[Int[np.ndarray, "cell 3"], Int[np.ndarray, " entry"]]:
-        """Return the (group, predicted class, bin) of every cell, and the cell of every entry."""
-        classes, bins = len(self.classes) + 1, len(self.bins) + 1
+    def place(self, splits: Sequence[Split] = ()) -> tuple[Int[np.ndarray, "cell 4"], Int[np.ndarray, " entry"]]:
+        """Return the (group, predicted class, bin, stratum) of every cell, and the cell of every entry."""
         nothing = np.full(len(self.group), NONE)
-        predicted, bin = (getattr(self, s) if s in splits else nothing for s in ("predicted", "bin"))
-        code, where = np.unique((self.group * classes + predicted + 1) * bins + bin + 1, return_inverse=True)
-        key = np.stack([code // (classes * bins), code // bins % classes - 1, code % bins - 1], axis=1)
-        return key, where.reshape(-1)
+        columns = (getattr(self, s) if s in splits else nothing for s in SPLITS)
+        shape = (len(self.groups), len(self.classes) + 1, len(self.bins) + 1, len(STRATA) + 1)
+        keys = (self.group, *(nothing if column is None else column for column in columns))
+        code = np.ravel_multi_index([keys[0], *(key + 1 for key in keys[1:])], shape)
+        found, where = np.unique(code, return_inverse=True)
+        return np.stack(np.unravel_index(found, shape), axis=1) - [0, 1, 1, 1], where.reshape(-1)
 
     def cells(self, splits: Sequence[Split] = ()) -> Cells:
         """Add entries up into cells: the groups, split as asked."""
@@ -98,17 +116,31 @@ class Tally:
             right=_sum(where, self.right, len(key)),
             labels=_count_labels(where, self.label, self.n_labels, (len(key), len(self.classes))),
             probability=probability,
-            names=tuple(self._name(*k) for k in key.tolist()),
+            strata=self._stratify(splits, key),
+            names=tuple(self._name(*k[:3]) for k in key.tolist()),
             classes=self.classes,
             by=self.by,
         )
 
+    def _stratify(self, splits: Sequence[Split], cells: Int[np.ndarray, "cell 4"]) -> Strata:
+        key, where = self.place((*splits, "stratum"))
+        n = len(key)
+        n_items, n_labels = (_sum(where, values, n) for values in (self.n_items, self.n_labels))
+        starts = np.any(np.diff(key[:, :3], axis=0), axis=1)  # strata are the last to be told apart
+        cell = np.concatenate([[0], np.cumsum(starts)])
+        assert cell[-1] == len(cells) - 1
+        return Strata(
+            cell, n_items.astype(np.int64), n_labels.astype(np.int64), _sum(where, self.right, n),
+            _sum(where, self.score, n) / n_items,
+        )  # fmt: skip
+
     def strip(self) -> "Tally":
-        """Return the same items without their labels: one entry per (group, predicted class, bin)."""
-        key, where = self.place(("predicted", "bin"))
+        """Return the same items without their labels: one entry per (group, predicted class, bin, stratum)."""
+        key, where = self.place(SPLITS)
         n = len(key)
         return replace(
             self, group=key[:, 0], predicted=key[:, 1], bin=key[:, 2], label=np.full(n, NONE),
+            stratum=None if self.stratum is None else key[:, 3],
             n_items=_sum(where, self.n_items, n).astype(np.int64), n_labels=np.zeros(n, dtype=np.int64),
             score=_sum(where, self.score, n), right=np.zeros(n),
             probability=None if self.probability is None else _sum_rows(where, self.probability, n),
@@ -132,6 +164,7 @@ class Tally:
             group=np.concatenate([self.group, self.group[entry]]),
             predicted=np.concatenate([self.predicted, self.predicted[entry]]),
             bin=np.concatenate([self.bin, self.bin[entry]]),
+            stratum=None if self.stratum is None else np.concatenate([self.stratum, self.stratum[entry]]),
             label=np.concatenate([self.label, label]),
             n_items=np.concatenate([rest, n]),
             n_labels=np.concatenate([self.n_labels, n]),
@@ -168,12 +201,18 @@ class Tally:
 
 
 def tally(
-    pool: Predictions, by: Groups, *, bins: Bins | None = None, probabilities: bool = False, grades: bool = False
+    pool: Predictions,
+    by: Groups,
+    *,
+    bins: Bins | None = None,
+    probabilities: bool = False,
+    strata: bool = False,
+    grades: bool = False,
 ) -> Tally:
     """Count a pool by group, predicted class, score bin and label, in one pass of the engine.
 
-    `probabilities` adds the summed probability of every class, for priors that ask for it; `grades` counts every grade
-    of agreement apart, for replays.
+    `probabilities` adds the summed probability of every class and `strata` finer ranges of the score, for priors that
+    make use of them; `grades` counts every grade of agreement apart, for replays.
     """
     cut = by.cut(pool)
     edges = (bins or Bins()).edges(pool) if pool.has("score") else []
@@ -182,6 +221,8 @@ def tally(
         keys["predicted"] = pool.predicted
     if edges:
         keys["bin"] = bin_index(pool, edges)
+    if edges and strata:
+        keys["stratum"] = bin_index(pool, STRATA)
     if not pool.has("agreement"):
         keys["label"] = pool.label
     elif grades:
@@ -213,6 +254,7 @@ def tally(
         right=_floats(found, "right", missing=0.0),
         probability=_spread(found, pool) if probabilities else None,
         positive=pool.positive,
+        stratum=np.array(found["stratum"]) if "stratum" in found else None,
     )
 
 

@@ -1,7 +1,8 @@
 """A belief before any label: flat, from the model's own scores, or from an earlier assessment.
 
-A prior sees cells (their names, mean scores, mean probabilities), never their labels, and gives each cell a Beta
-(right or wrong) or a Dirichlet (which class) to start from.
+A prior sees cells (their names, mean scores, mean probabilities) and gives each cell a Beta (right or wrong) or a
+Dirichlet (which class) to start from. Most never look at labels. One that learns sees those of all cells, and says what
+they teach about each: where it would start without its own labels, and how the cells hang together.
 """
 
 import json
@@ -13,7 +14,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.beliefs import Beta, Conjugate, Dirichlet
+from fewlabels.beliefs import Belief, Beta, Conjugate, Dirichlet
 from fewlabels.errors import InputError, listing
 from fewlabels.labels import NONE, Cells
 
@@ -48,6 +49,36 @@ class Prior(Protocol):
 
 
 @dataclass(frozen=True)
+class Lesson:
+    """What a prior says about cells: each by itself, and, where they hang together, all of them with their labels."""
+
+    before: Conjugate
+    joint: Belief | None = None
+    trust: Any = None  # how far the scores were trusted, for those who ask
+
+
+@runtime_checkable
+class Learner(Prior, Protocol):
+    """A prior that learns from the labels so far."""
+
+    def learn(self, cells: Cells, reads: Reads, *, finite: bool) -> Lesson:
+        """Say what the labels of all cells teach, about the population or about exactly these items."""
+        ...
+
+
+def consult(prior: Prior, cells: Cells, reads: Reads, *, finite: bool) -> Lesson:
+    """Ask a prior about cells, whether it learns or not."""
+    if isinstance(prior, Learner):
+        return prior.learn(cells, reads, finite=finite)
+    return Lesson(prior.before(cells, reads))
+
+
+def list_uses(prior: Prior) -> tuple[str, ...]:
+    """Return what a prior makes use of where it is there; at least what it needs."""
+    return (*prior.needs, *getattr(prior, "uses", ()))
+
+
+@dataclass(frozen=True)
 class Flat:
     """No outcome is likelier than another: Beta(N0/2, N0/2), Dirichlet(N0/K)."""
 
@@ -69,6 +100,7 @@ class FromScores:
     strength: float | None = None
     name: str = "scores"
     needs: tuple[str, ...] = ("score",)
+    uses: tuple[str, ...] = ("probabilities",)
     guesses_level: bool = True
 
     def before(self, cells: Cells, reads: Reads) -> Conjugate:

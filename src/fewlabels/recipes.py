@@ -25,12 +25,13 @@ from fewlabels.policies import (
     UpperBound,
 )
 from fewlabels.priors import Flat, FromEarlier, FromScores
+from fewlabels.trust import Calibrated
 
 KNOWN = {
     kind.__name__: kind
     for kind in (
         Compare, Estimate, FindBest, FindWorst, Bins, Column, Cross, Everything, Predicted, EpsilonGreedy, MultiPlay,
-        Random, Stratified, Thompson, TopTwo, UpperBound, Flat, FromEarlier, FromScores,
+        Random, Stratified, Thompson, TopTwo, UpperBound, Flat, FromEarlier, FromScores, Calibrated,
     )
 }  # fmt: skip
 

@@ -1,0 +1,142 @@
+"""From the fit to cells: the logit of each cell's accuracy, as a mixture over departures that moves with the curve.
+
+The accuracy of a cell is the mean over its strata. On the logit scale it is nearly linear in the curve's terms, so it
+is worked out exactly at their mode, for every departure on the grid, and moved along its slope from there.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy.polynomial.hermite_e import hermegauss
+from scipy.special import logit
+
+from fewlabels.latent.departures import squash
+from fewlabels.latent.fit import Fit, Sheet
+
+EDGE = 1e-9
+POINTS, MASSES = hermegauss(7)
+MASSES = MASSES / MASSES.sum()
+
+
+@dataclass(frozen=True)
+class Logits:
+    """Logits of accuracy `at` each departure of each sheet, and how they move with the terms, labels considered."""
+
+    fit: Fit
+    group: Int[np.ndarray, " cell"]  # whose departure a cell shares
+    at: Float[np.ndarray, "sheet cell node"]
+    chance: Float[np.ndarray, "sheet cell node"]  # sums to one over the nodes of a sheet
+    slope: Float[np.ndarray, "sheet cell term"]
+    within: Float[np.ndarray, " cell"]  # variance of the chance of being right over a cell's items
+
+    @cached_property
+    def weight(self) -> Float[np.ndarray, " sheet"]:
+        """Of each sheet."""
+        return np.array([sheet.weight for sheet in self.fit.sheets])
+
+    @cached_property
+    def wander(self) -> Float[np.ndarray, "sheet cell"]:
+        """Standard deviation that not knowing the curve gives to each logit."""
+        return np.sqrt(np.maximum(np.einsum("sct,tu,scu->sc", self.slope, self.fit.conditional, self.slope), 0.0))
+
+    @cached_property
+    def mean(self) -> Float[np.ndarray, " cell"]:
+        """Expected accuracy: over departures exactly, over the curve by quadrature."""
+        moved = sum(m * squash(self.at + x * self.wander[:, :, None]) for x, m in zip(POINTS, MASSES, strict=True))
+        return np.einsum("s,scn,scn->c", self.weight, self.chance, moved)
+
+    @cached_property
+    def spread(self) -> Float[np.ndarray, " cell"]:
+        """A standard deviation of the logit that its central 95 % agree with, whatever the tails."""
+        chance = self.weight[:, None, None] * self.chance
+        at, chance = (np.concatenate(list(values), axis=1) for values in (self.at, chance))
+        order = np.argsort(at, axis=1)
+        at, chance = (np.take_along_axis(values, order, axis=1) for values in (at, chance))
+        low, high = (_quantile(at, chance, q) for q in (0.025, 0.975))
+        return np.sqrt(((high - low) / 3.92) ** 2 + self.weight @ self.wander**2)
+
+    @cached_property
+    def variance(self) -> Float[np.ndarray, " cell"]:
+        """Variance of the accuracy were its logit normal, with that spread and the same mean."""
+        values = squash(logit(np.clip(self.mean, EDGE, 1 - EDGE))[:, None] + self.spread[:, None] * POINTS)
+        return np.maximum((values**2) @ MASSES - (values @ MASSES) ** 2, EDGE**2)
+
+    def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "draw cell"]:
+        """Joint draws: one scale, one curve and one departure of every group at a time."""
+        sheet = rng.choice(len(self.weight), size=n, p=self.weight)
+        root = np.linalg.cholesky(self.fit.conditional)
+        moved = rng.standard_normal((n, len(root))) @ root.T
+        groups, first = np.unique(self.group, return_index=True)
+        place, cell = np.searchsorted(groups, self.group), np.arange(len(self.group))
+        cumulated = np.cumsum(self.chance[:, first], axis=2)[:, :, :-1]
+        out = np.empty((n, len(cell)))
+        for i in range(n):
+            s = sheet[i]
+            node = (cumulated[s] < rng.random((len(groups), 1))).sum(axis=1)[place]
+            out[i] = self.at[s, cell, node] + self.slope[s] @ moved[i]
+        return squash(out)
+
+
+def project(
+    fit: Fit,
+    design: Float[np.ndarray, "stratum term"],
+    weight: Float[np.ndarray, " stratum"],
+    cell: Int[np.ndarray, " stratum"],
+    group: Int[np.ndarray, " cell"],
+) -> Logits:
+    """Work out the accuracy of cells made of strata, which come cell by cell; each cell is of one group."""
+    n = len(group)
+    share = weight / np.bincount(cell, weights=weight, minlength=n)[cell]
+    start = np.searchsorted(cell, np.arange(n))
+    parts = [_project(sheet, fit, design, share, start, group) for sheet in fit.sheets]
+    at, chance, slope = (np.stack(values) for values in zip(*parts, strict=True))
+    right = squash(design @ fit.mode[:-1])
+    mean, square = (np.add.reduceat(share * value, start) for value in (right, right**2))
+    return Logits(fit, group, at, chance, slope, np.maximum(square - mean**2, 0.0))
+
+
+def _project(
+    sheet: Sheet,
+    fit: Fit,
+    design: Float[np.ndarray, "stratum term"],
+    share: Float[np.ndarray, " stratum"],
+    start: Int[np.ndarray, " cell"],
+    group: Int[np.ndarray, " cell"],
+) -> tuple[Float[np.ndarray, "cell node"], Float[np.ndarray, "cell node"], Float[np.ndarray, "cell term"]]:
+    """Logits, chances and slopes at one scale."""
+    right = squash((design @ sheet.terms)[:, None] + fit.model.departures.place(sheet.scale))
+    accuracy = np.clip(np.add.reduceat(share[:, None] * right, start, axis=0), EDGE, 1 - EDGE)
+    chance, pull = _recall(sheet, fit, group)
+    odds = np.repeat(chance / (accuracy * (1 - accuracy)), np.diff(np.append(start, len(share))), axis=0)
+    steep = share * np.einsum("sn,sn,sn->s", odds, right, 1 - right)
+    direct = np.add.reduceat(steep[:, None] * design, start, axis=0)
+    at = logit(accuracy)
+    centred = at - (chance * at).sum(axis=1, keepdims=True)
+    learned = np.einsum("cn,cnt->ct", chance * centred, pull)  # another curve makes other departures likely
+    return at, chance, direct + learned
+
+
+def _recall(
+    sheet: Sheet, fit: Fit, group: Int[np.ndarray, " cell"]
+) -> tuple[Float[np.ndarray, "cell node"], Float[np.ndarray, "cell node term"]]:
+    """Chances of departures, and pulls, of every cell's group; groups without a label have the prior's, and no pull."""
+    prior = np.exp(fit.model.departures.log_weight)
+    chance = np.tile(prior / prior.sum(), (len(group), 1))
+    pull = np.zeros((*chance.shape, len(sheet.terms)))
+    where = np.searchsorted(fit.group, group)
+    heard = np.nonzero((where < len(fit.group)) & (np.append(fit.group, -1)[where] == group))[0]
+    chance[heard], pull[heard] = sheet.chance[where[heard]], sheet.pull[where[heard]]
+    return chance, pull
+
+
+def _quantile(
+    at: Float[np.ndarray, "cell node"], chance: Float[np.ndarray, "cell node"], q: float
+) -> Float[np.ndarray, " cell"]:
+    """Quantile of values on a grid, between its nodes; half of a node's chance lies on either side of it."""
+    below = np.cumsum(chance, axis=1) - chance / 2
+    after = np.clip((below < q).sum(axis=1), 1, at.shape[1] - 1)[:, None]
+    (x0, x1), (p0, p1) = ([np.take_along_axis(a, after - i, axis=1)[:, 0] for i in (1, 0)] for a in (at, below))
+    share = np.clip((q - p0) / np.maximum(p1 - p0, EDGE), 0.0, 1.0)
+    return x0 + share * (x1 - x0)

@@ -1,0 +1,82 @@
+"""Beliefs about all cells together: what the curve says of one, it says of the others too."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from fewlabels.beliefs import Array, Rng
+from fewlabels.latent import Logits
+
+N_DRAWS, FEWEST = 4000, 200
+BUDGET = 20_000_000  # numbers drawn for means and quantiles
+
+
+@dataclass(frozen=True)
+class JointChances:
+    """Chances of being right in all cells together; with `rest`, shares among exactly these items."""
+
+    groups: tuple[str, ...]
+    logits: Logits
+    known: Float[np.ndarray, "cell 2"]
+    rest: Int[np.ndarray, " cell"] | None
+
+    def mean(self) -> Float[np.ndarray, " cell"]:
+        """Expected value."""
+        return self._sample.mean(axis=0)
+
+    def interval(self, level: float = 0.95) -> tuple[Array, Array]:
+        """Quantiles of draws."""
+        low, high = np.quantile(self._sample, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        return low, high
+
+    def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell"]:
+        """Joint draws."""
+        theta = self.logits.draw(rng, n)
+        if self.rest is None:
+            return theta
+        return (self.known[:, 0] + rng.binomial(self.rest, theta)) / (self.known.sum(axis=1) + self.rest)
+
+    @cached_property
+    def _sample(self) -> Float[np.ndarray, "draw cell"]:
+        return self.draw(np.random.default_rng(0), N_DRAWS)
+
+
+@dataclass(frozen=True)
+class JointShares:
+    """Shares of true classes in all cells together: right as the curve has it, and what wrong ones are instead."""
+
+    groups: tuple[str, ...]
+    logits: Logits
+    others: Float[np.ndarray, "cell class"]
+    predicted: Int[np.ndarray, " cell"]
+    known: Float[np.ndarray, "cell class"]
+    rest: Int[np.ndarray, " cell"] | None
+
+    def mean(self) -> Float[np.ndarray, "cell class"]:
+        """Expected value."""
+        return self._sample.mean(axis=0)
+
+    def interval(self, level: float = 0.95) -> tuple[Array, Array]:
+        """Quantiles of draws."""
+        low, high = np.quantile(self._sample, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        return low, high
+
+    def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell class"]:
+        """Joint draws."""
+        right = self.logits.draw(rng, n)
+        gammas = rng.standard_gamma(self.others, size=(n, *self.others.shape))
+        theta = gammas * ((1 - right) / np.maximum(gammas.sum(axis=2), 1e-300))[:, :, None]
+        cell = np.arange(len(self.predicted))
+        theta[:, cell, self.predicted] = right
+        theta /= theta.sum(axis=2, keepdims=True)
+        if self.rest is None:
+            return theta
+        size = self.known.sum(axis=1) + self.rest
+        return (self.known + rng.multinomial(self.rest, theta)) / size[:, None]
+
+    @cached_property
+    def _sample(self) -> Float[np.ndarray, "draw cell class"]:
+        n = int(np.clip(BUDGET // self.others.size, FEWEST, N_DRAWS))
+        return self.draw(np.random.default_rng(0), n)

@@ -186,6 +186,8 @@ class Assessment:
             "cells": list(self.answer.cells.names),
             "counts": counts.tolist(),
         }
+        if self.answer.trust is not None:
+            plain["trust"] = self.answer.trust.to_dict(self.level)
         return plain | {"warnings": list(self.warnings)}
 
     def to_json(self, path: str | Path | None = None) -> str:

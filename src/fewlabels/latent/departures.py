@@ -50,4 +50,7 @@ class Departures:
 
 def squash(logit: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
     """From logits to chances; NumPy's exponential is several times faster than SciPy's expit."""
-    return 1 / (1 + np.exp(-np.clip(logit, -FURTHEST, FURTHEST)))
+    out = np.clip(logit, -FURTHEST, FURTHEST)
+    np.exp(np.negative(out, out=out), out=out)
+    out += 1
+    return np.reciprocal(out, out=out)

@@ -18,7 +18,7 @@ from fewlabels.latent.departures import FURTHEST, squash
 from fewlabels.latent.model import Evidence, Model
 
 MOST_STEPS, MOST_HALVINGS = 40, 30
-CLOSE = 1e-6  # expected gain of the log posterior
+CLOSE = 1e-4  # expected gain of the log posterior
 LONGEST = 2.0  # step of any parameter
 FLATTEST = 1e-2  # least curvature that is believed
 SCALES, MASSES = hermegauss(3)
@@ -121,8 +121,8 @@ class _Problem:
         design = self.evidence.design
         if not len(design):
             return np.zeros((0, len(stretch), design.shape[1] + 1))
-        parts = [np.add.reduceat(column[:, None] * miss, self.start, axis=0) for column in design.T]
-        return np.stack([*parts, stretch * np.add.reduceat(miss, self.start, axis=0)], axis=2)
+        each = np.concatenate([miss[:, :, None] * design[:, None, :], (miss * stretch)[:, :, None]], axis=2)
+        return np.add.reduceat(each, self.start, axis=0)
 
     def _bend(
         self,

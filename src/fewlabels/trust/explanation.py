@@ -10,24 +10,69 @@ from scipy.special import expit, ndtri
 from fewlabels.latent import Fit
 from fewlabels.trust.layout import Layout, bend, to_logit
 
+SCORES = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999])
+EXAMPLE = 0.9
+
+
+@dataclass(frozen=True)
+class Point:
+    """How often a score is right, in a group like the pool."""
+
+    score: float
+    mean: float
+    low: float
+    high: float
+
 
 @dataclass(frozen=True)
 class Trust:
-    """What was learned about the scores: the curve, and how far groups depart from it."""
+    """How far the scores were trusted: the curve, how far groups depart from it, and what that is worth in labels."""
 
     fit: Fit
     layout: Layout
+    worth: Float[np.ndarray, " cell"]  # of everything but a cell's own labels, in labels
+    range: tuple[float, float] | None  # of the scores; None without any
 
     @property
     def scale(self) -> float:
         """σ: how far groups depart from the curve, in logits."""
         return float(np.exp(self.fit.mode[-1]))
 
-    def curve(self, scores: Float[np.ndarray, " score"], level: float = 0.95) -> dict[str, Any]:
-        """Chance of being right at these scores, in a group like the pool, with its band."""
+    @property
+    def strength(self) -> float:
+        """What the scores and the other groups' labels are worth in a typical cell, in labels."""
+        return float(np.median(np.maximum(self.worth, 0.0)))
+
+    def draw_curve(self, level: float = 0.95) -> tuple[Point, ...]:
+        """Return how often scores are right, over the range that they have."""
+        if self.range is None:
+            return ()
+        low, high = self.range
+        inside = [score for score in SCORES if low < score < high]
+        return self._evaluate(np.unique([low, *inside, high]), level)
+
+    def say(self, level: float = 0.95) -> str:
+        """Put it in a sentence."""
+        worth = f"count as much as {self.strength:,.0f} of its own labels"
+        if self.range is None:
+            return f"there are no scores; the labels of other groups {worth} in a typical group"
+        score = float(np.clip(EXAMPLE, *self.range))
+        point = self._evaluate(np.array([score]), level)[0]
+        return (
+            f"a score of {score:.2g} is right {point.mean:.0%} of the time ({point.low:.0%} to {point.high:.0%}), as far as "
+            f"labels tell; in a typical group the scores and the labels of other groups {worth}"
+        )
+
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Return it as plain data."""
+        curve = [vars(point) for point in self.draw_curve(level)]
+        return {"strength": self.strength, "departure": self.scale, "curve": curve, "sentence": self.say(level)}
+
+    def _evaluate(self, scores: Float[np.ndarray, " score"], level: float) -> tuple[Point, ...]:
         design = bend(to_logit(scores), self.layout.knots)
         k = design.shape[1]
         middle = design @ self.fit.mode[:k]
         spread = np.sqrt(np.einsum("st,tu,su->s", design, self.fit.covariance[:k, :k], design))
         reach = ndtri((1 + level) / 2) * spread
-        return {"score": scores, "mean": expit(middle), "low": expit(middle - reach), "high": expit(middle + reach)}
+        values = (scores, expit(middle), expit(middle - reach), expit(middle + reach))
+        return tuple(Point(*map(float, row)) for row in zip(*values, strict=True))

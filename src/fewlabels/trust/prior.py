@@ -37,7 +37,7 @@ class Calibrated:
         logits = project(found, layout.design, _weigh(cells, finite), cells.strata.cell, layout.group)
         after = _match(cells, logits, finite)
         rest = cells.n_items - cells.n_labels if finite else None
-        trust = Trust(found, layout)
+        trust = Trust(found, layout, after.strength() - cells.n_labels, _span(cells))
         if reads == "right":
             before = replace(after, alpha=after.alpha - cells.right, beta=after.beta - (cells.n_labels - cells.right))
             return Lesson(before, JointChances(cells.names, logits, cells.outcomes, rest), trust)
@@ -51,6 +51,11 @@ class Calibrated:
 def calibrated() -> Calibrated:
     """Start from the scores, recalibrated by the labels so far."""
     return Calibrated()
+
+
+def _span(cells: Cells) -> tuple[float, float] | None:
+    score = cells.strata.score
+    return None if np.isnan(score).any() else (float(score.min()), float(score.max()))
 
 
 def _weigh(cells: Cells, finite: bool) -> Float[np.ndarray, " stratum"]:

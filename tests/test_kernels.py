@@ -6,7 +6,9 @@ groups chosen at a few steps are compared with the kernels' by chi-square tests.
 """
 
 import itertools
-from functools import cache
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -33,7 +35,6 @@ from fewlabels.replay.kernels import (
     Variance,
     arrange,
     choose,
-    choose_often,
     measure_calibration,
     measure_comparison,
     measure_confusion,
@@ -43,6 +44,7 @@ from fewlabels.replay.kernels import (
     true_gains,
 )
 from fewlabels.replay.kernels.finding import rank_sought
+from fewlabels.replay.kernels.measures import weigh_verdicts
 from fewlabels.replay.kernels.quantiles import beta_quantile, chance_below
 from fewlabels.replay.kernels.rope import weigh_regions
 from fewlabels.replay.kernels.tails import draw_rest, draw_tail, place_threshold
@@ -303,6 +305,11 @@ def make_rngs(seed, n):
     return [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(n)]
 
 
+def choose_often(rngs, problem, rule, budget):
+    """One order per generator."""
+    return np.stack([choose(rng, problem, rule, budget) for rng in rngs])
+
+
 @pytest.mark.parametrize(("name", "rule"), PAIRS)
 def test_kernels_choose_as_the_definition(name, rule):
     problem = make_problems()[name]
@@ -376,8 +383,36 @@ def test_multi_play_labels_different_groups_in_a_round():
 
 def test_threads_change_nothing():
     problem = make_problems()["gap"]
-    one, two = (choose_often(make_rngs(4, 20), problem, THOMPSON, 50, n_threads=n) for n in (1, 2))
-    assert np.array_equal(one, two)
+    with ThreadPoolExecutor(2) as threads:
+        orders = threads.map(partial(choose, problem=problem, rule=THOMPSON, budget=50), make_rngs(4, 20))
+    assert np.array_equal(choose_often(make_rngs(4, 20), problem, THOMPSON, 50), list(orders))
+
+
+@pytest.mark.parametrize("rule", [EQUAL, PROPORTIONAL])
+def test_quotas_count_the_labels_there_are(rule):
+    """Of groups alike, the one with the fewest labels is next, whenever it got them."""
+    pool, _ = arrange(np.repeat([0, 1, 2], 30), np.arange(3))
+    n_labels = np.array([6, 0, 3])
+    problem = Rate(replace(pool, n_labels=n_labels), np.ones(90), np.ones(3), np.ones(3))
+    for g in pool.cell[choose(np.random.default_rng(0), problem, rule, 15)]:
+        assert n_labels[g] == n_labels.min()
+        n_labels[g] += 1
+
+
+@pytest.mark.parametrize("name", ["rate", "gap", "variance", "cost, few prices", "spread, flat", "rope"])
+def test_an_order_that_ends_stays_as_it_ended(name):
+    """Checkpoints past the end must not be read past it."""
+    problem = make_problems()[name]
+    order = choose(np.random.default_rng(3), problem, RANDOM, 20)
+    checkpoints = np.array([5, 20, 25, 10_000_000])
+    if isinstance(problem, Rate | Gap | Cost):
+        values = measure_finding(problem, order, checkpoints).mrr
+    elif isinstance(problem, Rope):
+        values = weigh_verdicts(problem, order, checkpoints)[:, 0]
+    else:
+        look = measure_confusion if isinstance(problem, Spread) else measure_estimate
+        values = np.atleast_2d(look(problem, order, checkpoints))[0]
+    assert values[1] == values[2] == values[3]
 
 
 # Numbers
@@ -437,7 +472,7 @@ def outcomes_after(problem, order, n):
     return right.astype(float), np.bincount(pool.cell[order[:n]], minlength=pool.n_cells)
 
 
-@pytest.mark.parametrize("name", ["rate", "rate, flat", "variance", "rate, many"])
+@pytest.mark.parametrize("name", ["rate", "rate, flat", "variance", "rate, many", "rate, fractions"])
 def test_estimates_are_measured_as_by_hand(name):
     problem = make_problems()[name]
     pool = problem.pool
@@ -478,14 +513,6 @@ def test_intervals_of_large_groups_and_weak_priors_are_the_same():
             known = np.stack([seen_right, seen - seen_right], axis=1)
             low, high = Finite(belief, known, np.array([size, 3]) - seen).interval()
             assert measured.width[i] == pytest.approx((high - low).mean(), abs=1e-12)
-
-
-def test_fractions_have_an_error_but_no_coverage():
-    problem = make_problems()["rate, fractions"]
-    order = choose(np.random.default_rng(8), problem, RANDOM, 50)
-    measured = measure_estimate(problem, order, np.array([10, 50]))
-    assert np.isfinite(measured.rmse).all()
-    assert np.isnan(measured.coverage).all()
 
 
 @pytest.mark.parametrize("name", ["spread, flat", "spread, cells", "cost, sticks"])
@@ -581,7 +608,7 @@ def test_comparisons_are_measured_as_by_hand():
     pool = problem.pool
     order = choose(np.random.default_rng(9), problem, THOMPSON, 10_000)
     checkpoints = checkpoints_of(len(order))
-    measured = measure_comparison(problem, order, checkpoints)
+    found = [measure_comparison(problem, order, checkpoints, verdict) for verdict in range(3)]
 
     def regions(n):
         right, seen = outcomes_after(problem, order, n)
@@ -591,9 +618,15 @@ def test_comparisons_are_measured_as_by_hand():
         below, above = exact.below(-problem.margin), exact.above(problem.margin)
         return np.array([below, 1 - below - above, above])
 
-    final = regions(len(order))
     assert len(order) == len(pool.items_of(problem.contestants))
-    assert measured.final == pytest.approx(final.max(), abs=1e-4)
     for i, n in enumerate(checkpoints):
-        assert measured.surest[i] == pytest.approx(regions(n).max(), abs=1e-4)
-        assert measured.correct[i] == (n > 0 and regions(n).argmax() == final.argmax())  # before any label, a tie
+        for verdict in range(3):
+            assert found[verdict][i] == (n > 0 and regions(n).argmax() == verdict)  # before any label, a tie
+
+
+def test_nothing_is_relative_to_no_calibration_error():
+    pool, _ = arrange(np.repeat([0, 1], 10), np.arange(2))
+    problem = Gap(pool, np.tile([1.0, 0.0], 10), np.ones(2), np.ones(2), np.full(2, 0.5))
+    measured = measure_calibration(problem, np.arange(20), np.array([0, 5, 20]), np.zeros(2, dtype=np.int64))
+    assert measured.truth == 0
+    assert np.isnan(measured.relative_error).all()

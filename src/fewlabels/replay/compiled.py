@@ -1,8 +1,8 @@
 """The same replays, compiled: which trials have a kernel, and how their objects become arrays."""
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, TypeGuard
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -14,10 +14,10 @@ from fewlabels.policies import EpsilonGreedy, MultiPlay, Policy, Random, Stratif
 from fewlabels.replay.kernels.choosers import choose
 from fewlabels.replay.kernels.measures import (
     measure_calibration,
+    measure_comparison,
     measure_confusion,
     measure_estimate,
     measure_finding,
-    weigh_verdicts,
 )
 from fewlabels.replay.kernels.pool import Pool
 from fewlabels.replay.kernels.problems import Cost as CostProblem
@@ -29,6 +29,7 @@ from fewlabels.replay.trial import Trial, watch
 Measured = dict[str, Float[np.ndarray, " checkpoint"]]
 VERDICTS = ("below", "equivalent", "above")
 QUOTAS = {"proportional": PROPORTIONAL, "equal": EQUAL, "neyman": NEYMAN}
+PROBLEMS: WeakKeyDictionary[Trial, Problem | None] = WeakKeyDictionary()  # a problem goes when its trial does
 
 
 def is_compiled(trial: Trial) -> bool:
@@ -60,8 +61,8 @@ def _measure_fast(
         found = measure_finding(problem, order, checkpoints, min(trial.plays, problem.pool.n_groups))
         return {"mrr": found.mrr, "found": found.found.astype(np.float64)}
     if isinstance(problem, Rope):
-        verdicts = weigh_verdicts(problem, order, checkpoints).argmax(axis=1)
-        return {"correct": (verdicts == VERDICTS.index(judge_truth(trial))).astype(np.float64)}
+        verdict = VERDICTS.index(str(judge_truth(trial)))
+        return {"correct": measure_comparison(problem, order, checkpoints, verdict).astype(np.float64)}
     if type(trial.goal) is Estimate and isinstance(problem, Variance | Spread):
         return _measure_estimate(trial, problem, order, checkpoints)
     return None
@@ -102,9 +103,14 @@ def find_rule(policy: Policy, plays: int) -> Rule | None:
     return rules[type(policy)](policy) if type(policy) in rules else None
 
 
-@lru_cache(maxsize=8)
 def find_problem(trial: Trial) -> Problem | None:
-    """Return the problem a goal stands for; a goal of one's own, and rates of classes, have none."""
+    """Return the problem a goal stands for, laid out once for a trial; for goals of one's own and rates of classes, none."""
+    if trial not in PROBLEMS:
+        PROBLEMS[trial] = _lay_problem(trial)
+    return PROBLEMS[trial]
+
+
+def _lay_problem(trial: Trial) -> Problem | None:
     belief = trial.start.belief
     if isinstance(belief, Beta):
         return _of_chances(trial, belief)
@@ -114,7 +120,8 @@ def find_problem(trial: Trial) -> Problem | None:
 def lay_pool(trial: Trial) -> Pool:
     """Lay the items of a stage out for kernels."""
     known, cells = trial.start, trial.start.scheme.cells
-    return Pool(trial.stage.start, trial.stage.cell(known.metric), cells.group, known.weight, known.share)
+    n_labels = known.n_labels.round().astype(np.int64)
+    return Pool(trial.stage.start, trial.stage.cell(known.metric), cells.group, known.weight, known.share, n_labels)
 
 
 def _of_chances(trial: Trial, belief: Beta) -> Problem | None:

@@ -1,6 +1,6 @@
 """How good an answer is, against the truth on the pool: one number per checkpoint of a replay.
 
-Plain definitions on Knowledge; `compiled` computes the same ones faster where it can.
+Plain definitions on Knowledge; `compiled` computes the same ones faster where it can. What is undefined is nan.
 """
 
 from collections.abc import Callable
@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from fewlabels.goals import Compare, FindWorst, Goal
 from fewlabels.knowledge import Knowledge
 from fewlabels.metrics import Metric, confusion, ece
+from fewlabels.replay.kernels.finding import TIE
 from fewlabels.replay.trial import Trial
 
 Measures = dict[str, float]
@@ -32,12 +33,18 @@ def choose_measures(goal: Goal) -> Callable[[Trial, Knowledge], Measures]:
 
 
 def measure_estimates(trial: Trial, known: Knowledge) -> Measures:
-    """RMSE weighted by group size, with posterior means; coverage and width of the intervals, groups alike."""
-    mean = _mean_of_metric(known)
-    low, high = known.interval()
-    covered = (low - ROUNDING <= trial.truth) & (trial.truth <= high + ROUNDING)
+    """RMSE weighted by group size, with posterior means; coverage and width of the intervals, groups alike.
+
+    Groups in which the metric is undefined even with every label are left out.
+    """
+    there = ~np.isnan(trial.truth)
+    if not there.any():
+        return dict.fromkeys(("rmse", "coverage", "width"), np.nan)
+    truth, mean, share = trial.truth[there], _mean_of_metric(known)[there], known.share[there]
+    low, high = (bound[there] for bound in known.interval())
+    covered = (low - ROUNDING <= truth) & (truth <= high + ROUNDING)
     return {
-        "rmse": float(np.sqrt(known.share @ (mean - trial.truth) ** 2)),
+        "rmse": float(np.sqrt(share @ (mean - truth) ** 2 / share.sum())),
         "coverage": float(covered.mean()),
         "width": float((high - low).mean()),
     }
@@ -58,30 +65,38 @@ def measure_calibration(trial: Trial, known: Knowledge) -> Measures:
     counts = trial.stage.count(known, np.arange(trial.stage.n_items))
     truth = counts[:, 0] / counts.sum(axis=1)
     estimate, true = (known.scheme.combine(theta[None], weight)[1][0, 0] for theta in (known.belief.mean(), truth))
-    return {"relative_error": float(abs(estimate - true) / true) if true > 0 else float("nan")}
+    return {"relative_error": float(abs(estimate - true) / true) if true > ROUNDING else np.nan}
 
 
 def measure_finding(trial: Trial, known: Knowledge) -> Measures:
-    """Mean reciprocal rank of the true m, and whether all of them are named."""
+    """Mean reciprocal rank of the true m, and whether all of them are named; groups without a truth take no part."""
     assert isinstance(trial.goal, FindWorst)
-    sign, m = trial.goal.sign, trial.plays
-    mrr = rank_reciprocally(sign * _mean_of_metric(known), sign * trial.truth, m)
+    there = ~np.isnan(trial.truth)
+    estimate, truth = (trial.goal.sign * values[there] for values in (_mean_of_metric(known), trial.truth))
+    if not len(truth) or np.isnan(estimate).any():
+        return {"mrr": np.nan, "found": np.nan}
+    mrr = rank_reciprocally(estimate, truth, trial.plays)
     return {"mrr": mrr, "found": float(mrr > 1 - ROUNDING)}
 
 
 def measure_verdict(trial: Trial, known: Knowledge) -> Measures:
-    """Is the likeliest of below, equivalent and above the one where the truth on the pool lies?"""
-    goal, rng = trial.goal, np.random.default_rng(0)
+    """Is the likeliest of below, equivalent and above the one where the truth on the pool lies?
+
+    Where several are as likely, the verdict is none of them.
+    """
+    goal, rng, truth = trial.goal, np.random.default_rng(0), judge_truth(trial)
     assert isinstance(goal, Compare)
     verdict = goal.describe(replace(known, finite=False), rng).details["verdict"]
-    return {"correct": float(verdict == judge_truth(trial))}
+    return {"correct": np.nan if truth is None else float(verdict == truth)}
 
 
-def judge_truth(trial: Trial) -> str:
-    """Return the verdict that holds on the pool."""
+def judge_truth(trial: Trial) -> str | None:
+    """Return the verdict that holds on the pool; none where one of the two has no truth."""
     goal = trial.goal
     assert isinstance(goal, Compare)
     a, b = (float(trial.truth[trial.start.position(group)]) for group in (goal.a, goal.b))
+    if np.isnan(a - b):
+        return None
     if abs(a - b) <= goal.rope + ROUNDING:
         return "equivalent"
     return "below" if a < b else "above"
@@ -95,12 +110,12 @@ def rank_reciprocally(estimate: Float[np.ndarray, " group"], truth: Float[np.nda
     >>> rank_reciprocally(np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0]), 1)
     0.5
     """
-    m = min(m, len(truth))
+    m, near, alike = min(m, len(truth)), TIE * np.abs(estimate).max(), TIE * np.abs(truth).max()
     last = np.sort(truth)[-m]
-    sure, tied = truth > last + ROUNDING, np.abs(truth - last) <= ROUNDING
+    sure, tied = truth > last + alike, np.abs(truth - last) <= alike
     sought = _pick(sure, tied, estimate, m)
     outside = np.setdiff1d(np.arange(len(truth)), sought)
-    beaten = estimate[outside][None, :] >= estimate[sought][:, None] - ROUNDING
+    beaten = estimate[outside][None, :] >= estimate[sought][:, None] - near
     beaten[np.ix_(tied[sought], tied[outside])] = False  # those as bad in truth are no rivals
     return float((1 / (1 + beaten.sum(axis=1))).mean())
 

@@ -5,7 +5,7 @@ already there, from what they tell.
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,19 +17,22 @@ from fewlabels.assessment import require_objects, require_roles
 from fewlabels.beliefs import Rng
 from fewlabels.checks import require_sound
 from fewlabels.errors import InputError
-from fewlabels.goals import Compare, Estimate, FindWorst, Goal
+from fewlabels.goals import Compare, Estimate, FindWorst, Goal, count_sought, require_enough
 from fewlabels.groups import Bins, Groups, predicted
-from fewlabels.knowledge import Knowledge, know
+from fewlabels.knowledge import ROUGHLY, Knowledge, know
 from fewlabels.labels import NONE, Tally, tally
 from fewlabels.policies import Policy, choose_policy, name_policy
 from fewlabels.priors import Flat, Prior
 from fewlabels.replay.compiled import play
 from fewlabels.replay.stage import Stage
-from fewlabels.replay.trial import Trial
+from fewlabels.replay.trial import Trial, count_askable
 from fewlabels.summary import require_answerable
 from fewlabels.table import Predictions
 
 Tick = Callable[[int, int], None]
+EVERY = 20  # labels that are looked at one by one; from then on, a look whenever there are a twentieth more
+CLOSER = 10  # looks between the last one that did not settle a goal and the first that did
+FURTHER = 4  # times as far a future is played that is not settled yet
 
 
 @dataclass(frozen=True)
@@ -71,14 +74,17 @@ def plan(
     n_jobs: int = -1,
     tick: Tick | None = None,
 ) -> Plan:
-    """Say how many more labels a goal will take, by playing it on imagined pools.
+    """Say how many more labels a goal will take, by playing it on imagined pools until it is settled for the first time.
+
+    Every future is looked at after each of its first 20 labels, from then on after every twentieth more (5 %), which may
+    find it settled that much late; counts are rounded up to two digits.
 
     >>> pool = {"predicted": ["a"] * 500 + ["b"] * 500}
     >>> plan(pool, goal=Estimate(width=0.2), runs=20, n_jobs=1).n_more < 200
     True
     """
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
-    prior, policy = prior or Flat(), policy or choose_policy(getattr(goal, "m", 1))
+    prior, policy = prior or Flat(), policy or choose_policy(count_sought(goal))
     require_objects(by=by, goal=goal, prior=prior)
     require_roles(pool, goal.metric, prior)
     if runs < 2:
@@ -87,45 +93,85 @@ def plan(
     probabilities = goal.metric.reads == "label" and "score" in prior.needs and pool.has("probabilities")
     counts = tally(pool, by, bins=bins, probabilities=probabilities)
     require_answerable(counts, goal.metric)
+    require_enough(goal, len(counts.groups))
     known = know(counts, goal.metric, prior, finite=finite_pool, level=level)
-    if not known.left.any():
-        raise InputError(f"plan: every item of {pool.source} is labelled; there is nothing left to plan")
+    most = count_askable(goal, known)
+    if not most:
+        raise InputError(
+            f"plan: every item of {pool.source} that could help is labelled; there is nothing left to plan"
+        )
     setting = {"goal": goal, "policy": policy, "prior": prior, "level": level, "finite": finite_pool}
     needed = _repeat(
         partial(_play_once, counts, known, setting), np.random.SeedSequence(seed).spawn(runs), n_jobs, tick
     )
-    return _conclude(goal, policy, prior, counts, needed)
+    return _conclude(goal, policy, prior, counts, needed, most)
 
 
 def imagine_stage(rng: Rng, counts: Tally, known: Knowledge) -> Stage:
-    """Draw a truth, and from it a label for every item that has none."""
-    (open_,) = np.nonzero(counts.n_items > counts.n_labels)
-    entry = np.repeat(open_, (counts.n_items - counts.n_labels)[open_])
-    entry = entry[np.argsort(counts.group[entry], kind="stable")]
-    cell = counts.place(known.metric.splits)[1][entry]
-    truth = known.belief.draw(rng, 1)[0]
-    if truth.ndim == 1:
-        right = (rng.random(len(entry)) < truth[cell]).astype(np.float64)
-        return Stage(counts, entry, np.full(len(entry), NONE), right)
-    label = (rng.random((len(entry), 1)) > np.cumsum(truth, axis=1)[cell]).sum(axis=1).clip(0, truth.shape[1] - 1)
-    return Stage(counts, entry, label, (label == counts.predicted[entry]).astype(np.float64))
+    """Draw a truth, and from it a label for every item that has none: how many of each, for items of a cell are alike."""
+    n = (known.finish(rng).counts - known.counts).round().astype(np.int64)  # (cell, outcome)
+    cell, outcome = (np.repeat(index.reshape(-1), n.reshape(-1)) for index in np.indices(n.shape))
+    entry = np.unique(counts.place(known.metric.splits)[1], return_index=True)[1][cell]  # any of the cell's
+    if known.metric.reads == "right":
+        return Stage(counts, entry, np.full(len(entry), NONE), 1.0 - outcome)
+    return Stage(counts, entry, outcome, (outcome == counts.predicted[entry]).astype(np.float64))
 
 
-def count_until_settled(trial: Trial, order: Int[np.ndarray, " step"], rng: Rng) -> int | None:
-    """Find by halving how many of these labels settle the goal; None where all of them do not."""
-    low, high = 0, len(order)
-    if not trial.goal.settled(trial.know(order), rng):
-        return None
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if trial.goal.settled(trial.know(order[:middle]), rng) else (middle + 1, high)
-    return low
+@dataclass(frozen=True)
+class Future:
+    """One way it may turn out: the same labels in the same order, however far it is played."""
+
+    trial: Trial
+    playing: np.random.SeedSequence
+    judging: np.random.SeedSequence
+
+    def play(self, budget: int) -> Int[np.ndarray, " step"]:
+        """Label up to a budget."""
+        return play(self.trial, np.random.default_rng(self.playing), budget)
+
+    def is_settled(self, known: Knowledge) -> bool:
+        """May one stop? As in a session, every look takes the same draws: at first a few, and all where those say so."""
+        looks = (replace(known, n_draws=ROUGHLY), known)
+        return all(self.trial.goal.settled(look, np.random.default_rng(self.judging)) for look in looks)
+
+
+def count_until_settled(future: Future) -> int | None:
+    """Find the first label count at which one would stop; None where all labels do not settle the goal.
+
+    A goal that is settled may not be so any more one label later, and people stop the first time. So look from the
+    start: after each of the first EVERY labels, then whenever there are 1 / EVERY more, and where that settles it, at
+    about CLOSER counts since the look before. What is settled only between two looks goes unseen.
+    """
+    known, n, budget = future.trial.start, 0, EVERY
+    order = future.play(budget)
+    if future.is_settled(known):
+        return 0
+    while n < len(order):
+        later = min(n + max(1, n // EVERY), len(order))
+        then = future.trial.learn(known, order[n:later])
+        if future.is_settled(then):
+            return _look_closer(future, known, order[:later], n)
+        known, n = then, later
+        if n == budget:
+            budget *= FURTHER
+            order = future.play(budget)
+    return None
+
+
+def _look_closer(future: Future, known: Knowledge, order: Int[np.ndarray, " step"], n: int) -> int:
+    """Find the first of a few counts at which a goal is settled, which it was not at n and is at the end."""
+    step = max(1, (len(order) - n) // CLOSER)
+    for later in range(n + step, len(order), step):
+        known = future.trial.learn(known, order[later - step : later])
+        if future.is_settled(known):
+            return later
+    return len(order)
 
 
 def _play_once(counts: Tally, known: Knowledge, setting: dict[str, Any], seed: np.random.SeedSequence) -> int | None:
-    rng = np.random.default_rng(seed)
-    trial = Trial(imagine_stage(rng, counts, known), **setting)
-    return count_until_settled(trial, play(trial, rng, trial.stage.n_items), rng)
+    imagining, playing, judging = seed.spawn(3)
+    stage = imagine_stage(np.random.default_rng(imagining), counts, known)
+    return count_until_settled(Future(Trial(stage, **setting), playing, judging))
 
 
 def _repeat(
@@ -143,9 +189,8 @@ def _repeat(
     return needed
 
 
-def _conclude(goal: Goal, policy: Policy, prior: Prior, counts: Tally, needed: list[int | None]) -> Plan:
+def _conclude(goal: Goal, policy: Policy, prior: Prior, counts: Tally, needed: list[int | None], most: int) -> Plan:
     """Take the middle of the futures; one that never settles counts as more than any other."""
-    most = int(counts.n_items.sum() - counts.n_labels.sum())
     sizes = np.array([np.inf if n is None else n for n in needed], dtype=np.float64)
     low, middle, high = (_round(q) for q in np.quantile(sizes, [0.1, 0.5, 0.9], method="inverted_cdf"))
     settles = float(np.isfinite(sizes).mean())

@@ -15,11 +15,11 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from fewlabels.assessment import require_objects, require_roles
 from fewlabels.errors import InputError
-from fewlabels.goals import Goal
+from fewlabels.goals import Goal, require_enough
 from fewlabels.groups import Bins, Groups, predicted
 from fewlabels.policies import Policy, name_policy, random, thompson
 from fewlabels.priors import Flat, Prior
-from fewlabels.replay.compiled import is_compiled, measure, play
+from fewlabels.replay.compiled import Measured, is_compiled, measure, play
 from fewlabels.replay.measures import GREATER, name_target
 from fewlabels.replay.stage import Stage, set_stage
 from fewlabels.replay.trial import Trial, mark_checkpoints
@@ -29,6 +29,9 @@ from fewlabels.table import Frame, Predictions
 FRAME, PLOT = "fewlabels.frames:to_frame", "fewlabels.plots:plot_simulation"
 WRITE = "fewlabels.plots:write_curves"
 Row = dict[str, Any]
+Checkpoints = Int[np.ndarray, " checkpoint"]
+Runs = dict[str, Float[np.ndarray, "run checkpoint"]]
+Reached = tuple[Int[np.ndarray, " reached"], dict[str, Float[np.ndarray, "run reached"]]]
 Tick = Callable[[int, int], None]
 ROUNDING = 1e-9
 
@@ -90,8 +93,12 @@ def simulate(
 ) -> Simulation:
     """Replay every policy with every prior over a labelled table, `runs` times each.
 
-    Measures are against the truth on the pool, intervals about exactly its items. `tick(done, total)` is called as
-    runs end.
+    Measures are against the truth on the pool. Intervals (coverage, width) are about exactly its items, and with every
+    label they are points. Estimates and verdicts (rmse, mrr, found, relative_error, correct) are posterior means and
+    probabilities about the population, as in 002: the prior never fades entirely, so that with every label known these
+    may still fall short. Groups in which the metric is undefined even with every label are left out; a mean over runs
+    is None where the measure is undefined. Counts end with the last item that a goal has a use for, or where a policy
+    names nothing more; a run that ends before others stays as it ended. `tick(done, total)` is called as runs end.
 
     >>> from fewlabels.goals import FindWorst
     >>> pool = {"predicted": ["a"] * 40 + ["b"] * 40, "label": ["a"] * 40 + ["b"] * 20 + ["a"] * 20}
@@ -107,15 +114,15 @@ def simulate(
     probabilities = goal.metric.reads == "label" and pool.has("probabilities")
     stage = set_stage(pool, by, bins=bins, probabilities=probabilities)
     require_answerable(stage.tally, goal.metric)
-    budget = stage.n_items if budget is None else min(budget, stage.n_items)
+    require_enough(goal, len(stage.tally.groups))
     trials = [Trial(stage, goal, policy, prior, level) for prior in priors for policy in policies]
     seeds = np.random.SeedSequence(seed).spawn(runs)
-    checkpoints = mark_checkpoints(budget, n_checkpoints)
     rows: list[Row] = []
     reached: list[Row] = []
     for i, trial in enumerate(trials):
+        most = trial.n_askable if budget is None else min(budget, trial.n_askable)
         count = _tick_from(tick, i * runs, len(trials) * runs)
-        found = _repeat(trial, checkpoints, seeds, n_jobs, count)
+        checkpoints, found = _repeat(trial, mark_checkpoints(most, n_checkpoints), seeds, n_jobs, count)
         rows += _tabulate(trial, checkpoints, found)
         reached += _find_targets(trial, checkpoints, found, stage)
     return Simulation(tuple(rows), tuple(reached), stage.n_items, pool.frame)
@@ -128,58 +135,65 @@ def _require_sense(runs: int, budget: int | None, policies: Sequence[Policy], pr
         raise InputError(f"simulate: a budget of {budget} labels leaves nothing to replay")
     if not policies or not priors:
         raise InputError("simulate: give at least one policy and one prior")
-    for kind, names in (("policy", [*map(name_policy, policies)]), ("prior", [prior.name for prior in priors])):
-        if kind == "policy" and len(set(names)) < len(names):
-            raise InputError(f"simulate: two policies are called alike in {', '.join(names)}; their rows could not be told apart")  # fmt: skip
+    for kind, names in (("policies", [*map(name_policy, policies)]), ("priors", [prior.name for prior in priors])):
+        if len(set(names)) < len(names):
+            raise InputError(f"simulate: two {kind} are called alike in {', '.join(names)}; their rows could not be told apart")  # fmt: skip
 
 
 def _tick_from(tick: Tick | None, done: int, total: int) -> Callable[[int], None]:
     return (lambda n: tick(done + n, total)) if tick else (lambda _: None)
 
 
-def run_once(
-    trial: Trial, checkpoints: Int[np.ndarray, " checkpoint"], seed: np.random.SeedSequence
-) -> dict[str, Float[np.ndarray, " checkpoint"]]:
+def run_once(trial: Trial, checkpoints: Checkpoints, seed: np.random.SeedSequence) -> Measured:
     """Play a trial once, and measure it at every checkpoint."""
+    return _run(trial, checkpoints, seed)[1]
+
+
+def _run(trial: Trial, checkpoints: Checkpoints, seed: np.random.SeedSequence) -> tuple[int, Measured]:
+    """Also say how many labels it came to."""
     order = play(trial, np.random.default_rng(seed), int(checkpoints[-1]))
-    return measure(trial, order, checkpoints)
+    return len(order), measure(trial, order, checkpoints)
 
 
 def _repeat(
     trial: Trial,
-    checkpoints: Int[np.ndarray, " checkpoint"],
+    checkpoints: Checkpoints,
     seeds: Sequence[np.random.SeedSequence],
     n_jobs: int,
     count: Callable[[int], None],
-) -> dict[str, Float[np.ndarray, "run checkpoint"]]:
+) -> Reached:
     """Play every seed: compiled trials in threads, the others in processes."""
-    first = run_once(trial, checkpoints, seeds[0])  # compiles, where there is something to compile
+    runs = [_run(trial, checkpoints, seeds[0])]  # compiles, where there is something to compile
     count(1)
     kind: Any = "threads" if is_compiled(trial) else "processes"
     jobs = Parallel(n_jobs=effective_n_jobs(n_jobs), prefer=kind, return_as="generator")
-    runs = [first]
-    for i, found in enumerate(jobs(delayed(run_once)(trial, checkpoints, seed) for seed in seeds[1:])):
-        runs.append(found)
+    for i, run in enumerate(jobs(delayed(_run)(trial, checkpoints, seed) for seed in seeds[1:])):
+        runs.append(run)
         count(i + 2)
-    return {name: np.stack([run[name] for run in runs]) for name in first}
+    found = {name: np.stack([run[name] for _, run in runs]) for name in runs[0][1]}
+    return _cut(checkpoints, found, max(n for n, _ in runs))
 
 
-def _tabulate(
-    trial: Trial, checkpoints: Int[np.ndarray, " checkpoint"], found: dict[str, Float[np.ndarray, "run checkpoint"]]
-) -> Iterable[Row]:
+def _cut(checkpoints: Checkpoints, found: Runs, longest: int) -> Reached:
+    """Leave out counts that no run came to; the last is where the longest ended."""
+    reached, at = np.unique(np.minimum(checkpoints, longest), return_index=True)
+    return reached, {name: values[:, at] for name, values in found.items()}
+
+
+def _tabulate(trial: Trial, checkpoints: Checkpoints, found: Runs) -> Iterable[Row]:
     for name, values in found.items():
         runs = len(values)
         mean, se = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(runs)
         for n, m, s in zip(checkpoints.tolist(), mean.tolist(), se.tolist(), strict=True):
-            yield _name(trial) | {"n_labels": n, "measure": name, "mean": m, "se": s, "runs": runs}
+            yield _name(trial) | {"n_labels": n, "measure": name, "mean": _say(m), "se": _say(s), "runs": runs}
 
 
-def _find_targets(
-    trial: Trial,
-    checkpoints: Int[np.ndarray, " checkpoint"],
-    found: dict[str, Float[np.ndarray, "run checkpoint"]],
-    stage: Stage,
-) -> Iterable[Row]:
+def _say(figure: float) -> float | None:
+    """JSON has no nan: what is undefined is null."""
+    return None if np.isnan(figure) else figure
+
+
+def _find_targets(trial: Trial, checkpoints: Checkpoints, found: Runs, stage: Stage) -> Iterable[Row]:
     """Find the first count from which the mean stays past its target."""
     for name, values in found.items():
         target = name_target(name, trial.goal.metric)

@@ -13,7 +13,7 @@ from fewlabels.checks import require_sound
 from fewlabels.errors import InputError
 from fewlabels.groups import Bins, Groups
 from fewlabels.knowledge import Knowledge
-from fewlabels.labels import Tally, tally
+from fewlabels.labels import Split, Tally, tally
 from fewlabels.metrics import Metric
 from fewlabels.table import Predictions
 
@@ -44,7 +44,14 @@ class Stage:
 
     def cell(self, metric: Metric) -> Int[np.ndarray, " item"]:
         """Return the cell of each item, cut as finely as a metric needs."""
-        return self.tally.place(metric.splits)[1][self.entry]
+        if metric.splits not in self._cells:
+            self._cells[metric.splits] = self.tally.place(metric.splits)[1][self.entry]
+        return self._cells[metric.splits]
+
+    @cached_property
+    def _cells(self) -> dict[tuple[Split, ...], Int[np.ndarray, " item"]]:
+        """By what they are split by: every step of a replay asks for them."""
+        return {}
 
     def count(self, known: Knowledge, order: Int[np.ndarray, " step"]) -> Float[np.ndarray, "cell outcome"]:
         """Count the outcomes of these items as a belief would."""

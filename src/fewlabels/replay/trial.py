@@ -1,9 +1,10 @@
 """One way to label: a goal, a policy and a prior on a stage. Playing it yields the items in the order of their labels.
 
-This is the plain definition, with the same objects a Session uses; `compiled` plays the known ones faster, and exactly
-alike in distribution.
+This is the plain definition, with the same objects a Session uses; `compiled` plays the known ones faster, and alike in
+distribution (where an upper bound has a closed form, it is that, and not a quantile of draws).
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,9 +13,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.beliefs import Rng
-from fewlabels.goals import Goal
+from fewlabels.errors import InputError
+from fewlabels.goals import Goal, count_sought
 from fewlabels.knowledge import Knowledge, Prospect, know
-from fewlabels.policies import Policy
+from fewlabels.policies import Policy, name_policy
 from fewlabels.priors import Prior
 from fewlabels.replay.stage import Stage
 
@@ -43,30 +45,58 @@ class Trial:
     @property
     def plays(self) -> int:
         """How many groups the goal seeks."""
-        return int(getattr(self.goal, "m", 1))
+        return count_sought(self.goal)
+
+    @property
+    def n_askable(self) -> int:
+        """How many items the goal has any use for: a comparison of two groups, none of the others."""
+        return count_askable(self.goal, self.start)
 
     def know(self, order: Int[np.ndarray, " step"]) -> Knowledge:
         """Return what these labels tell."""
-        drawn = np.bincount(self.stage.group[order], minlength=len(self.start.groups))
-        counts = self.start.counts + self.stage.count(self.start, order)
-        return replace(self.start, counts=counts, left=self.start.left - drawn)
+        return self.learn(self.start, order)
+
+    def learn(self, known: Knowledge, items: Int[np.ndarray, " step"]) -> Knowledge:
+        """Return what is known with the labels of these items too."""
+        drawn = np.bincount(self.stage.group[items], minlength=len(known.groups))
+        return replace(known, counts=known.counts + self.stage.count(known, items), left=known.left - drawn)
 
     def play(self, rng: Rng, budget: int) -> Int[np.ndarray, " step"]:
-        """Label up to a budget, one draw of the policy at a time."""
-        start, deck = self.stage.start, _shuffle_within(rng, self.stage.start)
+        """Label up to a budget, one draw of the policy at a time; fewer where it names no group that is open."""
+        deck = _shuffle_within(rng, self.stage.start)
         order: list[int] = []
         known = self.start
         while len(order) < budget:
-            prospect = Prospect(known, self.goal.gain, self.plays)
-            if not prospect.is_open.any():
+            new = deck[self._choose(rng, known, budget - len(order))]
+            if not len(new):
                 break
-            groups = self.policy(rng, prospect)[: budget - len(order)]
-            drawn = self.start.left - known.left
-            new = deck[[start[g] + drawn[g] for g in groups]]
             order.extend(new.tolist())
-            left = known.left - np.bincount(groups, minlength=len(drawn))
-            known = replace(known, counts=known.counts + self.stage.count(known, new), left=left)
+            known = self.learn(known, new)
         return np.array(order, dtype=np.int64)
+
+    def _choose(self, rng: Rng, known: Knowledge, most: int) -> Int[np.ndarray, " named"]:
+        """Let the policy name groups, and find the next items of those that are open, by their places in the deck."""
+        prospect = Prospect(known, self.goal.gain, self.plays)
+        named = [g for g in _name_groups(rng, self.policy, prospect) if prospect.is_open[g]][:most]
+        upcoming = self.stage.start[:-1] + self.start.left - known.left
+        places = [upcoming[g] + np.arange(min(n, prospect.left[g])) for g, n in Counter(named).items()]
+        return np.concatenate([np.zeros(0, dtype=np.int64), *places])
+
+
+def _name_groups(rng: Rng, policy: Policy, prospect: Prospect) -> list[int]:
+    """Ask a policy where to label next: nowhere, once no item is left that could help."""
+    named = [int(g) for g in policy(rng, prospect)] if prospect.is_open.any() else []
+    unknown = [g for g in named if not 0 <= g < len(prospect.left)]
+    if unknown:
+        raise InputError(
+            f"policy {name_policy(policy)} named group {unknown[0]}; groups go from 0 to {len(prospect.left) - 1}"
+        )
+    return named
+
+
+def count_askable(goal: Goal, known: Knowledge) -> int:
+    """Count the items whose label is worth anything to a goal."""
+    return int(Prospect(known, goal.gain, count_sought(goal)).left.sum())
 
 
 def _shuffle_within(rng: Rng, start: Int[np.ndarray, " border"]) -> Int[np.ndarray, " item"]:

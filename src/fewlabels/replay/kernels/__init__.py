@@ -5,10 +5,9 @@ an order into numbers at checkpoints. One run takes a few hundredths of a second
 step takes seconds; in distribution the orders are the same.
 """
 
-from fewlabels.replay.kernels.choosers import choose, choose_often
+from fewlabels.replay.kernels.choosers import choose
 from fewlabels.replay.kernels.measures import (
     Calibrated,
-    Compared,
     Estimated,
     Found,
     measure_calibration,
@@ -44,7 +43,6 @@ __all__ = [
     "TOP_TWO",
     "UPPER_BOUND",
     "Calibrated",
-    "Compared",
     "Cost",
     "Estimated",
     "Found",
@@ -59,7 +57,6 @@ __all__ = [
     "Variance",
     "arrange",
     "choose",
-    "choose_often",
     "measure_calibration",
     "measure_comparison",
     "measure_confusion",

@@ -14,6 +14,7 @@ from fewlabels.replay.kernels.families import (
     draw_gain,
     draw_top,
     is_linked,
+    is_redrawn,
     observe,
     plug_in_gain,
     prepare,
@@ -105,6 +106,12 @@ def set_comparing(state: Chances) -> None:
 def is_chance_linked(state: Chances) -> bool:
     """A comparison looks at both groups."""
     return state.kind == COMPARING
+
+
+@implements(is_redrawn, Chances)
+def is_chance_redrawn(state: Chances) -> bool:  # noqa: ARG001
+    """A line in one Beta has exact quantiles."""
+    return False
 
 
 @inner

@@ -3,8 +3,6 @@
 Written once over what families can do, compiled once per kind of state.
 """
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,6 @@ from fewlabels.beliefs import Rng
 from fewlabels.replay.kernels.deck import (
     Deck,
     Ints,
-    copy_deck,
     enter_ranking,
     leave_ranking,
     move_in_ranking,
@@ -25,6 +22,7 @@ from fewlabels.replay.kernels.families import (
     deviation,
     draw_top,
     is_linked,
+    is_redrawn,
     observe,
     plug_in_gain,
     prepare,
@@ -79,12 +77,12 @@ def begin(rng: Rng, deck: Deck, state: Any, kind: int, level: float) -> None:
 
 @woven
 def refresh(rng: Rng, deck: Deck, state: Any, kind: int, level: float, group: int) -> None:
-    """Score groups anew after an outcome: this one, and all open ones where they look at each other."""
+    """Score groups anew after an outcome: this one, and all open ones where they look at each other or are redrawn."""
     if draws(kind) and deck.piles[group].left == 0:
         leave_ranking(deck, group)
-    linked = is_linked(state)
-    for i in range(deck.n_open[0] if linked else 1):
-        other = deck.open[i] if linked else group
+    everyone = is_linked(state) or (kind == UPPER_BOUND and is_redrawn(state))
+    for i in range(deck.n_open[0] if everyone else 1):
+        other = deck.open[i] if everyone else group
         if not draws(kind):
             score_group(rng, deck, state, kind, level, other)
         elif deck.piles[other].left > 0:
@@ -174,24 +172,11 @@ def run_rule(
 
 def choose(rng: Rng, problem: Problem, rule: Rule, budget: int) -> Int[np.ndarray, " step"]:
     """Items, by their place in the pool, in the order in which a rule has them labelled; at most `budget`."""
-    return set_up(problem, rule, budget)(rng)
-
-
-def choose_often(
-    rngs: Sequence[Rng], problem: Problem, rule: Rule, budget: int, n_threads: int = 2
-) -> Int[np.ndarray, "run step"]:
-    """One order per generator, on several threads: kernels do not hold the interpreter's lock."""
-    with ThreadPoolExecutor(n_threads) as threads:
-        return np.stack(list(threads.map(set_up(problem, rule, budget), rngs)))
-
-
-def set_up(problem: Problem, rule: Rule, budget: int) -> Callable[[Rng], Ints]:
-    """Lay out what all runs start from, and return how to make one."""
     pool, groups = problem.pool, problem.contestants
     n = min(budget, int(np.diff(pool.start)[groups].sum()))
     if rule.kind is Kind.RANDOM:
-        items = pool.items_of(groups)
-        return lambda rng: rng.permutation(items)[:n]
-    deck, m = shuffle_together(pool.start, pool.share, groups), rule.m if rule.kind is Kind.THOMPSON else 1
+        return rng.permutation(pool.items_of(groups))[:n]
+    deck = shuffle_together(pool.start, pool.share, pool.n_labels, groups)
+    top = hold_best(rule.m if rule.kind is Kind.THOMPSON else 1)
     settings = int(rule.kind), rule.chance, rule.level, n
-    return lambda rng: run_rule(rng, copy_deck(deck), problem.start(), hold_best(m), hold_best(2), *settings)
+    return run_rule(rng, deck, problem.start(), top, hold_best(2), *settings)

@@ -18,6 +18,7 @@ from fewlabels.replay.kernels.families import (
     draw_quantile,
     draw_top,
     is_linked,
+    is_redrawn,
     observe,
     plug_in_gain,
     prepare,
@@ -122,6 +123,12 @@ def set_reach(state: Columns, group: int) -> None:
 def is_column_linked(state: Columns) -> bool:  # noqa: ARG001
     """Groups do not look at each other."""
     return False
+
+
+@implements(is_redrawn, Columns)
+def is_column_redrawn(state: Columns) -> bool:  # noqa: ARG001
+    """Quantiles of sums have no closed form."""
+    return True
 
 
 @implements(plug_in_gain, Columns)

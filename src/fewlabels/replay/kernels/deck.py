@@ -17,7 +17,7 @@ PILE = np.dtype(
     [
         ("start", "i8"),  # its items stand at start … start + size of the queue
         ("left", "i8"),  # items not yet taken
-        ("taken", "i8"),
+        ("taken", "i8"),  # labels so far
         ("place", "i8"),  # within `open`
         ("rank", "i8"),  # within `order`
         ("share", "f8"),  # of the pool
@@ -38,19 +38,14 @@ class Deck(NamedTuple):
     n_ranked: Ints
 
 
-def shuffle_together(start: Ints, share: Floats, contestants: Ints) -> Deck:
+def shuffle_together(start: Ints, share: Floats, n_labels: Ints, contestants: Ints) -> Deck:
     """Make a full deck in which only some groups take part."""
     piles = np.zeros(len(share), dtype=PILE)
-    piles["start"], piles["left"], piles["share"] = start[:-1], np.diff(start), share
+    piles["start"], piles["left"], piles["share"], piles["taken"] = start[:-1], np.diff(start), share, n_labels
     opened = contestants[piles["left"][contestants] > 0]
     piles["place"][opened] = np.arange(len(opened))
     none, all_of = np.zeros_like(opened), np.array([len(opened)])
     return Deck(piles, np.arange(start[-1]), opened, none, all_of, np.zeros(1, np.int64))
-
-
-def copy_deck(deck: Deck) -> Deck:
-    """Give a run a deck of its own."""
-    return Deck(*(x.copy() for x in deck))
 
 
 @inner

@@ -67,6 +67,12 @@ def is_linked(state: Any) -> bool:
     raise NotImplementedError
 
 
+@generic
+def is_redrawn(state: Any) -> bool:
+    """Is the upper quantile of the gain from draws, and so another one at every step, labelled or not?"""
+    raise NotImplementedError
+
+
 @inner
 def draw_every(rng: Rng, state: Any, deck: Deck, top: Top) -> None:
     """Visit all open groups, likely winners first, each only as far as it may still win."""

@@ -5,7 +5,7 @@ import numpy as np
 from fewlabels.replay.kernels.deck import Floats, Ints
 from fewlabels.replay.kernels.jit import door, inner
 
-TIE = 1e-12  # relative difference that is rounding
+TIE = 1e-9  # difference that is rounding, relative to the greatest value
 OUT, SURE, CHOSEN, SPARE = range(4)
 
 

@@ -1,6 +1,7 @@
 """An order of labels, followed: what is believed at each of a few checkpoints, by small updates in between.
 
-A checkpoint is a number of labels, and checkpoints are sorted; 0 is the belief before any label.
+A checkpoint is a number of labels, and checkpoints are sorted; 0 is the belief before any label. An order that ends
+before a checkpoint stays as it ended.
 """
 
 from typing import Any
@@ -19,7 +20,7 @@ def follow_outcomes(order: Ints, checkpoints: Ints, cell: Ints, right: Floats, n
     out = np.empty((len(checkpoints), n_cells, 2))
     n = 0
     for i in range(len(checkpoints)):
-        while n < checkpoints[i]:
+        while n < min(checkpoints[i], len(order)):
             counts[cell[order[n]], 0] += right[order[n]]
             counts[cell[order[n]], 1] += 1.0
             n += 1
@@ -38,7 +39,7 @@ def follow_gains(order: Ints, checkpoints: Ints, group: Ints, state: Any, n_grou
     out = np.empty((len(checkpoints), n_groups))
     n = 0
     for i in range(len(checkpoints)):
-        while n < checkpoints[i]:
+        while n < min(checkpoints[i], len(order)):
             observe(state, order[n], group[order[n]])
             changed[group[order[n]]] = True
             n += 1
@@ -69,7 +70,7 @@ def follow_sums(
     out = np.empty((len(checkpoints), len(sums), 3))
     n = 0
     for i in range(len(checkpoints)):
-        while n < checkpoints[i]:
+        while n < min(checkpoints[i], len(order)):
             c, j = cell[order[n]], label[order[n]]
             sums[c, 0] += 1.0
             sums[c, 1] += 2.0 * alpha[c, j] + 1.0

@@ -11,6 +11,7 @@ from fewlabels.replay.kernels.jit import door, inner
 from fewlabels.replay.kernels.quantiles import beta_quantile
 
 NOTHING = 1e-100  # of the greatest probability
+ROUNDING = 1e-9  # of a share
 
 
 @inner
@@ -67,11 +68,11 @@ def find_interval(n: int, alpha: float, beta: float, level: float) -> tuple[int,
 
 @door
 def cover_shares(
-    counts: Floats, size: Ints, right: Ints, alpha: Floats, beta: Floats, level: float
+    counts: Floats, size: Ints, right: Floats, alpha: Floats, beta: Floats, level: float
 ) -> tuple[Floats, Floats]:
     """Share of groups whose interval holds the truth, and mean width, per checkpoint; counts (checkpoint, group, 2).
 
-    Compared as whole numbers of items, and looked at again only where labels came in.
+    Compared as numbers of items, which may be fractions, and looked at again only where labels came in.
     """
     n_checkpoints, n_groups = counts.shape[:2]
     covered, width = np.zeros(n_groups), np.zeros(n_groups)
@@ -81,7 +82,8 @@ def cover_shares(
             known, n = counts[i, g, 0], counts[i, g, 1]
             if i == 0 or n != counts[i - 1, g, 1]:
                 low, high = find_interval(size[g] - int(n), alpha[g] + known, beta[g] + n - known, level)
-                covered[g] = 1.0 if low <= right[g] - known <= high else 0.0
+                slack = ROUNDING * size[g]
+                covered[g] = 1.0 if low - slack <= right[g] - known <= high + slack else 0.0
                 width[g] = (high - low) / size[g]
             coverage[i] += covered[g]
             mean_width[i] += width[g]

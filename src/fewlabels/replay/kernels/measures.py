@@ -18,6 +18,7 @@ PerCheckpoint = Float[np.ndarray, " checkpoint"]
 Order = Int[np.ndarray, " step"]
 ALL_FOUND = 1 - 1e-9
 TIED = 1e-6  # regions nearer than this are equally likely, and no verdict is right
+ROUNDING = 1e-9  # a calibration error up to this is none, and nothing is relative to it
 
 
 @runtime_checkable
@@ -49,7 +50,7 @@ class Estimated(NamedTuple):
     """Error of chances per group, and honesty of their finite-pool intervals."""
 
     rmse: PerCheckpoint  # (Σ p_g (E θ_g − truth_g)²)^½, E θ the posterior mean as in the papers, not the finite pool's
-    coverage: PerCheckpoint  # share of groups; nan where outcomes are fractions
+    coverage: PerCheckpoint  # share of groups
     width: PerCheckpoint
 
 
@@ -65,15 +66,7 @@ class Calibrated(NamedTuple):
 
     ece: PerCheckpoint
     truth: float
-    relative_error: PerCheckpoint
-
-
-class Compared(NamedTuple):
-    """Was the verdict right, and how sure?"""
-
-    correct: Bool[np.ndarray, " checkpoint"]
-    surest: PerCheckpoint  # λ, the chance of the likeliest region
-    final: float  # λ with all labels
+    relative_error: PerCheckpoint  # nan where there is none in truth
 
 
 def measure_estimate(problem: Chanced, order: Order, checkpoints: Checkpoints, level: float = 0.95) -> Estimated:
@@ -82,13 +75,9 @@ def measure_estimate(problem: Chanced, order: Order, checkpoints: Checkpoints, l
     assert pool.is_plain, "estimates of groups need one cell per group"
     counts = follow_outcomes(order, checkpoints, pool.cell, problem.right, pool.n_cells)
     size = np.diff(pool.start)
-    right = np.bincount(pool.cell, weights=problem.right, minlength=pool.n_groups)
+    right = np.bincount(pool.cell, weights=problem.right, minlength=pool.n_groups).astype(np.float64)
     rmse = np.sqrt((_mean(problem, counts) - right / size) ** 2 @ pool.share)
-    if not np.array_equal(problem.right, np.round(problem.right)):
-        unknown = np.full(len(checkpoints), np.nan)
-        return Estimated(rmse, unknown, unknown)
-    whole = right.astype(np.int64)
-    return Estimated(rmse, *cover_shares(counts, size, whole, problem.alpha, problem.beta, level))
+    return Estimated(rmse, *cover_shares(counts, size, right, problem.alpha, problem.beta, level))
 
 
 def measure_confusion(problem: Spread | Cost, order: Order, checkpoints: Checkpoints) -> PerCheckpoint:
@@ -127,17 +116,16 @@ def measure_calibration(
     counts = follow_outcomes(order, checkpoints, pool.cell, problem.right, pool.n_cells)
     ece = _calibration_error(problem, _mean(problem, counts), bins)
     truth = float(_calibration_error(problem, _average(pool, problem.right)[None], bins)[0])
-    return Calibrated(ece, truth, np.abs(ece - truth) / truth)
+    return Calibrated(ece, truth, np.abs(ece - truth) / (truth if truth > ROUNDING else np.nan))
 
 
-def measure_comparison(problem: Rope, order: Order, checkpoints: Checkpoints) -> Compared:
-    """Measure the verdict on two groups against the one with all their labels."""
-    everything = problem.pool.items_of(problem.contestants)
+def measure_comparison(
+    problem: Rope, order: Order, checkpoints: Checkpoints, verdict: int
+) -> Bool[np.ndarray, " checkpoint"]:
+    """Measure whether the true verdict (0 below, 1 equivalent, 2 above) is the likeliest; one of several is not."""
     regions = weigh_verdicts(problem, order, checkpoints)
-    (last,) = weigh_verdicts(problem, everything, np.array([len(everything)]))
-    others = np.delete(regions, last.argmax(), axis=1).max(axis=1)
-    leads = regions[:, last.argmax()] > others + TIED
-    return Compared(leads, regions.max(axis=1), float(last.max()))
+    others = np.delete(regions, verdict, axis=1).max(axis=1)
+    return regions[:, verdict] > others + TIED
 
 
 def weigh_verdicts(problem: Rope, order: Order, checkpoints: Checkpoints) -> Float[np.ndarray, "checkpoint 3"]:

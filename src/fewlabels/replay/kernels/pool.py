@@ -17,6 +17,7 @@ class Pool:
     group: Int[np.ndarray, " cell"]
     weight: Float[np.ndarray, " cell"]  # share of its group
     share: Float[np.ndarray, " group"]  # share of the pool
+    n_labels: Int[np.ndarray, " group"]  # that there are before the run, of items beside these
 
     @property
     def n_items(self) -> int:
@@ -56,4 +57,4 @@ def arrange(cell: Ints, group: Ints) -> tuple[Pool, Ints]:
     n_items = np.bincount(cell, minlength=len(group))
     weight = n_items / np.maximum(size[group], 1)
     start = np.concatenate([[0], np.cumsum(size)])
-    return Pool(start, cell[source], group, weight, size / len(cell)), source
+    return Pool(start, cell[source], group, weight, size / len(cell), np.zeros(n_groups, dtype=np.int64)), source

@@ -17,6 +17,7 @@ from fewlabels.replay.kernels.families import (
     draw_quantile,
     draw_top,
     is_linked,
+    is_redrawn,
     observe,
     plug_in_gain,
     prepare,
@@ -98,6 +99,12 @@ def set_reach(state: Sums, group: int) -> None:
 def is_sum_linked(state: Sums) -> bool:  # noqa: ARG001
     """Groups do not look at each other."""
     return False
+
+
+@implements(is_redrawn, Sums)
+def is_sum_redrawn(state: Sums) -> bool:  # noqa: ARG001
+    """Quantiles of sums have no closed form."""
+    return True
 
 
 @implements(plug_in_gain, Sums)

@@ -6,6 +6,7 @@ the items are.
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
@@ -36,6 +37,8 @@ def plot_reliability(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
     _draw_gaps(ax, rows)
     for row in rows:
         _draw_bin(ax, row)
+    if assessment.answer.trust is not None:
+        _draw_curve(ax, assessment.answer.trust.draw_curve(assessment.level))
     start = min(_edges(rows[0])[0], *(row.low for row in rows))
     _set_square(ax, start)
     ax.set_xlabel("score (the model's confidence)", color=INK)
@@ -63,6 +66,13 @@ def _draw_bin(ax: Axes, row: Row) -> None:
     colour, fill = (BLUE, BLUE) if row.n_labels else (GREY, "white")
     ax.vlines([row.score], row.low, row.high, color=colour, linewidth=1.8, zorder=2)
     ax.plot([row.score], [row.mean], "o", markersize=5.5, color=colour, markerfacecolor=fill, zorder=3)
+
+
+def _draw_curve(ax: Axes, points: Sequence[Any]) -> None:
+    """Draw what was learned of all scores at once: how often each is right, with its band."""
+    score, mean, low, high = ([getattr(p, name) for p in points] for name in ("score", "mean", "low", "high"))
+    ax.plot(score, mean, color=INK, linewidth=1.2, zorder=2)
+    ax.fill_between(score, low, high, color=INK, alpha=0.1, linewidth=0, zorder=0)
 
 
 def _set_square(ax: Axes, start: float) -> None:

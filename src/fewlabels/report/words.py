@@ -31,6 +31,8 @@ PRIORS = {
     "flat": "flat: before any label, no outcome is taken to be likelier than another",
     "scores": "scores: before any label, the model's own mean confidence in a group is taken for its accuracy there, as if "
     "a label or two had said so; where the model is overconfident, groups with few labels look better than they are",
+    "calibrated": "calibrated: the model's confidence, corrected by what the labels so far show of it in all groups, and trusted as "
+    "far as groups are seen to follow it",
     "earlier": "earlier: belief starts where an earlier assessment ended; that is right only if the two share no labels",
 }
 
@@ -134,7 +136,7 @@ def method(a: Assessment) -> list[str]:
         f"Metric: {a.metric}, {meaning(a.metric)}{_of_class(a)}.",
         f"Quantity: {quantity}.",
         f"Groups: by {a.by}; the overall figure weighs each group by its share of all items, labelled or not.{_pooled(a)}",
-        f"Prior: {PRIORS.get(a.prior, a.prior)}.",
+        f"Prior: {PRIORS.get(a.prior, a.prior)}.{_trusted(a)}",
         f"Estimates are posterior means, intervals hold the middle {100 * a.level:g}% of the posterior, computed {exact}; ranks and "
         f"probabilities of being worst from {len(a.draws):,} draws. Rank 1 is the best group.",
     ]
@@ -154,6 +156,11 @@ def verdict(c: Comparison) -> list[str]:
         f"{c.p_equivalent:.3f}; that {a} is higher by more than {c.rope:g}: {c.p_above:.3f}.",
         *each,
     ]
+
+
+def _trusted(a: Assessment) -> str:
+    said = a.answer.trust.say(a.level) if a.answer.trust is not None else ""
+    return f" {said[0].upper()}{said[1:]}." if said else ""
 
 
 def _of_class(a: Assessment) -> str:

@@ -34,22 +34,31 @@ class Layout:
 def lay_out(cells: Cells) -> Layout:
     """Set up the curve's terms for these cells: a cell departs with its group and predicted class, whatever its bin."""
     strata = cells.strata
-    _, group = np.unique(np.stack([cells.group, cells.predicted], axis=1), axis=0, return_inverse=True)
-    group = group.reshape(-1)
-    columns, priors = [np.ones(len(strata.cell))], [LEVEL]
-    knots: tuple[float, ...] = ()
-    if not np.isnan(strata.score).any():
-        x = to_logit(strata.score)
-        knots = _place_knots(x, strata.n_items)
-        columns = [*bend(x, knots).T]
-        priors += [SLOPE, *(BEND for _ in knots)]
-        columns.append(_describe(x, group[strata.cell], strata.n_items))
-        priors.append(TRAIT)
-    size = np.bincount(group[strata.cell], weights=strata.n_items)
-    columns.append(_centre(np.log(size)[group[strata.cell]], strata.n_items))
-    priors.append(TRAIT)
+    group = np.unique(cells.group * (len(cells.classes) + 1) + cells.predicted, return_inverse=True)[1].reshape(-1)
+    x = None if np.isnan(strata.score).any() else to_logit(strata.score)
+    knots = () if x is None else _place_knots(x, strata.n_items)
+    curve = np.ones((len(strata.cell), 1)) if x is None else bend(x, knots)
+    traits = _list_traits(cells, x, group[strata.cell])
+    priors = [LEVEL, SLOPE, *(BEND for _ in knots)][: curve.shape[1]] + [TRAIT for _ in traits]
     centre, spread = np.array(priors).T
-    return Layout(np.stack(columns, axis=1), group, knots, Model(centre, spread))
+    return Layout(np.column_stack([curve, *traits]), group, knots, Model(centre, spread))
+
+
+def _list_traits(
+    cells: Cells, x: Float[np.ndarray, " stratum"] | None, group: Int[np.ndarray, " stratum"]
+) -> list[Float[np.ndarray, " stratum"]]:
+    """Size and mean logit of a stratum's group, compared with the pool's: rarely predicted classes are often wrong.
+
+    Where groups are ranges of the score, the score itself is what sets them apart.
+    """
+    n = cells.strata.n_items
+    if cells.by.startswith("bins"):
+        return []
+    size = np.bincount(group, weights=n)
+    traits = [np.log(size)[group]]
+    if x is not None:
+        traits.append((np.bincount(group, weights=n * x) / size)[group])
+    return [trait - (trait * n).sum() / n.sum() for trait in traits]
 
 
 def _place_knots(x: Float[np.ndarray, " stratum"], n: Int[np.ndarray, " stratum"]) -> tuple[float, ...]:
@@ -58,18 +67,6 @@ def _place_knots(x: Float[np.ndarray, " stratum"], n: Int[np.ndarray, " stratum"
     below = np.cumsum(n[order]) / n.sum()
     found = {float(x[order][np.searchsorted(below, share)]) for share in (1 / 3, 2 / 3)}
     return tuple(sorted(knot for knot in found if x.min() < knot < x.max()))
-
-
-def _describe(
-    x: Float[np.ndarray, " stratum"], group: Int[np.ndarray, " stratum"], n: Int[np.ndarray, " stratum"]
-) -> Float[np.ndarray, " stratum"]:
-    """Mean logit of the scores of a stratum's group, compared with the pool's."""
-    mean = np.bincount(group, weights=n * x) / np.bincount(group, weights=n)
-    return _centre(mean[group], n)
-
-
-def _centre(values: Float[np.ndarray, " stratum"], n: Int[np.ndarray, " stratum"]) -> Float[np.ndarray, " stratum"]:
-    return values - (values * n).sum() / n.sum()
 
 
 def bend(x: Float[np.ndarray, " place"], knots: tuple[float, ...]) -> Float[np.ndarray, "place term"]:

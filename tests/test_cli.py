@@ -160,6 +160,33 @@ class TestDoctor:
         lines = json.loads(type_in("doctor", file, "--json", "-").out)["next"]
         assert all(type_in(*line.split()[1:]).code == 0 for line in lines)
 
+    @pytest.mark.parametrize(
+        ("content", "goal"),
+        [
+            ("id,agreement,lang\n1,0.5,en\n2,0.5,de\n3,,de\n", "--goal find-worst --by lang"),
+            ("id,predicted,agreement,all\n1,x,0.5,en\n2,y,0.5,de\n3,z,,de\n", "--goal find-worst --by column:all"),
+            ("id,agreement\n1,0.5\n2,\n", "--goal estimate --by all"),
+            ("id,predicted\n1,a\n2,a\n", "--goal estimate --by all"),
+            ("id,predicted\n1,a\n2,b\n", "--goal find-worst --by predicted"),
+        ],
+        ids=["grades by a column", "outputs that all differ", "grades alone", "one class", "two classes"],
+    )
+    def test_seeks_the_worst_only_among_several_groups(
+        self, type_in: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, goal: str
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+        Path("p.csv").write_text(content)
+        lines = json.loads(type_in("doctor", "p.csv", "--json", "-").out)["next"]
+        [line] = [line for line in lines if " label " in line]
+        assert f"--session audit.db {goal} --terminal" in line
+        assert all(type_in(*line.split()[1:]).code == 0 for line in lines if "LABELS.csv" not in line)
+
+    def test_counts_one_as_one(self, type_in: Type, tmp_path: Path) -> None:
+        (tmp_path / "p.csv").write_text("id,predicted,label\n1,a,a\n")
+        assert "  1 item, 1 labelled; 1 class\n" in type_in("doctor", tmp_path / "p.csv").out
+        assert ": 1 item, 1 labelled;" in type_in("assess", tmp_path / "p.csv").out
+
     def test_shows_columns_when_it_finds_no_predictions(self, type_in: Type, tmp_path: Path) -> None:
         (tmp_path / "p.csv").write_text("id,risk,label\n1,0.5,1\n")
         typed = type_in("doctor", tmp_path / "p.csv")
@@ -169,6 +196,36 @@ class TestDoctor:
     def test_names_what_is_wrong(self, type_in: Type, tmp_path: Path) -> None:
         (tmp_path / "p.csv").write_text("id,predicted,label\n1,a,a\n1,a,a\n")
         assert "id 1 stands in rows 1, 2" in type_in("doctor", tmp_path / "p.csv").out
+
+
+class TestReplays:
+    @pytest.fixture
+    def labelled(self, tmp_path: Path) -> Path:
+        """A table whose labels are all known."""
+        rows = [f"{i},{'ab'[i % 2]},{'abb'[i % 3]}" for i in range(60)]
+        (tmp_path / "t.csv").write_text("\n".join(["id,predicted,label", *rows]))
+        return tmp_path / "t.csv"
+
+    def test_estimates_unless_told_otherwise_as_its_help_says(self, type_in: Type, labelled: Path) -> None:
+        typed = type_in("simulate", labelled, "--runs", 5, "--jobs", 1)
+        assert typed.code == 0, typed.err
+        assert typed.out.splitlines()[1].endswith("at the end (± 2 se)")
+        assert {line.split()[0] for line in typed.out.splitlines()[2:]} == {"estimate"}
+        found = json.loads(type_in("simulate", labelled, "--runs", 5, "--jobs", 1, "--json", "-").out)
+        assert {(row["goal"], row["policy"]) for row in found["rows"]} == {
+            ("estimate", "random"),
+            ("estimate", "thompson"),
+        }
+        helped = " ".join(type_in("simulate", "--help").out.replace("│", " ").split())
+        assert "joined by commas. [default: estimate]" in helped
+        assert "[default: random,thompson]" in helped
+        assert "--finite-pool" not in helped
+
+    def test_a_goal_that_is_met_takes_no_labels(self, type_in: Type, file: Path) -> None:
+        words = ("plan", file, "--by", "all", "--target-width", 0.5, "--runs", 3)
+        assert "no more labels are needed: the goal is met already" in type_in(*words).out
+        found = json.loads(type_in(*words, "--json", "-").out)
+        assert (found["n_more"], found["sentence"]) == (0, "no more labels are needed: the goal is met already")
 
 
 WRONG = {

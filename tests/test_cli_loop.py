@@ -63,6 +63,10 @@ def answers(db: Path) -> list[dict[str, object]]:
         return session.answers()
 
 
+def answers_of(db: Path) -> dict[object, object]:
+    return {row["id"]: row["label"] for row in answers(db)}
+
+
 def rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
@@ -84,7 +88,7 @@ class TestTheLoop:
         assert "written" in type_in("export", "--session", session, "--out", labels).err
         exported = rows(labels.read_text())
         assert [row["id"] for row in exported] == [str(i) for i in first]
-        assert [row["label"] for row in exported] == ["cat"] * 4 + [""]
+        assert [row["label"] for row in exported] == ["cat"] * 4 + ["?"]
         assert {row["asked"] for row in exported} == {"true"}
         assert {row["note"] for row in exported} == {"dark"}
         assert json.loads(type_in("assess", file, "--labels", labels, "--json", "-").out)["n_labels"] == 4
@@ -141,11 +145,62 @@ class TestTheLoop:
         (tmp_path / "p.csv").write_text("id,predicted\n1,a\n2,b\n")
         db = tmp_path / "s.db"
         assert sorted(ask(type_in, tmp_path / "p.csv", "--session", db)) == [1, 2]
-        assert "2 items are with other people" in type_in("ask", "--session", db, "--as", "lee").out
+        assert sorted(ask(type_in, "--session", db, "--as", "lee")) == [1, 2]  # rather than nothing
         type_in("tell", "--session", db, "1=a", "2=a")
         said = type_in("ask", "--session", db)
         assert (said.code, said.out.startswith("nothing is left to ask: every item")) == (0, True)
         assert ask(type_in, "--session", db) == []
+
+    def test_fewer_than_were_asked_for_is_said(self, type_in: Type, session: Path) -> None:
+        assert type_in("ask", "--session", session, "-n", 90).err == ""
+        typed = type_in("ask", "--session", session, "-n", 10_000, "--json", "-")
+        assert len(json.loads(typed.out)["items"]) == 90
+        assert typed.err == "90 items instead of 10,000: that is all there is left to ask\n"
+
+    def test_a_goal_that_cannot_be_met_is_said_once_when_a_session_starts(
+        self, type_in: Type, file: Path, tmp_path: Path
+    ) -> None:
+        words = ("ask", file, "--session", tmp_path / "w.db", "--target-width", 0.01, "--json", "-")
+        first, second = type_in(*words), type_in(*words)
+        assert first.out == second.out
+        assert first.err.startswith("note: even with every item labelled this would hardly be settled")
+        assert second.err == ""
+        assert type_in("ask", file, "--session", tmp_path / "easy.db", "--by", "all", "--target-width", 0.9).err == ""
+
+    def test_nothing_is_the_worst_before_any_label(self, type_in: Type, file: Path, tmp_path: Path) -> None:
+        for prior, said in (("flat", "yet\n"), ("scores", "yet; by the prior alone, the worst by accuracy is ")):
+            db = tmp_path / f"{prior}.db"
+            [one] = ask(type_in, file, "--session", db, "--goal", "find-worst", "--prior", prior, "-n", 1)
+            assert f"so far: nothing is labelled {said}" in type_in("status", "--session", db).out
+            assert "so far: nothing is labelled yet" in type_in("tell", "--session", db, f"{one}=").out
+            assert "so far: the worst by accuracy is " in type_in("tell", "--session", db, f"{one}=cat").out
+
+    def test_the_same_words_are_never_a_change(self, type_in: Type, tmp_path: Path) -> None:
+        pool = tmp_path / "p.csv"  # three scores, so that ten bins of equal mass are four
+        pool.write_text("id,predicted,score\n" + "".join(f"{i},{'ab'[i % 2]},0.{5 + 2 * (i % 3)}\n" for i in range(60)))
+        for bins, other in (("equal-mass:10", "10"), ("7", "10")):
+            words = ("ask", pool, "--session", tmp_path / f"{bins[:2]}.db", "--metric", "ece", "--bins")
+            assert [type_in(*words, bins).code for _ in range(2)] == [0, 0]
+            assert "created with other --bins" in type_in(*words, other).err
+        bare = tmp_path / "bare.csv"
+        bare.write_text("id,predicted\n1,a\n2,b\n")
+        assert [type_in("ask", bare, "--session", tmp_path / "b.db", "--bins", 5).code for _ in range(2)] == [0, 0]
+
+    def test_whoever_comes_second_goes_on(
+        self, type_in: Type, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        db, create = tmp_path / "s.db", fl.Session.create
+
+        def lose(path: str, *words: object, **more: object) -> fl.Session:
+            create(path, *words, **more).close()  # another process was quicker
+            return create(path, *words, **more)
+
+        monkeypatch.setattr(fl.Session, "create", lose)
+        assert len(ask(type_in, file, "--session", db, "--goal", "find-worst", "-n", 2)) == 2
+        db.unlink()
+        monkeypatch.setattr(fl.Session, "create", lambda path, pool, **_: lose(path, pool, goal=fl.Estimate()))
+        typed = type_in("ask", file, "--session", db, "--goal", "find-worst")
+        assert "created with --goal estimate" in typed.err
 
     def test_every_goal_starts(self, type_in: Type, file: Path, tmp_path: Path) -> None:
         costs = tmp_path / "c.csv"
@@ -182,6 +237,85 @@ class TestTheLoop:
         found = json.loads(type_in("assess", pool, "--labels", out, "--by", "all", "--json", "-").out)
         assert (found["n_labels"], found["overall"]["mean"]) == (2, pytest.approx(0.5))
         assert "2 unchanged" in type_in("import", out, "--session", db).out
+
+
+class TestNames:
+    def test_ids_may_be_written_as_in_the_table(self, type_in: Type, tmp_path: Path) -> None:
+        pool, db, sheet = tmp_path / "p.csv", tmp_path / "s.db", tmp_path / "a.csv"
+        pool.write_text("id,predicted\n1.0,x\n2.0,y\n3.0,y\n")
+        ask(type_in, pool, "--session", db)
+        assert "kept: 2: x" in type_in("tell", "--session", db, "2.0=x").out
+        sheet.write_text("id,label\n1.0,x\n3.0,y\n")
+        assert "2 new answers" in type_in("import", sheet, "--session", db).out
+        sheet.write_text("id,label\n1.0,x\n1,y\n")
+        assert "lines 2 and 3, column label: item '1' has two answers" in type_in("import", sheet, "--session", db).err
+        assert "item '2' has two answers" in type_in("tell", "--session", db, "2.0=x", "2=y").err
+
+    def test_flags_may_be_written_in_any_way(
+        self, type_in: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        pool, db, sheet = tmp_path / "p.csv", tmp_path / "s.db", tmp_path / "a.jsonl"
+        pool.write_text("id,predicted\n1,True\n2,False\n3,True\n4,False\n")
+        ask(type_in, pool, "--session", db)
+        assert "kept: 1: True" in type_in("tell", "--session", db, "1=true").out
+        sheet.write_text('{"id": 2, "label": false}\n{"id": 3, "label": "TRUE"}\n')
+        assert type_in("import", sheet, "--session", db).code == 0
+        monkeypatch.setattr(sys, "stdin", io.StringIO("0\n"))
+        assert type_in("label", pool, "--session", db, "--terminal").code == 0
+        assert {row["id"]: row["label"] for row in answers(db)} == {1: "True", 2: "False", 3: "True", 4: "False"}
+
+    def test_a_hole_in_json_is_no_answer(self, type_in: Type, session: Path, tmp_path: Path) -> None:
+        (tmp_path / "a.jsonl").write_text(f'{{"id": {ask(type_in, "--session", session)[0]}, "label": NaN}}\n')
+        assert "1 row without a label" in type_in("import", tmp_path / "a.jsonl", "--session", session).out
+
+
+class TestExports:
+    @pytest.mark.parametrize("ending", ["csv", "jsonl"])
+    def test_what_was_not_asked_for_counts_nowhere_and_comes_back_whole(
+        self, type_in: Type, file: Path, session: Path, tmp_path: Path, ending: str
+    ) -> None:
+        asked = ask(type_in, "--session", session)
+        others = [i for i in range(90) if i not in asked][:20]
+        type_in(
+            "tell",
+            "--session",
+            session,
+            *(f"{i}=dog" for i in asked[:4]),
+            f"{asked[4]}=",
+            *(f"{i}=cat" for i in others),
+        )
+        labels = tmp_path / f"labels.{ending}"
+        type_in("export", "--session", session, "--out", labels)
+        typed = type_in("assess", file, "--labels", labels, "--json", "-")
+        assert json.loads(typed.out)["n_labels"] == 4
+        assert "note: labels that were not asked for: 20; they are left out of every figure" in typed.err
+        with fl.Session.open(session) as same:
+            assert json.loads(typed.out)["overall"] == pytest.approx(same.assess().to_dict()["overall"])
+        again = tmp_path / "again.db"
+        ask(type_in, file, "--session", again, "--goal", "find-worst")
+        assert "25 new answers" in type_in("import", labels, "--session", again).out
+        assert answers_of(again) == answers_of(session)
+        assert [i for i, label in answers_of(again).items() if label is None] == [asked[4]]
+
+    @pytest.mark.parametrize("ending", ["csv", "jsonl"])
+    def test_grades_that_nobody_could_give(self, type_in: Type, tmp_path: Path, ending: str) -> None:
+        pool, db, labels = tmp_path / "g.parquet", tmp_path / "g.db", tmp_path / f"g.{ending}"
+        frame = pd.DataFrame({"id": range(6), "output": "o", "agreement": pd.array([None] * 6, dtype="Float64")})
+        frame.to_parquet(pool)
+        ask(type_in, pool, "--session", db, "--by", "all")
+        type_in("tell", "--session", db, *(f"{i}=" for i in range(3)), "3=0.250", "4=0.75", "5=1")
+        type_in("export", "--session", db, "--out", labels)
+        found = json.loads(type_in("assess", pool, "--labels", labels, "--by", "all", "--json", "-").out)
+        asked = sum(row["asked"] and row["label"] is not None for row in answers(db))
+        assert found["n_labels"] == asked > 0
+        assert "6 unchanged" in type_in("import", labels, "--session", db).out
+
+    def test_a_class_called_like_the_mark_keeps_its_name(self, type_in: Type, tmp_path: Path) -> None:
+        (tmp_path / "p.csv").write_text("id,predicted\n1,?\n2,a\n")
+        ask(type_in, tmp_path / "p.csv", "--session", tmp_path / "s.db")
+        type_in("tell", "--session", tmp_path / "s.db", "1=?", "2=")
+        exported = rows(type_in("export", "--session", tmp_path / "s.db").out)
+        assert {row["id"]: row["label"] for row in exported} == {"1": "?", "2": ""}
 
 
 class TestWhatIsShown:
@@ -407,11 +541,30 @@ WRONG = {
     "answers nowhere": (["export", "--session", "{db}", "--out", "no/such/a.csv"], "there is no such folder"),
     "answers in a folder": (["export", "--session", "{db}", "--out", "{folder}"], "told by its ending"),
     "nothing told": (["tell", "--session", "{db}"], "say ID=LABEL"),
-    "told and taken back": (["tell", "--session", "{db}", "1=cat", "--undo"], "say ID=LABEL"),
+    "told and taken back": (["tell", "--session", "{db}", "1=cat", "--undo"], "say one of the two"),
+    "a sheet as an option": (
+        ["tell", "--session", "{db}", "--from", "a b.csv"],
+        "there is no option --from; a sheet of answers is read with: fewlabels import 'a b.csv' --session {db}",
+    ),
+    "a sheet after an equals sign": (["tell", "--session", "{db}", "--from=a.csv"], "fewlabels import a.csv --session"),
+    "a sheet": (["tell", "--session", "{db}", "1=cat", "a.jsonl"], "'a.jsonl' is not ID=LABEL; a sheet of answers"),
+    "no such option": (["tell", "--session", "{db}", "--sesion"], "there is no option --sesion"),
     "nothing to undo": (["tell", "--session", "{db}", "--undo"], "there is no answer to take back"),
     "no label": (["tell", "--session", "{db}", "12"], "is not ID=LABEL"),
     "no such class": (["tell", "--session", "{db}", "12=catt"], "did you mean 'cat'"),
-    "no such item": (["tell", "--session", "{db}", "999=cat"], "called 999"),
+    "no such item": (["tell", "--session", "{db}", "999=cat"], "is called '999' (unknown"),
+    "no class of a few": (
+        ["tell", "--session", "{db}", "12=x"],
+        "item '12': 'x' is no class of this session; there is: cat, dog, emu. If it is a true class",
+    ),
+    "the worst of one": (
+        ["ask", "{file}", "--session", "{new}", "--goal", "find-worst", "--by", "all"],
+        "--by all is a single group",
+    ),
+    "finite replays": (["simulate", "{file}", "--finite-pool"], "--finite-pool would do nothing"),
+    "replays without labels": (["simulate", "{file}", "--hide-labels"], "--hide-labels would do nothing"),
+    "replays of new classes": (["simulate", "{file}", "--classes", "yak"], "--classes would do nothing"),
+    "plans of new classes": (["plan", "{file}", "--classes", "yak"], "--classes would do nothing"),
     "two answers": (["tell", "--session", "{db}", "12=cat", "12=dog"], "has two answers"),
     "no such sheet": (["import", "no.csv", "--session", "{db}"], "no such file"),
     "no sheet": (["import", "--session", "{db}"], "SHEET is missing"),
@@ -436,7 +589,7 @@ def test_a_wrong_word_gets_one_message_and_changes_nothing(
     typed = type_in(*(word.format(**names) for word in words))
     assert (typed.code, typed.out) == (1, "")
     assert len(typed.err.splitlines()) == 1
-    assert says in typed.err
+    assert says.replace("{db}", str(session)) in typed.err
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
@@ -486,6 +639,9 @@ class TestLabellingThroughAPipe:
         typed = pipe("cat\ncatt\ndog\n")
         assert typed.code == 1
         assert "line 2 of the answers: 'catt'" in typed.err
+        assert (
+            "did you mean 'cat'? If it is a true class that the model never predicts, add --new-classes." in typed.err
+        )
         assert [row["label"] for row in answers(tmp_path / "p.db")] == ["cat"]
         assert pipe("yak\n", "--new-classes").code == 0
 
@@ -497,6 +653,23 @@ class TestLabellingThroughAPipe:
 
     def test_answers_in_another_encoding_are_refused(self, pipe: Callable[..., Typed]) -> None:
         assert "is not UTF-8" in pipe("émeu\n", encoding="latin-1").err
+
+    def test_a_word_that_is_no_grade_is_named_by_its_line(
+        self, type_in: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        frame = pd.DataFrame({"id": range(6), "output": "o", "agreement": pd.array([None] * 6, dtype="Float64")})
+        frame.to_parquet(tmp_path / "g.parquet")
+        monkeypatch.setattr(sys, "stdin", io.StringIO("0.5\n.25\nmany\n"))
+        typed = type_in("label", tmp_path / "g.parquet", "--session", tmp_path / "g.db", "--by", "all", "--terminal")
+        assert typed.code == 1
+        assert "line 3 of the answers: 'many' is no grade between 0 and 1; the answers before it are kept" in typed.err
+        assert [row["label"] for row in answers(tmp_path / "g.db")] == ["0.5", "0.25"]
+
+    def test_says_at_both_ends_that_a_goal_cannot_be_met(self, pipe: Callable[..., Typed]) -> None:
+        typed = pipe("cat\n", "--target-width", 0.01)
+        assert typed.err.count("even with every item labelled") == 1
+        assert typed.out.count("not settled yet: even with every item labelled") == 1
+        assert pipe("cat\n").err == ""
 
     def test_undo_without_an_answer_is_no_harm(self, pipe: Callable[..., Typed]) -> None:
         assert "there is no answer to take back" in pipe("undo\n").out

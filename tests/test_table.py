@@ -232,6 +232,48 @@ class TestLabelsApart:
         pool = fl.Predictions.read(frame, labels={"id": [1, 2], "label": [True, True]})
         assert fl.assess(pool, by=fl.everything, finite_pool=True).overall.mean == 0.5
 
+    @pytest.mark.parametrize("asked", [[True, False, None], ["true", "false", ""], ["TRUE", "FALSE", None]])
+    def test_that_were_not_asked_for_are_left_out_and_told(self, asked: list[object]) -> None:
+        labels = pd.DataFrame({"id": ["a", "b", "c"], "label": ["x", "y", "x"], "asked": asked})
+        pool = fl.Predictions.read(self.PREDICTIONS, labels=labels)
+        assert pool.n_labels == 2
+        assert pool.notes[0].startswith("labels that were not asked for: 1; they are left out of every figure")
+        assert fl.assess(pool, by=fl.everything).warnings[0] == pool.notes[0]
+
+    def test_a_column_called_asked_that_says_something_else_is_left_alone(self) -> None:
+        labels = {"id": ["a", "b"], "label": ["x", "y"], "asked": ["false", "in March"]}
+        assert fl.Predictions.read(self.PREDICTIONS, labels=labels).n_labels == 2
+
+    def test_that_nobody_could_tell_are_no_labels(self) -> None:
+        pool = fl.Predictions.read(self.PREDICTIONS, labels={"id": ["a", "b"], "label": ["x", "?"]})
+        assert (pool.n_labels, pool.classes) == (1, ("x", "y"))
+        assert "nobody could tell: 1" in pool.notes[0]
+        graded = fl.Predictions.read(self.PREDICTIONS, labels={"id": ["a", "b"], "agreement": ["0.25", "?"]})
+        assert (graded.n_labels, fl.assess(graded, by=fl.everything, finite_pool=True).tally.right.sum()) == (1, 0.25)
+        named = {"id": ["a", "b"], "label": ["x", "y"], "grade": ["0.25", "?"]}
+        assert fl.Predictions.read(self.PREDICTIONS, labels=named, agreement="grade").n_labels == 1
+
+    def test_a_class_may_be_called_like_the_mark(self) -> None:
+        frame = self.PREDICTIONS.assign(predicted=["x", "?", "x"])
+        assert fl.Predictions.read(frame, labels={"id": ["a", "b"], "label": ["x", "?"]}).n_labels == 2
+        wide = pd.DataFrame({"id": ["a", "b"], "p_x": [0.5, 0.5], "p_?": [0.5, 0.5]})
+        assert fl.Predictions.read(wide, labels={"id": ["a", "b"], "label": ["x", "?"]}).n_labels == 2
+
+    def test_words_that_are_no_grades_are_refused(self) -> None:
+        with pytest.raises(InputError, match="column 'agreement' holds 'good', which is no grade"):
+            fl.Predictions.read(self.PREDICTIONS, labels={"id": ["a", "b"], "agreement": ["0.25", "good"]})
+
+    def test_flags_stay_flags_beside_labels_in_the_table_and_in_words(self) -> None:
+        frame = pd.DataFrame({"id": [1, 2, 3], "predicted": [True, False, True], "label": [True, None, None]})
+        for label in ([False], ["False"], ["false"]):
+            pool = fl.Predictions.read(frame, labels={"id": [2], "label": label})
+            assert pool.classes == ("False", "True")
+            assert fl.assess(pool, by=fl.everything, finite_pool=True).tally.right.sum() == 2
+
+    def test_one_is_counted_as_one(self) -> None:
+        with pytest.raises(InputError, match="the only labelled id is not among the predictions"):
+            fl.Predictions.read(self.PREDICTIONS, labels={"id": ["q"], "label": ["x"]})
+
     def test_leave_the_callers_words_alone(self) -> None:
         words = {"labels": {"id": ["a"], "label": ["x"]}}
         fl.Predictions.read(self.PREDICTIONS, **words)
@@ -385,7 +427,7 @@ class TestLine:
         pool = fl.Predictions.read({"id": [7, 8, 9], "agreement": [0.5, None, 0.0]})
         assert pool.line_up({}, within=[], most=10, seed=0) == {"name": ["8"]}
 
-    @pytest.mark.parametrize(("within", "n"), [(("said",), {"a": 10, "b": 10, "c": 4}), ((), None)])
+    @pytest.mark.parametrize(("within", "n"), [(("said",), {"a": 15, "b": 10, "c": 4}), ((), None)])
     def test_holds_a_random_few_of_every_group_where_there_are_too_many(
         self, within: tuple[str, ...], n: dict[str, int] | None
     ) -> None:
@@ -409,6 +451,7 @@ class TestFingerprint:
     def test_is_the_same_from_every_source(self, make: Callable[[Path], object], tmp_path: Path) -> None:
         found = fl.Predictions.read(make(tmp_path)).fingerprint()
         assert found.pop("score") == pytest.approx(3.5, abs=1e-12)
+        assert set(found.pop("said")) == {"cat", "dog"}
         assert found == {"n_items": 5, "first": "1", "last": "5", "length": 5, "predicted": {"cat": 3, "dog": 2}}
 
     def test_is_the_same_in_any_order_and_with_any_labels(self) -> None:
@@ -424,6 +467,7 @@ class TestFingerprint:
             {"id": [1, 2, 3, 44, 5]},
             {"predicted": ["cat"] * 5},
             {"score": [0.9, 0.8, 0.7, 0.6, 0.4]},
+            {"predicted": ["dog", "cat", "cat", "dog", "cat"]},
         ],
         ids=str,
     )

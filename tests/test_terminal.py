@@ -17,10 +17,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 import fewlabels as fl
-from fewlabels.cli.choices import assign_keys, complete, find_class
+from fewlabels.cli.choices import assign_keys, complete, find_class, list_beginnings
 from fewlabels.cli.entry import Entry
 from fewlabels.cli.items import print_item
 from fewlabels.cli.keys import BACKSPACE, END, ENTER, ESCAPE, SPACE, TAB, Keys, listening
@@ -39,9 +40,9 @@ LEGEND = "q stop"
 class Screen:
     """The other end of a terminal: reads what is printed, presses keys."""
 
-    def __init__(self, *words: object) -> None:
+    def __init__(self, *words: object, width: int = 100) -> None:
         self.keyboard, self.line = pty.openpty()
-        fcntl.ioctl(self.line, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+        fcntl.ioctl(self.line, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
         self.before = termios.tcgetattr(self.line)
         # A shell that opens the terminal by name makes it its own, so that Ctrl-C reaches the command.
         command = ("sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1', os.ttyname(self.line), COMMAND, *map(str, words))
@@ -92,8 +93,8 @@ def screen() -> Iterator[Callable[..., Screen]]:
     """Type a command at a terminal of its own."""
     opened: list[Screen] = []
 
-    def start(*words: object) -> Screen:
-        opened.append(Screen(*words))
+    def start(*words: object, width: int = 100) -> Screen:
+        opened.append(Screen(*words, width=width))
         return opened[-1]
 
     yield start
@@ -139,6 +140,30 @@ class TestAtARealTerminal:
         assert not any(bad in seen for bad in ("\x1b]", "\x1b[2J", "\x1b[31mred", "\x9b", "\u202e", "\x07", "\r gone"))
         with fl.Session.open(db) as session:
             assert {row["who"] for row in session.answers()} == {"kim"}
+
+    def test_keys_typed_ahead_are_ignored_and_that_is_said(self, screen, file: Path, tmp_path: Path) -> None:
+        s = screen("label", file, "--session", tmp_path / "s.db", "--terminal")
+        s.press("1")  # long before anything is on the screen
+        s.wait_for(LEGEND, "keys typed ahead were ignored")
+        s.press("111")
+        s.wait_for("→ cat", LEGEND, "keys typed ahead were ignored")
+        s.press("2")
+        s.wait_for("→ dog", LEGEND)
+        assert labels(tmp_path / "s.db") == ["cat", "dog"]
+        s.press("q")
+        assert s.finish() == 0
+        assert s.seen.count("keys typed ahead") == 2
+
+    def test_a_narrow_screen_breaks_lines_between_words(self, screen, file: Path, tmp_path: Path) -> None:
+        s = screen("label", file, "--session", tmp_path / "s.db", "--goal", "find-worst", "--terminal", width=40)
+        s.wait_for(LEGEND)
+        s.press("1")
+        s.wait_for("→ cat", "probability", LEGEND)
+        said = s.seen[s.seen.index("→ cat") : s.seen.index("probability")]
+        assert all(cell_len(line) <= 40 for line in said.splitlines())
+        assert "the worst by accuracy is" in " ".join(said.split())
+        s.press("q")
+        assert s.finish() == 0
 
     def test_ctrl_c_stops_and_gives_the_terminal_back(self, screen, file: Path, tmp_path: Path) -> None:
         s = screen("label", file, "--session", tmp_path / "s.db", "--terminal")
@@ -192,9 +217,10 @@ class TestKeys:
     def test_forgets_what_was_typed_too_early(self) -> None:
         far, near = pty.openpty()
         with listening(near) as keyboard:
+            assert not keyboard.forget()
             os.write(far, b"early")
             time.sleep(0.05)
-            keyboard.forget()
+            assert keyboard.forget()
             os.write(far, b"x")
             assert keyboard.read() == "x"
         os.close(far)
@@ -210,13 +236,13 @@ class Typist(Keys):
     def read(self) -> str:
         return next(self._keys)
 
-    def forget(self) -> None:
-        pass
+    def forget(self) -> bool:
+        return False
 
 
-def hear(keys: list[str], classes: tuple[str, ...], **options: bool) -> tuple[Told | Wish, str]:
+def hear(keys: list[str], classes: tuple[str, ...], width: int = 80, **options: bool) -> tuple[Told | Wish, str]:
     out = io.StringIO()
-    heard = Terminal(Console(file=out, width=80, height=20), Typist(keys), **options).ask(
+    heard = Terminal(Console(file=out, width=width, height=20), Typist(keys), **options).ask(
         1, {"text": "t " * 2000}, classes
     )
     return heard, out.getvalue()
@@ -241,6 +267,11 @@ class TestWhatKeysMean:
             ([END], ("cat", "dog"), Wish.STOP),
             (["q"], ("cat", "dog"), Wish.STOP),
             (["q"], ("q", "dog"), Told("q")),
+            (["y"], ("no", "yes"), Told("yes")),
+            (["N"], ("No", "Yes", "maybe"), Told("No")),
+            (["1"], ("No", "Yes", "maybe"), Told("maybe")),
+            (["n"], ("n", "no"), Told("n")),  # a name of one letter comes first
+            (["f"], ("False", "True"), Told("False")),
             (["/", "d", ENTER], ("cat", "dog"), Told("dog")),
             (["/", "x", ENTER, BACKSPACE, BACKSPACE, "1"], ("cat", "dog"), Told("cat")),
             (["/", "d", ESCAPE, SPACE], ("cat", "dog"), Told(None)),
@@ -273,17 +304,64 @@ class TestWhatKeysMean:
 
     def test_classes_have_a_key_each_while_there_are_enough(self) -> None:
         assert assign_keys(["cat", "dog"]) == {"1": "cat", "2": "dog"}
-        assert list(assign_keys([f"k{i}" for i in range(35)])) == list("123456789abcdefghijklmnopqrstuvwxyz")
+        assert list(assign_keys([f"k{i}" for i in range(35)])) == list("123456789abcdefghijklmnoprstuvwxyzq")
+        assert "q" not in assign_keys([f"k{i}" for i in range(34)])  # it stops, as long as it can
+        assert assign_keys(["no", "yes", "No"]) == {"y": "yes", "1": "no", "2": "No"}
         assert assign_keys([f"k{i}" for i in range(36)]) == {}
         assert assign_keys(["1", "cat", "/", "+"]) == {"1": "1", "2": "cat", "3": "/", "4": "+"}
+
+    def test_a_wrong_key_is_told_the_right_ones(self) -> None:
+        said = " ".join(hear(["x", SPACE], ("cat", "dog"))[1].split())
+        assert "no class has the key x: keys are 1, 2; / finds a class by name" in said
+        assert "keys are 1, 2, 3, 4, 5, 6, 7, 8, 9, a, b, c and 8 more;" in hear(["%", SPACE], MANY[:20], 200)[1]
+
+    @pytest.mark.parametrize("width", [24, 40, 60])
+    def test_no_key_is_parted_from_its_class(self, width: int) -> None:
+        classes = tuple(f"kind of {i}" for i in range(20))
+        _, said = hear([SPACE], classes, width)
+        lines = [line.strip() for line in said.splitlines()]
+        for part in (*(f"{key} {name}" for key, name in assign_keys(classes).items()), "backspace undo", "q stop"):
+            assert any(part in line for line in lines), part
+        assert all(cell_len(line) <= width for line in lines)
+
+    def test_a_long_legend_leaves_less_room_for_the_item(self) -> None:
+        few, many = (hear([SPACE], MANY[:n], 30)[1].count("t t") for n in (2, 8))
+        assert few > many
 
     def test_names_are_found_and_completed(self) -> None:
         classes = ["car", "cat", "Cairo", "dog", "dogs"]
         assert find_class("dog", classes) == ["dog"]
         assert find_class("CA", classes) == ["car", "cat", "Cairo"]
+        assert list_beginnings("dog", classes) == ["dog", "dogs"]
         assert complete("c", classes) == "ca"
         assert complete("D", classes) == "dog"
         assert complete("x", classes) == "x"
+
+    def type(
+        self, keys: list[str], classes: list[str], width: int = 60, **options: bool
+    ) -> tuple[str | None, list[str]]:
+        out = io.StringIO()
+        got = Entry(Console(file=out, width=width), Typist(keys), classes, **options).read()
+        return got, out.getvalue().split("\r\x1b[K")
+
+    def test_longer_names_are_shown_beside_the_one_that_is_typed(self) -> None:
+        got, lines = self.type(["d", "o", "g", ENTER], ["cat", "dogs", "dog"])
+        assert got == "dog"
+        assert lines[2:5] == ["class: d_   dogs, dog   (tab completes)", "class: do_   dogs, dog   (tab completes)",
+                              "class: dog_   dog, dogs"]  # fmt: skip
+
+    def test_a_beginning_of_nothing_is_said_while_typing(self) -> None:
+        assert self.type(["x", ESCAPE], ["cat"])[1][2] == "class: x_   no class begins so"
+        assert self.type(["x", ESCAPE], ["cat"], new_classes=True)[1][2] == "class: x_   a new class"
+
+    def test_what_is_wrong_is_said_whole_on_a_narrow_screen(self) -> None:
+        got, lines = self.type(["7", ENTER, BACKSPACE, "1", ENTER], [], width=30)
+        assert got == "1"
+        assert "a grade is a number between 0 and 1" in " ".join(lines[3].split())
+
+    def test_the_end_of_a_long_line_is_seen(self) -> None:
+        name = "a name that is far too long for so narrow a screen"
+        assert self.type([*name, ESCAPE], [name], width=30)[1][-2] == "class: …r so narrow a screen_"
 
     def test_the_line_fits_the_screen(self) -> None:
         out = io.StringIO()

@@ -6,6 +6,7 @@ from typing import Any
 
 from fewlabels.checks import Finding, examine
 from fewlabels.errors import InputError
+from fewlabels.groups import Column
 from fewlabels.table import Predictions, read_columns
 
 MANY = 50  # values beyond which a column is no natural group
@@ -98,20 +99,32 @@ def _list_possible(pool: Predictions) -> tuple[str, ...]:
 def _suggest(pool: Predictions, attributes: dict[str, int]) -> tuple[str, ...]:
     file = "FILE" if pool.source == "the table" else shlex.quote(pool.source)
     head = f"fewlabels assess {file}{_role_options(pool)}"
-    by = "--by predicted" if pool.has("predicted") else "--by all"
+    by = "--by predicted" if pool.has("predicted") and not pool.has("agreement") else "--by all"
     lines = [f"{head} {by} --html report.html"]
     if pool.n_labels == 0:
-        lines.append(f"{head} {by} --labels LABELS.csv   (columns id and label, for the items you have labelled)")
+        answer = "agreement" if pool.has("agreement") else "label"
+        lines.append(f"{head} {by} --labels LABELS.csv   (columns id and {answer}, for the items you have labelled)")
     if pool.has("score"):
         lines.append(f"{head} --by all --metric ece --prior scores")
+    column = _find_column(attributes)
     if pool.n_labels < pool.n_items:
-        options = f"{file}{_role_options(pool)} --session audit.db --goal find-worst"
-        lines.append(f"fewlabels label {options} {by} --terminal")
-    for name, n in attributes.items():
-        if 2 <= n <= MANY:
-            lines.append(f"{head} --by {shlex.quote(name)}")
-            break
+        options = f"{file}{_role_options(pool)} --session audit.db {_suggest_goal(pool, column)}"
+        lines.append(f"fewlabels label {options} --terminal")
+    if column:
+        lines.append(f"{head} --by {column}")
     return tuple(lines)
+
+
+def _suggest_goal(pool: Predictions, column: str | None) -> str:
+    """The worst can be found only among several groups."""
+    if pool.has("predicted") and not pool.has("agreement") and len(set(pool.pairs["predicted"])) > 1:
+        return "--goal find-worst --by predicted"
+    return f"--goal find-worst --by {column}" if column else "--goal estimate --by all"
+
+
+def _find_column(attributes: dict[str, int]) -> str | None:
+    """Return the first column with several groups, as one types it."""
+    return next((shlex.quote(Column(name).name) for name, n in attributes.items() if 2 <= n <= MANY), None)
 
 
 def _role_options(pool: Predictions) -> str:

@@ -23,6 +23,15 @@ def listing(names: Iterable[object], most: int = 6) -> str:
     return f"{', '.join(words[:most])} and {len(words) - most:,} more"
 
 
+def count(n: int, what: str) -> str:
+    """Say how many there are.
+
+    >>> count(1, "answer"), count(2000, "answer"), count(3, "class")
+    ('1 answer', '2,000 answers', '3 classes')
+    """
+    return f"{n:,} {what}{'' if n == 1 else 'es' if what.endswith('s') else 's'}"
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Suggest the nearest known words, or list them.
 
@@ -34,3 +43,12 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     if close:
         return f"did you mean {' or '.join(repr(name) for name in close)}?"
     return f"there is: {listing(known, most=20)}"
+
+
+def end_sentence(said: str) -> str:
+    """End a sentence that another one follows; a question has its own mark.
+
+    >>> end_sentence(did_you_mean("lable", ["id", "label"])), end_sentence(did_you_mean("x", ["id", "label"]))
+    ("did you mean 'label'?", 'there is: id, label.')
+    """
+    return said if said.endswith("?") else f"{said}."

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
+from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnknownOptionError, UnusedCliTokensError
 
 from fewlabels import __version__
 from fewlabels.cli.text import tame
@@ -14,7 +14,10 @@ VERBS = {
     "doctor": "What is in this file, what is wrong with it, what can be assessed, what to type next.",
     "assess": "How good the model is, per group and overall, and how sure that is.",
     "compare": "How far two groups are apart, and whether by more than matters.",
-    "label": "Label items one by one, towards a goal, and see the answer grow.",
+    "label": """Label items one by one, towards a goal, and see the answer grow.
+
+There is no labelling page yet: add --terminal, and label here. Keys typed before an item is on the screen are ignored, \
+because nobody can label what they have not seen.""",
     "ask": "Which items to label next: for scripts, sheets and other labelling tools.",
     "tell": "Record answers, or take the last one back.",
     "status": "How far a session is, what its labels answer so far, and whether one may stop.",
@@ -24,6 +27,12 @@ VERBS = {
     "plan": "How many labels a goal will take.",
 }
 HOMES = {"import": "importing:import_answers"}  # a verb that is a word of Python's lives elsewhere
+IDLE = {  # options of other verbs that one might expect
+    ("simulate", "--finite-pool"): "a replay is always measured on exactly these items",
+    ("simulate", "--hide-labels"): "a replay takes every label as unknown until it is asked for",
+    ("simulate", "--classes"): "the labels show every class there is",
+    ("plan", "--classes"): "imagined labels are of classes that are predicted, scored or seen",
+}
 DEBUG = "FEWLABELS_DEBUG"
 
 app = App(
@@ -68,6 +77,10 @@ def _explain(error: CycloptsError) -> str:
         )
     if isinstance(error, UnusedCliTokensError):
         return f"{verb}: {' '.join(map(repr, error.unused_tokens or ()))} is too much; options have names: fewlabels {verb} --help"
+    if isinstance(error, UnknownOptionError):
+        option = error.token.keyword or ""
+        said = f"{option} would do nothing: {IDLE[verb, option]}." if (verb, option) in IDLE else str(error)
+        return f"{verb}: {said} fewlabels {verb} --help lists the options there are"
     return str(error)
 
 

@@ -11,11 +11,11 @@ from fewlabels.cli.printing import complainer, printer, working
 from fewlabels.cli.reading import Line
 from fewlabels.cli.sessions import Opened, Who, start_or_open
 from fewlabels.cli.sheets import kind_of, lay_out, render_sheet
-from fewlabels.cli.showing import print_asked
+from fewlabels.cli.showing import note_obstacle, print_asked
 from fewlabels.cli.starting import Start
 from fewlabels.cli.targets import check_target, read_earlier, refuse_to_lose
 from fewlabels.cli.text import as_plain
-from fewlabels.errors import InputError
+from fewlabels.errors import InputError, count
 from fewlabels.files import write_whole
 from fewlabels.session import ItemId
 from fewlabels.summary import write_json
@@ -57,6 +57,7 @@ def ask(
         opened = start_or_open(session, file, start, columns)
     with opened.session:
         refuse_to_lose(out, earlier, opened.session)
+        note_obstacle(opened)
         with working("asking"):
             shown = opened.session.show(opened.session.ask(n, who=who))
         if out:
@@ -65,6 +66,8 @@ def ask(
             _deliver(json, write_json(_as_plain(opened, shown), None) + "\n")
         if "-" not in (out, json):
             print_asked(printer(), opened, shown, session=session, who=who, sheet=out)
+    if 0 < len(shown) < n:
+        complainer().print(f"{count(len(shown), 'item')} instead of {n:,}: that is all there is left to ask")
     for path in (out, json):
         if path and path != "-":
             complainer().print(f"written: {path}", markup=False)

@@ -3,16 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.cells import set_cell_size
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 
-from fewlabels.cli.choices import complete, find_class
+from fewlabels.cli.choices import complete, find_class, list_beginnings
 from fewlabels.cli.keys import BACKSPACE, END, ENTER, ESCAPE, TAB, Keys
+from fewlabels.cli.naming import is_grade
 from fewlabels.cli.text import tame_line
 from fewlabels.errors import listing
 
 CLEAR = "\r\x1b[K"
 SHOWN = 12
+NONE_SO = "no class begins so"
 
 
 @dataclass
@@ -26,19 +28,19 @@ class Entry:
 
     def read(self, start: str = "") -> str | None:
         """Read a class or a grade; None where the typing was given up."""
-        text, remark = start, ""
+        text = start
         while True:
-            self._draw(text, remark)
+            self._draw(text)
             key = self.keys.read()
-            remark = ""
             if key in (ESCAPE, END) or (key == BACKSPACE and not text):
                 self._write(CLEAR)
                 return None
             if key == ENTER:
+                self._write(CLEAR)
                 answer, remark = self._accept(text)
                 if answer is not None:
-                    self._write(CLEAR)
                     return answer
+                self.out.print(remark, style="dim", markup=False, highlight=False)
             else:
                 text = self._edit(text, key)
 
@@ -52,31 +54,41 @@ class Entry:
     def _accept(self, text: str) -> tuple[str | None, str]:
         """Return the answer, or what is the matter with it."""
         if not self.classes:
-            return (text, "") if _is_grade(text) else (None, "a grade is a number between 0 and 1")
+            return (text, "") if is_grade(text) else (None, "a grade is a number between 0 and 1")
         found = find_class(text, self.classes) if text else []
         if len(found) == 1:
             return found[0], ""
         if found:
-            return None, f"{len(found):,} classes begin so"
+            return None, f"{len(found):,} classes begin so; type more, tab completes"
         if text.strip() and self.new_classes:
             return text.strip(), ""
-        return None, "no class begins so"
+        return None, NONE_SO
 
-    def _draw(self, text: str, remark: str) -> None:
-        what = "class" if self.classes else "grade from 0 to 1"
-        found = find_class(text, self.classes)
-        hint = remark or (listing(map(tame_line, found), most=SHOWN) if found else "")
-        line = f"{what}: {tame_line(text)}_   {hint}"
+    def _draw(self, text: str) -> None:
+        head = "class: " if self.classes else "grade from 0 to 1: "
         width = self.out.width - 1
+        line = f"{head}{_keep_end(tame_line(text), max(8, width - len(head) - 1))}_   {self._hint(text)}"
         self._write(CLEAR + set_cell_size(line, width).rstrip())
+
+    def _hint(self, text: str) -> str:
+        """Say which classes the text may yet become."""
+        if not self.classes:
+            return ""
+        found = list_beginnings(text, self.classes)
+        if not found:
+            return "a new class" if self.new_classes else NONE_SO
+        longer = "   (tab completes)" if complete(text, self.classes) != text else ""
+        return listing(map(tame_line, found), most=SHOWN) + longer
 
     def _write(self, text: str) -> None:
         self.out.file.write(text)
         self.out.file.flush()
 
 
-def _is_grade(text: str) -> bool:
-    try:
-        return 0 <= float(text) <= 1
-    except ValueError:
-        return False
+def _keep_end(text: str, width: int) -> str:
+    """Cut text at its beginning, so that one sees what one types."""
+    if cell_len(text) <= width:
+        return text
+    while cell_len(text) > width - 1:
+        text = text[1:]
+    return f"…{text}"

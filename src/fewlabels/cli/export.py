@@ -7,14 +7,15 @@ from fewlabels.cli.printing import complainer
 from fewlabels.cli.sessions import open_session
 from fewlabels.cli.sheets import kind_of, lay_out, render_sheet
 from fewlabels.cli.targets import check_target, read_earlier, refuse_other_than_export, refuse_to_lose
-from fewlabels.cli.text import count
+from fewlabels.errors import count
 from fewlabels.files import write_whole
+from fewlabels.table.joining import CANNOT_TELL
 
 REST = ("asked", "who", "note", "at")
 
 
 def export(*, session: str, out: Path = "-", pending: Flag = False) -> int:
-    """Write every answer: id, label (empty where nobody could tell), asked, who, note, at.
+    """Write every answer: id, label (? where nobody could tell), asked, who, note, at.
 
     Parameters
     ----------
@@ -34,7 +35,8 @@ def export(*, session: str, out: Path = "-", pending: Flag = False) -> int:
             rows, columns = lay_out({i: {} for i in opened.pending})
         else:
             answer = "label" if opened.classes else "agreement"  # what other verbs call it in a file
-            rows = [{**row, answer: row["label"]} for row in opened.answers()]
+            untold = "" if CANNOT_TELL in opened.classes else CANNOT_TELL  # a class may be called so
+            rows = [{**row, answer: untold if row["label"] is None else row["label"]} for row in opened.answers()]
             columns = ["id", answer, *REST]
             refuse_other_than_export(out, columns)
     text = render_sheet(rows, columns, kind)

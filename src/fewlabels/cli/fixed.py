@@ -1,6 +1,6 @@
 """Options given with a session that is already there: they must be those it was created with."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from fewlabels.cli.starting import FIELDS, Start
@@ -8,13 +8,13 @@ from fewlabels.cli.words import read_bins, read_groups, read_metric, read_pair, 
 from fewlabels.errors import InputError
 from fewlabels.goals import Compare
 from fewlabels.ground import Ground, read_ground
+from fewlabels.groups import Bins, bin_names
 from fewlabels.journal import SqliteJournal
 from fewlabels.policies import name_policy
 
 READERS: dict[str, Callable[[str], Any]] = {  # how a word is brought into the shape it is compared in
     "groups": read_pair,
     "by": lambda word: read_groups(word).name,
-    "bins": lambda word: read_bins(word).n,
     "policy": lambda word: name_policy(read_policy(word)),
 }
 
@@ -49,7 +49,7 @@ def _describe(ground: Ground) -> dict[str, Any]:
         "goal": goal.name, "groups": (goal.a, goal.b) if isinstance(goal, Compare) else None,
         "metric": goal.metric, "by": ground.by.name, "policy": name_policy(ground.policy), "prior": ground.prior,
         "strength": getattr(ground.prior, "strength", None), "level": ground.level, "seed": ground.seed,
-        "finite_pool": ground.finite, "bins": len(ground.tally.bins), "classes": ground.tally.classes,
+        "finite_pool": ground.finite, "bins": ground.tally.bins, "classes": ground.tally.classes,
         "hide_labels": not ground.tally.n_labels.any(),
     }  # fmt: skip
 
@@ -65,13 +65,24 @@ def _canonical(start: Start, ground: Ground) -> dict[str, Any]:
     for option, read in READERS.items():
         if option in said:
             said[option] = read(said[option])
+    if start.bins and _could_be(read_bins(start.bins), ground.tally.bins):
+        del said["bins"]
     if start.classes and set(split_names(start.classes)) <= set(ground.tally.classes):
         del said["classes"]
     return said
 
 
+def _could_be(bins: Bins, names: Sequence[str]) -> bool:
+    """May bins be those of a session? Its file has their names only, and ties may leave fewer of equal mass."""
+    if not names or bins.equal_mass:
+        return len(names) <= bins.n
+    return tuple(names) == bin_names([i / bins.n for i in range(bins.n + 1)])
+
+
 def _say(option: str, value: Any) -> str:
     name = f"--{option.replace('_', '-')}"
+    if option == "bins":
+        return f"with other {name} ({len(value):,} of them)"
     if value is None or value is False or option in ("classes", "hide_labels"):
         return f"without {name}" if option != "classes" else "without these --classes"
     if option == "groups":

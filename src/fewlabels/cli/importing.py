@@ -5,16 +5,16 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from fewlabels.answers import check_answers
+from fewlabels.cli.naming import explain_unknown, find_items, is_mark, match_class, read_grade, require_class
 from fewlabels.cli.options import Flag
-from fewlabels.cli.printing import printer, working
+from fewlabels.cli.printing import printer
 from fewlabels.cli.reading import Line, read_sheet
-from fewlabels.cli.sessions import CANNOT_TELL, Who, open_session
-from fewlabels.cli.showing import print_standing, say
-from fewlabels.cli.text import count
-from fewlabels.errors import InputError
-from fewlabels.journal import SqliteJournal
+from fewlabels.cli.sessions import Who, open_session
+from fewlabels.cli.showing import print_session, say
+from fewlabels.errors import InputError, count
 from fewlabels.session import Session
+from fewlabels.table import spell
+from fewlabels.table.joining import CANNOT_TELL
 
 
 def import_answers(
@@ -53,9 +53,7 @@ def import_answers(
         say(out, _report(sheet, opened, labels, before))
         if len(told) < len(lines):
             say(out, f"{count(len(lines) - len(told), 'row')} without a label: not answered yet, and left out")
-        with working("reckoning"):
-            standing = opened.standing()
-        print_standing(out, standing)
+        print_session(out, opened)
     return 0
 
 
@@ -63,33 +61,30 @@ def _check(
     sheet: str, path: str, lines: list[Line], classes: tuple[str, ...], new_classes: bool, cannot_tell: str
 ) -> dict[str, str | None]:
     """Return the answers by item; the first that cannot be kept is named by line and column."""
-    journal = SqliteJournal.open(path, read_only=True)
-    try:
-        known = journal.find(line.id for line in lines)
-        for line in lines:
-            if line.id not in known:
-                raise InputError(
-                    f"{sheet}, line {line.number}, column id: no item that could be asked about is called {line.id!r} "
-                    "(unknown, or labelled from the start); nothing was kept"
-                )
-        return {line.id: _check_label(sheet, line, journal, classes, new_classes, cannot_tell) for line in lines}
-    finally:
-        journal.close()
+    items = find_items(path, [line.id for line in lines])
+    found: dict[str, Line] = {}
+    for line in lines:
+        if line.id not in items:
+            raise InputError(f"{sheet}, line {line.number}, column id: {explain_unknown([line.id])}; nothing was kept")
+        first = found.setdefault(items[line.id], line)
+        if first.label != line.label:  # the same item in two spellings
+            raise InputError(
+                f"{sheet}, lines {first.number} and {line.number}, column label: item {items[line.id]!r} has two "
+                f"answers, {first.label!r} and {line.label!r}; keep one"
+            )
+    return {item: _check_label(sheet, line, classes, new_classes, cannot_tell) for item, line in found.items()}
 
 
-def _check_label(
-    sheet: str, line: Line, journal: SqliteJournal, classes: tuple[str, ...], new_classes: bool, cannot_tell: str
-) -> str | None:
-    label = line.label
-    if isinstance(label, str):
-        if label.strip() == cannot_tell and label not in classes:
-            return None
-        label = label if label in classes else label.strip()
-    try:
-        return check_answers({line.id: label}, journal, classes or None, new_classes=new_classes)[line.id]
-    except InputError as error:
-        said = str(error).removeprefix("tell: ")
-        raise InputError(f"{sheet}, line {line.number}, column label: {said}") from None
+def _check_label(sheet: str, line: Line, classes: tuple[str, ...], new_classes: bool, cannot_tell: str) -> str | None:
+    label, where = spell(line.label), f"{sheet}, line {line.number}, column label: "
+    if is_mark(label, classes, cannot_tell):
+        return None
+    if not classes:
+        return read_grade(label, about=where, kept="nothing was kept")
+    label = match_class(label, classes)
+    if not new_classes:
+        require_class(label, classes, about=where, kept="Nothing was kept")
+    return label
 
 
 def _report(sheet: str, session: Session, labels: Mapping[str, str | None], before: Mapping[str, Any]) -> str:

@@ -35,9 +35,11 @@ class Keys:
             return self._skip_sequence()
         return SAME.get(key, key)
 
-    def forget(self) -> None:
-        """Drop what was typed before one could see what it was about."""
+    def forget(self) -> bool:
+        """Drop what was typed before one could see what it was about; return whether there was anything."""
+        was_typed = self._is_waiting(0.0)
         termios.tcflush(self._handle, termios.TCIFLUSH)
+        return was_typed
 
     def _read_character(self) -> str:
         decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
@@ -50,8 +52,8 @@ class Keys:
             if text or not byte:
                 return text
 
-    def _is_waiting(self) -> bool:
-        return bool(select.select([self._handle], [], [], PATIENCE)[0])
+    def _is_waiting(self, patience: float = PATIENCE) -> bool:
+        return bool(select.select([self._handle], [], [], patience)[0])
 
     def _skip_sequence(self) -> str:
         """Read the rest of an arrow key, function key or Alt-key."""
@@ -70,7 +72,7 @@ def listening(handle: int) -> Iterator[Keys]:
     before = termios.tcgetattr(handle)
     usual = signal.signal(signal.SIGTERM, _stop)
     try:
-        tty.setcbreak(handle)
+        tty.setcbreak(handle, termios.TCSADRAIN)  # what was typed so far is dropped by `forget`, which says so
         yield Keys(handle)
     finally:
         termios.tcsetattr(handle, termios.TCSADRAIN, before)

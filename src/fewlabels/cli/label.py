@@ -12,11 +12,11 @@ from fewlabels.cli.lines import Lines
 from fewlabels.cli.options import Columns, Flag
 from fewlabels.cli.printing import printer, working
 from fewlabels.cli.sessions import Opened, Who, start_or_open
-from fewlabels.cli.showing import name_session, print_next, print_standing, say
+from fewlabels.cli.showing import name_session, note_obstacle, print_next, print_progress, say
 from fewlabels.cli.starting import Start
 from fewlabels.cli.terminal import Terminal
-from fewlabels.cli.text import count, tame_line
-from fewlabels.errors import InputError, listing
+from fewlabels.cli.text import tame_line
+from fewlabels.errors import InputError, count, listing
 
 
 def label(
@@ -54,6 +54,7 @@ def label(
     with working("opening"):
         opened = start_or_open(session, file, start, columns)
     with opened.session:
+        note_obstacle(opened)
         _say_what_is_shown(out, opened)
         work = Labelling(opened, out, who, new_classes, show_prediction == "after")
         try:
@@ -83,6 +84,8 @@ def _say_what_is_shown(out: Console, opened: Opened) -> None:
 
 def _say_goodbye(work: Labelling, out: Console, again: str, session: str) -> None:
     say(out, f"{count(work.n_told, 'answer')} kept in {session}")
-    print_standing(out, work.opened.session.standing())
+    with working("reckoning"):
+        found = work.opened.session.status()
+    print_progress(out, found)
     print_next(out, again, "to go on")
     print_next(out, f"fewlabels status {name_session(session)}")

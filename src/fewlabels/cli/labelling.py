@@ -10,10 +10,10 @@ import numpy as np
 from rich.console import Console
 
 from fewlabels.cli.sessions import Opened
-from fewlabels.cli.showing import explain_end, say
-from fewlabels.cli.text import count, tame_line
+from fewlabels.cli.showing import NOTHING_LEFT, count_labels, say, say_standing
+from fewlabels.cli.text import tame_line
 from fewlabels.cli.undoing import undo_last
-from fewlabels.errors import InputError
+from fewlabels.errors import InputError, count
 from fewlabels.knowledge import Knowledge
 from fewlabels.session import ItemId
 
@@ -63,7 +63,7 @@ class Labelling:
         while True:
             asked = session.ask(1, who=self.who)
             if not asked:
-                say(self.out, explain_end(len(session.pending)))
+                say(self.out, NOTHING_LEFT)
                 return
             heard = listener.ask(asked[0], self.opened.session.show(asked)[asked[0]], session.classes)
             if heard is Wish.STOP:
@@ -93,24 +93,20 @@ class Labelling:
 
     def _say_progress(self, before: Knowledge, now: Knowledge) -> None:
         """Say what is known now; where reckoning takes long, not after every answer."""
-        labels = count(count_labels(now), "label")
+        n_labels = count_labels(now)
+        labels = count(n_labels, "label")
         if self._took > SLOW and time.monotonic() - self._reckoned < SHARE * self._took:
             say(self.out, f"  {labels}")
             return
         start = time.monotonic()
         standing = self.opened.session.standing()
-        parts = [labels, say_group(before, now), standing.sentence]
+        parts = [labels, say_group(before, now), say_standing(standing, n_labels) if n_labels else ""]
         say(self.out, f"  {'; '.join(part for part in parts if part)}")
         if standing.settled and not self.settled:
             self.out.print("[green]settled[/]: you may stop, or go on to be surer")
         self.settled = standing.settled
         self._reckoned = time.monotonic()
         self._took = self._reckoned - start
-
-
-def count_labels(known: Knowledge) -> int:
-    """Count the labels that count."""
-    return round(float(known.counts.sum()))
 
 
 def say_group(before: Knowledge, now: Knowledge) -> str:

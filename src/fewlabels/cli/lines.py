@@ -7,10 +7,11 @@ from rich.console import Console
 
 from fewlabels.cli.items import print_item
 from fewlabels.cli.labelling import Told, Wish
-from fewlabels.cli.sessions import CANNOT_TELL
+from fewlabels.cli.naming import match_class, read_grade, require_class
 from fewlabels.cli.showing import say, say_classes
-from fewlabels.errors import InputError, did_you_mean
+from fewlabels.errors import InputError
 from fewlabels.session import ItemId
+from fewlabels.table.joining import CANNOT_TELL
 
 UNDO = "undo"
 
@@ -47,9 +48,10 @@ class Lines:
             return Told(None)
         if text == UNDO:
             return Wish.UNDO
-        if classes and text not in classes and not self._new_classes:
-            raise InputError(
-                f"line {self._number} of the answers: {text!r} is no class of this session; {did_you_mean(text, classes)} "
-                "The answers before it are kept; new classes need --new-classes"
-            )
-        return Told(text)
+        where = f"line {self._number} of the answers: "
+        if not classes:
+            return Told(read_grade(text, about=where, kept="the answers before it are kept"))
+        name = match_class(text, classes)
+        if not self._new_classes:
+            require_class(name, classes, about=where, kept="The answers before it are kept")
+        return Told(name)

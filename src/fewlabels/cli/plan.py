@@ -1,11 +1,15 @@
 """`fewlabels plan`: how many labels will this take?"""
 
+from dataclasses import replace
+
 from rich.markup import escape
 
 from fewlabels.cli.bars import counting
 from fewlabels.cli.options import Columns, Flag, Path
 from fewlabels.cli.printing import printer
-from fewlabels.cli.starting import Start
+from fewlabels.cli.starting import Outlook
+from fewlabels.errors import count
+from fewlabels.replay import Plan
 from fewlabels.replay import plan as plan_labels
 from fewlabels.summary import write_json
 
@@ -15,7 +19,7 @@ def plan(
     /,
     *,
     runs: int = 50,
-    start: Start = Start(),
+    outlook: Outlook = Outlook(),
     json: Path = None,
     quiet: Flag = False,
     columns: Columns = Columns(),
@@ -35,18 +39,18 @@ def plan(
     quiet: bool
         Print nothing.
     """
-    choices = start.choices()
-    choices.pop("classes")
+    choices = outlook.choices()
     pool = columns.read(file)
     with counting("imagining") as tick:
-        found = plan_labels(pool.hide_labels() if start.hide_labels else pool, runs=runs, tick=tick, **choices)
+        found = plan_labels(pool.hide_labels() if outlook.hide_labels else pool, runs=runs, tick=tick, **choices)
+    found = _say_if_met(found)
     if json:
         text = write_json(found.to_dict(), None if json == "-" else json)
         if json == "-":
             print(text)
     if not quiet and json != "-":
         out = printer()
-        there = f"{found.n_items:,} items, {found.n_labels:,} labelled"
+        there = f"{count(found.n_items, 'item')}, {found.n_labels:,} labelled"
         out.print(
             f"{there}; by {escape(found.by)}, policy {escape(found.policy)}, prior {escape(found.prior)}",
             soft_wrap=True,
@@ -55,3 +59,11 @@ def plan(
         if found.remedy:
             out.print(f"what would help: {escape(found.remedy)}", soft_wrap=True)
     return 0
+
+
+def _say_if_met(found: Plan) -> Plan:
+    """Say so where the labels there are suffice: nobody asks for about 0 labels."""
+    if found.n_more != 0:
+        return found
+    sure = "" if found.high == 0 else f", or nearly so (eight in ten imagined futures: 0 to {found.high or 'all'} more)"
+    return replace(found, sentence=f"no more labels are needed: the goal is met already{sure}")

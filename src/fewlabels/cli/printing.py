@@ -11,6 +11,7 @@ from rich.table import Table
 from fewlabels.cli.text import tame
 from fewlabels.comparison import Comparison
 from fewlabels.diagnosis import Diagnosis
+from fewlabels.errors import count
 from fewlabels.summary import Assessment, Row
 
 SHOWN = 25
@@ -44,7 +45,7 @@ def print_assessment(out: Console, a: Assessment) -> None:
     quantity = "on exactly these items" if a.finite_pool else "on the population these items came from"
     of = f" of class {escape(a.positive)}" if a.positive is not None else ""
     out.print(
-        f"[bold]{a.metric}[/]{of} {quantity}: {a.n_items:,} items, {a.n_labels:,} labelled; prior {a.prior}, {100 * a.level:g}% intervals"
+        f"[bold]{a.metric}[/]{of} {quantity}: {count(a.n_items, 'item')}, {a.n_labels:,} labelled; prior {a.prior}, {100 * a.level:g}% intervals"
     )
     interval = escape(f"[{a.overall.low:.3f}, {a.overall.high:.3f}]")
     out.print(f"overall [bold]{a.overall.mean:.3f}[/]  {interval}")
@@ -52,7 +53,7 @@ def print_assessment(out: Console, a: Assessment) -> None:
     if len(rows) > 1:
         out.print(_table_of(a, rows[:SHOWN]))
     if len(rows) > SHOWN:
-        out.print(f"… and {len(rows) - SHOWN:,} more groups; --json or --html has them all")
+        out.print(f"… and {count(len(rows) - SHOWN, 'more group')}; --json or --html has them all")
 
 
 def _table_of(a: Assessment, rows: tuple[Row, ...]) -> Table:
@@ -84,7 +85,7 @@ def print_diagnosis(out: Console, d: Diagnosis) -> None:
     """Print what is there, what is wrong, what can be done and what to type."""
     out.print(f"[bold]{escape(d.source)}[/]")
     if d.is_sound:
-        out.print(f"  {d.n_items:,} items, {d.n_labels:,} labelled; {len(d.classes):,} classes")
+        out.print(f"  {count(d.n_items, 'item')}, {d.n_labels:,} labelled; {count_classes(d)}")
     for role, name in d.roles.items():
         out.print(f"  {role:15} {escape(name)}")
     if d.attributes:
@@ -101,7 +102,12 @@ def print_diagnosis(out: Console, d: Diagnosis) -> None:
         out.print(f"  [bold]$ {escape(line)}[/]", soft_wrap=True)
 
 
+def count_classes(d: Diagnosis) -> str:
+    """Say how many classes there are; outputs that are graded have none."""
+    return "graded outputs" if "agreement" in d.roles else count(len(d.classes), "class")
+
+
 def print_warnings(out: Console, warnings: tuple[str, ...]) -> None:
     """Print what the numbers do not support."""
     for warning in warnings:
-        out.print(f"[yellow]note[/]: {escape(warning)}")
+        out.print(f"[yellow]note[/]: {escape(warning)}", soft_wrap=not out.is_terminal)

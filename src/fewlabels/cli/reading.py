@@ -44,7 +44,8 @@ def read_sheet(path: str) -> list[Line]:
 
 
 def _clean(label: Any) -> Any:
-    return None if isinstance(label, str) and not label.strip() else label
+    is_missing = not label.strip() if isinstance(label, str) else label != label  # NaN, which some JSON has
+    return None if is_missing else label
 
 
 def _answer_of(record: Record) -> str:

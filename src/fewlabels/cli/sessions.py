@@ -3,7 +3,7 @@
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -15,7 +15,6 @@ from fewlabels.session import ItemId, Session
 from fewlabels.table import Predictions
 
 Who = Annotated[str, Parameter(name="--as", show_default=False)]
-CANNOT_TELL = "?"
 
 
 @dataclass(frozen=True)
@@ -24,6 +23,7 @@ class Opened:
 
     session: Session
     pool: Predictions | None = None
+    is_new: bool = False  # started just now, by us
 
     def predicted(self, id: ItemId) -> str | None:
         """Look up what the model says of an item."""
@@ -46,18 +46,24 @@ def start_or_open(path: str, file: str | None, start: Start, columns: Columns) -
     """Go on with a session, or start it where there is none yet and the predictions are named."""
     if file is None and columns != Columns():
         raise InputError("options about columns go with a file of predictions; name it before them")
-    if Path(path).exists():
+    is_there = Path(path).exists()
+    if is_there:
         refuse_changes(path, start)
     if file is None:
         return Opened(open_session(path))
-    if Path(path).exists():
-        pool = columns.read(file)
-        return Opened(Session.open(path, pool), pool)
-    return _start(path, file, start, columns)
-
-
-def _start(path: str, file: str, start: Start, columns: Columns) -> Opened:
-    choices = start.choices()
+    choices = {} if is_there else start.choices()  # wrong words are found before a large file is read
     pool = columns.read(file)
-    pool = pool.hide_labels() if start.hide_labels else pool
-    return Opened(Session.create(path, pool, **choices), pool)
+    if is_there:
+        return Opened(Session.open(path, pool), pool)
+    return _start(path, pool.hide_labels() if start.hide_labels else pool, start, choices)
+
+
+def _start(path: str, pool: Predictions, start: Start, choices: dict[str, Any]) -> Opened:
+    try:
+        return Opened(Session.create(path, pool, **choices), pool, is_new=True)
+    except InputError:
+        if not Path(path).exists():
+            raise
+    # Somebody else started it at the same moment: whoever comes second goes on with it.
+    refuse_changes(path, start)
+    return Opened(Session.open(path, pool), pool)

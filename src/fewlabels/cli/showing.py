@@ -7,15 +7,17 @@ from typing import Any
 from rich.console import Console
 
 from fewlabels.cli.items import print_item
-from fewlabels.cli.printing import escape, print_warnings
+from fewlabels.cli.printing import complainer, escape, print_warnings, working
 from fewlabels.cli.sessions import Opened
 from fewlabels.cli.text import tame, tame_line
-from fewlabels.errors import listing
+from fewlabels.errors import count, listing
 from fewlabels.goals import Standing
-from fewlabels.session import ItemId
+from fewlabels.knowledge import Knowledge
+from fewlabels.session import ItemId, Session
 
 LINES = 10  # of an item in a list of several
 MANY_CLASSES = 40
+NOTHING_LEFT = "nothing is left to ask: every item that could help has been asked about and answered"
 
 
 def print_asked(
@@ -29,7 +31,7 @@ def print_asked(
 ) -> None:
     """Print the items to label, and how to answer."""
     if not shown:
-        say(out, explain_end(len(opened.session.pending)))
+        say(out, NOTHING_LEFT)
         return
     for i, row in shown.items():
         print_item(out, i, row, most_lines=LINES)
@@ -46,11 +48,38 @@ def print_asked(
         print_next(out, f"fewlabels tell {place} {answer} …", "nothing after the = where nobody can tell")
 
 
-def print_standing(out: Console, standing: Standing) -> None:
+def print_standing(out: Console, standing: Standing, n_labels: int, prior: str = "flat") -> None:
     """Print where the goal stands."""
-    say(out, f"so far: {standing.sentence}")
+    say(out, f"so far: {say_standing(standing, n_labels, prior)}")
     if standing.settled:
         out.print("[green]settled[/]: you may stop")
+
+
+def say_standing(standing: Standing, n_labels: int, prior: str = "flat") -> str:
+    """Say where the goal stands: before any label that is open, whatever group happens to come first."""
+    if n_labels or standing.settled:
+        return standing.sentence
+    return "nothing is labelled yet" + ("" if prior == "flat" else f"; by the prior alone, {standing.sentence}")
+
+
+def print_session(out: Console, session: Session) -> None:
+    """Print where a session's goal stands, after answers came in."""
+    with working("reckoning"):
+        standing, n_labels = session.standing(), count_labels(session.knowledge())
+    print_standing(out, standing, n_labels)
+
+
+def note_obstacle(opened: Opened) -> None:
+    """Say at once, and aside, where all the labels there could be would not do."""
+    if opened.is_new:
+        with working("looking ahead"):
+            obstacle = opened.session.status()["obstacle"]
+        print_warnings(complainer(), (obstacle,) if obstacle else ())
+
+
+def count_labels(known: Knowledge) -> int:
+    """Count the labels that count."""
+    return round(float(known.counts.sum()))
 
 
 def print_status(out: Console, found: Mapping[str, Any], *, session: str) -> None:
@@ -60,19 +89,25 @@ def print_status(out: Console, found: Mapping[str, Any], *, session: str) -> Non
     )
     out.print(f"[bold]{escape(session)}[/]  {escape(about)}", soft_wrap=True)
     counts = (
-        f"{found['n_items']:,} items: {found['n_labels']:,} labelled, {found['n_pending']:,} asked and not answered, "
+        f"{count(found['n_items'], 'item')}: {found['n_labels']:,} labelled, {found['n_pending']:,} asked and not answered, "
         f"{found['n_left']:,} left to ask"
     )
     say(out, f"  {counts}")
-    print_standing(out, Standing(found["settled"], found["answer"]["sentence"]))
-    if not found["settled"]:
-        say(out, f"not settled yet{': ' + found['obstacle'] if found['obstacle'] else ''}")
+    print_progress(out, found)
     print_warnings(out, tuple(found["warnings"]))
     place = name_session(session)
     if found["settled"] or not found["n_left"] + found["n_pending"]:
         print_next(out, f"fewlabels export {place} --out labels.csv", "then: fewlabels assess FILE --labels labels.csv")
     else:
         print_next(out, f"fewlabels ask {place} -n 5", f"or: fewlabels label FILE {place} --terminal")
+
+
+def print_progress(out: Console, found: Mapping[str, Any]) -> None:
+    """Print where the goal stands, and what is in its way."""
+    standing = Standing(found["settled"], found["answer"]["sentence"])
+    print_standing(out, standing, found["n_labels"], found["prior"])
+    if not found["settled"]:
+        say(out, f"not settled yet{': ' + found['obstacle'] if found['obstacle'] else ''}")
 
 
 def print_next(out: Console, command: str, remark: str = "") -> None:
@@ -82,20 +117,13 @@ def print_next(out: Console, command: str, remark: str = "") -> None:
 
 
 def say(out: Console, sentence: str) -> None:
-    """Print a sentence that may hold other people's names."""
-    out.print(tame(sentence), markup=False, soft_wrap=True)
+    """Print a sentence that may hold other people's names, broken between words where there is a screen."""
+    out.print(tame(sentence), markup=False, soft_wrap=not out.is_terminal)
 
 
 def say_classes(classes: Sequence[str]) -> str:
     """Name the labels one may give."""
     return listing(map(tame_line, classes), most=MANY_CLASSES) if classes else "a grade between 0 and 1"
-
-
-def explain_end(n_pending: int) -> str:
-    """Say why nothing is asked."""
-    if n_pending:
-        return f"nothing is left to ask: {n_pending:,} items are with other people (--as)"
-    return "nothing is left to ask: every item that could help has been asked about and answered"
 
 
 def name_session(path: str, who: str = "") -> str:

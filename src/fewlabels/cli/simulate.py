@@ -1,8 +1,10 @@
 """`fewlabels simulate`: what would each way of labelling have cost on this labelled table?"""
 
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
+from cyclopts import Parameter
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -10,10 +12,26 @@ from rich.table import Table
 from fewlabels.cli.bars import counting
 from fewlabels.cli.options import Columns, Flag, Path
 from fewlabels.cli.printing import printer
-from fewlabels.cli.starting import Start
+from fewlabels.cli.starting import GOAL, Aim, usually
 from fewlabels.cli.words import read_policy, read_prior, split_names
+from fewlabels.errors import count
 from fewlabels.replay import Simulation
 from fewlabels.replay import simulate as replay
+
+POLICIES = "random,thompson"
+
+
+@Parameter(name="*", group=GOAL)
+@dataclass(frozen=True)
+class Aims(Aim):
+    """What is played: of goals, policies and priors several at once."""
+
+    goal: Annotated[str | None, usually("estimate")] = None
+    "estimate (know the metric in every group), find-worst, find-best, or compare (two groups); several joined by commas."
+    policy: Annotated[str | None, usually(POLICIES)] = None
+    "Which group is asked about next, several joined by commas: random, stratified, stratified:equal, stratified:neyman, thompson, top-two, multi-play, epsilon-greedy, upper-bound."
+    prior: Annotated[str | None, usually("flat")] = None
+    "flat, scores, or the JSON file of an earlier assessment; several joined by commas."
 
 
 def simulate(
@@ -24,7 +42,7 @@ def simulate(
     runs: int = 100,
     checkpoints: int = 200,
     jobs: int = -1,
-    start: Start = Start(),
+    aims: Aims = Aims(),
     json: Path = None,
     plot: str | None = None,
     quiet: Flag = False,
@@ -53,22 +71,20 @@ def simulate(
     quiet: bool
         Print no table.
     """
-    goals = split_names(start.goal or "find-worst")
-    policies = [read_policy(name) for name in split_names(start.policy or "random,thompson")]
-    priors = [read_prior(name, start.strength) for name in split_names(start.prior or "flat")]
-    asked = [replace(start, goal=goal, policy=None, prior=None, strength=None).choices() for goal in goals]
+    goals = split_names(aims.goal or "estimate")
+    policies = [read_policy(name) for name in split_names(aims.policy or POLICIES)]
+    priors = [read_prior(name, aims.strength) for name in split_names(aims.prior or "flat")]
+    asked = [replace(aims, goal=goal, policy=None, prior=None, strength=None).choices() for goal in goals]
+    for choices in asked:
+        del choices["prior"]  # they are played in turn
     pool = columns.read(file)
     with counting("replaying") as tick:
         found = [
             replay(pool, policies=policies, priors=priors, budget=budget, runs=runs, n_checkpoints=checkpoints,
-                   n_jobs=jobs, tick=tick, **_keep(choices))
+                   n_jobs=jobs, tick=tick, **choices)
             for choices in asked
         ]  # fmt: skip
     return _deliver(sum(found[1:], found[0]), json, plot, quiet)
-
-
-def _keep(choices: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in choices.items() if name in ("goal", "by", "bins", "level", "seed")}
 
 
 def _deliver(result: Simulation, json: str | None, plot: str | None, quiet: bool) -> int:
@@ -87,14 +103,19 @@ def _print(out: Console, result: Simulation) -> None:
     """Print how many labels each way needed, beside where it ended."""
     last = {(r["goal"], r["policy"], r["prior"], r["measure"]): r for r in result.rows}
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("goal", "policy", "prior", "measure", "target", "labels needed", "of all", "at the end"):
+    for column in ("goal", "policy", "prior", "measure", "target", "labels needed", "of all", "at the end (± 2 se)"):
         table.add_column(column, justify="left" if column in ("goal", "policy", "prior", "measure") else "right")
     for row in result.labels_to_target:
         end = last[row["goal"], row["policy"], row["prior"], row["measure"]]
         needed = ("never", "") if row["n_labels"] is None else (f"{row['n_labels']:,}", f"{row['share']:.1%}")
-        ended = f"{end['mean']:.3f} ± {2 * end['se']:.3f} at {end['n_labels']:,}"
+        ended = f"{_say_mean(end)} at {end['n_labels']:,}"
         words = (row["goal"], row["policy"], row["prior"], row["measure"])
         table.add_row(*map(escape, words), f"{row['target']:g}", *needed, ended)
     runs = result.rows[0]["runs"]
-    out.print(f"{result.n_items:,} labelled items, every way played {runs:,} times")
+    out.print(f"{count(result.n_items, 'labelled item')}, every way played {runs:,} times")
     out.print(table)
+
+
+def _say_mean(row: Mapping[str, Any]) -> str:
+    """A mean over runs, with two standard errors; there is none where the measure is undefined."""
+    return "undefined" if row["mean"] is None else f"{row['mean']:.3f} ± {2 * (row['se'] or 0):.3f}"

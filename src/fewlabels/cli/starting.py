@@ -1,4 +1,7 @@
-"""What a session is for: the options that start one, fixed from then on."""
+"""What labels are for: the options of a goal, and those that start a session, fixed from then on.
+
+Verbs take no more of them than they heed: `simulate` an aim, `plan` an outlook, sessions all.
+"""
 
 from dataclasses import dataclass, fields
 from typing import Annotated, Any
@@ -24,8 +27,8 @@ def usually(text: str) -> Parameter:
 
 @Parameter(name="*", group=GOAL)
 @dataclass(frozen=True)
-class Start:
-    """How a session starts. None: not said."""
+class Aim:
+    """What is to be found out, and how. None: not said."""
 
     goal: Annotated[str | None, usually("estimate")] = None
     "estimate (know the metric in every group), find-worst, find-best, or compare (two groups)."
@@ -55,12 +58,6 @@ class Start:
     "CSV file of costs: a row per true class, a column per predicted class."
     level: Annotated[float | None, usually("0.95")] = None
     "Probability that an interval contains the truth."
-    finite_pool: Flag = False
-    "Ask about exactly these items instead of the population they came from."
-    classes: str | None = None
-    "True classes that the model never predicts, joined by commas."
-    hide_labels: Flag = False
-    "Take no notice of the labels in the file, as if nothing were labelled: to play."
     seed: Annotated[int | None, usually("0")] = None
     "Seed of the random draws."
 
@@ -70,11 +67,10 @@ class Start:
         return {name: value for name, value in values.items() if value is not None and value is not False}
 
     def choices(self) -> dict[str, Any]:
-        """Return the words as keyword arguments of `Session.create`; what was not said is left to it."""
+        """Return the words as keyword arguments of what is called; what was not said is left to it."""
         words: dict[str, Any] = {
             "goal": self._make_goal(), "by": read_groups(self.by or "predicted"),
-            "prior": read_prior(self.prior or "flat", self.strength), "finite_pool": self.finite_pool,
-            "classes": split_names(self.classes or ""),
+            "prior": read_prior(self.prior or "flat", self.strength),
         }  # fmt: skip
         if self.policy is not None:
             words["policy"] = read_policy(self.policy)
@@ -87,6 +83,7 @@ class Start:
         if name not in GOALS:
             raise InputError(f"goal: {name!r} is not known; {did_you_mean(name, GOALS)}")
         self._refuse_strangers(name)
+        self._refuse_single(name)
         words: dict[str, Any] = {
             field: self.said()[option] for option, field in FIELDS.items() if option in self.said()
         }
@@ -104,3 +101,39 @@ class Start:
                 raise InputError(
                     f"--{option.replace('_', '-')} goes with --goal {' or '.join(takers)}, not with {name}"
                 )
+
+    def _refuse_single(self, name: str) -> None:
+        """Refuse to seek the worst of one group."""
+        if name in ("find-worst", "find-best") and self.by == "all":
+            raise InputError(
+                f"goal {name}: --by all is a single group, and there is nothing to find among one; group by predicted or "
+                "by a column, or take --goal estimate"
+            )
+
+
+@Parameter(name="*", group=GOAL)
+@dataclass(frozen=True)
+class Outlook(Aim):
+    """What is to be found out about a pool that is not labelled yet."""
+
+    finite_pool: Flag = False
+    "Ask about exactly these items instead of the population they came from."
+    hide_labels: Flag = False
+    "Take no notice of the labels in the file, as if nothing were labelled: to play."
+
+    def choices(self) -> dict[str, Any]:
+        """Return the words as keyword arguments."""
+        return {**super().choices(), "finite_pool": self.finite_pool}
+
+
+@Parameter(name="*", group=GOAL)
+@dataclass(frozen=True)
+class Start(Outlook):
+    """How a session starts."""
+
+    classes: str | None = None
+    "True classes that the model never predicts, joined by commas."
+
+    def choices(self) -> dict[str, Any]:
+        """Return the words as keyword arguments of `Session.create`."""
+        return {**super().choices(), "classes": split_names(self.classes or "")}

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from fewlabels.cli.reading import Line, read_sheet
 from fewlabels.cli.sheets import kind_of
-from fewlabels.cli.text import count
-from fewlabels.errors import InputError
+from fewlabels.errors import InputError, count
 from fewlabels.session import Session
 
 DATABASE = b"SQLite format 3"

@@ -1,18 +1,22 @@
 """`fewlabels tell`: record answers, or take the last one back."""
 
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.console import Console
 
+from fewlabels.cli.naming import explain_unknown, find_items, is_mark, match_class, require_class
 from fewlabels.cli.options import Flag
-from fewlabels.cli.printing import printer, working
-from fewlabels.cli.sessions import CANNOT_TELL, Who, open_session
-from fewlabels.cli.showing import print_standing, say
+from fewlabels.cli.printing import printer
+from fewlabels.cli.sessions import Who, open_session
+from fewlabels.cli.sheets import ENDINGS
+from fewlabels.cli.showing import print_session, say
 from fewlabels.cli.text import tame_line
 from fewlabels.cli.undoing import undo_last
 from fewlabels.errors import InputError
-from fewlabels.journal import SqliteJournal
 from fewlabels.session import Session
 
 
@@ -41,7 +45,9 @@ def tell(
     undo: bool
         Take the last answer back, so that its item is asked again.
     """
-    if undo == bool(answers):
+    if undo and answers:
+        raise InputError("tell: --undo takes the last answer back, and ID=LABEL gives one; say one of the two")
+    if not undo and not answers:
         raise InputError(
             "tell: say ID=LABEL for each item, for instance 12=cat, or --undo to take the last answer back"
         )
@@ -50,36 +56,51 @@ def tell(
         if undo:
             say(out, undo_last(opened, who))
         else:
-            _record(out, opened, _read(answers, session, opened.classes), who, note, new_classes)
-        with working("reckoning"):
-            standing = opened.standing()
-        print_standing(out, standing)
+            _record(out, opened, _read(answers, session, opened.classes, new_classes), who, note, new_classes)
+        print_session(out, opened)
     return 0
 
 
-def _read(words: tuple[str, ...], path: str, classes: tuple[str, ...]) -> dict[str, str | None]:
-    found: dict[str, str | None] = {}
+def _read(words: tuple[str, ...], path: str, classes: tuple[str, ...], new_classes: bool) -> dict[str, str | None]:
+    found: dict[str, str] = {}
     for item, label in _split(words, path):
         if found.setdefault(item, label) != label:
             raise InputError(f"tell: item {item!r} has two answers, {found[item]!r} and {label!r}; say one")
-    return {
-        item: None if label == "" or (label == CANNOT_TELL and label not in classes) else label
-        for item, label in found.items()
-    }
+    return {item: _read_label(item, label, classes, new_classes) for item, label in found.items()}
+
+
+def _read_label(item: str, label: str, classes: tuple[str, ...], new_classes: bool) -> str | None:
+    if not label.strip() or is_mark(label, classes):
+        return None
+    label = match_class(label, classes)
+    if classes and not new_classes:
+        require_class(label, classes, about=f"tell: item {item!r}: ", kept="Nothing was kept")
+    return label
 
 
 def _split(words: tuple[str, ...], path: str) -> list[tuple[str, str]]:
     """Split each at the last =, or at an earlier one where that is what makes an item of this session."""
     tries = [[(word[:i], word[i + 1 :]) for i in range(len(word) - 1, 0, -1) if word[i] == "="] for word in words]
-    for word, pairs in zip(words, tries, strict=True):
-        if not pairs:
-            raise InputError(f"tell: {word!r} is not ID=LABEL; write for instance 12=cat, or 12= where nobody can tell")
-    journal = SqliteJournal.open(path, read_only=True)
-    try:
-        known = journal.find(item for pairs in tries for item, _ in pairs)
-    finally:
-        journal.close()
-    return [next((pair for pair in pairs if pair[0] in known), pairs[0]) for pairs in tries]
+    items = find_items(path, [item for pairs in tries for item, _ in pairs])
+    found = [next(((items[item], label) for item, label in pairs if item in items), None) for pairs in tries]
+    for word, pair in zip(words, found, strict=True):
+        if pair is None and (word.startswith("--") or "=" not in word[1:]):
+            raise InputError(f"tell: {_explain_word(word, words, path)}")
+    unknown = [pairs[0][0] for pairs, pair in zip(tries, found, strict=True) if pair is None]
+    if unknown:
+        raise InputError(f"tell: {explain_unknown(unknown)}; nothing was kept")
+    return [pair for pair in found if pair is not None]
+
+
+def _explain_word(word: str, words: Sequence[str], path: str) -> str:
+    """Say what is wrong with a word that is no answer; sheets are another verb's business."""
+    names = (said.removeprefix(word.partition("=")[0] + "=") for said in words)
+    sheets = [name for name in names if "=" not in name and Path(name).suffix.lower() in ENDINGS]
+    if not sheets and not word.startswith("--"):
+        return f"{word!r} is not ID=LABEL; write for instance 12=cat, or 12= where nobody can tell"
+    wrong = f"there is no option {word.partition('=')[0]}" if word.startswith("--") else f"{word!r} is not ID=LABEL"
+    sheet = shlex.quote(sheets[0]) if sheets else "SHEET"
+    return f"{wrong}; a sheet of answers is read with: fewlabels import {sheet} --session {shlex.quote(path)}"
 
 
 def _record(

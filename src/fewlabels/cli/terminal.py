@@ -1,6 +1,6 @@
 """Labelling at a terminal: one item at a time, one key per class."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -12,9 +12,10 @@ from fewlabels.cli.items import print_item
 from fewlabels.cli.keys import BACKSPACE, END, ESCAPE, SPACE, Keys
 from fewlabels.cli.labelling import Told, Wish
 from fewlabels.cli.text import tame_line
+from fewlabels.errors import listing
 from fewlabels.session import ItemId
 
-LEAST_LINES, FRAME = 6, 10  # of an item; and of what stands around it
+LEAST_LINES, FRAME = 6, 9  # of an item; and of what stands around it, beside the keys of the classes
 
 
 class Terminal:
@@ -26,10 +27,14 @@ class Terminal:
     def ask(self, id: ItemId, row: Mapping[str, Any], classes: tuple[str, ...]) -> Told | Wish:
         """Show an item and wait until a key answers it."""
         by_key = assign_keys(classes)
-        self._keys.forget()  # what was typed before the item is here cannot be about it
+        was_early = self._keys.forget()  # what was typed before the item is here cannot be about it
         self._out.print()
-        is_cut = print_item(self._out, id, row, most_lines=max(LEAST_LINES, self._out.height - FRAME))
-        self._print_legend(by_key, is_graded=not classes, is_cut=is_cut)
+        legend = flow(list_keys(by_key), self._out.width, "   ")
+        room = max(LEAST_LINES, self._out.height - FRAME - len(legend))
+        is_cut = print_item(self._out, id, row, most_lines=room)
+        self._print_legend(legend, list_commands(by_key, is_graded=not classes, is_cut=is_cut))
+        if was_early:
+            self._remark("keys typed ahead were ignored: nobody labels what they have not seen")
         while True:
             key = self._keys.read()
             if key == "+":
@@ -53,16 +58,38 @@ class Terminal:
             typed = Entry(self._out, self._keys, classes, self._new_classes).read("" if key == "/" else key)
             return None if typed is None else Told(typed)
         if key.isprintable() and key:
-            self._out.print(f"no class has the key {key}", style="dim", markup=False, highlight=False)
+            self._remark(f"no class has the key {key}: keys are {listing(by_key, most=12)}; / finds a class by name")
         return None
 
-    def _print_legend(self, by_key: Mapping[str, str], *, is_graded: bool, is_cut: bool) -> None:
-        parts = [Text.assemble((key, "bold cyan"), f" {tame_line(name)}") for key, name in by_key.items()]
-        if parts:
-            self._out.print(Text("   ").join(parts))
-        by_name = (
-            "a number from 0 to 1" if is_graded else "the beginning of a class" if not by_key else "/ class by name"
-        )
-        words = [by_name, "space cannot tell", "backspace undo", "+ all of it" if is_cut else ""]
-        stop = "esc stop" if not by_key or "q" in by_key else "q stop"
-        self._out.print(" · ".join(word for word in (*words, stop) if word), style="dim", highlight=False)
+    def _print_legend(self, keys: Sequence[Text], commands: Sequence[str]) -> None:
+        for line in keys:
+            self._out.print(line)
+        for line in flow([Text(word, "dim") for word in commands], self._out.width, " · "):
+            self._out.print(line)
+
+    def _remark(self, text: str) -> None:
+        self._out.print(text, style="dim", markup=False, highlight=False)
+
+
+def list_keys(by_key: Mapping[str, str]) -> list[Text]:
+    """Return each key with its class."""
+    return [Text.assemble((key, "bold cyan"), f" {tame_line(name)}") for key, name in by_key.items()]
+
+
+def list_commands(by_key: Mapping[str, str], *, is_graded: bool, is_cut: bool) -> list[str]:
+    """Return what else one may press."""
+    by_name = "a number from 0 to 1" if is_graded else "the beginning of a class" if not by_key else "/ class by name"
+    words = [by_name, "space cannot tell", "backspace undo", "+ all of it" if is_cut else ""]
+    stop = "esc stop" if not by_key or "q" in by_key else "q stop"
+    return [word for word in (*words, stop) if word]
+
+
+def flow(parts: Sequence[Text], width: int, between: str) -> list[Text]:
+    """Set parts one after the other in lines of this width, and break none that fits a line."""
+    lines: list[Text] = []
+    for part in parts:
+        if lines and lines[-1].cell_len + len(between) + part.cell_len <= width:
+            lines[-1] = Text.assemble(lines[-1], (between, "dim"), part)
+        else:
+            lines.append(part)
+    return lines

@@ -40,15 +40,6 @@ def as_plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | float | str) else as_text(value)
 
 
-def count(n: int, what: str) -> str:
-    """Say how many there are.
-
-    >>> count(1, "answer"), count(2000, "answer")
-    ('1 answer', '2,000 answers')
-    """
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
-
-
 def _picture(found: re.Match[str]) -> str:
     code = ord(found[0])
     if code < 0x20:

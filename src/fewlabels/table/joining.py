@@ -1,4 +1,8 @@
-"""Labels kept apart from predictions, joined by id."""
+"""Labels kept apart from predictions, joined by id.
+
+They may be what a session exported. Then answers that were not asked for are left out, as the session itself does, since
+only random items speak for their group; and so are those that say that nobody can tell.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,11 +18,14 @@ from fewlabels.table.roles import Roles, resolve_roles
 from fewlabels.table.sources import open_source
 
 Joined = tuple[ir.Table, dict[str, Any], tuple[str, ...]]
+ASKED = "asked"  # the column of an export that says whether an item was asked for
+CANNOT_TELL = "?"  # the label of an export where nobody can tell
+FLAGS = ("true", "false")
 
 
 def join_labels(table: ir.Table, source: Any, engine: BaseBackend, given: Mapping[str, Any]) -> Joined:
     """Return the predictions with the labels of another source, the roles as they are now, and what to tell the owner."""
-    answers = _open(source, engine)
+    answers = _read_grades(_open(source, engine), given, engine)
     role, column = _answer_column(answers, given)
     elsewhere = {name for name in ("label", "agreement") if name in given and given[name] not in table.columns}
     roles = resolve_roles(kinds(table), **{k: v for k, v in given.items() if k not in elsewhere})
@@ -26,10 +33,12 @@ def join_labels(table: ir.Table, source: Any, engine: BaseBackend, given: Mappin
     if roles.id is None or answer_id is None:
         where = "predictions" if roles.id is None else "labels"
         raise InputError(f"labels are matched by id, but the {where} have no id column; name it id, or give --id")
-    answers = _one_per_id(answers, answer_id, column, engine)
-    notes = _check_ids(table, roles.id, answers, engine)
+    has_mark = _has_mark(answers, column, engine) and not _predicts_mark(table, roles, engine)
+    answers, left_out = _leave_out(answers, column, engine, has_mark=has_mark)
+    answers = _read_flags(_one_per_id(answers, answer_id, column, engine), table, roles, engine)
+    lost = _check_ids(table, roles.id, answers, engine)
     joined, name = _join(table, roles, answers, role)
-    return joined, {**{k: v for k, v in given.items() if k not in elsewhere}, role: name}, notes
+    return joined, {**{k: v for k, v in given.items() if k not in elsewhere}, role: name}, (*left_out, *lost)
 
 
 def _open(source: Any, engine: BaseBackend) -> ir.Table:
@@ -38,6 +47,21 @@ def _open(source: Any, engine: BaseBackend) -> ir.Table:
         return open_source(source, engine)[0]
     table, own, _ = open_source(source)
     return ibis.memtable(own.to_pyarrow(table))
+
+
+def _read_grades(answers: ir.Table, given: Mapping[str, Any], engine: BaseBackend) -> ir.Table:
+    """Turn grades into numbers: a mark where nobody can tell makes the whole column text."""
+    column = given.get("agreement", "agreement")
+    is_theirs = column in answers.columns and ("agreement" in given or "label" not in answers.columns)
+    if not is_theirs or not answers[column].type().is_string():
+        return answers
+    text = answers[column].strip().nullif("").nullif(CANNOT_TELL)
+    grade = text.try_cast("float64")
+    wrong = answers.filter(text.notnull() & grade.isnull()).select(text=column).limit(1)
+    found = engine.to_pyarrow(wrong)["text"].to_pylist()
+    if found:
+        raise InputError(f"the labels' column {column!r} holds {found[0]!r}, which is no grade between 0 and 1")
+    return answers.mutate(**{column: grade})
 
 
 def _answer_column(answers: ir.Table, given: Mapping[str, Any]) -> tuple[str, str]:
@@ -51,6 +75,56 @@ def _answer_column(answers: ir.Table, given: Mapping[str, Any]) -> tuple[str, st
     raise InputError(f"the labels have no column called label or agreement; their columns: {known}")
 
 
+def _leave_out(
+    answers: ir.Table, column: str, engine: BaseBackend, *, has_mark: bool
+) -> tuple[ir.Table, tuple[str, ...]]:
+    """Leave out the answers that do not count, and say how many and why."""
+    value = answers[column]
+    told = value.notnull() & (value.strip() != CANNOT_TELL) if has_mark else value.notnull()
+    asked = _was_asked(answers, engine)
+    counts = {"untold": (value.notnull() & ~told).sum(), "unasked": (told & ~asked).sum()}
+    found = engine.to_pyarrow(answers.aggregate(**counts)).to_pylist()[0]
+    notes = []
+    if found["unasked"]:
+        notes.append(
+            f"labels that were not asked for: {found['unasked']:,}; they are left out of every figure, because only random items speak for their group"
+        )
+    if found["untold"]:
+        notes.append(
+            f"items that nobody could tell: {found['untold']:,}; if they are harder than the rest, the figures are too good"
+        )
+    return answers.filter(told & asked), tuple(notes)
+
+
+def _was_asked(answers: ir.Table, engine: BaseBackend) -> ir.BooleanValue:
+    """Was an item asked for? Yes, where nothing says otherwise; in CSV files flags are words."""
+    kind = answers[ASKED].type() if ASKED in answers.columns else None
+    if kind is not None and kind.is_boolean():
+        return answers[ASKED].fill_null(True)
+    if kind is not None and kind.is_string() and _holds_flags(answers, ASKED, engine):
+        return answers[ASKED].strip().lower().fill_null("true") != "false"
+    return ibis.literal(True)
+
+
+def _holds_flags(table: ir.Table, column: str, engine: BaseBackend) -> bool:
+    words = table[column].strip().lower().nullif("")
+    others = table.filter(words.notnull() & words.notin(FLAGS))
+    return not engine.to_pyarrow(others.aggregate(n=others.count()))["n"][0].as_py()
+
+
+def _predicts_mark(table: ir.Table, roles: Roles, engine: BaseBackend) -> bool:
+    """Is the mark a class of these predictions? Then it is no mark."""
+    is_predicted = roles.predicted is not None and _has_mark(table, roles.predicted, engine)
+    return is_predicted or CANNOT_TELL in roles.scores
+
+
+def _has_mark(table: ir.Table, column: str, engine: BaseBackend) -> bool:
+    if not table[column].type().is_string():
+        return False
+    found = table.filter(table[column].strip() == CANNOT_TELL).limit(1)
+    return bool(engine.to_pyarrow(found.select(x=column)).num_rows)
+
+
 def _one_per_id(answers: ir.Table, id: str, column: str, engine: BaseBackend) -> ir.Table:
     value = answers[column]
     answers = answers.filter(value.notnull()).select(__key=as_name(answers[id]), __answer=value).distinct()
@@ -61,6 +135,15 @@ def _one_per_id(answers: ir.Table, id: str, column: str, engine: BaseBackend) ->
     return answers
 
 
+def _read_flags(answers: ir.Table, table: ir.Table, roles: Roles, engine: BaseBackend) -> ir.Table:
+    """Turn the words true and false into flags where predictions are flags: sheets only have words."""
+    is_flag = roles.predicted is not None and table[roles.predicted].type().is_boolean()
+    answer = answers["__answer"]
+    if is_flag and answer.type().is_string() and _holds_flags(answers, "__answer", engine):
+        return answers.mutate(__answer=answer.strip().lower() == "true")
+    return answers
+
+
 def _check_ids(table: ir.Table, id: str, answers: ir.Table, engine: BaseBackend) -> tuple[str, ...]:
     lost = answers.anti_join(table.select(__key=as_name(table[id])), "__key")
     counts = engine.to_pyarrow(lost.aggregate(lost=lost.count(), example=lost["__key"].min())).to_pylist()[0]
@@ -68,14 +151,13 @@ def _check_ids(table: ir.Table, id: str, answers: ir.Table, engine: BaseBackend)
     if total and counts["lost"] == total:
         example = engine.to_pyarrow(table.select(x=as_name(table[id])).limit(1))["x"].to_pylist()
         theirs = repr(example[0]) if example else "no rows"
-        raise InputError(
-            f"none of the {total:,} labelled ids is among the predictions: "
-            f"labels have {counts['example']!r}, predictions have {theirs}"
-        )
+        which = "the only labelled id is not" if total == 1 else f"none of the {total:,} labelled ids is"
+        raise InputError(f"{which} among the predictions: labels have {counts['example']!r}, predictions have {theirs}")
     if counts["lost"]:
+        have = "has an id that is" if counts["lost"] == 1 else "have ids that are"
         return (
-            f"{counts['lost']:,} of {total:,} labels have ids that are not among the predictions "
-            f"(for instance {counts['example']!r}); they were left out",
+            f"{counts['lost']:,} of {total:,} labels {have} not among the predictions "
+            f"(for instance {counts['example']!r}), and left out",
         )
     return ()
 
@@ -85,9 +167,16 @@ def _join(table: ir.Table, roles: Roles, answers: ir.Table, role: str) -> tuple[
     before = getattr(roles, role)
     joined = table.mutate(__key=as_name(table[roles.id])).left_join(answers, "__key")
     answer = joined["__answer"]
-    if before:  # the two may differ in type, so they meet as names, or as numbers
-        answer, old = (as_name(v) if role == "label" else v.cast("float64") for v in (answer, joined[before]))
-        answer = answer.fill_null(old)
+    if before:
+        answer = _fill(answer, joined[before], role)
     name = before or role
     extra = [column for column in joined.columns if column in ("__key", "__answer", "__key_right")]
     return joined.mutate(**{name: answer}).drop(*extra), name
+
+
+def _fill(answer: ir.Value, old: ir.Value, role: str) -> ir.Value:
+    """Fill gaps with what was there before; the two may differ in type, then they meet as names, or as numbers."""
+    if answer.type().is_boolean() and old.type().is_boolean():
+        return answer.fill_null(old)
+    answer, old = (as_name(v) if role == "label" else v.cast("float64") for v in (answer, old))
+    return answer.fill_null(old)

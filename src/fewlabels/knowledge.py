@@ -44,6 +44,7 @@ class Knowledge:
         True  # is the prior's level a guess? then a group without a label is not known, however narrow it looks
     )
     joint: Belief | None = None  # of all cells together, where they hang together
+    unlabelled: Conjugate | None = None  # of the items without a label, where these are set apart
     n_draws: int = N_DRAWS  # for figures without a closed form
     seed: int = 0  # of these
 
@@ -91,7 +92,11 @@ class Knowledge:
         cells = self.scheme.cells
         if not self.finite:
             return self.belief
-        return restrict(self.belief, self.counts, cells.n_items - self.counts.sum(axis=1).round().astype(np.int64))
+        return restrict(
+            self.unlabelled or self.belief,
+            self.counts,
+            cells.n_items - self.counts.sum(axis=1).round().astype(np.int64),
+        )
 
     @cached_property
     def _figures(self) -> Belief:
@@ -175,8 +180,11 @@ class Knowledge:
         else:
             more = rng.multinomial(rest, truth)
         pending, left = np.zeros_like(self.pending), np.zeros_like(self.left)
-        counts = self.counts + more
-        return replace(self, counts=counts, pending=pending, left=left, joint=None, n_draws=ROUGHLY)
+        return replace(self.label(more), pending=pending, left=left, n_draws=ROUGHLY)
+
+    def label(self, counts: Float[np.ndarray, "cell outcome"]) -> "Knowledge":
+        """Return what is known with these labels too, each about its own cell: what it teaches of others comes later."""
+        return replace(self, counts=self.counts + counts, joint=None, unlabelled=None)
 
     def _count_askable(self) -> Int[np.ndarray, " cell"]:
         """Items of each cell that may still get a label; what nobody could tell is spread over a group's cells."""
@@ -246,8 +254,9 @@ def know(
     lesson = consult(prior, cells, metric.reads, finite=finite)
     nothing = np.zeros(cells.n, dtype=np.int64)
     return Knowledge(
-        scheme, lesson.before, counts, nothing, left, finite, level, prior.guesses_level, lesson.joint, seed=seed
-    )
+        scheme, lesson.before, counts, nothing, left, finite, level, prior.guesses_level, lesson.joint,
+        lesson.unlabelled, seed=seed,
+    )  # fmt: skip
 
 
 def _expected(belief: Conjugate) -> Float[np.ndarray, "cell outcome"]:

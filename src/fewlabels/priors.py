@@ -54,6 +54,7 @@ class Lesson:
 
     before: Conjugate
     joint: Belief | None = None
+    unlabelled: Conjugate | None = None  # about the items without a label, where their scores set them apart
     trust: Any = None  # how far the scores were trusted, for those who ask
 
 

@@ -24,10 +24,11 @@ from fewlabels.replay.kernels.problems import Cost as CostProblem
 from fewlabels.replay.kernels.problems import Gap, Problem, Rate, Rope, Spread, Variance
 from fewlabels.replay.kernels.rules import EQUAL, NEYMAN, PROPORTIONAL, RANDOM, Kind, Rule, multi_play
 from fewlabels.replay.measures import choose_measures, judge_truth
-from fewlabels.replay.trial import Trial, watch
+from fewlabels.replay.trial import Trial, next_lesson, watch
 
 Measured = dict[str, Float[np.ndarray, " checkpoint"]]
 VERDICTS = ("below", "equivalent", "above")
+BLIND = (RANDOM, PROPORTIONAL, EQUAL)  # rules that look at no belief
 QUOTAS = {"proportional": PROPORTIONAL, "equal": EQUAL, "neyman": NEYMAN}
 PROBLEMS: WeakKeyDictionary[Trial, Problem | None] = WeakKeyDictionary()  # a problem goes when its trial does
 
@@ -40,7 +41,24 @@ def is_compiled(trial: Trial) -> bool:
 def play(trial: Trial, rng: Rng, budget: int) -> Int[np.ndarray, " step"]:
     """Play a trial, by a kernel where there is one."""
     problem, rule = find_problem(trial), find_rule(trial.policy, trial.plays)
-    return trial.play(rng, budget) if problem is None or rule is None else choose(rng, problem, rule, budget)
+    if problem is None or rule is None:
+        return trial.play(rng, budget)
+    if trial.learns and rule not in BLIND:
+        return _play_lessons(trial, rng, rule, budget)
+    return choose(rng, problem, rule, budget)
+
+
+def _play_lessons(trial: Trial, rng: Rng, rule: Rule, budget: int) -> Int[np.ndarray, " step"]:
+    """Play from lesson to lesson: what is left of the pool, starting from what the prior has learned."""
+    order, left = np.zeros(0, dtype=np.int64), np.arange(trial.stage.n_items)
+    while len(order) < budget:
+        problem = _lay_problem(trial.go_on(order, left))
+        assert problem is not None
+        chosen = choose(rng, problem, rule, min(next_lesson(len(order)), budget) - len(order))
+        if not len(chosen):
+            break
+        order, left = np.concatenate([order, left[chosen]]), np.delete(left, chosen)
+    return order
 
 
 def measure(trial: Trial, order: Int[np.ndarray, " step"], checkpoints: Int[np.ndarray, " checkpoint"]) -> Measured:
@@ -56,7 +74,7 @@ def measure(trial: Trial, order: Int[np.ndarray, " step"], checkpoints: Int[np.n
 def _measure_fast(
     trial: Trial, order: Int[np.ndarray, " step"], checkpoints: Int[np.ndarray, " checkpoint"]
 ) -> Measured | None:
-    problem = find_problem(trial)
+    problem = None if trial.learns else find_problem(trial)
     if isinstance(problem, Rate | Gap | CostProblem):
         found = measure_finding(problem, order, checkpoints, min(trial.plays, problem.pool.n_groups))
         return {"mrr": found.mrr, "found": found.found.astype(np.float64)}

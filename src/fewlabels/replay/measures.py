@@ -55,7 +55,7 @@ def measure_confusion(trial: Trial, known: Knowledge) -> Measures:
     counts = trial.stage.count(known, np.arange(trial.stage.n_items))
     truth = counts / counts.sum(axis=1, keepdims=True)
     cells = known.scheme.cells
-    error = ((known.belief.mean() - truth) ** 2).sum(axis=1)
+    error = ((_mean_of_cells(known) - truth) ** 2).sum(axis=1)
     return measure_estimates(trial, known) | {"rmse": float(np.sqrt(error @ cells.n_items / cells.n_items.sum()))}
 
 
@@ -64,7 +64,7 @@ def measure_calibration(trial: Trial, known: Knowledge) -> Measures:
     weight = known.scheme.cells.n_items[None].astype(np.float64)
     counts = trial.stage.count(known, np.arange(trial.stage.n_items))
     truth = counts[:, 0] / counts.sum(axis=1)
-    estimate, true = (known.scheme.combine(theta[None], weight)[1][0, 0] for theta in (known.belief.mean(), truth))
+    estimate, true = (known.scheme.combine(theta[None], weight)[1][0, 0] for theta in (_mean_of_cells(known), truth))
     return {"relative_error": float(abs(estimate - true) / true) if true > ROUNDING else np.nan}
 
 
@@ -131,7 +131,12 @@ def _pick(
 
 def _mean_of_metric(known: Knowledge) -> Float[np.ndarray, " group"]:
     """The metric at the posterior means of the cells (002), which for averages is its own posterior mean."""
-    return known.values(known.belief.mean()[None])[0]
+    return known.values(_mean_of_cells(known)[None])[0]
+
+
+def _mean_of_cells(known: Knowledge) -> Float[np.ndarray, "cell ..."]:
+    """Posterior means about the population, as in 002; of a prior that learns, about exactly these items."""
+    return known.belief.mean() if known.unlabelled is None else known.shown.mean()
 
 
 def name_target(measure: str, metric: Metric) -> float | None:

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Int
 from joblib import Parallel, delayed, effective_n_jobs
 
-from fewlabels.assessment import require_objects, require_roles
+from fewlabels.assessment import count_for, require_objects, require_roles
 from fewlabels.beliefs import Rng
 from fewlabels.checks import require_sound
 from fewlabels.errors import InputError
@@ -76,7 +76,8 @@ def plan(
 ) -> Plan:
     """Say how many more labels a goal will take, by playing it on imagined pools until it is settled for the first time.
 
-    Every future is looked at after each of its first 20 labels, from then on after every twentieth more (5 %), which may
+    A prior that learns is taken as it is now: what further labels in one group will teach about others is left out, so
+    that fewer may do. Every future is looked at after each of its first 20 labels, from then on after every twentieth more (5 %), which may
     find it settled that much late; counts are rounded up to two digits.
 
     >>> pool = {"predicted": ["a"] * 500 + ["b"] * 500}
@@ -90,8 +91,7 @@ def plan(
     if runs < 2:
         raise InputError(f"plan: {runs} imagined future tells nothing about chance; use 20 or more")
     require_sound(pool)
-    probabilities = goal.metric.reads == "label" and "score" in prior.needs and pool.has("probabilities")
-    counts = tally(pool, by, bins=bins, probabilities=probabilities)
+    counts = tally(pool, by, bins=bins, **count_for(pool, prior))
     require_answerable(counts, goal.metric)
     require_enough(goal, len(counts.groups))
     known = know(counts, goal.metric, prior, finite=finite_pool, level=level)
@@ -100,7 +100,9 @@ def plan(
         raise InputError(
             f"plan: every item of {pool.source} that could help is labelled; there is nothing left to plan"
         )
-    setting = {"goal": goal, "policy": policy, "prior": prior, "level": level, "finite": finite_pool}
+    setting = {
+        "goal": goal, "policy": policy, "prior": Flat(), "level": level, "finite": finite_pool, "given": known,
+    }  # fmt: skip
     needed = _repeat(
         partial(_play_once, counts, known, setting), np.random.SeedSequence(seed).spawn(runs), n_jobs, tick
     )

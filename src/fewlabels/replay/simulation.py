@@ -18,7 +18,7 @@ from fewlabels.errors import InputError
 from fewlabels.goals import Goal, require_enough
 from fewlabels.groups import Bins, Groups, predicted
 from fewlabels.policies import Policy, name_policy, random, thompson
-from fewlabels.priors import Flat, Prior
+from fewlabels.priors import Flat, Prior, list_uses
 from fewlabels.replay.compiled import Measured, is_compiled, measure, play
 from fewlabels.replay.measures import GREATER, name_target
 from fewlabels.replay.stage import Stage, set_stage
@@ -111,8 +111,9 @@ def simulate(
     _require_sense(runs, budget, policies, priors)
     for prior in priors:
         require_roles(pool, goal.metric, prior)
-    probabilities = goal.metric.reads == "label" and pool.has("probabilities")
-    stage = set_stage(pool, by, bins=bins, probabilities=probabilities)
+    uses = {use for prior in priors for use in list_uses(prior)}
+    probabilities = goal.metric.reads == "label" and "probabilities" in uses and pool.has("probabilities")
+    stage = set_stage(pool, by, bins=bins, probabilities=probabilities, strata="strata" in uses)
     require_answerable(stage.tally, goal.metric)
     require_enough(goal, len(stage.tally.groups))
     trials = [Trial(stage, goal, policy, prior, level) for prior in priors for policy in policies]

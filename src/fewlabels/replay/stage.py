@@ -3,7 +3,7 @@
 Only counts are fetched: items of the same group, predicted class, score bin and label are as good as one another.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,7 +13,7 @@ from fewlabels.checks import require_sound
 from fewlabels.errors import InputError
 from fewlabels.groups import Bins, Groups
 from fewlabels.knowledge import Knowledge
-from fewlabels.labels import Split, Tally, tally
+from fewlabels.labels import SPLITS, Split, Tally, tally
 from fewlabels.metrics import Metric
 from fewlabels.table import Predictions
 
@@ -63,6 +63,15 @@ class Stage:
             np.add.at(counts, (cell, self.label[order]), 1.0)
         return counts
 
+    def stick(self, order: Int[np.ndarray, " step"]) -> Tally:
+        """Return the counts with the labels of these items."""
+        ones = np.ones(len(order), dtype=np.int64)
+        return self.tally.stick(self.entry[order], self.label[order], ones, self.right[order])
+
+    def keep(self, items: Int[np.ndarray, " left"]) -> "Stage":
+        """Return a stage of some of the items; the counts stay those of the whole pool."""
+        return replace(self, entry=self.entry[items], label=self.label[items], right=self.right[items])
+
     def truth(self, known: Knowledge) -> Float[np.ndarray, " group"]:
         """Return the metric in every group with all labels known."""
         counts = self.count(known, np.arange(self.n_items))
@@ -70,7 +79,9 @@ class Stage:
         return known.values((shares[:, 0] if known.metric.reads == "right" else shares)[None])[0]
 
 
-def set_stage(pool: Predictions, by: Groups, *, bins: Bins | None = None, probabilities: bool = False) -> Stage:
+def set_stage(
+    pool: Predictions, by: Groups, *, bins: Bins | None = None, probabilities: bool = False, strata: bool = False
+) -> Stage:
     """Count a labelled pool, and lay its items out; items without a label are left out."""
     if not pool.n_labels:
         raise InputError(
@@ -78,8 +89,8 @@ def set_stage(pool: Predictions, by: Groups, *, bins: Bins | None = None, probab
         )
     require_sound(pool)
     pool = pool.drop_unlabelled() if pool.n_labels < pool.n_items else pool
-    counts = tally(pool, by, bins=bins, probabilities=probabilities, grades=True)
-    key, entry = counts.place(("predicted", "bin"))
+    counts = tally(pool, by, bins=bins, probabilities=probabilities, strata=strata, grades=True)
+    key, entry = counts.place(SPLITS)
     entry, order = np.sort(entry, kind="stable"), np.argsort(entry, kind="stable")
     n = counts.n_items[order]
     assert len(key) == entry[-1] + 1

@@ -13,11 +13,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.beliefs import Rng
-from fewlabels.errors import InputError
 from fewlabels.goals import Goal, count_sought
 from fewlabels.knowledge import Knowledge, Prospect, know
-from fewlabels.policies import Policy, name_policy
-from fewlabels.priors import Prior
+from fewlabels.policies import Policy, choose_groups
+from fewlabels.priors import Learner, Prior
 from fewlabels.replay.stage import Stage
 
 
@@ -31,10 +30,13 @@ class Trial:
     prior: Prior
     level: float = 0.95
     finite: bool = True
+    given: Knowledge | None = None  # what is known at the start, if not what the prior says
 
     @cached_property
     def start(self) -> Knowledge:
         """What is known before the first label of the replay."""
+        if self.given is not None:
+            return self.given
         return know(self.stage.tally, self.goal.metric, self.prior, finite=self.finite, level=self.level)
 
     @cached_property
@@ -52,21 +54,36 @@ class Trial:
         """How many items the goal has any use for: a comparison of two groups, none of the others."""
         return count_askable(self.goal, self.start)
 
+    @property
+    def learns(self) -> bool:
+        """Does the prior learn from labels?"""
+        return isinstance(self.prior, Learner)
+
     def know(self, order: Int[np.ndarray, " step"]) -> Knowledge:
         """Return what these labels tell."""
-        return self.learn(self.start, order)
+        if not self.learns:
+            return self.learn(self.start, order)
+        counts = self.stage.stick(order)
+        return know(counts, self.goal.metric, self.prior, finite=self.finite, level=self.level)
+
+    def go_on(self, order: Int[np.ndarray, " step"], left: Int[np.ndarray, " item"]) -> "Trial":
+        """Return the trial of the items left, once the prior has learned from these labels."""
+        return replace(self, stage=self.stage.keep(left), given=self.know(order))
 
     def learn(self, known: Knowledge, items: Int[np.ndarray, " step"]) -> Knowledge:
         """Return what is known with the labels of these items too."""
         drawn = np.bincount(self.stage.group[items], minlength=len(known.groups))
-        return replace(known, counts=known.counts + self.stage.count(known, items), left=known.left - drawn)
+        return replace(known.label(self.stage.count(known, items)), left=known.left - drawn)
 
     def play(self, rng: Rng, budget: int) -> Int[np.ndarray, " step"]:
         """Label up to a budget, one draw of the policy at a time; fewer where it names no group that is open."""
         deck = _shuffle_within(rng, self.stage.start)
         order: list[int] = []
         known = self.start
+        lesson = next_lesson(0)
         while len(order) < budget:
+            if self.learns and len(order) >= lesson:
+                known, lesson = self.know(np.array(order)), next_lesson(len(order))
             new = deck[self._choose(rng, known, budget - len(order))]
             if not len(new):
                 break
@@ -77,21 +94,19 @@ class Trial:
     def _choose(self, rng: Rng, known: Knowledge, most: int) -> Int[np.ndarray, " named"]:
         """Let the policy name groups, and find the next items of those that are open, by their places in the deck."""
         prospect = Prospect(known, self.goal.gain, self.plays)
-        named = [g for g in _name_groups(rng, self.policy, prospect) if prospect.is_open[g]][:most]
+        named = [g for g in choose_groups(self.policy, rng, prospect) if prospect.is_open[g]][:most]
         upcoming = self.stage.start[:-1] + self.start.left - known.left
         places = [upcoming[g] + np.arange(min(n, prospect.left[g])) for g, n in Counter(named).items()]
         return np.concatenate([np.zeros(0, dtype=np.int64), *places])
 
 
-def _name_groups(rng: Rng, policy: Policy, prospect: Prospect) -> list[int]:
-    """Ask a policy where to label next: nowhere, once no item is left that could help."""
-    named = [int(g) for g in policy(rng, prospect)] if prospect.is_open.any() else []
-    unknown = [g for g in named if not 0 <= g < len(prospect.left)]
-    if unknown:
-        raise InputError(
-            f"policy {name_policy(policy)} named group {unknown[0]}; groups go from 0 to {len(prospect.left) - 1}"
-        )
-    return named
+def next_lesson(n_labels: int) -> int:
+    """When a prior learns again: after every label at first, then with every tenth more; between, labels tell of their own cell.
+
+    >>> [next_lesson(n) for n in (0, 5, 20, 1000)]
+    [1, 6, 22, 1100]
+    """
+    return n_labels + max(1, n_labels // 10)
 
 
 def count_askable(goal: Goal, known: Knowledge) -> int:

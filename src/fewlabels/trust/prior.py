@@ -3,16 +3,16 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from fewlabels.beliefs import Beta, Conjugate, Dirichlet
+from fewlabels.beliefs import Beta, Conjugate
 from fewlabels.labels import Cells
 from fewlabels.latent import Logits, fit, project
 from fewlabels.priors import Lesson, Reads
 from fewlabels.trust.explanation import Trust
 from fewlabels.trust.joint import JointChances, JointShares
 from fewlabels.trust.layout import lay_out
-from fewlabels.trust.others import indicate, learn_others
+from fewlabels.trust.shares import Shares
 
 WEAKEST = 0.1  # labels that a belief is worth at the least
 
@@ -34,18 +34,18 @@ class Calibrated:
         """Fit the curve to all labels, and say what it implies for every cell."""
         layout = lay_out(cells)
         found = fit(layout.gather(cells), layout.model)
-        logits = project(found, layout.design, _weigh(cells, finite), cells.strata.cell, layout.group)
-        after = _match(cells, logits, finite)
-        rest = cells.n_items - cells.n_labels if finite else None
+        everything, rest = (
+            project(found, layout.design, weight, cells.strata.cell, layout.group) for weight in _weigh(cells)
+        )
+        after = _match(cells, everything, sampled=True)
         trust = Trust(found, layout, after.strength() - cells.n_labels, _span(cells))
-        if reads == "right":
-            before = replace(after, alpha=after.alpha - cells.right, beta=after.beta - (cells.n_labels - cells.right))
-            return Lesson(before, JointChances(cells.names, logits, cells.outcomes, rest), trust)
-        others = learn_others(cells)
-        mean = after.mean()[:, None]
-        alpha = after.strength()[:, None] * (mean * indicate(cells) + (1 - mean) * others / others.sum(axis=1)[:, None])
-        joint = JointShares(cells.names, logits, others, cells.predicted, cells.labels, rest)
-        return Lesson(Dirichlet(cells.names, alpha - cells.labels), joint, trust)
+        shares = Shares(cells) if reads == "label" else None
+        before = _subtract(after, cells) if shares is None else shares.start(after)
+        if not finite:
+            return Lesson(before, _join(cells, everything, shares, None), None, trust)
+        unlabelled = _match(cells, rest, sampled=False)
+        joint = _join(cells, rest, shares, cells.n_items - cells.n_labels)
+        return Lesson(before, joint, unlabelled if shares is None else shares.spread(unlabelled), trust)
 
 
 def calibrated() -> Calibrated:
@@ -58,23 +58,33 @@ def _span(cells: Cells) -> tuple[float, float] | None:
     return None if np.isnan(score).any() else (float(score.min()), float(score.max()))
 
 
-def _weigh(cells: Cells, finite: bool) -> Float[np.ndarray, " stratum"]:
-    """Items that the answer is about: all of them, or those whose label is not known."""
+def _weigh(cells: Cells) -> tuple[Float[np.ndarray, " stratum"], Float[np.ndarray, " stratum"]]:
+    """Count all items of every stratum, and those without a label; a cell that has none is taken whole."""
     strata = cells.strata
-    if not finite:
-        return strata.n_items.astype(np.float64)
     rest = strata.n_items - strata.n_labels
     left = np.bincount(strata.cell, weights=rest, minlength=cells.n)[strata.cell]
-    return np.where(left > 0, rest, strata.n_items).astype(np.float64)
+    return strata.n_items.astype(np.float64), np.where(left > 0, rest, strata.n_items).astype(np.float64)
 
 
-def _match(cells: Cells, logits: Logits, finite: bool) -> Beta:
+def _match(cells: Cells, logits: Logits, *, sampled: bool) -> Beta:
     """Put what is believed of each cell as a Beta of the same mean and spread.
 
     Of a population, the items are a sample: their own mean chance is off by as much as chances vary among them.
     """
-    mean, variance = logits.mean, logits.variance
-    if not finite:
-        variance = variance + logits.within / cells.n_items
+    mean, variance = logits.mean, logits.variance + (logits.within / cells.n_items if sampled else 0.0)
     strength = np.maximum(mean * (1 - mean) / variance - 1, WEAKEST)
     return Beta(cells.names, strength * mean, strength * (1 - mean))
+
+
+def _subtract(after: Beta, cells: Cells) -> Beta:
+    """Take a cell's own labels out again: where it would start without them."""
+    return replace(after, alpha=after.alpha - cells.right, beta=after.beta - (cells.n_labels - cells.right))
+
+
+def _join(
+    cells: Cells, logits: Logits, shares: Shares | None, rest: Int[np.ndarray, " cell"] | None
+) -> JointChances | JointShares:
+    """Keep all cells together."""
+    if shares is None:
+        return JointChances(cells.names, logits, cells.outcomes, rest)
+    return JointShares(cells.names, logits, shares.others, cells.predicted, cells.labels, rest)

@@ -32,9 +32,9 @@ def probabilities(**changes: object) -> pd.DataFrame:
 
 ERRORS = {
     "repeated id": (put("id", 9, 3), r"column 'id': id 3 stands in rows 4, 9"),
-    "missing id": (put("id", 9, None), r"column 'id': 1 ids are missing, the first in row 9"),
-    "missing prediction": (put("predicted", 9, None), r"column 'predicted': the prediction is missing in 1 rows, the first is row 9"),
-    "NaN score": (put("score", 9, np.nan), r"column 'score': .* NaN in 1 rows, the first is row 9"),
+    "missing id": (put("id", 9, None), r"column 'id': 1 id is missing, the first in row 9"),
+    "missing prediction": (put("predicted", 9, None), r"column 'predicted': the prediction is missing in 1 row, the first is row 9"),
+    "NaN score": (put("score", 9, np.nan), r"column 'score': .* NaN in 1 row, the first is row 9"),
     "score above one": (put("score", 9, 1.25), r"column 'score': .* row 9 has 1.25; probabilities cannot"),
     "percent": (sound(score=75.0), r"column 'score': .* row 1 has 75; they look like percent"),
     "logits": (sound(score=-1.5), r"column 'score': .* row 1 has -1.5; they look like logits"),

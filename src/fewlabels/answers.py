@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fewlabels.errors import InputError, did_you_mean, listing
+from fewlabels.errors import InputError, did_you_mean, end_sentence, listing
 from fewlabels.journal import Event, Journal
 from fewlabels.ledger import Ledger
 from fewlabels.table import spell
@@ -21,7 +21,7 @@ def check_answers(
     strange = sorted(named.keys() - journal.find(named).keys())
     if strange:
         raise InputError(
-            f"tell: no item that could be asked about is called {listing(strange)} (unknown, or labelled from the start); nothing was kept"
+            f"tell: no item that could be asked about is called {listing(map(repr, strange))} (unknown, or labelled from the start); nothing was kept"
         )
     if classes is None:
         return {item: _check_grade(item, label) for item, label in named.items()}
@@ -49,7 +49,7 @@ def _check_class(item: str, label: Any, classes: Sequence[str], new_classes: boo
         )
     if name not in classes and not new_classes:
         raise InputError(
-            f"tell: {name!r} (item {item!r}) is no class of this session; {did_you_mean(name, classes)}. "
+            f"tell: {name!r} (item {item!r}) is no class of this session; {end_sentence(did_you_mean(name, classes))} "
             "If it is a true class that the model never predicts, say so with --new-classes (Python: new_classes=True). Nothing was kept"
         )
     return name

@@ -7,7 +7,7 @@ one scan of the table and one count of its classes.
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fewlabels.errors import InputError, did_you_mean, listing
+from fewlabels.errors import InputError, count, did_you_mean, listing
 from fewlabels.table import Predictions, Value
 
 SUM_TOLERANCE = 0.02  # half-precision probabilities of a thousand classes stray this far from one
@@ -91,7 +91,7 @@ def _check_ids(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
         return [Finding("warning", "no id column: row numbers serve as ids, so labels can only be matched while the order of the rows stays the same")]  # fmt: skip
     if facts["null_ids"]:
         row = pool.find(pool.id.isnull())["row"][0]
-        return [_error(f"column {pool.roles.id!r}: {facts['null_ids']:,} ids are missing, the first in row {row:,}; every item needs an id of its own")]  # fmt: skip
+        return [_error(f"column {pool.roles.id!r}: {count(facts['null_ids'], 'id')} {'is' if facts['null_ids'] == 1 else 'are'} missing, the first in row {row:,}; every item needs an id of its own")]  # fmt: skip
     if facts["ids"] < facts["n"]:
         return [_error(_describe_repeat(pool))]
     return []
@@ -107,13 +107,13 @@ def _check_scores(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
     found = []
     if facts.get("null_predicted"):
         row = pool.find(pool.predicted.isnull())["row"][0]
-        found.append(_error(f"column {pool.roles.predicted or 'predicted'!r}: the prediction is missing in {facts['null_predicted']:,} rows, the first is row {row:,}; drop these rows or fill them in"))  # fmt: skip
+        found.append(_error(f"column {pool.roles.predicted or 'predicted'!r}: the prediction is missing in {count(facts['null_predicted'], 'row')}, the first is row {row:,}; drop these rows or fill them in"))  # fmt: skip
     if not _own_score(pool):
         return found
     column, score = pool.roles.score or str(pool.roles.positive_score), _stated(pool)
     if facts["score_bad"]:
         row = pool.find(score.isnull() | score.isnan())["row"][0]
-        found.append(_error(f"column {column!r}: the score is missing or NaN in {facts['score_bad']:,} rows, the first is row {row:,}; drop these rows or fill them in"))  # fmt: skip
+        found.append(_error(f"column {column!r}: the score is missing or NaN in {count(facts['score_bad'], 'row')}, the first is row {row:,}; drop these rows or fill them in"))  # fmt: skip
     elif facts["score_low"] < -ROUNDING or facts["score_high"] > 1 + ROUNDING:
         hit = pool.find((score < -ROUNDING) | (score > 1 + ROUNDING), value=score)
         found.append(

@@ -50,6 +50,7 @@ class Ground:
     graded: bool  # labels are grades of agreement, not classes
     whole_ids: bool  # ids are whole numbers in the table
     frame: Frame  # the kind that the predictions came in
+    bins: Bins | None = None  # of the scores; not known of files that an earlier version made
 
     def require_roles(self, metric: Metric) -> None:
         """Refuse a metric that these predictions have no columns for."""
@@ -84,7 +85,7 @@ class Ground:
             "fingerprint": dict(self.fingerprint), "source": self.source,
             "notes": list(self.notes), "graded": self.graded, "whole_ids": self.whole_ids, "frame": self.frame, "by_name": self.tally.by,
             "groups": list(self.tally.groups), "classes": list(self.tally.classes), "bins": list(self.tally.bins),
-            "positive": self.tally.positive, "n_askable": self.n_askable.tolist(),
+            "positive": self.tally.positive, "n_askable": self.n_askable.tolist(), "ranges": write_recipe(self.bins),
         }  # fmt: skip
         return about, {"tally": _pack(self.tally)}
 
@@ -104,6 +105,7 @@ def read_ground(
         policy=recall(about["policy"], policy, "policy"),
         prior=recall(about["prior"], None, "prior"),
         by=read_recipe(about["by"]),
+        bins=read_recipe(about.get("ranges")),
         notes=tuple(about["notes"]),
         **{
             name: about[name]
@@ -154,6 +156,7 @@ def lay_ground(
         graded=pool.has("agreement"),
         whole_ids=pool.has_whole_ids,
         frame=pool.frame,
+        bins=bins or Bins(),
     )
     return ground, items
 

@@ -1,6 +1,6 @@
 """Options given with a session that is already there: they must be those it was created with."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from fewlabels.cli.starting import FIELDS, Start
@@ -8,7 +8,6 @@ from fewlabels.cli.words import read_bins, read_groups, read_metric, read_pair, 
 from fewlabels.errors import InputError
 from fewlabels.goals import Compare
 from fewlabels.ground import Ground, read_ground
-from fewlabels.groups import Bins, bin_names
 from fewlabels.journal import SqliteJournal
 from fewlabels.policies import name_policy
 
@@ -65,18 +64,11 @@ def _canonical(start: Start, ground: Ground) -> dict[str, Any]:
     for option, read in READERS.items():
         if option in said:
             said[option] = read(said[option])
-    if start.bins and _could_be(read_bins(start.bins), ground.tally.bins):
-        del said["bins"]
+    if start.bins and (ground.bins is None or read_bins(start.bins) == ground.bins):
+        del said["bins"]  # a file that an earlier version made does not say which
     if start.classes and set(split_names(start.classes)) <= set(ground.tally.classes):
         del said["classes"]
     return said
-
-
-def _could_be(bins: Bins, names: Sequence[str]) -> bool:
-    """May bins be those of a session? Its file has their names only, and ties may leave fewer of equal mass."""
-    if not names or bins.equal_mass:
-        return len(names) <= bins.n
-    return tuple(names) == bin_names([i / bins.n for i in range(bins.n + 1)])
 
 
 def _say(option: str, value: Any) -> str:

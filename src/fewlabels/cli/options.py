@@ -69,7 +69,7 @@ class Asked:
     metric: str = "accuracy"
     "accuracy, ece, confusion, cost, precision, recall, f1, balanced-accuracy, mcc, tpr, fpr, tnr, fnr, ppv, npv, fdr, for, selection-rate."
     prior: str = "flat"
-    "flat, scores, or the JSON file of an earlier assessment."
+    "flat, scores, calibrated (learns how far to trust the scores), or the JSON file of an earlier assessment."
     strength: float | None = None
     "How many labels the prior is worth in each group [default: 2, or 1 for metrics of classes]."
     bins: str = "10"

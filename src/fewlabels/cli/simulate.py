@@ -31,7 +31,7 @@ class Aims(Aim):
     policy: Annotated[str | None, usually(POLICIES)] = None
     "Which group is asked about next, several joined by commas: random, stratified, stratified:equal, stratified:neyman, thompson, top-two, multi-play, epsilon-greedy, upper-bound."
     prior: Annotated[str | None, usually("flat")] = None
-    "flat, scores, or the JSON file of an earlier assessment; several joined by commas."
+    "flat, scores, calibrated (learns how far to trust the scores), or the JSON file of an earlier assessment; several joined by commas."
 
 
 def simulate(

@@ -49,7 +49,7 @@ class Aim:
     policy: Annotated[str | None, usually("thompson, or multi-play if m > 1")] = None
     "Which group is asked about next: random, stratified, stratified:equal, stratified:neyman, thompson, top-two, multi-play, epsilon-greedy, upper-bound."
     prior: Annotated[str | None, usually("flat")] = None
-    "flat, scores, or the JSON file of an earlier assessment."
+    "flat, scores, calibrated (learns how far to trust the scores), or the JSON file of an earlier assessment."
     strength: Annotated[float | None, usually("2, or 1 for metrics of classes")] = None
     "How many labels the prior is worth in each group."
     bins: Annotated[str | None, usually("10")] = None

@@ -10,6 +10,7 @@ from fewlabels.groups import Bins, Groups, column, cross, everything, predicted
 from fewlabels.metrics import METRICS, Metric, cost
 from fewlabels.policies import POLICIES, Policy
 from fewlabels.priors import Prior, flat, from_earlier, from_scores
+from fewlabels.trust import calibrated
 
 
 def read_groups(text: str) -> Groups:
@@ -52,8 +53,8 @@ def read_prior(text: str, strength: float | None) -> Prior:
     if text == "scores":
         return from_scores(strength)
     if strength is not None:
-        raise InputError("--strength goes with --prior flat or scores; an earlier assessment has its own")
-    return from_earlier(text)
+        raise InputError("--strength goes with --prior flat or scores; others have their own")
+    return calibrated() if text == "calibrated" else from_earlier(text)
 
 
 def read_policy(text: str) -> Policy:

@@ -64,6 +64,7 @@ class FindWorst:
         details = {"groups": groups, "p": p, "p_each": {belief.groups[g]: float(each[g]) for g in named}}
         which = self.name.removeprefix("find-")
         said = f"the {which} by {self.metric.name} {'is' if len(groups) == 1 else 'are'} {listing(groups, most=10)}"
+        said += f" (or as good as, within {self.rope:g})" if self.rope else ""
         return Standing(self._suffices(belief, named, p), f"{said}, with probability {say_chance(p)}", details)
 
     def _suffices(self, belief: Knowledge, named: list[int], p: float) -> bool:

@@ -600,10 +600,10 @@ def test_flags_may_be_classes(said):
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ({777: "a"}, "no item that could be asked about is called 777"),
-        ({"x": "a", "y": "a"}, "is called x, y "),
-        ({True: "a"}, "is called True"),
-        ({0: "a"}, r"is called 0 \(unknown, or labelled from the start\); nothing was kept"),
+        ({777: "a"}, "no item that could be asked about is called '777'"),
+        ({"x": "a", "y": "a"}, "is called 'x', 'y' "),
+        ({True: "a"}, "is called 'True'"),
+        ({0: "a"}, r"is called '0' \(unknown, or labelled from the start\); nothing was kept"),
         ({9: "A"}, "'A' .item '9'. is no class of this session"),
         ({9: "d"}, "no class of this session; there is: a, b, c"),
         ({9: " "}, "the label of item '9' is empty"),

@@ -180,7 +180,7 @@ class Knowledge:
         else:
             more = rng.multinomial(rest, truth)
         pending, left = np.zeros_like(self.pending), np.zeros_like(self.left)
-        return replace(self.label(more), pending=pending, left=left, n_draws=ROUGHLY)
+        return replace(self.label(more.astype(np.float64)), pending=pending, left=left, n_draws=ROUGHLY)
 
     def label(self, counts: Float[np.ndarray, "cell outcome"]) -> "Knowledge":
         """Return what is known with these labels too, each about its own cell: what it teaches of others comes later."""

@@ -218,7 +218,7 @@ def _say(goal: Goal, middle: int | None, low: int | None, high: int | None, sett
         often = "in none" if not settles else f"in only {settles:.0%}"
         return f"{often} of the imagined futures would labelling {'the last item' if most == 1 else f'all {most:,} items'} {aim}"
     if not middle and not high:
-        return "this is met already: no more labels are needed"
+        return "no more labels are needed: the goal is met already"
     upper = f"{high:,}" if high is not None else "more than there are items"
     return f"about {middle:,} more labels will {aim} (eight in ten imagined futures: {low:,} to {upper})"
 

@@ -67,8 +67,9 @@ class Trial:
         return know(counts, self.goal.metric, self.prior, finite=self.finite, level=self.level)
 
     def go_on(self, order: Int[np.ndarray, " step"], left: Int[np.ndarray, " item"]) -> "Trial":
-        """Return the trial of the items left, once the prior has learned from these labels."""
-        return replace(self, stage=self.stage.keep(left), given=self.know(order))
+        """Return the trial of the items left, once the prior has learned from these labels about the population."""
+        known = replace(self, finite=False).know(order)
+        return replace(self, stage=self.stage.keep(left), given=known)
 
     def learn(self, known: Knowledge, items: Int[np.ndarray, " step"]) -> Knowledge:
         """Return what is known with the labels of these items too."""

@@ -7,11 +7,11 @@ from jaxtyping import Float, Int
 
 from fewlabels.beliefs import Beta, Conjugate
 from fewlabels.labels import Cells
-from fewlabels.latent import Logits, fit, project
+from fewlabels.latent import Fit, Logits, fit, project
 from fewlabels.priors import Lesson, Reads
 from fewlabels.trust.explanation import Trust
 from fewlabels.trust.joint import JointChances, JointShares
-from fewlabels.trust.layout import lay_out
+from fewlabels.trust.layout import Layout, lay_out
 from fewlabels.trust.shares import Shares
 
 WEAKEST = 0.1  # labels that a belief is worth at the least
@@ -34,15 +34,14 @@ class Calibrated:
         """Fit the curve to all labels, and say what it implies for every cell."""
         layout = lay_out(cells)
         found = fit(layout.gather(cells), layout.model)
-        everything, rest = (
-            project(found, layout.design, weight, cells.strata.cell, layout.group) for weight in _weigh(cells)
-        )
+        everything = _project(cells, layout, found, cells.strata.n_items.astype(np.float64))
         after = _match(cells, everything, sampled=True)
         trust = Trust(found, layout, after.strength() - cells.n_labels, _span(cells))
         shares = Shares(cells) if reads == "label" else None
         before = _subtract(after, cells) if shares is None else shares.start(after)
         if not finite:
             return Lesson(before, _join(cells, everything, shares, None), None, trust)
+        rest = _project(cells, layout, found, _count_unlabelled(cells))
         unlabelled = _match(cells, rest, sampled=False)
         joint = _join(cells, rest, shares, cells.n_items - cells.n_labels)
         return Lesson(before, joint, unlabelled if shares is None else shares.spread(unlabelled), trust)
@@ -58,12 +57,16 @@ def _span(cells: Cells) -> tuple[float, float] | None:
     return None if np.isnan(score).any() else (float(score.min()), float(score.max()))
 
 
-def _weigh(cells: Cells) -> tuple[Float[np.ndarray, " stratum"], Float[np.ndarray, " stratum"]]:
-    """Count all items of every stratum, and those without a label; a cell that has none is taken whole."""
+def _project(cells: Cells, layout: Layout, found: Fit, weight: Float[np.ndarray, " stratum"]) -> Logits:
+    return project(found, layout.design, weight, cells.strata.cell, layout.group)
+
+
+def _count_unlabelled(cells: Cells) -> Float[np.ndarray, " stratum"]:
+    """Count the items of every stratum without a label; a cell that has none is taken whole."""
     strata = cells.strata
     rest = strata.n_items - strata.n_labels
     left = np.bincount(strata.cell, weights=rest, minlength=cells.n)[strata.cell]
-    return strata.n_items.astype(np.float64), np.where(left > 0, rest, strata.n_items).astype(np.float64)
+    return np.where(left > 0, rest, strata.n_items).astype(np.float64)
 
 
 def _match(cells: Cells, logits: Logits, *, sampled: bool) -> Beta:

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 from numpy.polynomial.hermite_e import hermegauss
-from scipy.special import logit
+from scipy.special import logit, ndtri
 
 from fewlabels.latent.departures import squash
 from fewlabels.latent.fit import Fit, Sheet
@@ -47,21 +47,16 @@ class Logits:
         moved = sum(m * squash(self.at + x * self.wander[:, :, None]) for x, m in zip(POINTS, MASSES, strict=True))
         return np.einsum("s,scn,scn->c", self.weight, self.chance, moved)
 
-    @cached_property
-    def spread(self) -> Float[np.ndarray, " cell"]:
-        """A standard deviation of the logit that its central 95 % agree with, whatever the tails."""
+    def interval(self, level: float) -> tuple[Float[np.ndarray, " cell"], Float[np.ndarray, " cell"]]:
+        """Central interval of the accuracy: of the mixture over departures, widened by what is not known of the curve."""
         chance = self.weight[:, None, None] * self.chance
         at, chance = (np.concatenate(list(values), axis=1) for values in (self.at, chance))
         order = np.argsort(at, axis=1)
         at, chance = (np.take_along_axis(values, order, axis=1) for values in (at, chance))
-        low, high = (_quantile(at, chance, q) for q in (0.025, 0.975))
-        return np.sqrt(((high - low) / 3.92) ** 2 + self.weight @ self.wander**2)
-
-    @cached_property
-    def variance(self) -> Float[np.ndarray, " cell"]:
-        """Variance of the accuracy were its logit normal, with that spread and the same mean."""
-        values = squash(logit(np.clip(self.mean, EDGE, 1 - EDGE))[:, None] + self.spread[:, None] * POINTS)
-        return np.maximum((values**2) @ MASSES - (values @ MASSES) ** 2, EDGE**2)
+        low, middle, high = (_quantile(at, chance, q) for q in ((1 - level) / 2, 0.5, (1 + level) / 2))
+        reach = ndtri((1 + level) / 2) ** 2 * (self.weight @ self.wander**2)
+        low, high = (middle + sign * np.sqrt((end - middle) ** 2 + reach) for sign, end in ((-1, low), (1, high)))
+        return squash(low), squash(high)
 
     def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "draw cell"]:
         """Joint draws: one scale, one curve and one departure of every group at a time."""

@@ -59,8 +59,8 @@ class Trust:
         score = float(np.clip(EXAMPLE, *self.range))
         point = self._evaluate(np.array([score]), level)[0]
         return (
-            f"a score of {score:.2g} is right {point.mean:.0%} of the time ({point.low:.0%} to {point.high:.0%}), as far as "
-            f"labels tell; in a typical group the scores and the labels of other groups {worth}"
+            f"a score of {score:.2g} is right {_say(point.mean)} of the time ({_say(point.low)} to {_say(point.high)}), as far "
+            f"as labels tell; in a typical group the scores and the labels of other groups {worth}"
         )
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
@@ -76,3 +76,8 @@ class Trust:
         reach = ndtri((1 + level) / 2) * spread
         values = (scores, expit(middle), expit(middle - reach), expit(middle + reach))
         return tuple(Point(*map(float, row)) for row in zip(*values, strict=True))
+
+
+def _say(p: float) -> str:
+    """A percentage that is never rounded to certainty."""
+    return "less than 1%" if p < 0.01 else "more than 99%" if p > 0.99 else f"{p:.0%}"

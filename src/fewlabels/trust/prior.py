@@ -15,6 +15,8 @@ from fewlabels.trust.layout import Layout, lay_out
 from fewlabels.trust.shares import Shares
 
 WEAKEST = 0.1  # labels that a belief is worth at the least
+LEVEL, REACH = 0.95, 3.92  # of the intervals that are matched, and how wide they are in standard deviations
+ROUNDS, EDGE = 6, 1e-9
 
 
 @dataclass(frozen=True)
@@ -70,13 +72,28 @@ def _count_unlabelled(cells: Cells) -> Float[np.ndarray, " stratum"]:
 
 
 def _match(cells: Cells, logits: Logits, *, sampled: bool) -> Beta:
-    """Put what is believed of each cell as a Beta of the same mean and spread.
+    """Put what is believed of each cell as a Beta of the same mean and as wide an interval.
 
     Of a population, the items are a sample: their own mean chance is off by as much as chances vary among them.
     """
-    mean, variance = logits.mean, logits.variance + (logits.within / cells.n_items if sampled else 0.0)
-    strength = np.maximum(mean * (1 - mean) / variance - 1, WEAKEST)
-    return Beta(cells.names, strength * mean, strength * (1 - mean))
+    low, high = logits.interval(LEVEL)
+    extra = REACH**2 * logits.within / cells.n_items if sampled else 0.0
+    return match_width(cells.names, logits.mean, np.sqrt((high - low) ** 2 + extra))
+
+
+def match_width(names: tuple[str, ...], mean: Float[np.ndarray, " cell"], width: Float[np.ndarray, " cell"]) -> Beta:
+    """Return the Beta of this mean whose central 95 % are this wide.
+
+    >>> low, high = match_width(("a",), np.array([0.8]), np.array([0.3])).interval()
+    >>> round(float(high[0] - low[0]), 3)
+    0.3
+    """
+    mean = np.clip(mean, EDGE, 1 - EDGE)
+    strength = np.maximum(mean * (1 - mean) * (REACH / width) ** 2 - 1, WEAKEST)
+    for _ in range(ROUNDS):  # the width goes with the root of the strength, nearly
+        low, high = Beta(names, strength * mean, strength * (1 - mean)).interval(LEVEL)
+        strength = np.maximum(strength * ((high - low) / width) ** 2, WEAKEST)
+    return Beta(names, strength * mean, strength * (1 - mean))
 
 
 def _subtract(after: Beta, cells: Cells) -> Beta:

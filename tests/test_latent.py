@@ -50,7 +50,7 @@ def test_departures_are_summed_out_as_their_density_says():
         return np.exp((seen.right * np.log(p) + (seen.total - seen.right) * np.log1p(-p)).sum())
 
     own = quad(lambda v: t.pdf(v, 4) * likelihood(0.6 * v), -12, 12, points=[-2, 0, 2])[0]
-    strangers = np.linspace(-7, 7, 6)
+    strangers = np.linspace(-7, 7, 15)
     weight = np.exp(-0.5 * (strangers / 3) ** 2)
     strange = sum(w * likelihood(u) for w, u in zip(weight / weight.sum(), strangers, strict=True))
     exact = np.log(0.98 * own + 0.02 * strange)
@@ -97,7 +97,7 @@ def explore(seen, design, weight, cell, group, n=60_000):
     scale = np.abs(rng.standard_cauchy(n)) * 0.3
     n_groups = group.max() + 1
     departure = scale[:, None] * np.clip(rng.standard_t(4, size=(n, n_groups)), -12, 12)
-    strangers = np.linspace(-7, 7, 6)
+    strangers = np.linspace(-7, 7, 15)
     chance = np.exp(-0.5 * (strangers / 3) ** 2)
     strange = rng.choice(strangers, p=chance / chance.sum(), size=departure.shape)
     departure = np.where(rng.random(departure.shape) < 0.02, strange, departure)
@@ -158,7 +158,7 @@ def test_ranks_of_the_truth_are_uniform_where_the_model_holds():
         design = np.stack([np.ones(len(x)), x, np.maximum(x - 1, 0)], axis=1)
         departure = scale * np.clip(rng.standard_t(4, size=8), -12, 12)
         strange = rng.random(8) < 0.02
-        departure[strange] = rng.choice(np.linspace(-7, 7, 6), size=strange.sum())
+        departure[strange] = rng.choice(np.linspace(-7, 7, 15), size=strange.sum())
         total = rng.integers(0, 4, size=len(x)).astype(float)
         p = expit(design @ terms + departure[group])
         right = rng.binomial(total.astype(int), p).astype(float)

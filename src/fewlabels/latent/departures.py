@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 NODES, REACH = 25, 12.0  # of the t, in scales
-STRANGERS = np.linspace(-7.0, 7.0, 6)  # logits that a group which follows no pattern may be off by
+STRANGERS = np.linspace(-7.0, 7.0, 15)  # logits that a group which follows no pattern may be off by
 FURTHEST = 30.0  # logits beyond which nothing is told apart
 PerNode = Float[np.ndarray, " node"]
 

@@ -7,6 +7,9 @@ from scipy.special import expit
 import fewlabels as fl
 from fewlabels.beliefs import Beta, Dirichlet
 from fewlabels.labels import tally
+from fewlabels.replay.compiled import play
+from fewlabels.replay.stage import set_stage
+from fewlabels.replay.trial import Trial
 from fewlabels.trust import Calibrated, calibrated
 
 GROUPS = 12
@@ -185,3 +188,62 @@ def test_a_column_of_the_matrix_is_right_as_often_as_accuracy_says():
     assert [diagonal[row.group] for row in other.groups] == pytest.approx([row.mean for row in other.groups], abs=0.02)
     cells = tally(fl.Predictions.read(pool), fl.predicted, strata=True, probabilities=True).cells(("predicted",))
     assert isinstance(Calibrated().before(cells, "label"), Dirichlet)
+
+
+# -- inside the loop --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("drop", [(), ("score",)])
+@pytest.mark.parametrize(
+    "goal", [fl.FindWorst(), fl.Estimate(width=0.4), fl.Compare("c00", "c01"), fl.Estimate(fl.confusion)]
+)
+def test_a_session_learns_as_it_goes_and_remembers(tmp_path, goal, drop):
+    pool = make_pool(n=240)
+    table = {name: values for name, values in hide(pool, 0).items() if name not in drop}
+    s = fl.Session.create(tmp_path / "s.db", table, goal=goal, prior=calibrated())
+    for _ in range(4):
+        s.tell({i: pool["label"][i] for i in s.ask(5)}, new_classes=True)
+    asked = s.ask(3)
+    before = s.status(), [row.mean for row in s.assess().groups]
+    s.close()
+    with fl.Session.open(tmp_path / "s.db") as again:
+        assert again.ask(3) == asked
+        assert (again.status(), [row.mean for row in again.assess().groups]) == before
+
+
+def test_what_a_session_says_is_what_assess_says_of_its_labels(tmp_path):
+    pool = make_pool(n=240)
+    s = fl.Session.create(None, hide(pool, 0), goal=fl.FindWorst(), prior=calibrated())
+    s.tell({i: pool["label"][i] for i in s.ask(30)}, new_classes=True)
+    told = {row["id"]: row["label"] for row in s.answers()}
+    table = pool | {"label": [told.get(i) for i in range(240)]}
+    ours, theirs = s.assess(), fl.assess(table, prior=calibrated())
+    assert [row.mean for row in ours.groups] == pytest.approx([row.mean for row in theirs.groups], abs=1e-6)
+
+
+@pytest.mark.parametrize("goal", [fl.FindWorst(), fl.FindWorst(fl.ece), fl.Estimate(), fl.Estimate(fl.confusion)])
+def test_a_replay_lets_it_learn(goal):
+    found = fl.simulate(
+        make_pool(n=240), goal=goal, policies=[fl.random, fl.thompson], priors=[calibrated()], runs=2, n_checkpoints=8, n_jobs=1,
+    )  # fmt: skip
+    rows = [row for row in found if row["measure"] in ("mrr", "rmse")]
+    assert {row["prior"] for row in rows} == {"calibrated"}
+    last = [row["mean"] for row in rows if row["n_labels"] == 240]
+    assert last == pytest.approx([1.0 if goal.name == "find-worst" else 0.0] * 2, abs=1e-6)
+
+
+def test_the_kernels_and_the_plain_loop_choose_alike():
+    """Which group is labelled next after the same labels, and how often: by kernel, and by the objects a session uses."""
+    pool = fl.Predictions.read(make_pool(n=240))
+    trial = Trial(set_stage(pool, fl.predicted, strata=True), fl.FindWorst(), fl.thompson, calibrated())
+    chosen = np.array(
+        [[choose(trial, np.random.default_rng(i), 8) for i in range(25)] for choose in (play, lambda t, rng, n: t.play(rng, n))]
+    )  # fmt: skip
+    first, other = (np.bincount(trial.stage.group[orders].reshape(-1), minlength=GROUPS) for orders in chosen)
+    assert np.abs(first - other).max() < 5 * np.sqrt((first + other).max())
+
+
+def test_a_plan_takes_it_as_it_is():
+    assert (
+        fl.plan(hide(make_pool(n=600), 60), goal=fl.Estimate(width=0.3), prior=calibrated(), runs=4, n_jobs=1).runs == 4
+    )

@@ -207,7 +207,7 @@ def _line_up(pool: Predictions, by: Groups, bins: Bins | None, counts: Tally, se
         keys["predicted"] = pool.predicted
     if pool.has("score"):
         keys["bin"] = bin_index(pool, (bins or Bins()).edges(pool))
-    if counts.stratum is not None:
+    if counts.stratum is not None and pool.has("score"):
         keys["stratum"] = bin_index(pool, STRATA)
     found = pool.line_up(keys, within=list(cut.keys), most=MOST_ITEMS, seed=seed)
     n = len(found["name"])
@@ -216,7 +216,8 @@ def _line_up(pool: Predictions, by: Groups, bins: Bins | None, counts: Tally, se
     rows = zip(*(found[key] for key in cut.keys), strict=True) if cut.keys else [()] * n
     group = [group_at[cut.name(row)] for row in rows]
     predicted = [class_at[name] for name in found["predicted"]] if "predicted" in found else [NONE] * n
-    bin, stratum = (found.get(key, [NONE] * n) for key in ("bin", "stratum"))
+    bin = found.get("bin", [NONE] * n)
+    stratum = found.get("stratum", [NONE if counts.stratum is None else 0] * n)
     strata = counts.bin * 0 + NONE if counts.stratum is None else counts.stratum
     keyed = zip(*(column.tolist() for column in (counts.group, counts.predicted, counts.bin, strata, counts.label)), strict=True)  # fmt: skip
     entry_at = {key[:4]: i for i, key in enumerate(keyed) if key[4] == NONE}

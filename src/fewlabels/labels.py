@@ -49,7 +49,7 @@ class Cells:
     right: Float[np.ndarray, " cell"]  # summed outcomes of the labelled
     labels: Float[np.ndarray, "cell class"]  # labels of each class
     probability: Float[np.ndarray, "cell class"] | None  # mean predicted probability of each class
-    strata: Strata
+    strata: Strata | None  # where they were counted
     names: tuple[str, ...]
     classes: tuple[str, ...]
     by: str
@@ -58,6 +58,11 @@ class Cells:
     def n(self) -> int:
         """How many cells."""
         return len(self.group)
+
+    @property
+    def layers(self) -> Strata:
+        """The strata; where they were not counted, every cell is one."""
+        return self.strata or Strata(np.arange(self.n), self.n_items, self.n_labels, self.right, self.score)
 
     @property
     def outcomes(self) -> Float[np.ndarray, "cell 2"]:
@@ -116,7 +121,7 @@ class Tally:
             right=_sum(where, self.right, len(key)),
             labels=_count_labels(where, self.label, self.n_labels, (len(key), len(self.classes))),
             probability=probability,
-            strata=self._stratify(splits, key),
+            strata=None if self.stratum is None else self._stratify(splits, key),
             names=tuple(self._name(*k[:3]) for k in key.tolist()),
             classes=self.classes,
             by=self.by,
@@ -254,7 +259,7 @@ def tally(
         right=_floats(found, "right", missing=0.0),
         probability=_spread(found, pool) if probabilities else None,
         positive=pool.positive,
-        stratum=np.array(found["stratum"]) if "stratum" in found else None,
+        stratum=np.array(found.get("stratum", [0] * len(found["n"]))) if strata else None,
     )
 
 

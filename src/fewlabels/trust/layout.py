@@ -24,7 +24,7 @@ class Layout:
 
     def gather(self, cells: Cells) -> Evidence:
         """Take the labelled strata, group by group."""
-        strata = cells.strata
+        strata = cells.layers
         (labelled,) = np.nonzero(strata.n_labels > 0)
         labelled = labelled[np.argsort(self.group[strata.cell[labelled]], kind="stable")]
         total = strata.n_labels[labelled].astype(np.float64)
@@ -33,7 +33,7 @@ class Layout:
 
 def lay_out(cells: Cells) -> Layout:
     """Set up the curve's terms for these cells: a cell departs with its group and predicted class, whatever its bin."""
-    strata = cells.strata
+    strata = cells.layers
     group = np.unique(cells.group * (len(cells.classes) + 1) + cells.predicted, return_inverse=True)[1].reshape(-1)
     x = None if np.isnan(strata.score).any() else to_logit(strata.score)
     knots = () if x is None else _place_knots(x, strata.n_items)
@@ -51,7 +51,7 @@ def _list_traits(
 
     Where groups are ranges of the score, the score itself is what sets them apart.
     """
-    n = cells.strata.n_items
+    n = cells.layers.n_items
     if cells.by.startswith("bins"):
         return []
     size = np.bincount(group, weights=n)

@@ -36,7 +36,7 @@ class Calibrated:
         """Fit the curve to all labels, and say what it implies for every cell."""
         layout = lay_out(cells)
         found = fit(layout.gather(cells), layout.model)
-        everything = _project(cells, layout, found, cells.strata.n_items.astype(np.float64))
+        everything = _project(cells, layout, found, cells.layers.n_items.astype(np.float64))
         after = _match(cells, everything, sampled=True)
         trust = Trust(found, layout, after.strength() - cells.n_labels, _span(cells))
         shares = Shares(cells) if reads == "label" else None
@@ -55,17 +55,17 @@ def calibrated() -> Calibrated:
 
 
 def _span(cells: Cells) -> tuple[float, float] | None:
-    score = cells.strata.score
+    score = cells.layers.score
     return None if np.isnan(score).any() else (float(score.min()), float(score.max()))
 
 
 def _project(cells: Cells, layout: Layout, found: Fit, weight: Float[np.ndarray, " stratum"]) -> Logits:
-    return project(found, layout.design, weight, cells.strata.cell, layout.group)
+    return project(found, layout.design, weight, cells.layers.cell, layout.group)
 
 
 def _count_unlabelled(cells: Cells) -> Float[np.ndarray, " stratum"]:
     """Count the items of every stratum without a label; a cell that has none is taken whole."""
-    strata = cells.strata
+    strata = cells.layers
     rest = strata.n_items - strata.n_labels
     left = np.bincount(strata.cell, weights=rest, minlength=cells.n)[strata.cell]
     return np.where(left > 0, rest, strata.n_items).astype(np.float64)

@@ -1,5 +1,6 @@
 """Beliefs about all cells together: what the curve says of one, it says of the others too."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,16 +14,14 @@ N_DRAWS, FEWEST = 4000, 200
 BUDGET = 20_000_000  # numbers drawn for means and quantiles
 
 
-@dataclass(frozen=True)
-class JointChances:
-    """Chances of being right in all cells together; with `rest`, shares among exactly these items."""
+class Drawn(ABC):
+    """A belief that is known by its draws."""
 
-    groups: tuple[str, ...]
-    logits: Logits
-    known: Float[np.ndarray, "cell 2"]
-    rest: Int[np.ndarray, " cell"] | None
+    @abstractmethod
+    def draw(self, rng: Rng, n: int) -> Array:
+        """Joint draws, (draw, cell, ...)."""
 
-    def mean(self) -> Float[np.ndarray, " cell"]:
+    def mean(self) -> Array:
         """Expected value."""
         return self._sample.mean(axis=0)
 
@@ -30,6 +29,21 @@ class JointChances:
         """Quantiles of draws."""
         low, high = np.quantile(self._sample, [(1 - level) / 2, (1 + level) / 2], axis=0)
         return low, high
+
+    @cached_property
+    def _sample(self) -> Array:
+        size = self.draw(np.random.default_rng(0), 1).size
+        return self.draw(np.random.default_rng(0), int(np.clip(BUDGET // size, FEWEST, N_DRAWS)))
+
+
+@dataclass(frozen=True)
+class JointChances(Drawn):
+    """Chances of being right in all cells together; with `rest`, shares among exactly these items."""
+
+    groups: tuple[str, ...]
+    logits: Logits
+    known: Float[np.ndarray, "cell 2"]
+    rest: Int[np.ndarray, " cell"] | None
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell"]:
         """Joint draws."""
@@ -38,13 +52,9 @@ class JointChances:
             return theta
         return (self.known[:, 0] + rng.binomial(self.rest, theta)) / (self.known.sum(axis=1) + self.rest)
 
-    @cached_property
-    def _sample(self) -> Float[np.ndarray, "draw cell"]:
-        return self.draw(np.random.default_rng(0), N_DRAWS)
-
 
 @dataclass(frozen=True)
-class JointShares:
+class JointShares(Drawn):
     """Shares of true classes in all cells together: right as the curve has it, and what wrong ones are instead."""
 
     groups: tuple[str, ...]
@@ -53,15 +63,6 @@ class JointShares:
     predicted: Int[np.ndarray, " cell"]
     known: Float[np.ndarray, "cell class"]
     rest: Int[np.ndarray, " cell"] | None
-
-    def mean(self) -> Float[np.ndarray, "cell class"]:
-        """Expected value."""
-        return self._sample.mean(axis=0)
-
-    def interval(self, level: float = 0.95) -> tuple[Array, Array]:
-        """Quantiles of draws."""
-        low, high = np.quantile(self._sample, [(1 - level) / 2, (1 + level) / 2], axis=0)
-        return low, high
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell class"]:
         """Joint draws."""
@@ -75,8 +76,3 @@ class JointShares:
             return theta
         size = self.known.sum(axis=1) + self.rest
         return (self.known + rng.multinomial(self.rest, theta)) / size[:, None]
-
-    @cached_property
-    def _sample(self) -> Float[np.ndarray, "draw cell class"]:
-        n = int(np.clip(BUDGET // self.others.size, FEWEST, N_DRAWS))
-        return self.draw(np.random.default_rng(0), n)

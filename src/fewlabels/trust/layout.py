@@ -10,7 +10,12 @@ from fewlabels.labels import Cells
 from fewlabels.latent import Evidence, Model
 
 EDGE = 1e-5  # scores are taken to lie at least so far from 0 and 1
-LEVEL, SLOPE, BEND, TRAIT = (0.0, 1.5), (1.0, 0.5), (0.0, 0.5), (0.0, 0.5)  # what is expected of terms, and how far off
+HEIGHT, SLOPE, BEND, TRAIT = (
+    (0.0, 1.5),
+    (1.0, 0.5),
+    (0.0, 0.5),
+    (0.0, 0.5),
+)  # what is expected of terms, and how far off
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,7 @@ def lay_out(cells: Cells) -> Layout:
     knots = () if x is None else _place_knots(x, strata.n_items)
     curve = np.ones((len(strata.cell), 1)) if x is None else bend(x, knots)
     traits = _list_traits(cells, x, group[strata.cell])
-    priors = [LEVEL, SLOPE, *(BEND for _ in knots)][: curve.shape[1]] + [TRAIT for _ in traits]
+    priors = [HEIGHT, SLOPE, *(BEND for _ in knots)][: curve.shape[1]] + [TRAIT for _ in traits]
     centre, spread = np.array(priors).T
     return Layout(np.column_stack([curve, *traits]), group, knots, Model(centre, spread))
 

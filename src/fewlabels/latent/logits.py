@@ -4,6 +4,7 @@ The accuracy of a cell is the mean over its strata. On the logit scale it is nea
 is worked out exactly at their mode, for every departure on the grid, and moved along its slope from there.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,8 +16,8 @@ from scipy.special import logit, ndtri
 from fewlabels.latent.departures import squash
 from fewlabels.latent.fit import Fit, Sheet
 
-EDGE = 1e-9
-POINTS, MASSES = hermegauss(7)
+EDGE = 1e-6
+POINTS, MASSES = hermegauss(5)
 MASSES = MASSES / MASSES.sum()
 
 
@@ -77,53 +78,73 @@ class Logits:
 def project(
     fit: Fit,
     design: Float[np.ndarray, "stratum term"],
-    weight: Float[np.ndarray, " stratum"],
+    weights: Sequence[Float[np.ndarray, " stratum"]],
     cell: Int[np.ndarray, " stratum"],
     group: Int[np.ndarray, " cell"],
-) -> Logits:
-    """Work out the accuracy of cells made of strata, which come cell by cell; each cell is of one group."""
-    n = len(group)
-    share = weight / np.bincount(cell, weights=weight, minlength=n)[cell]
-    start = np.searchsorted(cell, np.arange(n))
-    parts = [_project(sheet, fit, design, share, start, group) for sheet in fit.sheets]
-    at, chance, slope = (np.stack(values) for values in zip(*parts, strict=True))
+) -> tuple[Logits, ...]:
+    """Work out the accuracy of cells made of strata, which come cell by cell, for each weighting of these.
+
+    Each cell is of one group.
+    """
+    start = np.searchsorted(cell, np.arange(len(group)))
+    shares = [weight / np.add.reduceat(weight, start)[cell] for weight in weights]
+    sheets = [_project(sheet, fit, design, shares, start, group) for sheet in fit.sheets]
     right = squash(design @ fit.mode[:-1])
-    mean, square = (np.add.reduceat(share * value, start) for value in (right, right**2))
-    return Logits(fit, group, at, chance, slope, np.maximum(square - mean**2, 0.0))
+    out = []
+    for share, parts in zip(shares, zip(*sheets, strict=True), strict=True):
+        mean, square = (np.add.reduceat(share * value, start) for value in (right, right**2))
+        at, chance, slope = (np.stack(values) for values in zip(*parts, strict=True))
+        out.append(Logits(fit, group, at, chance, slope, np.maximum(square - mean**2, 0.0)))
+    return tuple(out)
 
 
 def _project(
     sheet: Sheet,
     fit: Fit,
     design: Float[np.ndarray, "stratum term"],
-    share: Float[np.ndarray, " stratum"],
+    shares: Sequence[Float[np.ndarray, " stratum"]],
     start: Int[np.ndarray, " cell"],
     group: Int[np.ndarray, " cell"],
-) -> tuple[Float[np.ndarray, "cell node"], Float[np.ndarray, "cell node"], Float[np.ndarray, "cell term"]]:
-    """Logits, chances and slopes at one scale."""
-    right = squash((design @ sheet.terms)[:, None] + fit.model.departures.place(sheet.scale))
-    accuracy = np.clip(np.add.reduceat(share[:, None] * right, start, axis=0), EDGE, 1 - EDGE)
-    chance, pull = _recall(sheet, fit, group)
-    odds = np.repeat(chance / (accuracy * (1 - accuracy)), np.diff(np.append(start, len(share))), axis=0)
-    steep = share * np.einsum("sn,sn,sn->s", odds, right, 1 - right)
-    direct = np.add.reduceat(steep[:, None] * design, start, axis=0)
-    at = logit(accuracy)
-    centred = at - (chance * at).sum(axis=1, keepdims=True)
-    learned = np.einsum("cn,cnt->ct", chance * centred, pull)  # another curve makes other departures likely
-    return at, chance, direct + learned
+) -> list[tuple[Float[np.ndarray, "cell node"], Float[np.ndarray, "cell node"], Float[np.ndarray, "cell term"]]]:
+    """Logits, chances and slopes at one scale, for each weighting.
+
+    Nodes times strata are many numbers, and none of them needs more than six digits; strata come last, being more.
+    """
+    place, chance, pull = _recall(sheet, fit, group)
+    n_strata = np.diff(np.append(start, len(design)))
+    right = squash((design @ sheet.terms).astype(np.float32) + np.repeat(_turn(place), n_strata, axis=1))
+    doubt = right * (1 - right)
+    out = []
+    for share in shares:
+        summed = np.add.reduceat(share.astype(np.float32) * right, start, axis=1)
+        accuracy = np.clip(summed.T.astype(np.float64), EDGE, 1 - EDGE)
+        odds = np.repeat(_turn(chance / (accuracy * (1 - accuracy))), n_strata, axis=1)
+        steep = share * np.einsum("ns,ns->s", odds, doubt)
+        direct = np.add.reduceat(steep[:, None] * design, start, axis=0)
+        at = logit(accuracy)
+        centred = at - (chance * at).sum(axis=1, keepdims=True)
+        learned = np.einsum("cn,cnt->ct", chance * centred, pull)  # another curve makes other departures likely
+        out.append((at, chance, direct + learned))
+    return out
+
+
+def _turn(values: Float[np.ndarray, "cell node"]) -> Float[np.ndarray, "node cell"]:
+    return np.ascontiguousarray(values.T, dtype=np.float32)
 
 
 def _recall(
     sheet: Sheet, fit: Fit, group: Int[np.ndarray, " cell"]
-) -> tuple[Float[np.ndarray, "cell node"], Float[np.ndarray, "cell node term"]]:
-    """Chances of departures, and pulls, of every cell's group; groups without a label have the prior's, and no pull."""
-    prior = np.exp(fit.model.departures.log_weight)
-    chance = np.tile(prior / prior.sum(), (len(group), 1))
+) -> tuple[Float[np.ndarray, "cell node"], Float[np.ndarray, "cell node"], Float[np.ndarray, "cell node term"]]:
+    """Departures, their chances and pulls of every cell's group; groups without a label have the prior's, and no pull."""
+    departures = fit.model.departures
+    grid = departures.place(sheet.scale, np.zeros(1), np.full(1, departures.stray))
+    place, chance = (np.tile(values, (len(group), 1)) for values in (grid.place, grid.weight))
     pull = np.zeros((*chance.shape, len(sheet.terms)))
     where = np.searchsorted(fit.group, group)
     heard = np.nonzero((where < len(fit.group)) & (np.append(fit.group, -1)[where] == group))[0]
-    chance[heard], pull[heard] = sheet.chance[where[heard]], sheet.pull[where[heard]]
-    return chance, pull
+    for values, known in ((place, sheet.place), (chance, sheet.chance), (pull, sheet.pull)):
+        values[heard] = known[where[heard]]
+    return place, chance, pull
 
 
 def _quantile(

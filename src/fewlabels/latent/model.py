@@ -27,7 +27,7 @@ class Model:
 
     centre: Float[np.ndarray, " term"]
     spread: Float[np.ndarray, " term"]
-    scale: float = 0.3  # of the half-Cauchy
+    scale: float = 0.4  # of the half-Cauchy
     departures: Departures = field(default_factory=Departures)
 
     @property

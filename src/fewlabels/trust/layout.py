@@ -11,7 +11,7 @@ from fewlabels.latent import Evidence, Model
 
 EDGE = 1e-5  # scores are taken to lie at least so far from 0 and 1
 HEIGHT, SLOPE, BEND, TRAIT = (
-    (0.0, 1.5),
+    (0.0, 1.0),
     (1.0, 0.5),
     (0.0, 0.5),
     (0.0, 0.5),

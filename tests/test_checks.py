@@ -93,7 +93,7 @@ def test_swapped_scores_say_how_to_swap_them_back() -> None:
 
 
 def test_a_model_whose_few_labels_are_all_misses_is_assessed() -> None:
-    a = fl.assess({"id": [1, 2, 3, 4], "predicted": ["1"] * 4, "label": ["0", None, None, None]})
+    a = fl.assess({"id": [1, 2, 3, 4], "predicted": ["1"] * 4, "label": ["0", None, None, None]}, prior=fl.flat())
     assert a.overall.mean == pytest.approx(1 / 3)
 
 

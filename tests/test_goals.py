@@ -287,7 +287,9 @@ def known_pool(finite=False):
 @pytest.mark.parametrize(("groups", "rope"), [(("a", "b"), 0.05), (("b", "a"), 0.3), (("c", "b"), 0.0)])
 def test_the_verdict_is_that_of_a_comparison(groups, rope, finite):
     """Exact for a population; by 20,000 draws each for a finite pool, 5 standard errors apart once in 1.7 million."""
-    expected = fl.compare(POOL, groups, rope=rope, by=fl.column("group"), finite_pool=finite, n_draws=DRAWS)
+    expected = fl.compare(
+        POOL, groups, rope=rope, prior=fl.flat(), by=fl.column("group"), finite_pool=finite, n_draws=DRAWS
+    )
     found = describe(Compare(*groups, rope=rope), known_pool(finite), rng(1))
     for name in ("p_below", "p_equivalent", "p_above", "confidence"):
         p = getattr(expected, name)

@@ -36,7 +36,7 @@ def test_draws_have_its_mean() -> None:
 
 def test_a_hundred_groups_with_a_label_each_do_not_say_two_thirds() -> None:
     classes = [str(i) for i in range(100)]
-    a = fl.assess({"id": range(1000), "predicted": classes * 10, "label": classes + [None] * 900})
+    a = fl.assess({"id": range(1000), "predicted": classes * 10, "label": classes + [None] * 900}, prior=fl.flat())
     assert a.row("0").mean == pytest.approx(2 / 3)
     assert a.overall.mean > 0.95
     assert a.overall.high > 0.99
@@ -55,7 +55,7 @@ def test_it_stays_right_however_unevenly_groups_were_labelled() -> None:
     right = rng.random(10_000) < np.where(predicted == "easy", 0.95, 0.55)
     label = np.where(right, predicted, "other").astype(object)
     label[100:9000] = None  # a hundred easy ones labelled, and every hard one
-    a = fl.assess({"id": np.arange(10_000), "predicted": predicted, "label": label})
+    a = fl.assess({"id": np.arange(10_000), "predicted": predicted, "label": label}, prior=fl.flat())
     assert a.overall.low < right.mean() < a.overall.high
     assert right[np.r_[0:100, 9000:10_000]].mean() < a.overall.low  # what plain counting would have said
 

@@ -102,10 +102,10 @@ COARSE = fl.bins(3)  # so that both halves have items in every bin
 
 def both_ways(metric, tmp_path, by=fl.predicted):
     path = tmp_path / "first.json"
-    fl.assess(FIRST, by=by, metric=metric, bins=COARSE).to_json(path)
+    fl.assess(FIRST, by=by, metric=metric, bins=COARSE, prior=fl.flat()).to_json(path)
     return (
         fl.assess(SECOND, by=by, metric=metric, bins=COARSE, prior=fl.from_earlier(path)),
-        fl.assess(stack(FIRST, SECOND), by=by, metric=metric, bins=COARSE),
+        fl.assess(stack(FIRST, SECOND), by=by, metric=metric, bins=COARSE, prior=fl.flat()),
     )
 
 
@@ -128,7 +128,7 @@ def test_two_halves_one_after_the_other_say_what_the_whole_says(tmp_path):
 
 
 def test_an_earlier_assessment_may_be_an_object_a_dict_or_a_file(tmp_path):
-    earlier = fl.assess(FIRST)
+    earlier = fl.assess(FIRST, prior=fl.flat())
     earlier.to_json(tmp_path / "e.json")
     forms = (earlier, earlier.to_dict(), json.loads(earlier.to_json()), tmp_path / "e.json", str(tmp_path / "e.json"))
     found = [fl.assess(SECOND, prior=fl.from_earlier(form)).overall.mean for form in forms]
@@ -137,7 +137,7 @@ def test_an_earlier_assessment_may_be_an_object_a_dict_or_a_file(tmp_path):
 
 @pytest.mark.parametrize("weight", [1.0, 0.25])
 def test_a_weight_discounts_what_was_known(weight):
-    earlier = fl.assess(outcome_pool(a=(5, 3, 0), b=(1, 1, 0)), by=fl.column("group"))
+    earlier = fl.assess(outcome_pool(a=(5, 3, 0), b=(1, 1, 0)), by=fl.column("group"), prior=fl.flat())
     found = fl.assess(
         outcome_pool(a=(1, 0, 0), b=(0, 1, 0)), by=fl.column("group"), prior=fl.from_earlier(earlier, weight)
     )
@@ -146,7 +146,7 @@ def test_a_weight_discounts_what_was_known(weight):
 
 
 def test_a_group_the_earlier_assessment_did_not_know_starts_flat():
-    earlier = fl.assess(outcome_pool(a=(5, 3, 0)), by=fl.column("group"))
+    earlier = fl.assess(outcome_pool(a=(5, 3, 0)), by=fl.column("group"), prior=fl.flat())
     found = fl.assess(outcome_pool(a=(1, 0, 0), new=(0, 1, 0)), by=fl.column("group"), prior=fl.from_earlier(earlier))
     assert pseudo_counts(found.answer.prior).tolist() == [[6, 4], [1, 1]]
 

@@ -32,6 +32,7 @@ GOALS = [
     fl.Estimate(), fl.Estimate(fl.ece), fl.Estimate(fl.confusion), fl.Compare("a", "b"),
 ]  # fmt: skip
 NAMES = [f"{goal.name}-{goal.metric.name}" for goal in GOALS]
+FLAT = (fl.flat(),)
 
 
 def stage_of(seed=0, n=60, by=fl.predicted, **more):
@@ -130,7 +131,7 @@ def test_rows_end_where_the_runs_do():
     def stubborn(rng, prospect):
         return [0]
 
-    found = fl.simulate(pool, goal=fl.Estimate(), policies=(stubborn,), runs=2, n_jobs=1)
+    found = fl.simulate(pool, priors=FLAT, goal=fl.Estimate(), policies=(stubborn,), runs=2, n_jobs=1)
     assert max(row["n_labels"] for row in found) == n < 60
 
 
@@ -288,14 +289,18 @@ def test_rows_are_as_the_contract_says():
     (Nearest(), {"rmse", "coverage", "width"}),
 ], ids=["estimate", "ece", "compare", "own"])  # fmt: skip
 def test_every_goal_has_its_measures(goal, measures):
-    found = fl.simulate(make_pool(4), goal=goal, runs=2, budget=20, n_checkpoints=4, n_jobs=1)
+    found = fl.simulate(make_pool(4), priors=FLAT, goal=goal, runs=2, budget=20, n_checkpoints=4, n_jobs=1)
     assert {row["measure"] for row in found} == measures
 
 
 @pytest.mark.parametrize("goal", [fl.FindWorst(), Nearest()], ids=["compiled", "own"])
 def test_the_same_seed_gives_the_same_rows_however_many_work(goal):
     one, two, other = (
-        rows_of(fl.simulate(make_pool(4), goal=goal, runs=6, budget=30, n_checkpoints=4, n_jobs=jobs, seed=seed))
+        rows_of(
+            fl.simulate(
+                make_pool(4), priors=FLAT, goal=goal, runs=6, budget=30, n_checkpoints=4, n_jobs=jobs, seed=seed
+            )
+        )
         for jobs, seed in ((1, 3), (2, 3), (1, 4))
     )
     assert one == two
@@ -303,7 +308,7 @@ def test_the_same_seed_gives_the_same_rows_however_many_work(goal):
 
 
 def test_with_every_label_the_answer_is_right_and_the_interval_a_point():
-    found = fl.simulate(make_pool(4), goal=fl.Estimate(), runs=3, n_jobs=1)
+    found = fl.simulate(make_pool(4), priors=FLAT, goal=fl.Estimate(), runs=3, n_jobs=1)
     last = {row["measure"]: row["mean"] for row in found if row["n_labels"] == 60}
     assert last["coverage"] == 1.0
     assert last["width"] == pytest.approx(0.0, abs=1e-12)
@@ -312,7 +317,9 @@ def test_with_every_label_the_answer_is_right_and_the_interval_a_point():
 def test_a_target_must_be_kept_to_the_end():
     """Of two groups the worse one is found at once by chance, lost, and found again: only the last time counts."""
     pool = outcome_pool(a=(5, 5, 0), b=(6, 4, 0))
-    found = fl.simulate(pool, goal=fl.FindWorst(), by=fl.column("group"), policies=(fl.random,), runs=50, n_jobs=1)
+    found = fl.simulate(
+        pool, goal=fl.FindWorst(), by=fl.column("group"), priors=FLAT, policies=(fl.random,), runs=50, n_jobs=1
+    )
     n = found.labels_to_target[0]["n_labels"]
     after = [row["mean"] for row in found if row["measure"] == "mrr" and row["n_labels"] >= n]
     before = [row["mean"] for row in found if row["measure"] == "mrr" and row["n_labels"] < n]
@@ -320,14 +327,19 @@ def test_a_target_must_be_kept_to_the_end():
 
 
 def test_a_target_that_is_never_reached_is_null():
-    found = fl.simulate(make_pool(4), goal=fl.Estimate(), budget=2, runs=3, n_jobs=1)
+    found = fl.simulate(make_pool(4), goal=fl.Estimate(), priors=FLAT, budget=2, runs=3, n_jobs=1)
     assert all(row["n_labels"] is None and row["share"] is None for row in found.labels_to_target)
 
 
 def test_progress_is_told():
     seen = []
     fl.simulate(
-        make_pool(4), goal=fl.FindWorst(), runs=3, n_jobs=1, tick=lambda done, total: seen.append((done, total))
+        make_pool(4),
+        priors=FLAT,
+        goal=fl.FindWorst(),
+        runs=3,
+        n_jobs=1,
+        tick=lambda done, total: seen.append((done, total)),
     )
     assert seen == [(i, 6) for i in range(1, 7)]
 
@@ -351,7 +363,9 @@ def test_a_comparison_ends_with_the_items_of_its_two_groups(policy):
     pool = make_pool(4, n=300)
     there = 300 - pool["predicted"].count("c")
     for budget, most in ((None, there), (10_000, there), (7, 7)):
-        found = fl.simulate(pool, goal=fl.Compare("a", "b"), policies=(policy,), budget=budget, runs=3, n_jobs=1)
+        found = fl.simulate(
+            pool, goal=fl.Compare("a", "b"), priors=FLAT, policies=(policy,), budget=budget, runs=3, n_jobs=1
+        )
         assert max(row["n_labels"] for row in found) == most
 
 
@@ -365,7 +379,7 @@ def undefined_pool(positives):
 
 @pytest.mark.parametrize("goal", [fl.Estimate(fl.tpr), fl.FindWorst(fl.tpr), fl.Compare("f", "g", fl.tpr)], ids=lambda g: g.name)  # fmt: skip
 def test_groups_without_a_truth_take_no_part(goal):
-    settings = {"by": fl.column("group"), "policies": (fl.random,), "runs": 2, "n_checkpoints": 4, "n_jobs": 1}
+    settings = {"by": fl.column("group"), "priors": FLAT, "policies": (fl.random,), "runs": 2, "n_checkpoints": 4, "n_jobs": 1}
     some = fl.simulate(undefined_pool(["f", "g"]), goal=goal, **settings)
     assert all(row["mean"] is not None and np.isfinite(row["se"]) for row in some)
     none = fl.simulate(undefined_pool([]), goal=goal, **settings)
@@ -406,14 +420,20 @@ def test_a_perfectly_calibrated_pool_has_no_relative_error():
 def test_intervals_cover_when_labels_are_random():
     """200 runs of 3 groups, 95 % finite-pool intervals; flat beliefs about fixed truths cover 90 to 99 %."""
     found = fl.simulate(
-        make_pool(5, n=300, skill=0.5), goal=fl.Estimate(), policies=(fl.random,), runs=200, budget=60, n_checkpoints=6
+        make_pool(5, n=300, skill=0.5),
+        goal=fl.Estimate(),
+        priors=FLAT,
+        policies=(fl.random,),
+        runs=200,
+        budget=60,
+        n_checkpoints=6,
     )
     covers = [row["mean"] for row in found if row["measure"] == "coverage" and row["n_labels"] >= 20]
     assert 0.90 < min(covers) <= max(covers) <= 1.0
 
 
 def test_curves_are_drawn(tmp_path):
-    found = fl.simulate(make_pool(4), goal=fl.Estimate(), runs=3, n_jobs=1)
+    found = fl.simulate(make_pool(4), priors=FLAT, goal=fl.Estimate(), runs=3, n_jobs=1)
     assert found.plot("rmse").get_ylabel() == "error (RMSE)"
     assert found.write_plots(tmp_path / "curves.png").stat().st_size > 10_000
     with pytest.raises(InputError, match="has no 'rsme'; did you mean 'rmse'"):

@@ -191,10 +191,11 @@ def test_status_is_the_contract_s_json():
 
 def test_creating_makes_choices_for_whoever_has_none():
     s = Session.create(None, TABLES["small"], goal=FindWorst(m=2))
-    assert [s.status()[k] for k in ("by", "policy", "prior")] == ["predicted", "multi-play", "flat"]
+    assert [s.status()[k] for k in ("by", "policy", "prior")] == ["predicted", "multi-play", "calibrated"]
     assert s.goal == FindWorst(m=2)
     assert s.classes == ("a", "b", "c")
-    assert s.ask(4) == begin(table="small", goal=FindWorst(m=2), policy=fl.multi_play).ask(4)
+    same = Session.create(None, TABLES["small"], goal=FindWorst(m=2), policy=fl.multi_play, prior=fl.calibrated())
+    assert s.ask(4) == same.ask(4)
 
 
 def test_what_makes_no_sense_is_refused_before_anything_is_made(path):
@@ -881,13 +882,15 @@ def test_an_answer_is_taken_back_by_whoever_gave_it_last():
 def test_labels_at_the_start_count():
     s = begin(table="begun")
     assert s.status()["n_labels"] == len(range(0, 90, 4))
-    assert figures(s) == {k: fl.assess(read_table("begun")).to_dict()[k] for k in ("n_labels", "overall", "groups")}
+    assert figures(s) == {
+        k: fl.assess(read_table("begun"), prior=fl.flat()).to_dict()[k] for k in ("n_labels", "overall", "groups")
+    }
     assert not set(s.ask(30)) & set(range(0, 90, 4))
 
 
 def test_hidden_labels_let_one_play():
     pool = fl.Predictions.read(FULL)
-    s = Session.create(None, pool.hide_labels(), goal=FindWorst())
+    s = Session.create(None, pool.hide_labels(), goal=FindWorst(), prior=fl.flat())
     assert [s.status()[k] for k in ("n_labels", "n_left")] == [0, 90]
     assert label(s, 12) == label(begin(), 12)
     assert s.show([0]) == {0: {"sex": FULL["sex"][0], "age": FULL["age"][0]}}  # and give nothing away
@@ -901,7 +904,7 @@ def test_grades_are_told_as_numbers():
     s.tell(told)
     table = TABLES["grades"]
     grades = [float(told[i]) if i in told else y for i, y in enumerate(table["agreement"])]
-    expected = fl.assess(table | {"agreement": grades}, by=fl.column("system"))
+    expected = fl.assess(table | {"agreement": grades}, by=fl.column("system"), prior=fl.flat())
     assert [(row.n_labels, row.mean) for row in s.assess().groups] == [
         (row.n_labels, pytest.approx(row.mean, abs=1e-12)) for row in expected.groups
     ]
@@ -1043,14 +1046,14 @@ def test_skipped_and_volunteered_items_are_left_out_of_what_is_assessed():
     s.tell({s.ask(1)[0]: None})
     left = [i for i in TRUTH if i not in answers_of(s)]
     tell_truth(s, left[:30])
-    expected = fl.assess(filled("blank", frozenset(ids)))
+    expected = fl.assess(filled("blank", frozenset(ids)), prior=fl.flat())
     assert_same(figures(s), {k: expected.to_dict()[k] for k in ("n_labels", "overall", "groups")})
 
 
 def test_the_level_and_the_number_of_groups_sought_are_those_of_the_session():
     s = begin(goal=FindWorst(m=2), level=0.5)
     label(s, 10)
-    expected = fl.assess(filled("blank", frozenset(answers_of(s))), level=0.5, m=2)
+    expected = fl.assess(filled("blank", frozenset(answers_of(s))), level=0.5, m=2, prior=fl.flat())
     assert_same(s.assess().to_dict(), expected.to_dict())
 
 

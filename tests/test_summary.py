@@ -15,7 +15,7 @@ SHOWN = ("share", "n_items", "n_labels", "mean", "low", "high", "p_worst", "p_be
 
 
 def assess(pool=UNEVEN, **choices):
-    return fl.assess(pool, **({"by": GROUP} | choices))
+    return fl.assess(pool, **({"by": GROUP, "prior": fl.flat()} | choices))
 
 
 # -- ranks ----------------------------------------------------------------------------------------------------

@@ -134,7 +134,7 @@ class TestDerivation:
             {"s": np.array([[0.1, 0.9], [0.6, 0.4]]), "label": np.array([1.0, np.nan])}, scores="s"
         )
         assert pool.classes == ("0", "1")
-        assert fl.assess(pool, by=fl.everything).groups[0].mean == pytest.approx(2 / 3)
+        assert fl.assess(pool, by=fl.everything, prior=fl.flat()).groups[0].mean == pytest.approx(2 / 3)
 
     def test_lists_of_different_length_are_refused(self) -> None:
         with pytest.raises(InputError, match="have 2 to 3 numbers"):
@@ -146,7 +146,7 @@ class TestDerivation:
     def test_one_is_one_whatever_its_type(self, labels: object) -> None:
         pool = fl.Predictions.read({"s": [0.9, 0.8, 0.1], "label": labels}, positive_score="s")
         assert pool.n_labels == 2
-        assert fl.assess(pool, by=fl.everything).groups[0].mean == pytest.approx(0.5)
+        assert fl.assess(pool, by=fl.everything, prior=fl.flat()).groups[0].mean == pytest.approx(0.5)
 
     def test_booleans_on_both_sides_keep_their_names(self) -> None:
         pool = fl.Predictions.read({"predicted": [True, False], "label": [True, None]})
@@ -174,7 +174,7 @@ class TestDerivation:
 
     def test_agreement_takes_the_place_of_labels(self) -> None:
         pool = fl.Predictions.read({"agreement": [0.5, 1.0, None], "system": ["a", "a", "b"]})
-        a = fl.assess(pool, by=fl.column("system"))
+        a = fl.assess(pool, by=fl.column("system"), prior=fl.flat())
         assert a.groups[0].mean == pytest.approx((1 + 1.5) / (2 + 2))
         with pytest.raises(InputError, match="metric recall needs a predicted column"):
             fl.assess(pool, by=fl.everything, metric=fl.recall)
@@ -216,7 +216,7 @@ class TestLabelsApart:
 
     def test_may_be_agreements(self) -> None:
         pool = fl.Predictions.read(self.PREDICTIONS, labels={"id": ["a", "b"], "agreement": [0.25, 0.75]})
-        assert fl.assess(pool, by=fl.everything).groups[0].mean == pytest.approx(0.5)
+        assert fl.assess(pool, by=fl.everything, prior=fl.flat()).groups[0].mean == pytest.approx(0.5)
 
     def test_ids_may_have_any_name_on_both_sides(self) -> None:
         frame = self.PREDICTIONS.rename(columns={"id": "image"})
@@ -399,7 +399,7 @@ class TestHiding:
     def test_hides_agreement_too(self) -> None:
         hidden = fl.Predictions.read({"agreement": [0.5, 1.0], "system": ["a", "b"]}).hide_labels()
         assert (hidden.n_labels, hidden.has("agreement")) == (0, True)
-        assert fl.assess(hidden, by=fl.column("system")).overall.mean == 0.5
+        assert fl.assess(hidden, by=fl.column("system"), prior=fl.flat()).overall.mean == 0.5
 
     def test_does_not_make_labels_something_to_show_or_to_group_by(self) -> None:
         hidden = fl.Predictions.read(FRAME).hide_labels()

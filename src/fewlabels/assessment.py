@@ -8,9 +8,10 @@ from fewlabels.errors import InputError
 from fewlabels.groups import Bins, Groups, predicted
 from fewlabels.labels import tally
 from fewlabels.metrics import Metric, accuracy
-from fewlabels.priors import Flat, Prior, list_uses
+from fewlabels.priors import Prior, list_uses
 from fewlabels.summary import Assessment, Question, judge
 from fewlabels.table import Predictions
+from fewlabels.trust import calibrated
 
 
 def assess(
@@ -31,12 +32,15 @@ def assess(
     `finite_pool` asks about exactly these items instead of the population they came from; `bins` are the score bins
     inside calibration error; `m` is how many groups count as the worst.
 
-    >>> a = assess({"predicted": ["a", "a", "b", "b"], "label": ["a", "b", "b", None]})
-    >>> [(row.group, row.n_labels, round(row.mean, 2)) for row in a.groups]
-    [('a', 2, 0.5), ('b', 1, 0.67)]
+    Unless told otherwise, the prior learns from the labels how far the scores can be trusted, and groups lend each other
+    strength.
+
+    >>> a = assess({"predicted": ["a"] * 9 + ["b"] * 9, "label": ["a"] * 9 + ["a"] * 8 + [None]})
+    >>> [(row.group, row.n_labels, round(row.mean, 1)) for row in a.groups]
+    [('a', 9, 0.9), ('b', 8, 0.1)]
     """
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
-    prior = prior or Flat()
+    prior = prior or calibrated()
     require_objects(by=by, metric=metric, prior=prior)
     require_roles(pool, metric, prior)
     notes = require_sound(pool)

@@ -13,7 +13,6 @@ from jaxtyping import Float
 from fewlabels.assessment import assess
 from fewlabels.errors import InputError
 from fewlabels.files import write_whole
-from fewlabels.priors import from_scores
 from fewlabels.summary import Assessment
 from fewlabels.table import Predictions
 
@@ -43,7 +42,7 @@ def run_demo(folder: str | Path) -> Demo:
     accuracy = float(np.mean([said == true for said, true in zip(table["predicted"], truth["label"], strict=True)]))
     predictions = write_whole(folder / "digits.csv", _as_csv(table))
     write_whole(folder / "truth.csv", _as_csv(truth))  # for those who want to play the person who labels
-    result = assess(Predictions.read(predictions), prior=from_scores(), finite_pool=True, seed=SEED)
+    result = assess(Predictions.read(predictions), finite_pool=True, seed=SEED)
     report = result.report(folder / "report.html")
     worst = result.worst_first[0]
     story = (

@@ -92,7 +92,7 @@ def _list_possible(pool: Predictions) -> tuple[str, ...]:
         can.append("confusion, precision, recall, f1, mcc, cost")
         if len(pool.classes) == 2:
             can.append("tpr, fpr and their like, selection-rate")
-    priors = ["flat", "scores"] if pool.has("score") else ["flat"]
+    priors = ["calibrated", "scores", "flat"] if pool.has("score") else ["calibrated", "flat"]
     return (*can, f"priors: {', '.join(priors)}")
 
 
@@ -105,7 +105,7 @@ def _suggest(pool: Predictions, attributes: dict[str, int]) -> tuple[str, ...]:
         answer = "agreement" if pool.has("agreement") else "label"
         lines.append(f"{head} {by} --labels LABELS.csv   (columns id and {answer}, for the items you have labelled)")
     if pool.has("score"):
-        lines.append(f"{head} --by all --metric ece --prior scores")
+        lines.append(f"{head} --by all --metric ece")
     column = _find_column(attributes)
     if pool.n_labels < pool.n_items:
         options = f"{file}{_role_options(pool)} --session audit.db {_suggest_goal(pool, column)}"

@@ -25,11 +25,12 @@ from fewlabels.knowledge import Knowledge
 from fewlabels.ledger import Ledger
 from fewlabels.metrics import Metric
 from fewlabels.policies import Policy, choose_policy, name_policy
-from fewlabels.priors import Flat, Prior
+from fewlabels.priors import Prior
 from fewlabels.recipes import recall
 from fewlabels.reckoning import count_events, count_labels, know_so_far, list_classes, name_groups, take_note
 from fewlabels.summary import Assessment, Question, judge
 from fewlabels.table import Predictions
+from fewlabels.trust import calibrated
 
 ItemId = str | int
 
@@ -72,7 +73,7 @@ class Session:
         `classes` are true classes that the model never predicts and no label shows yet.
         """
         pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
-        prior, policy = prior or Flat(), policy or choose_policy(count_sought(goal))
+        prior, policy = prior or calibrated(), policy or choose_policy(count_sought(goal))
         require_objects(by=by, goal=goal, prior=prior, policy=policy, metric=getattr(goal, "metric", None))
         require_roles(pool, goal.metric, prior)
         Question(goal.metric, prior, level, finite_pool, count_sought(goal), seed)  # refuses what makes no sense

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from cyclopts import Group, Parameter, Token
 
 from fewlabels.cli.conditions import Condition, read_condition
-from fewlabels.cli.words import given, read_bins, read_groups, read_metric, read_prior, split_names
+from fewlabels.cli.words import DEFAULT, given, read_bins, read_groups, read_metric, read_prior, split_names
 from fewlabels.table import Predictions
 
 QUESTION, ANSWER, COLUMNS = (
@@ -68,10 +68,10 @@ class Asked:
     "Groups: all, predicted, bins, bins:20, bins:equal-mass:10, a column (column:NAME if it is called like one of these), or several joined by commas (their cross)."
     metric: str = "accuracy"
     "accuracy, ece, confusion, cost, precision, recall, f1, balanced-accuracy, mcc, tpr, fpr, tnr, fnr, ppv, npv, fdr, for, selection-rate."
-    prior: str = "flat"
-    "flat, scores, calibrated (learns how far to trust the scores), or the JSON file of an earlier assessment."
+    prior: str = DEFAULT
+    "calibrated (learns from the labels how far to trust the scores), scores, flat, or the JSON file of an earlier assessment."
     strength: float | None = None
-    "How many labels the prior is worth in each group [default: 2, or 1 for metrics of classes]."
+    "flat, scores: how many labels they are worth in each group [default: 2, or 1 for metrics of classes]."
     bins: str = "10"
     "Score bins inside ece: a number (equal width) or equal-mass:NUMBER."
     cost: str | None = None

@@ -13,7 +13,7 @@ from fewlabels.cli.bars import counting
 from fewlabels.cli.options import Columns, Flag, Path
 from fewlabels.cli.printing import printer
 from fewlabels.cli.starting import GOAL, Aim, usually
-from fewlabels.cli.words import read_policy, read_prior, split_names
+from fewlabels.cli.words import DEFAULT, read_policy, read_prior, split_names
 from fewlabels.errors import count
 from fewlabels.replay import Simulation
 from fewlabels.replay import simulate as replay
@@ -30,8 +30,8 @@ class Aims(Aim):
     "estimate (know the metric in every group), find-worst, find-best, or compare (two groups); several joined by commas."
     policy: Annotated[str | None, usually(POLICIES)] = None
     "Which group is asked about next, several joined by commas: random, stratified, stratified:equal, stratified:neyman, thompson, top-two, multi-play, epsilon-greedy, upper-bound."
-    prior: Annotated[str | None, usually("flat")] = None
-    "flat, scores, calibrated (learns how far to trust the scores), or the JSON file of an earlier assessment; several joined by commas."
+    prior: Annotated[str | None, usually("calibrated")] = None
+    "calibrated (learns from the labels how far to trust the scores), scores, flat, or the JSON file of an earlier assessment; several joined by commas."
 
 
 def simulate(
@@ -40,7 +40,7 @@ def simulate(
     *,
     budget: int | None = None,
     runs: int = 100,
-    checkpoints: int = 200,
+    checkpoints: Annotated[int | None, usually("200, or 40 with a prior that learns")] = None,
     jobs: int = -1,
     aims: Aims = Aims(),
     json: Path = None,
@@ -60,7 +60,7 @@ def simulate(
         Stop after this many labels [default: all].
     runs: int
         How often each combination is played.
-    checkpoints: int
+    checkpoints: int | None
         At about how many label counts to measure.
     jobs: int
         How many to play at a time [default: as many as there are cores].
@@ -73,7 +73,7 @@ def simulate(
     """
     goals = split_names(aims.goal or "estimate")
     policies = [read_policy(name) for name in split_names(aims.policy or POLICIES)]
-    priors = [read_prior(name, aims.strength) for name in split_names(aims.prior or "flat")]
+    priors = [read_prior(name, aims.strength) for name in split_names(aims.prior or DEFAULT)]
     asked = [replace(aims, goal=goal, policy=None, prior=None, strength=None).choices() for goal in goals]
     for choices in asked:
         del choices["prior"]  # they are played in turn

@@ -9,7 +9,16 @@ from typing import Annotated, Any
 from cyclopts import Group, Parameter
 
 from fewlabels.cli.options import Flag
-from fewlabels.cli.words import read_bins, read_groups, read_metric, read_pair, read_policy, read_prior, split_names
+from fewlabels.cli.words import (
+    DEFAULT,
+    read_bins,
+    read_groups,
+    read_metric,
+    read_pair,
+    read_policy,
+    read_prior,
+    split_names,
+)
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.goals import Compare, Estimate, FindBest, FindWorst, Goal
 
@@ -48,10 +57,10 @@ class Aim:
     "compare, find-worst, find-best: stop when the answer is this probable."
     policy: Annotated[str | None, usually("thompson, or multi-play if m > 1")] = None
     "Which group is asked about next: random, stratified, stratified:equal, stratified:neyman, thompson, top-two, multi-play, epsilon-greedy, upper-bound."
-    prior: Annotated[str | None, usually("flat")] = None
-    "flat, scores, calibrated (learns how far to trust the scores), or the JSON file of an earlier assessment."
+    prior: Annotated[str | None, usually("calibrated")] = None
+    "calibrated (learns from the labels how far to trust the scores), scores, flat, or the JSON file of an earlier assessment."
     strength: Annotated[float | None, usually("2, or 1 for metrics of classes")] = None
-    "How many labels the prior is worth in each group."
+    "flat, scores: how many labels they are worth in each group."
     bins: Annotated[str | None, usually("10")] = None
     "Score bins inside ece: a number (equal width) or equal-mass:NUMBER."
     cost: str | None = None
@@ -70,7 +79,7 @@ class Aim:
         """Return the words as keyword arguments of what is called; what was not said is left to it."""
         words: dict[str, Any] = {
             "goal": self._make_goal(), "by": read_groups(self.by or "predicted"),
-            "prior": read_prior(self.prior or "flat", self.strength),
+            "prior": read_prior(self.prior or DEFAULT, self.strength),
         }  # fmt: skip
         if self.policy is not None:
             words["policy"] = read_policy(self.policy)

@@ -12,6 +12,8 @@ from fewlabels.policies import POLICIES, Policy
 from fewlabels.priors import Prior, flat, from_earlier, from_scores
 from fewlabels.trust import calibrated
 
+DEFAULT = "calibrated"  # prior
+
 
 def read_groups(text: str) -> Groups:
     """Return the partition meant by `all`, `predicted`, `bins:20`, a column, or several joined by commas.

@@ -28,6 +28,7 @@ from fewlabels.replay.stage import Stage
 from fewlabels.replay.trial import Trial, count_askable
 from fewlabels.summary import require_answerable
 from fewlabels.table import Predictions
+from fewlabels.trust import calibrated
 
 Tick = Callable[[int, int], None]
 EVERY = 20  # labels that are looked at one by one; from then on, a look whenever there are a twentieth more
@@ -85,7 +86,7 @@ def plan(
     True
     """
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
-    prior, policy = prior or Flat(), policy or choose_policy(count_sought(goal))
+    prior, policy = prior or calibrated(), policy or choose_policy(count_sought(goal))
     require_objects(by=by, goal=goal, prior=prior)
     require_roles(pool, goal.metric, prior)
     if runs < 2:

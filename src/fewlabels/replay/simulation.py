@@ -18,13 +18,14 @@ from fewlabels.errors import InputError
 from fewlabels.goals import Goal, require_enough
 from fewlabels.groups import Bins, Groups, predicted
 from fewlabels.policies import Policy, name_policy, random, thompson
-from fewlabels.priors import Flat, Prior, list_uses
+from fewlabels.priors import Prior, list_uses
 from fewlabels.replay.compiled import Measured, is_compiled, measure, play
 from fewlabels.replay.measures import GREATER, name_target
 from fewlabels.replay.stage import Stage, set_stage
 from fewlabels.replay.trial import Trial, mark_checkpoints
 from fewlabels.summary import require_answerable, write_json
 from fewlabels.table import Frame, Predictions
+from fewlabels.trust import calibrated
 
 FRAME, PLOT = "fewlabels.frames:to_frame", "fewlabels.plots:plot_simulation"
 WRITE = "fewlabels.plots:write_curves"
@@ -34,6 +35,7 @@ Runs = dict[str, Float[np.ndarray, "run checkpoint"]]
 Reached = tuple[Int[np.ndarray, " reached"], dict[str, Float[np.ndarray, "run reached"]]]
 Tick = Callable[[int, int], None]
 ROUNDING = 1e-9
+CHECKPOINTS, LESSONS = 200, 40  # how often to look, and where looking means learning anew
 
 
 @dataclass(frozen=True)
@@ -80,14 +82,14 @@ def simulate(
     *,
     goal: Goal,
     policies: Sequence[Policy] = (random, thompson),
-    priors: Sequence[Prior] = (Flat(),),
+    priors: Sequence[Prior] = (calibrated(),),
     by: Groups = predicted,
     budget: int | None = None,
     runs: int = 100,
     bins: Bins | None = None,
     level: float = 0.95,
     seed: int = 0,
-    n_checkpoints: int = 200,
+    n_checkpoints: int | None = None,
     n_jobs: int = -1,
     tick: Tick | None = None,
 ) -> Simulation:
@@ -123,7 +125,8 @@ def simulate(
     for i, trial in enumerate(trials):
         most = trial.n_askable if budget is None else min(budget, trial.n_askable)
         count = _tick_from(tick, i * runs, len(trials) * runs)
-        checkpoints, found = _repeat(trial, mark_checkpoints(most, n_checkpoints), seeds, n_jobs, count)
+        marks = mark_checkpoints(most, n_checkpoints or (LESSONS if trial.learns else CHECKPOINTS))
+        checkpoints, found = _repeat(trial, marks, seeds, n_jobs, count)
         rows += _tabulate(trial, checkpoints, found)
         reached += _find_targets(trial, checkpoints, found, stage)
     return Simulation(tuple(rows), tuple(reached), stage.n_items, pool.frame)

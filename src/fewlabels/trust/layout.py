@@ -10,12 +10,8 @@ from fewlabels.labels import Cells
 from fewlabels.latent import Evidence, Model
 
 EDGE = 1e-5  # scores are taken to lie at least so far from 0 and 1
-HEIGHT, SLOPE, BEND, TRAIT = (
-    (0.0, 1.0),
-    (1.0, 0.5),
-    (0.0, 0.5),
-    (0.0, 0.5),
-)  # what is expected of terms, and how far off
+HEIGHT, SLOPE, BEND, TRAIT = (0.0, 1.0), (1.0, 0.5), (0.0, 0.5), (0.0, 0.5)  # expected of terms, and how far off
+LEVEL = (0.0, 1.8)  # of a curve without scores: nearly, every accuracy is as likely as another
 
 
 @dataclass(frozen=True)
@@ -44,7 +40,8 @@ def lay_out(cells: Cells) -> Layout:
     knots = () if x is None else _place_knots(x, strata.n_items)
     curve = np.ones((len(strata.cell), 1)) if x is None else bend(x, knots)
     traits = _list_traits(cells, x, group[strata.cell])
-    priors = [HEIGHT, SLOPE, *(BEND for _ in knots)][: curve.shape[1]] + [TRAIT for _ in traits]
+    priors = [LEVEL] if x is None else [HEIGHT, SLOPE, *(BEND for _ in knots)]
+    priors += [TRAIT for _ in traits]
     centre, spread = np.array(priors).T
     return Layout(np.column_stack([curve, *traits]), group, knots, Model(centre, spread))
 

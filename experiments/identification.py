@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,8 @@ def find(
     stage: Stage, goal: FindWorst, policy: Policy, prior: Prior, at: Ints, effort: Effort, name: str = ""
 ) -> Curve:
     """MRR of the truly worst m at these label counts; played once for all tables and figures of one command."""
-    return _find_once(stage, goal, policy, prior, tuple(at.tolist()), effort)._replace(name=name)
+    key: Any = (stage, goal, policy, prior, tuple(at.tolist()), effort)  # frozen, all of them
+    return _find_once(*key)._replace(name=name)
 
 
 def find_by(stage: Stage, metric: Metric, m: int, method: Method, at: Ints, effort: Effort) -> Curve:

@@ -76,6 +76,6 @@ def _draw_panel(ax: Axes, panel: Panel, axis: Axis, percent: bool) -> None:
         ax.axhline(0, color=INK, linewidth=0.8, zorder=1)
     if ax.get_xscale() == "linear":
         ax.set_xlim(0, x[-1])
-        ax.xaxis.set_major_locator(MaxNLocator(5 if percent else 3))  # thousands need more room
+        ax.xaxis.set_major_locator(MaxNLocator(5) if percent else MaxNLocator(4, prune="upper"))  # thousands need room
     if not percent:
         ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))

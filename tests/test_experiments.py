@@ -85,7 +85,12 @@ def test_the_door_lists_and_runs(
 def test_a_mean_that_falls_again_crosses_twice(find: Callable[..., float], at: float) -> None:
     values = np.array([[0.5, 0.9, 0.995, 0.9, 1.0]] * 3)
     assert locate(Curve("", np.arange(5), values), find) == (at, 0.0)
-    assert np.isnan(find(np.arange(2), np.array([0.1, 0.2])))
+
+
+def test_a_mean_that_never_gets_there_is_first_at_its_own_height() -> None:
+    n_labels, mean = np.arange(4), np.array([0.1, 0.9, 0.95, 0.94])
+    assert find_first(n_labels, mean) == 2
+    assert np.isnan(find_lasting(n_labels, mean))
 
 
 def test_costs_are_dear_where_they_should_be() -> None:

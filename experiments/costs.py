@@ -16,7 +16,7 @@ from fewlabels.replay.trial import Trial
 
 FACTORS = (1, 2, 5, 10)
 METHODS = (FLAT, IPRIOR, ACTIVE)
-RUNS = 100
+RUNS = 1000
 SAME = "human"  # where dear mistakes cost what others do, all matrices are one
 
 

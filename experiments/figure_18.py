@@ -19,7 +19,7 @@ def list_ways(m: int) -> Sequence[Way]:
     return (*active, Way("random, frequency", fl.random, FREQUENCY))
 
 
-STUDY = Study(PAPER, list_ways, runs=200, heavy=60)
+STUDY = Study(PAPER, list_ways, runs=1000, heavy=300)
 
 
 def make(options: Options) -> Page:

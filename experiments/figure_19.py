@@ -23,7 +23,7 @@ def list_ways(m: int) -> Sequence[Way]:
     )
 
 
-STUDY = Study((CIFAR100, NEWS), list_ways, runs=1000, heavy=400, metric=fl.ece, known=True)
+STUDY = Study((CIFAR100, NEWS), list_ways, runs=1000, heavy=200, metric=fl.ece, known=True)
 
 
 def make(options: Options) -> Page:

@@ -16,7 +16,7 @@ from experiments.tables import Page, Table, show_error
 
 N_DRAWS = 1000
 N_LABELS = (50, 100, 200, 500, 1000, 2000, 5000)
-RUNS, N_BINS = 100, 10
+RUNS, N_BINS = 1000, 10
 
 
 class Items(NamedTuple):

@@ -12,7 +12,7 @@ from experiments.published import TABLE_6
 from experiments.replays import Curve, lay_out_classes
 from experiments.tables import Page, Table
 
-RUNS, HEAVY = 1000, 300
+RUNS = 1000
 GOALS = {(CIFAR100, 1): 35, (IMAGENET, 1): 20}  # percent of random's labels, at most
 
 
@@ -44,7 +44,7 @@ def make(options: Options) -> Page:
 
 def _search(options: Options, dataset: Dataset, m: int) -> Search:
     stage = lay_out_classes(options.pools, dataset)
-    effort, at = options.effort(RUNS, dataset, HEAVY), options.mark(stage.n_items)
+    effort, at = options.effort(RUNS), options.mark(stage.n_items)
     curves = {method.name: find_by(stage, fl.accuracy, m, method, at, effort) for method in ALL}
     return Search(dataset, m, stage.n_items, curves)
 

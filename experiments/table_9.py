@@ -11,7 +11,7 @@ from experiments.published import TABLE_9
 from experiments.replays import lay_out_classes
 from experiments.tables import Page, Table
 
-RUNS, HEAVY = 1000, 400
+RUNS, HEAVY = 1000, 200
 
 
 def make(options: Options) -> Page:

@@ -1,7 +1,9 @@
 """How many labels until the comparison of two groups is as it will be: the verdict right and λ within 5 % (Table 7)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +18,7 @@ from fewlabels.replay.stage import Stage
 from fewlabels.replay.trial import Trial
 
 NEAR = 0.05
+LEAST = 2  # runs of a pair, to tell their error
 LATE = 0.95  # of both groups: who needs more has not converged before it knew everything
 
 
@@ -28,9 +31,10 @@ class Needed(NamedTuple):
 
 
 def compare_pairs(stage: Stage, method: Method, effort: Effort, n_pairs: int | None = None) -> Floats:
-    """Compare every pair of groups, (pair, run, Needed)."""
+    """Compare every pair of groups, (pair, run, Needed); each as often as makes the runs asked for, over all pairs."""
     pairs = list(combinations(stage.tally.groups, 2))[:n_pairs]
-    return np.stack([_compare(stage, method, a, b, effort) for a, b in pairs])
+    each = replace(effort, runs=max(LEAST, ceil(effort.runs / len(pairs))))
+    return np.stack([_compare(stage, method, a, b, each) for a, b in pairs])
 
 
 def summarise_pairs(needed: Floats) -> tuple[Floats, Floats]:

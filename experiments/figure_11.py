@@ -10,7 +10,7 @@ WAYS = (
     Way("Thompson", fl.thompson, fl.from_scores()),
     Way("top-two Thompson", fl.top_two, fl.from_scores()),
 )
-STUDY = Study((*PAPER, CIFAR10), lambda _: WAYS, runs=500, heavy=100, reach=0.5, tops=False)
+STUDY = Study((*PAPER, CIFAR10), lambda _: WAYS, runs=1000, heavy=300, reach=0.5, tops=False)
 
 
 def make(options: Options) -> Page:

@@ -19,7 +19,7 @@ def list_ways(m: int) -> Sequence[Way]:
     )
 
 
-STUDY = Study((*PAPER, CIFAR10), list_ways, runs=200, heavy=60, reach=0.5)
+STUDY = Study((*PAPER, CIFAR10), list_ways, runs=1000, heavy=300, reach=0.5)
 
 
 def make(options: Options) -> Page:

@@ -16,7 +16,7 @@ def list_ways(m: int) -> Sequence[Way]:
     return Way("UPrior+TS (flat)", policy, fl.flat()), Way("IPrior+TS (scores)", policy, fl.from_scores())
 
 
-STUDY = Study((*PAPER, CIFAR10), list_ways, runs=300, heavy=100, reach=0.5)
+STUDY = Study((*PAPER, CIFAR10), list_ways, runs=1000, heavy=300, reach=0.5)
 
 
 def make(options: Options) -> Page:

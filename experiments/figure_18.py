@@ -10,14 +10,16 @@ from experiments.searches import Study, Way, make_page
 from experiments.tables import Page
 from fewlabels.policies import choose_policy
 
+PRIORS = {2: fl.from_scores(), 10: fl.from_scores(10.0), 100: fl.from_scores(100.0)}  # by strength; 2 unless said
+
 
 def list_ways(m: int) -> Sequence[Way]:
     """Return three strengths, and random labels without a prior."""
-    active = (Way(f"IPrior+TS, strength {n:g}", choose_policy(m), fl.from_scores(n)) for n in (2.0, 10.0, 100.0))
+    active = (Way(f"IPrior+TS, strength {n}", choose_policy(m), prior) for n, prior in PRIORS.items())
     return (*active, Way("random, frequency", fl.random, FREQUENCY))
 
 
-STUDY = Study(PAPER, list_ways, runs=200, heavy=60)
+STUDY = Study(PAPER, list_ways, runs=1000, heavy=300)
 
 
 def make(options: Options) -> Page:

@@ -10,10 +10,12 @@ from experiments.searches import Study, Way, make_page
 from experiments.tables import Page
 from fewlabels.policies import choose_policy
 
+PRIORS = {2: fl.from_scores(), 5: fl.from_scores(5.0), 10: fl.from_scores(10.0)}  # by strength; 2 unless said
+
 
 def list_ways(m: int) -> Sequence[Way]:
     """Return three strengths, and random labels with the weakest of them and without any."""
-    active = (Way(f"IPrior+TS, strength {n:g}", choose_policy(m), fl.from_scores(n)) for n in (2.0, 5.0, 10.0))
+    active = (Way(f"IPrior+TS, strength {n}", choose_policy(m), prior) for n, prior in PRIORS.items())
     return (
         *active,
         Way("random, IPrior 2", fl.random, fl.from_scores()),
@@ -21,7 +23,7 @@ def list_ways(m: int) -> Sequence[Way]:
     )
 
 
-STUDY = Study((CIFAR100, NEWS), list_ways, runs=100, heavy=20, metric=fl.ece, known=True)
+STUDY = Study((CIFAR100, NEWS), list_ways, runs=1000, heavy=200, metric=fl.ece, known=True)
 
 
 def make(options: Options) -> Page:

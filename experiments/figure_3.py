@@ -1,6 +1,6 @@
 """MRR of the most costly predicted classes of CIFAR-100, two cost matrices, top 1 and top 10."""
 
-from experiments.costs import search
+from experiments.costs import find_costly
 from experiments.options import Options, start
 from experiments.pictures import Panel, draw_grid
 from experiments.pools import DENSENET, WIDERESNET
@@ -14,7 +14,7 @@ def make(options: Options) -> Page:
     """Replay the four searches on both pools."""
     columns = [(dataset, matrix) for dataset in (DENSENET, WIDERESNET) for matrix in ("human", "superclass")]
     panels = [
-        [Panel(f"{dataset.pool}\n{matrix}, top {m}", search(options, dataset, matrix, FACTOR, m), N_ITEMS) for dataset, matrix in columns]
+        [Panel(f"{dataset.pool}\n{matrix}, top {m}", find_costly(options, dataset, matrix, FACTOR, m), N_ITEMS) for dataset, matrix in columns]
         for m in (1, 10)
     ]  # fmt: skip
     draw_grid(panels, options.out / "figure_3.png", percent=False)

@@ -16,7 +16,7 @@ from experiments.tables import Page, Table, show_error
 
 N_DRAWS = 1000
 N_LABELS = (50, 100, 200, 500, 1000, 2000, 5000)
-RUNS, N_BINS = 100, 10
+RUNS, N_BINS = 1000, 10
 
 
 class Items(NamedTuple):
@@ -36,9 +36,9 @@ def make(options: Options) -> Page:
     header = ("pool", "line", *(f"N = {n}" for n in N_LABELS))
     return Page(
         "Figure 6: error of the estimated ECE, in percent of the true one",
-        "(ECE_N − ECE*) / ECE*, mean of 100 runs with random labels; ten bins of equal width. Bayesian: the posterior "
-        "mean of the ECE over draws, bins starting from their mean score with strength 2, weighted by the whole pool. "
-        "Frequentist: everything from the labelled items alone.",
+        f"(ECE_N − ECE*) / ECE*, mean of {options.effort(RUNS).runs:,} runs with random labels; ten bins of equal width. "
+        "Bayesian: the posterior mean of the ECE over draws, bins starting from their mean score with strength 2, weighted "
+        "by the whole pool. Frequentist: everything from the labelled items alone.",
         [Table(header, [row for panel in panels for row in _tell(panel)])],
         "figure_6.png",
     )

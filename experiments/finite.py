@@ -5,40 +5,56 @@ groups of nearly the same truth may still stand in the wrong order, and the true
 was labelled to the end there is nothing left to believe, and this is what that looks like.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from experiments.replays import Floats, Ints
-from fewlabels.goals import FindWorst
-from fewlabels.priors import pseudo_counts
+from fewlabels.replay.compiled import find_problem
+from fewlabels.replay.kernels import Cost, Gap, Rate, true_gains
 from fewlabels.replay.kernels.finding import rank_sought
+from fewlabels.replay.kernels.following import follow_outcomes
 from fewlabels.replay.trial import Trial
+
+Search = Rate | Gap | Cost
+
+
+class Worth(NamedTuple):
+    """What a label counts: 1 if right, or its price. Of classes, their mean price is all a search looks at."""
+
+    item: Floats
+    prior: Floats  # per cell, summed over the labels that the prior is worth
+    strength: Floats  # per cell, in labels
 
 
 def rank_known(trial: Trial, order: Ints, at: Ints) -> Floats:
     """MRR of the truly worst m at these label counts, by expected values of exactly the items of the pool."""
-    assert isinstance(trial.goal, FindWorst)
-    shares = expect_shares(trial, follow_counts(trial, order, at))
-    values = trial.start.values(shares[:, :, 0] if trial.start.metric.reads == "right" else shares)
-    sign = trial.goal.sign
-    return np.asarray(rank_sought(sign * values, sign * trial.truth, min(trial.plays, values.shape[1])))
+    problem = find_problem(trial)
+    assert isinstance(problem, Search)
+    gains = expect_gains(problem, expect_means(problem, order, at))
+    return np.asarray(rank_sought(gains, true_gains(problem), min(trial.plays, problem.pool.n_groups)))
 
 
-def expect_shares(trial: Trial, counts: Floats) -> Floats:
-    """Expected share of each outcome among the items of a cell, (checkpoint, cell, outcome)."""
-    believed = counts + pseudo_counts(trial.start.before)
-    size = trial.start.scheme.cells.n_items[None, :, None]
-    rest = size - counts.sum(axis=2, keepdims=True)
-    return np.asarray((counts + rest * believed / believed.sum(axis=2, keepdims=True)) / size)
+def expect_means(problem: Search, order: Ints, at: Ints) -> Floats:
+    """Expected worth of an item of each cell, (checkpoint, cell): of the labelled what they are, of the rest what is believed."""
+    pool, worth = problem.pool, _weigh(problem)
+    seen, n = np.moveaxis(follow_outcomes(order, at, pool.cell, worth.item, pool.n_cells), 2, 0)
+    size = np.bincount(pool.cell, minlength=pool.n_cells)
+    believed = (seen + worth.prior) / (n + worth.strength)
+    return np.asarray((seen + (size - n) * believed) / size)
 
 
-def follow_counts(trial: Trial, order: Ints, at: Ints) -> Floats:
-    """Outcomes of each cell so far, (checkpoint, cell, outcome)."""
-    stage, start = trial.stage, trial.start
-    step, cell = np.searchsorted(at, np.arange(1, len(order) + 1)), stage.cell(start.metric)[order]
-    counts = np.zeros((len(at), *start.counts.shape))
-    if start.metric.reads == "right":
-        right = stage.right[order]
-        np.add.at(counts, (step, cell), np.stack([right, 1 - right], axis=1))
-    else:
-        np.add.at(counts, (step, cell, stage.label[order]), 1.0)
-    return counts.cumsum(axis=0)
+def expect_gains(problem: Search, means: Floats) -> Floats:
+    """Gain of each group, (checkpoint, group)."""
+    pool = problem.pool
+    values = pool.weight * (np.abs(means - problem.score) if isinstance(problem, Gap) else means)
+    order = np.argsort(pool.group, kind="stable")
+    start = np.searchsorted(pool.group[order], np.arange(pool.n_groups))
+    return np.asarray(problem.sign * np.add.reduceat(values[:, order], start, axis=1))
+
+
+def _weigh(problem: Search) -> Worth:
+    if isinstance(problem, Cost):
+        price, alpha = problem.price, problem.alpha
+        return Worth(price[problem.pool.cell, problem.label], (alpha * price).sum(axis=1), alpha.sum(axis=1))
+    return Worth(problem.right, problem.alpha, problem.alpha + problem.beta)

@@ -1,6 +1,8 @@
 """Finding extreme groups: curves of the mean reciprocal rank, and the labels they took (Tables 6, 9, 10, 11, Figures)."""
 
 from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -23,8 +25,25 @@ CROSSINGS = ("ours, first", "ours, lasting", "lasting, labelled = known")
 def find(
     stage: Stage, goal: FindWorst, policy: Policy, prior: Prior, at: Ints, effort: Effort, name: str = ""
 ) -> Curve:
-    """MRR of the truly worst m at these label counts, read in two ways."""
-    trial = Trial(stage, goal, policy, prior)
+    """MRR of the truly worst m at these label counts; played once for all tables and figures of one command."""
+    key: Any = (stage, goal, policy, prior, tuple(at.tolist()), effort)  # frozen, all of them
+    return _find_once(*key)._replace(name=name)
+
+
+def find_by(stage: Stage, metric: Metric, m: int, method: Method, at: Ints, effort: Effort) -> Curve:
+    """MRR by one of the paper's methods."""
+    return find(stage, FindWorst(metric, m), method.choose(m), method.prior, at, effort, method.name)
+
+
+@cache
+def _find_once(
+    stage: Stage, goal: FindWorst, policy: Policy, prior: Prior, at: tuple[int, ...], effort: Effort
+) -> Curve:
+    return search(Trial(stage, goal, policy, prior), np.array(at), effort)
+
+
+def search(trial: Trial, at: Ints, effort: Effort, name: str = "") -> Curve:
+    """MRR at these label counts, read in two ways."""
 
     def once(seed: Seed) -> tuple[Floats, Floats]:
         order = play(trial, np.random.default_rng(seed), int(at[-1]))
@@ -32,11 +51,6 @@ def find(
 
     values, known = (np.stack(found) for found in zip(*repeat(once, effort), strict=True))
     return Curve(name, at, values, known)
-
-
-def find_by(stage: Stage, metric: Metric, m: int, method: Method, at: Ints, effort: Effort) -> Curve:
-    """MRR by one of the paper's methods."""
-    return find(stage, FindWorst(metric, m), method.choose(m), method.prior, at, effort, method.name)
 
 
 def tell_labels(curve: Curve, n_items: int, published: float | None) -> list[str]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from experiments.replays import Curve
 from fewlabels.plots.curves import PALETTE
@@ -72,7 +72,10 @@ def _draw_panel(ax: Axes, panel: Panel, axis: Axis, percent: bool) -> None:
         ax.fill_between(x, curve.mean - band, curve.mean + band, color=colour, alpha=0.18, linewidth=0)
     ax.set_title(panel.title, fontsize=SMALL + 1, color=INK)
     ax.set_ylim(axis.low, axis.high)
-    if percent:
+    if axis.low is None:
+        ax.axhline(0, color=INK, linewidth=0.8, zorder=1)
+    if ax.get_xscale() == "linear":
         ax.set_xlim(0, x[-1])
-    else:
+        ax.xaxis.set_major_locator(MaxNLocator(5) if percent else MaxNLocator(4, prune="upper"))  # thousands need room
+    if not percent:
         ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))

@@ -13,7 +13,7 @@ from fewlabels.replay.measures import measure_confusion
 from fewlabels.replay.trial import Trial
 
 PER_CLASS = (2, 5, 10)
-RUNS = 200
+RUNS = 1000
 METHODS = (
     Method("flat, strength 1, random", fl.flat()),
     *(Method(f"scores, strength {n:g}, random", fl.from_scores(n)) for n in (1.0, 3.0, 10.0, 30.0, 100.0)),

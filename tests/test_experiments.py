@@ -12,19 +12,22 @@ import pytest
 from experiments.__main__ import NAMES, main
 from experiments.comparisons import weigh_path
 from experiments.crossings import find_first, find_lasting, locate
-from experiments.finite import expect_shares, follow_counts, rank_known
+from experiments.finite import expect_gains, expect_means, rank_known
+from experiments.identification import find
 from experiments.methods import ACTIVE
 from experiments.options import Options, spell_command, write_page
 from experiments.pools import CIFAR10, CIFAR100, DENSENET, IMAGENET, MNIST, NEWS, WIDERESNET, add_deciles, read_pool
 from experiments.prices import price_people, price_superclasses
-from experiments.replays import Curve, lay_out
+from experiments.replays import Curve, Effort, lay_out
 from experiments.tables import show_error
 from fewlabels.beliefs import Beta
 from fewlabels.differences import BetaDifference
 from fewlabels.goals import Compare, FindWorst
 from fewlabels.metrics import Metric, accuracy, ece
-from fewlabels.priors import from_scores
-from fewlabels.replay.compiled import play
+from fewlabels.policies import thompson
+from fewlabels.priors import from_scores, pseudo_counts
+from fewlabels.replay.compiled import find_problem, play
+from fewlabels.replay.kernels import Cost, Gap, Rate
 from fewlabels.replay.trial import Trial
 
 CLASSES = ["0", "1", "2", "3", "4", "5"]
@@ -82,7 +85,12 @@ def test_the_door_lists_and_runs(
 def test_a_mean_that_falls_again_crosses_twice(find: Callable[..., float], at: float) -> None:
     values = np.array([[0.5, 0.9, 0.995, 0.9, 1.0]] * 3)
     assert locate(Curve("", np.arange(5), values), find) == (at, 0.0)
-    assert np.isnan(find(np.arange(2), np.array([0.1, 0.2])))
+
+
+def test_a_mean_that_never_gets_there_is_first_at_its_own_height() -> None:
+    n_labels, mean = np.arange(4), np.array([0.1, 0.9, 0.95, 0.94])
+    assert find_first(n_labels, mean) == 2
+    assert np.isnan(find_lasting(n_labels, mean))
 
 
 def test_costs_are_dear_where_they_should_be() -> None:
@@ -122,13 +130,40 @@ def test_with_every_item_labelled_the_worst_are_known(metric: Metric, small_pool
     assert rank_known(trial, order, np.array([0, 100, stage.n_items]))[-1] == 1.0
 
 
+@pytest.mark.parametrize("metric", [accuracy, ece, price_people(SUPERCLASS, 10)], ids=["accuracy", "ece", "cost"])
+def test_what_is_expected_of_the_pool_follows_from_what_is_expected_of_its_cells(
+    metric: Metric, small_pools: Path
+) -> None:
+    stage = lay_out(read_pool(small_pools, NEWS), probabilities=True)
+    trial = Trial(stage, FindWorst(metric), ACTIVE.choose(), ACTIVE.prior)
+    problem, order = find_problem(trial), play(trial, np.random.default_rng(0), 70)
+    assert isinstance(problem, Rate | Gap | Cost)
+    gains = expect_gains(problem, expect_means(problem, order, np.array([20, 70])))
+    for row, n in zip(gains, (20, 70), strict=True):
+        counts = stage.count(trial.start, order[:n])
+        believed = counts + pseudo_counts(trial.start.before)
+        rest = trial.start.scheme.cells.n_items - counts.sum(axis=1)
+        shares = counts + (rest / believed.sum(axis=1))[:, None] * believed
+        shares /= shares.sum(axis=1, keepdims=True)
+        values = trial.start.values((shares if isinstance(problem, Cost) else shares[:, 0])[None])[0]
+        assert row == pytest.approx(problem.sign * values)
+
+
 def test_what_is_expected_of_the_pool_is_what_the_library_expects(small_pools: Path) -> None:
     stage = lay_out(read_pool(small_pools, NEWS))
     trial = Trial(stage, FindWorst(), ACTIVE.choose(), ACTIVE.prior)
-    order = play(trial, np.random.default_rng(0), 70)
-    shares = expect_shares(trial, follow_counts(trial, order, np.array([20, 70])))
-    assert shares[0, :, 0] == pytest.approx(trial.know(order[:20]).mean())
-    assert shares[1, :, 0] == pytest.approx(trial.know(order).mean())
+    problem, order = find_problem(trial), play(trial, np.random.default_rng(0), 70)
+    assert isinstance(problem, Rate)
+    means = expect_means(problem, order, np.array([20, 70]))
+    assert means[0] == pytest.approx(trial.know(order[:20]).mean())
+    assert means[1] == pytest.approx(trial.know(order).mean())
+
+
+def test_what_was_played_is_not_played_again(small_pools: Path) -> None:
+    stage, at = lay_out(read_pool(small_pools, NEWS)), np.array([0, 20])
+    one, other = (find(stage, FindWorst(), thompson, from_scores(), at, Effort(2), name) for name in "ab")
+    assert one.values is other.values
+    assert (one.name, other.name) == ("a", "b")
 
 
 def test_what_is_never_reached_is_said_so() -> None:

@@ -47,6 +47,7 @@ from fewlabels.replay.kernels.finding import rank_sought
 from fewlabels.replay.kernels.measures import weigh_verdicts
 from fewlabels.replay.kernels.quantiles import beta_quantile, chance_below
 from fewlabels.replay.kernels.rope import weigh_regions
+from fewlabels.replay.kernels.slots import EDGES, add_outcome, cut_betas, draw_within
 from fewlabels.replay.kernels.tails import draw_rest, draw_tail, place_threshold
 
 ALARM = 1e-5
@@ -98,6 +99,7 @@ def make_problems():
     one = make_binary(1, 8)
     several = make_binary(2, 6, 3)
     many = make_binary(3, 60, least=3, most=8)
+    crowd = make_binary(9, 200, 3, least=1, most=5)
     flat = make_labels(4, 7, 1, 12, 1.0, True)
     weak = make_labels(5, 7, 1, 12, 0.4, False)
     strong = make_labels(6, 6, 2, 10, 6.0, False)
@@ -113,6 +115,8 @@ def make_problems():
         "variance, cells": Variance(*several[:4], several[0].weight),
         "gap": Gap(*several),
         "gap, least": Gap(*several, sign=-1.0),
+        "gap, many": Gap(*crowd),
+        "gap, many fractions": Gap(*make_binary(14, 200, 2, fractional=True, least=1, most=5)),
         "cost, few prices": Cost(*flat[:3], np.tile(two_prices, (7, 1))),
         "cost, sticks": Cost(*weak[:3], weak[3].random((7, 12))),
         "cost, cells": Cost(*strong[:3], strong[3].random((12, 10)), sign=-1.0),
@@ -325,19 +329,19 @@ def test_kernels_choose_as_the_definition(name, rule):
         assert differ(group[kernel[:, step]], group[plain[:, step]], problem.pool.n_groups) > ALARM, step
 
 
-@pytest.mark.parametrize("name", ["rate, many", "variance, many"])
+@pytest.mark.parametrize("name", ["rate, many", "variance, many", "gap, many"])
 def test_lazy_thompson_sampling_is_thompson_sampling_to_the_end(name):
     """Many groups, many labels, groups that close: what is skipped must never have mattered."""
     problem = make_problems()[name]
     n_runs, budget = 300, 150
     kernel = choose_often(make_rngs(12, n_runs), problem, THOMPSON, budget)
     plain = Definition(problem, n_runs, np.random.default_rng(13)).run(THOMPSON, budget)
-    group = problem.pool.group[problem.pool.cell]
+    group, n_groups = problem.pool.group[problem.pool.cell], problem.pool.n_groups
     for step in (20, 60, 100, 149):
-        assert differ(group[kernel[:, step]], group[plain[:, step]], problem.pool.n_groups) > ALARM, step
-    labels = [np.stack([np.bincount(row, minlength=60) for row in group[x]]) for x in (kernel, plain)]
-    z = (labels[0].mean(0) - labels[1].mean(0)) / np.sqrt((labels[0].var(0) + labels[1].var(0) + 1e-9) / n_runs)
-    assert np.abs(z).max() < 5.2  # 60 groups; once in 80,000 times
+        assert differ(group[kernel[:, step]], group[plain[:, step]], n_groups) > ALARM, step
+    labels = [np.stack([np.bincount(row, minlength=n_groups) for row in group[x]]) for x in (kernel, plain)]
+    spread = np.sqrt((labels[0].var(0) + labels[1].var(0) + 1e-2) / n_runs)  # some are hardly ever labelled
+    assert np.abs((labels[0].mean(0) - labels[1].mean(0)) / spread).max() < 5.4  # 200 groups; once in 75,000 times
 
 
 def test_each_way_of_drawing_is_taken():
@@ -346,6 +350,8 @@ def test_each_way_of_drawing_is_taken():
     assert problems["spread, sticks"].start().in_sticks
     assert not problems["spread, flat"].start().in_sticks
     assert not problems["spread, cells"].start().in_sticks
+    assert len(problems["gap, many"].start().climbs.steps)
+    assert not len(problems["gap"].start().climbs.steps)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -431,7 +437,8 @@ def test_quantiles_and_chances_agree_with_scipy():
 
 
 @pytest.mark.parametrize(
-    ("a", "b"), [(1.0, 1.0), (1.0, 30.0), (0.3, 4.0), (0.5, 0.5), (1.02, 9.0), (3.0, 0.4), (8.0, 2.0), (40.0, 25.0)]
+    ("a", "b"),
+    [(1.0, 1.0), (1.0, 30.0), (0.3, 4.0), (0.5, 0.5), (1.02, 9.0), (3.0, 0.4), (40.0, 0.1), (8.0, 2.0), (40.0, 25.0)],
 )
 def test_tails_and_the_rest_make_up_the_whole(a, b):
     rng = np.random.default_rng(5)
@@ -442,6 +449,43 @@ def test_tails_and_the_rest_make_up_the_whole(a, b):
     rest = np.array([draw_rest(rng, a, b, threshold) for _ in range(1500)])
     assert stats.kstest(betainc(a, b, tail) / chance, "uniform").pvalue > ALARM
     assert stats.kstest((betainc(a, b, rest) - chance) / (1 - chance), "uniform").pvalue > ALARM
+
+
+@pytest.mark.parametrize(("a", "b"), [(1.9, 0.1), (0.02, 0.03), (1.0, 1.0), (7.5, 3.1), (60.0, 2.0), (1e-6, 2e-6)])
+def test_slots_and_what_lies_within_make_up_the_whole(a, b):
+    rng = np.random.default_rng(7)
+    below = cut_betas(np.array([a]), np.array([b]))[0]
+    assert below == pytest.approx(betainc(a, b, EDGES), abs=1e-12)
+    slots = np.flatnonzero(np.diff(below) > 1e-3)
+    for slot in slots[:: max(len(slots) // 4, 1)]:
+        drawn = np.array([draw_within(rng, a, b, slot) for _ in range(1500)])
+        assert ((EDGES[slot] <= drawn) & (drawn <= EDGES[slot + 1])).all()
+        if max(a, b) > 1e-3:  # else all but the last digits are at the ends
+            place = (betainc(a, b, drawn) - below[slot]) / (below[slot + 1] - below[slot])
+            assert stats.kstest(place, "uniform").pvalue > ALARM
+
+
+def test_slots_follow_outcomes():
+    rng = np.random.default_rng(8)
+    a, b = 1.9, 0.1
+    below = cut_betas(np.array([a]), np.array([b]))[0]
+    for right in rng.random(300) < 0.8:
+        add_outcome(below, a, b, bool(right))
+        a, b = (a + 1, b) if right else (a, b + 1)
+    assert below == pytest.approx(betainc(a, b, EDGES), abs=1e-12)
+
+
+def test_rungs_add_up_as_a_convolution():
+    climbs = make_problems()["gap, many"].start().climbs
+    for group in (0, 77, 199):
+        total = np.ones(1)
+        for cell in range(climbs.start[group], climbs.start[group + 1]):
+            own = np.bincount(climbs.rungs[cell], weights=np.diff(climbs.below[cell]))
+            total = np.convolve(total, own)
+        beyond = total[::-1].cumsum()[::-1]
+        row = climbs.chance[climbs.start[group]]
+        assert row[: len(beyond)] == pytest.approx(beyond, abs=1e-12)
+        assert (row[len(beyond) :] == 0).all()
 
 
 def test_rope_regions_agree_with_the_exact_difference():

@@ -29,7 +29,7 @@ from fewlabels.replay.kernels.families import (
     standing,
     upper_gain,
 )
-from fewlabels.replay.kernels.jit import door, woven
+from fewlabels.replay.kernels.jit import borrow, door, woven
 from fewlabels.replay.kernels.problems import Problem
 from fewlabels.replay.kernels.rules import Kind, Rule
 from fewlabels.replay.kernels.top import Top, clear, hold_best, offer, shuffle
@@ -157,6 +157,7 @@ def run_rule(
 ) -> Ints:
     """Items in the order in which a rule has them labelled."""
     order = np.empty(budget, dtype=np.int64)
+    deck, state, top, pair = borrow(deck), borrow(state), borrow(top), borrow(pair)
     begin(rng, deck, state, kind, level)
     n = 0
     while n < budget:

@@ -4,6 +4,7 @@ import numpy as np
 
 from fewlabels.beliefs import TINY
 from fewlabels.replay.kernels.chances import ARM, Chances
+from fewlabels.replay.kernels.climbs import lay_climbs
 from fewlabels.replay.kernels.columns import Columns
 from fewlabels.replay.kernels.deck import Floats, Ints, Records
 from fewlabels.replay.kernels.pool import Pool
@@ -11,6 +12,7 @@ from fewlabels.replay.kernels.shares import COLUMN, LOT, PART
 from fewlabels.replay.kernels.sums import BIN, Sums
 
 MOST_IN_TAIL, MOST_TAILS = 0.16, 32.0  # by measurement: a tail is drawn about as quickly as a whole Beta
+MANY_GROUPS = 200  # from which on it pays to keep track of how high each can climb
 MANY = 8  # parts a cell that may be quicker in sticks
 PIECES = 28 * 0.6  # sticks to the last dust per unit of prior strength, and what one costs in Gammas
 
@@ -37,7 +39,10 @@ def lay_sums(
     cells["alpha"], cells["beta"], cells["weight"] = np.maximum(alpha, TINY), np.maximum(beta, TINY), pool.weight
     cells["scale"], cells["bend"], cells["score"] = 0.0 if scale is None else scale, bend, score
     order, start, where = sort_cells(pool)
-    return Sums(cells[order], start, where[pool.cell], _plain(right), scale is not None)
+    cells = cells[order]
+    climbing = scale is None and pool.n_groups >= MANY_GROUPS and bool(np.all(cells["bend"] >= 0))
+    climbs = lay_climbs(cells, start) if climbing else lay_climbs(cells[:0], start[:1])
+    return Sums(cells, start, where[pool.cell], _plain(right), climbs, scale is not None)
 
 
 def lay_columns(

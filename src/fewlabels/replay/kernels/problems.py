@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.replay.kernels.chances import COMPARING, SHRINKING, STEADY, Chances
+from fewlabels.replay.kernels.climbs import Climbs
 from fewlabels.replay.kernels.columns import Columns
 from fewlabels.replay.kernels.deck import Ints
 from fewlabels.replay.kernels.layout import lay_chances, lay_columns, lay_sums
@@ -22,7 +23,7 @@ from fewlabels.replay.kernels.sums import Sums
 PerItem = Float[np.ndarray, " item"]
 PerCell = Float[np.ndarray, " cell"]
 PerClass = Float[np.ndarray, "cell class"]
-State = TypeVar("State", bound=Chances | Sums | Columns)
+State = TypeVar("State", bound=Chances | Sums | Columns | Climbs)
 
 
 @runtime_checkable
@@ -46,7 +47,9 @@ class Problem(Protocol):
 
 def copy_state(state: State) -> State:
     """Give a run arrays of its own."""
-    copies: Any = [x.copy() if isinstance(x, np.ndarray) else x for x in state]
+    copies: Any = [
+        x.copy() if isinstance(x, np.ndarray) else copy_state(x) if isinstance(x, Climbs) else x for x in state
+    ]
     return type(state)(*copies)
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fewlabels.beliefs import Rng
+from fewlabels.replay.kernels.climbs import Climbs, climb, draw_climbers, follow_belief
 from fewlabels.replay.kernels.deck import Deck, Floats, Ints, Records
 from fewlabels.replay.kernels.families import (
     deviation,
@@ -24,7 +25,7 @@ from fewlabels.replay.kernels.families import (
     standing,
     upper_gain,
 )
-from fewlabels.replay.kernels.jit import implements, inner
+from fewlabels.replay.kernels.jit import implements, inner, pasted
 from fewlabels.replay.kernels.top import Top
 from fewlabels.replay.kernels.variates import draw_beta
 
@@ -50,6 +51,7 @@ class Sums(NamedTuple):
     start: Ints  # of each group's cells
     cell: Ints  # of each item
     right: Floats  # per item
+    climbs: Climbs  # for many groups of steady gains, how likely each is to matter
     shrinking: bool  # are the gains variances?
 
 
@@ -121,12 +123,22 @@ def plug_in_sum(state: Sums, group: int) -> float:
 @implements(standing, Sums)
 def stand_sum(state: Sums, group: int) -> float:
     """Likely winners first: the gain at the posterior mean."""
+    if climbs_are_known(state):
+        follow_belief(state.climbs, state.cells, group)
     return plug_in_gain(state, group)
+
+
+@pasted
+def climbs_are_known(state: Sums) -> bool:
+    """Is it known how high groups climb?"""
+    return len(state.climbs.steps) > 0
 
 
 @implements(draw_gain, Sums)
 def draw_sum(rng: Rng, state: Sums, group: int, floor: float) -> float:
     """The sum at a draw, given up where the cells not yet drawn cannot bring it to the floor."""
+    if climbs_are_known(state):
+        return climb(rng, state.climbs, group, floor)
     gain = 0.0
     for i in range(state.start[group], state.start[group + 1]):
         cell = state.cells[i]
@@ -139,13 +151,18 @@ def draw_sum(rng: Rng, state: Sums, group: int, floor: float) -> float:
 
 @implements(draw_top, Sums)
 def draw_top_sums(rng: Rng, state: Sums, deck: Deck, top: Top) -> None:
-    """Visit every open group."""
-    draw_every(rng, state, deck, top)
+    """Visit every open group; where it is known how high they climb, draw those only that climb to the floor."""
+    if climbs_are_known(state):
+        draw_climbers(rng, state.climbs, deck.order[: deck.n_ranked[0]], top)
+    else:
+        draw_every(rng, state, deck, top)
 
 
 @implements(upper_gain, Sums)
 def upper_sum(rng: Rng, state: Sums, group: int, level: float) -> float:
     """From draws."""
+    if climbs_are_known(state):
+        follow_belief(state.climbs, state.cells, group)
     return draw_quantile(rng, state, group, level)
 
 

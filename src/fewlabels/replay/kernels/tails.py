@@ -40,16 +40,18 @@ def can_draw_tail(a: float, b: float, threshold: float) -> bool:
     """Does one of the two envelopes of `draw_tail` fit?"""
     if not SMALLEST < threshold < NEAR_ONE:
         return False
-    if fits_power(b, threshold):
+    if fits_power(a, b, threshold):
         return True
     rising = (a - 1.0) / threshold - (b - 1.0) / (1.0 - threshold)
     return rising > 0.0 and (a - 1.0) / threshold**2 + (b - 1.0) / (1.0 - threshold) ** 2 >= 0.0
 
 
 @inner
-def fits_power(b: float, threshold: float) -> bool:
-    """Is (1 − y)^(b−1) nearly the same all over the tail?"""
-    return abs(b - 1.0) * -math.log1p(-threshold) < -math.log(FLAT)
+def fits_power(a: float, b: float, threshold: float) -> bool:
+    """Is (1 − y)^(b−1) nearly the same all over the tail? Where it rises, down to where y^(a−1) has mostly gone."""
+    if b < 1.0:
+        return (1.0 - b) * math.log1p(threshold / (max(a, 1.0) * (1.0 - threshold))) < -math.log(FLAT)
+    return (b - 1.0) * -math.log1p(-threshold) < -math.log(FLAT)
 
 
 @inner
@@ -58,7 +60,7 @@ def draw_tail(rng: Rng, a: float, b: float, threshold: float) -> float:
 
     Proposals come from the power y^(a−1), or from the exponential that touches the density at the threshold.
     """
-    if fits_power(b, threshold):
+    if fits_power(a, b, threshold):
         most = max(0.0, (b - 1.0) * math.log1p(-threshold))
         while True:
             y = threshold * math.exp(-rng.standard_exponential() / a)

@@ -379,7 +379,14 @@ def undefined_pool(positives):
 
 @pytest.mark.parametrize("goal", [fl.Estimate(fl.tpr), fl.FindWorst(fl.tpr), fl.Compare("f", "g", fl.tpr)], ids=lambda g: g.name)  # fmt: skip
 def test_groups_without_a_truth_take_no_part(goal):
-    settings = {"by": fl.column("group"), "priors": FLAT, "policies": (fl.random,), "runs": 2, "n_checkpoints": 4, "n_jobs": 1}
+    settings = {
+        "by": fl.column("group"),
+        "priors": FLAT,
+        "policies": (fl.random,),
+        "runs": 2,
+        "n_checkpoints": 4,
+        "n_jobs": 1,
+    }
     some = fl.simulate(undefined_pool(["f", "g"]), goal=goal, **settings)
     assert all(row["mean"] is not None and np.isfinite(row["se"]) for row in some)
     none = fl.simulate(undefined_pool([]), goal=goal, **settings)

@@ -207,15 +207,17 @@ class TestReplays:
         return tmp_path / "t.csv"
 
     def test_estimates_unless_told_otherwise_as_its_help_says(self, type_in: Type, labelled: Path) -> None:
-        typed = type_in("simulate", labelled, "--runs", 5, "--jobs", 1)
+        quickly = ("--runs", 2, "--jobs", 1, "--budget", 30, "--checkpoints", 4)
+        typed = type_in("simulate", labelled, *quickly)
         assert typed.code == 0, typed.err
         assert typed.out.splitlines()[1].endswith("at the end (± 2 se)")
         assert {line.split()[0] for line in typed.out.splitlines()[2:]} == {"estimate"}
-        found = json.loads(type_in("simulate", labelled, "--runs", 5, "--jobs", 1, "--json", "-").out)
+        found = json.loads(type_in("simulate", labelled, *quickly, "--json", "-").out)
         assert {(row["goal"], row["policy"]) for row in found["rows"]} == {
             ("estimate", "random"),
             ("estimate", "thompson"),
         }
+        assert {row["prior"] for row in found["rows"]} == {"calibrated"}
         helped = " ".join(type_in("simulate", "--help").out.replace("│", " ").split())
         assert "joined by commas. [default: estimate]" in helped
         assert "[default: random,thompson]" in helped

@@ -646,7 +646,7 @@ class TestLabellingThroughAPipe:
         assert pipe("yak\n", "--new-classes").code == 0
 
     def test_goes_on_to_the_end_of_the_pool_and_says_when_it_is_settled(self, pipe: Callable[..., Typed]) -> None:
-        typed = pipe("cat\n" * 200, "--by", "all", "--target-width", 0.5)
+        typed = pipe("cat\n" * 200, "--by", "all", "--target-width", 0.5, "--prior", "flat")
         assert typed.out.count("settled: you may stop, or go on") == 1
         assert "nothing is left to ask: every item" in typed.out
         assert "90 answers kept" in typed.out

@@ -224,11 +224,11 @@ def test_what_a_session_says_is_what_assess_says_of_its_labels(tmp_path):
 @pytest.mark.parametrize("goal", [fl.FindWorst(), fl.FindWorst(fl.ece), fl.Estimate(), fl.Estimate(fl.confusion)])
 def test_a_replay_lets_it_learn(goal):
     found = fl.simulate(
-        make_pool(n=240), goal=goal, policies=[fl.random, fl.thompson], priors=[calibrated()], runs=2, n_checkpoints=8, n_jobs=1,
+        make_pool(n=120), goal=goal, policies=[fl.random, fl.thompson], priors=[calibrated()], runs=2, n_checkpoints=4, n_jobs=1,
     )  # fmt: skip
     rows = [row for row in found if row["measure"] in ("mrr", "rmse")]
     assert {row["prior"] for row in rows} == {"calibrated"}
-    last = [row["mean"] for row in rows if row["n_labels"] == 240]
+    last = [row["mean"] for row in rows if row["n_labels"] == 120]
     assert last == pytest.approx([1.0 if goal.name == "find-worst" else 0.0] * 2, abs=1e-6)
 
 

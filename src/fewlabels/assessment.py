@@ -35,9 +35,9 @@ def assess(
     Unless told otherwise, the prior learns from the labels how far the scores can be trusted, and groups lend each other
     strength.
 
-    >>> a = assess({"predicted": ["a"] * 9 + ["b"] * 9, "label": ["a"] * 9 + ["a"] * 8 + [None]})
+    >>> a = assess({"predicted": ["a"] * 9 + ["b"] * 9, "label": ["a"] * 8 + ["b"] + ["b"] * 4 + ["a"] * 4 + [None]})
     >>> [(row.group, row.n_labels, round(row.mean, 1)) for row in a.groups]
-    [('a', 9, 0.9), ('b', 8, 0.1)]
+    [('a', 9, 0.7), ('b', 8, 0.6)]
     """
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
     prior = prior or calibrated()

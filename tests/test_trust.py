@@ -10,6 +10,7 @@ from fewlabels.labels import tally
 from fewlabels.replay.compiled import play
 from fewlabels.replay.stage import set_stage
 from fewlabels.replay.trial import Trial
+from fewlabels.report.words import headline
 from fewlabels.trust import Calibrated, calibrated
 
 GROUPS = 12
@@ -247,3 +248,9 @@ def test_a_plan_takes_it_as_it_is():
     assert (
         fl.plan(hide(make_pool(n=600), 60), goal=fl.Estimate(width=0.3), prior=calibrated(), runs=4, n_jobs=1).runs == 4
     )
+
+
+def test_what_was_learned_from_labels_is_not_called_a_belief():
+    pool = hide(make_pool(), 5 * GROUPS)
+    assert "believed" not in headline(fl.assess(pool, prior=calibrated()))
+    assert "believed" in headline(fl.assess(pool, prior=fl.from_scores(50.0), metric=fl.ece))

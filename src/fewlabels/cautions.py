@@ -47,7 +47,7 @@ def caution(
         *(_name_thin(rows) if metric.is_share else ()),
         *((TWICE,) if earlier else ()),
         *((TRUSTED,) if answer.trust is None and _takes_its_word(answer) else ()),
-        *(_weigh_prior(answer) if answer.trust is None else ()),
+        *_weigh_prior(answer),
         *(_name_never_predicted(answer) if isinstance(metric, ClassRate) else ()),
         *(_warn_bins(answer) if metric is ece and answer.trust is None else ()),
         *_count_draws(answer),
@@ -119,8 +119,11 @@ def _takes_its_word(answer: Answer) -> bool:
 def leans_on_prior(answer: Answer) -> bool:
     """Is the overall figure as much the prior's as the labels'? Many cells with a weak prior each make a strong one.
 
-    The prior's pull on a mean, in its standard errors, is about its weight over the root of the number of labels.
+    The prior's pull on a mean, in its standard errors, is about its weight over the root of the number of labels. One that
+    was learned from the labels of all cells has no pull of its own.
     """
+    if answer.trust is not None:
+        return False
     cells = answer.cells
     many = cells.n > 1 and bool(cells.n_labels.sum() < cells.n_items.sum())
     pull = float(answer.prior.strength().sum()) / max(float(cells.n_labels.sum()), 1.0) ** 0.5

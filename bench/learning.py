@@ -13,6 +13,7 @@ import numpy as np
 import fewlabels as fl
 from fewlabels.labels import Tally, tally
 from fewlabels.latent import fit
+from fewlabels.latent.departures import NODES
 from fewlabels.trust.layout import lay_out
 
 GROUPS, ITEMS, LABELS = 1000, 50_000, 1000
@@ -51,7 +52,7 @@ def main() -> None:
     cells = make_tally().cells()
     layout = lay_out(cells)
     seen = layout.gather(cells)
-    strata = np.random.default_rng(0).normal(size=(24, len(layout.design)))
+    strata = np.random.default_rng(0).normal(size=(NODES, len(layout.design)))
     timed = {
         "learn: fit, and what it implies for every group": lambda: fl.calibrated().learn(cells, "right", finite=False),
         "the same about exactly these items": lambda: fl.calibrated().learn(cells, "right", finite=True),

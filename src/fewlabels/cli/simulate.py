@@ -30,7 +30,7 @@ class Aims(Aim):
     "estimate (know the metric in every group), find-worst, find-best, or compare (two groups); several joined by commas."
     policy: Annotated[str | None, usually(POLICIES)] = None
     "Which group is asked about next, several joined by commas: random, stratified, stratified:equal, stratified:neyman, thompson, top-two, multi-play, epsilon-greedy, upper-bound."
-    prior: Annotated[str | None, usually("calibrated")] = None
+    prior: Annotated[str | None, usually(DEFAULT)] = None
     "calibrated (learns from the labels how far to trust the scores), scores, flat, or the JSON file of an earlier assessment; several joined by commas."
 
 

@@ -57,7 +57,7 @@ class Aim:
     "compare, find-worst, find-best: stop when the answer is this probable."
     policy: Annotated[str | None, usually("thompson, or multi-play if m > 1")] = None
     "Which group is asked about next: random, stratified, stratified:equal, stratified:neyman, thompson, top-two, multi-play, epsilon-greedy, upper-bound."
-    prior: Annotated[str | None, usually("calibrated")] = None
+    prior: Annotated[str | None, usually(DEFAULT)] = None
     "calibrated (learns from the labels how far to trust the scores), scores, flat, or the JSON file of an earlier assessment."
     strength: Annotated[float | None, usually("2, or 1 for metrics of classes")] = None
     "flat, scores: how many labels they are worth in each group."

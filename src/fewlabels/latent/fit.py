@@ -1,6 +1,6 @@
 """The posterior of the curve and of the scale of departures: its mode by Newton's method, and a normal around it.
 
-The departures themselves are summed over on their grids, so the likelihood of a group is exact. Derivatives follow
+The departures themselves are summed over on their grids, so the likelihood of a group is nearly exact. Derivatives follow
 from those of the complete data: the score is their mean over the grid, the curvature their mean plus their variance.
 The scale decides how far groups are pulled together, and few labels tell little of it, so the fit is not one sheet but
 several: one for each of a few scales, weighted by how well they explain the labels.

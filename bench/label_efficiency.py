@@ -131,7 +131,7 @@ def compare(stage: Stage, way: Way, pairs: list[tuple[str, str]], seed: int) -> 
     """Labels from which on the verdict about two groups is right, for every pair."""
     needed = []
     for a, b in pairs:
-        trial = way.try_on(stage, fl.Compare(a, b, rope=0.05))
+        trial = replace(way.try_on(stage, fl.Compare(a, b, rope=0.05)), finite=False)
         looks = np.unique(np.geomspace(1, trial.n_askable, 16).round().astype(int))
         order = play(trial, np.random.default_rng([seed, 1]), int(looks[-1]))
         right = np.array([measure_verdict(trial, trial.know(order[:n]))["correct"] for n in looks]) > 0

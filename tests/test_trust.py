@@ -1,11 +1,14 @@
 """The calibrated prior: what it makes of honest scores, of lying ones, of none, and of very few labels."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import expit
 
 import fewlabels as fl
 from fewlabels.beliefs import Beta, Dirichlet
+from fewlabels.knowledge import know
 from fewlabels.labels import tally
 from fewlabels.replay.compiled import play
 from fewlabels.replay.stage import set_stage
@@ -254,3 +257,14 @@ def test_what_was_learned_from_labels_is_not_called_a_belief():
     pool = hide(make_pool(), 5 * GROUPS)
     assert "believed" not in headline(fl.assess(pool, prior=calibrated()))
     assert "believed" in headline(fl.assess(pool, prior=fl.from_scores(50.0), metric=fl.ece))
+
+
+def test_what_the_curve_tells_of_two_groups_alike_cancels_between_them():
+    known = know(tally(fl.Predictions.read(hide(make_pool(), 10)), fl.predicted, strata=True), fl.accuracy, calibrated())
+    goal, rng = fl.Compare("c00", "c01"), np.random.default_rng(0)
+    together, apart = (goal.describe(k, rng).details for k in (known, replace(known, joint=None)))
+    assert together["high"] - together["low"] < 0.95 * (apart["high"] - apart["low"])
+    assert together["mean"] == pytest.approx(apart["mean"], abs=0.03)
+    assert goal.judge(known, rng) == together["verdict"]
+    found = fl.compare(hide(make_pool(), 10), ("c00", "c01"))
+    assert found.high - found.low == pytest.approx(together["high"] - together["low"], rel=0.1)

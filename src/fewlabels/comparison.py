@@ -9,7 +9,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
-from fewlabels.beliefs import Beta
+from fewlabels.beliefs import Beta, Dirichlet
 from fewlabels.differences import BetaDifference, Difference, DrawnDifference
 from fewlabels.errors import InputError
 from fewlabels.inference import Answer
@@ -100,8 +100,9 @@ def _position(a: Assessment, group: str) -> int:
 
 
 def _difference(answer: Answer, first: int, second: int) -> Difference:
-    belief = answer.groups
-    if isinstance(belief, Beta) and first != second:
+    """Exactly where the two are independent; what is believed of both together, from joint draws."""
+    belief, independent = answer.groups, isinstance(answer.shown, Beta | Dirichlet)
+    if isinstance(belief, Beta) and independent and first != second:
         one, other = (Beta((belief.groups[i],), belief.alpha[[i]], belief.beta[[i]]) for i in (first, second))
         return BetaDifference(one, other)
     return DrawnDifference(answer.draws[:, first] - answer.draws[:, second])

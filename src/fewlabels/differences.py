@@ -14,7 +14,7 @@ from scipy.special import betainc, betaincinv
 
 from fewlabels.beliefs import Beta
 
-PANELS, NODES, HALVINGS = 256, 16, 50
+PANELS, NODES, HALVINGS = 256, 16, 32
 ROUNDING = 1e-9  # 0.7 − 0.8 is within 0.1, whatever floating point says
 
 
@@ -84,7 +84,7 @@ class BetaDifference:
         return self._solve((1 - level) / 2), self._solve((1 + level) / 2)
 
     def _solve(self, target: float) -> float:
-        """Halve the range [-1, 1] until nothing is left of it."""
+        """Halve the range [-1, 1] until nine digits are left of it."""
         low, high = -1.0, 1.0
         for _ in range(HALVINGS):
             middle = (low + high) / 2

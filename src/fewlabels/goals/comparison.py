@@ -56,6 +56,10 @@ class Compare:
         """Is the verdict probable enough?"""
         return self._suffices(belief, max(self._weigh(self._difference(belief, rng)).values()))
 
+    def judge(self, belief: Knowledge, rng: Rng) -> str:
+        """Name the likeliest verdict."""
+        return _decide(self._weigh(self._difference(belief, rng)))[0]
+
     def describe(self, belief: Knowledge, rng: Rng) -> Standing:
         """Say the verdict, and how sure it is."""
         difference = self._difference(belief, rng)
@@ -83,7 +87,8 @@ class Compare:
         return {"below": below, "equivalent": max(0.0, 1 - below - above), "above": above}
 
     def _difference(self, belief: Knowledge, rng: Rng) -> Difference:
-        if isinstance(belief.exact, Beta):
+        """Exactly where the two are independent; what a curve tells of both alike cancels only in joint draws."""
+        if belief.joint is None and isinstance(belief.exact, Beta):
             return _set_apart(belief.exact, *self._positions(belief))
         answer = self.answer(belief, rng)
         assert isinstance(answer, Draws)

@@ -110,14 +110,12 @@ def _square(x: Float[np.ndarray, "..."], times: int) -> Float[np.ndarray, "..."]
 
 def squash(logit: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
     """From logits to chances; NumPy's exponential is several times faster than SciPy's expit."""
-    return split(logit)[0]
+    out = np.negative(bound(logit, FURTHEST))
+    np.exp(out, out=out)
+    out += 1
+    return np.reciprocal(out, out=out)
 
 
-def split(logit: Float[np.ndarray, "..."]) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]:
-    """From logits to chances of right and of wrong, both to full precision."""
-    wrong = np.clip(logit, -FURTHEST, FURTHEST)
-    np.exp(np.negative(wrong, out=wrong), out=wrong)
-    right = wrong + 1
-    np.reciprocal(right, out=right)
-    wrong *= right
-    return right, wrong
+def bound(values: Float[np.ndarray, "..."], furthest: float) -> Float[np.ndarray, "..."]:
+    """Keep values within a distance of zero; np.clip takes five times as long for few of them."""
+    return np.minimum(np.maximum(values, -furthest), furthest)

@@ -12,16 +12,16 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 from numpy.polynomial.hermite_e import hermegauss
-from scipy.special import softmax
+from scipy.special import logit, softmax
 
-from fewlabels.latent.departures import NODES, split, squash
+from fewlabels.latent.departures import FURTHEST, Grid, bound, squash
 from fewlabels.latent.model import Evidence, Model
 
 MOST_STEPS, MOST_HALVINGS = 40, 12
 CLOSE, NOISE = 1e-3, 3e-2  # of the log posterior: expected gain that is not worth a step; what grids that move may hide
 LONGEST = 2.0  # step of any parameter
 FLATTEST = 1e-2  # least curvature that is believed
-PEAK_STEPS, GUESS_STEPS = 8, 6  # of Newton's method for a single departure, and for the curve alone
+PEAK_STEPS, GUESS_STEPS = 4, 6  # of Newton's method for a single departure, and for the curve alone
 SCALES, MASSES = hermegauss(3)
 Params = Float[np.ndarray, " parameter"]
 Square = Float[np.ndarray, "parameter parameter"]
@@ -68,14 +68,46 @@ class Fit:
 
 @dataclass(frozen=True)
 class _View:
-    """The log posterior and its derivatives at a point."""
+    """The log posterior at a point; its derivatives only where they are asked for."""
 
+    problem: "_Problem"
+    at: Params
+    grid: Grid
+    right: Float[np.ndarray, "stratum node"]
     value: float
-    slope: Params
-    bend: Square
-    place: Float[np.ndarray, "heard node"]
     chance: Float[np.ndarray, "heard node"]
-    pull: Float[np.ndarray, "heard node parameter"]
+
+    @cached_property
+    def pull(self) -> Float[np.ndarray, "heard node term"]:
+        """How much likelier a group's labels get with each term, at each departure."""
+        seen = self.problem.evidence
+        miss = seen.right[:, None] - seen.total[:, None] * self.right
+        return self.problem.gather(miss[:, :, None] * seen.design[:, None, :])
+
+    @cached_property
+    def slope(self) -> Params:
+        """Gradient."""
+        return self._mean.sum(axis=0) + self.problem.model.slope(self.at)
+
+    @cached_property
+    def bend(self) -> Square:
+        """Second derivatives."""
+        seen = self.problem.evidence
+        chance = self.chance[self.problem.heard]
+        doubt = seen.total * np.einsum("sn,sn->s", chance, self.right * (1 - self.right))
+        flat = self._pulls.reshape(-1, len(self.at))
+        bend = (self.chance.reshape(-1, 1) * flat).T @ flat - self._mean.T @ self._mean
+        bend[:-1, :-1] -= (seen.design.T * doubt) @ seen.design
+        bend[-1, -1] += np.vdot(self.chance, self.grid.bend)
+        return bend + self.problem.model.bend(self.at)
+
+    @cached_property
+    def _pulls(self) -> Float[np.ndarray, "heard node parameter"]:
+        return np.concatenate([self.pull, self.grid.slope[:, :, None]], axis=2)
+
+    @cached_property
+    def _mean(self) -> Float[np.ndarray, "heard parameter"]:
+        return np.matmul(self.chance[:, None, :], self._pulls)[:, 0]
 
 
 @dataclass(frozen=True)
@@ -101,58 +133,43 @@ class _Problem:
         n_strata = np.bincount(self.heard, minlength=len(self.start))
         return tuple(np.nonzero(n_strata > rank)[0] for rank in range(int(n_strata.max(initial=0))))
 
+    @cached_property
+    def _outcomes(self) -> tuple[Float[np.ndarray, " heard"], Float[np.ndarray, " heard"]]:
+        """Right ones among the labels of each group, and labels."""
+        return self._add_up(self.evidence.right), self._add_up(self.evidence.total)
+
     def look(self, at: Params) -> _View:
-        """Log posterior and its derivatives."""
+        """Log posterior, with the departures summed out."""
         seen, model = self.evidence, self.model
-        if not len(seen.group):
-            return _see_nothing(model, at)
         base = seen.design @ at[:-1]
         grid = model.departures.place(float(np.exp(at[-1])), *self._find_peaks(base))
-        right, wrong = split(base[:, None] + grid.place[self.heard])
-        value, chance = self._sum_out(right, wrong, grid.weight)
-        miss = seen.right[:, None] - seen.total[:, None] * right
-        doubt = seen.total * np.einsum("sn,sn,sn->s", chance[self.heard], right, wrong)
-        pull = np.concatenate([self._pull(miss), grid.slope[:, :, None]], axis=2)
-        mean = np.einsum("hn,hnp->hp", chance, pull)
-        bend = _cross(chance, pull) - mean.T @ mean + model.bend(at)
-        bend[:-1, :-1] -= (seen.design.T * doubt) @ seen.design
-        bend[-1, -1] += np.vdot(chance, grid.bend)
-        return _View(value + model.log_prior(at), mean.sum(axis=0) + model.slope(at), bend, grid.place, chance, pull)
+        height = bound(base[:, None] + grid.place[self.heard], FURTHEST)
+        right = squash(height)
+        n_wrong = seen.total - seen.right
+        likely = self.gather(seen.total[:, None] * np.log(right) - n_wrong[:, None] * height)
+        highest = likely.max(axis=1, keepdims=True)
+        chance = np.exp(likely - highest) * grid.weight
+        total = chance.sum(axis=1, keepdims=True)
+        value = float((highest + np.log(total)).sum()) + model.log_prior(at)
+        return _View(self, at, grid, right, value, chance / total)
 
     def _find_peaks(self, base: PerStratum) -> tuple[Float[np.ndarray, " heard"], Float[np.ndarray, " heard"]]:
         """Find where a group's own labels point, and how closely, were it a stranger."""
         seen, loose = self.evidence, self.model.departures.stray**-2
-        at = np.zeros(len(self.start))
+        n_right, n = self._outcomes
+        expected = self._add_up(seen.total * squash(base)) / n
+        at = logit((n_right + 0.5) / (n + 1)) - logit(expected)
         for _ in range(PEAK_STEPS):
             expected = squash(base + at[self.heard])
             stiff = self._add_up(seen.total * expected * (1 - expected)) + loose
             step = (self._add_up(seen.right - seen.total * expected) - loose * at) / stiff
-            at += np.clip(step, -LONGEST, LONGEST)
+            at += bound(step, LONGEST)
         return at, 1 / np.sqrt(stiff)
 
-    def _sum_out(
-        self,
-        right: Float[np.ndarray, "stratum node"],
-        wrong: Float[np.ndarray, "stratum node"],
-        weight: Float[np.ndarray, "heard node"],
-    ) -> tuple[float, Float[np.ndarray, "heard node"]]:
-        """Log likelihood with the departures summed out, and the chance of each departure in each group."""
-        seen = self.evidence
-        n_right, n_wrong = seen.right[:, None], (seen.total - seen.right)[:, None]
-        likely = self._gather(n_right * np.log(right) + n_wrong * np.log(wrong))
-        highest = likely.max(axis=1, keepdims=True)
-        chance = np.exp(likely - highest) * weight
-        total = chance.sum(axis=1, keepdims=True)
-        return float((highest + np.log(total)).sum()), chance / total
-
-    def _pull(self, miss: Float[np.ndarray, "stratum node"]) -> Float[np.ndarray, "heard node term"]:
-        """How much likelier a group's labels get with each term, at each departure."""
-        return self._gather(miss[:, :, None] * self.evidence.design[:, None, :])
-
     def _add_up(self, values: PerStratum) -> Float[np.ndarray, " heard"]:
-        return np.bincount(self.heard, weights=values, minlength=len(self.start))
+        return np.bincount(self.heard, weights=values, minlength=len(self.start)).astype(np.float64)
 
-    def _gather(self, values: Float[np.ndarray, "stratum *rest"]) -> Float[np.ndarray, "heard *rest"]:
+    def gather(self, values: Float[np.ndarray, "stratum *rest"]) -> Float[np.ndarray, "heard *rest"]:
         """Add up the strata of each group: all first ones, then all second ones, and so on, which are few."""
         out = values[self.start]
         for rank, having in enumerate(self.ranks[1:], start=1):
@@ -174,9 +191,9 @@ def _guess(problem: _Problem) -> Params:
     seen, model = problem.evidence, problem.model
     terms, precision = model.centre, np.diag(model.spread**-2)
     for _ in range(GUESS_STEPS):
-        right, wrong = split(seen.design @ terms)
+        right = squash(seen.design @ terms)
         slope = seen.design.T @ (seen.right - seen.total * right) - precision @ (terms - model.centre)
-        step = np.linalg.solve((seen.design.T * (seen.total * right * wrong)) @ seen.design + precision, slope)
+        step = np.linalg.solve((seen.design.T * (seen.total * right * (1 - right))) @ seen.design + precision, slope)
         terms = terms + step * min(1.0, LONGEST / max(float(np.abs(step).max()), LONGEST))
     return np.append(terms, model.start[-1])
 
@@ -211,15 +228,9 @@ def _lay_sheets(problem: _Problem, mode: Params, view: _View, covariance: Square
     views = [view if z == 0 else problem.look(at) for z, at in zip(SCALES, places, strict=True)]
     weight = softmax(np.log(MASSES) + np.array([v.value for v in views]) + SCALES**2 / 2)
     return tuple(
-        Sheet(at, float(w), v.place, v.chance, v.pull[:, :, :-1])
+        Sheet(at, float(w), v.grid.place, v.chance, v.pull)
         for at, w, v in zip(places, weight, views, strict=True)
     )
-
-
-def _see_nothing(model: Model, at: Params) -> _View:
-    """Without a label, the posterior is the prior."""
-    none = np.zeros((0, NODES))
-    return _View(model.log_prior(at), model.slope(at), model.bend(at), none, none, np.zeros((0, NODES, len(at))))
 
 
 def _invert(precision: Square) -> Square:
@@ -227,8 +238,3 @@ def _invert(precision: Square) -> Square:
     values, vectors = np.linalg.eigh((precision + precision.T) / 2)
     return (vectors / np.maximum(np.abs(values), FLATTEST)) @ vectors.T
 
-
-def _cross(chance: Float[np.ndarray, "heard node"], pull: Float[np.ndarray, "heard node parameter"]) -> Square:
-    """Sum over groups of the expected products of pulls."""
-    flat = pull.reshape(-1, pull.shape[2])
-    return (chance.reshape(-1, 1) * flat).T @ flat

@@ -121,20 +121,29 @@ def _project(
     """
     place, chance, pull = _recall(sheet, fit, group)
     n_strata = np.diff(np.append(start, len(design)))
-    right = squash((design @ sheet.terms).astype(np.float32) + np.repeat(_turn(place), n_strata, axis=1))
-    doubt = right * (1 - right)
+    curve = design @ sheet.terms
+    right = squash(curve.astype(np.float32) + np.repeat(_turn(place), n_strata, axis=1))
+    typical = squash(curve + np.repeat((chance * place).sum(axis=1), n_strata))
     out = []
     for share in shares:
         summed = np.add.reduceat(share.astype(np.float32) * right, start, axis=1)
-        accuracy = np.clip(summed.T.astype(np.float64), EDGE, 1 - EDGE)
-        odds = np.repeat(_turn(chance / (accuracy * (1 - accuracy))), n_strata, axis=1)
-        steep = share * np.einsum("ns,ns->s", odds, doubt)
-        direct = np.add.reduceat(steep[:, None] * design, start, axis=0)
-        at = logit(accuracy)
+        at = logit(np.clip(summed.T.astype(np.float64), EDGE, 1 - EDGE))
         centred = at - (chance * at).sum(axis=1, keepdims=True)
         learned = np.einsum("cn,cnt->ct", chance * centred, pull)  # another curve makes other departures likely
-        out.append((at, chance, direct + learned))
+        out.append((at, chance, _incline(design, share, typical, start) + learned))
     return out
+
+
+def _incline(
+    design: Float[np.ndarray, "stratum term"],
+    share: Float[np.ndarray, " stratum"],
+    right: Float[np.ndarray, " stratum"],
+    start: Int[np.ndarray, " cell"],
+) -> Float[np.ndarray, "cell term"]:
+    """How the logit of a cell's accuracy moves with the terms, at a typical departure."""
+    accuracy = np.clip(np.add.reduceat(share * right, start), EDGE, 1 - EDGE)
+    steep = np.add.reduceat((share * right * (1 - right))[:, None] * design, start, axis=0)
+    return steep / (accuracy * (1 - accuracy))[:, None]
 
 
 def _turn(values: Float[np.ndarray, "cell node"]) -> Float[np.ndarray, "node cell"]:

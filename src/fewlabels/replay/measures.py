@@ -4,7 +4,6 @@ Plain definitions on Knowledge; `compiled` computes the same ones faster where i
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -86,7 +85,7 @@ def measure_verdict(trial: Trial, known: Knowledge) -> Measures:
     """
     goal, rng, truth = trial.goal, np.random.default_rng(0), judge_truth(trial)
     assert isinstance(goal, Compare)
-    verdict = goal.describe(replace(known, finite=False), rng).details["verdict"]
+    verdict = goal.judge(known, rng)
     return {"correct": np.nan if truth is None else float(verdict == truth)}
 
 

@@ -15,7 +15,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from fewlabels.assessment import require_objects, require_roles
 from fewlabels.errors import InputError
-from fewlabels.goals import Goal, require_enough
+from fewlabels.goals import Compare, Goal, require_enough
 from fewlabels.groups import Bins, Groups, predicted
 from fewlabels.policies import Policy, name_policy, random, thompson
 from fewlabels.priors import Prior, list_uses
@@ -118,7 +118,8 @@ def simulate(
     stage = set_stage(pool, by, bins=bins, probabilities=probabilities, strata="strata" in uses)
     require_answerable(stage.tally, goal.metric)
     require_enough(goal, len(stage.tally.groups))
-    trials = [Trial(stage, goal, policy, prior, level) for prior in priors for policy in policies]
+    finite = not isinstance(goal, Compare)  # verdicts are about the population
+    trials = [Trial(stage, goal, policy, prior, level, finite) for prior in priors for policy in policies]
     seeds = np.random.SeedSequence(seed).spawn(runs)
     rows: list[Row] = []
     reached: list[Row] = []

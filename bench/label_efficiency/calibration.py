@@ -1,0 +1,63 @@
+"""The calibration error over ten bins of the score."""
+
+from collections.abc import Iterator
+from functools import partial
+from math import pi, sqrt
+
+import numpy as np
+
+import fewlabels as fl
+from bench.label_efficiency.pages import Row, Table
+from bench.label_efficiency.pools import Pool
+from bench.label_efficiency.ways import ALL, OURS, THEIRS, Figures, repeat
+from fewlabels.replay.compiled import play
+from fewlabels.replay.trial import Trial
+
+FEW = (20, 50, 100)  # labels in all
+ROUNDING = 1e-9
+TABLE = Table(
+    "Calibration error over ten bins: error relative to its size",
+    ("pool", "labels", *map(str, ALL), "ours / theirs", "noise of that many labels"),
+    "at most half of the better of theirs. The last column is what chance alone does to the mean gap between score and "
+    "accuracy, were all else known: the error of an estimate without any prior can hardly be below it.",
+)
+
+
+def answer(pool: Pool, runs: int) -> Iterator[Row]:
+    """Rows of one pool."""
+    stage = pool.stage(fl.bins(10))
+    budgets = [min(n, stage.n_items) for n in FEW]
+    trials = {way: way.try_on(stage, fl.Estimate()) for way in ALL}
+    error = {
+        way: repeat(partial(_play, trial, budgets), runs)["relative"].mean(axis=0) for way, trial in trials.items()
+    }
+    noise = _reckon_noise(trials[ALL[0]])
+    for i, n in enumerate(budgets):
+        theirs, ours = (max(min(error[way][i] for way in ways), ROUNDING) for ways in (THEIRS, OURS))
+        cells = (
+            pool.name,
+            n,
+            *(f"{error[way][i]:.0%}" for way in ALL),
+            f"{ours / theirs:.2f}",
+            f"{noise / sqrt(n):.0%}",
+        )
+        name = f"at {FEW[i]} labels: ours"
+        yield Row(cells, {f"{name} / theirs": ours / theirs, f"{name} / noise": ours / (noise / sqrt(n))})
+
+
+def _play(trial: Trial, budgets: list[int], seed: int) -> Figures:
+    """Error of the ECE made of expected accuracies of bins."""
+    order = play(trial, np.random.default_rng(seed), max(budgets))
+    true = _add_up(trial, trial.truth)
+    found = np.array([_add_up(trial, trial.know(order[:n]).mean()) for n in budgets])
+    return {"relative": np.abs(found - true) / true}
+
+
+def _add_up(trial: Trial, accuracy: np.ndarray) -> float:
+    return float(trial.start.share @ np.abs(accuracy - trial.start.scheme.cells.score))
+
+
+def _reckon_noise(trial: Trial) -> float:
+    """Mean absolute error of the mean gap from one label, relative to the ECE; labels are spread over bins as items are."""
+    doubt = trial.start.share @ (trial.truth * (1 - trial.truth))
+    return sqrt(2 / pi * doubt) / _add_up(trial, trial.truth)

@@ -1,0 +1,63 @@
+"""Two classes compared: labels until the verdict is right, and stays so."""
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+
+import fewlabels as fl
+from bench.label_efficiency.pages import Row, Table
+from bench.label_efficiency.pools import FEWEST, Pool
+from bench.label_efficiency.ways import FLAT, OURS, THEIRS, Figures, Way, repeat
+from fewlabels.replay.compiled import play
+from fewlabels.replay.measures import measure_verdict
+from fewlabels.replay.stage import Stage
+
+ROPE = 0.05
+PAIRS, SMALLEST = 10, 20  # pairs of groups to compare, of at least so many items
+LOOKS = 16
+WAYS = (FLAT, THEIRS[1], OURS[1])
+TABLE = Table(
+    f"Labels to the right verdict on two classes (half-width {ROPE}), lastingly; a tenth of the runs for each pair",
+    ("pool", "pairs", *map(str, WAYS), "ratio to the better of theirs and flat"),
+    "at most half of the labels.",
+)
+
+
+def answer(pool: Pool, runs: int) -> Iterator[Row]:
+    """Rows of one pool."""
+    stage = pool.stage()
+    pairs = _pick_pairs(stage)
+    if not pairs:
+        return
+    needs = [repeat(partial(_play, stage, way, pairs), max(2, runs // PAIRS))["labels"].mean() for way in WAYS]
+    ratio = needs[2] / min(needs[:2])
+    cells = (pool.name, len(pairs), *(f"{n:.0f}" for n in needs), f"{ratio:.2f}")
+    yield Row(cells, {"ratio": ratio}, len(stage.tally.groups) < FEWEST)
+
+
+def _pick_pairs(stage: Stage) -> list[tuple[str, str]]:
+    """A few pairs of groups that differ clearly, or clearly do not, on the whole pool."""
+    trial = FLAT.try_on(stage, fl.Estimate())
+    size, truth, names = trial.start.n_items, trial.truth, stage.tally.groups
+    clear = [
+        (names[i], names[j])
+        for i, j in combinations(np.nonzero(size >= SMALLEST)[0], 2)
+        if abs(abs(truth[i] - truth[j]) - ROPE) > ROPE / 2
+    ]
+    chosen = np.random.default_rng(0).permutation(len(clear))[:PAIRS]
+    return [clear[i] for i in chosen]
+
+
+def _play(stage: Stage, way: Way, pairs: list[tuple[str, str]], seed: int) -> Figures:
+    """Labels from which on the verdict is right, for every pair; all there are, where it never is."""
+    needed = []
+    for a, b in pairs:
+        trial = way.try_on(stage, fl.Compare(a, b, rope=ROPE), finite=False)
+        looks = np.unique(np.geomspace(1, trial.n_askable, LOOKS).round().astype(int))
+        order = play(trial, np.random.default_rng([seed, 1]), int(looks[-1]))
+        right = np.array([measure_verdict(trial, trial.know(order[:n]))["correct"] for n in looks]) > 0
+        stays = np.logical_and.accumulate(right[::-1])[::-1]
+        needed.append(looks[stays.argmax()] if stays.any() else trial.n_askable)
+    return {"labels": np.array(needed, dtype=float)}

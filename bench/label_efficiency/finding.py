@@ -1,0 +1,50 @@
+"""The least accurate classes: labels until their mean reciprocal rank stays at 0.99."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+import fewlabels as fl
+from bench.label_efficiency.pages import Row, Table
+from bench.label_efficiency.pools import FEWEST, Pool
+from bench.label_efficiency.ways import OURS, THEIRS, Figures, repeat
+from fewlabels.replay.compiled import play
+from fewlabels.replay.measures import rank_reciprocally
+from fewlabels.replay.trial import Trial
+
+LOOKS, SOONEST = 48, 1 / 500  # how often to look, and from what share of the pool on
+ENOUGH, ROUNDING = 0.99, 1e-9
+MANY = 100  # classes, of which the ten worst are sought, otherwise three
+TABLE = Table(
+    "Labels to find the worst classes: from where on the MRR, averaged over runs, stays at 0.99",
+    ("pool", "m", str(THEIRS[1]), str(OURS[1]), "ratio"),
+    "at most a third of their labels for the worst class, at most half for the m worst, never more than theirs.",
+)
+
+
+def answer(pool: Pool, runs: int) -> Iterator[Row]:
+    """Rows of one pool."""
+    stage = pool.stage()
+    n, n_groups = stage.n_items, len(stage.tally.groups)
+    looks = np.unique(np.geomspace(max(2, n * SOONEST), n, LOOKS).round().astype(int))
+    for m in (1, 10 if n_groups >= MANY else 3):
+        if m >= n_groups:
+            continue
+        ways = [way.seek(m).try_on(stage, fl.FindWorst(m=m)) for way in (THEIRS[1], OURS[1])]
+        theirs, ours = (_count_enough(repeat(partial(_play, trial, looks), runs)["mrr"], looks) for trial in ways)
+        cells = (pool.name, m, *(f"{x:,.0f} ({x / n:.1%})" for x in (theirs, ours)), f"{ours / theirs:.2f}")
+        yield Row(cells, {"worst class" if m == 1 else "m worst": ours / theirs}, n_groups < FEWEST)
+
+
+def _play(trial: Trial, looks: np.ndarray, seed: int) -> Figures:
+    """MRR as labels grow, of what is expected of exactly these items: what is labelled is known, with either prior."""
+    order = play(trial, np.random.default_rng(seed), int(looks[-1]))
+    expected = [trial.know(order[:n]).mean() for n in looks]
+    return {"mrr": np.array([rank_reciprocally(-mean, -trial.truth, trial.plays) for mean in expected])}
+
+
+def _count_enough(mrr: np.ndarray, looks: np.ndarray) -> float:
+    """The first count from which the mean over runs stays; the whole pool, where it never does."""
+    stays = np.logical_and.accumulate((mrr.mean(axis=0) >= ENOUGH - ROUNDING)[::-1])[::-1]
+    return float(looks[stays.argmax()] if stays.any() else looks[-1])

@@ -260,7 +260,9 @@ def test_what_was_learned_from_labels_is_not_called_a_belief():
 
 
 def test_what_the_curve_tells_of_two_groups_alike_cancels_between_them():
-    known = know(tally(fl.Predictions.read(hide(make_pool(), 10)), fl.predicted, strata=True), fl.accuracy, calibrated())
+    known = know(
+        tally(fl.Predictions.read(hide(make_pool(), 10)), fl.predicted, strata=True), fl.accuracy, calibrated()
+    )
     goal, rng = fl.Compare("c00", "c01"), np.random.default_rng(0)
     together, apart = (goal.describe(k, rng).details for k in (known, replace(known, joint=None)))
     assert together["high"] - together["low"] < 0.95 * (apart["high"] - apart["low"])

@@ -228,8 +228,7 @@ def _lay_sheets(problem: _Problem, mode: Params, view: _View, covariance: Square
     views = [view if z == 0 else problem.look(at) for z, at in zip(SCALES, places, strict=True)]
     weight = softmax(np.log(MASSES) + np.array([v.value for v in views]) + SCALES**2 / 2)
     return tuple(
-        Sheet(at, float(w), v.grid.place, v.chance, v.pull)
-        for at, w, v in zip(places, weight, views, strict=True)
+        Sheet(at, float(w), v.grid.place, v.chance, v.pull) for at, w, v in zip(places, weight, views, strict=True)
     )
 
 
@@ -237,4 +236,3 @@ def _invert(precision: Square) -> Square:
     """Invert a precision. Away from the mode it may bend the other way: then by how much is what counts."""
     values, vectors = np.linalg.eigh((precision + precision.T) / 2)
     return (vectors / np.maximum(np.abs(values), FLATTEST)) @ vectors.T
-

@@ -1,0 +1,83 @@
+"""Chains draw from what they are told to draw from, and health is what ArviZ says it is."""
+
+import arviz as az
+import numpy as np
+import pytest
+
+from fewlabels.latent.chains import Effort, run_chains
+from fewlabels.latent.health import Health, diagnose, measure_ess, measure_rhat
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def normal(mean, covariance):
+    precision = np.linalg.inv(covariance)
+
+    def density(x):
+        off = x - mean
+        return -0.5 * np.einsum("cp,pq,cq->c", off, precision, off), -off @ precision
+
+    return density
+
+
+def test_a_stretched_normal_is_found_in_its_place_and_shape():
+    mean, covariance = np.array([3.0, -2.0, 100.0]), np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 400.0]])
+    found = run_chains(normal(mean, covariance), rng().normal(size=(16, 3)), rng(1), Effort(n_draws=500))
+    draws = found.draws.reshape(-1, 3)
+    error = np.sqrt(np.diag(covariance) / measure_ess(found.draws))
+    assert np.all(np.abs(draws.mean(axis=0) - mean) < 4 * error)
+    assert np.cov(draws.T) == pytest.approx(covariance, rel=0.1, abs=2.0)
+    assert diagnose(found.draws, found.divergences).is_good
+    assert found.acceptance == pytest.approx(0.9, abs=0.07)
+
+
+def test_a_skewed_density_has_its_quantiles():
+    """The logarithm of a Gamma variate."""
+
+    def density(x):
+        return (3 * x - np.exp(x)).sum(axis=1), 3 - np.exp(x)
+
+    found = run_chains(density, rng().normal(size=(16, 1)), rng(2), Effort(n_draws=1000))
+    expected = np.quantile(np.log(rng(3).gamma(3.0, size=400_000)), [0.025, 0.25, 0.5, 0.75, 0.975])
+    assert np.quantile(found.draws, [0.025, 0.25, 0.5, 0.75, 0.975]) == pytest.approx(expected, abs=0.06)
+
+
+def test_a_cliff_is_told_as_lost_paths():
+    def density(x):
+        inside = np.abs(x[:, 0]) < 1
+        return np.where(inside, 0.0, -np.inf), np.where(inside[:, None], 0.0, 1e6)
+
+    assert run_chains(density, np.zeros((8, 1)), rng(), Effort(n_draws=50)).divergences > 0
+
+
+KINDS = {
+    "alike": lambda r: r.normal(size=(200, 4, 3)),
+    "sticky": lambda r: np.cumsum(r.normal(size=(200, 4, 3)), axis=0) * 0.1 + r.normal(size=(200, 4, 3)),
+    "swinging": lambda r: r.normal(size=(200, 4, 3)) * np.array([1, -1])[np.arange(200) % 2][:, None, None] + np.array([1, -1])[np.arange(200) % 2][:, None, None],
+    "apart": lambda r: r.normal(size=(200, 4, 3)) + np.arange(4)[None, :, None],
+    "of other widths": lambda r: r.normal(size=(200, 4, 3)) * (1 + np.arange(4))[None, :, None],
+    "tied": lambda r: r.integers(0, 3, size=(200, 4, 3)).astype(float),
+    "odd": lambda r: r.standard_cauchy(size=(201, 4, 3)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_health_is_what_arviz_says(kind):
+    values = KINDS[kind](rng(5))
+    data = az.convert_to_dataset({"x": values.transpose(1, 0, 2)})
+    bulk, tail = (az.ess(data, method=method)["x"].to_numpy() for method in ("bulk", "tail"))
+    assert measure_rhat(values) == pytest.approx(az.rhat(data)["x"].to_numpy(), rel=1e-6)
+    assert measure_ess(values) == pytest.approx(np.minimum(bulk, tail), rel=1e-6)
+
+
+def test_what_never_varies_is_not_ill():
+    values = np.concatenate([np.ones((100, 4, 1)), rng().normal(size=(100, 4, 1))], axis=2)
+    assert diagnose(values).rhat < 1.05
+    assert diagnose(np.ones((100, 4, 2))) == Health(1.0, 400.0, 0)
+
+
+def test_chains_that_disagree_are_ill():
+    assert not diagnose(KINDS["apart"](rng())).is_good
+    assert not diagnose(rng().normal(size=(500, 8, 1)), divergences=1).is_good

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import fewlabels as fl
-from fewlabels.labels import Tally, tally
+from fewlabels.labels import STRATA, Tally, tally
 from fewlabels.latent import fit
 from fewlabels.latent.departures import NODES
 from fewlabels.trust.layout import lay_out
@@ -30,7 +30,7 @@ def make_tally(seed: int = 0) -> Tally:
     label = np.where(right, said, np.roll(said, 1)).astype(object)
     label[rng.permutation(ITEMS)[LABELS:]] = None
     pool = {"id": np.arange(ITEMS), "predicted": said, "score": 1 / (1 + np.exp(-2 * logit)), "label": label}
-    return tally(fl.Predictions.read(pool), fl.predicted, strata=True)
+    return tally(fl.Predictions.read(pool), fl.predicted, strata=STRATA)
 
 
 def clock(run: Callable[[], object], times: int = 15) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from scipy.special import expit
 import fewlabels as fl
 from fewlabels.beliefs import Beta, Dirichlet
 from fewlabels.knowledge import know
-from fewlabels.labels import tally
+from fewlabels.labels import STRATA, tally
 from fewlabels.replay.compiled import play
 from fewlabels.replay.stage import set_stage
 from fewlabels.replay.trial import Trial
@@ -149,7 +149,7 @@ def test_the_whole_is_less_certain_than_independent_groups_would_be():
 
 
 def test_what_it_starts_from_and_the_labels_make_what_it_believes():
-    counts = tally(fl.Predictions.read(hide(make_pool(), 60)), fl.predicted, strata=True)
+    counts = tally(fl.Predictions.read(hide(make_pool(), 60)), fl.predicted, strata=STRATA)
     cells = counts.cells()
     lesson = Calibrated().learn(cells, "right", finite=False)
     after = lesson.before.observe(cells.outcomes)
@@ -190,7 +190,7 @@ def test_a_column_of_the_matrix_is_right_as_often_as_accuracy_says():
     assert [row.mean for row in one.groups] == pytest.approx([row.mean for row in other.groups])
     diagonal = {e.predicted: e.mean for e in one.matrix if e.predicted == e.label}
     assert [diagonal[row.group] for row in other.groups] == pytest.approx([row.mean for row in other.groups], abs=0.02)
-    cells = tally(fl.Predictions.read(pool), fl.predicted, strata=True, probabilities=True).cells(("predicted",))
+    cells = tally(fl.Predictions.read(pool), fl.predicted, strata=STRATA, probabilities=True).cells(("predicted",))
     assert isinstance(Calibrated().before(cells, "label"), Dirichlet)
 
 
@@ -239,7 +239,7 @@ def test_a_replay_lets_it_learn(goal):
 def test_the_kernels_and_the_plain_loop_choose_alike():
     """Which group is labelled next after the same labels, and how often: by kernel, and by the objects a session uses."""
     pool = fl.Predictions.read(make_pool(n=240))
-    trial = Trial(set_stage(pool, fl.predicted, strata=True), fl.FindWorst(), fl.thompson, calibrated())
+    trial = Trial(set_stage(pool, fl.predicted, strata=STRATA), fl.FindWorst(), fl.thompson, calibrated())
     chosen = np.array(
         [[choose(trial, np.random.default_rng(i), 8) for i in range(25)] for choose in (play, lambda t, rng, n: t.play(rng, n))]
     )  # fmt: skip
@@ -261,7 +261,7 @@ def test_what_was_learned_from_labels_is_not_called_a_belief():
 
 def test_what_the_curve_tells_of_two_groups_alike_cancels_between_them():
     known = know(
-        tally(fl.Predictions.read(hide(make_pool(), 10)), fl.predicted, strata=True), fl.accuracy, calibrated()
+        tally(fl.Predictions.read(hide(make_pool(), 10)), fl.predicted, strata=STRATA), fl.accuracy, calibrated()
     )
     goal, rng = fl.Compare("c00", "c01"), np.random.default_rng(0)
     together, apart = (goal.describe(k, rng).details for k in (known, replace(known, joint=None)))

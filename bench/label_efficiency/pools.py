@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 
 import fewlabels as fl
 from fewlabels.groups import Groups
+from fewlabels.labels import STRATA
 from fewlabels.replay.stage import Stage, set_stage
 
 FEWEST = 3  # classes, for an average over classes to be one
@@ -31,7 +32,7 @@ class Pool:
 
     def stage(self, by: Groups = fl.predicted, *, probabilities: bool = False) -> Stage:
         """Lay its items out."""
-        return set_stage(self.read(), by, probabilities=probabilities, strata=True)
+        return set_stage(self.read(), by, probabilities=probabilities, strata=STRATA)
 
 
 def find_pools(folder: Path) -> list[Pool]:

@@ -6,7 +6,7 @@ from fewlabels.checks import require_sound
 from fewlabels.comparison import Comparison, set_side_by_side
 from fewlabels.errors import InputError
 from fewlabels.groups import Bins, Groups, predicted
-from fewlabels.labels import tally
+from fewlabels.labels import STRATA, tally
 from fewlabels.metrics import Metric, accuracy
 from fewlabels.priors import Prior, list_uses
 from fewlabels.summary import Assessment, Question, judge
@@ -70,10 +70,11 @@ def require_objects(**choices: object) -> None:
             )
 
 
-def count_for(pool: Predictions, prior: Prior) -> dict[str, bool]:
+def count_for(pool: Predictions, prior: Prior) -> dict[str, Any]:
     """Say what else to count of a pool because a prior makes use of it."""
     uses = list_uses(prior)
-    return {"probabilities": "probabilities" in uses and pool.has("probabilities"), "strata": "strata" in uses}
+    probabilities = "probabilities" in uses and pool.has("probabilities")
+    return {"probabilities": probabilities, "strata": STRATA if "strata" in uses else ()}
 
 
 def require_roles(pool: Predictions, metric: Metric, prior: Prior) -> None:

@@ -98,7 +98,8 @@ class Tally:
         """Return the (group, predicted class, bin, stratum) of every cell, and the cell of every entry."""
         nothing = np.full(len(self.group), NONE)
         columns = (getattr(self, s) if s in splits else nothing for s in SPLITS)
-        shape = (len(self.groups), len(self.classes) + 1, len(self.bins) + 1, len(STRATA) + 1)
+        n_strata = 0 if self.stratum is None else int(self.stratum.max(initial=0)) + 1
+        shape = (len(self.groups), len(self.classes) + 1, len(self.bins) + 1, n_strata + 1)
         keys = (self.group, *(nothing if column is None else column for column in columns))
         code = np.ravel_multi_index([keys[0], *(key + 1 for key in keys[1:])], shape)
         found, where = np.unique(code, return_inverse=True)
@@ -211,13 +212,13 @@ def tally(
     *,
     bins: Bins | None = None,
     probabilities: bool = False,
-    strata: bool = False,
+    strata: Sequence[float] = (),
     grades: bool = False,
 ) -> Tally:
     """Count a pool by group, predicted class, score bin and label, in one pass of the engine.
 
-    `probabilities` adds the summed probability of every class and `strata` finer ranges of the score, for priors that
-    make use of them; `grades` counts every grade of agreement apart, for replays.
+    `probabilities` adds the summed probability of every class and `strata` the borders of finer ranges of the score, for
+    what makes use of them; `grades` counts every grade of agreement apart, for replays.
     """
     cut = by.cut(pool)
     edges = (bins or Bins()).edges(pool) if pool.has("score") else []
@@ -227,7 +228,7 @@ def tally(
     if edges:
         keys["bin"] = bin_index(pool, edges)
     if edges and strata:
-        keys["stratum"] = bin_index(pool, STRATA)
+        keys["stratum"] = bin_index(pool, strata)
     if not pool.has("agreement"):
         keys["label"] = pool.label
     elif grades:

@@ -17,6 +17,7 @@ from fewlabels.assessment import require_objects, require_roles
 from fewlabels.errors import InputError
 from fewlabels.goals import Compare, Goal, require_enough
 from fewlabels.groups import Bins, Groups, predicted
+from fewlabels.labels import STRATA
 from fewlabels.policies import Policy, name_policy, random, thompson
 from fewlabels.priors import Prior, list_uses
 from fewlabels.replay.compiled import Measured, is_compiled, measure, play
@@ -115,7 +116,7 @@ def simulate(
         require_roles(pool, goal.metric, prior)
     uses = {use for prior in priors for use in list_uses(prior)}
     probabilities = goal.metric.reads == "label" and "probabilities" in uses and pool.has("probabilities")
-    stage = set_stage(pool, by, bins=bins, probabilities=probabilities, strata="strata" in uses)
+    stage = set_stage(pool, by, bins=bins, probabilities=probabilities, strata=STRATA if "strata" in uses else ())
     require_answerable(stage.tally, goal.metric)
     require_enough(goal, len(stage.tally.groups))
     finite = not isinstance(goal, Compare)  # verdicts are about the population

@@ -3,6 +3,7 @@
 Only counts are fetched: items of the same group, predicted class, score bin and label are as good as one another.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -80,7 +81,12 @@ class Stage:
 
 
 def set_stage(
-    pool: Predictions, by: Groups, *, bins: Bins | None = None, probabilities: bool = False, strata: bool = False
+    pool: Predictions,
+    by: Groups,
+    *,
+    bins: Bins | None = None,
+    probabilities: bool = False,
+    strata: Sequence[float] = (),
 ) -> Stage:
     """Count a labelled pool, and lay its items out; items without a label are left out."""
     if not pool.n_labels:

@@ -30,9 +30,9 @@ Density = Callable[[Points], tuple[PerChain, Points]]  # log density, and its sl
 class Effort:
     """How long to run: rounds of warming up, then draws to keep; and how many paths should be accepted."""
 
-    warm_up: tuple[int, ...] = (60, 60, 80)
+    warm_up: tuple[int, ...] = (50, 50, 80)
     n_draws: int = 250
-    acceptance: float = 0.9
+    acceptance: float = 0.95
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,9 @@ def _move(
 ) -> tuple[_Place, PerChain, Bool[np.ndarray, " chain"]]:
     """Follow a path from every chain's place, and stay there or not; also say how likely it was, and whether it was lost."""
     momentum = metric.push(rng, len(place.at))
-    n_steps = min(MOST_STEPS, ceil(PATH * rng.uniform(SHORTEST, 1.0) / step))
-    end, pushed = _follow(density, place, momentum, metric, step, n_steps)
+    n_steps = min(MOST_STEPS, ceil(PATH / step))
+    each = step * rng.uniform(SHORTEST, 1.0, size=(len(momentum), 1))  # short steps get out of narrow places
+    end, pushed = _follow(density, place, momentum, metric, each, n_steps)
     gain = end.value - metric.weigh(pushed) - place.value + metric.weigh(momentum)
     gain = np.where(np.isfinite(gain), gain, -np.inf)
     stays = np.log(rng.random(len(gain))) < gain
@@ -128,7 +129,7 @@ def _move(
 
 
 def _follow(
-    density: Density, place: _Place, momentum: Points, metric: _Metric, step: float, n_steps: int
+    density: Density, place: _Place, momentum: Points, metric: _Metric, step: Float[np.ndarray, "chain 1"], n_steps: int
 ) -> tuple[_Place, Points]:
     """Leapfrog."""
     for _ in range(n_steps):

@@ -1,0 +1,88 @@
+"""People in strata: of one group, with one prediction and nearly the same score. All that is ever read of a pool."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from fewlabels.errors import InputError, listing
+from fewlabels.groups import Groups
+from fewlabels.labels import Tally, tally
+from fewlabels.table import Predictions
+
+HALF = (*np.arange(0.25, 4.01, 0.25), *np.arange(4.5, 7.01, 0.5), 8.0, 9.0)  # borders in logits, on either side of 0
+BORDERS = (0.0, *(1 / (1 + math.exp(-x)) for x in sorted({*(-h for h in HALF), 0.0, *HALF})), 1.0)
+EDGE = 1e-5  # scores are taken to lie at least so far from 0 and 1
+TWO = 2
+PerStratum = Float[np.ndarray, " stratum"]
+Whole = Int[np.ndarray, " stratum"]
+
+
+@dataclass(frozen=True)
+class People:
+    """Counts of every stratum, group by group, those said to be negative before those said to be positive."""
+
+    by: str
+    groups: tuple[str, ...]
+    positive: str
+    group: Whole
+    said: Whole  # 1 where the model says positive
+    score: PerStratum  # mean chance of the positive class, as the model has it
+    n_items: Whole
+    n_labels: Whole
+    n_positive: Whole  # among the labelled
+
+    @property
+    def cell(self) -> Whole:
+        """Group and prediction: everything but the score."""
+        return TWO * self.group + self.said
+
+    @cached_property
+    def size(self) -> Int[np.ndarray, " group"]:
+        """Items of each group."""
+        return self._add_up(self.n_items)
+
+    @cached_property
+    def heard(self) -> Int[np.ndarray, " group"]:
+        """Labels of each group."""
+        return self._add_up(self.n_labels)
+
+    @property
+    def n_rest(self) -> Whole:
+        """Items without a label."""
+        return self.n_items - self.n_labels
+
+    def _add_up(self, counts: Whole) -> Int[np.ndarray, " group"]:
+        return np.bincount(self.group, weights=counts, minlength=len(self.groups)).astype(np.int64)
+
+
+def count_people(pool: Predictions, by: Groups) -> People:
+    """Count a pool by group, prediction, score and label, in one pass of the engine."""
+    if not pool.has("score"):
+        raise InputError(
+            f"fairness needs the model's scores, and {pool.source} has none; name them with --positive-score COLUMN"
+        )
+    return arrange_people(tally(pool, by, strata=BORDERS))
+
+
+def arrange_people(counts: Tally) -> People:
+    """Take the positive class and the other one apart."""
+    if len(counts.classes) != TWO or counts.positive is None:
+        raise InputError(
+            f"fairness is about a positive class and one other, and the classes are {listing(counts.classes)}; "
+            "say which is positive with --positive CLASS, and give its probability with --positive-score COLUMN"
+        )
+    key, where = counts.place(("predicted", "stratum"))
+    n, positive = len(key), counts.classes.index(counts.positive)
+    n_items, n_labels, score, n_positive = (
+        np.bincount(where, weights=values, minlength=n)
+        for values in (counts.n_items, counts.n_labels, counts.score, counts.n_labels * (counts.label == positive))
+    )
+    said = (key[:, 1] == positive).astype(np.int64)
+    order = np.lexsort((key[:, 3], said, key[:, 0]))
+    confidence = np.clip(score / n_items, EDGE, 1 - EDGE)
+    chance = np.where(said == 1, confidence, 1 - confidence)
+    whole = (values.astype(np.int64)[order] for values in (n_items, n_labels, n_positive))
+    return People(counts.by, counts.groups, counts.positive, key[order, 0], said[order], chance[order], *whole)

@@ -5,8 +5,12 @@ import pytest
 from scipy.special import expit
 
 import fewlabels as fl
+from fewlabels.errors import InputError
+from fewlabels.gaps import METHODS, fairness
+from fewlabels.gaps.contrasts import ODDS
 from fewlabels.gaps.curve import SHAPES, Curves, Shape
 from fewlabels.gaps.people import count_people
+from fewlabels.gaps.rates import QUANTITIES, RATES
 from fewlabels.latent.chains import Effort, run_chains
 from fewlabels.latent.health import diagnose
 
@@ -88,3 +92,157 @@ def test_chains_agree_soon(n_labels):
     health = diagnose(cells.reshape(*found.draws.shape[:2], 4), found.divergences)
     assert health.rhat < 1.01
     assert health.ess > 400
+
+
+SEX = fl.column("sex")
+
+
+def ask(pool, **choices):
+    return fairness(read(pool), by=SEX, **choices)
+
+
+def brute(pool, rate):
+    """Count by hand: rate of each sex on a pool with every label."""
+    said, truth = pool["score_x"] >= 0.5, pool["label"] == "1"
+    outcome = np.array(["tn", "fn", "fp", "tp"])[2 * said.astype(int) + truth.astype(int)]
+    part, whole = np.isin(outcome, rate.part), np.isin(outcome, rate.whole)
+    return {sex: (part & here).sum() / (whole & here).sum() for sex in ("f", "m") for here in [pool["sex"] == sex]}
+
+
+def test_with_every_label_rates_are_those_one_counts():
+    pool = make_people(n=600, n_labels=600)
+    found = ask(pool, metrics=tuple(RATES), finite_pool=True)
+    for name, rate in RATES.items():
+        expected = brute(pool, rate)
+        for row in found.groups:
+            if row.metric == name:
+                assert (row.mean, row.low, row.high) == pytest.approx((expected[row.group],) * 3)
+        gap = found.gap(name, "f" if found.reference == "m" else "m")
+        assert gap.mean == pytest.approx(expected[gap.group] - expected[found.reference])
+        assert gap.ratio.median == pytest.approx(expected[gap.group] / expected[found.reference])
+
+
+def test_scores_of_those_who_are_positive_and_calibration_are_those_one_counts():
+    pool = make_people(n=600, n_labels=600)
+    found = ask(pool, metrics=("balance-positive", "balance-negative", "calibration"), finite_pool=True)
+    truth, score = pool["label"] == "1", pool["score_x"]
+    for row in found.groups:
+        here = pool["sex"] == row.group
+        if row.metric == "calibration":
+            bins = np.minimum((10 * score).astype(int), 9)
+            expected = sum(abs((truth[b].astype(float) - score[b]).sum()) for k in range(10) for b in [here & (bins == k)]) / here.sum()  # fmt: skip
+        else:
+            expected = score[here & (truth == (row.metric == "balance-positive"))].mean()
+        assert row.mean == pytest.approx(expected, abs=0.01)  # strata near the border of a bin fall on one side of it
+
+
+def test_the_larger_of_two_gaps_is_what_odds_are_equalised_by():
+    found = ask(make_people(), metrics=("tpr", "fpr", ODDS))
+    other = "f" if found.reference == "m" else "m"
+    parts = [np.abs(found.gap(name, other).draws) for name in ("tpr", "fpr")]
+    assert found.gap(ODDS, other).draws == pytest.approx(np.maximum(*parts))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_answers(method):
+    found = ask(make_people(n_labels=200), method=method, metrics=("accuracy", "tpr"))
+    assert found.method == method
+    for row in found.groups:
+        assert 0 <= row.low <= row.mean <= row.high <= 1
+    for gap in found.gaps:
+        assert gap.low <= gap.mean <= gap.high
+        assert 0 <= gap.p_practically_fair <= 1
+
+
+def test_labels_alone_are_a_beta():
+    pool = make_people(n_labels=200)
+    people = count(pool)
+    found = ask(pool, method="beta-binomial", metrics=("accuracy",))
+    for i, row in enumerate(found.groups):
+        here = people.group == i
+        right = np.where(people.said == 1, people.n_positive, people.n_labels - people.n_positive)[here].sum()
+        assert row.mean == pytest.approx((1 + right) / (2 + people.heard[i]), abs=0.005)
+
+
+def test_scores_say_more_than_labels_alone():
+    pool = make_people(n=4000, n_labels=60)
+    ours, theirs = (ask(pool, method=method, metrics=("tpr", "fpr")) for method in ("calibrated", "beta-binomial"))
+    for a, b in zip(ours.gaps, theirs.gaps, strict=True):
+        assert a.high - a.low < 0.8 * (b.high - b.low)
+
+
+def test_against_everybody_else_and_the_largest_of_all():
+    pool = make_people(n=3000, n_labels=3000, groups=("a", "b", "c"))
+    found = ask(pool, reference="rest", metrics=("accuracy",), finite_pool=True)
+    right = (pool["score_x"] >= 0.5) == (pool["label"] == "1")
+    share = {sex: right[pool["sex"] == sex].mean() for sex in "abc"}
+    assert [gap.group for gap in found.gaps] == ["a", "b", "c", "largest"]
+    for gap in found.gaps[:3]:
+        assert gap.mean == pytest.approx(share[gap.group] - right[pool["sex"] != gap.group].mean())
+    assert found.gaps[3].mean == pytest.approx(max(share.values()) - min(share.values()))
+
+
+def change(pool, **columns):
+    return pool | columns
+
+
+BAD = {
+    "one class of labels": lambda p: change(p, label=np.where(p["label"] == None, None, "1")),  # noqa: E711
+    "no label": lambda p: change(p, label=np.full(len(p["id"]), None, dtype=object)),
+    "a group without a label": lambda p: change(p, label=np.where(p["sex"] == "f", None, p["label"])),
+    "a single member": lambda p: change(p, sex=np.where(np.arange(len(p["id"])) == 5, "x", p["sex"])),
+    "scores of 0 and 1": lambda p: change(p, score_x=np.round(p["score_x"])),
+    "constant scores": lambda p: change(p, score_x=np.full(len(p["id"]), 0.7)),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_input_gets_wide_intervals(kind):
+    found = fairness(read(BAD[kind](make_people(n=400))), by=SEX, metrics=tuple(QUANTITIES))
+    assert found.health.rhat < 1.02
+    for row in found.groups:
+        assert np.isnan(row.mean) or row.low <= row.mean <= row.high
+    if kind == "no label":
+        width = {row.metric: row.high - row.low for row in found.groups}
+        assert width["tpr"] > 0.3
+    if kind in ("one class of labels", "a group without a label"):
+        assert any("label" in warning for warning in found.warnings)
+
+
+def test_scores_of_the_other_class_are_noticed():
+    pool = make_people(n_labels=200)
+    assert not ask(pool).warnings
+    warnings = ask(change(pool, score_x=1 - pool["score_x"])).warnings
+    assert any("are these the scores of the other class" in warning for warning in warnings)
+
+
+@pytest.mark.parametrize(
+    ("choices", "said"),
+    [
+        ({"reference": "Mail"}, "there is no group 'Mail' in sex"),
+        ({"metrics": ("tprr",)}, "there is no metric 'tprr'"),
+        ({"method": "magic"}, "there is no method 'magic'"),
+        ({"rope": -0.1}, "rope is -0.1"),
+        ({"method": "frequency", "metrics": ("calibration",)}, "calibration needs scores"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_done_is_said(choices, said):
+    with pytest.raises(InputError, match=said):
+        ask(make_people(), **choices)
+
+
+def test_one_group_has_nobody_to_be_compared_with():
+    with pytest.raises(InputError, match="nobody to compare with"):
+        ask(make_people(groups=("f",)))
+
+
+def test_more_labels_are_asked_for_where_nothing_is_settled():
+    found = ask(make_people(n_labels=40), rope=0.02)
+    more = [found.count_more(gap) for gap in found.gaps]
+    assert any(n is None or n > 0 for n in more)
+    settled = ask(make_people(n_labels=40), rope=1.0)
+    assert [settled.count_more(gap) for gap in settled.gaps] == [0, 0, 0]
+    assert found.to_dict()["gaps"][0]["more_labels"] == more[0]
+    assert "of" in found.say(found.gaps[0])
+    assert list(found.to_frame().metric) == ["accuracy", "tpr", "fpr"]

@@ -1,1 +1,12 @@
-"""Groups are people: fairness metrics from few labels and many scores, and the gaps between groups."""
+"""Groups are people: fairness metrics from few labels and many scores, and the gaps between groups.
+
+The scores of the unlabelled say much, once labels have shown how far they can be trusted in each group. Calibration
+curves of all groups are learned together, with departures where labels contradict them; what they say of the unlabelled
+is added to what is known of the labelled.
+"""
+
+from fewlabels.gaps.contrasts import Gap, Ratio
+from fewlabels.gaps.fairness import Fairness, fairness
+from fewlabels.gaps.methods import METHODS, Method
+
+__all__ = ["METHODS", "Fairness", "Gap", "Method", "Ratio", "fairness"]

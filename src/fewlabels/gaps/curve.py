@@ -112,10 +112,10 @@ class Curves:
         value = (n * np.log(right) - (n - n_positive) * logit).sum(axis=1) - 0.5 * (at**2).sum(axis=1)
         miss, slope = n_positive - n * right, -at
         for i, (term, part, values) in enumerate(zip(self.shape.terms, parts, self._rise, strict=True)):
-            pull = self._gather(miss * (part if term.log else values), self._group)
+            pull = self._by_group(miss * (part if term.log else values))
             value = value + self._trace(i, at, pull, slope)
         if self.shape.departs:
-            value = value + self._trace_departures(at, self._gather(miss, self._cell, 2), slope)
+            value = value + self._trace_departures(at, self._by_cell(miss), slope)
         return value, slope
 
     # -- from parameters to coefficients -------------------------------------------------------------------
@@ -177,13 +177,13 @@ class Curves:
         """Where the parameters of a term begin."""
         return i * (1 + self.n_groups if self.shape.pooled else self.n_groups)
 
-    def _gather(self, values: PerStratum, place: Int[np.ndarray, " labelled"], per_group: int = 1) -> PerGroup:
-        """Add up labelled strata, which come group by group, prediction by prediction."""
-        out = np.zeros((len(values), per_group * self.n_groups))
-        if len(place):
-            found, starts = np.unique(place, return_index=True)
-            out[:, found] = np.add.reduceat(values, starts, axis=1)
-        return out
+    @cached_property
+    def _by_group(self) -> "_Sums":
+        return _Sums(self._group, self.n_groups)
+
+    @cached_property
+    def _by_cell(self) -> "_Sums":
+        return _Sums(self._cell, 2 * self.n_groups)
 
     @cached_property
     def _contrasts(self) -> Float[np.ndarray, "group contrast"]:
@@ -209,3 +209,23 @@ class Curves:
     def _counts(self) -> tuple[Float[np.ndarray, " labelled"], Float[np.ndarray, " labelled"]]:
         people = self.people
         return people.n_labels[self.labelled].astype(np.float64), people.n_positive[self.labelled].astype(np.float64)
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Adds up labelled strata, which come group by group, prediction by prediction."""
+
+    place: Int[np.ndarray, " labelled"]
+    n: int
+
+    def __call__(self, values: PerStratum) -> Float[np.ndarray, "chain place"]:
+        out = np.zeros((len(values), self.n))
+        if len(self.place):
+            found, starts = self._borders
+            out[:, found] = np.add.reduceat(values, starts, axis=1)
+        return out
+
+    @cached_property
+    def _borders(self) -> tuple[Int[np.ndarray, " found"], Int[np.ndarray, " found"]]:
+        found, starts = np.unique(self.place, return_index=True)
+        return found, starts

@@ -1,0 +1,112 @@
+"""From draws of groups to gaps between them: against a reference, against everybody else, and the largest of all."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from fewlabels.gaps.methods import Sample
+from fewlabels.gaps.people import People
+from fewlabels.gaps.rates import QUANTITIES
+
+REST, LARGEST = "rest", "largest"
+ODDS = "equalised-odds"
+ODDS_PARTS = ("tpr", "fpr")
+FOUR_FIFTHS = 0.8
+Draws = Float[np.ndarray, " draw"]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """One group's value as a multiple of the reference's."""
+
+    median: float
+    low: float
+    high: float
+    p_below_four_fifths: float
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How far a group is from its reference: value of the group minus value of the reference."""
+
+    metric: str
+    group: str
+    mean: float
+    low: float
+    high: float
+    p_greater: float  # than nothing
+    p_practically_fair: float  # within the margin
+    ratio: Ratio | None
+    draws: Draws
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the contract's row."""
+        plain = {name: value for name, value in vars(self).items() if name != "draws"}
+        return plain | {"ratio": None if self.ratio is None else asdict(self.ratio)}
+
+    def is_settled(self, rope: float) -> bool:
+        """Is the interval all within the margin, or all outside of it?"""
+        return self.low > rope or self.high < -rope or (self.low >= -rope and self.high <= rope)
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Which groups are compared, with whom, and what margin is as good as nothing."""
+
+    people: People
+    sample: Sample
+    reference: str
+    rope: float
+    level: float
+
+    def measure(self, name: str) -> Float[np.ndarray, "draw group"]:
+        """Draws of a quantity in every group."""
+        return self.sample.value(QUANTITIES[name], self.people.group, len(self.people.groups))
+
+    def compare(self, name: str) -> Iterator[Gap]:
+        """Yield the gap of every group but the reference; of more than two, also the largest between any two."""
+        parts = ODDS_PARTS if name == ODDS else (name,)
+        for i, group in enumerate(self.people.groups):
+            if group == self.reference:
+                continue
+            values, others = zip(*(self._face(part, i) for part in parts), strict=True)
+            yield self._tell(name, group, values, others)
+        if len(self.people.groups) > 2:
+            spans = [np.ptp(self.measure(part), axis=1) for part in parts]
+            yield self._tell(name, LARGEST, spans, [np.zeros_like(span) for span in spans], ratio=False)
+
+    def _face(self, name: str, i: int) -> tuple[Draws, Draws]:
+        """Draws of a group and of whom it is compared with."""
+        if self.reference == REST:
+            both = self.sample.value(QUANTITIES[name], (self.people.group != i).astype(np.int64), 2)
+            return both[:, 0], both[:, 1]
+        values = self.measure(name)
+        return values[:, i], values[:, self.people.groups.index(self.reference)]
+
+    def _tell(
+        self, name: str, group: str, values: Sequence[Draws], others: Sequence[Draws], *, ratio: bool = True
+    ) -> Gap:
+        gaps = np.stack([value - other for value, other in zip(values, others, strict=True)])
+        gap = np.abs(gaps).max(axis=0) if name == ODDS else gaps[0]
+        defined = gap[~np.isnan(gap)]
+        if not len(defined):
+            return Gap(name, group, *(float("nan"),) * 5, None, gap)
+        low, high = self.interval(defined)
+        greater, fair = (defined > 0).mean(), (np.abs(defined) <= self.rope).mean()
+        compared = self._divide(values[0], others[0]) if ratio and name != ODDS else None
+        return Gap(name, group, float(defined.mean()), low, high, float(greater), float(fair), compared, gap)
+
+    def _divide(self, value: Draws, other: Draws) -> Ratio | None:
+        multiple = np.divide(value, other, out=np.full_like(value, np.nan), where=other > 0)
+        multiple = multiple[~np.isnan(multiple)]
+        if not len(multiple):
+            return None
+        return Ratio(float(np.median(multiple)), *self.interval(multiple), float((multiple < FOUR_FIFTHS).mean()))
+
+    def interval(self, draws: Draws) -> tuple[float, float]:
+        """Quantiles."""
+        low, high = np.quantile(draws, [(1 - self.level) / 2, (1 + self.level) / 2])
+        return float(low), float(high)

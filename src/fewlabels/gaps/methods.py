@@ -1,0 +1,147 @@
+"""Ways to learn about groups of people: from labels alone, or from labels and scores.
+
+Each says what it believes of any quantity, as draws; the calibrated ones also how well their chains agree.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from fewlabels.beliefs import Rng
+from fewlabels.errors import InputError
+from fewlabels.gaps.curve import SHAPES, Curves, Shape
+from fewlabels.gaps.people import People
+from fewlabels.gaps.rates import Masses, Quantity, Rate, Scope, Values
+from fewlabels.latent.chains import Effort, run_chains
+
+N_CHAINS, N_DRAWS = 16, 4000
+BUDGET = 20_000_000  # numbers drawn for all strata
+FEWEST = 400  # draws, whatever that costs
+
+
+@runtime_checkable
+class Sample(Protocol):
+    """What is believed of a pool of people."""
+
+    @property
+    def n_chains(self) -> int:
+        """How many chains the draws are of, chain after chain in every round."""
+        ...
+
+    @property
+    def divergences(self) -> int:
+        """Paths that were lost."""
+        ...
+
+    def value(self, quantity: Quantity, scope: Scope, n: int) -> Values:
+        """Draws of a quantity in every scope."""
+        ...
+
+
+@runtime_checkable
+class Method(Protocol):
+    """A way to learn about groups of people."""
+
+    @property
+    def name(self) -> str:
+        """What it is called on the command line and in results."""
+        ...
+
+    def learn(self, people: People, rng: Rng, *, finite: bool) -> Sample:
+        """Learn from labels, and from scores if it can."""
+        ...
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Draws of how many there are and how many are positive, in every stratum."""
+
+    masses: Masses
+    n_chains: int
+    divergences: int
+
+    def value(self, quantity: Quantity, scope: Scope, n: int) -> Values:
+        """Work it out in every draw."""
+        return quantity.value(self.masses, scope, n)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Labelled people only: a Beta for every rate, from the outcomes that it is a part of."""
+
+    people: People
+    pseudo: float  # outcomes of either kind beforehand
+    rng: Rng
+    n_chains: int = 1
+    divergences: int = 0
+
+    def value(self, quantity: Quantity, scope: Scope, n: int) -> Values:
+        """Draw from the Beta; without a label that counts, nothing is known, or as little as the prior says."""
+        if not isinstance(quantity, Rate):
+            raise InputError(
+                f"{quantity.name} needs scores that were calibrated; choose another method than labels alone"
+            )
+        labelled = Masses(
+            self.people, self.people.n_labels[None].astype(float), self.people.n_positive[None].astype(float)
+        )
+        hits, tries = (values[0] for values in quantity.split(labelled.count(scope, n)))
+        alpha, beta = hits + self.pseudo, tries - hits + self.pseudo
+        known = alpha + beta > 0
+        gammas = self.rng.standard_gamma(np.stack([alpha, beta]), size=(N_DRAWS, 2, n))
+        both = gammas.sum(axis=1)
+        return np.where(known, np.divide(gammas[:, 0], both, out=np.zeros_like(both), where=both > 0), np.nan)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels alone: the beta-binomial of the papers, or, without anything beforehand, the plain frequency."""
+
+    name: str
+    pseudo: float
+
+    def learn(self, people: People, rng: Rng, *, finite: bool) -> Counted:  # noqa: ARG002
+        """Count the labelled."""
+        return Counted(people, self.pseudo, rng)
+
+
+@dataclass(frozen=True)
+class Calibrating:
+    """Labels and scores: curves of all groups by Hamiltonian Monte Carlo, and what they say of the unlabelled."""
+
+    name: str
+    shape: Shape
+    effort: Effort = field(default_factory=Effort)
+
+    def learn(self, people: People, rng: Rng, *, finite: bool) -> Drawn:
+        """Run chains, and count who is positive: the labelled as they are, the others as the curve has it."""
+        curves = Curves(self.shape, people)
+        found = run_chains(curves, curves.start(rng, N_CHAINS), rng, self.effort)
+        n_kept = int(np.clip(BUDGET // (N_CHAINS * len(people.group)), FEWEST // N_CHAINS, len(found.draws)))
+        kept = found.draws[np.linspace(0, len(found.draws) - 1, n_kept).astype(int)]
+        chance = curves.chance(kept.reshape(-1, curves.n_parameters))
+        return Drawn(_imagine(people, chance, rng, finite=finite), N_CHAINS, found.divergences)
+
+
+def _imagine(people: People, chance: Values, rng: Rng, *, finite: bool) -> Masses:
+    """Exactly these people: the unlabelled come out as they may. The population: strata, too, are as large as they may be."""
+    if finite:
+        items = people.n_items[None].astype(np.float64)
+        return Masses(people, items, people.n_positive + rng.binomial(people.n_rest, chance).astype(np.float64))
+    items = rng.standard_gamma(people.n_items.astype(np.float64), size=chance.shape)
+    return Masses(people, items, items * chance)
+
+
+METHODS: Mapping[str, Method] = {
+    method.name: method
+    for method in (
+        Calibrating("calibrated", Shape()),
+        Labels("frequency", 0.0),
+        Labels("beta-binomial", 1.0),
+        Calibrating("bc", Shape(departs=False)),
+        Calibrating("bc-llo", Shape(SHAPES["llo"], departs=False)),
+        Calibrating("bc-temperature", Shape(SHAPES["temperature"], departs=False)),
+        Calibrating("bc-apart", Shape(pooled=False, departs=False)),
+    )
+}

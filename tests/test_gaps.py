@@ -1,10 +1,15 @@
 """Fairness: the curves, what they are learned from, and the gaps between groups."""
 
+import json
+
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy.special import expit
 
 import fewlabels as fl
+from fewlabels.cli.app import app
 from fewlabels.errors import InputError
 from fewlabels.gaps import METHODS, fairness
 from fewlabels.gaps.contrasts import ODDS
@@ -13,6 +18,7 @@ from fewlabels.gaps.people import count_people
 from fewlabels.gaps.rates import QUANTITIES, RATES
 from fewlabels.latent.chains import Effort, run_chains
 from fewlabels.latent.health import diagnose
+from fewlabels.plots import plot_group_curves
 
 
 def rng(seed=0):
@@ -246,3 +252,59 @@ def test_more_labels_are_asked_for_where_nothing_is_settled():
     assert found.to_dict()["gaps"][0]["more_labels"] == more[0]
     assert "of" in found.say(found.gaps[0])
     assert list(found.to_frame().metric) == ["accuracy", "tpr", "fpr"]
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("people") / "people.parquet"
+    pool = make_people(n=800, n_labels=150, groups=("f", "m", "x"))
+    pq.write_table(pa.table({name: pa.array(list(values)) for name, values in pool.items()}), path)
+    return path
+
+
+def type_in(*words):
+    return app([*map(str, words)])
+
+
+def test_the_command_line_gives_the_contract(file, capsys):
+    assert type_in("fairness", file, "--positive-score", "score_x", "--by", "sex", "--reference", "m", "--metric", "accuracy,tpr,fpr", "--rope", 0.02, "--json", "-") == 0  # fmt: skip
+    found = json.loads(capsys.readouterr().out)
+    assert found["reference"] == "m"
+    assert {row["metric"] for row in found["gaps"]} == {"accuracy", "tpr", "fpr"}
+    for name in ("metric", "group", "mean", "low", "high", "p_greater", "p_practically_fair", "ratio"):
+        assert all(name in row for row in found["gaps"])
+    for name in ("group", "metric", "mean", "low", "high", "n_items", "n_labels"):
+        assert all(name in row for row in found["groups"])
+    assert set(found["health"]) == {"rhat", "ess", "divergences"}
+
+
+def test_a_terminal_shows_gaps_and_what_is_settled(file, capsys):
+    failing = type_in(
+        "fairness", file, "--positive-score", "score_x", "--by", "sex", "--rope", 1, "--fail-if", "low < 2"
+    )
+    out = capsys.readouterr()
+    assert failing == 2
+    assert "more labels" in out.out
+    assert "settled" in out.out
+    assert "within ±1 with probability more than 0.99" in out.out
+    assert "failed: accuracy of" in out.err
+
+
+def test_the_report_is_one_page_with_pictures_and_both_tables(file, tmp_path):
+    read_in = fl.Predictions.read(file, positive_score="score_x", positive="1")
+    found = fairness(read_in, by=SEX, metrics=("accuracy", "tpr", ODDS, "calibration"), finite_pool=True)
+    page = found.report(tmp_path / "f.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 3
+    for word in ("Every gap", "Every group", "Fairness by sex", "R-hat at most", "exactly these people"):
+        assert word in page
+    assert "nan" not in page
+
+
+def test_labels_alone_have_no_curves_and_certain_gaps_no_density(file, tmp_path):
+    everything = ask(make_people(n=300, n_labels=300), method="calibrated", finite_pool=True)
+    assert everything.report(tmp_path / "g.html").read_text(encoding="utf-8").count("<svg") == 2
+    alone = ask(make_people(), method="beta-binomial")
+    assert alone.report(tmp_path / "h.html").read_text(encoding="utf-8").count("<svg") == 2
+    with pytest.raises(InputError, match="calibrates no scores"):
+        plot_group_curves(alone)
+    assert alone.plot() is not None

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fewlabels.comparison import Comparison
     from fewlabels.diagnosis import diagnose
     from fewlabels.errors import InputError
+    from fewlabels.gaps import Fairness, fairness
     from fewlabels.goals import Compare, Estimate, FindBest, FindWorst
     from fewlabels.groups import bins, column, cross, everything, predicted
     from fewlabels.metrics import (
@@ -65,6 +66,7 @@ _HOMES = {
     "comparison": ("Comparison",),
     "diagnosis": ("diagnose",),
     "errors": ("InputError",),
+    "gaps": ("Fairness", "fairness"),
     "goals": ("Compare", "Estimate", "FindBest", "FindWorst"),
     "groups": ("bins", "column", "cross", "everything", "predicted"),
     "metrics": ("accuracy", "balanced_accuracy", "confusion", "cost", "ece", "f1", "fdr", "fnr", "for_", "fpr", "mcc",
@@ -81,10 +83,10 @@ _HOMES = {
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "Assessment", "Beta", "Compare", "Comparison", "Dirichlet", "Draws", "EpsilonGreedy", "Estimate", "FindBest",
-    "FindWorst", "InputError", "MultiPlay", "Predictions", "Random", "Session", "Stratified", "Thompson", "TopTwo",
+    "Assessment", "Beta", "Compare", "Comparison", "Dirichlet", "Draws", "EpsilonGreedy", "Estimate", "Fairness",
+    "FindBest", "FindWorst", "InputError", "MultiPlay", "Predictions", "Random", "Session", "Stratified", "Thompson", "TopTwo",
     "UpperBound", "accuracy", "assess", "balanced_accuracy", "bins", "calibrated", "column", "compare", "confusion", "cost",
-    "cross", "diagnose", "ece", "epsilon_greedy", "everything", "f1", "fdr", "flat", "fnr", "for_", "fpr",
+    "cross", "diagnose", "ece", "epsilon_greedy", "everything", "f1", "fairness", "fdr", "flat", "fnr", "for_", "fpr",
     "from_earlier", "from_scores", "mcc", "multi_play", "npv", "plan", "ppv", "precision", "predicted", "random",
     "recall", "selection_rate", "simulate", "stratified", "thompson", "tnr", "top_two", "tpr", "upper_bound",
 ]  # fmt: skip

@@ -14,6 +14,7 @@ VERBS = {
     "doctor": "What is in this file, what is wrong with it, what can be assessed, what to type next.",
     "assess": "How good the model is, per group and overall, and how sure that is.",
     "compare": "How far two groups are apart, and whether by more than matters.",
+    "fairness": "How differently groups of people are treated, and how sure that is.",
     "label": """Label items one by one, towards a goal, and see the answer grow.
 
 There is no labelling page yet: add --terminal, and label here. Keys typed before an item is on the screen are ignored, \

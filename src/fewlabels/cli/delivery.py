@@ -9,13 +9,17 @@ from fewlabels.cli.conditions import Condition
 from fewlabels.cli.options import Output
 from fewlabels.cli.printing import complainer, print_warnings, printer
 from fewlabels.comparison import Comparison
+from fewlabels.gaps import Fairness
 from fewlabels.summary import Assessment
 
 FAILED = 2
 
 
 def deliver(
-    result: Assessment | Comparison, output: Output, conditions: Sequence[Condition], show: Callable[[Console], None]
+    result: Assessment | Comparison | Fairness,
+    output: Output,
+    conditions: Sequence[Condition],
+    show: Callable[[Console], None],
 ) -> int:
     """Write what was asked for, show the rest, and return the exit code."""
     plain = result.to_dict()

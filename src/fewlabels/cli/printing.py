@@ -12,6 +12,7 @@ from fewlabels.cli.text import tame
 from fewlabels.comparison import Comparison
 from fewlabels.diagnosis import Diagnosis
 from fewlabels.errors import count
+from fewlabels.gaps import Fairness
 from fewlabels.summary import Assessment, Row
 
 SHOWN = 25
@@ -79,6 +80,31 @@ def print_comparison(out: Console, c: Comparison) -> None:
         f"P(below −{c.rope:g}) {c.p_below:.3f}   P(within) {c.p_equivalent:.3f}   P(above +{c.rope:g}) {c.p_above:.3f}"
     )
     out.print(f"verdict: [bold]{escape(c.sentence)}[/]")
+
+
+def print_fairness(out: Console, f: Fairness) -> None:
+    """Print every gap, and in words what it says."""
+    out.print(
+        f"[bold]{escape(f.by)}[/], compared with {escape(f.whom)}; {count(f.n_labels, 'label')} of {count(f.n_items, 'item')}"
+    )
+    grid = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("metric", "group", "gap", "low", "high", "P(> 0)", f"P(within ±{f.rope:g})", "more labels"):
+        grid.add_column(name, justify="left" if name in ("metric", "group") else "right")
+    for gap in f.gaps:
+        more = f.count_more(gap)
+        numbers = (f"{value:+.3f}" for value in (gap.mean, gap.low, gap.high))
+        chances = (f"{value:.3f}" for value in (gap.p_greater, gap.p_practically_fair))
+        grid.add_row(
+            gap.metric,
+            escape(gap.group),
+            *numbers,
+            *chances,
+            "settled" if more == 0 else "–" if more is None else f"about {more:,}",
+        )
+    out.print(grid)
+    for gap in f.gaps:
+        if gap.is_settled(f.rope):
+            out.print(escape(f.say(gap)), soft_wrap=True)
 
 
 def print_diagnosis(out: Console, d: Diagnosis) -> None:

@@ -5,8 +5,8 @@ curves of all groups are learned together, with departures where labels contradi
 is added to what is known of the labelled.
 """
 
-from fewlabels.gaps.contrasts import Gap, Ratio
-from fewlabels.gaps.fairness import Fairness, fairness
+from fewlabels.gaps.contrasts import LARGEST, Gap, Ratio
+from fewlabels.gaps.fairness import CurvePoint, Fairness, GroupRow, fairness
 from fewlabels.gaps.methods import METHODS, Method
 
-__all__ = ["METHODS", "Fairness", "Gap", "Method", "Ratio", "fairness"]
+__all__ = ["LARGEST", "METHODS", "CurvePoint", "Fairness", "Gap", "GroupRow", "Method", "Ratio", "fairness"]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from math import ceil
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from scipy.special import ndtr
 from fewlabels.checks import require_sound
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.frames import to_frame
-from fewlabels.gaps.contrasts import ODDS, REST, Contrast, Gap
-from fewlabels.gaps.methods import METHODS, Method, Sample
+from fewlabels.gaps.contrasts import LARGEST, ODDS, REST, Contrast, Gap
+from fewlabels.gaps.methods import METHODS, Drawn, Method, Sample
 from fewlabels.gaps.people import People, count_people
 from fewlabels.gaps.rates import QUANTITIES
 from fewlabels.groups import Groups
@@ -21,6 +22,7 @@ from fewlabels.latent.health import Health, diagnose
 from fewlabels.summary import write_json
 from fewlabels.table import Frame, Predictions
 
+PLOT, REPORT = "fewlabels.plots:plot_gaps", "fewlabels.report:write_fairness"
 DEFAULT = ("accuracy", "tpr", "fpr")
 NAMES = (*QUANTITIES, ODDS)
 DOUBT = 0.001  # chance of scores that point the wrong way as they do, were they of no use
@@ -40,6 +42,20 @@ class GroupRow:
 
 
 @dataclass(frozen=True)
+class CurvePoint:
+    """People of one group with nearly the same score: what the model says, what labels say, what is believed."""
+
+    group: str
+    score: float
+    n_items: int
+    n_labels: int
+    n_positive: int
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Fairness:
     """What can be said of how a model treats groups of people."""
 
@@ -53,8 +69,11 @@ class Fairness:
     level: float
     n_items: int
     n_labels: int
+    finite_pool: bool
+    positive: str
+    source: str
     warnings: tuple[str, ...] = ()
-    people: People | None = field(default=None, repr=False)
+    curve: tuple[CurvePoint, ...] = field(default=(), repr=False)  # where scores were calibrated
     frame: Frame = "pandas"
 
     def gap(self, metric: str, group: str) -> Gap:
@@ -65,6 +84,8 @@ class Fairness:
         """Say about how many more labels would settle whether a gap is within the margin; None where none would."""
         if gap.is_settled(self.rope):
             return 0
+        if gap.group == LARGEST:
+            return None
         wanted, width = 2 * abs(abs(gap.mean) - self.rope), gap.high - gap.low
         if not self.n_labels or not wanted > 0:
             return None
@@ -89,17 +110,34 @@ class Fairness:
         rows = [gap.to_dict() for gap in self.gaps]
         return to_frame([{name: value for name, value in row.items() if name != "ratio"} for row in rows], self.frame)
 
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw every gap with its interval and the margin."""
+        return resolve_name(PLOT)(self, ax=ax)
+
+    def report(self, path: str | Path) -> Path:
+        """Write one self-contained HTML file."""
+        written: Path = resolve_name(REPORT)(self, path)
+        return written
+
+    @property
+    def whom(self) -> str:
+        """Whom groups are compared with, in words."""
+        return "everybody else" if self.reference == REST else self.reference
+
     def say(self, gap: Gap) -> str:
         """Put a gap in a sentence that can be quoted."""
-        whom = "everybody else" if self.reference == REST else self.reference
         if np.isnan(gap.mean):
-            return f"{gap.metric} of {gap.group}: undefined, nobody it could be a rate of"
-        more = "higher" if gap.mean > 0 else "lower"
-        sure = gap.p_greater if gap.mean > 0 else 1 - gap.p_greater
+            return f"{gap.metric} of {gap.group}: undefined, there is nobody it could be a rate of"
+        shown = f"{100 * self.level:g}% interval {gap.low:+.3f} to {gap.high:+.3f}"
+        fair = f"within ±{self.rope:g} with probability {_say(gap.p_practically_fair)}"
+        if gap.metric == ODDS or gap.group == LARGEST:
+            what = "the larger of the tpr and fpr gaps" if gap.metric == ODDS else f"the gap in {gap.metric}"
+            pair = "the two groups furthest apart" if gap.group == LARGEST else f"{gap.group} and {self.whom}"
+            return f"{what} between {pair} is {gap.mean:.3f} ({shown}); {fair}"
+        more, sure = ("higher", gap.p_greater) if gap.mean > 0 else ("lower", 1 - gap.p_greater)
         return (
-            f"{gap.metric} of {gap.group} is {abs(gap.mean):.3f} {more} than of {whom} "
-            f"({100 * self.level:g}% interval {gap.low:+.3f} to {gap.high:+.3f}); {more} with probability {_say(sure)}, "
-            f"within ±{self.rope:g} with probability {_say(gap.p_practically_fair)}"
+            f"{gap.metric} of {gap.group} is {abs(gap.mean):.3f} {more} than of {self.whom} ({shown}); {more} with "
+            f"probability {_say(sure)}, {fair}"
         )
 
 
@@ -135,7 +173,8 @@ def fairness(
     groups, health = _measure(contrast, [name for name in names if name != ODDS], sample)
     return Fairness(
         people.by, whom, gaps, groups, learner.name, health, rope, level, int(people.n_items.sum()),
-        int(people.n_labels.sum()), (*notes, *_warn(people, health)), people, pool.frame,
+        int(people.n_labels.sum()), finite_pool, people.positive, pool.source, (*notes, *_warn(people, health)),
+        _trace(people, sample, contrast), pool.frame,
     )  # fmt: skip
 
 
@@ -153,6 +192,17 @@ def _measure(contrast: Contrast, names: Sequence[str], sample: Sample) -> tuple[
     draws = np.nan_to_num(np.concatenate(shown, axis=1)) if shown else np.zeros((2 * sample.n_chains, 1))
     chains = draws.reshape(-1, sample.n_chains, draws.shape[1])
     return tuple(rows), diagnose(chains, sample.divergences)
+
+
+def _trace(people: People, sample: Sample, contrast: Contrast) -> tuple[CurvePoint, ...]:
+    """Say what is believed of every stratum, where that was learned from the scores."""
+    if not isinstance(sample, Drawn):
+        return ()
+    counts = zip(people.group, people.score, people.n_items, people.n_labels, people.n_positive, strict=True)
+    return tuple(
+        CurvePoint(people.groups[g], float(s), int(n), int(k), int(r), float(chance.mean()), *contrast.interval(chance))
+        for (g, s, n, k, r), chance in zip(counts, sample.chance.T, strict=True)
+    )
 
 
 def _name(metric: Any) -> str:

@@ -5,16 +5,19 @@ Each says what it believes of any quantity, as draws; the calibrated ones also h
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+from jaxtyping import Float
 
 from fewlabels.beliefs import Rng
 from fewlabels.errors import InputError
 from fewlabels.gaps.curve import SHAPES, Curves, Shape
 from fewlabels.gaps.people import People
-from fewlabels.gaps.rates import Masses, Quantity, Rate, Scope, Values
+from fewlabels.gaps.rates import Masses, Quantity, Rate, Scope, Values, add_up
 from fewlabels.latent.chains import Effort, run_chains
+from fewlabels.latent.health import diagnose
 
 N_CHAINS, N_DRAWS = 16, 4000
 BUDGET = 20_000_000  # numbers drawn for all strata
@@ -61,6 +64,7 @@ class Drawn:
     masses: Masses
     n_chains: int
     divergences: int
+    chance: Values  # of being positive, in every stratum
 
     def value(self, quantity: Quantity, scope: Scope, n: int) -> Values:
         """Work it out in every draw."""
@@ -117,11 +121,19 @@ class Calibrating:
     def learn(self, people: People, rng: Rng, *, finite: bool) -> Drawn:
         """Run chains, and count who is positive: the labelled as they are, the others as the curve has it."""
         curves = Curves(self.shape, people)
-        found = run_chains(curves, curves.start(rng, N_CHAINS), rng, self.effort)
+        found = run_chains(curves, curves.start(rng, N_CHAINS), rng, self.effort, partial(_agree, curves))
         n_kept = int(np.clip(BUDGET // (N_CHAINS * len(people.group)), FEWEST // N_CHAINS, len(found.draws)))
         kept = found.draws[np.linspace(0, len(found.draws) - 1, n_kept).astype(int)]
         chance = curves.chance(kept.reshape(-1, curves.n_parameters))
-        return Drawn(_imagine(people, chance, rng, finite=finite), N_CHAINS, found.divergences)
+        return Drawn(_imagine(people, chance, rng, finite=finite), N_CHAINS, found.divergences, chance)
+
+
+def _agree(curves: Curves, draws: Float[np.ndarray, "draw chain parameter"]) -> bool:
+    """Do the chains agree about how many are positive among the accepted, and the refused, of each group?"""
+    chance = curves.chance(draws.reshape(-1, curves.n_parameters))
+    people = curves.people
+    cells = add_up(chance * people.n_items, people.cell, 2 * len(people.groups))
+    return diagnose(cells.reshape(*draws.shape[:2], -1)).is_good
 
 
 def _imagine(people: People, chance: Values, rng: Rng, *, finite: bool) -> Masses:

@@ -24,15 +24,17 @@ Points = Float[np.ndarray, "chain parameter"]
 PerChain = Float[np.ndarray, " chain"]
 Square = Float[np.ndarray, "parameter parameter"]
 Density = Callable[[Points], tuple[PerChain, Points]]  # log density, and its slope
+Enough = Callable[[Float[np.ndarray, "draw chain parameter"]], bool]
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to run: rounds of warming up, then draws to keep; and how many paths should be accepted."""
+    """How long to run: rounds of warming up, then draws to keep, in up to so many batches until they are enough."""
 
     warm_up: tuple[int, ...] = (50, 50, 80)
     n_draws: int = 250
-    acceptance: float = 0.95
+    batches: int = 4
+    acceptance: float = 0.95  # of paths
 
 
 @dataclass(frozen=True)
@@ -90,11 +92,29 @@ class _Stride:
         return replace(self, at=exp(trial), settled=exp(settled), lag=lag, n=n)
 
 
-def run_chains(density: Density, start: Points, rng: Rng, effort: Effort | None = None) -> Chains:
-    """Warm up from these starting points, then draw."""
+def run_chains(
+    density: Density, start: Points, rng: Rng, effort: Effort | None = None, enough: Enough = lambda _: True
+) -> Chains:
+    """Warm up from these starting points, then draw until it is enough."""
     effort = effort or Effort()
-    metric, step = _Metric(np.diag(np.full(start.shape[1], FIRST_SPREAD**2))), FIRST_STEP
-    place = _Place(start, *density(start))
+    place, metric, step = _warm_up(density, _Place(start, *density(start)), rng, effort)
+    draws, lost, taken = np.empty((0, *start.shape)), 0, []
+    for _ in range(effort.batches):
+        batch = np.empty((effort.n_draws, *start.shape))
+        for draw in batch:
+            place, accepted, divergent = _move(density, place, rng, metric, step)
+            draw[:] = place.at
+            lost += int(divergent.sum())
+            taken.append(float(accepted.mean()))
+        draws = np.concatenate([draws, batch])
+        if enough(draws):
+            break
+    return Chains(draws, lost, float(np.mean(taken)))
+
+
+def _warm_up(density: Density, place: _Place, rng: Rng, effort: Effort) -> tuple[_Place, _Metric, float]:
+    """Find where the posterior is, what shape it has, and how far a step may go."""
+    metric, step = _Metric(np.diag(np.full(place.at.shape[1], FIRST_SPREAD**2))), FIRST_STEP
     for i, n in enumerate(effort.warm_up):
         seen, stride = [], _Stride(effort.acceptance, step, step, step)
         for _ in range(n):
@@ -104,12 +124,7 @@ def run_chains(density: Density, start: Points, rng: Rng, effort: Effort | None 
         step = stride.settled
         if i < len(effort.warm_up) - 1:  # the last round finds the step for the metric that stays
             metric, step = _learn(seen[n // 3 :]), FIRST_STEP
-    draws, lost, taken = np.empty((effort.n_draws, *start.shape)), 0, 0.0
-    for draw in draws:
-        place, accepted, divergent = _move(density, place, rng, metric, step)
-        draw[:] = place.at
-        lost, taken = lost + int(divergent.sum()), taken + float(accepted.mean())
-    return Chains(draws, lost, taken / effort.n_draws)
+    return place, metric, step
 
 
 def _move(

@@ -9,6 +9,7 @@ from fewlabels.plots.confusion import plot_confusion
 from fewlabels.plots.curves import plot_simulation, write_curves
 from fewlabels.plots.difference import plot_comparison
 from fewlabels.plots.extremes import plot_extremes
+from fewlabels.plots.gaps import plot_gap_densities, plot_gaps, plot_group_curves
 from fewlabels.plots.intervals import plot_intervals
 from fewlabels.plots.kinds import KINDS, plot_assessment
 from fewlabels.plots.ranks import plot_ranks
@@ -17,6 +18,7 @@ from fewlabels.plots.scatter import plot_scatter
 from fewlabels.plots.sheet import render_svg
 
 __all__ = [
-    "KINDS", "plot_assessment", "plot_comparison", "plot_confusion", "plot_ece", "plot_extremes", "plot_intervals",
+    "KINDS", "plot_assessment", "plot_comparison", "plot_confusion", "plot_ece", "plot_extremes",
+    "plot_gap_densities", "plot_gaps", "plot_group_curves", "plot_intervals",
     "plot_ranks", "plot_reliability", "plot_scatter", "plot_simulation", "render_svg", "write_curves",
 ]  # fmt: skip

@@ -31,7 +31,7 @@ def render_report(a: Assessment) -> str:
         ("items", f"{a.n_items:,}"), ("labelled", f"{a.n_labels:,}"), ("groups", f"{len(a.groups):,} by {a.by}"),
         ("prior", a.prior), ("level", f"{100 * a.level:g}%"), ("about", "these items" if a.finite_pool else "their population"),
     ]  # fmt: skip
-    return _render(
+    return render(
         title=f"{a.metric} by {a.by}",
         source=a.source,
         headline=words.headline(a),
@@ -42,6 +42,7 @@ def render_report(a: Assessment) -> str:
         assessment=a,
         rows=a.in_order,
         number=lambda value: words.number(a, value),
+        tables=(),
         method=words.method(a),
     )
 
@@ -50,7 +51,7 @@ def render_comparison(c: Comparison) -> str:
     """Return the page of a comparison."""
     first, *rest = words.verdict(c)
     facts = [("metric", c.metric), ("ROPE", f"±{c.rope:g}"), ("level", f"{100 * c.level:g}%")]
-    return _render(
+    return render(
         title=f"{c.groups[0]} against {c.groups[1]}",
         source="",
         headline=first,
@@ -61,6 +62,7 @@ def render_comparison(c: Comparison) -> str:
         assessment=None,
         rows=(),
         number=str,
+        tables=(),
         method=[
             f"Metric: {c.metric}, {words.meaning(c.metric)}.",
             "The verdict is the region (lower, practically equal, higher) that holds most of the posterior of the difference.",
@@ -68,5 +70,6 @@ def render_comparison(c: Comparison) -> str:
     )
 
 
-def _render(*, pictures: Iterable[Picture], **content: object) -> str:
+def render(*, pictures: Iterable[Picture], **content: object) -> str:
+    """Fill the one page that all reports share."""
     return SHOP.get_template("page.html.jinja").render(pictures=list(pictures), version=__version__, **content)

@@ -25,37 +25,36 @@ class Picture:
 def draw_pictures(a: Assessment) -> Iterator[Picture]:
     """Yield what this assessment, and the counts behind it, can show."""
     if a.matrix and a.by == "predicted":
-        yield _picture(plot_assessment(a, "confusion"), "What is taken for what", _CONFUSION)
+        yield picture(plot_assessment(a, "confusion"), "What is taken for what", _CONFUSION)
     if len(a.groups) > 1:
-        yield _picture(plot_assessment(a, "intervals"), f"{a.metric} per group", _INTERVALS)
-        yield _picture(plot_assessment(a, "extremes"), "Which group is worst, which is best?", _EXTREMES)
-        yield _picture(plot_assessment(a, "ranks"), "How far the ranking is settled", _RANKS)
+        yield picture(plot_assessment(a, "intervals"), f"{a.metric} per group", _INTERVALS)
+        yield picture(plot_assessment(a, "extremes"), "Which group is worst, which is best?", _EXTREMES)
+        yield picture(plot_assessment(a, "ranks"), "How far the ranking is settled", _RANKS)
     if a.prior != "earlier":
         yield from _draw_companions(a)
 
 
 def draw_difference(c: Comparison) -> Picture:
     """Return the posterior of a difference."""
-    return _picture(plot_comparison(c), "The difference and what counts as none", _DIFFERENCE)
+    return picture(plot_comparison(c), "The difference and what counts as none", _DIFFERENCE)
 
 
 def _draw_companions(a: Assessment) -> Iterator[Picture]:
     """The same counts say more than was asked: calibration where there are scores, confusions where there are classes."""
     if a.tally.bins and a.metric in ("accuracy", "ece", "confusion"):
-        yield _picture(
+        yield picture(
             plot_assessment(a.reliability(), "reliability"), "Does its confidence mean anything?", _RELIABILITY
         )
-        yield _picture(plot_assessment(a.merged(ece), "ece"), "Calibration error of the whole pool", _ECE)
+        yield picture(plot_assessment(a.merged(ece), "ece"), "Calibration error of the whole pool", _ECE)
         if a.metric != "confusion" and len(a.groups) >= 2 and not a.by.startswith("bins"):
-            yield _picture(
-                plot_assessment(a.about(accuracy), "scatter"), "Right, and right about being right", _SCATTER
-            )
+            yield picture(plot_assessment(a.about(accuracy), "scatter"), "Right, and right about being right", _SCATTER)
     classes = len(a.tally.classes)
     if a.metric == "accuracy" and a.by == "predicted" and 2 <= classes <= MOST_CLASSES and a.tally.label.max() >= 0:
-        yield _picture(plot_assessment(a.about(confusion), "confusion"), "What is taken for what", _CONFUSION)
+        yield picture(plot_assessment(a.about(confusion), "confusion"), "What is taken for what", _CONFUSION)
 
 
-def _picture(ax: Axes, title: str, caption: str) -> Picture:
+def picture(ax: Axes, title: str, caption: str) -> Picture:
+    """Make a picture of a drawing."""
     return Picture(title, caption, render_svg(ax))
 
 

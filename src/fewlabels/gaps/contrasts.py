@@ -70,22 +70,21 @@ class Contrast:
     def compare(self, name: str) -> Iterator[Gap]:
         """Yield the gap of every group but the reference; of more than two, also the largest between any two."""
         parts = ODDS_PARTS if name == ODDS else (name,)
+        measured = [self.measure(part) for part in parts]
         for i, group in enumerate(self.people.groups):
             if group == self.reference:
                 continue
-            values, others = zip(*(self._face(part, i) for part in parts), strict=True)
-            yield self._tell(name, group, values, others)
+            others = [self._face(part, values, i) for part, values in zip(parts, measured, strict=True)]
+            yield self._tell(name, group, [values[:, i] for values in measured], others)
         if len(self.people.groups) > 2:
-            spans = [np.ptp(self.measure(part), axis=1) for part in parts]
+            spans = [np.ptp(values, axis=1) for values in measured]
             yield self._tell(name, LARGEST, spans, [np.zeros_like(span) for span in spans], ratio=False)
 
-    def _face(self, name: str, i: int) -> tuple[Draws, Draws]:
-        """Draws of a group and of whom it is compared with."""
+    def _face(self, name: str, values: Float[np.ndarray, "draw group"], i: int) -> Draws:
+        """Draws of whom a group is compared with."""
         if self.reference == REST:
-            both = self.sample.value(QUANTITIES[name], (self.people.group != i).astype(np.int64), 2)
-            return both[:, 0], both[:, 1]
-        values = self.measure(name)
-        return values[:, i], values[:, self.people.groups.index(self.reference)]
+            return self.sample.value(QUANTITIES[name], (self.people.group != i).astype(np.int64), 2)[:, 1]
+        return values[:, self.people.groups.index(self.reference)]
 
     def _tell(
         self, name: str, group: str, values: Sequence[Draws], others: Sequence[Draws], *, ratio: bool = True

@@ -77,7 +77,7 @@ class Counted:
 
     people: People
     pseudo: float  # outcomes of either kind beforehand
-    rng: Rng
+    seed: int
     n_chains: int = 1
     divergences: int = 0
 
@@ -93,7 +93,8 @@ class Counted:
         hits, tries = (values[0] for values in quantity.split(labelled.count(scope, n)))
         alpha, beta = hits + self.pseudo, tries - hits + self.pseudo
         known = alpha + beta > 0
-        gammas = self.rng.standard_gamma(np.stack([alpha, beta]), size=(N_DRAWS, 2, n))
+        rng = np.random.default_rng([self.seed, *quantity.name.encode()])  # the same however often it is asked
+        gammas = rng.standard_gamma(np.stack([alpha, beta]), size=(N_DRAWS, 2, n))
         both = gammas.sum(axis=1)
         return np.where(known, np.divide(gammas[:, 0], both, out=np.zeros_like(both), where=both > 0), np.nan)
 
@@ -107,7 +108,7 @@ class Labels:
 
     def learn(self, people: People, rng: Rng, *, finite: bool) -> Counted:  # noqa: ARG002
         """Count the labelled."""
-        return Counted(people, self.pseudo, rng)
+        return Counted(people, self.pseudo, int(rng.integers(2**32)))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ of them becomes the metric in which they move. Paths have random lengths, so tha
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import ceil, exp, log, sqrt
 
 import numpy as np
@@ -18,6 +19,7 @@ PATH, SHORTEST = 1.6, 0.3  # how far a path goes in standard deviations, about a
 MOST_STEPS = 40
 FIRST_STEP, FIRST_SPREAD = 0.3, 0.2  # before anything is known of the posterior
 REGULAR = 5.0  # draws' worth of doubt about a covariance
+MOST_ALONG = 300  # parameters whose covariances a few thousand draws can tell
 DIVERGENT = 1000.0  # loss of log density on a path that was not followed at all
 DELAY, RATE, DECAY = 10.0, 0.05, 0.75  # of dual averaging
 Points = Float[np.ndarray, "chain parameter"]
@@ -57,18 +59,29 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Metric:
-    """The shape of the posterior, as far as it is known."""
+    """The shape of the posterior, as far as it is known: a covariance, or of very many parameters variances only."""
 
-    covariance: Square
+    covariance: Square | Float[np.ndarray, " parameter"]
+
+    @cached_property
+    def _root(self) -> Square | Float[np.ndarray, " parameter"]:
+        """The inverse of its root."""
+        if self.covariance.ndim == 1:
+            return 1 / np.sqrt(self.covariance)
+        return np.linalg.inv(np.linalg.cholesky(self.covariance))
 
     def push(self, rng: Rng, n_chains: int) -> Points:
         """Draw momenta: their covariance is the inverse of the posterior's."""
-        root = np.linalg.cholesky(self.covariance)
-        return np.linalg.solve(root.T, rng.standard_normal((len(root), n_chains))).T
+        free = rng.standard_normal((n_chains, len(self.covariance)))
+        return free * self._root if self.covariance.ndim == 1 else free @ self._root
+
+    def carry(self, momentum: Points) -> Points:
+        """Turn momenta into velocities."""
+        return momentum * self.covariance if self.covariance.ndim == 1 else momentum @ self.covariance
 
     def weigh(self, momentum: Points) -> PerChain:
         """Kinetic energy."""
-        return 0.5 * np.einsum("cp,cp->c", momentum @ self.covariance, momentum)
+        return 0.5 * np.einsum("cp,cp->c", self.carry(momentum), momentum)
 
 
 @dataclass(frozen=True)
@@ -114,7 +127,7 @@ def run_chains(
 
 def _warm_up(density: Density, place: _Place, rng: Rng, effort: Effort) -> tuple[_Place, _Metric, float]:
     """Find where the posterior is, what shape it has, and how far a step may go."""
-    metric, step = _Metric(np.diag(np.full(place.at.shape[1], FIRST_SPREAD**2))), FIRST_STEP
+    metric, step = _Metric(np.full(place.at.shape[1], FIRST_SPREAD**2)), FIRST_STEP
     for i, n in enumerate(effort.warm_up):
         seen, stride = [], _Stride(effort.acceptance, step, step, step)
         for _ in range(n):
@@ -149,7 +162,7 @@ def _follow(
     """Leapfrog."""
     for _ in range(n_steps):
         momentum = momentum + 0.5 * step * place.slope
-        at = place.at + step * (momentum @ metric.covariance)
+        at = place.at + step * metric.carry(momentum)
         place = _Place(at, *density(at))
         momentum = momentum + 0.5 * step * place.slope
     return place, momentum
@@ -158,5 +171,7 @@ def _follow(
 def _learn(seen: list[Points]) -> _Metric:
     """Take the covariance of all chains; of few draws, not at their word."""
     draws = np.concatenate(seen)
-    found, n = np.atleast_2d(np.cov(draws.T)), len(draws)
-    return _Metric((n * found + REGULAR * np.diag(np.diag(found) + 1e-6)) / (n + REGULAR))
+    n, spread = len(draws), draws.var(axis=0) + 1e-6
+    if draws.shape[1] > MOST_ALONG:
+        return _Metric(spread)
+    return _Metric((n * np.atleast_2d(np.cov(draws.T)) + REGULAR * np.diag(spread)) / (n + REGULAR))

@@ -4,6 +4,7 @@ Plain definitions on Knowledge; `compiled` computes the same ones faster where i
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -85,7 +86,7 @@ def measure_verdict(trial: Trial, known: Knowledge) -> Measures:
     """
     goal, rng, truth = trial.goal, np.random.default_rng(0), judge_truth(trial)
     assert isinstance(goal, Compare)
-    verdict = goal.judge(known, rng)
+    verdict = goal.judge(replace(known, finite=False), rng)
     return {"correct": np.nan if truth is None else float(verdict == truth)}
 
 

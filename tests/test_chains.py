@@ -24,7 +24,7 @@ def normal(mean, covariance):
 
 def test_a_stretched_normal_is_found_in_its_place_and_shape():
     mean, covariance = np.array([3.0, -2.0, 100.0]), np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 400.0]])
-    found = run_chains(normal(mean, covariance), rng().normal(size=(16, 3)), rng(1), Effort(n_draws=500))
+    found = run_chains(normal(mean, covariance), rng().normal(size=(16, 3)), rng(1), Effort(n_draws=1000))
     draws = found.draws.reshape(-1, 3)
     error = np.sqrt(np.diag(covariance) / measure_ess(found.draws))
     assert np.all(np.abs(draws.mean(axis=0) - mean) < 4 * error)

@@ -96,7 +96,7 @@ def test_chains_agree_soon(n_labels):
     chance = curves.chance(found.draws.reshape(-1, curves.n_parameters))
     cells = np.stack([chance[:, curves.people.cell == cell].mean(axis=1) for cell in range(4)], axis=1)
     health = diagnose(cells.reshape(*found.draws.shape[:2], 4), found.divergences)
-    assert health.rhat < 1.01
+    assert health.rhat < 1.015  # of the first batch; more are drawn where that is not enough
     assert health.ess > 400
 
 

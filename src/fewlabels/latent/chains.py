@@ -33,7 +33,7 @@ Enough = Callable[[Float[np.ndarray, "draw chain parameter"]], bool]
 class Effort:
     """How long to run: rounds of warming up, then draws to keep, in up to so many batches until they are enough."""
 
-    warm_up: tuple[int, ...] = (50, 50, 80)
+    warm_up: tuple[int, ...] = (40, 40, 50, 60)
     n_draws: int = 250
     batches: int = 4
     acceptance: float = 0.95  # of paths

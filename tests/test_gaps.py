@@ -216,7 +216,7 @@ def test_bad_input_gets_wide_intervals(kind):
 
 
 def test_scores_of_the_other_class_are_noticed():
-    pool = make_people(n_labels=200)
+    pool = make_people(n_labels=60)
     assert not ask(pool).warnings
     warnings = ask(change(pool, score_x=1 - pool["score_x"])).warnings
     assert any("are these the scores of the other class" in warning for warning in warnings)

@@ -104,8 +104,9 @@ def simulate(
     names nothing more; a run that ends before others stays as it ended. `tick(done, total)` is called as runs end.
 
     >>> from fewlabels.goals import FindWorst
+    >>> from fewlabels.priors import flat
     >>> pool = {"predicted": ["a"] * 40 + ["b"] * 40, "label": ["a"] * 40 + ["b"] * 20 + ["a"] * 20}
-    >>> rows = list(simulate(pool, goal=FindWorst(), runs=20, n_jobs=1))
+    >>> rows = list(simulate(pool, goal=FindWorst(), priors=(flat(),), runs=20, n_jobs=1))
     >>> rows[-1]["n_labels"], rows[-1]["measure"], rows[-1]["mean"]
     (80, 'found', 1.0)
     """

@@ -1,15 +1,19 @@
 """Fairness: the curves, what they are learned from, and the gaps between groups."""
 
 import json
+from io import StringIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 from scipy.special import expit
 
 import fewlabels as fl
 from fewlabels.cli.app import app
+from fewlabels.cli.conditions import read_condition
+from fewlabels.cli.printing import print_fairness
 from fewlabels.errors import InputError
 from fewlabels.gaps import METHODS, fairness
 from fewlabels.gaps.contrasts import ODDS
@@ -308,3 +312,14 @@ def test_labels_alone_have_no_curves_and_certain_gaps_no_density(file, tmp_path)
     with pytest.raises(InputError, match="calibrates no scores"):
         plot_group_curves(alone)
     assert alone.plot() is not None
+
+
+def test_a_rate_of_nobody_is_null_and_no_condition_holds_of_it():
+    pool = make_people(n=400, n_labels=400)
+    pool = change(pool, sex=np.where(np.arange(400) == 5, "x", pool["sex"]), label=np.where(np.arange(400) == 5, "0", pool["label"]))  # fmt: skip
+    found = ask(pool, metrics=("tpr",), finite_pool=True)
+    gap = next(row for row in json.loads(found.to_json())["gaps"] if row["group"] == "x")
+    assert gap["mean"] is None
+    assert gap["p_practically_fair"] is None
+    assert all("of x" not in hit for hit in read_condition("low < 2").hits(found.to_dict()))
+    print_fairness(Console(file=StringIO()), found)

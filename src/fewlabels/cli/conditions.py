@@ -39,7 +39,8 @@ class Condition:
 
     def _rows(self, result: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
         if "gaps" in result:  # of fairness, gaps are what one fails on
-            return [(f"{row['metric']} of {row['group']}", row) for row in result["gaps"]]
+            defined = [row for row in result["gaps"] if row["mean"] is not None]
+            return [(f"{row['metric']} of {row['group']}", row) for row in defined]
         if "overall" not in result:  # a comparison is one row
             return [("difference", result)]
         overall = [("overall", result["overall"])] if self.scope != "groups" else []

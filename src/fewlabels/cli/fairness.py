@@ -46,13 +46,10 @@ def fairness(
         Seed of the random draws.
     """
     conditions = output.conditions()
-    choices = {
-        "by": read_groups(by),
-        "metrics": split_names(metric),
-        "reference": reference,
-        "rope": rope,
-        "method": method,
-    }
+    groups, metrics = read_groups(by), split_names(metric)
     with working("learning how far to trust the scores"):
-        result = judge_fairness(columns.read(file), level=level, finite_pool=finite_pool, seed=seed, **choices)  # type: ignore[arg-type]
+        result = judge_fairness(
+            columns.read(file), by=groups, reference=reference, metrics=metrics, method=method, rope=rope, level=level,
+            finite_pool=finite_pool, seed=seed,
+        )  # fmt: skip
     return deliver(result, output, conditions, lambda out: print_fairness(out, result))

@@ -3,6 +3,7 @@
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from io import TextIOWrapper
+from math import isnan
 
 from rich.console import Console
 from rich.markup import escape as escape_markup
@@ -92,8 +93,8 @@ def print_fairness(out: Console, f: Fairness) -> None:
         grid.add_column(name, justify="left" if name in ("metric", "group") else "right")
     for gap in f.gaps:
         more = f.count_more(gap)
-        numbers = (f"{value:+.3f}" for value in (gap.mean, gap.low, gap.high))
-        chances = (f"{value:.3f}" for value in (gap.p_greater, gap.p_practically_fair))
+        numbers = (_number(value, "+.3f") for value in (gap.mean, gap.low, gap.high))
+        chances = (_number(p, ".3f") for p in (gap.p_greater, gap.p_practically_fair))
         grid.add_row(
             gap.metric,
             escape(gap.group),
@@ -105,6 +106,11 @@ def print_fairness(out: Console, f: Fairness) -> None:
     for gap in f.gaps:
         if gap.is_settled(f.rope):
             out.print(escape(f.say(gap)), soft_wrap=True)
+
+
+def _number(value: float, shape: str) -> str:
+    """What is undefined is left blank."""
+    return "" if isnan(value) else format(value, shape)
 
 
 def print_diagnosis(out: Console, d: Diagnosis) -> None:

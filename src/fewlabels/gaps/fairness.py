@@ -97,8 +97,8 @@ class Fairness:
         return {
             "by": self.by, "reference": self.reference, "rope": self.rope, "level": self.level, "method": self.method,
             "n_items": self.n_items, "n_labels": self.n_labels, "health": self.health.to_dict(),
-            "gaps": [gap.to_dict() | {"more_labels": self.count_more(gap)} for gap in self.gaps],
-            "groups": [asdict(row) for row in self.groups], "warnings": list(self.warnings),
+            "gaps": [_plain(gap.to_dict() | {"more_labels": self.count_more(gap)}) for gap in self.gaps],
+            "groups": [_plain(asdict(row)) for row in self.groups], "warnings": list(self.warnings),
         }  # fmt: skip
 
     def to_json(self, path: str | Path | None = None) -> str:
@@ -264,6 +264,11 @@ def _point_the_wrong_way(people: People) -> bool:
         return False
     correlation = ((up - share * n) @ (rank - centre)) / total / np.sqrt(spread * share * (1 - share))
     return bool(ndtr(correlation * np.sqrt(total)) < DOUBT)
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no word for undefined but null."""
+    return {name: None if isinstance(value, float) and np.isnan(value) else value for name, value in row.items()}
 
 
 def _say(p: float) -> str:

@@ -26,7 +26,7 @@ TABLE = Table(
 def answer(pool: Pool, runs: int) -> Iterator[Row]:
     """Rows of one pool."""
     stage = pool.stage(fl.bins(10))
-    budgets = [min(n, stage.n_items) for n in FEW]
+    budgets = [n for n in FEW if n < stage.n_items]
     trials = {way: way.try_on(stage, fl.Estimate()) for way in ALL}
     error = {
         way: repeat(partial(_play, trial, budgets), runs)["relative"].mean(axis=0) for way, trial in trials.items()
@@ -41,7 +41,7 @@ def answer(pool: Pool, runs: int) -> Iterator[Row]:
             f"{ours / theirs:.2f}",
             f"{noise / sqrt(n):.0%}",
         )
-        name = f"at {FEW[i]} labels: ours"
+        name = f"at {n} labels: ours"
         yield Row(cells, {f"{name} / theirs": ours / theirs, f"{name} / noise": ours / (noise / sqrt(n))})
 
 

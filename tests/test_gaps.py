@@ -17,7 +17,7 @@ from fewlabels.cli.printing import print_fairness
 from fewlabels.errors import InputError
 from fewlabels.gaps import METHODS, fairness
 from fewlabels.gaps.contrasts import ODDS
-from fewlabels.gaps.curve import SHAPES, Curves, Shape
+from fewlabels.gaps.curve import OURS, SHAPES, Curves, Shape
 from fewlabels.gaps.people import count_people
 from fewlabels.gaps.rates import QUANTITIES, RATES
 from fewlabels.latent.chains import Effort, run_chains
@@ -63,11 +63,12 @@ def test_counts_are_those_of_the_pool():
     assert np.all(np.diff(people.cell) >= 0)
 
 
-SHAPES_TRIED = [Shape(terms, pooled, departs) for terms in SHAPES.values() for pooled in (True, False) for departs in (True, False)]  # fmt: skip
+SHAPES_TRIED = [Shape(terms, pooled) for terms in (OURS, *SHAPES.values()) for pooled in (True, False)]
+TITLES = [f"{name} {how}" for name in ("ours", *SHAPES) for how in ("pooled", "apart")]
 
 
 @pytest.mark.parametrize("groups", [("f",), ("f", "m"), ("a", "b", "c", "d")], ids=len)
-@pytest.mark.parametrize("shape", SHAPES_TRIED, ids=str)
+@pytest.mark.parametrize("shape", SHAPES_TRIED, ids=TITLES)
 def test_slopes_are_those_of_the_density(shape, groups):
     curves = Curves(shape, count(make_people(groups=groups)))
     at = curves.start(rng(1), 3) * 2
@@ -78,10 +79,8 @@ def test_slopes_are_those_of_the_density(shape, groups):
 
 def test_groups_vary_as_the_papers_say():
     """Draws of the prior: the level of a coefficient, and how far two groups are apart."""
-    curves = Curves(Shape(departs=False), count(make_people(n_labels=0)))
-    at = rng().standard_normal((200_000, curves.n_parameters))
-    at[:, [1, 4, 7]] *= [0.15, 0.15, 0.75]
-    a, b, c = curves._bend(at)
+    curves = Curves(Shape(SHAPES["beta"]), count(make_people(n_labels=0)))
+    a, b, c, _ = curves.bend(rng().standard_normal((200_000, curves.n_parameters))).transpose(1, 0, 2)
     mean, spread = rng(1).normal(0, 2, size=200_000), np.abs(rng(2).normal(0, 0.75, size=200_000))
     expected = mean[:, None] + spread[:, None] * rng(3).normal(size=(200_000, 2))
     assert np.cov(c.T) == pytest.approx(np.cov(expected.T), rel=0.02)

@@ -1,18 +1,20 @@
 """Calibration curves of groups, learned together: the chance of the positive class as a function of the score.
 
-logit P(y = 1) = c + a log s − b log(1 − s) in each group (beta calibration). Groups have curves of their own, drawn
-around one that all share, as far apart as labels show. Ours adds a departure of every group and prediction, so that the
-labels of those who were accepted, or refused, can overrule the curve.
+logit P(y = 1) = c + a log s − b log(1 − s) in each group (beta calibration); ours adds a step k where the model's decision
+turns from no to yes, so that the labels of those who were accepted, or refused, can overrule the curve. Groups have curves
+of their own, drawn around one that all share, as far apart as labels show.
 
-Nothing here has a spread that is positive by decree: a spread t may have either sign, and what varies is t times a
-standard normal. That is the same model, without the long tail towards nothing in which samplers get lost.
+Every parameter is a standard normal beforehand, stretched to the size of what it stands for. A spread may have either
+sign: that is the same model, without the long tail towards nothing in which samplers get lost.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
+from scipy.sparse import csr_array
 
 from fewlabels.beliefs import Rng
 from fewlabels.gaps.people import People
@@ -20,170 +22,181 @@ from fewlabels.latent.chains import PerChain, Points
 
 FURTHEST = 40.0  # logits beyond which nothing is told apart
 STEEPEST = 5.0  # of a logarithm of a slope
-FREEDOM = 3.0  # of the Student t that the spread of departures has
-DEPARTURE = 0.25  # its scale
-JITTER = 0.3  # of starting points, in standard deviations of the prior
-PerGroup = Float[np.ndarray, "chain group"]
-PerStratum = Float[np.ndarray, "chain stratum"]
+FARTHEST = 20.0  # standard deviations beyond which nothing is stretched further
+SLIGHTEST = 1e-4  # tail, of what is normal in all but rounding
+JITTER = 0.3  # of starting points
+MOST_DENSE = 100_000  # entries of a matrix that is mostly zeros
+PerTerm = Float[np.ndarray, "chain term"]
+Shifts = Float[np.ndarray, "chain term group"]
+Coefficients = Float[np.ndarray, "chain part group"]
+
+
+class Size(NamedTuple):
+    """How large something is beforehand: normal, or with the tails of a normal's hyperbolic sine."""
+
+    scale: float
+    tail: float = SLIGHTEST
+
+    def times(self, factor: float) -> "Size":
+        """Return one that is larger, or smaller."""
+        return self._replace(scale=factor * self.scale)
 
 
 @dataclass(frozen=True)
 class Term:
-    """A coefficient: its level is normal around 0, and groups vary around it by a half-normal spread."""
+    """What curves differ in: how far from the scores all of them are, and how far groups are apart."""
 
-    name: str
-    level: float
-    spread: float
-    log: bool = False  # is it the logarithm that varies? then it is always positive
+    weights: tuple[float, float, float, float]  # on log a, log b, c and k
+    level: Size
+    spread: Size
 
 
-SLOPES = Term("a", 0.4, 0.15, log=True), Term("b", 0.4, 0.15, log=True)
-HEIGHT = Term("c", 2.0, 0.75)
-SHAPES = {"beta": (*SLOPES, HEIGHT), "llo": (SLOPES[0], HEIGHT), "temperature": (SLOPES[0],)}
+BETA = (
+    Term((1.0, 0.0, 0.0, 0.0), Size(0.4), Size(0.15)),
+    Term((0.0, 1.0, 0.0, 0.0), Size(0.4), Size(0.15)),
+    Term((0.0, 0.0, 1.0, 0.0), Size(2.0), Size(0.75)),
+)
+BOTH = Term((1.0, 1.0, 0.0, 0.0), Size(0.4), Size(0.15))
+SHAPES = {"beta": BETA, "llo": (BOTH, BETA[2]), "temperature": (BOTH,)}
+OURS = (
+    Term((1.0, 1.0, 0.0, 0.0), Size(0.4, 1.0), Size(0.1, 1.0)),  # scores too sure of themselves are so at both ends
+    Term((1.0, -1.0, 0.0, 0.0), Size(0.2, 0.7), Size(0.1, 0.7)),
+    Term((0.0, 0.0, 1.0, 0.0), Size(0.7, 0.7), Size(0.5, 0.7)),
+    Term((0.0, 0.0, 0.0, 1.0), Size(0.5, 0.7), Size(0.2, 1.0)),
+)
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Which curve, whether groups lend each other strength, and whether predictions may depart from it."""
+    """What curves may differ in, and whether groups lend each other strength."""
 
-    terms: tuple[Term, ...] = SHAPES["beta"]
+    terms: tuple[Term, ...] = OURS
     pooled: bool = True
-    departs: bool = True
 
-    def rise(self, score: Float[np.ndarray, " stratum"]) -> Float[np.ndarray, "term stratum"]:
-        """What each coefficient is multiplied with."""
-        up, down, flat = np.log(score), -np.log1p(-score), np.ones_like(score)
-        if len([term for term in self.terms if term.log]) == 1:  # a = b
-            return np.stack([up + down if term.log else flat for term in self.terms])
-        return np.stack([{"a": up, "b": down, "c": flat}[term.name] for term in self.terms])
+    @cached_property
+    def weights(self) -> Float[np.ndarray, "part term"]:
+        """How terms make up the parts of a curve: log a, log b, c and k."""
+        return np.array([term.weights for term in self.terms]).T
+
+    @cached_property
+    def level(self) -> "Stretch":
+        """How far from the scores all curves are."""
+        return Stretch(*np.array([term.level for term in self.terms]).T)
+
+    @cached_property
+    def spread(self) -> "Stretch":
+        """How far groups are apart."""
+        return Stretch(*np.array([term.spread for term in self.terms]).T)
+
+
+class Stretch(NamedTuple):
+    """Turns standard normals into what has these sizes, term by term.
+
+    >>> Stretch(np.array([2.0]), np.array([1.0]))(np.array([[3.0]]))[0].round(3).tolist()
+    [[20.036]]
+    """
+
+    scale: Float[np.ndarray, " term"]
+    tail: Float[np.ndarray, " term"]
+
+    def __call__(self, z: PerTerm) -> tuple[PerTerm, PerTerm]:
+        """Values, and their slopes."""
+        up = np.exp(self.tail * np.minimum(np.maximum(z, -FARTHEST), FARTHEST))
+        down = 1 / up
+        return 0.5 * self.scale / self.tail * (up - down), 0.5 * self.scale * (up + down)
+
+
+class _Traced(NamedTuple):
+    """How shifts came about."""
+
+    shifts: Shifts
+    level: PerTerm
+    rising: PerTerm  # slope of the level
+    spread: PerTerm
+    widening: PerTerm  # slope of the spread
 
 
 @dataclass(frozen=True)
 class Curves:
-    """The posterior of the curves of all groups, and of what departs from them."""
+    """The posterior of the curves of all groups."""
 
     shape: Shape
     people: People
-
-    @cached_property
-    def labelled(self) -> Int[np.ndarray, " labelled"]:
-        """Strata with labels."""
-        return np.nonzero(self.people.n_labels > 0)[0]
 
     @property
     def n_groups(self) -> int:
         """How many groups."""
         return len(self.people.groups)
 
-    @cached_property
+    @property
     def n_parameters(self) -> int:
-        """For each term a level, a spread and what sets groups apart; a spread of departures, and these."""
-        each = 1 + self.n_groups if self.shape.pooled else self.n_groups
-        return len(self.shape.terms) * each + (1 + 2 * self.n_groups if self.shape.departs else 0)
+        """For each term a level, a spread and what sets groups apart."""
+        return len(self.shape.terms) * (self.n_groups + self.shape.pooled)
 
     def start(self, rng: Rng, n_chains: int) -> Points:
         """Begin near the middle of the prior, every chain elsewhere."""
-        at = JITTER * rng.standard_normal((n_chains, self.n_parameters))
-        for i, term in enumerate(self.shape.terms):
-            if self.shape.pooled:
-                at[:, self._at(i) + 1] *= term.spread / JITTER
-        if self.shape.departs:
-            at[:, self._at(len(self.shape.terms))] *= DEPARTURE / JITTER
-        return at
+        return JITTER * rng.standard_normal((n_chains, self.n_parameters))
 
-    def chance(self, at: Points) -> PerStratum:
+    def bend(self, at: Points) -> Coefficients:
+        """Coefficients a, b, c and k of each group."""
+        return self._link(self._shift(at).shifts)
+
+    def chance(self, at: Points) -> Float[np.ndarray, "chain stratum"]:
         """Chance of the positive class in every stratum, labelled or not."""
-        rise = self.shape.rise(self.people.score)
-        logit = sum(
-            coefficient[:, self.people.group] * values for coefficient, values in zip(self._bend(at), rise, strict=True)
-        )
-        if self.shape.departs:
-            logit = logit + self._depart(at)[:, self.people.cell]
+        group, bent = self.people.group, self.bend(at)
+        logit = sum(bent[:, i, group] * rise for i, rise in enumerate(_rise(self.people)))
         return 1 / (1 + np.exp(-np.clip(logit, -FURTHEST, FURTHEST)))
 
     def __call__(self, at: Points) -> tuple[PerChain, Points]:
         """Log posterior, and its slope."""
-        coefficients = self._bend(at)
-        parts = [c[:, self._group] * values for c, values in zip(coefficients, self._rise, strict=True)]
-        logit = sum(parts) + (self._depart(at)[:, self._cell] if self.shape.departs else 0.0)
+        traced = self._shift(at)
+        bent = self._link(traced.shifts)
+        logit = self._design @ bent.reshape(len(at), -1).T
         logit = np.minimum(np.maximum(logit, -FURTHEST), FURTHEST)
-        right = 1 / (1 + np.exp(-logit))
-        n, n_positive = self._counts
-        value = (n * np.log(right) - (n - n_positive) * logit).sum(axis=1) - 0.5 * (at**2).sum(axis=1)
-        miss, slope = n_positive - n * right, -at
-        for i, (term, part, values) in enumerate(zip(self.shape.terms, parts, self._rise, strict=True)):
-            pull = self._by_group(miss * (part if term.log else values))
-            value = value + self._trace(i, at, pull, slope)
-        if self.shape.departs:
-            value = value + self._trace_departures(at, self._by_cell(miss), slope)
-        return value, slope
+        against = np.exp(-logit)
+        n, n_negative = self._counts
+        value = -(n @ np.log1p(against)) - n_negative @ logit - 0.5 * (at * at).sum(axis=1)
+        miss = n[:, None] * (against / (1 + against)) - n_negative[:, None]
+        pull = (self._design.T @ miss).T.reshape(bent.shape)
+        pull[:, :2] *= bent[:, :2]  # slopes are exponentials
+        return value, self._trace(at, traced, self.shape.weights.T @ pull) - at
 
-    # -- from parameters to coefficients -------------------------------------------------------------------
+    # -- from parameters to coefficients, and from slopes back to slopes -------------------------------------
 
-    def _bend(self, at: Points) -> list[PerGroup]:
-        """Coefficients of each term in each group."""
-        out = []
-        for i, term in enumerate(self.shape.terms):
-            values = self._vary(i, at)
-            out.append(np.exp(np.minimum(values, STEEPEST)) if term.log else values)
-        return out
-
-    def _vary(self, i: int, at: Points) -> PerGroup:
-        """A level that all share, and what sets groups apart, which adds up to nothing."""
-        first, term = self._at(i), self.shape.terms[i]
+    def _shift(self, at: Points) -> _Traced:
+        """How far each group is shifted in each term: a level that all share, and what sets groups apart."""
+        own = at.reshape(len(at), len(self.shape.terms), -1)
         if not self.shape.pooled:
-            return term.level * at[:, first : first + self.n_groups]
-        spread, apart = at[:, first + 1], at[:, first + 2 : first + 1 + self.n_groups]
-        level = np.sqrt(term.level**2 + spread**2 / self.n_groups) * at[:, first]
-        return level[:, None] + spread[:, None] * (apart @ self._contrasts.T)
+            values, slopes = self.shape.level(own.transpose(0, 2, 1).reshape(-1, own.shape[1]))
+            shape = (len(at), -1, own.shape[1])
+            values, slopes = (found.reshape(shape).transpose(0, 2, 1) for found in (values, slopes))
+            return _Traced(values, values, slopes, values, slopes)
+        spread, widening = self.shape.spread(own[:, :, 1])
+        level, rising = self.shape.level(own[:, :, 0])
+        # the mean of the groups varies as the level does, and as chance has it in the choice of groups
+        wider = np.sqrt(1 + (spread / self.shape.level.scale) ** 2 / self.n_groups)
+        level, rising = wider * level, wider * rising
+        shifts = level[:, :, None] + spread[:, :, None] * (own[:, :, 2:] @ self._contrasts.T)
+        return _Traced(shifts, level, rising, spread, widening)
 
-    def _depart(self, at: Points) -> Float[np.ndarray, "chain cell"]:
-        first = self._at(len(self.shape.terms))
-        return at[:, first : first + 1] * at[:, first + 1 :]
+    def _link(self, shifts: Shifts) -> Coefficients:
+        parts = self.shape.weights @ shifts
+        parts[:, :2] = np.exp(np.minimum(parts[:, :2], STEEPEST))
+        return parts
 
-    # -- from slopes of the likelihood to those of parameters ----------------------------------------------
-
-    def _trace(self, i: int, at: Points, pull: PerGroup, slope: Points) -> PerChain:
-        """Add what the likelihood pulls at a term to the slope; return what the prior of its spread is beyond a normal."""
-        first, term = self._at(i), self.shape.terms[i]
+    def _trace(self, at: Points, traced: _Traced, pull: Shifts) -> Points:
+        """Follow what the likelihood pulls at shifts back to the parameters."""
         if not self.shape.pooled:
-            slope[:, first : first + self.n_groups] += term.level * pull
-            return np.zeros(len(at))
-        spread, apart = at[:, first + 1], slice(first + 2, first + 1 + self.n_groups)
-        width = np.sqrt(term.level**2 + spread**2 / self.n_groups)
-        together, differing = pull.sum(axis=1), pull @ self._contrasts
-        slope[:, first] += together * width
-        slope[:, apart] += spread[:, None] * differing
-        slope[:, first + 1] = (
-            together * at[:, first] * spread / (self.n_groups * width)
-            + (differing * at[:, apart]).sum(axis=1)
-            - spread / term.spread**2
-        )
-        return 0.5 * spread**2 * (1 - term.spread**-2)
-
-    def _trace_departures(self, at: Points, pull: Float[np.ndarray, "chain cell"], slope: Points) -> PerChain:
-        first = self._at(len(self.shape.terms))
-        spread = at[:, first]
-        square = (spread / DEPARTURE) ** 2
-        slope[:, first + 1 :] += spread[:, None] * pull
-        slope[:, first] = (pull * at[:, first + 1 :]).sum(axis=1) - (FREEDOM + 1) * spread / DEPARTURE**2 / (
-            FREEDOM + square
-        )
-        return 0.5 * spread**2 - (FREEDOM + 1) / 2 * np.log1p(square / FREEDOM)
+            return (pull * traced.rising).reshape(at.shape)
+        own, slope = (values.reshape(len(at), len(self.shape.terms), -1) for values in (at, np.empty_like(at)))
+        spread, together, differing = traced.spread, pull.sum(axis=2), pull @ self._contrasts
+        wider = traced.level * spread / (self.n_groups * self.shape.level.scale**2 + spread * spread)
+        slope[:, :, 0] = together * traced.rising
+        slope[:, :, 1] = traced.widening * (together * wider + (differing * own[:, :, 2:]).sum(axis=2))
+        slope[:, :, 2:] = spread[:, :, None] * differing
+        return slope.reshape(at.shape)
 
     # -- what is worked out once ---------------------------------------------------------------------------
-
-    def _at(self, i: int) -> int:
-        """Where the parameters of a term begin."""
-        return i * (1 + self.n_groups if self.shape.pooled else self.n_groups)
-
-    @cached_property
-    def _by_group(self) -> "_Sums":
-        return _Sums(self._group, self.n_groups)
-
-    @cached_property
-    def _by_cell(self) -> "_Sums":
-        return _Sums(self._cell, 2 * self.n_groups)
 
     @cached_property
     def _contrasts(self) -> Float[np.ndarray, "group contrast"]:
@@ -194,38 +207,23 @@ class Curves:
         return out / np.sqrt(np.arange(1, n) * np.arange(2, n + 1))
 
     @cached_property
-    def _rise(self) -> Float[np.ndarray, "term labelled"]:
-        return self.shape.rise(self.people.score[self.labelled])
-
-    @cached_property
-    def _group(self) -> Int[np.ndarray, " labelled"]:
-        return self.people.group[self.labelled]
-
-    @cached_property
-    def _cell(self) -> Int[np.ndarray, " labelled"]:
-        return self.people.cell[self.labelled]
+    def _design(self) -> Float[np.ndarray, "labelled coefficient"] | csr_array:
+        """What each coefficient of each group is multiplied with, in strata with labels."""
+        heard = self.people.n_labels > 0
+        rise, group = _rise(self.people)[:, heard], self.people.group[heard]
+        part, stratum = np.indices(rise.shape)
+        shape = (rise.shape[1], len(rise) * self.n_groups)
+        found = csr_array((rise.ravel(), (stratum.ravel(), (part * self.n_groups + group).ravel())), shape=shape)
+        return found.toarray() if np.prod(shape) <= MOST_DENSE else found
 
     @cached_property
     def _counts(self) -> tuple[Float[np.ndarray, " labelled"], Float[np.ndarray, " labelled"]]:
-        people = self.people
-        return people.n_labels[self.labelled].astype(np.float64), people.n_positive[self.labelled].astype(np.float64)
+        """Labels, and negative ones."""
+        people, heard = self.people, self.people.n_labels > 0
+        n = people.n_labels[heard].astype(np.float64)
+        return n, n - people.n_positive[heard]
 
 
-@dataclass(frozen=True)
-class _Sums:
-    """Adds up labelled strata, which come group by group, prediction by prediction."""
-
-    place: Int[np.ndarray, " labelled"]
-    n: int
-
-    def __call__(self, values: PerStratum) -> Float[np.ndarray, "chain place"]:
-        out = np.zeros((len(values), self.n))
-        if len(self.place):
-            found, starts = self._borders
-            out[:, found] = np.add.reduceat(values, starts, axis=1)
-        return out
-
-    @cached_property
-    def _borders(self) -> tuple[Int[np.ndarray, " found"], Int[np.ndarray, " found"]]:
-        found, starts = np.unique(self.place, return_index=True)
-        return found, starts
+def _rise(people: People) -> Float[np.ndarray, "part stratum"]:
+    """What each coefficient is multiplied with."""
+    return np.stack([np.log(people.score), -np.log1p(-people.score), np.ones_like(people.score), people.said - 0.5])

@@ -118,10 +118,11 @@ class Calibrating:
     name: str
     shape: Shape
     effort: Effort = field(default_factory=Effort)
+    curves: type[Curves] = Curves
 
     def learn(self, people: People, rng: Rng, *, finite: bool) -> Drawn:
         """Run chains, and count who is positive: the labelled as they are, the others as the curve has it."""
-        curves = Curves(self.shape, people)
+        curves = self.curves(self.shape, people)
         found = run_chains(curves, curves.start(rng, N_CHAINS), rng, self.effort, partial(_agree, curves))
         n_kept = int(np.clip(BUDGET // (N_CHAINS * len(people.group)), FEWEST // N_CHAINS, len(found.draws)))
         kept = found.draws[np.linspace(0, len(found.draws) - 1, n_kept).astype(int)]
@@ -152,9 +153,9 @@ METHODS: Mapping[str, Method] = {
         Calibrating("calibrated", Shape()),
         Labels("frequency", 0.0),
         Labels("beta-binomial", 1.0),
-        Calibrating("bc", Shape(departs=False)),
-        Calibrating("bc-llo", Shape(SHAPES["llo"], departs=False)),
-        Calibrating("bc-temperature", Shape(SHAPES["temperature"], departs=False)),
-        Calibrating("bc-apart", Shape(pooled=False, departs=False)),
+        Calibrating("bc", Shape(SHAPES["beta"])),
+        Calibrating("bc-llo", Shape(SHAPES["llo"])),
+        Calibrating("bc-temperature", Shape(SHAPES["temperature"])),
+        Calibrating("bc-apart", Shape(SHAPES["beta"], pooled=False)),
     )
 }

@@ -112,7 +112,9 @@ def run_chains(
     effort = effort or Effort()
     place, metric, step = _warm_up(density, _Place(start, *density(start)), rng, effort)
     draws, lost, taken = np.empty((0, *start.shape)), 0, []
-    for _ in range(effort.batches):
+    for i in range(effort.batches):
+        if i and enough(draws):
+            break
         batch = np.empty((effort.n_draws, *start.shape))
         for draw in batch:
             place, accepted, divergent = _move(density, place, rng, metric, step)
@@ -120,8 +122,6 @@ def run_chains(
             lost += int(divergent.sum())
             taken.append(float(accepted.mean()))
         draws = np.concatenate([draws, batch])
-        if enough(draws):
-            break
     return Chains(draws, lost, float(np.mean(taken)))
 
 

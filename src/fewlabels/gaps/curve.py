@@ -144,7 +144,7 @@ class Curves:
     def chance(self, at: Points) -> Float[np.ndarray, "chain stratum"]:
         """Chance of the positive class in every stratum, labelled or not."""
         group, bent = self.people.group, self.bend(at)
-        logit = sum(bent[:, i, group] * rise for i, rise in enumerate(_rise(self.people)))
+        logit = sum(bent[:, i, group] * rise for i, rise in enumerate(measure_rise(self.people)))
         return 1 / (1 + np.exp(-np.clip(logit, -FURTHEST, FURTHEST)))
 
     def __call__(self, at: Points) -> tuple[PerChain, Points]:
@@ -210,7 +210,7 @@ class Curves:
     def _design(self) -> Float[np.ndarray, "labelled coefficient"] | csr_array:
         """What each coefficient of each group is multiplied with, in strata with labels."""
         heard = self.people.n_labels > 0
-        rise, group = _rise(self.people)[:, heard], self.people.group[heard]
+        rise, group = measure_rise(self.people)[:, heard], self.people.group[heard]
         part, stratum = np.indices(rise.shape)
         shape = (rise.shape[1], len(rise) * self.n_groups)
         found = csr_array((rise.ravel(), (stratum.ravel(), (part * self.n_groups + group).ravel())), shape=shape)
@@ -224,6 +224,6 @@ class Curves:
         return n, n - people.n_positive[heard]
 
 
-def _rise(people: People) -> Float[np.ndarray, "part stratum"]:
+def measure_rise(people: People) -> Float[np.ndarray, "part stratum"]:
     """What each coefficient is multiplied with."""
     return np.stack([np.log(people.score), -np.log1p(-people.score), np.ones_like(people.score), people.said - 0.5])

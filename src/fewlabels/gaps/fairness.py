@@ -15,7 +15,7 @@ from fewlabels.errors import InputError, did_you_mean
 from fewlabels.frames import to_frame
 from fewlabels.gaps.contrasts import LARGEST, ODDS, REST, Contrast, Gap
 from fewlabels.gaps.methods import METHODS, Drawn, Method, Sample
-from fewlabels.gaps.people import People, count_people
+from fewlabels.gaps.people import People, count_people, pose
 from fewlabels.gaps.rates import QUANTITIES
 from fewlabels.groups import Groups
 from fewlabels.latent.health import Health, diagnose
@@ -157,6 +157,7 @@ def fairness(
 
     `reference` is the group that others are compared with (unless told otherwise, the largest), or "rest", for everybody
     else; `rope` is the margin within which a gap is as good as none. `metrics` are names, or objects like `fl.tpr`.
+    Of more than two classes, the positive one is set against the rest; where none is named, accuracy can be asked for.
     """
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
     names = tuple(_name(metric) for metric in metrics)
@@ -164,7 +165,8 @@ def fairness(
     if not rope >= 0:
         raise InputError(f"rope is {rope}; it is a half-width and cannot be negative")
     notes = require_sound(pool)
-    people = count_people(pool, by)
+    posed, assumed = pose(pool, names)
+    people = count_people(posed, by)
     whom = _refer(people, reference)
     rng = np.random.default_rng(seed)
     sample = learner.learn(people, rng, finite=finite_pool)
@@ -173,7 +175,7 @@ def fairness(
     groups, health = _measure(contrast, [name for name in names if name != ODDS], sample)
     return Fairness(
         people.by, whom, gaps, groups, learner.name, health, rope, level, int(people.n_items.sum()),
-        int(people.n_labels.sum()), finite_pool, people.positive, pool.source, (*notes, *_warn(people, health)),
+        int(people.n_labels.sum()), finite_pool, people.positive, pool.source, (*notes, *assumed, *_warn(people, health)),
         _trace(people, sample, contrast), pool.frame,
     )  # fmt: skip
 

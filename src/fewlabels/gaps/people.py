@@ -1,6 +1,7 @@
 """People in strata: of one group, with one prediction and nearly the same score. All that is ever read of a pool."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,6 +17,8 @@ HALF = (*np.arange(0.25, 4.01, 0.25), *np.arange(4.5, 7.01, 0.5), 8.0, 9.0)  # b
 BORDERS = (0.0, *(1 / (1 + math.exp(-x)) for x in sorted({*(-h for h in HALF), 0.0, *HALF})), 1.0)
 EDGE = 1e-5  # scores are taken to lie at least so far from 0 and 1
 TWO = 2
+HARD = 0.8  # taken for the score of a prediction without one
+OF_RIGHT = ("accuracy", "calibration")  # what can be asked of right and wrong
 PerStratum = Float[np.ndarray, " stratum"]
 Whole = Int[np.ndarray, " stratum"]
 
@@ -58,22 +61,36 @@ class People:
         return np.bincount(self.group, weights=counts, minlength=len(self.groups)).astype(np.int64)
 
 
+def pose(pool: Predictions, asked: Sequence[str]) -> tuple[Predictions, tuple[str, ...]]:
+    """Turn any model's predictions into yes and no, and say what had to be assumed.
+
+    Of many classes the positive one is set against the rest; where none is named, yes is what is predicted right.
+    """
+    if not pool.has("predicted") or pool.has("agreement"):
+        raise InputError(f"fairness is about predicted classes, and {pool.source} has none; name them with --predicted")
+    notes: tuple[str, ...] = ()
+    if not pool.has("score"):
+        pool = pool.assume_score(HARD)
+        notes = (f"there are no scores: every prediction is taken to be {HARD:.0%} sure until labels say otherwise",)
+    if pool.positive is not None and (len(pool.classes) == TWO or pool.roles.positive is not None):
+        return pool if len(pool.classes) == TWO else pool.set_against_rest(pool.positive), notes
+    others = [name for name in asked if name not in OF_RIGHT]
+    if others:
+        raise InputError(
+            f"{', '.join(others)}: of which class? The classes are {listing(pool.classes)}. Say which is positive with "
+            "--positive CLASS, or ask for what needs none: --metric accuracy"
+        )
+    return pool.judge_right(), notes
+
+
 def count_people(pool: Predictions, by: Groups) -> People:
     """Count a pool by group, prediction, score and label, in one pass of the engine."""
-    if not pool.has("score"):
-        raise InputError(
-            f"fairness needs the model's scores, and {pool.source} has none; name them with --positive-score COLUMN"
-        )
     return arrange_people(tally(pool, by, strata=BORDERS))
 
 
 def arrange_people(counts: Tally) -> People:
     """Take the positive class and the other one apart."""
-    if len(counts.classes) != TWO or counts.positive is None:
-        raise InputError(
-            f"fairness is about a positive class and one other, and the classes are {listing(counts.classes)}; "
-            "say which is positive with --positive CLASS, and give its probability with --positive-score COLUMN"
-        )
+    assert counts.positive is not None
     key, where = counts.place(("predicted", "stratum"))
     n, positive = len(key), counts.classes.index(counts.positive)
     n_items, n_labels, score, n_positive = (

@@ -1,0 +1,128 @@
+"""Calibration curves of groups: the sampler against another way to the same posterior, and against itself."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import kstest
+
+from experiments.audits import BRIEF, hasten
+from experiments.compiled_curves import CompiledCurves
+from fewlabels.gaps.curve import OURS, SHAPES, Curves, Shape
+from fewlabels.gaps.methods import METHODS
+from fewlabels.gaps.people import People
+from fewlabels.gaps.rates import add_up
+from fewlabels.latent.chains import Effort, run_chains
+
+SHAPES_TRIED = {"ours": Shape(OURS), "beta": Shape(SHAPES["beta"]), "apart": Shape(SHAPES["beta"], pooled=False)}
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def make_people(n_labels=20, n_groups=2, seed=0):
+    """Four scores on either side of the decision in each group; labels where chance has it."""
+    r = rng(seed)
+    score = np.tile([0.05, 0.15, 0.3, 0.45, 0.55, 0.7, 0.85, 0.95], n_groups)
+    n = len(score)
+    n_items = r.integers(20, 60, size=n)
+    n_heard = r.multinomial(n_labels, n_items / n_items.sum())
+    return People(
+        "g", tuple(str(g) for g in range(n_groups)), "1", np.repeat(np.arange(n_groups), 8), (score > 0.5).astype(int),
+        score, n_items, np.minimum(n_heard, n_items), r.binomial(np.minimum(n_heard, n_items), score),
+    )  # fmt: skip
+
+
+def count_cells(curves, at):
+    """Share of positives among the accepted and the refused of every group."""
+    people = curves.people
+    n = 2 * len(people.groups)
+    return add_up(curves.chance(at) * people.n_items, people.cell, n) / np.bincount(people.cell, people.n_items, n)
+
+
+@pytest.mark.parametrize("shape", SHAPES_TRIED.values(), ids=list(SHAPES_TRIED))
+@pytest.mark.parametrize("n_groups", [1, 2, 5])
+@pytest.mark.parametrize("n_labels", [0, 40])
+def test_compiled_curves_are_the_same(shape, n_groups, n_labels):
+    people = make_people(n_labels, n_groups)
+    plain, compiled = Curves(shape, people), CompiledCurves(shape, people)
+    at = 2 * rng().standard_normal((5, plain.n_parameters))
+    for found, expected in zip(compiled(at), plain(at), strict=True):
+        assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("shape", SHAPES_TRIED.values(), ids=list(SHAPES_TRIED))
+def test_chains_find_what_weighted_draws_of_the_prior_do(shape):
+    """Half a million draws of the prior, weighted by the likelihood: no chain, no slope, no metric."""
+    curves = Curves(shape, make_people())
+    prior = rng(1).standard_normal((500_000, curves.n_parameters))
+    weight = np.concatenate([_weigh(curves, part) for part in np.array_split(prior, 50)])
+    weight = np.exp(weight - weight.max())
+    kept = prior[rng(2).choice(len(prior), size=20_000, p=weight / weight.sum())]
+    assert weight.sum() ** 2 / (weight**2).sum() > 2000  # as many plain draws' worth
+    found = run_chains(curves, curves.start(rng(3), 16), rng(4), Effort(n_draws=1000)).draws
+    for chains, expected in zip(
+        count_cells(curves, found.reshape(-1, curves.n_parameters)).T, count_cells(curves, kept).T, strict=True
+    ):
+        assert chains.mean() == pytest.approx(expected.mean(), abs=0.1 * expected.std())
+        assert chains.std() == pytest.approx(expected.std(), rel=0.08)
+        at = [0.025, 0.25, 0.5, 0.75, 0.975]
+        assert np.quantile(chains, at) == pytest.approx(np.quantile(expected, at), abs=0.2 * expected.std())
+
+
+def _weigh(curves, at):
+    value, _ = curves(at)
+    return value + 0.5 * (at**2).sum(axis=1)
+
+
+def test_brief_chains_are_long_enough_for_experiments():
+    """Means within a tenth of a standard deviation of those of long ones, and spreads alike."""
+    curves = CompiledCurves(Shape(), make_people(100))
+    found = [
+        run_chains(curves, curves.start(rng(i), 16), rng(i + 1), effort).draws.reshape(-1, curves.n_parameters)
+        for i, effort in enumerate((BRIEF, Effort(n_draws=1000)))
+    ]
+    cells = [count_cells(curves, draws) for draws in found]
+    brief, long = ((each.mean(axis=0), each.std(axis=0)) for each in cells)
+    assert np.abs(brief[0] - long[0]).max() < 0.15 * long[1].min()
+    assert brief[1] == pytest.approx(long[1], rel=0.15)
+
+
+N_WORLDS, N_KEPT = 120, 63
+
+
+def test_truths_rank_anywhere_among_draws():
+    """Simulation-based calibration: truths drawn from the prior are equally likely at every rank of the posterior."""
+    ranks = np.array([_rank(40, seed) for seed in range(N_WORLDS)])
+    for rank in ranks.T:
+        assert kstest((rank + rng(1).random(N_WORLDS)) / (N_KEPT + 1), "uniform").pvalue > 1e-3
+
+
+def _rank(n_labels, seed):
+    """Place the truth among draws: rates of the accepted and the refused, a gap, and two parameters."""
+    r = rng([seed, n_labels])
+    people = make_people(n_labels, seed=r)
+    curves = CompiledCurves(Shape(), people)
+    truth = r.standard_normal((1, curves.n_parameters))
+    labelled = replace(people, n_positive=r.binomial(people.n_labels, curves.chance(truth)[0]))
+    curves = CompiledCurves(Shape(), labelled)
+    found = run_chains(curves, curves.start(r, 16), r, BRIEF).draws.reshape(-1, curves.n_parameters)
+    kept = found[np.linspace(0, len(found) - 1, N_KEPT).astype(int)]
+    return (_show(curves, kept) < _show(curves, truth)).sum(axis=0)
+
+
+def _show(curves, at):
+    cells = count_cells(curves, at)
+    return np.column_stack([cells, cells[:, 3] - cells[:, 1], at[:, 0], np.abs(at[:, 7])])
+
+
+def test_scores_far_too_sure_are_seen_through_at_both_ends():
+    """Almost all are accepted, at scores near 1; their labels must say something of the few who are refused at near 0."""
+    score = np.array([1e-4, 0.9999, 1e-4, 0.9999])
+    group, said = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    people = People("g", ("a", "b"), "1", group, said, score, np.array([50, 950] * 2), np.array([0, 40] * 2), np.array([0, 20] * 2))  # fmt: skip
+    refused = [hasten(METHODS[name]).learn(people, rng(), finite=True).chance[:, 0] for name in ("bc", "calibrated")]
+    bc, ours = (np.quantile(chance, 0.9) for chance in refused)
+    assert bc < 0.01  # as sure of the refused as ever
+    assert ours > 0.2

@@ -55,7 +55,7 @@ class Audit:
         """The gap in every rate when everybody is labelled."""
         everybody = self.label(self.n_people, np.random.default_rng(0))
         masses = Masses(everybody, everybody.n_items[None].astype(float), everybody.n_positive[None].astype(float))
-        return np.array([_subtract(RATES[name].value(masses, everybody.group, 2))[0] for name in RATES_ASKED])
+        return np.array([_subtract(RATES[name].reckon(RATES[name].gather(masses)))[0] for name in RATES_ASKED])
 
     def _count(self, items: Ints) -> Ints:
         return np.bincount(self.stratum[items], minlength=len(self.people.group))
@@ -135,7 +135,7 @@ def _audit_once(audit: Audit, method: Method, truth: Floats, rng: np.random.Gene
     sample = method.learn(people, rng, finite=True)
     out = np.full((3, len(truth)), np.nan)
     for i, name in enumerate(RATES_ASKED):
-        gap = _subtract(sample.value(RATES[name], people.group, 2))
+        gap = _subtract(sample.value(RATES[name]))
         gap = gap[~np.isnan(gap)]
         if len(gap) and not np.isnan(truth[i]):
             low, high = np.quantile(gap, LEVEL)

@@ -8,7 +8,7 @@ from functools import cached_property
 import numba as nb
 import numpy as np
 
-from fewlabels.gaps.curve import FARTHEST, FURTHEST, STEEPEST, Curves, measure_rise
+from fewlabels.gaps.curve import FARTHEST, FURTHEST, STEEPEST, Curves, measure_rise, set_apart
 from fewlabels.latent.chains import PerChain, Points
 
 FIRST_STRAIGHT = 2  # part of a curve that enters as it is; those before are exponentials
@@ -32,7 +32,7 @@ class CompiledCurves(Curves):
         n = self.people.n_labels[heard].astype(np.float64)
         return (
             measure_rise(self.people)[:, heard], self.people.group[heard], n, n - self.people.n_positive[heard],
-            np.ascontiguousarray(self._contrasts), np.ascontiguousarray(self.shape.weights),
+            np.ascontiguousarray(set_apart(np.eye(self.n_groups - 1)[None])[0].T), np.ascontiguousarray(self.shape.weights),
             np.array([[*term.level, *term.spread] for term in self.shape.terms]),
         )  # fmt: skip
 

@@ -65,26 +65,26 @@ class Contrast:
 
     def measure(self, name: str) -> Float[np.ndarray, "draw group"]:
         """Draws of a quantity in every group."""
-        return self.sample.value(QUANTITIES[name], self.people.group, len(self.people.groups))
+        return self.sample.value(QUANTITIES[name])
 
     def compare(self, name: str) -> Iterator[Gap]:
         """Yield the gap of every group but the reference; of more than two, also the largest between any two."""
         parts = ODDS_PARTS if name == ODDS else (name,)
         measured = [self.measure(part) for part in parts]
+        faced = [self._face(part, values) for part, values in zip(parts, measured, strict=True)]
         for i, group in enumerate(self.people.groups):
-            if group == self.reference:
-                continue
-            others = [self._face(part, values, i) for part, values in zip(parts, measured, strict=True)]
-            yield self._tell(name, group, [values[:, i] for values in measured], others)
+            if group != self.reference:
+                yield self._tell(name, group, [v[:, i] for v in measured], [v[:, i] for v in faced])
         if len(self.people.groups) > 2:
             spans = [np.ptp(values, axis=1) for values in measured]
             yield self._tell(name, LARGEST, spans, [np.zeros_like(span) for span in spans], ratio=False)
 
-    def _face(self, name: str, values: Float[np.ndarray, "draw group"], i: int) -> Draws:
-        """Draws of whom a group is compared with."""
+    def _face(self, name: str, values: Float[np.ndarray, "draw group"]) -> Float[np.ndarray, "draw group"]:
+        """Draws of whom each group is compared with."""
         if self.reference == REST:
-            return self.sample.value(QUANTITIES[name], (self.people.group != i).astype(np.int64), 2)[:, 1]
-        return values[:, self.people.groups.index(self.reference)]
+            return self.sample.value(QUANTITIES[name], rest=True)
+        which = self.people.groups.index(self.reference)
+        return np.broadcast_to(values[:, which : which + 1], values.shape)
 
     def _tell(
         self, name: str, group: str, values: Sequence[Draws], others: Sequence[Draws], *, ratio: bool = True

@@ -176,7 +176,7 @@ class Curves:
         # the mean of the groups varies as the level does, and as chance has it in the choice of groups
         wider = np.sqrt(1 + (spread / self.shape.level.scale) ** 2 / self.n_groups)
         level, rising = wider * level, wider * rising
-        shifts = level[:, :, None] + spread[:, :, None] * (own[:, :, 2:] @ self._contrasts.T)
+        shifts = level[:, :, None] + spread[:, :, None] * set_apart(own[:, :, 2:])
         return _Traced(shifts, level, rising, spread, widening)
 
     def _link(self, shifts: Shifts) -> Coefficients:
@@ -189,7 +189,7 @@ class Curves:
         if not self.shape.pooled:
             return (pull * traced.rising).reshape(at.shape)
         own, slope = (values.reshape(len(at), len(self.shape.terms), -1) for values in (at, np.empty_like(at)))
-        spread, together, differing = traced.spread, pull.sum(axis=2), pull @ self._contrasts
+        spread, together, differing = traced.spread, pull.sum(axis=2), gather_apart(pull)
         wider = traced.level * spread / (self.n_groups * self.shape.level.scale**2 + spread * spread)
         slope[:, :, 0] = together * traced.rising
         slope[:, :, 1] = traced.widening * (together * wider + (differing * own[:, :, 2:]).sum(axis=2))
@@ -197,14 +197,6 @@ class Curves:
         return slope.reshape(at.shape)
 
     # -- what is worked out once ---------------------------------------------------------------------------
-
-    @cached_property
-    def _contrasts(self) -> Float[np.ndarray, "group contrast"]:
-        """Ways for groups to differ: orthogonal, of length one, each adding up to nothing."""
-        n = self.n_groups
-        out = np.triu(np.ones((n, n - 1)), 0)
-        out[np.arange(1, n), np.arange(n - 1)] = -np.arange(1, n)
-        return out / np.sqrt(np.arange(1, n) * np.arange(2, n + 1))
 
     @cached_property
     def _design(self) -> Float[np.ndarray, "labelled coefficient"] | csr_array:
@@ -222,6 +214,26 @@ class Curves:
         people, heard = self.people, self.people.n_labels > 0
         n = people.n_labels[heard].astype(np.float64)
         return n, n - people.n_positive[heard]
+
+
+def set_apart(z: Float[np.ndarray, "chain term contrast"]) -> Shifts:
+    """Let groups differ, adding up to nothing: each way sets the groups so far against the next one (Helmert's).
+
+    >>> set_apart(np.ones((1, 1, 1))).round(3).tolist()
+    [[[0.707, -0.707]]]
+    """
+    n = np.arange(1, z.shape[2] + 1)
+    z = z / np.sqrt(n * (n + 1))
+    out = np.zeros((*z.shape[:2], z.shape[2] + 1))
+    out[:, :, :-1] = np.cumsum(z[:, :, ::-1], axis=2)[:, :, ::-1]
+    out[:, :, 1:] -= n * z
+    return out
+
+
+def gather_apart(pull: Shifts) -> Float[np.ndarray, "chain term contrast"]:
+    """What pulls at groups pulls at the ways in which they differ."""
+    n = np.arange(1, pull.shape[2])
+    return (np.cumsum(pull, axis=2)[:, :, :-1] - n * pull[:, :, 1:]) / np.sqrt(n * (n + 1))
 
 
 def measure_rise(people: People) -> Float[np.ndarray, "part stratum"]:

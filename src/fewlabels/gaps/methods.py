@@ -15,7 +15,7 @@ from fewlabels.beliefs import Rng
 from fewlabels.errors import InputError
 from fewlabels.gaps.curve import SHAPES, Curves, Shape
 from fewlabels.gaps.people import People
-from fewlabels.gaps.rates import Masses, Quantity, Rate, Scope, Values, add_up
+from fewlabels.gaps.rates import Masses, Parts, Quantity, Rate, Values, add_up
 from fewlabels.latent.chains import Effort, run_chains
 from fewlabels.latent.health import diagnose
 
@@ -38,8 +38,8 @@ class Sample(Protocol):
         """Paths that were lost."""
         ...
 
-    def value(self, quantity: Quantity, scope: Scope, n: int) -> Values:
-        """Draws of a quantity in every scope."""
+    def value(self, quantity: Quantity, *, rest: bool = False) -> Values:
+        """Draws of a quantity in every group, or in everybody but that group."""
         ...
 
 
@@ -66,9 +66,9 @@ class Drawn:
     divergences: int
     chance: Values  # of being positive, in every stratum
 
-    def value(self, quantity: Quantity, scope: Scope, n: int) -> Values:
+    def value(self, quantity: Quantity, *, rest: bool = False) -> Values:
         """Work it out in every draw."""
-        return quantity.value(self.masses, scope, n)
+        return quantity.reckon(_take(quantity.gather(self.masses), rest=rest))
 
 
 @dataclass(frozen=True)
@@ -81,20 +81,19 @@ class Counted:
     n_chains: int = 1
     divergences: int = 0
 
-    def value(self, quantity: Quantity, scope: Scope, n: int) -> Values:
+    def value(self, quantity: Quantity, *, rest: bool = False) -> Values:
         """Draw from the Beta; without a label that counts, nothing is known, or as little as the prior says."""
         if not isinstance(quantity, Rate):
             raise InputError(
                 f"{quantity.name} needs scores that were calibrated; choose another method than labels alone"
             )
-        labelled = Masses(
-            self.people, self.people.n_labels[None].astype(float), self.people.n_positive[None].astype(float)
-        )
-        hits, tries = (values[0] for values in quantity.split(labelled.count(scope, n)))
+        people = self.people
+        labelled = Masses(people, people.n_labels[None].astype(np.float64), people.n_positive[None].astype(np.float64))
+        hits, tries = _take(quantity.gather(labelled), rest=rest)[0].T
         alpha, beta = hits + self.pseudo, tries - hits + self.pseudo
         known = alpha + beta > 0
-        rng = np.random.default_rng([self.seed, *quantity.name.encode()])  # the same however often it is asked
-        gammas = rng.standard_gamma(np.stack([alpha, beta]), size=(N_DRAWS, 2, n))
+        rng = np.random.default_rng([self.seed, rest, *quantity.name.encode()])  # the same however often it is asked
+        gammas = rng.standard_gamma(np.stack([alpha, beta]), size=(N_DRAWS, 2, len(hits)))
         both = gammas.sum(axis=1)
         return np.where(known, np.divide(gammas[:, 0], both, out=np.zeros_like(both), where=both > 0), np.nan)
 
@@ -128,6 +127,11 @@ class Calibrating:
         kept = found.draws[np.linspace(0, len(found.draws) - 1, n_kept).astype(int)]
         chance = curves.chance(kept.reshape(-1, curves.n_parameters))
         return Drawn(_imagine(people, chance, rng, finite=finite), N_CHAINS, found.divergences, chance)
+
+
+def _take(parts: Parts, *, rest: bool) -> Parts:
+    """Each group's parts, or those of everybody else."""
+    return parts.sum(axis=1, keepdims=True) - parts if rest else parts
 
 
 def _agree(curves: Curves, draws: Float[np.ndarray, "draw chain parameter"]) -> bool:

@@ -15,8 +15,8 @@ from fewlabels.gaps.people import People
 
 OUTCOMES = ("tn", "fn", "fp", "tp")
 BINS = 10  # of the score, in calibration within groups
-Values = Float[np.ndarray, "draw scope"]
-Scope = Int[np.ndarray, " stratum"]
+Values = Float[np.ndarray, "draw group"]
+Parts = Float[np.ndarray, "draw group part"]
 
 
 @dataclass(frozen=True)
@@ -27,25 +27,29 @@ class Masses:
     items: Float[np.ndarray, "#draw stratum"]
     positive: Float[np.ndarray, "draw stratum"]
 
-    def count(self, scope: Scope, n: int) -> Float[np.ndarray, "draw scope outcome"]:
-        """Add up the four outcomes in every scope."""
-        place = 2 * scope + self.people.said
-        positive, items = (add_up(values, place, 2 * n) for values in (self.positive, self.items))
+    def count(self) -> Parts:
+        """Add up the four outcomes in every group."""
+        n = 2 * len(self.people.groups)
+        positive, items = (add_up(values, self.people.cell, n) for values in (self.positive, self.items))
         negative = items - positive
         return np.stack([negative[:, 0::2], positive[:, 0::2], negative[:, 1::2], positive[:, 1::2]], axis=2)
 
 
 @runtime_checkable
 class Quantity(Protocol):
-    """Something to ask about every group."""
+    """Something to ask about every group: made of parts that add up over groups."""
 
     @property
     def name(self) -> str:
         """What it is called on the command line and in results."""
         ...
 
-    def value(self, masses: Masses, scope: Scope, n: int) -> Values:
-        """Its value in each scope; not a number where it is undefined."""
+    def gather(self, masses: Masses) -> Parts:
+        """Its parts in each group."""
+        ...
+
+    def reckon(self, parts: Parts) -> Values:
+        """Its value; not a number where it is undefined."""
         ...
 
 
@@ -61,16 +65,15 @@ class Rate:
     part: tuple[str, ...]
     whole: tuple[str, ...] = OUTCOMES
 
-    def value(self, masses: Masses, scope: Scope, n: int) -> Values:
-        """Divide."""
-        return _divide(*self.split(masses.count(scope, n)))
-
-    def split(self, counts: Float[np.ndarray, "draw scope outcome"]) -> tuple[Values, Values]:
+    def gather(self, masses: Masses) -> Parts:
         """Add up part and whole."""
-        part, whole = (
-            counts[:, :, [OUTCOMES.index(name) for name in names]].sum(axis=2) for names in (self.part, self.whole)
-        )
-        return part, whole
+        counts = masses.count()
+        chosen = ([OUTCOMES.index(name) for name in names] for names in (self.part, self.whole))
+        return np.stack([counts[:, :, which].sum(axis=2) for which in chosen], axis=2)
+
+    def reckon(self, parts: Parts) -> Values:
+        """Divide."""
+        return _divide(parts[:, :, 0], parts[:, :, 1])
 
 
 @dataclass(frozen=True)
@@ -80,10 +83,14 @@ class Balance:
     name: str
     truth: bool
 
-    def value(self, masses: Masses, scope: Scope, n: int) -> Values:
-        """Average scores over the positive, or the negative."""
-        chosen = masses.positive if self.truth else masses.items - masses.positive
-        return _divide(add_up(chosen * masses.people.score, scope, n), add_up(chosen, scope, n))
+    def gather(self, masses: Masses) -> Parts:
+        """Add up scores of the positive, or the negative, and them."""
+        chosen, people = masses.positive if self.truth else masses.items - masses.positive, masses.people
+        return np.stack([add_up(values, people.group, len(people.groups)) for values in (chosen * people.score, chosen)], axis=2)  # fmt: skip
+
+    def reckon(self, parts: Parts) -> Values:
+        """Divide."""
+        return _divide(parts[:, :, 0], parts[:, :, 1])
 
 
 @dataclass(frozen=True)
@@ -92,12 +99,17 @@ class Calibration:
 
     name: str = "calibration"
 
-    def value(self, masses: Masses, scope: Scope, n: int) -> Values:
+    def gather(self, masses: Masses) -> Parts:
+        """Add up, in every range, how many more are positive than scores have it; and everybody."""
+        people, n = masses.people, len(masses.people.groups)
+        place = BINS * people.group + np.minimum((BINS * people.score).astype(np.int64), BINS - 1)
+        excess = add_up(masses.positive - masses.items * people.score, place, BINS * n).reshape(-1, n, BINS)
+        items = np.broadcast_to(add_up(masses.items, people.group, n), excess.shape[:2])
+        return np.concatenate([excess, items[:, :, None]], axis=2)
+
+    def reckon(self, parts: Parts) -> Values:
         """Σ_b p_b |share of positives − mean score|."""
-        score = masses.people.score
-        place = BINS * scope + np.minimum((BINS * score).astype(np.int64), BINS - 1)
-        gap = np.abs(add_up(masses.positive - masses.items * score, place, BINS * n))
-        return _divide(gap.reshape(len(gap), n, BINS).sum(axis=2), add_up(masses.items, scope, n))
+        return _divide(np.abs(parts[:, :, :BINS]).sum(axis=2), parts[:, :, BINS])
 
 
 RATES: Mapping[str, Rate] = {
@@ -117,7 +129,9 @@ QUANTITIES: Mapping[str, Quantity] = {
 }
 
 
-def add_up(values: Float[np.ndarray, "draw stratum"], place: Scope, n: int) -> Values:
+def add_up(
+    values: Float[np.ndarray, "draw stratum"], place: Int[np.ndarray, " stratum"], n: int
+) -> Float[np.ndarray, "draw place"]:
     """Add up strata that share a place; places nobody has stay zero."""
     order = np.argsort(place, kind="stable")
     found, starts = np.unique(place[order], return_index=True)
@@ -126,7 +140,6 @@ def add_up(values: Float[np.ndarray, "draw stratum"], place: Scope, n: int) -> V
     return out
 
 
-def _divide(part: Values, whole: Float[np.ndarray, "#draw scope"]) -> Values:
+def _divide(part: Values, whole: Values) -> Values:
     """Nothing out of nothing is undefined."""
-    part, whole = np.broadcast_arrays(part, whole)
     return np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0)

@@ -311,6 +311,19 @@ def test_more_labels_are_asked_for_where_nothing_is_settled():
     assert list(found.to_frame().metric) == ["accuracy", "tpr", "fpr"]
 
 
+def test_four_fifths_are_read_of_selection_alone():
+    pool = make_people(n=600, n_labels=50)
+    said = pool["score_x"] >= 0.5
+    found = ask(pool, metrics=("selection-rate", "tpr"), finite_pool=True)
+    gap = found.gaps[0]
+    share = {sex: said[pool["sex"] == sex].mean() for sex in ("f", "m")}
+    assert gap.ratio.median == pytest.approx(share[gap.group] / share[found.reference])  # who is selected is known
+    sentence = found.say_four_fifths(gap)
+    side = "below" if share[gap.group] / share[found.reference] < 0.8 else "at least"
+    assert f"{side} four fifths with probability more than 0.99" in sentence
+    assert found.say_four_fifths(found.gaps[1]) is None
+
+
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     path = tmp_path_factory.mktemp("people") / "people.parquet"

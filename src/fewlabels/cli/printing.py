@@ -104,8 +104,9 @@ def print_fairness(out: Console, f: Fairness) -> None:
         )
     out.print(grid)
     for gap in f.gaps:
-        if gap.is_settled(f.rope):
-            out.print(escape(f.say(gap)), soft_wrap=True)
+        said = (f.say(gap) if gap.is_settled(f.rope) else None, f.say_four_fifths(gap))
+        for sentence in filter(None, said):
+            out.print(escape(sentence), soft_wrap=True)
 
 
 def _number(value: float, shape: str) -> str:

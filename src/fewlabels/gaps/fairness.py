@@ -25,6 +25,7 @@ from fewlabels.table import Frame, Predictions
 PLOT, REPORT = "fewlabels.plots:plot_gaps", "fewlabels.report:write_fairness"
 DEFAULT = ("accuracy", "tpr", "fpr")
 NAMES = (*QUANTITIES, ODDS)
+SELECTION = "selection-rate"
 DOUBT = 0.001  # chance of scores that point the wrong way as they do, were they of no use
 
 
@@ -138,6 +139,17 @@ class Fairness:
         return (
             f"{gap.metric} of {gap.group} is {abs(gap.mean):.3f} {more} than of {self.whom} ({shown}); {more} with "
             f"probability {_say(sure)}, {fair}"
+        )
+
+    def say_four_fifths(self, gap: Gap) -> str | None:
+        """Read a ratio of selection rates by the four-fifths rule; None for anything else."""
+        if gap.metric != SELECTION or gap.ratio is None:
+            return None
+        ratio, below = gap.ratio, gap.ratio.p_below_four_fifths
+        side, sure = ("below", below) if below > 0.5 else ("at least", 1 - below)
+        return (
+            f"{gap.group} is selected {ratio.median:.2f} times as often as {self.whom} ({100 * self.level:g}% interval "
+            f"{ratio.low:.2f} to {ratio.high:.2f}): {side} four fifths with probability {_say(sure)}"
         )
 
 

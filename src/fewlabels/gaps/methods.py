@@ -20,8 +20,9 @@ from fewlabels.latent.chains import Effort, run_chains
 from fewlabels.latent.health import diagnose
 
 N_CHAINS, N_DRAWS = 16, 4000
-BUDGET = 20_000_000  # numbers drawn for all strata
+BUDGET = 40_000_000  # numbers drawn for all strata
 FEWEST = 400  # draws, whatever that costs
+Draws = Float[np.ndarray, "draw chain parameter"]
 
 
 @runtime_checkable
@@ -123,9 +124,7 @@ class Calibrating:
         """Run chains, and count who is positive: the labelled as they are, the others as the curve has it."""
         curves = self.curves(self.shape, people)
         found = run_chains(curves, curves.start(rng, N_CHAINS), rng, self.effort, partial(_agree, curves))
-        n_kept = int(np.clip(BUDGET // (N_CHAINS * len(people.group)), FEWEST // N_CHAINS, len(found.draws)))
-        kept = found.draws[np.linspace(0, len(found.draws) - 1, n_kept).astype(int)]
-        chance = curves.chance(kept.reshape(-1, curves.n_parameters))
+        chance = curves.chance(_thin(curves, found.draws).reshape(-1, curves.n_parameters))
         return Drawn(_imagine(people, chance, rng, finite=finite), N_CHAINS, found.divergences, chance)
 
 
@@ -134,12 +133,18 @@ def _take(parts: Parts, *, rest: bool) -> Parts:
     return parts.sum(axis=1, keepdims=True) - parts if rest else parts
 
 
-def _agree(curves: Curves, draws: Float[np.ndarray, "draw chain parameter"]) -> bool:
+def _agree(curves: Curves, draws: Draws) -> bool:
     """Do the chains agree about how many are positive among the accepted, and the refused, of each group?"""
-    chance = curves.chance(draws.reshape(-1, curves.n_parameters))
-    people = curves.people
+    kept, people = _thin(curves, draws), curves.people
+    chance = curves.chance(kept.reshape(-1, curves.n_parameters))
     cells = add_up(chance * people.n_items, people.cell, 2 * len(people.groups))
-    return diagnose(cells.reshape(*draws.shape[:2], -1)).is_good
+    return diagnose(cells.reshape(*kept.shape[:2], -1)).is_good
+
+
+def _thin(curves: Curves, draws: Draws) -> Draws:
+    """Keep as many draws as there is room for."""
+    n = int(np.clip(BUDGET // (draws.shape[1] * len(curves.people.group)), FEWEST // draws.shape[1], len(draws)))
+    return draws[np.linspace(0, len(draws) - 1, n).astype(int)]
 
 
 def _imagine(people: People, chance: Values, rng: Rng, *, finite: bool) -> Masses:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +17,7 @@ HALF = (*np.arange(0.25, 4.01, 0.25), *np.arange(4.5, 7.01, 0.5), 8.0, 9.0)  # b
 BORDERS = (0.0, *(1 / (1 + math.exp(-x)) for x in sorted({*(-h for h in HALF), 0.0, *HALF})), 1.0)
 EDGE = 1e-5  # scores are taken to lie at least so far from 0 and 1
 TWO = 2
+MOST_STRATA = 10_000
 HARD = 0.8  # taken for the score of a prediction without one
 OF_RIGHT = ("accuracy", "calibration")  # what can be asked of right and wrong
 PerStratum = Float[np.ndarray, " stratum"]
@@ -90,16 +91,21 @@ def count_people(pool: Predictions, by: Groups) -> People:
 
 def arrange_people(counts: Tally) -> People:
     """Take the positive class and the other one apart."""
-    assert counts.positive is not None
+    positive = counts.positive or counts.classes[-1]
     key, where = counts.place(("predicted", "stratum"))
-    n, positive = len(key), counts.classes.index(counts.positive)
+    if (
+        len(key) > MOST_STRATA and counts.stratum is not None
+    ):  # of very many groups, each is small: wider ranges will do
+        counts = replace(counts, stratum=counts.stratum // math.ceil(len(key) / MOST_STRATA))
+        key, where = counts.place(("predicted", "stratum"))
+    n, yes = len(key), counts.classes.index(positive)
     n_items, n_labels, score, n_positive = (
         np.bincount(where, weights=values, minlength=n)
-        for values in (counts.n_items, counts.n_labels, counts.score, counts.n_labels * (counts.label == positive))
+        for values in (counts.n_items, counts.n_labels, counts.score, counts.n_labels * (counts.label == yes))
     )
-    said = (key[:, 1] == positive).astype(np.int64)
+    said = (key[:, 1] == yes).astype(np.int64)
     order = np.lexsort((key[:, 3], said, key[:, 0]))
     confidence = np.clip(score / n_items, EDGE, 1 - EDGE)
     chance = np.where(said == 1, confidence, 1 - confidence)
     whole = (values.astype(np.int64)[order] for values in (n_items, n_labels, n_positive))
-    return People(counts.by, counts.groups, counts.positive, key[order, 0], said[order], chance[order], *whole)
+    return People(counts.by, counts.groups, positive, key[order, 0], said[order], chance[order], *whole)

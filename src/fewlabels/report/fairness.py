@@ -16,11 +16,9 @@ MOST, LIKELY = 6, 0.9  # sentences in a list; probability from which a direction
 METHODS = {
     "frequency": "Rates are those of the labelled people alone, as they are.",
     "beta-binomial": "Rates are those of the labelled people alone, every value of them as likely as another beforehand.",
-    "calibrated": "The scores of all people count, as far as labels show that they can be trusted: one calibration curve for each group, drawn towards the others', and a departure for those accepted and those refused in each group, as large as labels demand.",
+    "calibrated": "The scores of all people count, as far as labels show that they can be trusted: one calibration curve for each group, drawn towards the others' as far as labels show them to be alike, with a step between those refused and those accepted, as high as labels demand.",
 }
-CALIBRATION = (
-    "The scores of all people count as a calibration curve for each group says; nothing may depart from the curve."
-)
+CALIBRATION = "The scores of all people count as a calibration curve for each group says, without a step between those refused and those accepted."
 
 
 @dataclass(frozen=True)
@@ -77,6 +75,10 @@ def _list_findings(f: Fairness) -> Iterator[str]:
     likely = [gap for gap in f.gaps if gap.group != LARGEST and gap not in settled and _is_likely(gap)]
     for gap in [*settled, *sorted(likely, key=lambda gap: -abs(gap.p_greater - 0.5))][:MOST]:
         yield _capital(f.say(gap)) + "."
+    for gap in f.gaps:
+        rule = f.say_four_fifths(gap)
+        if rule:
+            yield _capital(rule) + "."
     if not settled and not likely:
         yield f"Nothing about who fares better, yet: {f.n_labels:,} labels are too few."
 

@@ -16,7 +16,9 @@ STEP = re.compile(r"```(console|python)\n(.*?)```", flags=re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md", "docs/labelling.md", "docs/calibrated.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/tutorial.md", "docs/labelling.md", "docs/calibrated.md", "docs/fairness.md"]
+)
 def test_a_page_does_what_it_shows(page: str, type_in, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}

@@ -148,8 +148,8 @@ class Fairness:
         ratio, below = gap.ratio, gap.ratio.p_below_four_fifths
         side, sure = ("below", below) if below > 0.5 else ("at least", 1 - below)
         return (
-            f"{gap.group} is selected {ratio.median:.2f} times as often as {self.whom} ({100 * self.level:g}% interval "
-            f"{ratio.low:.2f} to {ratio.high:.2f}): {side} four fifths with probability {_say(sure)}"
+            f"the selection rate of {gap.group} is {ratio.median:.2f} times that of {self.whom} ({100 * self.level:g}% "
+            f"interval {ratio.low:.2f} to {ratio.high:.2f}): {side} four fifths with probability {_say(sure)}"
         )
 
 

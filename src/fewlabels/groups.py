@@ -162,10 +162,17 @@ def cross(*parts: Groups) -> Cross:
 
 def bin_index(pool: Predictions, edges: Sequence[float]) -> Value:
     """Count the inner borders at or below the score: the same in every engine, and exact at the borders."""
-    index = (pool.score < 0).cast("int64") * 0  # an integer column even when there is only one bin
-    for edge in edges[1:-1]:
-        index = index + (pool.score >= edge).cast("int64")
-    return index
+    known = pool.score.notnull().cast("int64")
+    return known.nullif(0) * _search(pool.score, edges, 0, len(edges) - 2)
+
+
+def _search(score: Value, edges: Sequence[float], first: int, last: int) -> Value | int:
+    """Halve the bins until one is left: a comparison with every border would cost far more than the scan itself."""
+    if first == last:
+        return first
+    middle = (first + last) // 2
+    lower, upper = _search(score, edges, first, middle), _search(score, edges, middle + 1, last)
+    return (score < edges[middle + 1]).ifelse(lower, upper)
 
 
 def bin_names(edges: Sequence[float]) -> tuple[str, ...]:

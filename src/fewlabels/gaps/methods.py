@@ -15,12 +15,13 @@ from fewlabels.beliefs import Rng
 from fewlabels.errors import InputError
 from fewlabels.gaps.curve import SHAPES, Curves, Shape
 from fewlabels.gaps.people import People
-from fewlabels.gaps.rates import Masses, Parts, Quantity, Rate, Values, add_up
+from fewlabels.gaps.rates import RATES, Masses, Parts, Quantity, Rate, Values
 from fewlabels.latent.chains import Effort, run_chains
 from fewlabels.latent.health import diagnose
 
 N_CHAINS, N_DRAWS = 16, 4000
 BUDGET = 40_000_000  # numbers drawn for all strata
+TOLD = ("accuracy", "tpr", "fpr", "ppv", "npv")  # what chains have to agree about
 FEWEST = 400  # draws, whatever that costs
 Draws = Float[np.ndarray, "draw chain parameter"]
 
@@ -134,11 +135,12 @@ def _take(parts: Parts, *, rest: bool) -> Parts:
 
 
 def _agree(curves: Curves, draws: Draws) -> bool:
-    """Do the chains agree about how many are positive among the accepted, and the refused, of each group?"""
+    """Do the chains agree about the rates of each group?"""
     kept, people = _thin(curves, draws), curves.people
-    chance = curves.chance(kept.reshape(-1, curves.n_parameters))
-    cells = add_up(chance * people.n_items, people.cell, 2 * len(people.groups))
-    return diagnose(cells.reshape(*kept.shape[:2], -1)).is_good
+    items = people.n_items[None].astype(np.float64)
+    masses = Masses(people, items, items * curves.chance(kept.reshape(-1, curves.n_parameters)))
+    rates = np.concatenate([RATES[name].reckon(RATES[name].gather(masses)) for name in TOLD], axis=1)
+    return diagnose(np.nan_to_num(rates).reshape(*kept.shape[:2], -1)).is_good
 
 
 def _thin(curves: Curves, draws: Draws) -> Draws:

@@ -1,7 +1,7 @@
 """Ours beside a correct BC on every pool, model and number of labels: error, coverage and width of gaps in three rates."""
 
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import islice, product
 from typing import NamedTuple
 
 import numpy as np
@@ -57,12 +57,12 @@ def make(options: Options) -> Page:
 
 def _measure(options: Options) -> Iterator[Row]:
     effort = options.effort(RUNS)
-    cells = [
+    cells = (
         (pool, model, n)
         for pool, model, n in product(PRIVILEGED, MODELS, BUDGETS)
         if n < read_audit(options.pools, pool, model).n_people
-    ]
-    for pool, model, n in cells[: QUICK_CELLS if options.quick else None]:
+    )
+    for pool, model, n in islice(cells, QUICK_CELLS if options.quick else None):
         bc, ours = (audit_often(options.pools, pool, model, n, name, effort) for name in ("bc", OURS))
         for rate in RATES_ASKED:
             yield Row(

@@ -1,7 +1,6 @@
 """Tables of errors of gaps between groups of people: what was published beside what comes out here."""
 
 from collections.abc import Mapping
-from math import isnan
 from typing import NamedTuple
 
 import numpy as np
@@ -53,7 +52,7 @@ class Study(NamedTuple):
         """Say what both come to over all cells that have both."""
         told = []
         for name, pairs in zip(self.methods, errors.transpose(1, 0, 2), strict=True):
-            printed, here = pairs[~np.isnan(pairs).any(axis=1)].mean(axis=0)
-            if not isnan(printed):
-                told.append(f"{TITLES[name]} {printed:.1f} published, {here:.1f} here")
+            both = pairs[~np.isnan(pairs).any(axis=1)]
+            if len(both):
+                told.append("{} {:.1f} published, {:.1f} here".format(TITLES[name], *both.mean(axis=0)))
         return f"On average over cells that have both: {'; '.join(told)}."

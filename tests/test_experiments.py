@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from experiments.__main__ import NAMES, main
+from experiments.audits import PRIVILEGED, RATES_ASKED, audit_often, read_audit
 from experiments.comparisons import weigh_path
 from experiments.crossings import find_first, find_lasting, locate
 from experiments.finite import expect_gains, expect_means, rank_known
@@ -18,6 +19,7 @@ from experiments.methods import ACTIVE
 from experiments.options import Options, spell_command, write_page
 from experiments.pools import CIFAR10, CIFAR100, DENSENET, IMAGENET, MNIST, NEWS, WIDERESNET, add_deciles, read_pool
 from experiments.prices import price_people, price_superclasses
+from experiments.published_fairness import MODELS
 from experiments.replays import Curve, Effort, lay_out
 from experiments.tables import show_error
 from fewlabels.beliefs import Beta
@@ -50,11 +52,21 @@ def make_pool(seed: int, n: int = 360) -> pd.DataFrame:
     return pool.assign(**{f"p_{name}": probability[:, i] for i, name in enumerate(CLASSES)})
 
 
+def make_people(n: int = 400) -> pd.DataFrame:
+    """People of two groups, scored by four models, and who is positive."""
+    rng = np.random.default_rng(0)
+    logit = rng.normal(-0.5, 1.5, size=n)
+    people = pd.DataFrame({"id": np.arange(n), "label": (rng.random(n) < 1 / (1 + np.exp(-logit))).astype(int)})
+    people["race"] = np.where(rng.random(n) < 0.7, PRIVILEGED["adult_race"], "Black")
+    return people.assign(**{f"score_{model}": 1 / (1 + np.exp(-logit * (1 + i))) for i, model in enumerate(MODELS)})
+
+
 @pytest.fixture(scope="module")
 def small_pools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pools")
     for seed, dataset in enumerate((CIFAR100, IMAGENET, NEWS, CIFAR10, MNIST, DENSENET, WIDERESNET)):
         make_pool(seed).to_parquet(folder / f"{dataset.pool}.parquet")
+    make_people().to_parquet(folder / "fair_adult_race.parquet")
     return folder
 
 
@@ -79,6 +91,25 @@ def test_the_door_lists_and_runs(
     monkeypatch.setattr(sys, "argv", ["experiments", *words])
     main()
     assert (tmp_path / "table_8.md").exists()
+
+
+def test_an_audit_counts_what_is_there(small_pools: Path) -> None:
+    people = make_people()
+    audit = read_audit(small_pools, "adult_race", "lr")
+    others, said = people["race"] != PRIVILEGED["adult_race"], people["score_lr"] >= 0.5
+    right = said == (people["label"] == 1)
+    accuracy_gap = right[others].mean() - right[~others].mean()
+    tpr = [said[here & (people["label"] == 1)].mean() for here in (others, ~others)]
+    assert audit.measure_truth()[:2] == pytest.approx([accuracy_gap, tpr[0] - tpr[1]])
+    labelled = audit.label(50, np.random.default_rng(1))
+    assert (labelled.n_labels.sum(), labelled.n_items.sum()) == (50, 400)
+
+
+def test_everybody_labelled_leaves_no_error(small_pools: Path) -> None:
+    for method in ("bc", "frequency"):
+        found = audit_often(small_pools, "adult_race", "lr", 400, method, Effort(2, 0, 1))
+        assert [found.mean_error(rate) for rate in RATES_ASKED] == pytest.approx([0.0] * 3, abs=0.5)
+    assert found.coverage("accuracy") == 100.0
 
 
 @pytest.mark.parametrize(("find", "at"), [(find_first, 2.0), (find_lasting, 4.0)])

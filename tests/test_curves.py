@@ -8,7 +8,7 @@ from scipy.stats import kstest
 
 from experiments.audits import BRIEF, hasten
 from experiments.compiled_curves import CompiledCurves
-from fewlabels.gaps.curve import OURS, SHAPES, Curves, Shape
+from fewlabels.gaps.curve import OURS, SHAPES, Curves, Shape, gather_apart, set_apart
 from fewlabels.gaps.methods import METHODS
 from fewlabels.gaps.people import People
 from fewlabels.gaps.rates import add_up
@@ -39,6 +39,25 @@ def count_cells(curves, at):
     people = curves.people
     n = 2 * len(people.groups)
     return add_up(curves.chance(at) * people.n_items, people.cell, n) / np.bincount(people.cell, people.n_items, n)
+
+
+@pytest.mark.parametrize("n_groups", [1, 2, 7])
+def test_groups_differ_in_ways_that_add_up_to_nothing(n_groups):
+    ways = set_apart(np.eye(n_groups - 1)[None])[0]
+    assert ways @ ways.T == pytest.approx(np.eye(n_groups - 1))
+    assert ways.sum(axis=1) == pytest.approx(np.zeros(n_groups - 1), abs=1e-12)
+    pull = rng().standard_normal((3, 2, n_groups))
+    assert gather_apart(pull) == pytest.approx(pull @ ways.T)
+
+
+def test_many_groups_are_no_other_model_than_few(monkeypatch):
+    people = make_people(40, 6)
+    at = rng().standard_normal((3, Curves(Shape(), people).n_parameters))
+    few = Curves(Shape(), people)(at)
+    monkeypatch.setattr("fewlabels.gaps.curve.FEW_GROUPS", 0)
+    monkeypatch.setattr("fewlabels.gaps.curve.MOST_DENSE", 0)
+    for found, expected in zip(Curves(Shape(), people)(at), few, strict=True):
+        assert found == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("shape", SHAPES_TRIED.values(), ids=list(SHAPES_TRIED))

@@ -24,6 +24,7 @@ FURTHEST = 40.0  # logits beyond which nothing is told apart
 STEEPEST = 5.0  # of a logarithm of a slope
 FARTHEST = 20.0  # standard deviations beyond which nothing is stretched further
 SLIGHTEST = 1e-4  # tail, of what is normal in all but rounding
+FEW_GROUPS = 50
 JITTER = 0.3  # of starting points
 MOST_DENSE = 100_000  # entries of a matrix that is mostly zeros
 PerTerm = Float[np.ndarray, "chain term"]
@@ -79,31 +80,26 @@ class Shape:
         return np.array([term.weights for term in self.terms]).T
 
     @cached_property
-    def level(self) -> "Stretch":
-        """How far from the scores all curves are."""
-        return Stretch(*np.array([term.level for term in self.terms]).T)
-
-    @cached_property
-    def spread(self) -> "Stretch":
-        """How far groups are apart."""
-        return Stretch(*np.array([term.spread for term in self.terms]).T)
+    def stretch(self) -> "Stretch":
+        """How levels and spreads are stretched."""
+        return Stretch(*np.array([[term.level, term.spread] for term in self.terms]).transpose(2, 0, 1))
 
 
 class Stretch(NamedTuple):
-    """Turns standard normals into what has these sizes, term by term.
+    """Turns standard normals into what has these sizes.
 
     >>> Stretch(np.array([2.0]), np.array([1.0]))(np.array([[3.0]]))[0].round(3).tolist()
     [[20.036]]
     """
 
-    scale: Float[np.ndarray, " term"]
-    tail: Float[np.ndarray, " term"]
+    scale: Float[np.ndarray, "*size"]
+    tail: Float[np.ndarray, "*size"]
 
-    def __call__(self, z: PerTerm) -> tuple[PerTerm, PerTerm]:
+    def __call__(self, z: Float[np.ndarray, "chain *size"]) -> tuple[np.ndarray, np.ndarray]:
         """Values, and their slopes."""
         up = np.exp(self.tail * np.minimum(np.maximum(z, -FARTHEST), FARTHEST))
-        down = 1 / up
-        return 0.5 * self.scale / self.tail * (up - down), 0.5 * self.scale * (up + down)
+        down, half = 1 / up, 0.5 * self.scale
+        return half / self.tail * (up - down), half * (up + down)
 
 
 class _Traced(NamedTuple):
@@ -165,19 +161,18 @@ class Curves:
 
     def _shift(self, at: Points) -> _Traced:
         """How far each group is shifted in each term: a level that all share, and what sets groups apart."""
-        own = at.reshape(len(at), len(self.shape.terms), -1)
+        own, stretch = at.reshape(len(at), len(self.shape.terms), -1), self.shape.stretch
         if not self.shape.pooled:
-            values, slopes = self.shape.level(own.transpose(0, 2, 1).reshape(-1, own.shape[1]))
-            shape = (len(at), -1, own.shape[1])
-            values, slopes = (found.reshape(shape).transpose(0, 2, 1) for found in (values, slopes))
+            sizes = Stretch(*(np.repeat(size[:, :1], self.n_groups, axis=1) for size in stretch))
+            values, slopes = sizes(own)
             return _Traced(values, values, slopes, values, slopes)
-        spread, widening = self.shape.spread(own[:, :, 1])
-        level, rising = self.shape.level(own[:, :, 0])
+        values, slopes = stretch(own[:, :, :2])
+        spread = values[:, :, 1]
         # the mean of the groups varies as the level does, and as chance has it in the choice of groups
-        wider = np.sqrt(1 + (spread / self.shape.level.scale) ** 2 / self.n_groups)
-        level, rising = wider * level, wider * rising
-        shifts = level[:, :, None] + spread[:, :, None] * set_apart(own[:, :, 2:])
-        return _Traced(shifts, level, rising, spread, widening)
+        wider = np.sqrt(1 + (spread / stretch.scale[:, 0]) ** 2 / self.n_groups)
+        level = wider * values[:, :, 0]
+        shifts = level[:, :, None] + spread[:, :, None] * self._set_apart(own[:, :, 2:])
+        return _Traced(shifts, level, wider * slopes[:, :, 0], spread, slopes[:, :, 1])
 
     def _link(self, shifts: Shifts) -> Coefficients:
         parts = self.shape.weights @ shifts
@@ -189,14 +184,25 @@ class Curves:
         if not self.shape.pooled:
             return (pull * traced.rising).reshape(at.shape)
         own, slope = (values.reshape(len(at), len(self.shape.terms), -1) for values in (at, np.empty_like(at)))
-        spread, together, differing = traced.spread, pull.sum(axis=2), gather_apart(pull)
-        wider = traced.level * spread / (self.n_groups * self.shape.level.scale**2 + spread * spread)
+        spread, together, differing = traced.spread, pull.sum(axis=2), self._gather_apart(pull)
+        wider = traced.level * spread / (self.n_groups * self.shape.stretch.scale[:, 0] ** 2 + spread * spread)
         slope[:, :, 0] = together * traced.rising
         slope[:, :, 1] = traced.widening * (together * wider + (differing * own[:, :, 2:]).sum(axis=2))
         slope[:, :, 2:] = spread[:, :, None] * differing
         return slope.reshape(at.shape)
 
+    def _set_apart(self, z: Float[np.ndarray, "chain term contrast"]) -> Shifts:
+        return set_apart(z) if self._contrasts is None else z @ self._contrasts
+
+    def _gather_apart(self, pull: Shifts) -> Float[np.ndarray, "chain term contrast"]:
+        return gather_apart(pull) if self._contrasts is None else pull @ self._contrasts.T
+
     # -- what is worked out once ---------------------------------------------------------------------------
+
+    @cached_property
+    def _contrasts(self) -> Float[np.ndarray, "contrast group"] | None:
+        """Ways for groups to differ; for many groups, sums do without the matrix."""
+        return set_apart(np.eye(self.n_groups - 1)[None])[0] if self.n_groups <= FEW_GROUPS else None
 
     @cached_property
     def _design(self) -> Float[np.ndarray, "labelled coefficient"] | csr_array:

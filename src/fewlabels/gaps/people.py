@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.errors import InputError, listing
-from fewlabels.groups import Groups
+from fewlabels.groups import Bins, Groups
 from fewlabels.labels import Tally, tally
 from fewlabels.table import Predictions
 
@@ -86,7 +86,7 @@ def pose(pool: Predictions, asked: Sequence[str]) -> tuple[Predictions, tuple[st
 
 def count_people(pool: Predictions, by: Groups) -> People:
     """Count a pool by group, prediction, score and label, in one pass of the engine."""
-    return arrange_people(tally(pool, by, strata=BORDERS))
+    return arrange_people(tally(pool, by, bins=Bins(1), strata=BORDERS))
 
 
 def arrange_people(counts: Tally) -> People:

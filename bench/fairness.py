@@ -16,7 +16,7 @@ from pathlib import Path
 import duckdb
 
 import fewlabels as fl
-from bench.speed import Cost, run
+from bench.speed import Cost, measure
 
 N_LABELS, N_GROUPS = 100, 2
 MAKE = """
@@ -50,19 +50,13 @@ def time_warm(path: Path, repeats: int) -> tuple[float, fl.Fairness]:
 
 
 def time_cold(path: Path, repeats: int) -> dict[str, Cost]:
-    """Median costs in fresh processes, taken in turn, after one of each to warm the disk."""
+    """Median costs in fresh processes."""
     tool = str(Path(sys.executable).parent / "fewlabels")
     programs = {
         "bare DuckDB query": [sys.executable, "-c", f"import duckdb; duckdb.sql({QUERY.format(path=path)!r}).fetchall()"],
         "fewlabels fairness": [tool, "fairness", str(path), "--positive-score", "score", "--by", "g", "--json", "-"],
     }  # fmt: skip
-    costs: dict[str, list[Cost]] = {name: [] for name in programs}
-    for i in range(repeats + 1):
-        for name, command in programs.items():
-            cost = run(command)
-            if i > 0:
-                costs[name].append(cost)
-    return {name: min(found, key=lambda cost: abs(cost.seconds - statistics.median(c.seconds for c in found))) for name, found in costs.items()}  # fmt: skip
+    return measure(programs, repeats)
 
 
 def write_report(folder: Path, arguments: argparse.Namespace) -> Iterator[str]:

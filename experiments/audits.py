@@ -16,7 +16,6 @@ from joblib import Parallel, delayed
 from experiments.compiled_curves import CompiledCurves
 from experiments.published_fairness import MODELS
 from experiments.replays import Effort, Floats, Ints
-from fewlabels.gaps.curve import Shape
 from fewlabels.gaps.methods import METHODS, Calibrating, Method
 from fewlabels.gaps.people import BORDERS, EDGE, People
 from fewlabels.gaps.rates import RATES, Masses
@@ -79,11 +78,11 @@ def read_audit(folder: Path, pool: str, model: str) -> Audit:
     return Audit(people, stratum, table["label"].to_numpy().astype(int))
 
 
-def hasten(method: Method, shape: Shape | None = None) -> Method:
+def hasten(method: Method) -> Method:
     """Let a method run as briefly as tens of thousands of fits need."""
     if not isinstance(method, Calibrating):
         return method
-    return replace(method, shape=shape or method.shape, effort=BRIEF, curves=CompiledCurves)
+    return replace(method, effort=BRIEF, curves=CompiledCurves)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from fewlabels.errors import InputError, listing
 from fewlabels.groups import Bins, Groups
 from fewlabels.labels import Tally, tally
-from fewlabels.table import Predictions
+from fewlabels.table import Predictions, assume_score, judge_right, set_against_rest
 
 HALF = (*np.arange(0.25, 4.01, 0.25), *np.arange(4.5, 7.01, 0.5), 8.0, 9.0)  # borders in logits, on either side of 0
 BORDERS = (0.0, *(1 / (1 + math.exp(-x)) for x in sorted({*(-h for h in HALF), 0.0, *HALF})), 1.0)
@@ -71,17 +71,17 @@ def pose(pool: Predictions, asked: Sequence[str]) -> tuple[Predictions, tuple[st
         raise InputError(f"fairness is about predicted classes, and {pool.source} has none; name them with --predicted")
     notes: tuple[str, ...] = ()
     if not pool.has("score"):
-        pool = pool.assume_score(HARD)
+        pool = assume_score(pool, HARD)
         notes = (f"there are no scores: every prediction is taken to be {HARD:.0%} sure until labels say otherwise",)
     if pool.positive is not None and (len(pool.classes) == TWO or pool.roles.positive is not None):
-        return pool if len(pool.classes) == TWO else pool.set_against_rest(pool.positive), notes
+        return pool if len(pool.classes) == TWO else set_against_rest(pool, pool.positive), notes
     others = [name for name in asked if name not in OF_RIGHT]
     if others:
         raise InputError(
             f"{', '.join(others)}: of which class? The classes are {listing(pool.classes)}. Say which is positive with "
             "--positive CLASS, or ask for what needs none: --metric accuracy"
         )
-    return pool.judge_right(), notes
+    return judge_right(pool), notes
 
 
 def count_people(pool: Predictions, by: Groups) -> People:

@@ -24,7 +24,6 @@ from fewlabels.table.sources import Frame, open_source
 
 Value: TypeAlias = Any  # an Ibis expression; its methods depend on a type only the engine knows
 Columns = dict[str, list[Any]]
-RIGHT, WRONG = "right", "wrong"  # the classes of a prediction that is judged
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,35 +206,6 @@ class Predictions:
         if self.has("agreement"):
             hidden[AGREEMENT] = ibis.null("float64")
         return replace(self, items=self.items.mutate(**hidden))
-
-    def set_against_rest(self, positive: str) -> "Predictions":
-        """Return the same predictions about one class and all others together."""
-        rest = f"not {positive}"
-        said, told = ((name == positive).ifelse(positive, rest) for name in (self.predicted, self.label))
-        if positive in self.scored_classes:
-            chance = self.probabilities[self.scored_classes.index(positive)]
-        else:  # what is left of the confidence is shared by the other classes
-            chance = (said == positive).ifelse(self.score, (1 - self.score) / max(1, len(self.classes) - 1))
-        return self._restate(positive, rest, said, told, chance)
-
-    def judge_right(self) -> "Predictions":
-        """Return what the model says of itself: every prediction is right, by its confidence; labels tell whether it is."""
-        told = (self.predicted == self.label).ifelse(RIGHT, WRONG)
-        return self._restate(RIGHT, WRONG, ibis.literal(RIGHT), told, self.score)
-
-    def assume_score(self, score: float) -> "Predictions":
-        """Return the same predictions, all of them as sure as this."""
-        return replace(self, items=self.items.mutate(**{SCORE: ibis.literal(score)}))
-
-    def _restate(self, positive: str, other: str, said: Value, told: Value, chance: Value) -> "Predictions":
-        """Return predictions of two classes; what is unlabelled stays so."""
-        truth = self.label.notnull().ifelse(told, ibis.null("string"))
-        new = {
-            PREDICTED: said, LABEL: truth, SCORE: (said == positive).ifelse(chance, 1 - chance),
-            f"{PROBABILITY}0": 1 - chance, f"{PROBABILITY}1": chance,
-        }  # fmt: skip
-        roles = replace(self.roles, positive=positive)
-        return replace(self, items=self.items.mutate(**new), roles=roles, scored_classes=(other, positive))
 
     def drop_unlabelled(self) -> "Predictions":
         """Return the labelled items alone."""

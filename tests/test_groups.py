@@ -115,9 +115,9 @@ def test_a_cross_mixes_all_kinds_of_partitions():
     pool = pool_with(g=["x", None, "x"], score=[0.1, 0.9, 0.9])
     by = fl.cross(fl.predicted, fl.everything, fl.bins(2), fl.column("g"))
     assert groups(pool, by) == {
-        "a × all × [0, 0.5) × x": 1,
-        "a × all × [0.5, 1] × (missing)": 1,
-        "a × all × [0.5, 1] × x": 1,
+        "a × [0, 0.5) × x": 1,
+        "a × [0.5, 1] × (missing)": 1,
+        "a × [0.5, 1] × x": 1,
     }
     assert by.name == "predicted,all,bins:2,g"
 
@@ -180,3 +180,41 @@ def test_too_many_groups_are_refused(by):
     pool = {"id": range(n), "bins_of": range(n), "predicted": ["a"] * n, "score": [0.5] * n, "label": ["a"] * n}
     with pytest.raises(fl.InputError, match="5,001 groups"):
         groups(pool, by)
+
+
+# -- ranges and axes ------------------------------------------------------------------------------------------
+
+
+def test_ranges_hold_about_as_many_items_each_and_missing_values_come_last():
+    age = [*range(20, 60), None, float("nan")]
+    found = groups(pool_with(age=age), fl.ranges("age", 4))
+    assert list(found.values()) == [10, 10, 10, 10, 2]
+    assert list(found)[-1] == "(missing)"
+
+
+def test_ranges_of_few_values_are_fewer():
+    assert groups(pool_with(x=[1.0] * 8 + [2.0] * 2), fl.ranges("x", 4)) == {"[1, 2]": 10}
+    assert groups(pool_with(x=[1, 2, 2, 2, 3, 3, 3, 3]), fl.ranges("x", 4)) == {"[1, 2)": 1, "[2, 2.5)": 3, "[3, 3]": 4}
+
+
+def test_ranges_need_numbers():
+    with pytest.raises(fl.InputError, match="holds no numbers"):
+        groups(pool_with(x=["a", "b"]), fl.ranges("x"))
+    with pytest.raises(fl.InputError, match="every value of 'x' is missing"):
+        groups(pool_with(x=np.array([np.nan, np.nan])), fl.ranges("x"))
+
+
+def test_values_come_in_the_order_one_gives_them():
+    pool = pool_with(size=["L", "S", "XL", "M"])
+    assert list(groups(pool, fl.column("size", order=["S", "M", "L"]))) == ["S", "M", "L", "XL"]
+
+
+def test_a_tally_knows_by_what_its_groups_differ():
+    pool = pool_with(sex=["f", "m", "f"], age=[30, 41, 25])
+    counts = tally(fl.Predictions.read(pool), fl.cross(fl.column("sex"), fl.column("age")))
+    sex, age = counts.axes
+    assert (sex.levels, sex.ordered) == (("f", "m"), False)
+    assert (age.levels, age.ordered) == (("25", "30", "41"), True)
+    assert counts.level.tolist() == [[0, 0], [0, 1], [1, 2]]
+    assert [axis.levels for axis in counts.cells().axes] == [sex.levels, age.levels]
+    assert counts.merged().cells().axes[0].levels == ("all",)

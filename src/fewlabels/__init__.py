@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fewlabels.errors import InputError
     from fewlabels.gaps import Fairness, fairness
     from fewlabels.goals import Compare, Estimate, FindBest, FindWorst
-    from fewlabels.groups import bins, column, cross, everything, predicted
+    from fewlabels.groups import bins, column, cross, everything, predicted, ranges
     from fewlabels.metrics import (
         accuracy,
         balanced_accuracy,
@@ -68,7 +68,7 @@ _HOMES = {
     "errors": ("InputError",),
     "gaps": ("Fairness", "fairness"),
     "goals": ("Compare", "Estimate", "FindBest", "FindWorst"),
-    "groups": ("bins", "column", "cross", "everything", "predicted"),
+    "groups": ("bins", "column", "cross", "everything", "predicted", "ranges"),
     "metrics": ("accuracy", "balanced_accuracy", "confusion", "cost", "ece", "f1", "fdr", "fnr", "for_", "fpr", "mcc",
                 "npv", "ppv", "precision", "recall", "selection_rate", "tnr", "tpr"),
     "policies": ("EpsilonGreedy", "MultiPlay", "Random", "Stratified", "Thompson", "TopTwo", "UpperBound",
@@ -87,7 +87,7 @@ __all__ = [
     "FindBest", "FindWorst", "InputError", "MultiPlay", "Predictions", "Random", "Session", "Stratified", "Thompson", "TopTwo",
     "UpperBound", "accuracy", "assess", "balanced_accuracy", "bins", "calibrated", "column", "compare", "confusion", "cost",
     "cross", "diagnose", "ece", "epsilon_greedy", "everything", "f1", "fairness", "fdr", "flat", "fnr", "for_", "fpr",
-    "from_earlier", "from_scores", "mcc", "multi_play", "npv", "plan", "ppv", "precision", "predicted", "random",
+    "from_earlier", "from_scores", "mcc", "multi_play", "npv", "plan", "ppv", "precision", "predicted", "random", "ranges",
     "recall", "selection_rate", "simulate", "stratified", "thompson", "tnr", "top_two", "tpr", "upper_bound",
 ]  # fmt: skip
 

@@ -5,7 +5,7 @@ It is written into the session's file whole, so that the session goes on without
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from fewlabels.goals import Goal, count_sought, require_enough
 from fewlabels.groups import Bins, Groups, bin_index
 from fewlabels.journal import Item
 from fewlabels.knowledge import know
-from fewlabels.labels import NONE, STRATA, Tally, tally
+from fewlabels.labels import NONE, STRATA, Axis, Tally, tally
 from fewlabels.metrics import Cost, Metric
 from fewlabels.policies import Policy
 from fewlabels.priors import Prior
@@ -27,7 +27,7 @@ from fewlabels.summary import Question, require_answerable
 from fewlabels.table import Frame, Predictions
 
 MOST_ITEMS = 200_000  # that are kept in the file; of a larger pool, a random few of every group
-MAYBE = ("probability", "stratum")
+MAYBE = ("probability", "stratum", "level")
 ARRAYS = ("group", "predicted", "bin", "label", "n_items", "n_labels", "score", "right")
 
 
@@ -86,6 +86,7 @@ class Ground:
             "notes": list(self.notes), "graded": self.graded, "whole_ids": self.whole_ids, "frame": self.frame, "by_name": self.tally.by,
             "groups": list(self.tally.groups), "classes": list(self.tally.classes), "bins": list(self.tally.bins),
             "positive": self.tally.positive, "n_askable": self.n_askable.tolist(), "ranges": write_recipe(self.bins),
+            "axes": [asdict(axis) for axis in self.tally.axes],
         }  # fmt: skip
         return about, {"tally": _pack(self.tally)}
 
@@ -97,6 +98,7 @@ def read_ground(
     names = {
         "by": about["by_name"], "groups": tuple(about["groups"]), "classes": tuple(about["classes"]),
         "bins": tuple(about["bins"]), "positive": about["positive"],
+        "axes": tuple(Axis(axis["name"], tuple(axis["levels"]), axis["ordered"]) for axis in about.get("axes", [])),
     }  # fmt: skip
     return Ground(
         tally=_unpack(blobs["tally"], names),

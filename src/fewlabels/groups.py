@@ -9,18 +9,40 @@ from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
 from fewlabels.errors import InputError, did_you_mean
-from fewlabels.table import Predictions, Value, natural_order
+from fewlabels.table import MISSING, Predictions, Value, natural_order
 
 CROSS = " × "
 
 
 @dataclass(frozen=True)
-class Cut:
-    """Keys to group by, the name of each combination of their values, and the order people expect."""
+class Facet:
+    """One thing by which groups differ: what to group by in the engine, and what people call and expect of its values."""
 
-    keys: Mapping[str, Value]
-    name: Callable[[Sequence[Any]], str]
-    order: Callable[[Sequence[Any]], Any]
+    name: str
+    key: Value
+    show: Callable[[Any], str] = str
+    order: Callable[[Any], Any] = natural_order
+    ordered: bool = False  # do neighbouring values resemble each other?
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The facets whose combinations are the groups."""
+
+    facets: tuple[Facet, ...]
+
+    @property
+    def keys(self) -> Mapping[str, Value]:
+        """What to group by."""
+        return {f"g{i}_{facet.name}": facet.key for i, facet in enumerate(self.facets)}
+
+    def name(self, key: Sequence[Any]) -> str:
+        """What a combination is called."""
+        return CROSS.join(facet.show(value) for facet, value in zip(self.facets, key, strict=True)) if key else "all"
+
+    def order(self, key: Sequence[Any]) -> tuple[Any, ...]:
+        """Where people expect a combination."""
+        return tuple(facet.order(value) for facet, value in zip(self.facets, key, strict=True))
 
 
 @runtime_checkable
@@ -45,7 +67,7 @@ class Everything:
 
     def cut(self, pool: Predictions) -> Cut:  # noqa: ARG002
         """Group by nothing."""
-        return Cut({}, lambda _: "all", lambda _: 0)
+        return Cut(())
 
 
 @dataclass(frozen=True)
@@ -56,7 +78,7 @@ class Predicted:
 
     def cut(self, pool: Predictions) -> Cut:
         """Group by the predicted class."""
-        return Cut({"g_predicted": pool.predicted}, _first, lambda key: natural_order(key[0]))
+        return Cut((Facet(self.name, pool.predicted),))
 
 
 @dataclass(frozen=True)
@@ -68,22 +90,58 @@ class Column:
     """
 
     column: str
+    order: tuple[str, ...] = ()  # of its values, where it is neither that of numbers nor of the alphabet
 
     @property
     def name(self) -> str:
         """What it is called on the command line, where some words have another meaning."""
-        taken = self.column in ("all", "predicted", "bins") or self.column.startswith(("bins:", "column:"))
+        taken = self.column in ("all", "predicted", "bins") or self.column.startswith(("bins:", "column:", "ranges:"))
         return f"column:{self.column}" if taken else self.column
 
     def cut(self, pool: Predictions) -> Cut:
         """Group by the column's values as text."""
-        if self.column not in pool.columns():
-            raise InputError(f"by: there is no column {self.column!r}; {did_you_mean(self.column, pool.columns())}")
-        if self.column in (pool.roles.label, pool.roles.agreement):
-            raise InputError(
-                f"by: {self.column!r} holds the labels, which are unknown for most items; for results per true class use --by predicted --metric recall"
-            )
-        return Cut({f"g_{self.column}": pool.attribute(self.column)}, _first, lambda key: natural_order(key[0]))
+        _require_column(pool, self.column)
+        ordered = bool(self.order) or pool.is_number(self.column)
+        return Cut((Facet(self.column, pool.attribute(self.column), order=self._place, ordered=ordered),))
+
+    def _place(self, value: str) -> tuple[int, tuple[int, float, str]]:
+        return self.order.index(value) if value in self.order else len(self.order), natural_order(value)
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """One group per range of a column of numbers, with about as many items in each.
+
+    >>> Ranges("age").name, Ranges("age", 4).name
+    ('ranges:age', 'ranges:age:4')
+    """
+
+    column: str
+    n: int = 8
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.n <= 100:
+            raise InputError(f"ranges: {self.n} ranges of {self.column!r} were asked for; use 2 to 100")
+
+    @property
+    def name(self) -> str:
+        """What it is called on the command line."""
+        return f"ranges:{self.column}" if self.n == 8 else f"ranges:{self.column}:{self.n}"
+
+    def cut(self, pool: Predictions) -> Cut:
+        """Group by the index of the range, [low, high); values that are missing come last."""
+        _require_column(pool, self.column)
+        if not pool.is_number(self.column):
+            raise InputError(f"ranges: {self.column!r} holds no numbers; group by its values instead")
+        number = pool.number(self.column)
+        inner = {f"q{i}": number.quantile(i / self.n) for i in range(1, self.n)}
+        low, high, *found = pool.measure({"low": number.min(), "high": number.max(), **inner}).values()
+        if low is None:
+            raise InputError(f"ranges: every value of {self.column!r} is missing")
+        edges = [low, *sorted({value for value in found if low < value <= high}), high]
+        names = (*bin_names(edges), MISSING)
+        index = number.notnull().ifelse(_search(number, edges, 0, len(edges) - 2), len(edges) - 1)
+        return Cut((Facet(self.column, index, names.__getitem__, int, ordered=True),))
 
 
 @dataclass(frozen=True)
@@ -117,7 +175,7 @@ class Bins:
     def cut(self, pool: Predictions) -> Cut:
         """Group by the index of the bin: [low, high), the last one closed."""
         edges = self.edges(pool)
-        return Cut({"g_bin": bin_index(pool, edges)}, lambda key: bin_names(edges)[key[0]], lambda key: key[0])
+        return Cut((Facet("score", bin_index(pool, edges), bin_names(edges).__getitem__, int, ordered=True),))
 
 
 @dataclass(frozen=True)
@@ -133,21 +191,17 @@ class Cross:
 
     def cut(self, pool: Predictions) -> Cut:
         """Group by all parts at once."""
-        cuts = [part.cut(pool) for part in self.parts]
-        ends = [0]
-        for cut in cuts:
-            ends.append(ends[-1] + len(cut.keys))
-        spans = list(zip(cuts, pairwise(ends), strict=True))
-        return Cut(
-            {f"{i}_{key}": value for i, cut in enumerate(cuts) for key, value in cut.keys.items()},
-            lambda key: CROSS.join(cut.name(key[a:b]) for cut, (a, b) in spans),
-            lambda key: tuple(cut.order(key[a:b]) for cut, (a, b) in spans),
-        )
+        return Cut(tuple(facet for part in self.parts for facet in part.cut(pool).facets))
 
 
-def column(name: str) -> Column:
-    """Group by a column."""
-    return Column(name)
+def column(name: str, *, order: Sequence[str] = ()) -> Column:
+    """Group by a column; `order` says in which order its values come, where that is more than a list."""
+    return Column(name, tuple(order))
+
+
+def ranges(name: str, n: int = 8) -> Ranges:
+    """Group by ranges of a column of numbers."""
+    return Ranges(name, n)
 
 
 def bins(n: int = 10, *, equal_mass: bool = False) -> Bins:
@@ -188,8 +242,13 @@ def bin_names(edges: Sequence[float]) -> tuple[str, ...]:
     return (*names[:-1], names[-1][:-1] + "]")
 
 
-def _first(key: Sequence[Any]) -> str:
-    return str(key[0])
+def _require_column(pool: Predictions, column: str) -> None:
+    if column not in pool.columns():
+        raise InputError(f"by: there is no column {column!r}; {did_you_mean(column, pool.columns())}")
+    if column in (pool.roles.label, pool.roles.agreement):
+        raise InputError(
+            f"by: {column!r} holds the labels, which are unknown for most items; for results per true class use --by predicted --metric recall"
+        )
 
 
 everything = Everything()

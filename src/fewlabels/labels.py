@@ -7,7 +7,7 @@ Everything above works on these few numbers and never sees a row.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -23,6 +23,15 @@ SEPARATOR = "\x1f"  # the ASCII unit separator: no name has it
 LOGITS = (-3, -1.5, -0.5, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 7.5, 9)
 STRATA = (0.0, *(1 / (1 + math.exp(-x)) for x in LOGITS), 1.0)  # borders, denser where a logit tells scores apart
 NONE = -1  # the index of a class or bin that is not there
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One thing by which groups differ, with every value it takes."""
+
+    name: str
+    levels: tuple[str, ...]
+    ordered: bool  # do neighbouring values resemble each other?
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,8 @@ class Cells:
     names: tuple[str, ...]
     classes: tuple[str, ...]
     by: str
+    axes: tuple[Axis, ...]  # by which groups differ
+    level: Int[np.ndarray, "group axis"]
 
     @property
     def n(self) -> int:
@@ -89,6 +100,8 @@ class Tally:
     probability: Float[np.ndarray, "entry class"] | None = None  # summed
     positive: str | None = None  # the class that tpr and its like are about
     stratum: Int[np.ndarray, " entry"] | None = None  # finer ranges of the score, for priors that learn from them
+    axes: tuple[Axis, ...] = ()  # by which groups differ, where that is known
+    level: Int[np.ndarray, "group axis"] | None = None  # the value that each group has on each axis
 
     def count(self, what: Literal["n_items", "n_labels"]) -> Int[np.ndarray, " group"]:
         """Add up items or labels per group."""
@@ -126,6 +139,8 @@ class Tally:
             names=tuple(self._name(*k[:3]) for k in key.tolist()),
             classes=self.classes,
             by=self.by,
+            axes=self.axes or (Axis(self.by, self.groups, ordered=False),),
+            level=np.arange(len(self.groups))[:, None] if self.level is None else self.level,
         )
 
     def _stratify(self, splits: Sequence[Split], cells: Int[np.ndarray, "cell 4"]) -> Strata:
@@ -188,14 +203,16 @@ class Tally:
 
     def merged(self, name: str = "all") -> "Tally":
         """Return the same counts with every item in one group."""
-        return replace(self, by="all", groups=(name,), group=np.zeros_like(self.group))
+        return replace(self, by="all", groups=(name,), group=np.zeros_like(self.group), axes=(), level=None)
 
     def by_bin(self) -> "Tally":
         """Return the same counts with score bins as groups; bins without items are left out."""
         if not self.bins:
             raise InputError("score bins need scores, and these predictions have none")
         used, group = np.unique(self.bin, return_inverse=True)
-        return replace(self, by="bins", groups=tuple(self.bins[b] for b in used), group=group.reshape(-1))
+        names = tuple(self.bins[b] for b in used)
+        axis, level = Axis("score", names, ordered=True), np.arange(len(used))[:, None]
+        return replace(self, by="bins", groups=names, group=group.reshape(-1), axes=(axis,), level=level)
 
     def _name(self, group: int, predicted: int, bin: int) -> str:
         parts = [self.groups[group]]
@@ -245,6 +262,7 @@ def tally(
     group_keys = list(zip(*(found[key] for key in cut.keys), strict=True)) or [()] * len(found["n"])
     order = sorted(set(group_keys), key=cut.order)
     index = {key: i for i, key in enumerate(order)}
+    axes, level = _list_axes(cut, order)
     return Tally(
         by=by.name,
         groups=tuple(cut.name(key) for key in order),
@@ -261,7 +279,20 @@ def tally(
         probability=_spread(found, pool) if probabilities else None,
         positive=pool.positive,
         stratum=np.array(found.get("stratum", [0] * len(found["n"]))) if strata else None,
+        axes=axes,
+        level=level,
     )
+
+
+def _list_axes(cut: Cut, groups: Sequence[Any]) -> tuple[tuple[Axis, ...], Int[np.ndarray, "group axis"] | None]:
+    """Take the values of groups apart: every facet with all its values, and the place of each group's among them."""
+    axes, places = [], []
+    for i, facet in enumerate(cut.facets):
+        values = sorted({group[i] for group in groups}, key=facet.order)
+        at = {value: place for place, value in enumerate(values)}
+        axes.append(Axis(facet.name, tuple(map(facet.show, values)), facet.ordered))
+        places.append([at[group[i]] for group in groups])
+    return tuple(axes), np.array(places).T if places else None
 
 
 def _refuse_too_many(pool: Predictions, by: Groups, cut: Cut) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from fewlabels.costs import Costs
 from fewlabels.errors import InputError
 from fewlabels.goals import Compare, Estimate, FindBest, FindWorst
-from fewlabels.groups import Bins, Column, Cross, Everything, Predicted
+from fewlabels.groups import Bins, Column, Cross, Everything, Predicted, Ranges
 from fewlabels.metrics import METRICS, Cost
 from fewlabels.policies import (
     EpsilonGreedy,
@@ -30,8 +30,8 @@ from fewlabels.trust import Calibrated
 KNOWN = {
     kind.__name__: kind
     for kind in (
-        Compare, Estimate, FindBest, FindWorst, Bins, Column, Cross, Everything, Predicted, EpsilonGreedy, MultiPlay,
-        Random, Stratified, Thompson, TopTwo, UpperBound, Flat, FromEarlier, FromScores, Calibrated,
+        Compare, Estimate, FindBest, FindWorst, Bins, Column, Cross, Everything, Predicted, Ranges, EpsilonGreedy,
+        MultiPlay, Random, Stratified, Thompson, TopTwo, UpperBound, Flat, FromEarlier, FromScores, Calibrated,
     )
 }  # fmt: skip
 

@@ -65,7 +65,7 @@ class Asked:
     """What is asked of the model."""
 
     by: str = "predicted"
-    "Groups: all, predicted, bins, bins:20, bins:equal-mass:10, a column (column:NAME if it is called like one of these), or several joined by commas (their cross)."
+    "Groups: all, predicted, bins, bins:20, bins:equal-mass:10, a column, ranges:COLUMN of numbers (column:NAME if it is called like one of these), or several joined by commas (their cross)."
     metric: str = "accuracy"
     "accuracy, ece, confusion, cost, precision, recall, f1, balanced-accuracy, mcc, tpr, fpr, tnr, fnr, ppv, npv, fdr, for, selection-rate."
     prior: str = DEFAULT

@@ -42,7 +42,7 @@ class Aim:
     goal: Annotated[str | None, usually("estimate")] = None
     "estimate (know the metric in every group), find-worst, find-best, or compare (two groups)."
     by: Annotated[str | None, usually("predicted")] = None
-    "Groups: all, predicted, bins, bins:20, bins:equal-mass:10, a column (column:NAME if it is called like one of these), or several joined by commas (their cross)."
+    "Groups: all, predicted, bins, bins:20, bins:equal-mass:10, a column, ranges:COLUMN of numbers (column:NAME if it is called like one of these), or several joined by commas (their cross)."
     metric: Annotated[str | None, usually("accuracy")] = None
     "accuracy, ece, cost, precision, recall, f1, balanced-accuracy, mcc, tpr, fpr, tnr, fnr, ppv, npv, fdr, for."
     target_width: Annotated[float | None, usually("0.1")] = None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fewlabels.errors import InputError, did_you_mean
-from fewlabels.groups import Bins, Groups, column, cross, everything, predicted
+from fewlabels.groups import Bins, Groups, column, cross, everything, predicted, ranges
 from fewlabels.metrics import METRICS, Metric, cost
 from fewlabels.policies import POLICIES, Policy
 from fewlabels.priors import Prior, flat, from_earlier, from_scores
@@ -16,7 +16,7 @@ DEFAULT = "calibrated"  # prior
 
 
 def read_groups(text: str) -> Groups:
-    """Return the partition meant by `all`, `predicted`, `bins:20`, a column, or several joined by commas.
+    """Return the partition meant by `all`, `predicted`, `bins:20`, `ranges:age`, a column, or several joined by commas.
 
     >>> read_groups("sex,bins:4").name
     'sex,bins:4'
@@ -103,4 +103,14 @@ def _read_part(word: str) -> Groups:
         return Bins()
     if word.startswith("bins:"):
         return read_bins(word.removeprefix("bins:"))
+    if word.startswith("ranges:"):
+        return _read_ranges(word)
     return column(word.removeprefix("column:"))
+
+
+def _read_ranges(word: str) -> Groups:
+    """Read ranges:COLUMN or ranges:COLUMN:NUMBER; a column's own name may have colons in it."""
+    found = re.fullmatch(r"ranges:(.+?)(?::(\d+))?", word)
+    if not found:
+        raise InputError("by: ranges of which column? Write ranges:COLUMN, or ranges:COLUMN:NUMBER")
+    return ranges(found[1], int(found[2])) if found[2] else ranges(found[1])

@@ -179,6 +179,15 @@ class Predictions:
         """A column as the name of a group; missing values are a group of their own."""
         return as_name(self.items[name]).fill_null(MISSING)
 
+    def is_number(self, name: str) -> bool:
+        """Does a column hold numbers? Flags are none."""
+        return bool(self.items[name].type().is_numeric())
+
+    def number(self, name: str) -> Value:
+        """A column as a number; what is none is missing."""
+        value = self.items[name].cast("float64")
+        return value.isnan().ifelse(ibis.null("float64"), value)
+
     def row(self) -> Value:
         """The row's number, from 1, in the order the engine reads them."""
         return ibis.row_number() + 1

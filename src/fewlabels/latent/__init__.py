@@ -6,7 +6,12 @@ then says what that implies for any cells made of strata, labelled or not.
 
 from fewlabels.latent.departures import Departures
 from fewlabels.latent.fit import Fit, Sheet, fit
+from fewlabels.latent.joint import Chances
+from fewlabels.latent.lessons import count_unlabelled, teach
 from fewlabels.latent.logits import Logits, project
 from fewlabels.latent.model import Evidence, Model
 
-__all__ = ["Departures", "Evidence", "Fit", "Logits", "Model", "Sheet", "fit", "project"]
+__all__ = [
+    "Chances", "Departures", "Evidence", "Fit", "Logits", "Model", "Sheet", "count_unlabelled", "fit", "project",
+    "teach",
+]  # fmt: skip

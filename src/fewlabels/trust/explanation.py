@@ -8,7 +8,8 @@ from jaxtyping import Float
 from scipy.special import expit, ndtri
 
 from fewlabels.latent import Fit
-from fewlabels.trust.layout import Layout, bend, to_logit
+from fewlabels.latent.curve import bend, to_logit
+from fewlabels.trust.layout import Layout
 
 SCORES = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999])
 EXAMPLE = 0.9

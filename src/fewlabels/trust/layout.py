@@ -4,14 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import logit
 
 from fewlabels.labels import Cells
 from fewlabels.latent import Evidence, Model
+from fewlabels.latent.curve import BEND, HEIGHT, LEVEL, SLOPE, bend, place_knots, to_logit
 
-EDGE = 1e-5  # scores are taken to lie at least so far from 0 and 1
-HEIGHT, SLOPE, BEND, TRAIT = (0.0, 1.0), (1.0, 0.5), (0.0, 0.5), (0.0, 0.5)  # expected of terms, and how far off
-LEVEL = (0.0, 1.8)  # of a curve without scores: nearly, every accuracy is as likely as another
+TRAIT = (0.0, 0.5)  # expected of a group's traits, and how far off
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ def lay_out(cells: Cells) -> Layout:
     strata = cells.layers
     group = np.unique(cells.group * (len(cells.classes) + 1) + cells.predicted, return_inverse=True)[1].reshape(-1)
     x = None if np.isnan(strata.score).any() else to_logit(strata.score)
-    knots = () if x is None else _place_knots(x, strata.n_items)
+    knots = () if x is None else place_knots(x, strata.n_items)
     curve = np.ones((len(strata.cell), 1)) if x is None else bend(x, knots)
     traits = _list_traits(cells, x, group[strata.cell])
     priors = [LEVEL] if x is None else [HEIGHT, SLOPE, *(BEND for _ in knots)]
@@ -61,22 +59,3 @@ def _list_traits(
     if x is not None:
         traits.append((np.bincount(group, weights=n * x) / size)[group])
     return [trait - (trait * n).sum() / n.sum() for trait in traits]
-
-
-def _place_knots(x: Float[np.ndarray, " stratum"], n: Int[np.ndarray, " stratum"]) -> tuple[float, ...]:
-    """Let the curve bend where a third and two thirds of the items lie below; nowhere, where all are alike."""
-    order = np.argsort(x)
-    below = np.cumsum(n[order]) / n.sum()
-    found = {float(x[order][np.searchsorted(below, share)]) for share in (1 / 3, 2 / 3)}
-    return tuple(sorted(knot for knot in found if x.min() < knot < x.max()))
-
-
-def bend(x: Float[np.ndarray, " place"], knots: tuple[float, ...]) -> Float[np.ndarray, "place term"]:
-    """Return the curve's terms at these logits: level, slope, and what is added at each knot."""
-    return np.stack([np.ones(len(x)), x, *(np.maximum(x - knot, 0.0) for knot in knots)], axis=1)
-
-
-def to_logit(score: Float[np.ndarray, " place"]) -> Float[np.ndarray, " place"]:
-    """Scores as logits; no score is taken for certainty."""
-    found: Float[np.ndarray, " place"] = logit(np.clip(score, EDGE, 1 - EDGE))
-    return found

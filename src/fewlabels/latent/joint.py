@@ -1,17 +1,40 @@
-"""Beliefs about all cells together: what the curve says of one, it says of the others too."""
+"""Beliefs about all cells together: what a model says of one, it says of the others too."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.beliefs import Array, Rng
-from fewlabels.latent import Logits
 
 N_DRAWS, FEWEST = 4000, 200
 BUDGET = 20_000_000  # numbers drawn for means and quantiles
+
+
+@runtime_checkable
+class Chances(Protocol):
+    """What a model says of the chance of being right in every cell."""
+
+    @property
+    def mean(self) -> Float[np.ndarray, " cell"]:
+        """Expected chance."""
+        ...
+
+    @property
+    def within(self) -> Float[np.ndarray, " cell"]:
+        """Variance of the chance over a cell's items."""
+        ...
+
+    def interval(self, level: float) -> tuple[Float[np.ndarray, " cell"], Float[np.ndarray, " cell"]]:
+        """Central interval of the chance."""
+        ...
+
+    def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell"]:
+        """Joint draws."""
+        ...
 
 
 class Drawn(ABC):
@@ -41,13 +64,13 @@ class JointChances(Drawn):
     """Chances of being right in all cells together; with `rest`, shares among exactly these items."""
 
     groups: tuple[str, ...]
-    logits: Logits
+    chances: Chances
     known: Float[np.ndarray, "cell 2"]
     rest: Int[np.ndarray, " cell"] | None
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell"]:
         """Joint draws."""
-        theta = self.logits.draw(rng, n)
+        theta = self.chances.draw(rng, n)
         if self.rest is None:
             return theta
         return (self.known[:, 0] + rng.binomial(self.rest, theta)) / (self.known.sum(axis=1) + self.rest)
@@ -58,7 +81,7 @@ class JointShares(Drawn):
     """Shares of true classes in all cells together: right as the curve has it, and what wrong ones are instead."""
 
     groups: tuple[str, ...]
-    logits: Logits
+    chances: Chances
     others: Float[np.ndarray, "cell class"]
     predicted: Int[np.ndarray, " cell"]
     known: Float[np.ndarray, "cell class"]
@@ -66,7 +89,7 @@ class JointShares(Drawn):
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell class"]:
         """Joint draws."""
-        right = self.logits.draw(rng, n)
+        right = self.chances.draw(rng, n)
         gammas = rng.standard_gamma(self.others, size=(n, *self.others.shape))
         theta = gammas * ((1 - right) / np.maximum(gammas.sum(axis=2), 1e-300))[:, :, None]
         cell = np.arange(len(self.predicted))

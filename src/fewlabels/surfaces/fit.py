@@ -1,0 +1,236 @@
+"""The posterior of all effects: their mode by Newton's method, a normal around it, and scales by their evidence.
+
+The logit of being right is a curve of the score, plus effects of attributes, plus an effect of the arm itself. Effects
+are normal, each kind with a scale that is learned. Arms are many and each only touches its own labels, so their effects
+are eliminated first; what is left is as large as the number of terms, not of arms.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.linalg import cho_factor, cho_solve
+from scipy.special import softmax
+
+from fewlabels.latent import Evidence
+from fewlabels.latent.departures import squash
+from fewlabels.surfaces.ascent import climb
+from fewlabels.surfaces.effects import Kind
+
+MOST_STEPS, MOST_HALVINGS = 40, 12
+CLOSE = 1e-4  # of the log posterior: a step that gains less is not taken
+FIXED = -1  # the block of terms whose spread is given
+LEAST = 1e-10  # weight of a label that tells nothing
+CENTRES: dict[str, float] = {"main": -0.5, "pair": -1.3, "arm": -0.8}  # log scale that is expected of effects,
+SPREADS: dict[str, float] = {"main": 0.7, "pair": 0.8, "arm": 1.0}  # how far off that may be for all of a kind,
+APART: dict[Kind, float] = {"main": 0.7, "pair": 0.8}  # and how far effects of a kind differ
+NUDGE = 0.3  # of the log scale of arms, to see how the evidence bends
+STIFFEST = 0.8  # least curvature of the evidence that is believed: that of its prior, nearly
+SHEETS, MASSES = np.array([-1.0, 0.0, 1.0]) * np.sqrt(3), np.array([1, 4, 1]) / 6  # scales of arms to sum over
+Terms = Float[np.ndarray, " term"]
+Scales = Float[np.ndarray, " scale"]  # logs: of every effect, of arms, then the centre of every kind
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is assumed before any label: terms of given spread, and effects of several terms whose scale is learned."""
+
+    block: Int[np.ndarray, " term"]  # the effect a term is part of, or FIXED
+    centre: Terms  # of terms
+    spread: Terms  # of terms that are FIXED
+    kinds: tuple[Kind, ...]  # of effects
+
+    @property
+    def n(self) -> int:
+        """How many effects; in `Scales`, this is the place of the arms'."""
+        return len(self.kinds)
+
+    @cached_property
+    def named(self) -> tuple[Kind, ...]:
+        """The kinds there are."""
+        return tuple(dict.fromkeys(self.kinds))
+
+    @cached_property
+    def start(self) -> Scales:
+        """Scales as expected."""
+        return np.array([CENTRES[kind] for kind in (*self.kinds, "arm", *self.named)])
+
+    def log_prior(self, at: Scales) -> tuple[float, Scales]:
+        """Log density of scales, and its slope."""
+        centre = at[self.n + 1 :]
+        off = centre - [CENTRES[kind] for kind in self.named]
+        pull = off / np.array([SPREADS[kind] for kind in self.named]) ** 2
+        value, slope = -0.5 * off @ pull, np.zeros_like(at)
+        slope[self.n + 1 :] = -pull
+        member = np.array([self.named.index(kind) for kind in self.kinds], dtype=np.int64)
+        own = at[: self.n] - centre[member]
+        tug = own / np.array([APART[kind] for kind in self.kinds]) ** 2
+        slope[: self.n] = -tug
+        np.add.at(slope, self.n + 1 + member, tug)
+        arm = (at[self.n] - CENTRES["arm"]) / SPREADS["arm"] ** 2
+        slope[self.n] = -arm
+        return float(value - 0.5 * own @ tug - 0.5 * arm**2 * SPREADS["arm"] ** 2), slope
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The fit at one set of scales."""
+
+    weight: float
+    scales: Scales
+    terms: Terms
+    covariance: Float[np.ndarray, "term term"]
+    own: Float[np.ndarray, " heard"]  # effect of every arm with labels
+    stiff: Float[np.ndarray, " heard"]  # how firmly its labels and its prior hold it
+    lean: Float[np.ndarray, "heard term"]  # by how much it falls when a term rises, its labels unchanged
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The fit at several scales of arms' effects, which few labels tell little of."""
+
+    plan: Plan
+    heard: Int[np.ndarray, " heard"]  # arms with labels
+    sheets: tuple[Sheet, ...]
+    n_looks: int  # how often the evidence was worked out
+    slope: float  # of the evidence at its summit, where it should be none
+
+    @property
+    def summit(self) -> Sheet:
+        """The fit at the scales that explain the labels best."""
+        return self.sheets[len(self.sheets) // 2]
+
+
+@dataclass(frozen=True)
+class _View:
+    """Evidence at a set of scales, with the mode of everything else."""
+
+    value: float
+    slope: Scales
+    sheet: Sheet
+
+
+class _Problem:
+    """The evidence of scales; remembers the last mode, from which the next is not far."""
+
+    def __init__(self, evidence: Evidence, plan: Plan) -> None:
+        self.evidence, self.plan = evidence, plan
+        self.heard, self.start, self.arm = np.unique(evidence.group, return_index=True, return_inverse=True)
+        self.terms, self.own = plan.centre.copy(), np.zeros(len(self.heard))
+        self.n_looks = 0
+
+    def look(self, at: Scales) -> _View:
+        """Work the evidence out."""
+        self.n_looks += 1
+        firm, hold = self._tighten(at), float(np.exp(-2 * at[self.plan.n]))
+        value = self._settle(firm, hold)
+        seen = self.evidence
+        right = squash(self._rise(self.terms, self.own))
+        weight = seen.total * right * (1 - right) + LEAST
+        stiff, pull, factor = self._factor(weight, firm, hold)
+        covariance = cho_solve(factor, np.eye(len(firm)), check_finite=False)
+        lean = pull / stiff[:, None]
+        doubt = 2 * np.log(np.diag(factor[0])).sum() - np.log(firm).sum() + np.log(stiff / hold).sum()
+        prior, slope = self.plan.log_prior(at)
+        moved = seen.design - lean[self.arm]
+        spread = np.einsum("st,st->s", moved @ covariance, moved) + 1 / stiff[self.arm]
+        vary = np.einsum("at,at->a", lean @ covariance, lean) + 1 / stiff
+        tilt = -0.5 * spread * (weight - LEAST) * (1 - 2 * right)  # how the doubt changes with each logit
+        there, beside = self._solve(covariance, stiff, pull, seen.design.T @ tilt, self._gather(tilt))
+        off = self.terms - self.plan.centre
+        each = firm * off**2 - (1 - firm * np.diag(covariance)) + 2 * firm * off * there
+        inside = self.plan.block != FIXED
+        slope[: self.plan.n] += np.bincount(self.plan.block[inside], weights=each[inside], minlength=self.plan.n)
+        slope[self.plan.n] += (hold * self.own**2 - (1 - hold * vary) + 2 * hold * self.own * beside).sum()
+        sheet = Sheet(1.0, at, self.terms, covariance, self.own, stiff, lean)
+        return _View(value - 0.5 * doubt + prior, slope, sheet)
+
+    def _settle(self, firm: Terms, hold: float) -> float:
+        """Find the mode of terms and arms' effects by Newton's steps, and return the log posterior there."""
+        seen = self.evidence
+        value = self._weigh(self.terms, self.own, firm, hold)
+        for _ in range(MOST_STEPS):
+            right = squash(self._rise(self.terms, self.own))
+            miss = seen.right - seen.total * right
+            stiff, pull, factor = self._factor(seen.total * right * (1 - right) + LEAST, firm, hold)
+            up = seen.design.T @ miss - firm * (self.terms - self.plan.centre)
+            beside = self._gather(miss) - hold * self.own
+            step = cho_solve(factor, up - pull.T @ (beside / stiff), check_finite=False)
+            own = (beside - pull @ step) / stiff
+            if up @ step + beside @ own < 2 * CLOSE:
+                break
+            length = 1.0
+            for _ in range(MOST_HALVINGS):
+                ahead = self._weigh(self.terms + length * step, self.own + length * own, firm, hold)
+                if ahead >= value:
+                    break
+                length /= 2
+            else:
+                break
+            self.terms, self.own, value = self.terms + length * step, self.own + length * own, ahead
+        return value
+
+    def _factor(
+        self, weight: Float[np.ndarray, " stratum"], firm: Terms, hold: float
+    ) -> tuple[Float[np.ndarray, " heard"], Float[np.ndarray, "heard term"], tuple[np.ndarray, bool]]:
+        """Eliminate the arms: how stiff each is, how terms pull on it, and the factor of what is left."""
+        weighted = weight[:, None] * self.evidence.design
+        stiff, pull = self._gather(weight) + hold, self._gather(weighted)
+        square = self.evidence.design.T @ weighted - (pull.T / stiff) @ pull
+        square[np.diag_indices_from(square)] += firm
+        return stiff, pull, cho_factor(square, check_finite=False)
+
+    def _solve(
+        self,
+        covariance: Float[np.ndarray, "term term"],
+        stiff: Float[np.ndarray, " heard"],
+        pull: Float[np.ndarray, "heard term"],
+        up: Terms,
+        beside: Float[np.ndarray, " heard"],
+    ) -> tuple[Terms, Float[np.ndarray, " heard"]]:
+        """How the mode of terms and of arms moves when pulled like this."""
+        step = covariance @ (up - pull.T @ (beside / stiff))
+        return step, (beside - pull @ step) / stiff
+
+    def _weigh(self, terms: Terms, own: Float[np.ndarray, " heard"], firm: Terms, hold: float) -> float:
+        rise, off = self._rise(terms, own), terms - self.plan.centre
+        likely = (self.evidence.right * rise - self.evidence.total * np.logaddexp(0.0, rise)).sum()
+        return float(likely - 0.5 * firm @ off**2 - 0.5 * hold * own @ own)
+
+    def _rise(self, terms: Terms, own: Float[np.ndarray, " heard"]) -> Float[np.ndarray, " stratum"]:
+        return self.evidence.design @ terms + own[self.arm]
+
+    def _tighten(self, at: Scales) -> Terms:
+        """Return the prior precision of every term."""
+        inside = self.plan.block != FIXED
+        log_spread = np.log(self.plan.spread)
+        log_spread[inside] = at[self.plan.block[inside]]
+        return np.exp(-2 * log_spread)
+
+    def _gather(self, values: Float[np.ndarray, "stratum *rest"]) -> Float[np.ndarray, "heard *rest"]:
+        """Add up the strata of each arm."""
+        return np.add.reduceat(values, self.start, axis=0) if len(self.start) else values[:0]
+
+
+def fit(evidence: Evidence, plan: Plan, start: Scales | None = None) -> Fit:
+    """Find the scales that explain the labels best, from `start` if it is known where they may be, and look around."""
+    problem = _Problem(evidence, plan)
+    summit = climb(problem.look, plan.start if start is None else start)
+    sheets = _lay_sheets(problem, summit)
+    steepest = float(np.abs(summit.slope).max(initial=0.0))
+    return Fit(plan, problem.heard, sheets, problem.n_looks, steepest)
+
+
+def _lay_sheets(problem: _Problem, summit: _View) -> tuple[Sheet, ...]:
+    """Look at scales of arms on either side, weighted by how well they explain the labels."""
+    at, arm = summit.sheet.scales, problem.plan.n
+    along = np.eye(len(at))[arm]
+    bend = (summit.slope[arm] - problem.look(at + NUDGE * along).slope[arm]) / NUDGE
+    width = 1 / np.sqrt(max(bend, STIFFEST))
+    views = [summit if z == 0 else problem.look(at + z * width * along) for z in SHEETS]
+    weight = softmax(np.log(MASSES) + np.array([view.value for view in views]) + SHEETS**2 / 2)
+    return tuple(
+        Sheet(float(w), s.scales, s.terms, s.covariance, s.own, s.stiff, s.lean)
+        for w, s in zip(weight, (view.sheet for view in views), strict=True)
+    )

@@ -1,0 +1,141 @@
+"""From the fit to arms: the logit of every arm's accuracy, jointly normal at each scale.
+
+The accuracy of an arm is the mean over its strata of the score. On the logit scale it is nearly linear in everything
+that was fitted, so it is worked out exactly at the mode and moved along its slope from there.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from numpy.polynomial.hermite_e import hermegauss
+from scipy.special import logit, ndtr
+
+from fewlabels.latent.departures import squash
+from fewlabels.surfaces.fit import Fit, Sheet
+
+EDGE = 1e-9
+POINTS, MASSES = hermegauss(9)
+MASSES = MASSES / MASSES.sum()
+HALVINGS = 30  # of the range in which a quantile lies
+WIDEST = 8.0  # standard deviations within which it does
+PerArm = Float[np.ndarray, " arm"]
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Logits of all arms at one set of scales: a centre, what they share, and what is each arm's own."""
+
+    weight: float
+    centre: PerArm
+    lean: Float[np.ndarray, "arm term"]  # how they move with what is shared
+    root: Float[np.ndarray, "term term"]  # of the covariance of what is shared
+    own: PerArm  # standard deviation
+
+    @cached_property
+    def spread(self) -> PerArm:
+        """Standard deviation of every logit."""
+        return np.sqrt(((self.lean @ self.root) ** 2).sum(axis=1) + self.own**2)
+
+    def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "draw arm"]:
+        """Joint draws of logits."""
+        shared = rng.standard_normal((n, len(self.root))) @ self.root.T
+        return self.centre + shared @ self.lean.T + self.own * rng.standard_normal((n, len(self.own)))
+
+
+@dataclass(frozen=True)
+class Relief:
+    """What is believed of the accuracy of all arms."""
+
+    slices: tuple[Slice, ...]
+    within: PerArm  # variance of the chance of being right over an arm's items
+
+    @cached_property
+    def mean(self) -> PerArm:
+        """Expected accuracy."""
+        out = np.zeros(len(self.within))
+        for part in self.slices:
+            out += part.weight * (squash(part.centre[:, None] + part.spread[:, None] * POINTS) @ MASSES)
+        return out
+
+    def interval(self, level: float) -> tuple[PerArm, PerArm]:
+        """Central interval of the accuracy."""
+        return self._quantile((1 - level) / 2), self._quantile((1 + level) / 2)
+
+    def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "draw arm"]:
+        """Joint draws: one set of scales at a time."""
+        counts = rng.multinomial(n, [part.weight for part in self.slices])
+        logits = np.concatenate([part.draw(rng, count) for part, count in zip(self.slices, counts, strict=True)])
+        return squash(rng.permutation(logits))
+
+    def take(self, arms: Int[np.ndarray, " taken"] | Bool[np.ndarray, " arm"]) -> "Relief":
+        """Return what is believed of some of the arms."""
+        slices = [
+            replace(part, centre=part.centre[arms], lean=part.lean[arms], own=part.own[arms]) for part in self.slices
+        ]
+        return Relief(tuple(slices), self.within[arms])
+
+    def _quantile(self, q: float) -> PerArm:
+        """Halve the range of logits until the mixture has this much below it."""
+        low = np.min([part.centre - WIDEST * part.spread for part in self.slices], axis=0)
+        high = np.max([part.centre + WIDEST * part.spread for part in self.slices], axis=0)
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            below = sum(part.weight * ndtr((middle - part.centre) / part.spread) for part in self.slices) < q
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return squash((low + high) / 2)
+
+
+def survey(
+    fit: Fit,
+    curve: Float[np.ndarray, "stratum curve_term"],
+    effects: Float[np.ndarray, "arm effect_term"],
+    arm: Int[np.ndarray, " stratum"],
+    weights: Sequence[Float[np.ndarray, " stratum"]],
+) -> tuple[Relief, ...]:
+    """Work out the accuracy of arms made of strata, which come arm by arm, for each weighting of these.
+
+    The first of the fitted terms are of the curve, the others of the effects.
+    """
+    start = np.searchsorted(arm, np.arange(len(effects)))
+    shares = [weight / np.add.reduceat(weight, start)[arm] for weight in weights]
+    out = []
+    for share in shares:
+        slices, within = zip(
+            *(_cut(sheet, fit, curve, effects, arm, start, share) for sheet in fit.sheets), strict=True
+        )
+        out.append(Relief(slices, sum(part.weight * w for part, w in zip(slices, within, strict=True))))
+    return tuple(out)
+
+
+def _cut(
+    sheet: Sheet,
+    fit: Fit,
+    curve: Float[np.ndarray, "stratum curve_term"],
+    effects: Float[np.ndarray, "arm effect_term"],
+    arm: Int[np.ndarray, " stratum"],
+    start: Int[np.ndarray, " arm"],
+    share: Float[np.ndarray, " stratum"],
+) -> tuple[Slice, PerArm]:
+    """Logits of arms at one set of scales, and how chances vary within arms."""
+    n, n_curve = len(effects), curve.shape[1]
+    own, stiff, lean = _recall(sheet, fit, n)
+    height = effects @ sheet.terms[n_curve:] + own
+    right = squash(curve @ sheet.terms[:n_curve] + height[arm])
+    accuracy = np.clip(np.add.reduceat(share * right, start), EDGE, 1 - EDGE)
+    steep = share * right * (1 - right) / (accuracy * (1 - accuracy))[arm]
+    slope = np.add.reduceat(steep, start)
+    along = np.concatenate([np.add.reduceat(steep[:, None] * curve, start), slope[:, None] * effects], axis=1)
+    root = np.linalg.cholesky(sheet.covariance)
+    within = np.maximum(np.add.reduceat(share * right**2, start) - accuracy**2, 0.0)
+    return Slice(sheet.weight, logit(accuracy), along - slope[:, None] * lean, root, slope / np.sqrt(stiff)), within
+
+
+def _recall(sheet: Sheet, fit: Fit, n: int) -> tuple[PerArm, PerArm, Float[np.ndarray, "arm term"]]:
+    """What labels say of each arm's own effect; arms without a label have the prior's."""
+    own, lean = np.zeros(n), np.zeros((n, len(sheet.terms)))
+    stiff = np.full(n, np.exp(-2 * sheet.scales[fit.plan.n]))
+    own[fit.heard], stiff[fit.heard], lean[fit.heard] = sheet.own, sheet.stiff, sheet.lean
+    return own, stiff, lean

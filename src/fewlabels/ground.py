@@ -18,7 +18,7 @@ from fewlabels.goals import Goal, count_sought, require_enough
 from fewlabels.groups import Bins, Groups, bin_index
 from fewlabels.journal import Item
 from fewlabels.knowledge import know
-from fewlabels.labels import NONE, STRATA, Axis, Tally, tally
+from fewlabels.labels import NONE, STRATA, Tally, read_axis, tally
 from fewlabels.metrics import Cost, Metric
 from fewlabels.policies import Policy
 from fewlabels.priors import Prior
@@ -98,7 +98,7 @@ def read_ground(
     names = {
         "by": about["by_name"], "groups": tuple(about["groups"]), "classes": tuple(about["classes"]),
         "bins": tuple(about["bins"]), "positive": about["positive"],
-        "axes": tuple(Axis(axis["name"], tuple(axis["levels"]), axis["ordered"]) for axis in about.get("axes", [])),
+        "axes": tuple(read_axis(axis) for axis in about.get("axes", [])),
     }  # fmt: skip
     return Ground(
         tally=_unpack(blobs["tally"], names),

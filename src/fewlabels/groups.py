@@ -23,6 +23,7 @@ class Facet:
     show: Callable[[Any], str] = str
     order: Callable[[Any], Any] = natural_order
     ordered: bool = False  # do neighbouring values resemble each other?
+    edges: tuple[float, ...] = ()  # where values are ranges of a number
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ class Ranges:
         edges = [low, *sorted({value for value in found if low < value <= high}), high]
         names = (*bin_names(edges), MISSING)
         index = number.notnull().ifelse(_search(number, edges, 0, len(edges) - 2), len(edges) - 1)
-        return Cut((Facet(self.column, index, names.__getitem__, int, ordered=True),))
+        return Cut((Facet(self.column, index, names.__getitem__, int, ordered=True, edges=tuple(edges)),))
 
 
 @dataclass(frozen=True)

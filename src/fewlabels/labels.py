@@ -5,7 +5,8 @@ Everything above works on these few numbers and never sees a row.
 """
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -14,7 +15,7 @@ from jaxtyping import Float, Int
 
 from fewlabels.errors import InputError
 from fewlabels.groups import Bins, Cut, Everything, Groups, Predicted, bin_index, bin_names
-from fewlabels.table import Columns, Predictions
+from fewlabels.table import MISSING, Columns, Predictions, spell
 
 Split = Literal["predicted", "bin", "stratum"]
 SPLITS: tuple[Split, ...] = ("predicted", "bin", "stratum")
@@ -32,6 +33,24 @@ class Axis:
     name: str
     levels: tuple[str, ...]
     ordered: bool  # do neighbouring values resemble each other?
+    edges: tuple[float, ...] = ()  # where values are ranges of a number
+
+    def find(self, value: object) -> int:
+        """Return the place of a value, −1 where it was not seen; a number belongs to the range it lies in, or next to.
+
+        >>> Axis("sex", ("f", "m"), False).find("m"), Axis("age", ("[18, 40)", "[40, 70]"), True, (18.0, 40.0, 70.0)).find(52)
+        (1, 1)
+        """
+        name = MISSING if value is None or value != value else spell(value)
+        number = _as_number(name) if self.edges and name not in self.levels else None
+        if number is not None:
+            name = bin_names(self.edges)[bisect_right(self.edges[1:-1], number)]
+        return self.levels.index(name) if name in self.levels else NONE
+
+
+def read_axis(plain: Mapping[str, Any]) -> Axis:
+    """Turn what `dataclasses.asdict` made of an axis, and a file kept, back into it."""
+    return Axis(plain["name"], tuple(plain["levels"]), plain["ordered"], tuple(plain["edges"]))
 
 
 @dataclass(frozen=True)
@@ -231,6 +250,7 @@ def tally(
     probabilities: bool = False,
     strata: Sequence[float] = (),
     grades: bool = False,
+    most_groups: int = MOST_GROUPS,
 ) -> Tally:
     """Count a pool by group, predicted class, score bin and label, in one pass of the engine.
 
@@ -255,7 +275,7 @@ def tally(
         sums["score"] = pool.score.sum()
     if probabilities:
         sums |= {f"p{i}": value.sum() for i, value in enumerate(pool.probabilities)}
-    _refuse_too_many(pool, by, cut)
+    _refuse_too_many(pool, by, cut, most_groups)
     found = _sort(pool.count_by(keys, sums), list(keys))
     if sum(found["n"]) == 0:
         raise InputError(f"{pool.source} has no rows")
@@ -290,19 +310,19 @@ def _list_axes(cut: Cut, groups: Sequence[Any]) -> tuple[tuple[Axis, ...], Int[n
     for i, facet in enumerate(cut.facets):
         values = sorted({group[i] for group in groups}, key=facet.order)
         at = {value: place for place, value in enumerate(values)}
-        axes.append(Axis(facet.name, tuple(map(facet.show, values)), facet.ordered))
+        axes.append(Axis(facet.name, tuple(map(facet.show, values)), facet.ordered, facet.edges))
         places.append([at[group[i]] for group in groups])
     return tuple(axes), np.array(places).T if places else None
 
 
-def _refuse_too_many(pool: Predictions, by: Groups, cut: Cut) -> None:
+def _refuse_too_many(pool: Predictions, by: Groups, cut: Cut, most: int) -> None:
     """Turn down an id or a timestamp as a group before its values are fetched."""
     if isinstance(by, Everything | Predicted | Bins):
         return
     n = pool.count_distinct(cut.keys)
-    if n > MOST_GROUPS:
+    if n > most:
         raise InputError(
-            f"by: {by.name!r} splits the pool into {n:,} groups, and at most {MOST_GROUPS:,} can be told apart; "
+            f"by: {by.name!r} splits the pool into {n:,} groups, and at most {most:,} can be told apart; "
             "group by something coarser (ranges instead of values, regions instead of users)"
         )
 
@@ -340,6 +360,13 @@ def _count_labels(
 def _index(found: Columns, column: str, classes: tuple[str, ...]) -> Int[np.ndarray, " entry"]:
     at: dict[str | None, int] = {name: i for i, name in enumerate(classes)}
     return np.array([at.get(name, NONE) for name in found.get(column, [None] * len(found["n"]))])
+
+
+def _as_number(name: str) -> float | None:
+    try:
+        return float(name)
+    except ValueError:
+        return None
 
 
 def _floats(found: Columns, column: str, *, missing: float) -> Float[np.ndarray, " entry"]:

@@ -4,6 +4,8 @@ The logit of being right is a curve of the score, plus effects of attributes alo
 arm's own. How large each kind of effect is, labels decide: where attributes explain nothing, arms stand for themselves.
 """
 
+from fewlabels.surfaces.mapping import surface
 from fewlabels.surfaces.prior import Smooth, smooth
+from fewlabels.surfaces.surface import Arm, Reading, Surface
 
-__all__ = ["Smooth", "smooth"]
+__all__ = ["Arm", "Reading", "Smooth", "Surface", "smooth", "surface"]

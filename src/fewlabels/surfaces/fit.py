@@ -5,7 +5,7 @@ are normal, each kind with a scale that is learned. Arms are many and each only 
 are eliminated first; what is left is as large as the number of terms, not of arms.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -100,6 +100,12 @@ class Fit:
     def summit(self) -> Sheet:
         """The fit at the scales that explain the labels best."""
         return self.sheets[len(self.sheets) // 2]
+
+    def forget_arms(self) -> "Fit":
+        """Return what it says of arms without a label, whichever they are."""
+        nothing = np.zeros(0)
+        sheets = [replace(one, own=nothing, stiff=nothing, lean=one.lean[:0]) for one in self.sheets]
+        return replace(self, heard=self.heard[:0], sheets=tuple(sheets))
 
 
 @dataclass(frozen=True)
@@ -230,7 +236,4 @@ def _lay_sheets(problem: _Problem, summit: _View) -> tuple[Sheet, ...]:
     width = 1 / np.sqrt(max(bend, STIFFEST))
     views = [summit if z == 0 else problem.look(at + z * width * along) for z in SHEETS]
     weight = softmax(np.log(MASSES) + np.array([view.value for view in views]) + SHEETS**2 / 2)
-    return tuple(
-        Sheet(float(w), s.scales, s.terms, s.covariance, s.own, s.stiff, s.lean)
-        for w, s in zip(weight, (view.sheet for view in views), strict=True)
-    )
+    return tuple(replace(view.sheet, weight=float(w)) for w, view in zip(weight, views, strict=True))

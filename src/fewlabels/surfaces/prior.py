@@ -1,57 +1,13 @@
 """The prior: groups that share attributes lend each other strength, as far as the labels so far show that they may."""
 
-from dataclasses import dataclass
-
-import numpy as np
-from jaxtyping import Float, Int
+from dataclasses import dataclass, replace
 
 from fewlabels.beliefs import Conjugate
-from fewlabels.labels import NONE, Axis, Cells
-from fewlabels.latent import Evidence, count_unlabelled, teach
-from fewlabels.latent.curve import BEND, HEIGHT, LEVEL, SLOPE, bend, place_knots, to_logit
+from fewlabels.labels import Cells
+from fewlabels.latent import teach
 from fewlabels.priors import Lesson, Reads
-from fewlabels.surfaces.effects import Effects, find_effects
-from fewlabels.surfaces.fit import FIXED, Fit, Plan, Scales, fit
-from fewlabels.surfaces.relief import Relief, survey
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How the cells of a pool enter the model: by the score of their strata, and by their attributes."""
-
-    cells: Cells
-    effects: Effects
-    curve: Float[np.ndarray, "stratum curve_term"]
-    knots: tuple[float, ...] | None  # where the curve may bend, in logits; None without scores
-    design: Float[np.ndarray, "cell effect_term"]
-
-    @property
-    def plan(self) -> Plan:
-        """What is assumed before any label."""
-        terms = [LEVEL] if self.knots is None else [HEIGHT, SLOPE, *(BEND for _ in self.knots)]
-        centre, spread = np.array(terms).T
-        more = len(self.effects.block)
-        return Plan(
-            np.concatenate([np.full(len(terms), FIXED), self.effects.block]),
-            np.concatenate([centre, np.zeros(more)]),
-            np.concatenate([spread, np.ones(more)]),
-            self.effects.kinds,
-        )
-
-    def gather(self) -> Evidence:
-        """Take the labelled strata."""
-        strata = self.cells.layers
-        (labelled,) = np.nonzero(strata.n_labels > 0)
-        cell = strata.cell[labelled]
-        design = np.concatenate([self.curve[labelled], self.design[cell]], axis=1)
-        return Evidence(design, cell, strata.right[labelled], strata.n_labels[labelled].astype(np.float64))
-
-    def survey(self, found: Fit, *, finite: bool) -> tuple[Relief, Relief | None]:
-        """Say what the fit implies for all items of every cell, and for those without a label."""
-        strata = self.cells.layers
-        weights = [strata.n_items.astype(np.float64), *([count_unlabelled(self.cells)] if finite else [])]
-        everything, *rest = survey(found, self.curve, self.design, strata.cell, weights)
-        return everything, rest[0] if finite else None
+from fewlabels.surfaces.layout import lay_out, learn_effects
+from fewlabels.surfaces.portrait import Portrait
 
 
 @dataclass(frozen=True)
@@ -70,37 +26,11 @@ class Smooth:
     def learn(self, cells: Cells, reads: Reads, *, finite: bool) -> Lesson:
         """Fit effects of attributes to all labels, and say what they imply for every cell."""
         layout = lay_out(cells)
-        return teach(cells, reads, *layout.survey(learn_effects(layout), finite=finite))
+        found = learn_effects(layout)
+        lesson = teach(cells, reads, *layout.survey(found, finite=finite))
+        return replace(lesson, trust=Portrait(layout, found, lesson.before.strength()))
 
 
 def smooth() -> Smooth:
     """Start from groups that share attributes, as far as the labels show that they are alike."""
     return Smooth()
-
-
-def lay_out(cells: Cells) -> Layout:
-    """Set up the curve and the effects for these cells."""
-    axes, level = list_axes(cells)
-    effects = find_effects(axes, level)
-    strata = cells.layers
-    if np.isnan(strata.score).any():
-        return Layout(cells, effects, np.ones((len(strata.cell), 1)), None, effects.expand(level))
-    x = to_logit(strata.score)
-    knots = place_knots(x, strata.n_items)
-    return Layout(cells, effects, bend(x, knots), knots, effects.expand(level))
-
-
-def learn_effects(layout: Layout, start: Scales | None = None) -> Fit:
-    """Fit the effects to the labels."""
-    return fit(layout.gather(), layout.plan, start)
-
-
-def list_axes(cells: Cells) -> tuple[tuple[Axis, ...], Int[np.ndarray, "cell axis"]]:
-    """Return by what cells differ: what their groups differ by, and predicted class and score where they are split."""
-    axes, columns = list(cells.axes), list(cells.level[cells.group].T)
-    for name, place, ordered in (("predicted class", cells.predicted, False), ("score bin", cells.bin, True)):
-        if np.any(place != NONE):
-            values, at = np.unique(place, return_inverse=True)
-            axes.append(Axis(name, tuple(map(str, values)), ordered))
-            columns.append(at.reshape(-1))
-    return tuple(axes), np.stack(columns, axis=1)

@@ -39,6 +39,14 @@ class Slice:
         """Standard deviation of every logit."""
         return np.sqrt(((self.lean @ self.root) ** 2).sum(axis=1) + self.own**2)
 
+    def join(self, other: "Slice") -> "Slice":
+        """Return the arms of both."""
+        centre, lean, own = (
+            np.concatenate(parts)
+            for parts in ((self.centre, other.centre), (self.lean, other.lean), (self.own, other.own))
+        )
+        return replace(self, centre=centre, lean=lean, own=own)
+
     def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "draw arm"]:
         """Joint draws of logits."""
         shared = rng.standard_normal((n, len(self.root))) @ self.root.T
@@ -66,7 +74,7 @@ class Relief:
 
     def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "draw arm"]:
         """Joint draws: one set of scales at a time."""
-        counts = rng.multinomial(n, [part.weight for part in self.slices])
+        counts = rng.multinomial(n, [part.weight for part in self.slices]).tolist()
         logits = np.concatenate([part.draw(rng, count) for part, count in zip(self.slices, counts, strict=True)])
         return squash(rng.permutation(logits))
 
@@ -76,6 +84,11 @@ class Relief:
             replace(part, centre=part.centre[arms], lean=part.lean[arms], own=part.own[arms]) for part in self.slices
         ]
         return Relief(tuple(slices), self.within[arms])
+
+    def join(self, other: "Relief") -> "Relief":
+        """Return what is believed of the arms of both, which come from one fit."""
+        pairs = zip(self.slices, other.slices, strict=True)
+        return Relief(tuple(one.join(two) for one, two in pairs), np.concatenate([self.within, other.within]))
 
     def _quantile(self, q: float) -> PerArm:
         """Halve the range of logits until the mixture has this much below it."""

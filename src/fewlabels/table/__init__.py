@@ -2,10 +2,10 @@
 
 from fewlabels.table.names import MISSING, natural_order, spell
 from fewlabels.table.posing import assume_score, judge_right, set_against_rest
-from fewlabels.table.predictions import Columns, Predictions, Value, read_columns
+from fewlabels.table.predictions import Columns, Predictions, Value, count_rows, read_columns
 from fewlabels.table.sources import Frame
 
 __all__ = [
-    "MISSING", "Columns", "Frame", "Predictions", "Value", "assume_score", "judge_right", "natural_order", "read_columns",
+    "MISSING", "Columns", "Frame", "Predictions", "Value", "assume_score", "count_rows", "judge_right", "natural_order", "read_columns",
     "set_against_rest", "spell",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ import ibis
 import ibis.expr.types as ir
 from ibis.backends import BaseBackend
 
-from fewlabels.errors import InputError, listing
+from fewlabels.errors import InputError, did_you_mean, listing
 from fewlabels.table.derivation import AGREEMENT, ID, LABEL, OURS, PREDICTED, PROBABILITY, SCORE, derive
 from fewlabels.table.joining import join_labels
 from fewlabels.table.names import MISSING, as_name, natural_order
@@ -325,3 +325,14 @@ def read_columns(source: Any) -> dict[str, str]:
     """Return the owner's columns and their types, of anything that can be opened."""
     table = source if isinstance(source, ir.Table) else open_source(source)[0]
     return {name: str(kind) for name, kind in table.schema().items() if not name.startswith(OURS)}
+
+
+def count_rows(source: Any, columns: Sequence[str], weight: str | None = None) -> Columns:
+    """Count the rows of any table by the names of some columns' values (`n`), or add up a column of weights."""
+    table, engine, _ = open_source(source)
+    for column in (*columns, *([weight] if weight else [])):
+        if column not in table.columns:
+            raise InputError(f"there is no column {column!r}; {did_you_mean(column, table.columns)}")
+    n = table.count() if weight is None else table[weight].cast("float64").sum()
+    keys = {column: as_name(table[column]).fill_null(MISSING) for column in columns}
+    return engine.to_pyarrow(table.group_by(**keys).aggregate(n=n)).to_pydict()

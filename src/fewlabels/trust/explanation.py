@@ -5,24 +5,12 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import expit, ndtri
 
 from fewlabels.latent import Fit
-from fewlabels.latent.curve import bend, to_logit
+from fewlabels.latent.curve import Point, spread_scores, trace
 from fewlabels.trust.layout import Layout
 
-SCORES = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999])
 EXAMPLE = 0.9
-
-
-@dataclass(frozen=True)
-class Point:
-    """How often a score is right, in a group like the pool."""
-
-    score: float
-    mean: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -48,9 +36,7 @@ class Trust:
         """Return how often scores are right, over the range that they have."""
         if self.range is None:
             return ()
-        low, high = self.range
-        inside = [score for score in SCORES if low < score < high]
-        return self._evaluate(np.unique([low, *inside, high]), level)
+        return self._trace(spread_scores(*self.range), level)
 
     def say(self, level: float = 0.95) -> str:
         """Put it in a sentence."""
@@ -58,7 +44,7 @@ class Trust:
         if self.range is None:
             return f"there are no scores; the labels of other groups {worth} in a typical group"
         score = float(np.clip(EXAMPLE, *self.range))
-        point = self._evaluate(np.array([score]), level)[0]
+        point = self._trace(np.array([score]), level)[0]
         return (
             f"a score of {score:.2g} is right {_say(point.mean)} of the time ({_say(point.low)} to {_say(point.high)}), as far "
             f"as labels tell; in a typical group the scores and the labels of other groups {worth}"
@@ -69,14 +55,8 @@ class Trust:
         curve = [vars(point) for point in self.draw_curve(level)]
         return {"strength": self.strength, "departure": self.scale, "curve": curve, "sentence": self.say(level)}
 
-    def _evaluate(self, scores: Float[np.ndarray, " score"], level: float) -> tuple[Point, ...]:
-        design = bend(to_logit(scores), self.layout.knots)
-        k = design.shape[1]
-        middle = design @ self.fit.mode[:k]
-        spread = np.sqrt(np.einsum("st,tu,su->s", design, self.fit.covariance[:k, :k], design))
-        reach = ndtri((1 + level) / 2) * spread
-        values = (scores, expit(middle), expit(middle - reach), expit(middle + reach))
-        return tuple(Point(*map(float, row)) for row in zip(*values, strict=True))
+    def _trace(self, scores: Float[np.ndarray, " score"], level: float) -> tuple[Point, ...]:
+        return trace(scores, self.layout.knots, self.fit.mode, self.fit.covariance, level)
 
 
 def _say(p: float) -> str:

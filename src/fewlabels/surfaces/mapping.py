@@ -1,0 +1,181 @@
+"""One call from predictions to a Surface."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fewlabels.beliefs import Conjugate
+from fewlabels.checks import require_sound
+from fewlabels.errors import InputError, did_you_mean, listing
+from fewlabels.groups import Column, Cross, Groups, Ranges
+from fewlabels.labels import STRATA, Cells, tally
+from fewlabels.latent import Chances, teach
+from fewlabels.metrics import accuracy
+from fewlabels.priors import Lesson, Reads
+from fewlabels.summary import Assessment, Question, judge
+from fewlabels.surfaces.chart import Chart, draw_chart
+from fewlabels.surfaces.estimators import ESTIMATORS
+from fewlabels.surfaces.layout import lay_out, learn_effects
+from fewlabels.surfaces.portrait import Portrait
+from fewlabels.surfaces.surface import Arm, Surface
+from fewlabels.table import Predictions
+
+DEFAULT = "smooth"
+MOST_ARMS = 50_000
+MOST_VALUES = 1000  # of one attribute
+FEW_NUMBERS = 12  # values of a number that are told apart; more are put in ranges
+N_DRAWS = 2000
+STEEP = 0.5  # slope that the evidence may have at its summit
+
+
+@dataclass(frozen=True)
+class Given:
+    """A prior that says what was worked out before it was asked."""
+
+    everything: Chances
+    rest: Chances | None
+    portrait: Portrait | None
+    name: str
+    needs: tuple[str, ...] = ()
+    guesses_level: bool = False
+
+    def before(self, cells: Cells, reads: Reads) -> Conjugate:
+        """Where each cell would start without its own labels."""
+        return self.learn(cells, reads, finite=False).before
+
+    def learn(self, cells: Cells, reads: Reads, *, finite: bool) -> Lesson:
+        """Say it."""
+        lesson = teach(cells, reads, self.everything, self.rest if finite else None)
+        worth = lesson.before.strength()
+        return replace(lesson, trust=None if self.portrait is None else replace(self.portrait, worth=worth))
+
+
+def surface(
+    pool: Any,
+    *,
+    attributes: Sequence[str | Groups],
+    model: str = DEFAULT,
+    level: float = 0.95,
+    finite_pool: bool = False,
+    seed: int = 0,
+) -> Surface:
+    """Say how good the model is for every combination of attributes that occurs, and how sure that is.
+
+    `attributes` are columns; numbers of many values are put in ranges. For another cut give `fl.ranges("age", 5)`,
+    `fl.column("size", order=["S", "M", "L"])`, `fl.bins(4)` or `fl.predicted`. `finite_pool` asks about exactly these
+    items instead of the population they came from. `model` is smooth, or one of those it is measured against.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> light, rain = rng.choice(["day", "night"], 400), rng.choice(["dry", "wet"], 400)
+    >>> right = rng.random(400) < np.where((light == "night") & (rain == "wet"), 0.4, 0.9)
+    >>> label = np.where(np.arange(400) < 120, np.where(right, "a", "b"), None)
+    >>> found = surface({"predicted": ["a"] * 400, "label": label, "light": light, "rain": rain}, attributes=("light", "rain"))
+    >>> found.worst_first[0].arm
+    {'light': 'night', 'rain': 'wet'}
+    """
+    pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
+    if model != DEFAULT and model not in ESTIMATORS:
+        raise InputError(f"surface: there is no model {model!r}; {did_you_mean(model, [DEFAULT, *ESTIMATORS])}")
+    by = _cut_by(pool, attributes)
+    notes = require_sound(pool)
+    counts = tally(pool, by, strata=STRATA if model == DEFAULT else (), most_groups=MOST_ARMS)
+    cells = counts.cells()
+    _require_few_values(cells)
+    given, chart = _learn(cells, model, seed, finite=finite_pool)
+    question = Question(accuracy, given, level, finite_pool, 1, seed, N_DRAWS)
+    found = judge(counts, question, notes=notes, source=pool.source, frame=pool.frame)
+    return _assemble(found, given, chart)
+
+
+def _learn(cells: Cells, model: str, seed: int, *, finite: bool) -> tuple[Given, Chart | None]:
+    """Let a model learn from the labels of all arms."""
+    if model != DEFAULT:
+        chances = ESTIMATORS[model](cells, seed)
+        return Given(chances, chances, None, model), None
+    layout = lay_out(cells)
+    found = learn_effects(layout)
+    everything, rest = layout.survey(found, finite=finite)
+    return Given(everything, rest, Portrait(layout, found, np.zeros(cells.n)), model), draw_chart(layout, found)
+
+
+def _assemble(found: Assessment, given: Given, chart: Chart | None) -> Surface:
+    cells, portrait = found.answer.cells, given.portrait
+    arms = tuple(
+        Arm(
+            {axis.name: axis.levels[at] for axis, at in zip(cells.axes, place, strict=True)}, row.n_items, row.n_labels,
+            row.mean, row.low, row.high, row.p_worst,
+        )
+        for row, place in zip(found.groups, cells.level.tolist(), strict=True)
+    )  # fmt: skip
+    health = {"converged": True} if portrait is None else _examine(portrait)
+    return Surface(
+        attributes=tuple(axis.name for axis in cells.axes),
+        model=given.name,
+        arms=arms,
+        overall=found.overall,
+        health=health,
+        scales=() if portrait is None else portrait.scales,
+        warnings=(*found.warnings, *_warn(health)),
+        level=found.level,
+        finite_pool=found.finite_pool,
+        axes=cells.axes,
+        place=cells.level,
+        chances=given.everything,
+        chart=chart,
+        source=found.source,
+        frame=found.frame,
+    )
+
+
+def _examine(portrait: Portrait) -> dict[str, Any]:
+    """Say how the fit went."""
+    fit, effects = portrait.fit, portrait.layout.effects
+    return {
+        "converged": bool(fit.slope < STEEP),
+        "slope": fit.slope,
+        "looks": fit.n_looks,
+        "terms": len(effects.block),
+        "left_out": [[effects.axes[i].name for i in block] for block in effects.left_out if len(effects.axes) > 2],
+    }
+
+
+def _warn(health: dict[str, Any]) -> list[str]:
+    if health["converged"]:
+        return []
+    return [
+        f"the scales of effects were not found to the end (the evidence still rises by {health['slope']:.1f}): intervals may "
+        "be too wide or too narrow; fewer attributes, or more labels, will help"
+    ]
+
+
+def _cut_by(pool: Predictions, attributes: Sequence[str | Groups]) -> Groups:
+    """Group by every attribute at once: numbers of many values in ranges."""
+    if isinstance(attributes, str) or not attributes:
+        raise InputError(
+            f"attributes: name the columns, for instance attributes=({', '.join(map(repr, pool.attributes[:2]))})"
+        )
+    parts = tuple(_cut_one(pool, one) if isinstance(one, str) else one for one in attributes)
+    names = [part.name for part in parts]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"attributes: {listing(twice)} is there twice")
+    return Cross(parts)
+
+
+def _cut_one(pool: Predictions, name: str) -> Groups:
+    by = Column(name)
+    if name in pool.columns() and pool.is_number(name) and pool.count_distinct(by.cut(pool).keys) > FEW_NUMBERS:
+        return Ranges(name)
+    return by
+
+
+def _require_few_values(cells: Cells) -> None:
+    for axis in cells.axes:
+        if len(axis.levels) > MOST_VALUES:
+            raise InputError(
+                f"attributes: {axis.name!r} has {len(axis.levels):,} values, and at most {MOST_VALUES:,} can be told apart; "
+                "leave it out, or put its values in classes first"
+            )

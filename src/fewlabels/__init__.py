@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fewlabels.diagnosis import diagnose
     from fewlabels.errors import InputError
     from fewlabels.gaps import Fairness, fairness
-    from fewlabels.goals import Compare, Estimate, FindBest, FindWorst
+    from fewlabels.goals import Compare, Estimate, Explore, FindBest, FindWorst
     from fewlabels.groups import bins, column, cross, everything, predicted, ranges
     from fewlabels.metrics import (
         accuracy,
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from fewlabels.replay import plan, simulate
     from fewlabels.session import Session
     from fewlabels.summary import Assessment
+    from fewlabels.surfaces import Surface, smooth, surface
     from fewlabels.table import Predictions
     from fewlabels.trust import calibrated
 
@@ -67,7 +68,7 @@ _HOMES = {
     "diagnosis": ("diagnose",),
     "errors": ("InputError",),
     "gaps": ("Fairness", "fairness"),
-    "goals": ("Compare", "Estimate", "FindBest", "FindWorst"),
+    "goals": ("Compare", "Estimate", "Explore", "FindBest", "FindWorst"),
     "groups": ("bins", "column", "cross", "everything", "predicted", "ranges"),
     "metrics": ("accuracy", "balanced_accuracy", "confusion", "cost", "ece", "f1", "fdr", "fnr", "for_", "fpr", "mcc",
                 "npv", "ppv", "precision", "recall", "selection_rate", "tnr", "tpr"),
@@ -78,17 +79,18 @@ _HOMES = {
     "session": ("Session",),
     "summary": ("Assessment",),
     "table": ("Predictions",),
+    "surfaces": ("Surface", "smooth", "surface"),
     "trust": ("calibrated",),
 }  # fmt: skip
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "Assessment", "Beta", "Compare", "Comparison", "Dirichlet", "Draws", "EpsilonGreedy", "Estimate", "Fairness",
-    "FindBest", "FindWorst", "InputError", "MultiPlay", "Predictions", "Random", "Session", "Stratified", "Thompson", "TopTwo",
+    "Assessment", "Beta", "Compare", "Comparison", "Dirichlet", "Draws", "EpsilonGreedy", "Estimate", "Explore", "Fairness",
+    "FindBest", "FindWorst", "InputError", "MultiPlay", "Predictions", "Random", "Session", "Stratified", "Surface", "Thompson", "TopTwo",
     "UpperBound", "accuracy", "assess", "balanced_accuracy", "bins", "calibrated", "column", "compare", "confusion", "cost",
     "cross", "diagnose", "ece", "epsilon_greedy", "everything", "f1", "fairness", "fdr", "flat", "fnr", "for_", "fpr",
     "from_earlier", "from_scores", "mcc", "multi_play", "npv", "plan", "ppv", "precision", "predicted", "random", "ranges",
-    "recall", "selection_rate", "simulate", "stratified", "thompson", "tnr", "top_two", "tpr", "upper_bound",
+    "recall", "selection_rate", "simulate", "smooth", "stratified", "surface", "thompson", "tnr", "top_two", "tpr", "upper_bound",
 ]  # fmt: skip
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 from fewlabels.errors import InputError
 
 
-def write_whole(path: str | Path, text: str) -> Path:
+def write_whole(path: str | Path, content: str | bytes) -> Path:
     """Write beside the target and move into place, so that nobody ever reads half a file."""
     path = Path(path)
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file in it")
     try:
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, encoding="utf-8", delete=False, suffix=".part") as file:
-            file.write(text)
+        with tempfile.NamedTemporaryFile("wb", dir=path.parent, delete=False, suffix=".part") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
         _give_usual_rights(file.name)
         os.replace(file.name, path)  # noqa: PTH105
     except OSError as error:

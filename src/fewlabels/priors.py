@@ -195,7 +195,7 @@ def _read_earlier(earlier: Any) -> Mapping[str, Any]:
         found = json.loads(Path(earlier).read_text(encoding="utf-8"))
     except OSError:
         raise InputError(
-            f"prior: {str(earlier)!r} is neither a known prior (flat, scores, calibrated) nor a file"
+            f"prior: {str(earlier)!r} is neither a known prior (flat, scores, calibrated, smooth) nor a file"
         ) from None
     except (json.JSONDecodeError, UnicodeDecodeError):
         raise InputError(f"prior: {earlier} is not a JSON file; write one with assess --json FILE") from None

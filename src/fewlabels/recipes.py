@@ -12,7 +12,7 @@ import numpy as np
 
 from fewlabels.costs import Costs
 from fewlabels.errors import InputError
-from fewlabels.goals import Compare, Estimate, FindBest, FindWorst
+from fewlabels.goals import Compare, Estimate, Explore, FindBest, FindWorst
 from fewlabels.groups import Bins, Column, Cross, Everything, Predicted, Ranges
 from fewlabels.metrics import METRICS, Cost
 from fewlabels.policies import (
@@ -25,13 +25,14 @@ from fewlabels.policies import (
     UpperBound,
 )
 from fewlabels.priors import Flat, FromEarlier, FromScores
+from fewlabels.surfaces import Smooth
 from fewlabels.trust import Calibrated
 
 KNOWN = {
     kind.__name__: kind
     for kind in (
-        Compare, Estimate, FindBest, FindWorst, Bins, Column, Cross, Everything, Predicted, Ranges, EpsilonGreedy,
-        MultiPlay, Random, Stratified, Thompson, TopTwo, UpperBound, Flat, FromEarlier, FromScores, Calibrated,
+        Compare, Estimate, Explore, FindBest, FindWorst, Bins, Column, Cross, Everything, Predicted, Ranges, EpsilonGreedy,
+        MultiPlay, Random, Stratified, Thompson, TopTwo, UpperBound, Flat, FromEarlier, FromScores, Calibrated, Smooth,
     )
 }  # fmt: skip
 

@@ -69,7 +69,7 @@ class Asked:
     metric: str = "accuracy"
     "accuracy, ece, confusion, cost, precision, recall, f1, balanced-accuracy, mcc, tpr, fpr, tnr, fnr, ppv, npv, fdr, for, selection-rate."
     prior: str = DEFAULT
-    "calibrated (learns from the labels how far to trust the scores), scores, flat, or the JSON file of an earlier assessment."
+    "calibrated (learns from the labels how far to trust the scores), smooth (groups that share attributes learn from each other), scores, flat, or the JSON file of an earlier assessment."
     strength: float | None = None
     "flat, scores: how many labels they are worth in each group [default: 2, or 1 for metrics of classes]."
     bins: str = "10"

@@ -20,10 +20,10 @@ from fewlabels.cli.words import (
     split_names,
 )
 from fewlabels.errors import InputError, did_you_mean
-from fewlabels.goals import Compare, Estimate, FindBest, FindWorst, Goal
+from fewlabels.goals import Compare, Estimate, Explore, FindBest, FindWorst, Goal
 
 GOALS: dict[str, type[Estimate] | type[FindWorst] | type[Compare]] = {
-    "estimate": Estimate, "find-worst": FindWorst, "find-best": FindBest, "compare": Compare,
+    "estimate": Estimate, "explore": Explore, "find-worst": FindWorst, "find-best": FindBest, "compare": Compare,
 }  # fmt: skip
 FIELDS = {"m": "m", "target_width": "width", "confidence": "confidence", "rope": "rope"}  # option -> field of a goal
 GOAL = Group("The goal", sort_key=0)
@@ -40,13 +40,13 @@ class Aim:
     """What is to be found out, and how. None: not said."""
 
     goal: Annotated[str | None, usually("estimate")] = None
-    "estimate (know the metric in every group), find-worst, find-best, or compare (two groups)."
+    "estimate (know the metric in every group, first the large ones), explore (in every group alike), find-worst, find-best, or compare (two groups)."
     by: Annotated[str | None, usually("predicted")] = None
     "Groups: all, predicted, bins, bins:20, bins:equal-mass:10, a column, ranges:COLUMN of numbers (column:NAME if it is called like one of these), or several joined by commas (their cross)."
     metric: Annotated[str | None, usually("accuracy")] = None
     "accuracy, ece, cost, precision, recall, f1, balanced-accuracy, mcc, tpr, fpr, tnr, fnr, ppv, npv, fdr, for."
     target_width: Annotated[float | None, usually("0.1")] = None
-    "estimate: stop when every group's interval is this narrow."
+    "estimate, explore: stop when every group's interval is this narrow."
     m: Annotated[int | None, usually("1")] = None
     "find-worst, find-best: how many groups are sought."
     groups: str | None = None
@@ -58,7 +58,7 @@ class Aim:
     policy: Annotated[str | None, usually("thompson, or multi-play if m > 1")] = None
     "Which group is asked about next: random, stratified, stratified:equal, stratified:neyman, thompson, top-two, multi-play, epsilon-greedy, upper-bound."
     prior: Annotated[str | None, usually(DEFAULT)] = None
-    "calibrated (learns from the labels how far to trust the scores), scores, flat, or the JSON file of an earlier assessment."
+    "calibrated (learns from the labels how far to trust the scores), smooth (groups that share attributes learn from each other), scores, flat, or the JSON file of an earlier assessment."
     strength: Annotated[float | None, usually("2, or 1 for metrics of classes")] = None
     "flat, scores: how many labels they are worth in each group."
     bins: Annotated[str | None, usually("10")] = None

@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from fewlabels.errors import InputError, did_you_mean
@@ -10,6 +10,7 @@ from fewlabels.groups import Bins, Groups, column, cross, everything, predicted,
 from fewlabels.metrics import METRICS, Metric, cost
 from fewlabels.policies import POLICIES, Policy
 from fewlabels.priors import Prior, flat, from_earlier, from_scores
+from fewlabels.surfaces import smooth
 from fewlabels.trust import calibrated
 
 DEFAULT = "calibrated"  # prior
@@ -56,7 +57,8 @@ def read_prior(text: str, strength: float | None) -> Prior:
         return from_scores(strength)
     if strength is not None:
         raise InputError("--strength goes with --prior flat or scores; others have their own")
-    return calibrated() if text == "calibrated" else from_earlier(text)
+    learned: dict[str, Callable[[], Prior]] = {"calibrated": calibrated, "smooth": smooth}
+    return learned[text]() if text in learned else from_earlier(text)
 
 
 def read_policy(text: str) -> Policy:

@@ -5,13 +5,14 @@ business.
 """
 
 from fewlabels.goals.comparison import Compare
-from fewlabels.goals.estimation import Estimate
+from fewlabels.goals.estimation import Estimate, Explore
 from fewlabels.goals.extremes import FindBest, FindWorst
 from fewlabels.goals.goal import Goal, Standing, count_sought, describe, find_obstacle, require_enough
 
 __all__ = [
     "Compare",
     "Estimate",
+    "Explore",
     "FindBest",
     "FindWorst",
     "Goal",

@@ -9,7 +9,7 @@ from jaxtyping import Bool
 from fewlabels.beliefs import Belief, Rng
 from fewlabels.errors import InputError
 from fewlabels.goals.goal import ROUNDING, Gains, Standing
-from fewlabels.goals.variance import gain_by_variance
+from fewlabels.goals.variance import gain_by_variance, measure_variance
 from fewlabels.knowledge import Knowledge
 from fewlabels.metrics import Metric, accuracy
 from fewlabels.scheme import Theta
@@ -58,3 +58,14 @@ class Estimate:
 
     def _is_wide(self, belief: Knowledge) -> Bool[np.ndarray, " group"]:
         return (belief.width() > self.width + ROUNDING) | ~belief.is_heard
+
+
+@dataclass(frozen=True)
+class Explore(Estimate):
+    """Know the metric in every group alike, however small it is: label where it is least certain (004, Eq. 12)."""
+
+    name: str = "explore"
+
+    def gain(self, belief: Knowledge, truth: Theta) -> Gains:
+        """The variance of the metric as it is; the truth would not change that."""
+        return np.tile(measure_variance(belief), (len(truth), 1))

@@ -1,4 +1,4 @@
-"""How far one more label is expected to bring the variance of each cell down."""
+"""How uncertain groups are, and how far one more label is expected to bring that down."""
 
 import numpy as np
 from jaxtyping import Float
@@ -14,6 +14,13 @@ def gain_by_variance(belief: Knowledge, truth: Theta) -> Float[np.ndarray, "draw
     fall = reduce_variance(belief, truth) * belief.weight**3
     starts = np.searchsorted(belief.scheme.cells.group, np.arange(len(belief.groups)))  # cells come group by group
     return np.add.reduceat(fall, starts, axis=1)
+
+
+def measure_variance(belief: Knowledge) -> Float[np.ndarray, " group"]:
+    """Variance in each group, once pending items were answered as expected; of classes, summed over their shares."""
+    variance = belief.foreseen.variance()
+    cells = variance if variance.ndim == 1 else variance.sum(axis=1)
+    return belief.sum_by_group(cells * belief.weight**2)
 
 
 def reduce_variance(belief: Knowledge, truth: Theta) -> Float[np.ndarray, "draw cell"]:

@@ -10,7 +10,6 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.linalg import cho_factor, cho_solve
 from scipy.special import softmax
 
 from fewlabels.latent import Evidence
@@ -134,10 +133,10 @@ class _Problem:
         seen = self.evidence
         right = squash(self._rise(self.terms, self.own))
         weight = seen.total * right * (1 - right) + LEAST
-        stiff, pull, factor = self._factor(weight, firm, hold)
-        covariance = cho_solve(factor, np.eye(len(firm)), check_finite=False)
+        stiff, pull, square = self._eliminate(weight, firm, hold)
+        covariance = np.linalg.inv(square)
         lean = pull / stiff[:, None]
-        doubt = 2 * np.log(np.diag(factor[0])).sum() - np.log(firm).sum() + np.log(stiff / hold).sum()
+        doubt = np.linalg.slogdet(square)[1] - np.log(firm).sum() + np.log(stiff / hold).sum()
         prior, slope = self.plan.log_prior(at)
         moved = seen.design - lean[self.arm]
         spread = np.einsum("st,st->s", moved @ covariance, moved) + 1 / stiff[self.arm]
@@ -159,10 +158,10 @@ class _Problem:
         for _ in range(MOST_STEPS):
             right = squash(self._rise(self.terms, self.own))
             miss = seen.right - seen.total * right
-            stiff, pull, factor = self._factor(seen.total * right * (1 - right) + LEAST, firm, hold)
+            stiff, pull, square = self._eliminate(seen.total * right * (1 - right) + LEAST, firm, hold)
             up = seen.design.T @ miss - firm * (self.terms - self.plan.centre)
             beside = self._gather(miss) - hold * self.own
-            step = cho_solve(factor, up - pull.T @ (beside / stiff), check_finite=False)
+            step = np.linalg.solve(square, up - pull.T @ (beside / stiff))
             own = (beside - pull @ step) / stiff
             if up @ step + beside @ own < 2 * CLOSE:
                 break
@@ -177,15 +176,15 @@ class _Problem:
             self.terms, self.own, value = self.terms + length * step, self.own + length * own, ahead
         return value
 
-    def _factor(
+    def _eliminate(
         self, weight: Float[np.ndarray, " stratum"], firm: Terms, hold: float
-    ) -> tuple[Float[np.ndarray, " heard"], Float[np.ndarray, "heard term"], tuple[np.ndarray, bool]]:
-        """Eliminate the arms: how stiff each is, how terms pull on it, and the factor of what is left."""
+    ) -> tuple[Float[np.ndarray, " heard"], Float[np.ndarray, "heard term"], Float[np.ndarray, "term term"]]:
+        """Eliminate the arms: how stiff each is, how terms pull on it, and the precision of what is left."""
         weighted = weight[:, None] * self.evidence.design
         stiff, pull = self._gather(weight) + hold, self._gather(weighted)
         square = self.evidence.design.T @ weighted - (pull.T / stiff) @ pull
         square[np.diag_indices_from(square)] += firm
-        return stiff, pull, cho_factor(square, check_finite=False)
+        return stiff, pull, square
 
     def _solve(
         self,

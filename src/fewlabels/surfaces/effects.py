@@ -21,7 +21,7 @@ REACH = 0.5  # over how much of its range values of an ordered attribute resembl
 JUMP = 0.05  # share of an ordered value's variance that is its own
 SLIGHT = 1e-3  # parts of an effect that vary by less than this share of the largest are left out
 MOST_TERMS = 1000  # in all: what a fit has time for
-MOST_NUMBERS = 20_000_000  # arms times terms: what it has memory for
+MOST_NUMBERS = 5_000_000  # arms times terms: what it has memory for
 NOTHING = 0  # terms of an attribute without an effect
 
 
@@ -30,7 +30,7 @@ class Effects:
     """What every value adds to every term, and which attributes act together."""
 
     axes: tuple[Axis, ...]
-    tables: tuple[Float[np.ndarray, "value term"], ...]  # the last row, all zero, is of values not seen before
+    tables: tuple[Float[np.ndarray, "_value _term"], ...]  # the last row, all zero, is of values not seen before
     pairs: tuple[Block, ...]
     left_out: tuple[Block, ...]  # what would be too many terms, or is a name for the arms themselves
 

@@ -10,7 +10,6 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import softmax
 
 from fewlabels.latent import Evidence
 from fewlabels.latent.departures import squash
@@ -24,9 +23,8 @@ LEAST = 1e-10  # weight of a label that tells nothing
 CENTRES: dict[str, float] = {"main": -0.5, "pair": -1.3, "arm": -0.8}  # log scale that is expected of effects,
 SPREADS: dict[str, float] = {"main": 0.7, "pair": 0.8, "arm": 1.0}  # how far off that may be for all of a kind,
 APART: dict[Kind, float] = {"main": 0.7, "pair": 0.8}  # and how far effects of a kind differ
-NUDGE = 0.3  # of the log scale of arms, to see how the evidence bends
-STIFFEST = 0.8  # least curvature of the evidence that is believed: that of its prior, nearly
-SHEETS, MASSES = np.array([-1.0, 0.0, 1.0]) * np.sqrt(3), np.array([1, 4, 1]) / 6  # scales of arms to sum over
+N_SHEETS = 8  # sets of scales to sum over, in pairs on either side of the summit
+UP = 0.7  # from the summit, to see what labels tell of log scales: of larger ones they tell more, so these are less likely
 Terms = Float[np.ndarray, " term"]
 Scales = Float[np.ndarray, " scale"]  # logs: of every effect, of arms, then the centre of every kind
 
@@ -55,21 +53,22 @@ class Plan:
         """Scales as expected."""
         return np.array([CENTRES[kind] for kind in (*self.kinds, "arm", *self.named)])
 
+    @cached_property
+    def precision(self) -> Float[np.ndarray, "scale scale"]:
+        """Of the scales' prior, which is normal."""
+        out = np.diag(
+            [APART[kind] ** -2 for kind in self.kinds] + [SPREADS[kind] ** -2 for kind in ("arm", *self.named)]
+        )
+        for i, kind in enumerate(self.kinds):
+            centre = self.n + 1 + self.named.index(kind)
+            out[centre, centre] += out[i, i]
+            out[i, centre] = out[centre, i] = -out[i, i]
+        return out
+
     def log_prior(self, at: Scales) -> tuple[float, Scales]:
         """Log density of scales, and its slope."""
-        centre = at[self.n + 1 :]
-        off = centre - [CENTRES[kind] for kind in self.named]
-        pull = off / np.array([SPREADS[kind] for kind in self.named]) ** 2
-        value, slope = -0.5 * off @ pull, np.zeros_like(at)
-        slope[self.n + 1 :] = -pull
-        member = np.array([self.named.index(kind) for kind in self.kinds], dtype=np.int64)
-        own = at[: self.n] - centre[member]
-        tug = own / np.array([APART[kind] for kind in self.kinds]) ** 2
-        slope[: self.n] = -tug
-        np.add.at(slope, self.n + 1 + member, tug)
-        arm = (at[self.n] - CENTRES["arm"]) / SPREADS["arm"] ** 2
-        slope[self.n] = -arm
-        return float(value - 0.5 * own @ tug - 0.5 * arm**2 * SPREADS["arm"] ** 2), slope
+        pull = self.precision @ (at - self.start)
+        return float(-0.5 * (at - self.start) @ pull), -pull
 
 
 @dataclass(frozen=True)
@@ -87,18 +86,14 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Fit:
-    """The fit at several scales of arms' effects, which few labels tell little of."""
+    """The fit at several sets of scales, for few labels tell little of these."""
 
     plan: Plan
     heard: Int[np.ndarray, " heard"]  # arms with labels
     sheets: tuple[Sheet, ...]
+    summit: Sheet  # at the scales that explain the labels best
     n_looks: int  # how often the evidence was worked out
     slope: float  # of the evidence at its summit, where it should be none
-
-    @property
-    def summit(self) -> Sheet:
-        """The fit at the scales that explain the labels best."""
-        return self.sheets[len(self.sheets) // 2]
 
     def forget_arms(self) -> "Fit":
         """Return what it says of arms without a label, whichever they are."""
@@ -150,6 +145,16 @@ class _Problem:
         slope[self.plan.n] += (hold * self.own**2 - (1 - hold * vary) + 2 * hold * self.own * beside).sum()
         sheet = Sheet(1.0, at, self.terms, covariance, self.own, stiff, lean)
         return _View(value - 0.5 * doubt + prior, slope, sheet)
+
+    def inform(self, sheet: Sheet) -> Scales:
+        """Return how much labels tell of each log scale: twice the number of its terms, as far as labels determine them."""
+        plan, out = self.plan, np.zeros(len(sheet.scales))
+        inside = plan.block != FIXED
+        told = (1 - self._tighten(sheet.scales) * np.diag(sheet.covariance))[inside]
+        out[: plan.n] = np.bincount(plan.block[inside], weights=2 * told**2, minlength=plan.n)
+        vary = np.einsum("at,at->a", sheet.lean @ sheet.covariance, sheet.lean) + 1 / sheet.stiff
+        out[plan.n] = 2 * ((1 - np.exp(-2 * sheet.scales[plan.n]) * vary) ** 2).sum()
+        return out
 
     def _settle(self, firm: Terms, hold: float) -> float:
         """Find the mode of terms and arms' effects by Newton's steps, and return the log posterior there."""
@@ -222,17 +227,14 @@ def fit(evidence: Evidence, plan: Plan, start: Scales | None = None) -> Fit:
     """Find the scales that explain the labels best, from `start` if it is known where they may be, and look around."""
     problem = _Problem(evidence, plan)
     summit = climb(problem.look, plan.start if start is None else start)
-    sheets = _lay_sheets(problem, summit)
     steepest = float(np.abs(summit.slope).max(initial=0.0))
-    return Fit(plan, problem.heard, sheets, problem.n_looks, steepest)
+    return Fit(plan, problem.heard, _lay_sheets(problem, summit.sheet), summit.sheet, problem.n_looks, steepest)
 
 
-def _lay_sheets(problem: _Problem, summit: _View) -> tuple[Sheet, ...]:
-    """Look at scales of arms on either side, weighted by how well they explain the labels."""
-    at, arm = summit.sheet.scales, problem.plan.n
-    along = np.eye(len(at))[arm]
-    bend = (summit.slope[arm] - problem.look(at + NUDGE * along).slope[arm]) / NUDGE
-    width = 1 / np.sqrt(max(bend, STIFFEST))
-    views = [summit if z == 0 else problem.look(at + z * width * along) for z in SHEETS]
-    weight = softmax(np.log(MASSES) + np.array([view.value for view in views]) + SHEETS**2 / 2)
-    return tuple(replace(view.sheet, weight=float(w)) for w, view in zip(weight, views, strict=True))
+def _lay_sheets(problem: _Problem, summit: Sheet) -> tuple[Sheet, ...]:
+    """Look at other scales that may well be, drawn around the summit."""
+    precision = problem.plan.precision + np.diag(problem.inform(problem.look(summit.scales + UP).sheet))
+    root = np.linalg.inv(np.linalg.cholesky(precision)).T
+    aside = np.random.default_rng(0).standard_normal((N_SHEETS // 2, len(precision))) @ root.T
+    views = [problem.look(summit.scales + step) for step in np.concatenate([aside, -aside])]
+    return tuple(replace(view.sheet, weight=1 / N_SHEETS) for view in views)

@@ -35,7 +35,7 @@ def write_surface(surface: Surface, path: str | Path) -> Path:
         "overall": asdict(surface.overall), "arms": [asdict(arm) for arm in surface.arms],
         "scales": [asdict(scale) for scale in surface.scales], "axes": [asdict(axis) for axis in surface.axes],
         "pairs": chart.effects.pairs, "left_out": chart.effects.left_out, "knots": chart.knots,
-        "kinds": chart.fit.plan.kinds, "weights": [sheet.weight for sheet in chart.fit.sheets],
+        "kinds": chart.fit.plan.kinds, "weights": [sheet.weight for sheet in (*chart.fit.sheets, chart.fit.summit)],
         "n_looks": chart.fit.n_looks, "slope": chart.fit.slope,
     }  # fmt: skip
     arrays: dict[str, Any] = {f"table_{i}": table for i, table in enumerate(chart.effects.tables)}
@@ -43,7 +43,8 @@ def write_surface(surface: Surface, path: str | Path) -> Path:
     arrays |= {name: getattr(chart.fit.plan, name) for name in ("block", "centre", "spread")} | {
         "heard": chart.fit.heard
     }
-    arrays |= {f"{name}_{i}": getattr(sheet, name) for i, sheet in enumerate(chart.fit.sheets) for name in SHEET}
+    sheets = (*chart.fit.sheets, chart.fit.summit)
+    arrays |= {f"{name}_{i}": getattr(sheet, name) for i, sheet in enumerate(sheets) for name in SHEET}
     packed = io.BytesIO()
     np.savez_compressed(packed, about=np.frombuffer(json.dumps(about).encode(), dtype=np.uint8), **arrays)
     write_whole(path, packed.getvalue())
@@ -70,14 +71,14 @@ def _assemble(about: dict[str, Any], found: dict[str, np.ndarray]) -> Surface:
     tables = tuple(found[f"table_{i}"] for i in range(len(axes)))
     pairs, left_out = (tuple(map(tuple, about[name])) for name in ("pairs", "left_out"))
     plan = Plan(found["block"], found["centre"], found["spread"], tuple(about["kinds"]))
-    sheets = tuple(
+    *sheets, summit = (
         Sheet(weight, *(found[f"{name}_{i}"] for name in SHEET)) for i, weight in enumerate(about["weights"])
     )
     knots = None if about["knots"] is None else tuple(about["knots"])
     chart = Chart(
         Effects(axes, tables, pairs, left_out),
         knots=knots,
-        fit=Fit(plan, found["heard"], sheets, about["n_looks"], about["slope"]),
+        fit=Fit(plan, found["heard"], tuple(sheets), summit, about["n_looks"], about["slope"]),
         **{name: found[name] for name in ("level", "arm", "n_items", "score")},
     )
     plain = {name: about[name] for name in PLAIN} | {name: tuple(about[name]) for name in ("attributes", "warnings")}

@@ -10,7 +10,7 @@ from fewlabels.beliefs import Conjugate
 from fewlabels.checks import require_sound
 from fewlabels.errors import InputError, did_you_mean, listing
 from fewlabels.groups import Column, Cross, Groups, Ranges
-from fewlabels.labels import STRATA, Cells, tally
+from fewlabels.labels import STRATA, Cells, Tally, tally
 from fewlabels.latent import Chances, teach
 from fewlabels.metrics import accuracy
 from fewlabels.priors import Lesson, Reads
@@ -20,7 +20,7 @@ from fewlabels.surfaces.estimators import ESTIMATORS
 from fewlabels.surfaces.layout import lay_out, learn_effects
 from fewlabels.surfaces.portrait import Portrait
 from fewlabels.surfaces.surface import Arm, Surface
-from fewlabels.table import Predictions
+from fewlabels.table import Frame, Predictions
 
 DEFAULT = "smooth"
 MOST_ARMS = 50_000
@@ -82,11 +82,27 @@ def surface(
     by = _cut_by(pool, attributes)
     notes = require_sound(pool)
     counts = tally(pool, by, strata=STRATA if model == DEFAULT else (), most_groups=MOST_ARMS)
-    cells = counts.cells()
-    _require_few_values(cells)
-    given, chart = _learn(cells, model, seed, finite=finite_pool)
+    _require_few_values(counts)
+    return map_arms(
+        counts, model=model, level=level, finite_pool=finite_pool, seed=seed, notes=notes, source=pool.source, frame=pool.frame
+    )  # fmt: skip
+
+
+def map_arms(
+    counts: Tally,
+    *,
+    model: str = DEFAULT,
+    level: float = 0.95,
+    finite_pool: bool = False,
+    seed: int = 0,
+    notes: tuple[str, ...] = (),
+    source: str = "the table",
+    frame: Frame = "pandas",
+) -> Surface:
+    """Make a surface of counts alone; their groups are the arms."""
+    given, chart = _learn(counts.cells(), model, seed, finite=finite_pool)
     question = Question(accuracy, given, level, finite_pool, 1, seed, N_DRAWS)
-    found = judge(counts, question, notes=notes, source=pool.source, frame=pool.frame)
+    found = judge(counts, question, notes=notes, source=source, frame=frame)
     return _assemble(found, given, chart)
 
 
@@ -172,8 +188,8 @@ def _cut_one(pool: Predictions, name: str) -> Groups:
     return by
 
 
-def _require_few_values(cells: Cells) -> None:
-    for axis in cells.axes:
+def _require_few_values(counts: Tally) -> None:
+    for axis in counts.axes:
         if len(axis.levels) > MOST_VALUES:
             raise InputError(
                 f"attributes: {axis.name!r} has {len(axis.levels):,} values, and at most {MOST_VALUES:,} can be told apart; "

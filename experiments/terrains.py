@@ -22,6 +22,7 @@ from scipy.special import expit
 
 from experiments.replays import Floats, Ints
 from fewlabels.labels import NONE, Axis, Tally
+from fewlabels.replay.stage import Stage
 
 FEWEST, WORST = 5, 50  # items of an arm whose accuracy is known; how many of the worst are looked at
 N_ITEMS = 50_000
@@ -69,6 +70,16 @@ class Terrain:
             predicted=nothing, bin=nothing, label=nothing, n_items=self.n_items[there], n_labels=n_labels[there],
             score=np.full(n, np.nan), right=right[there].astype(float), axes=self.axes, level=self.level[there],
         )  # fmt: skip
+
+    def stage(self) -> Stage:
+        """Lay the items out for replays."""
+        nothing = np.zeros(len(self.n_items), dtype=np.int64)
+        there = self.n_items > 0
+        n, right = self.n_items[there], self.right[there]
+        first = np.repeat(np.cumsum(n) - n, n)
+        is_right = np.arange(n.sum()) - first < np.repeat(right, n)
+        entry = np.repeat(np.arange(len(n)), n)
+        return Stage(self.count(nothing, nothing), entry, np.full(len(entry), NONE), is_right.astype(float))
 
     def spread(self, values: Floats) -> Floats:
         """Put figures of the arms that have items among all arms."""

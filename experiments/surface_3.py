@@ -1,0 +1,39 @@
+"""Figure 3 of the accuracy-surface paper: the error of the worst arms as random labels grow."""
+
+import numpy as np
+
+from experiments.estimates import DEEP, OURS, compare
+from experiments.options import Options, start
+from experiments.pictures import Axis, Panel, draw_grid
+from experiments.replays import Curve
+from experiments.tables import Page
+from experiments.terrains import list_sites
+
+RUNS = 5
+MODELS = ("beta-i", "beta-gp", "beta-gp-sl", "beta-gp-slp", "logistic", OURS)
+SHARES = (0.25, 0.5, 0.75, 1.0, 1.5)  # of the labels of Table 2
+SITES = ("smooth, 320 arms", "uneven, 320 arms", "hatecheck_perspective", "smooth, 4,096 arms", "uneven, 4,096 arms", "hatecheck_bert")  # fmt: skip
+ERROR = Axis("squared error × 100, 50 worst arms", 0.0, None)
+
+
+def make(options: Options) -> Page:
+    """Let all of them learn from the same labels, again and again."""
+    effort = options.effort(RUNS)
+    models = tuple(model for model in MODELS if model not in DEEP) if options.quick else MODELS
+    panels = []
+    sites = {site.name: site for site in list_sites(options.pools)}
+    for name in SITES[:1] if options.quick else SITES:
+        site = sites[name]
+        looks = np.array([options.limit(round(share * site.n_labels)) for share in SHARES])
+        found = [compare(site, int(n), models, effort.runs, effort.jobs, effort.seed) for n in looks]
+        values = {m: np.array([[score.worst for score in scores[m]] for scores in found]).T for m in models}
+        panels.append(Panel(name, [Curve(model, looks, values[model]) for model in models], int(looks[-1])))
+    draw_grid(
+        [panels[:3], panels[3:]] if len(panels) > 3 else [panels], options.out / "surface_3.png", ERROR, percent=False
+    )
+    says = f"Labels at random, the same for all; the band is two standard errors over {effort.runs} surfaces."
+    return Page("Figure 3: the error of the 50 worst arms", says, picture="surface_3.png")
+
+
+if __name__ == "__main__":
+    start("surface_3", make)

@@ -1,0 +1,114 @@
+"""Figure 4 of the accuracy-surface paper: how fast errors fall where labels go to the least certain arms."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from joblib import Parallel, delayed
+
+import fewlabels as fl
+from experiments.options import Options, start
+from experiments.pictures import Axis, Panel, draw_grid
+from experiments.replays import Curve, Floats, Ints
+from experiments.tables import Page, Table, show
+from experiments.terrains import Site, list_sites
+from fewlabels.beliefs import Beta
+from fewlabels.labels import Cells
+from fewlabels.policies import Policy
+from fewlabels.priors import Lesson, Prior, Reads
+from fewlabels.replay.trial import Trial
+from fewlabels.surfaces.estimators import WARM
+
+RUNS = 5
+LOOKS = 12
+FIRST = 100  # labels at the first look
+ERROR = Axis("macro squared error × 100", 0.0, None)
+
+
+@dataclass(frozen=True)
+class Warm:
+    """Beta-I as a prior: every arm starts with a tenth of a label at the pool's accuracy so far."""
+
+    name: str = "beta-i"
+    needs: tuple[str, ...] = ()
+    guesses_level: bool = False
+
+    def before(self, cells: Cells, reads: Reads) -> Beta:  # noqa: ARG002
+        """A tenth of a label each."""
+        share = (cells.right.sum() + 1.0) / (cells.n_labels.sum() + 2.0)
+        return Beta(cells.names, np.full(cells.n, WARM * share), np.full(cells.n, WARM * (1 - share)))
+
+    def learn(self, cells: Cells, reads: Reads, *, finite: bool) -> Lesson:  # noqa: ARG002
+        """The pool's accuracy is all it learns."""
+        return Lesson(self.before(cells, reads))
+
+
+WAYS: dict[str, tuple[Prior, Policy]] = {
+    "Beta-I, random": (Warm(), fl.random),
+    "Beta-I, explore": (Warm(), fl.thompson),
+    "smooth, random": (fl.smooth(), fl.random),
+    "smooth, explore": (fl.smooth(), fl.thompson),
+}
+RANDOM, OURS = "smooth, random", "smooth, explore"
+
+
+def make(options: Options) -> Page:
+    """Replay every way on every surface."""
+    effort, panels, rows = options.effort(RUNS), [], []
+    sites = list_sites(options.pools)
+    for site in sites[:1] if options.quick else sites:
+        most = options.limit(site.n_labels)
+        looks = np.unique(np.geomspace(min(FIRST, most // 2), most, LOOKS).round().astype(np.int64))
+        jobs = [(name, run) for name in WAYS for run in range(effort.runs)]
+        found = Parallel(n_jobs=effort.jobs)(
+            delayed(_play)(site, name, looks, [effort.seed, run]) for name, run in jobs
+        )
+        values = {name: np.stack([v for (n, _), v in zip(jobs, found, strict=True) if n == name]) for name in WAYS}
+        curves = [Curve(name, looks, values[name][:, 0]) for name in WAYS]
+        panels.append(Panel(site.name, curves, int(looks[-1])))
+        shares = [_share(looks, values[RANDOM][:, i].mean(axis=0), values[OURS][:, i].mean(axis=0)) for i in (0, 1)]
+        ends = [f"{values[name][:, 0, -1].mean():.2f} / {values[name][:, 1, -1].mean():.2f}" for name in WAYS]
+        rows.append([site.name, f"{most:,}", *ends, *(show(100 * share, 0) for share in shares)])
+    draw_grid(
+        [panels[i : i + 3] for i in range(0, len(panels), 3)], options.out / "surface_4.png", ERROR, percent=False
+    )
+    saved = np.array([[float(cell) for cell in row[-2:]] for row in rows])
+    says = (
+        f"To be as good as with that many labels at random, exploring takes {np.nanmean(saved[:, 0]):.0f} % of them by macro error "
+        f"and {np.nanmean(saved[:, 1]):.0f} % by that of the 50 worst arms, on average over surfaces (goal: 50 %). Macro error is "
+        f"over arms of at least 5 items; {effort.runs} runs."
+    )
+    header = ["surface", "labels", *(f"{name}: macro / worst" for name in WAYS), "explore needs, %: macro", "worst"]
+    notes = (
+        "Explore is the goal of that name: the next label goes to the arm of greatest variance (Eq. 12). Sessions do the same.",
+        "Errors are of what is expected of exactly these items, what is labelled being known.",
+    )
+    return Page("Figure 4: exploration", says, [Table(header, rows)], picture="surface_4.png", notes=notes)
+
+
+def _play(site: Site, way: str, looks: Ints, seed: list[int]) -> Floats:
+    """Macro and worst error at every look, (measure, look)."""
+    terrain, (prior, policy) = site.make(seed[1]), WAYS[way]
+    trial = Trial(terrain.stage(), fl.Explore(), policy, prior)
+    order = trial.play(np.random.default_rng([*seed, 4]), int(looks[-1]))
+    out = []
+    for n in looks:
+        error = 100 * (terrain.spread(trial.know(order[:n]).mean()) - terrain.truth) ** 2
+        out.append([error[terrain.known].mean(), error[terrain.worst].mean()])
+    return np.array(out).T
+
+
+def _share(looks: Ints, random: Floats, ours: Floats) -> float:
+    """The share of labels after which exploring is, and stays, as good as random labels at the end."""
+    good = np.logical_and.accumulate((ours <= random[-1])[::-1])[::-1]
+    if not good.any():
+        return float("nan")
+    first = int(good.argmax())
+    if first == 0:
+        return float(looks[0] / looks[-1])
+    before, after = np.log(ours[first - 1 : first + 1])
+    part = (before - np.log(random[-1])) / (before - after) if before > after else 1.0
+    return float(np.exp(np.interp(part, [0, 1], np.log(looks[first - 1 : first + 1]))) / looks[-1])
+
+
+if __name__ == "__main__":
+    start("surface_4", make)

@@ -50,15 +50,37 @@ def count_labels(ground: Ground, ledger: Ledger) -> Tally:
     return counts.stick(entry, label, n, n * (label == counts.predicted[entry]).astype(np.float64))
 
 
-def know_so_far(ground: Ground, ledger: Ledger) -> Knowledge:
-    """Return what the labels so far tell about the goal's metric."""
-    counts = count_labels(ground, ledger)
-    known = know(counts, ground.goal.metric, ground.prior, finite=ground.finite, level=ground.level, seed=ground.seed)
-    entries = [item.entry for item, _ in ledger.pending.values()]
-    pending = known.pending
-    if entries:
-        pending = np.bincount(counts.place(known.metric.splits)[1][entries], minlength=len(pending))
-    return replace(known, pending=pending, left=count_left(ground, ledger))
+class Reckoner:
+    """What the labels so far tell about the goal's metric; worked out anew only where there are other labels."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self._last: tuple[Any, Tally, Knowledge] | None = None
+
+    def know(self, ledger: Ledger) -> Knowledge:
+        """Return it, with the items that are asked about and those that are left."""
+        counts, known = self._learn(ledger)
+        entries = [item.entry for item, _ in ledger.pending.values()]
+        pending = known.pending
+        if entries:
+            pending = np.bincount(counts.place(known.metric.splits)[1][entries], minlength=len(pending))
+        return replace(known, pending=pending, left=count_left(self._ground, ledger))
+
+    def name_groups(self, ledger: Ledger, rng: Rng) -> list[int]:
+        """Let the policy say where to label next: nowhere, once no item is left that could help, or where it says so."""
+        goal = self._ground.goal
+        return choose_groups(self._ground.policy, rng, Prospect(self.know(ledger), goal.gain, count_sought(goal)))
+
+    def _learn(self, ledger: Ledger) -> tuple[Tally, Knowledge]:
+        ground = self._ground
+        labels = list_classes(ground, ledger), sorted(ledger.counted.items())
+        if self._last is None or self._last[0] != labels:
+            counts = count_labels(ground, ledger)
+            known = know(
+                counts, ground.goal.metric, ground.prior, finite=ground.finite, level=ground.level, seed=ground.seed
+            )
+            self._last = labels, counts, known
+        return self._last[1:]
 
 
 def count_events(ground: Ground, ledger: Ledger) -> dict[str, Any]:
@@ -68,12 +90,6 @@ def count_events(ground: Ground, ledger: Ledger) -> dict[str, Any]:
         "n_pending": len(ledger.pending), "n_skipped": len(ledger.skipped), "n_not_asked": len(ledger.waiting),
         "n_left": int(count_left(ground, ledger).sum()), "warnings": list(take_note(ground, ledger)),
     }  # fmt: skip
-
-
-def name_groups(ground: Ground, ledger: Ledger, rng: Rng) -> list[int]:
-    """Let the policy say where to label next: nowhere, once no item is left that could help, or where it says so."""
-    prospect = Prospect(know_so_far(ground, ledger), ground.goal.gain, count_sought(ground.goal))
-    return choose_groups(ground.policy, rng, prospect)
 
 
 def take_note(ground: Ground, ledger: Ledger) -> tuple[str, ...]:

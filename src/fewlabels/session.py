@@ -27,7 +27,7 @@ from fewlabels.metrics import Metric
 from fewlabels.policies import Policy, choose_policy, name_policy
 from fewlabels.priors import Prior
 from fewlabels.recipes import recall
-from fewlabels.reckoning import count_events, count_labels, know_so_far, list_classes, name_groups, take_note
+from fewlabels.reckoning import Reckoner, count_events, count_labels, list_classes, take_note
 from fewlabels.summary import Assessment, Question, judge
 from fewlabels.table import Predictions
 from fewlabels.trust import calibrated
@@ -48,7 +48,7 @@ class Session:
 
     def __init__(self, ground: Ground, journal: Journal, pool: Predictions | None = None) -> None:
         self._ground, self._journal, self._pool = ground, journal, pool
-        self._ledger = Ledger()
+        self._ledger, self._reckoner = Ledger(), Reckoner(ground)
         self._folding = RLock()
         self._catch_up()
 
@@ -188,7 +188,7 @@ class Session:
     def status(self) -> dict[str, Any]:
         """Return the contract's JSON as a dict."""
         with self._reading() as ledger:
-            known, counts = know_so_far(self._ground, ledger), count_events(self._ground, ledger)
+            known, counts = self._reckoner.know(ledger), count_events(self._ground, ledger)
         goal, standing = self._ground.goal, describe(self._ground.goal, known, self._rng(0))
         return {
             **counts, "goal": goal.name, "metric": goal.metric.name, "by": self._ground.tally.by,
@@ -200,7 +200,7 @@ class Session:
     def knowledge(self) -> Knowledge:
         """Return what the labels so far tell about the goal's metric."""
         with self._reading() as ledger:
-            return know_so_far(self._ground, ledger)
+            return self._reckoner.know(ledger)
 
     @property
     def goal(self) -> Goal:
@@ -265,7 +265,7 @@ class Session:
 
     def _choose(self, n: int) -> list[Item]:
         """Let the policy name groups, and take the next item of each."""
-        groups = name_groups(self._ground, self._ledger, self._rng(1 + self._ledger.n_asked))[:n]
+        groups = self._reckoner.name_groups(self._ledger, self._rng(1 + self._ledger.n_asked))[:n]
         return [item for g, k in Counter(groups).items() for item in self._journal.line_up(g, self._ledger.place[g], k)]
 
     def _rng(self, step: int) -> Rng:

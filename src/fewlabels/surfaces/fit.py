@@ -185,9 +185,13 @@ class _Problem:
         self, weight: Float[np.ndarray, " stratum"], firm: Terms, hold: float
     ) -> tuple[Float[np.ndarray, " heard"], Float[np.ndarray, "heard term"], Float[np.ndarray, "term term"]]:
         """Eliminate the arms: how stiff each is, how terms pull on it, and the precision of what is left."""
-        weighted = weight[:, None] * self.evidence.design
+        design = self.evidence.design
+        weighted = weight[:, None] * design
         stiff, pull = self._gather(weight) + hold, self._gather(weighted)
-        square = self.evidence.design.T @ weighted - (pull.T / stiff) @ pull
+        if len(stiff) == len(weight):  # an arm is a stratum, and one product does for two
+            square = design.T @ ((hold / stiff)[:, None] * weighted)
+        else:
+            square = design.T @ weighted - (pull.T / stiff) @ pull
         square[np.diag_indices_from(square)] += firm
         return stiff, pull, square
 
@@ -220,7 +224,9 @@ class _Problem:
 
     def _gather(self, values: Float[np.ndarray, "stratum *rest"]) -> Float[np.ndarray, "heard *rest"]:
         """Add up the strata of each arm."""
-        return np.add.reduceat(values, self.start, axis=0) if len(self.start) else values[:0]
+        if len(self.start) == len(values):
+            return values
+        return np.add.reduceat(values, self.start, axis=0)
 
 
 def fit(evidence: Evidence, plan: Plan, start: Scales | None = None) -> Fit:

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.polynomial.hermite_e import hermegauss
-from scipy.special import logit, ndtr
+from scipy.special import logit, ndtr, ndtri
 
 from fewlabels.latent.departures import squash
 from fewlabels.surfaces.fit import Fit, Sheet
@@ -19,8 +19,7 @@ from fewlabels.surfaces.fit import Fit, Sheet
 EDGE = 1e-9
 POINTS, MASSES = hermegauss(9)
 MASSES = MASSES / MASSES.sum()
-HALVINGS = 30  # of the range in which a quantile lies
-WIDEST = 8.0  # standard deviations within which it does
+NEWTON_STEPS = 8  # to a quantile
 PerArm = Float[np.ndarray, " arm"]
 
 
@@ -91,14 +90,19 @@ class Relief:
         return Relief(tuple(one.join(two) for one, two in pairs), np.concatenate([self.within, other.within]))
 
     def _quantile(self, q: float) -> PerArm:
-        """Halve the range of logits until the mixture has this much below it."""
-        low = np.min([part.centre - WIDEST * part.spread for part in self.slices], axis=0)
-        high = np.max([part.centre + WIDEST * part.spread for part in self.slices], axis=0)
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            below = sum(part.weight * ndtr((middle - part.centre) / part.spread) for part in self.slices) < q
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return squash((low + high) / 2)
+        """Find the logit with this much of the mixture below it, by Newton's method between bounds that close in."""
+        weight = np.array([part.weight for part in self.slices])[:, None]
+        centre, spread = (np.stack([getattr(part, name) for part in self.slices]) for name in ("centre", "spread"))
+        ends = centre + ndtri(q) * spread  # of the parts: that of the mixture lies between
+        low, high, at = ends.min(axis=0), ends.max(axis=0), (weight * ends).sum(axis=0)
+        for _ in range(NEWTON_STEPS):
+            away = (at - centre) / spread
+            excess = (weight * ndtr(away)).sum(axis=0) - q
+            low, high = np.where(excess < 0, at, low), np.where(excess < 0, high, at)
+            density = (weight * np.exp(-0.5 * away**2) / spread).sum(axis=0) / np.sqrt(2 * np.pi)
+            ahead = at - excess / np.maximum(density, EDGE)
+            at = np.where((ahead > low) & (ahead < high), ahead, (low + high) / 2)
+        return squash(at)
 
 
 def survey(

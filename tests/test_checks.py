@@ -106,3 +106,9 @@ def test_a_class_called_nan_is_a_class() -> None:
     a = fl.assess(sound().replace(names))
     assert [row.group for row in a.groups] == ["hund, groß", "nan"]
     assert a.n_labels == N // 2
+
+
+def test_scores_of_other_classes_than_the_predicted_ones_are_refused_in_words():
+    pool = {"predicted": ["a"] * 4, "label": ["a", "b", None, None], "p_wet": [0.1] * 4, "p_dry": [0.9] * 4}
+    with pytest.raises(fl.InputError, match="'a' in row 1 is not among the classes that have scores"):
+        fl.assess(pool)

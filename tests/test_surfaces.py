@@ -498,3 +498,74 @@ def test_axes_come_from_whatever_groups_are_cut_by():
     pool = fl.Predictions.read(make_pool() | {"score": np.linspace(0.5, 1, 600)})
     counts = tally(pool, fl.cross(fl.column("light"), fl.bins(4)))
     assert [axis.ordered for axis in counts.axes] == [False, True]
+
+
+# -- uncertain attributes -------------------------------------------------------------------------------------
+
+
+def make_uncertain(seed=0, n=3000, n_labels=600, n_gold=300):
+    """Rain is told by a classifier that is too sure of itself, and known for a few items."""
+    rng = np.random.default_rng(seed)
+    light = rng.choice(["day", "night"], n)
+    rain = np.where(rng.random(n) < np.where(light == "night", 0.6, 0.3), "wet", "dry")
+    right = rng.random(n) < np.where(rain == "wet", np.where(light == "night", 0.3, 0.6), 0.95)
+    sign = np.where(rain == "wet", 1.2, -1.2) + rng.standard_normal(n)
+    said = expit(3 * 2.4 * sign)  # thrice as sure as it should be
+    label = np.where(np.arange(n) < n_labels, np.where(right, "a", "b"), None)
+    known = np.where(rng.permutation(n) < n_gold, rain, None)
+    return {
+        "predicted": ["a"] * n,
+        "label": label,
+        "light": light,
+        "rain": known,
+        "rain_wet": said,
+        "rain_dry": 1 - said,
+    }
+
+
+RAIN = fl.uncertain("rain", {"wet": "rain_wet", "dry": "rain_dry"})
+
+
+def test_attributes_that_classifiers_tell_count_in_fractions():
+    found = fl.surface(make_uncertain(), attributes=("light", RAIN))
+    means = {tuple(arm.arm.values()): arm.mean for arm in found.arms}
+    truth = {("night", "wet"): 0.3, ("day", "wet"): 0.6, ("night", "dry"): 0.95, ("day", "dry"): 0.95}
+    assert means == pytest.approx(truth, abs=0.12)
+    assert found.n_items == pytest.approx(3000, abs=3)
+    assert found.n_labels == pytest.approx(600, abs=3)
+    assert found.worst_first[0].arm == {"light": "night", "rain": "wet"}
+    assert found.ask(rain="wet").mean < found.ask(rain="dry").mean
+
+
+def test_calibrating_classifiers_brings_arms_nearer_to_the_truth():
+    truth = {("night", "wet"): 0.3, ("day", "wet"): 0.6, ("night", "dry"): 0.95, ("day", "dry"): 0.95}
+    error = {}
+    for method in ("raw", "full"):
+        squares = []
+        for seed in range(3):
+            found = fl.surface(make_uncertain(seed), attributes=("light", RAIN), attribution=method)
+            squares += [(arm.mean - truth[tuple(arm.arm.values())]) ** 2 for arm in found.arms]
+        error[method] = np.mean(squares)
+    assert error["full"] < error["raw"]
+
+
+def test_a_surface_over_uncertain_attributes_can_be_saved(tmp_path):
+    found = fl.surface(make_uncertain(), attributes=("light", RAIN))
+    again = fl.Surface.load(found.save(tmp_path / "u.surface"))
+    assert again.ask(rain="wet") == found.ask(rain="wet")
+
+
+@pytest.mark.parametrize(
+    ("change", "attributes", "choices", "said"),
+    [
+        ({"rain_wet": np.full(3000, 0.9)}, ("light", RAIN), {}, "rain, row 1: the probabilities add up to"),
+        ({}, (fl.uncertain("rain", {"wet": "rain_wte", "dry": "rain_dry"}),), {}, "no column 'rain_wte' for 'wet'; did you mean 'rain_wet'"),
+        ({}, ("light", RAIN), {"finite_pool": True}, "nobody knows which items an arm has"),
+    ],
+    ids=["not one", "no column", "finite"],
+)  # fmt: skip
+def test_uncertain_attributes_that_make_no_sense_are_refused(change, attributes, choices, said):
+    with pytest.raises(fl.InputError, match=said):
+        fl.surface(make_uncertain() | change, attributes=attributes, **choices)
+    with pytest.raises(fl.InputError, match="at least two values"):
+        fl.uncertain("rain", {"wet": "rain_wet"})

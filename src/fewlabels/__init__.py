@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from fewlabels.replay import plan, simulate
     from fewlabels.session import Session
     from fewlabels.summary import Assessment
-    from fewlabels.surfaces import Surface, smooth, surface
+    from fewlabels.surfaces import Surface, smooth, surface, uncertain
     from fewlabels.table import Predictions
     from fewlabels.trust import calibrated
 
@@ -79,7 +79,7 @@ _HOMES = {
     "session": ("Session",),
     "summary": ("Assessment",),
     "table": ("Predictions",),
-    "surfaces": ("Surface", "smooth", "surface"),
+    "surfaces": ("Surface", "smooth", "surface", "uncertain"),
     "trust": ("calibrated",),
 }  # fmt: skip
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
@@ -90,7 +90,7 @@ __all__ = [
     "UpperBound", "accuracy", "assess", "balanced_accuracy", "bins", "calibrated", "column", "compare", "confusion", "cost",
     "cross", "diagnose", "ece", "epsilon_greedy", "everything", "f1", "fairness", "fdr", "flat", "fnr", "for_", "fpr",
     "from_earlier", "from_scores", "mcc", "multi_play", "npv", "plan", "ppv", "precision", "predicted", "random", "ranges",
-    "recall", "selection_rate", "simulate", "smooth", "stratified", "surface", "thompson", "tnr", "top_two", "tpr", "upper_bound",
+    "recall", "selection_rate", "simulate", "smooth", "stratified", "surface", "thompson", "tnr", "top_two", "tpr", "uncertain", "upper_bound",
 ]  # fmt: skip
 
 

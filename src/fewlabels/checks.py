@@ -179,7 +179,7 @@ def _check_classes(pool: Predictions) -> list[Finding]:
     return [
         *_check_scored(pool, predicted, labels),
         *_check_overlap(pool, predicted, labels),
-        *_check_polarity(pool, pairs, table.get("score")),
+        *_check_polarity(pool, pairs, None if None in table.get("score", []) else table.get("score")),
     ]
 
 

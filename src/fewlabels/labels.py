@@ -282,7 +282,7 @@ def tally(
     group_keys = list(zip(*(found[key] for key in cut.keys), strict=True)) or [()] * len(found["n"])
     order = sorted(set(group_keys), key=cut.order)
     index = {key: i for i, key in enumerate(order)}
-    axes, level = _list_axes(cut, order)
+    axes, level = list_axes(cut, order)
     return Tally(
         by=by.name,
         groups=tuple(cut.name(key) for key in order),
@@ -304,7 +304,7 @@ def tally(
     )
 
 
-def _list_axes(cut: Cut, groups: Sequence[Any]) -> tuple[tuple[Axis, ...], Int[np.ndarray, "group axis"] | None]:
+def list_axes(cut: Cut, groups: Sequence[Any]) -> tuple[tuple[Axis, ...], Int[np.ndarray, "group axis"] | None]:
     """Take the values of groups apart: every facet with all its values, and the place of each group's among them."""
     axes, places = [], []
     for i, facet in enumerate(cut.facets):

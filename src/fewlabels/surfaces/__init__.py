@@ -7,5 +7,6 @@ arm's own. How large each kind of effect is, labels decide: where attributes exp
 from fewlabels.surfaces.mapping import surface
 from fewlabels.surfaces.prior import Smooth, smooth
 from fewlabels.surfaces.surface import Arm, Reading, Surface
+from fewlabels.surfaces.uncertain import uncertain
 
-__all__ = ["Arm", "Reading", "Smooth", "Surface", "smooth", "surface"]
+__all__ = ["Arm", "Reading", "Smooth", "Surface", "smooth", "surface", "uncertain"]

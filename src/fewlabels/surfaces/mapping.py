@@ -14,12 +14,14 @@ from fewlabels.labels import STRATA, Cells, Tally, tally
 from fewlabels.latent import Chances, teach
 from fewlabels.metrics import accuracy
 from fewlabels.priors import Lesson, Reads
-from fewlabels.summary import Assessment, Question, judge
+from fewlabels.summary import Assessment, Estimate, Question, judge
+from fewlabels.surfaces.attribution import Method
 from fewlabels.surfaces.chart import Chart, draw_chart
 from fewlabels.surfaces.estimators import ESTIMATORS
 from fewlabels.surfaces.layout import lay_out, learn_effects
-from fewlabels.surfaces.portrait import Portrait
+from fewlabels.surfaces.portrait import Portrait, list_scales
 from fewlabels.surfaces.surface import Arm, Surface
+from fewlabels.surfaces.uncertain import Fractions, Uncertain, chart_uncertain, count_uncertain
 from fewlabels.table import Frame, Predictions
 
 DEFAULT = "smooth"
@@ -55,8 +57,9 @@ class Given:
 def surface(
     pool: Any,
     *,
-    attributes: Sequence[str | Groups],
+    attributes: Sequence[str | Groups | Uncertain],
     model: str = DEFAULT,
+    attribution: Method = "full",
     level: float = 0.95,
     finite_pool: bool = False,
     seed: int = 0,
@@ -66,6 +69,9 @@ def surface(
     `attributes` are columns; numbers of many values are put in ranges. For another cut give `fl.ranges("age", 5)`,
     `fl.column("size", order=["S", "M", "L"])`, `fl.bins(4)` or `fl.predicted`. `finite_pool` asks about exactly these
     items instead of the population they came from. `model` is smooth, or one of those it is measured against.
+
+    Attributes that only classifiers tell are given as `fl.uncertain("scene", {"city": "p_city", "road": "p_road"})`;
+    `attribution` says how their probabilities are calibrated: full, temperature or raw.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -79,8 +85,15 @@ def surface(
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
     if model != DEFAULT and model not in ESTIMATORS:
         raise InputError(f"surface: there is no model {model!r}; {did_you_mean(model, [DEFAULT, *ESTIMATORS])}")
-    by = _cut_by(pool, attributes)
+    parts = _cut_by(pool, attributes)
     notes = require_sound(pool)
+    if any(isinstance(part, Uncertain) for part in parts):
+        if model != DEFAULT or finite_pool:
+            raise InputError(
+                "surface: uncertain attributes go with the model smooth, and without a finite pool: nobody knows which items an arm has"
+            )
+        return _map_uncertain(pool, count_uncertain(pool, parts, attribution, seed), level, notes)
+    by = Cross(tuple(part for part in parts if isinstance(part, Groups)))
     counts = tally(pool, by, strata=STRATA if model == DEFAULT else (), most_groups=MOST_ARMS)
     _require_few_values(counts)
     return map_arms(
@@ -118,7 +131,7 @@ def _learn(cells: Cells, model: str, seed: int, *, finite: bool) -> tuple[Given,
 
 
 def _assemble(found: Assessment, given: Given, chart: Chart | None) -> Surface:
-    cells, portrait = found.answer.cells, given.portrait
+    cells = found.answer.cells
     arms = tuple(
         Arm(
             {axis.name: axis.levels[at] for axis, at in zip(cells.axes, place, strict=True)}, row.n_items, row.n_labels,
@@ -126,14 +139,14 @@ def _assemble(found: Assessment, given: Given, chart: Chart | None) -> Surface:
         )
         for row, place in zip(found.groups, cells.level.tolist(), strict=True)
     )  # fmt: skip
-    health = {"converged": True} if portrait is None else _examine(portrait)
+    health = {"converged": True} if chart is None else examine(chart)
     return Surface(
         attributes=tuple(axis.name for axis in cells.axes),
         model=given.name,
         arms=arms,
         overall=found.overall,
         health=health,
-        scales=() if portrait is None else portrait.scales,
+        scales=() if chart is None else list_scales(chart.effects, chart.fit),
         warnings=(*found.warnings, *_warn(health)),
         level=found.level,
         finite_pool=found.finite_pool,
@@ -146,9 +159,9 @@ def _assemble(found: Assessment, given: Given, chart: Chart | None) -> Surface:
     )
 
 
-def _examine(portrait: Portrait) -> dict[str, Any]:
+def examine(chart: Chart) -> dict[str, Any]:
     """Say how the fit went."""
-    fit, effects = portrait.fit, portrait.layout.effects
+    fit, effects = chart.fit, chart.effects
     return {
         "converged": bool(fit.slope < STEEP),
         "slope": fit.slope,
@@ -167,8 +180,43 @@ def _warn(health: dict[str, Any]) -> list[str]:
     ]
 
 
-def _cut_by(pool: Predictions, attributes: Sequence[str | Groups]) -> Groups:
-    """Group by every attribute at once: numbers of many values in ranges."""
+def _map_uncertain(pool: Predictions, fractions: Fractions, level: float, notes: tuple[str, ...]) -> Surface:
+    """Make a surface of fractional counts."""
+    chart = chart_uncertain(fractions)
+    relief, n_items = chart.relief, chart.n_items
+    low, high = relief.interval(level)
+    draws = relief.draw(np.random.default_rng(0), N_DRAWS)
+    p_worst = np.bincount(draws.argmin(axis=1), minlength=len(n_items)) / N_DRAWS
+    whole = draws @ (fractions.counts.n_items / fractions.counts.n_items.sum())
+    names = [
+        {axis.name: axis.levels[at] for axis, at in zip(fractions.axes, place, strict=True)}
+        for place in fractions.level.tolist()
+    ]
+    n_labels = np.round(fractions.counts.n_labels).astype(np.int64)
+    figures = zip(names, n_items.tolist(), n_labels.tolist(), relief.mean.tolist(), low.tolist(), high.tolist(), p_worst.tolist(), strict=True)  # fmt: skip
+    health = examine(chart)
+    tails = np.quantile(whole, [(1 - level) / 2, (1 + level) / 2])
+    return Surface(
+        attributes=tuple(axis.name for axis in fractions.axes),
+        model=DEFAULT,
+        arms=tuple(Arm(*row) for row in figures),
+        overall=Estimate(float(whole.mean()), float(tails[0]), float(tails[1])),
+        health=health,
+        scales=list_scales(chart.effects, chart.fit),
+        warnings=(*notes, *fractions.notes, *_warn(health)),
+        level=level,
+        finite_pool=False,
+        axes=fractions.axes,
+        place=fractions.level,
+        chances=relief,
+        chart=chart,
+        source=pool.source,
+        frame=pool.frame,
+    )
+
+
+def _cut_by(pool: Predictions, attributes: Sequence[str | Groups | Uncertain]) -> tuple[Groups | Uncertain, ...]:
+    """Say how every attribute is cut: numbers of many values in ranges."""
     if isinstance(attributes, str) or not attributes:
         raise InputError(
             f"attributes: name the columns, for instance attributes=({', '.join(map(repr, pool.attributes[:2]))})"
@@ -178,7 +226,7 @@ def _cut_by(pool: Predictions, attributes: Sequence[str | Groups]) -> Groups:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InputError(f"attributes: {listing(twice)} is there twice")
-    return Cross(parts)
+    return parts
 
 
 def _cut_one(pool: Predictions, name: str) -> Groups:

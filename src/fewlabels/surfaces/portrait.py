@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from fewlabels.latent.curve import Point, spread_scores, trace
+from fewlabels.surfaces.effects import Effects
 from fewlabels.surfaces.fit import Fit
 from fewlabels.surfaces.layout import Layout
 
@@ -39,10 +40,7 @@ class Portrait:
     @cached_property
     def scales(self) -> tuple[Scale, ...]:
         """Every effect, the largest first; what combinations do by themselves comes last."""
-        effects, logs = self.layout.effects, self.fit.summit.scales
-        names = [tuple(effects.axes[i].name for i in block) for block in effects.blocks]
-        found = [Scale(name, float(np.exp(log))) for name, log in zip(names, logs[: len(names)], strict=True)]
-        return (*sorted(found, key=lambda one: -one.scale), Scale((OWN,), float(np.exp(logs[len(names)]))))
+        return list_scales(self.layout.effects, self.fit)
 
     def draw_curve(self, level: float = 0.95) -> tuple[Point, ...]:
         """Return how often scores are right, over the range that they have."""
@@ -70,3 +68,11 @@ class Portrait:
             "curve": [vars(point) for point in self.draw_curve(level)],
             "sentence": self.say(level),
         }
+
+
+def list_scales(effects: Effects, found: Fit) -> tuple[Scale, ...]:
+    """Return how far every effect goes, the largest first; what combinations do by themselves comes last."""
+    logs = found.summit.scales
+    names = [tuple(effects.axes[i].name for i in block) for block in effects.blocks]
+    scales = [Scale(name, float(np.exp(log))) for name, log in zip(names, logs[: len(names)], strict=True)]
+    return (*sorted(scales, key=lambda one: -one.scale), Scale((OWN,), float(np.exp(logs[len(names)]))))

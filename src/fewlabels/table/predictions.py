@@ -237,6 +237,10 @@ class Predictions:
             return self._ask(self.items.aggregate(n=self.items.count(), **sums))
         return self._ask(self.items.group_by(**keys).aggregate(n=self.items.count(), **sums))
 
+    def pull(self, values: Mapping[str, Value]) -> Columns:
+        """Fetch something of every row. For what cannot be counted in the engine, and for small tables."""
+        return self._ask(self.items.select(**values))
+
     def find(self, where: Value, *, most: int = 1, **show: Value) -> Columns:
         """Fetch the first rows where something holds, with their row number."""
         numbered = self.items.mutate(__row=self.row(), __hit=where, **{f"__show_{k}": v for k, v in show.items()})

@@ -11,7 +11,7 @@ Scores = tuple[Float[np.ndarray, "item _level"], ...]  # of each attribute
 Evidence = tuple[Float[np.ndarray, "item _level"], ...]  # log probabilities of each attribute, less their mean
 
 
-def weigh_scores(scores: Scores) -> Evidence:
+def weigh_scores(scores: Scores, names: tuple[str, ...] = ()) -> Evidence:
     """Check the probabilities of every attribute, and take their logarithms; only differences between values count."""
     if not scores:
         raise InputError("there are no attributes: give the probabilities of at least one")
@@ -22,7 +22,8 @@ def weigh_scores(scores: Scores) -> Evidence:
         )
     if not n_items[0]:
         raise InputError("there are no items: give the probabilities of at least one")
-    return tuple(_weigh(_normalise(score, axis)) for axis, score in enumerate(scores))
+    names = names or tuple(f"attribute {axis + 1}" for axis in range(len(scores)))
+    return tuple(_weigh(_normalise(score, name)) for name, score in zip(names, scores, strict=True))
 
 
 def _weigh(score: Float[np.ndarray, "item level"]) -> Float[np.ndarray, "item level"]:
@@ -30,10 +31,10 @@ def _weigh(score: Float[np.ndarray, "item level"]) -> Float[np.ndarray, "item le
     return logs - logs.mean(axis=1, keepdims=True)
 
 
-def _normalise(score: Float[np.ndarray, "item level"], axis: int) -> Float[np.ndarray, "item level"]:
+def _normalise(score: Float[np.ndarray, "item level"], name: str) -> Float[np.ndarray, "item level"]:
     """Make rows add up to one; what is further off than rounding explains is an error."""
     if score.shape[1] == 0:
-        raise InputError(f"attribute {axis + 1} has no values: give one column of probabilities for each value")
+        raise InputError(f"{name} has no values: give one column of probabilities for each value")
     score, total = score.astype(np.float64), score.sum(axis=1, dtype=np.float64)
     faults = (
         (~np.isfinite(total), "a probability is missing or NaN; drop such items or fill them in"),
@@ -41,14 +42,14 @@ def _normalise(score: Float[np.ndarray, "item level"], axis: int) -> Float[np.nd
         (abs(total - 1) > SUM_TOLERANCE, "the probabilities add up to {total:.4g}, not 1; is a value missing?"),
     )
     for bad, words in faults:
-        _refuse(np.asarray(bad), axis, words, total)
+        _refuse(np.asarray(bad), name, words, total)
     return np.maximum(score, 0.0) / total[:, None]
 
 
-def _refuse(bad: Bool[np.ndarray, " item"], axis: int, words: str, total: Float[np.ndarray, " item"]) -> None:
+def _refuse(bad: Bool[np.ndarray, " item"], name: str, words: str, total: Float[np.ndarray, " item"]) -> None:
     if bad.any():
         row = int(np.argmax(bad))
-        raise InputError(f"attribute {axis + 1}, row {row + 1:,}: {words.format(total=total[row])}")
+        raise InputError(f"{name}, row {row + 1:,}: {words.format(total=total[row])}")
 
 
 def require_gold(

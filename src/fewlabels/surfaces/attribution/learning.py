@@ -21,7 +21,13 @@ Known = Int[np.ndarray, "gold axis"]
 
 
 def learn_attribution(
-    scores: Scores, gold: Known, gold_rows: Int[np.ndarray, " gold"], *, method: Method, seed: int = 0
+    scores: Scores,
+    gold: Known,
+    gold_rows: Int[np.ndarray, " gold"],
+    *,
+    method: Method,
+    seed: int = 0,
+    names: tuple[str, ...] = (),
 ) -> Attribution:
     """Learn P(arm | item) from the classifiers' probabilities of all items and the known attributes of a few.
 
@@ -34,7 +40,7 @@ def learn_attribution(
     >>> (100 * found.assign((score, score)).toarray()[0]).round().astype(int).tolist()
     [81, 9, 9, 1]
     """
-    evidence = weigh_scores(scores)
+    evidence = weigh_scores(scores, names)
     sizes = tuple(score.shape[1] for score in scores)
     require_gold(gold, gold_rows, sizes, len(evidence[0]))
     guesses = np.stack([log.argmax(axis=1) for log in evidence], axis=1)

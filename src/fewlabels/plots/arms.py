@@ -62,7 +62,7 @@ def plot_worst(surface: Surface, *, most: int = SHOWN, ax: Axes | None = None) -
 def _choose_strips(surface: Surface, arms: Sequence[Arm], common: Sequence[str]) -> tuple[list[Strip], list[str]]:
     """Take the attributes that matter most, as many as fit, and write them in the order they were given."""
     chosen: list[str] = []
-    room: float = ROOM
+    room = float(ROOM)
     strips = {
         name: Strip(shorten(name, 18), tuple(shorten(arm.arm[name], WIDEST) for arm in arms))
         for name in surface.attributes
@@ -119,8 +119,8 @@ def _write_counts(ax: Axes, arms: Sequence[Arm]) -> None:
 
 def _write(
     ax: Axes,
-    y: float,
-    away: float,
+    y: float | int,
+    away: float | int,
     text: str,
     *,
     side: int = 0,

@@ -12,7 +12,7 @@ from matplotlib.patches import Rectangle
 from fewlabels.errors import InputError
 from fewlabels.plots.picking import pick_values
 from fewlabels.plots.sheet import new_axes
-from fewlabels.plots.style import BLUE, GREY, INK, ORANGE, PALE, SMALL, clean_axes
+from fewlabels.plots.style import BLUE, GREY, INK, ORANGE, SMALL, clean_axes
 from fewlabels.plots.words import shorten, write_level, write_value
 from fewlabels.surfaces import Reading, Surface, name_values, rank_attributes
 
@@ -21,6 +21,7 @@ WRITTEN = 8  # columns beyond which there is no room for half-widths
 EVERYTHING = "all items"
 SHADES = LinearSegmentedColormap.from_list("below and above", [ORANGE, "white", BLUE])
 NARROW = 0.1  # least distance from the whole at which a colour is full
+HATCH = "#C4C4C4"
 LUMINANCE = (0.2126, 0.7152, 0.0722)  # of red, green and blue
 Grid = Float[np.ndarray, "row column"]
 
@@ -112,7 +113,7 @@ def _draw(ax: Axes, field: Field, middle: float, *, written: bool) -> None:
     for (i, j), mean in np.ndenumerate(field.mean):
         if np.isnan(mean):
             ax.add_patch(
-                Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor="white", edgecolor=PALE, hatch="////", linewidth=0)
+                Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor="white", edgecolor=HATCH, hatch="////", linewidth=0)
             )
             continue
         ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=SHADES(norm(mean)), edgecolor="white", linewidth=1))

@@ -101,7 +101,7 @@ def _name(ax: Axes, effects: Sequence[Effect], places: Sequence[tuple[int, Readi
     write_margin(ax, [texts.get(y, "") for y in range(max(texts) + 1)], "labels")
 
 
-def _draw(ax: Axes, y: float, one: Reading, colour: str, label: str, *, filled: bool) -> None:
+def _draw(ax: Axes, y: float | int, one: Reading, colour: str, label: str, *, filled: bool) -> None:
     ax.hlines([y], one.low, one.high, color=colour, linewidth=1.8 if filled else 1.2, zorder=2)
     ax.plot(
         [one.mean],

@@ -6,9 +6,10 @@ from fewlabels.errors import count, listing
 from fewlabels.summary import Estimate
 from fewlabels.surfaces import Arm, Reading, Surface, count_bands, find_common, name_values, rank_attributes
 
-NAMED = 3  # arms that are named in a sentence
+NAMED = 3  # things that are named in a sentence
+FEW = 3  # attributes up to which an arm can be described in a sentence
 SURE = 0.8  # chance of being the worst from which that is said
-MUCH = 0.2  # share of items without labels near them that is a reason to label more
+MUCH = 0.2  # share of items in arms without a label that is a reason to label there
 MODELS = {
     "smooth": "Model: the logit of being right is a curve of the score (where there is one), plus an effect of every attribute, plus an effect of every two together, plus what is an arm's own. How large each kind of effect is, labels decide; so arms that share attributes lend each other strength, and an arm with many labels speaks for itself.",
     "beta-i": "Model: every arm by itself, from its own labels alone.",
@@ -26,14 +27,22 @@ def headline(s: Surface) -> str:
     """Say how good it is overall, and where it is worst."""
     scope = "on these items" if s.finite_pool else "on data like these items"
     whole = f"Overall accuracy {scope} is {_range(s.overall)}"
-    clear = _find_weak(s)
     if not s.n_labels:
         return f"{whole}, but no item is labelled: this is what was assumed, not what the model did."
     if len(s.arms) == 1:
         return f"{whole}."
-    if clear:
-        return f"{whole}; where {name_values(clear[0].arm)} it is {_range(clear[0])}."
-    return f"{whole}; no combination of attributes is worse for certain."
+    weak = _find_weak_region(s)
+    if weak is None:
+        return f"{whole}; no combination of attributes is worse for certain."
+    return f"{whole}; where {name_values(weak.arm if isinstance(weak, Arm) else weak.values)} it is {_range(weak)}."
+
+
+def _find_weak_region(s: Surface) -> Arm | Reading | None:
+    """Return the worst place that few words describe and labels show to be worse than the whole."""
+    if len(s.attributes) <= FEW:
+        return next(iter(_find_weak(s)), None)
+    readings = sorted(s.cross(*rank_attributes(s)[:2]), key=lambda one: one.mean)
+    return next((one for one in readings if one.n_labels and one.high < s.overall.low), None)
 
 
 def list_findings(s: Surface) -> Iterator[str]:
@@ -52,12 +61,8 @@ def list_findings(s: Surface) -> Iterator[str]:
 def list_doubts(s: Surface) -> Iterator[str]:
     """What they do not support, and what to do next."""
     yield from s.warnings
-    blank = count_bands(s)[0]
-    if s.n_labels and blank.n_arms:
-        yield (
-            f"of {count(blank.n_arms, 'arm')} without a label the numbers are what attributes suggest: an arm that behaves unlike "
-            "anything its attributes do elsewhere would not show; the intervals allow for as much of that as labelled arms show"
-        )
+    if s.n_labels and count_bands(s)[0].n_arms:
+        yield "an arm without a label that behaves unlike anything its attributes do elsewhere would not show; intervals allow for as much of that as labelled arms show"
     if len(s.arms) >= 20:
         yield f"with {len(s.arms):,} arms, about {(1 - s.level) * len(s.arms):,.0f} intervals miss the truth even when all is well"
     if s.finite_pool:
@@ -97,22 +102,23 @@ def _say_weak(s: Surface, weak: list[Arm]) -> Iterator[str]:
     if not weak:
         yield "No arm with labels of its own lies clear below the whole yet."
         return
-    named = listing((f"{name_values(arm.arm)}: {_range(arm)}" for arm in weak[:NAMED]), most=NAMED)
+    most = NAMED if len(s.attributes) <= FEW else 1
+    named = "; ".join(f"{name_values(arm.arm)}: {_range(arm)}" for arm in weak[:most])
     items = sum(arm.n_items for arm in weak)
-    yield f"Worse than the whole, by their own labels and intervals: {count(len(weak), 'arm')} with {count(items, 'item')}. The worst of them: {named}."
+    yield f"Worse than the whole, by their own labels and intervals: {count(len(weak), 'arm')} with {count(items, 'item')}. The worst {'is' if most == 1 else 'of them'} {named}."
     common = find_common(weak[:10])
-    if common and len(weak) > 1 and len(common) < len(s.attributes):
+    if common and len(common) < len(s.attributes):
         yield f"What the {min(len(weak), 10)} worst of these have in common: {name_values(common)}."
 
 
 def _say_worst(s: Surface) -> str:
     likeliest = max(s.arms, key=lambda arm: arm.p_worst)
-    said = f"{name_values(likeliest.arm)}, with probability {likeliest.p_worst:.2f}"
-    return (
-        f"The worst of all is {said}."
-        if likeliest.p_worst >= SURE
-        else f"Which arm is the worst of all is not settled; the likeliest is {said}."
-    )
+    named = f"{name_values(likeliest.arm)}, with probability {likeliest.p_worst:.2f}"
+    if likeliest.p_worst >= SURE:
+        return f"The worst of all is {named}."
+    if len(s.attributes) > FEW:
+        return f"Which arm is the worst of all is not settled: no arm is, with a probability above {likeliest.p_worst:.2f}."
+    return f"Which arm is the worst of all is not settled; the likeliest is {named}."
 
 
 def _say_attributes(s: Surface) -> Iterator[str]:
@@ -125,13 +131,14 @@ def _say_attributes(s: Surface) -> Iterator[str]:
         return
     low, high = readings[0], readings[-1]
     yield (
-        f"What matters most is {listing(_rank_effects(s), most=NAMED)}. Were all else as in the whole pool, accuracy would be "
+        f"What matters most is {_name_effects(s)}. Were all else as in the whole pool, accuracy would be "
         f"{_range(low)} where {name_values(low.values)}, and {_range(high)} where {name_values(high.values)}."
     )
 
 
-def _rank_effects(s: Surface) -> list[str]:
-    return [" × ".join(one.attributes) for one in s.scales[:-1]]
+def _name_effects(s: Surface) -> str:
+    first, *others = (" × ".join(one.attributes) for one in s.scales[:-1][:NAMED])
+    return f"{first}, then {' and '.join(others)}" if others else first
 
 
 def _say_scales(s: Surface) -> str:
@@ -149,14 +156,18 @@ def _say_coverage(s: Surface) -> str:
 
 def _say_next(s: Surface) -> str:
     """What to do next: label where most items are known least."""
-    wide = sorted(s.arms, key=lambda arm: -arm.n_items * (arm.high - arm.low))[:NAMED]
-    named = "; ".join(name_values(arm.arm) for arm in wide)
     if not s.n_labels:
-        return "Next: label a few hundred items at random"
+        return "Next: label a few hundred items, picked at random"
     blank = count_bands(s)[0]
-    if blank.n_items > MUCH * s.n_items:
-        return f"Next: label items at random from arms without a label; where many items are known least: {named}"
-    return f"Next: label where many items are known least: {named}"
+    if len(s.attributes) > FEW:
+        where = (
+            f"from the {blank.n_arms:,} arms without a label"
+            if blank.n_items > MUCH * s.n_items
+            else "in the worst arms"
+        )
+        return f"Next: label items at random {where}"
+    wide = sorted(s.arms, key=lambda arm: -arm.n_items * (arm.high - arm.low))[:NAMED]
+    return f"Next: label where many items are known least: {'; '.join(name_values(arm.arm) for arm in wide)}"
 
 
 def _range(one: Estimate | Arm | Reading) -> str:

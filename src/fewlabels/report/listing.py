@@ -14,3 +14,9 @@ class Listing:
     n_names: int = 1  # columns, the first, that hold names
     shown: int | None = None  # rows that are open to see; others are folded away
     note: str = ""
+    has_whole: bool = False  # is the first row the sum of the others?
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether its columns must move together to fit a page."""
+        return len(self.columns) > 12

@@ -12,6 +12,7 @@ from fewlabels.report.pictures import Picture, picture
 from fewlabels.surfaces import Arm, Reading, Surface
 
 SHOWN, KEPT = 50, 1000  # arms that are open to see, and arms that the page has at all
+Cells = tuple[str | float, ...]
 Answers = Sequence[tuple[str, Reading]]
 WORST = "The least accurate arms, a row each: dots are estimates, bars the intervals, the line and band the whole pool. Hollow arms have no label of their own: others speak for them."
 CROSSED = "Accuracy where the two attributes that matter most cross, over what the others are in the pool. Orange is below the whole, blue above it."
@@ -48,8 +49,8 @@ def render_surface(s: Surface, answers: Answers = ()) -> str:
 
 def _draw(s: Surface) -> Iterator[Picture]:
     yield picture(plot_surface(s, "worst"), "Where it is worst", WORST)
-    yield picture(plot_surface(s, "heatmap"), "Two attributes together", CROSSED)
     yield picture(plot_surface(s, "effects"), "What each attribute does", EFFECTS)
+    yield picture(plot_surface(s, "heatmap"), "Two attributes together", CROSSED)
     yield picture(plot_surface(s, "coverage"), "Where the labels are", COVERAGE)
 
 
@@ -60,27 +61,15 @@ def _list_answers(answers: Answers) -> Listing:
 
 def _list_arms(s: Surface) -> Listing:
     """The whole, then arms, the worst first."""
-    n = len(s.attributes)
-    whole = (
-        "overall",
-        *[""] * (n - 1),
-        f"{s.n_items:,}",
-        f"{s.n_labels:,}",
-        s.overall.mean,
-        s.overall.low,
-        s.overall.high,
-        "",
-    )
-    arms = s.worst_first[:KEPT]
-    rows = [(*arm.arm.values(), *_count(arm), arm.mean, arm.low, arm.high, f"{arm.p_worst:.2f}") for arm in arms]
+    arms, n = s.worst_first[:KEPT], len(s.attributes)
+    counts = f"{s.n_items:,}", f"{s.n_labels:,}"
+    rows: list[Cells] = [("overall", *[""] * (n - 1), *counts, s.overall.mean, s.overall.low, s.overall.high, "")]
+    rows += [(*arm.arm.values(), *_count(arm), arm.mean, arm.low, arm.high, f"{arm.p_worst:.2f}") for arm in arms]
     left = f"The {KEPT:,} worst of {len(s.arms):,} arms; --json, or to_json and to_frame in Python, has them all."
     return Listing(
-        "Every arm" if len(arms) == len(s.arms) else f"The worst arms of {len(s.arms):,}",
-        (*s.attributes, "items", "labels", "accuracy", "low", "high", "P(worst)"),
-        [whole, *rows],
-        n_names=n,
-        shown=SHOWN + 1,
-        note="" if len(arms) == len(s.arms) else left,
+        "Every arm, the worst first" if len(arms) == len(s.arms) else f"The worst of {len(s.arms):,} arms",
+        (*s.attributes, "items", "labels", "accuracy", "low", "high", "P(worst)"), rows, n_names=n, shown=SHOWN + 1,
+        note="" if len(arms) == len(s.arms) else left, has_whole=True,
     )  # fmt: skip
 
 

@@ -333,7 +333,7 @@ def test_tables_fit_in_eighty_columns(shape: Surface) -> None:
 
 
 def test_common_values_are_said_once_where_there_is_no_room() -> None:
-    lines = print_out(Answered(make_surface((2,) * 10, n=600)))
+    lines = print_out(Answered(make_surface((2,) * 12, n=600)))
     said = next(line for line in lines if line.startswith("the worst arms"))
     assert "all with a=a0" in said
     assert not any(line.startswith("a=a0") for line in lines)
@@ -415,7 +415,7 @@ def test_of_many_failures_some_are_told_and_the_rest_is_counted(type_in: Type, t
     [
         (["--attributes", "a,sise"], "no column 'sise'"),
         ([], "over which attributes?"),
-        (["--attributes", ""], "name columns"),
+        (["--attributes", ""], "over which attributes?"),
         (["--attributes", "all"], "name columns"),
         (["--attributes", "a,a"], "there twice"),
         (["--attributes", "a,b", "--model", "smoth"], "did you mean 'smooth'"),

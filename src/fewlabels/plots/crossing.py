@@ -122,7 +122,7 @@ def _draw(ax: Axes, field: Field, middle: float, *, written: bool) -> None:
         known = field.n_labels[i, j] > 0
         ax.text(
             j, i, text, ha="center", va="center", fontsize=SMALL, color=colour, style="normal" if known else "italic",
-            alpha=1 if known else 0.7,
+            alpha=1 if known else 0.7, in_layout=False,
         )  # fmt: skip
 
 

@@ -66,7 +66,8 @@ def _gather(surface: Surface, attributes: Sequence[str] | None) -> list[Effect]:
 def _read(surface: Surface, attribute: str, readings: Sequence[Reading], most: int) -> Effect:
     values, heading = pick_values(surface, readings, attribute, most)
     found = {one.values[attribute]: one for one in readings}
-    adjusted = {one.values[attribute]: one for one in surface.adjust(attribute)} if surface.chart else {}
+    others = surface.chart is not None and len(surface.attributes) > 1
+    adjusted = {one.values[attribute]: one for one in surface.adjust(attribute)} if others else {}
     return Effect(heading, tuple(found[value] for value in values), tuple(adjusted.get(value) for value in values))
 
 

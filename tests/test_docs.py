@@ -17,7 +17,15 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/tutorial.md", "docs/labelling.md", "docs/calibrated.md", "docs/fairness.md"]
+    "page",
+    [
+        "README.md",
+        "docs/tutorial.md",
+        "docs/labelling.md",
+        "docs/calibrated.md",
+        "docs/fairness.md",
+        "docs/surfaces.md",
+    ],
 )
 def test_a_page_does_what_it_shows(page: str, type_in, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -11,6 +11,7 @@ from fewlabels.inference import FEWEST, Answer
 from fewlabels.labels import Tally
 from fewlabels.metrics import ClassRate, Metric, ece, selection_rate
 
+LONG = 50  # letters of a name, of which one reads no more than two
 WIDE = 0.5  # an interval this wide leaves every conclusion open
 TWICE = "the prior is an earlier assessment: right only if none of its labels is among these, or they count twice"
 TRUSTED = (
@@ -58,7 +59,7 @@ def _name_unlabelled(rows: Sequence[Ranged], *, learned: bool) -> list[str]:
     blank = [row.group for row in rows if row.n_labels == 0]
     few = f"{len(blank):,} of {len(rows):,} groups have no label"
     whose = "what other groups' labels and their own scores suggest" if learned else "the prior's"
-    return [f"{few}, and their numbers are {whose}: {listing(blank)}"] if blank else []
+    return [f"{few}, and their numbers are {whose}: {_name(blank)}"] if blank else []
 
 
 def _name_undefined(metric: Metric, answer: Answer, rows: Sequence[Ranged]) -> list[str]:
@@ -70,8 +71,13 @@ def _name_undefined(metric: Metric, answer: Answer, rows: Sequence[Ranged]) -> l
 def _name_thin(rows: Sequence[Ranged]) -> list[str]:
     thin = thin_groups(rows)
     more = " more" if any(row.n_labels == 0 for row in rows) else ""
-    said = f"too few labels to say anything about {len(thin):,}{more}: {listing(thin)} (intervals wider than {WIDE:g})"
+    said = f"too few labels to say anything about {len(thin):,}{more}: {_name(thin)} (intervals wider than {WIDE:g})"
     return [said] if thin else []
+
+
+def _name(groups: Sequence[str]) -> str:
+    """Name a few groups; fewer where their names are long."""
+    return listing(groups, most=6 if max(map(len, groups), default=0) <= LONG else 2)
 
 
 def _weigh_prior(answer: Answer) -> list[str]:

@@ -15,6 +15,7 @@ VERBS = {
     "assess": "How good the model is, per group and overall, and how sure that is.",
     "compare": "How far two groups are apart, and whether by more than matters.",
     "fairness": "How differently groups of people are treated, and how sure that is.",
+    "surface": "How good the model is for every combination of attributes, and how sure that is.",
     "label": """Label items one by one, towards a goal, and see the answer grow.
 
 There is no labelling page yet: add --terminal, and label here. Keys typed before an item is on the screen are ignored, \

@@ -12,13 +12,15 @@ SIGNS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
 SHAPE = re.compile(
-    r"\s*(?:(overall|groups)\.)?(\w+)\s*(<=|>=|==|!=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"
+    r"\s*(?:(overall|groups|arms|answers)\.)?(\w+)\s*(<=|>=|==|!=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"
 )
 
 
 @dataclass(frozen=True)
 class Condition:
     """`[overall.|groups.]FIELD SIGN NUMBER`; without a scope it is about the overall figure and every group.
+
+    Of a surface, groups are `arms`, and what was asked of it are `answers`.
 
     >>> read_condition("overall.low < 0.8").hits({"overall": {"low": 0.7}, "groups": []})
     ['overall: low is 0.7, and that is < 0.8']
@@ -41,6 +43,8 @@ class Condition:
         if "gaps" in result:  # of fairness, gaps are what one fails on
             defined = [row for row in result["gaps"] if row["mean"] is not None]
             return [(f"{row['metric']} of {row['group']}", row) for row in defined]
+        if "arms" in result:
+            return self._list_arms(result)
         if "overall" not in result:  # a comparison is one row
             return [("difference", result)]
         overall = [("overall", result["overall"])] if self.scope != "groups" else []
@@ -48,6 +52,20 @@ class Condition:
         if not self.scope and self.name not in result["overall"]:
             overall = []  # p_worst and its like exist for groups only
         return overall + groups
+
+    def _list_arms(self, result: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+        """The whole, every arm and every answer of a surface, as far as they have such a number."""
+        rows = {
+            "overall": [("overall", result["overall"])],
+            "arms": [
+                (", ".join(f"{name}={value}" for name, value in row["arm"].items()), row) for row in result["arms"]
+            ],
+            "answers": [(row["question"], row) for row in result.get("answers", ())],
+        }
+        if self.scope:
+            return rows["arms" if self.scope == "groups" else self.scope]
+        known = self.name in result["arms"][0]
+        return [(where, row) for part in rows.values() for where, row in part if self.name in row or not known]
 
     def _look_up(self, row: Mapping[str, Any]) -> float:
         if not isinstance(row.get(self.name), int | float):

@@ -1,6 +1,8 @@
 """Deliver a result where it was asked for: table, JSON, HTML, exit code."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
 from rich.console import Console
 from rich.markup import escape
@@ -8,15 +10,36 @@ from rich.markup import escape
 from fewlabels.cli.conditions import Condition
 from fewlabels.cli.options import Output
 from fewlabels.cli.printing import complainer, print_warnings, printer
-from fewlabels.comparison import Comparison
-from fewlabels.gaps import Fairness
-from fewlabels.summary import Assessment
+from fewlabels.errors import count
 
 FAILED = 2
+MOST_FAILURES = 25  # that are told one by one
+
+
+@runtime_checkable
+class Result(Protocol):
+    """What can be delivered."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What its numbers do not support."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the contract's JSON as a dict."""
+        ...
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """Write (or just return) the contract's JSON."""
+        ...
+
+    def report(self, path: str | Path) -> Path:
+        """Write one self-contained HTML file."""
+        ...
 
 
 def deliver(
-    result: Assessment | Comparison | Fairness,
+    result: Result,
     output: Output,
     conditions: Sequence[Condition],
     show: Callable[[Console], None],
@@ -38,6 +61,8 @@ def deliver(
         for path in (output.html, output.json if output.json != "-" else None):
             if path:
                 aside.print(f"written: {escape(path)}")
-    for failure in failures:
+    for failure in failures[:MOST_FAILURES]:
         aside.print(f"[red]failed[/]: {escape(failure)}")
+    if len(failures) > MOST_FAILURES:
+        aside.print(f"[red]failed[/]: and {count(len(failures) - MOST_FAILURES, 'more time')}")
     return FAILED if failures else 0

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fewlabels.errors import InputError, did_you_mean
-from fewlabels.groups import Bins, Groups, column, cross, everything, predicted, ranges
+from fewlabels.groups import Bins, Column, Groups, column, cross, everything, predicted, ranges
 from fewlabels.metrics import METRICS, Metric, cost
 from fewlabels.policies import POLICIES, Policy
 from fewlabels.priors import Prior, flat, from_earlier, from_scores
@@ -26,6 +26,19 @@ def read_groups(text: str) -> Groups:
     if not parts:
         raise InputError("by: say what to group by: all, predicted, bins, or a column")
     return parts[0] if len(parts) == 1 else cross(*parts)
+
+
+def read_attributes(text: str) -> tuple[str | Groups, ...]:
+    """Return the attributes meant by words joined by commas; a column stays a name, so that its numbers may be put in ranges.
+
+    >>> read_attributes("age,predicted")[0]
+    'age'
+    """
+    words = split_names(text)
+    if not words or "all" in words:
+        raise InputError("attributes: name columns, joined by commas; a column called all is column:all")
+    parts = ((word, _read_part(word)) for word in words)
+    return tuple(word if isinstance(part, Column) and part.column == word else part for word, part in parts)
 
 
 def read_bins(text: str) -> Bins:

@@ -1,6 +1,6 @@
 """Pictures of what `summary` made: numbers in, matplotlib Axes out, nothing computed on the way but layout.
 
-Each picture has its own file; `plot_assessment` and `plot_comparison` are what `.plot()` calls. Figures are made
+Each picture has its own file; `plot_assessment`, `plot_comparison` and `plot_surface` are what `.plot()` calls. Figures are made
 without pyplot, so there is no global state; `render_svg` is what the report embeds.
 """
 
@@ -16,9 +16,11 @@ from fewlabels.plots.ranks import plot_ranks
 from fewlabels.plots.reliability import plot_reliability
 from fewlabels.plots.scatter import plot_scatter
 from fewlabels.plots.sheet import render_svg
+from fewlabels.plots.surface import SURFACE_KINDS, plot_surface
 
 __all__ = [
-    "KINDS", "plot_assessment", "plot_comparison", "plot_confusion", "plot_ece", "plot_extremes",
+    "KINDS", "SURFACE_KINDS", "plot_assessment", "plot_comparison", "plot_confusion", "plot_ece", "plot_extremes",
     "plot_gap_densities", "plot_gaps", "plot_group_curves", "plot_intervals",
-    "plot_ranks", "plot_reliability", "plot_scatter", "plot_simulation", "render_svg", "write_curves",
+    "plot_ranks", "plot_reliability", "plot_scatter", "plot_simulation", "plot_surface",
+    "render_svg", "write_curves",
 ]  # fmt: skip

@@ -2,5 +2,6 @@
 
 from fewlabels.report.fairness import write_fairness
 from fewlabels.report.pages import write_comparison, write_report
+from fewlabels.report.surface import write_surface
 
-__all__ = ["write_comparison", "write_fairness", "write_report"]
+__all__ = ["write_comparison", "write_fairness", "write_report", "write_surface"]

@@ -1,7 +1,6 @@
 """Fairness as one self-contained HTML file, in words an auditor can quote."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,7 @@ import numpy as np
 from fewlabels.files import write_whole
 from fewlabels.gaps import LARGEST, Fairness, Gap
 from fewlabels.plots import plot_gap_densities, plot_gaps, plot_group_curves
+from fewlabels.report.listing import Listing
 from fewlabels.report.pages import render
 from fewlabels.report.pictures import Picture, picture
 
@@ -19,15 +19,6 @@ METHODS = {
     "calibrated": "The scores of all people count, as far as labels show that they can be trusted: one calibration curve for each group, drawn towards the others' as far as labels show them to be alike, with a step between those refused and those accepted, as high as labels demand.",
 }
 CALIBRATION = "The scores of all people count as a calibration curve for each group says, without a step between those refused and those accepted."
-
-
-@dataclass(frozen=True)
-class Listing:
-    """A table of a page."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: list[tuple[str, ...]]
 
 
 def write_fairness(f: Fairness, path: str | Path) -> Path:

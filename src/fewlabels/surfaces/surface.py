@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from itertools import product
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from scipy.sparse import csr_array
 
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.labels import NONE, Axis
@@ -23,7 +23,6 @@ from fewlabels.table import Frame, count_rows
 PLOT, REPORT, FRAME = "fewlabels.plots:plot_surface", "fewlabels.report:write_surface", "fewlabels.frames:to_frame"
 SAVE, LOAD = "fewlabels.surfaces.storage:write_surface", "fewlabels.surfaces.storage:read_surface"
 N_DRAWS, FEWEST, BUDGET = 4000, 500, 20_000_000  # draws behind an answer, and how many numbers they may be
-Weights = Float[np.ndarray, "question arm"]
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,7 @@ class Surface:
         said = {self.axes[i].name: self.axes[i].levels[at] for i, at in chosen.items()}
         inside = self._match(chosen)
         if inside.any():
-            return self._read([said], (inside * self.size)[None].astype(np.float64))[0]
+            return self._read([said], csr_array((inside * self.size)[None].astype(np.float64)))[0]
         place = self.place.copy()
         for axis, at in chosen.items():
             place[:, axis] = at
@@ -126,14 +125,12 @@ class Surface:
 
         `fixed` are values of others. Combinations that the pool does not have are left out.
         """
-        held = self._match(self._choose(fixed or {}))
+        (held,) = np.nonzero(self._match(self._choose(fixed or {})))
         axes = [self._find(name) for name in attributes]
-        combinations = product(*(range(len(self.axes[axis].levels)) for axis in axes))
-        chosen = [dict(zip(axes, combination, strict=True)) for combination in combinations]
-        inside = np.stack([self._match(one) & held for one in chosen])
-        there = np.nonzero(inside.any(axis=1))[0]
-        names = [{self.axes[i].name: self.axes[i].levels[at] for i, at in chosen[q].items()} for q in there]
-        return self._read(names, inside[there] * self.size.astype(np.float64))
+        found, where = np.unique(self.place[held][:, axes], axis=0, return_inverse=True)
+        names = [{self.axes[i].name: self.axes[i].levels[at] for i, at in zip(axes, row, strict=True)} for row in found]
+        inside = (self.size[held].astype(np.float64), (where.reshape(-1), held))
+        return self._read(names, csr_array(inside, shape=(len(found), len(self.arms))))
 
     def adjust(self, attribute: str) -> tuple[Reading, ...]:
         """Say what each value of an attribute would do, were the other attributes as they are in the whole pool."""
@@ -193,13 +190,14 @@ class Surface:
         n = int(np.clip(BUDGET // len(self.arms), FEWEST, N_DRAWS))
         return self.chances.draw(np.random.default_rng(0), n)
 
-    def _read(self, names: Sequence[dict[str, str]], weights: Weights) -> tuple[Reading, ...]:
-        values = self._draws @ (weights / weights.sum(axis=1, keepdims=True)).T
-        low, high = np.quantile(values, self._tails, axis=0)
-        labels = np.array([arm.n_labels for arm in self.arms])
-        counts = [(int(self.size[w > 0].sum()), int(labels[w > 0].sum())) for w in weights]
-        figures = zip(names, counts, values.mean(axis=0), low, high, strict=True)
-        return tuple(Reading(name, *n, float(m), float(lo), float(hi)) for name, n, m, lo, hi in figures)
+    def _read(self, names: Sequence[dict[str, str]], weights: csr_array) -> tuple[Reading, ...]:
+        """Mean and interval over some arms of the pool, for every question and its weights of arms."""
+        values = weights @ self._draws.T / weights.sum(axis=1)[:, None]
+        low, high = np.quantile(values, self._tails, axis=1)
+        inside, labels = (weights > 0).astype(np.int64), np.array([arm.n_labels for arm in self.arms])
+        counts = (inside @ self.size).tolist(), (inside @ labels).tolist()
+        figures = zip(names, *counts, values.mean(axis=1).tolist(), low.tolist(), high.tolist(), strict=True)
+        return tuple(Reading(*figure) for figure in figures)
 
     def _blend(self, place: Int[np.ndarray, "asked axis"], weight: Float[np.ndarray, " asked"]) -> tuple[float, ...]:
         """Mean and interval over combinations, seen or not."""

@@ -1,0 +1,107 @@
+"""`fewlabels surface`: how good is the model for every combination of attributes?"""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from fewlabels.cli.arms import print_surface
+from fewlabels.cli.delivery import deliver
+from fewlabels.cli.options import Columns, Flag, Output
+from fewlabels.cli.printing import complainer, escape, working
+from fewlabels.cli.questions import answer, read_question
+from fewlabels.cli.words import given, read_attributes
+from fewlabels.errors import InputError, listing
+from fewlabels.surfaces import Surface
+from fewlabels.surfaces import surface as map_surface
+
+ENDING = ".surface"
+Questions = Annotated[tuple[str, ...], Parameter(show_default=False)]
+
+
+def surface(
+    file: str,
+    /,
+    *,
+    attributes: str | None = None,
+    model: str | None = None,
+    ask: Questions = (),
+    mix: str | None = None,
+    weight: str | None = None,
+    save: str | None = None,
+    level: float | None = None,
+    finite_pool: Flag = False,
+    seed: int | None = None,
+    output: Output = Output(),
+    columns: Columns = Columns(),
+) -> int:
+    """Say how good the model is for every combination of attributes, and how sure that is.
+
+    Parameters
+    ----------
+    file: str
+        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes. Or a surface that --save wrote.
+    attributes: str
+        Columns joined by commas; numbers of many values are put in ranges. Also ranges:COLUMN:NUMBER, predicted, bins:NUMBER (of the score).
+    model: str
+        smooth (combinations lend each other strength as far as labels show that they may), beta-i (each by itself), constant (all are one), bern-gp, beta-gp, beta-gp-sl, beta-gp-slp [default: smooth].
+    ask: str
+        Values of some attributes, for instance "light=night,rain=wet": how good it is there; may be given several times.
+    mix: str
+        File with somebody's traffic, the attributes as columns: how good it is on that.
+    weight: str
+        Column of the mix that says how often each of its rows occurs [default: once].
+    save: str
+        Keep what was fitted in this file, which ends in .surface; it can be asked again without the predictions.
+    level: float
+        Probability that an interval contains the truth [default: 0.95].
+    finite_pool: bool
+        Ask about exactly these items instead of the population they came from.
+    seed: int
+        Seed of the random draws [default: 0].
+    """
+    conditions = output.conditions()
+    asked = [read_question(text) for text in ask]
+    _check(mix, weight, save)
+    choices = given(attributes=attributes, model=model, level=level, finite_pool=finite_pool or None, seed=seed)
+    with working("learning what attributes do"):
+        found = _open(file, choices, columns) if file.endswith(ENDING) else _fit(file, choices, columns)
+        result = answer(found, asked, mix, weight)
+    if save is not None:
+        found.save(save)
+    code = deliver(result, output, conditions, lambda out: print_surface(out, result))
+    if save is not None and not output.quiet:
+        complainer().print(f"written: {escape(save)}")
+    return code
+
+
+def _check(mix: str | None, weight: str | None, save: str | None) -> None:
+    """Refuse what cannot be meant, before any work is done."""
+    if weight is not None and mix is None:
+        raise InputError("--weight is a column of the file that --mix names, and there is no --mix")
+    if save is not None and not save.endswith(ENDING):
+        raise InputError(f"save: {save} should end in {ENDING}, by which it is known again")
+
+
+def _open(file: str, choices: dict[str, Any], columns: Columns) -> Surface:
+    """Read a surface that was fitted before, about which nothing can be chosen any more."""
+    options = [f"--{name.replace('_', '-')}" for name in choices]
+    options += [
+        f"--{name.replace('_', '-')}" for name, value in vars(columns).items() if value != getattr(Columns(), name)
+    ]
+    if options:
+        raise InputError(
+            f"{file} was fitted before, and {listing(options)} would change nothing; leave it out, or name the predictions"
+        )
+    if not Path(file).is_file():
+        raise InputError(f"{file}: no such file")
+    return Surface.load(file)
+
+
+def _fit(file: str, choices: dict[str, Any], columns: Columns) -> Surface:
+    pool = columns.read(file)
+    if "attributes" not in choices:
+        some = ",".join(pool.attributes[:2]) or "COLUMN,COLUMN"
+        raise InputError(f"surface: over which attributes? Name columns, for instance --attributes {some}")
+    words = read_attributes(choices.pop("attributes"))
+    return map_surface(pool, attributes=words, **choices)

@@ -43,7 +43,7 @@ def caution(
     if not tally.n_labels.any():
         return ("no item is labelled: every number here is what the prior says, not what the model did",)
     return (
-        *_name_unlabelled(rows, learned=answer.trust is not None),
+        *_name_unlabelled(rows, learned=answer.trust is not None, scored=bool(tally.bins)),
         *_name_undefined(metric, answer, rows),
         *(_name_thin(rows) if metric.is_share else ()),
         *((TWICE,) if earlier else ()),
@@ -55,10 +55,11 @@ def caution(
     )
 
 
-def _name_unlabelled(rows: Sequence[Ranged], *, learned: bool) -> list[str]:
+def _name_unlabelled(rows: Sequence[Ranged], *, learned: bool, scored: bool) -> list[str]:
     blank = [row.group for row in rows if row.n_labels == 0]
     few = f"{len(blank):,} of {len(rows):,} groups have no label"
-    whose = "what other groups' labels and their own scores suggest" if learned else "the prior's"
+    hints = "other groups' labels and their own scores suggest" if scored else "other groups' labels suggest"
+    whose = f"what {hints}" if learned else "the prior's"
     return [f"{few}, and their numbers are {whose}: {_name(blank)}"] if blank else []
 
 

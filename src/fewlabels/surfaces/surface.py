@@ -23,6 +23,7 @@ from fewlabels.table import Frame, count_rows
 PLOT, REPORT, FRAME = "fewlabels.plots:plot_surface", "fewlabels.report:write_surface", "fewlabels.frames:to_frame"
 SAVE, LOAD = "fewlabels.surfaces.storage:write_surface", "fewlabels.surfaces.storage:read_surface"
 N_DRAWS, FEWEST, BUDGET = 4000, 500, 20_000_000  # draws behind an answer, and how many numbers they may be
+BRIEFLY = 4_000_000  # where an answer is one of many, and a mean over many arms
 
 
 @dataclass(frozen=True)
@@ -206,7 +207,8 @@ class Surface:
         at = _look_up(self.place, combinations)
         if self.chart is None and (at == NONE).any():
             raise InputError(f"model {self.model}: it says nothing of combinations that are not in the pool")
-        draws = self._draws[:, at] if self.chart is None else self.chart.draw(combinations, at, len(self._draws))
+        n = int(np.clip(BRIEFLY // len(at), FEWEST, len(self._draws)))
+        draws = self._draws[:, at] if self.chart is None else self.chart.draw(combinations, at, n)
         values = draws @ share
         return float(values.mean()), *map(float, np.quantile(values, self._tails))
 

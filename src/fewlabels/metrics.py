@@ -220,11 +220,19 @@ def _sum_by(
     values: Float[np.ndarray, "draw cell *class"], index: Int[np.ndarray, " cell"], n: int
 ) -> Float[np.ndarray, "draw scope *class"]:
     """Add up cells that share an index; places nobody has stay zero."""
+    if n == 1:
+        return values.sum(axis=1, keepdims=True)
+    if _is_each_its_own(index, n):
+        return values
     order = np.argsort(index, kind="stable")
     places, starts = np.unique(index[order], return_index=True)
     out = np.zeros((len(values), n, *values.shape[2:]))
     out[:, places] = np.add.reduceat(values[:, order], starts, axis=1)
     return out
+
+
+def _is_each_its_own(index: Int[np.ndarray, " cell"], n: int) -> bool:
+    return len(index) == n and bool((index == np.arange(n)).all())
 
 
 def _average(
@@ -233,6 +241,8 @@ def _average(
     scope: Int[np.ndarray, " cell"],
     n: int,
 ) -> PerScope:
+    if _is_each_its_own(scope, n):
+        return values.copy()
     return _sum_by(weight * values, scope, n) / _sum_by(weight, scope, n)
 
 

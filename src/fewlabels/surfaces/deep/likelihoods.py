@@ -1,0 +1,41 @@
+"""How likely the labels are, given f and g: of one arm at a time, so that any quadrature may use them."""
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import gammaln
+from jaxtyping import Array, Float
+
+Numbers = Float[Array, "..."]
+
+
+def weigh_bernoulli(f: Numbers, n: Numbers, right: Numbers) -> Numbers:
+    """Eq. 3, of all labels of an arm."""
+    return right * jax.nn.log_sigmoid(f) + (n - right) * jax.nn.log_sigmoid(-f)
+
+
+def weigh_beta_binomial(f: Numbers, g: Numbers, n: Numbers, right: Numbers) -> Numbers:
+    """Eq. 9: the accuracy itself is summed out of a Beta of mean sigmoid(f) and scale softplus(g)."""
+    scale = jax.nn.softplus(g)
+    good, bad = jax.nn.sigmoid(f) * scale, jax.nn.sigmoid(-f) * scale
+    before = jnp.stack(jnp.broadcast_arrays(good, bad, scale))
+    seen = jnp.stack(jnp.broadcast_arrays(right, n - right, n))
+    good_rise, bad_rise, rise = _rise(before, jnp.expand_dims(seen, tuple(range(1, before.ndim - seen.ndim + 1))))
+    return good_rise + bad_rise - rise
+
+
+def weigh_shares(
+    scale: Float[Array, "node arm"], weight: Float[Array, " node"], log_share: Float[Array, " arm"]
+) -> Float[Array, ""]:
+    """Eq. 11, averaged over nodes of the scales: the Dirichlet density of the arms' shares of the labels.
+
+    The last term stands once, outside the sum over arms, or this would be no density. Its mean over all scales together
+    is at least its value at their mean, so the bound remains one from below.
+    """
+    each = (scale - 1) * log_share - gammaln(scale)
+    return weight @ each.sum(axis=1) + gammaln((weight @ scale).sum())
+
+
+def _rise(at: Numbers, by: Numbers) -> Numbers:
+    """log Γ(at + by) - log Γ(at), in one call: the Gamma function is most of what there is to compile."""
+    high, low = gammaln(jnp.stack([at + by, at]))
+    return high - low

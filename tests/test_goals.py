@@ -12,7 +12,7 @@ import fewlabels as fl
 from fewlabels.beliefs import Belief, Draws
 from fewlabels.differences import BetaDifference
 from fewlabels.errors import InputError
-from fewlabels.goals import Compare, Estimate, FindBest, FindWorst, Goal, describe, find_obstacle
+from fewlabels.goals import Compare, Estimate, Explore, FindBest, FindWorst, Goal, describe, find_obstacle
 from fewlabels.knowledge import Prospect, know
 from fewlabels.labels import tally
 from fewlabels.metrics import METRICS, Metric
@@ -314,6 +314,7 @@ def test_the_answer_of_a_comparison_is_the_difference(finite):
 
 GOALS = {
     "estimate": Estimate(width=0.1),
+    "explore": Explore(width=0.1),
     "find-worst": FindWorst(),
     "find-best": FindBest(),
     "compare": Compare("0", "1"),

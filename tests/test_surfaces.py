@@ -1,5 +1,6 @@
 """Accuracy surfaces: the model against brute force, its honesty, and what can be asked of a surface."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -8,11 +9,11 @@ from scipy.special import expit
 
 import fewlabels as fl
 from fewlabels.labels import Axis, tally
-from fewlabels.latent import Evidence
 from fewlabels.surfaces import fit as fitting
 from fewlabels.surfaces.effects import find_effects
 from fewlabels.surfaces.fit import FIXED, Plan, _Problem, fit
 from fewlabels.surfaces.relief import survey
+from fewlabels.surfaces.strata import take_whole
 
 
 def make_axes(*sizes, ordered=()):
@@ -31,7 +32,7 @@ def make_plan(effects, level_spread=1.8):
 def see(design, n_labels, right):
     """Return the evidence of arms without scores."""
     (heard,) = np.nonzero(n_labels)
-    return Evidence(
+    return take_whole(
         np.column_stack([np.ones(len(heard)), design[heard]]), heard, right[heard].astype(float), n_labels[heard].astype(float)
     )  # fmt: skip
 
@@ -124,17 +125,20 @@ def simulate(effects, scales, rng, n_labels):
     return design, expit(height), n, rng.binomial(n, expit(height))
 
 
-def test_the_slope_of_the_evidence_is_its_slope(monkeypatch):
-    """Also where arms have several strata, with scores of their own."""
+@pytest.mark.parametrize("whole", [True, False])
+def test_the_slope_of_the_evidence_is_its_slope(monkeypatch, whole):
+    """Also where arms have several strata, with scores of their own, and strata are of their arms in part."""
     monkeypatch.setattr(fitting, "CLOSE", 1e-12)
     rng = np.random.default_rng(1)
     effects = find_effects(make_axes(3, 2, 2), make_arms(3, 2, 2))
     design, _, n, right = simulate(effects, np.full(7, -0.5), rng, 80)
     seen = see(design, n, right)
     score = rng.standard_normal(2 * len(seen.group))
-    twice = Evidence(
+    twice = take_whole(
         np.column_stack([score, np.repeat(seen.design, 2, axis=0)]), np.repeat(seen.group, 2), np.repeat(seen.right, 2), np.repeat(seen.total, 2)
     )  # fmt: skip
+    if not whole:
+        twice = replace(twice, share=rng.random(len(score)), base=rng.standard_normal(len(score)))
     plain = make_plan(effects)
     plan = Plan(np.r_[FIXED, plain.block], np.r_[1.0, plain.centre], np.r_[0.5, plain.spread], plain.kinds)
     problem, at, step = _Problem(twice, plan), plan.start + 0.4 * rng.standard_normal(len(plan.start)), 1e-4
@@ -498,74 +502,3 @@ def test_axes_come_from_whatever_groups_are_cut_by():
     pool = fl.Predictions.read(make_pool() | {"score": np.linspace(0.5, 1, 600)})
     counts = tally(pool, fl.cross(fl.column("light"), fl.bins(4)))
     assert [axis.ordered for axis in counts.axes] == [False, True]
-
-
-# -- uncertain attributes -------------------------------------------------------------------------------------
-
-
-def make_uncertain(seed=0, n=3000, n_labels=600, n_gold=300):
-    """Rain is told by a classifier that is too sure of itself, and known for a few items."""
-    rng = np.random.default_rng(seed)
-    light = rng.choice(["day", "night"], n)
-    rain = np.where(rng.random(n) < np.where(light == "night", 0.6, 0.3), "wet", "dry")
-    right = rng.random(n) < np.where(rain == "wet", np.where(light == "night", 0.3, 0.6), 0.95)
-    sign = np.where(rain == "wet", 1.2, -1.2) + rng.standard_normal(n)
-    said = expit(3 * 2.4 * sign)  # thrice as sure as it should be
-    label = np.where(np.arange(n) < n_labels, np.where(right, "a", "b"), None)
-    known = np.where(rng.permutation(n) < n_gold, rain, None)
-    return {
-        "predicted": ["a"] * n,
-        "label": label,
-        "light": light,
-        "rain": known,
-        "rain_wet": said,
-        "rain_dry": 1 - said,
-    }
-
-
-RAIN = fl.uncertain("rain", {"wet": "rain_wet", "dry": "rain_dry"})
-
-
-def test_attributes_that_classifiers_tell_count_in_fractions():
-    found = fl.surface(make_uncertain(), attributes=("light", RAIN))
-    means = {tuple(arm.arm.values()): arm.mean for arm in found.arms}
-    truth = {("night", "wet"): 0.3, ("day", "wet"): 0.6, ("night", "dry"): 0.95, ("day", "dry"): 0.95}
-    assert means == pytest.approx(truth, abs=0.12)
-    assert found.n_items == pytest.approx(3000, abs=3)
-    assert found.n_labels == pytest.approx(600, abs=3)
-    assert found.worst_first[0].arm == {"light": "night", "rain": "wet"}
-    assert found.ask(rain="wet").mean < found.ask(rain="dry").mean
-
-
-def test_calibrating_classifiers_brings_arms_nearer_to_the_truth():
-    truth = {("night", "wet"): 0.3, ("day", "wet"): 0.6, ("night", "dry"): 0.95, ("day", "dry"): 0.95}
-    error = {}
-    for method in ("raw", "full"):
-        squares = []
-        for seed in range(3):
-            found = fl.surface(make_uncertain(seed), attributes=("light", RAIN), attribution=method)
-            squares += [(arm.mean - truth[tuple(arm.arm.values())]) ** 2 for arm in found.arms]
-        error[method] = np.mean(squares)
-    assert error["full"] < error["raw"]
-
-
-def test_a_surface_over_uncertain_attributes_can_be_saved(tmp_path):
-    found = fl.surface(make_uncertain(), attributes=("light", RAIN))
-    again = fl.Surface.load(found.save(tmp_path / "u.surface"))
-    assert again.ask(rain="wet") == found.ask(rain="wet")
-
-
-@pytest.mark.parametrize(
-    ("change", "attributes", "choices", "said"),
-    [
-        ({"rain_wet": np.full(3000, 0.9)}, ("light", RAIN), {}, "rain, row 1: the probabilities add up to"),
-        ({}, (fl.uncertain("rain", {"wet": "rain_wte", "dry": "rain_dry"}),), {}, "no column 'rain_wte' for 'wet'; did you mean 'rain_wet'"),
-        ({}, ("light", RAIN), {"finite_pool": True}, "nobody knows which items an arm has"),
-    ],
-    ids=["not one", "no column", "finite"],
-)  # fmt: skip
-def test_uncertain_attributes_that_make_no_sense_are_refused(change, attributes, choices, said):
-    with pytest.raises(fl.InputError, match=said):
-        fl.surface(make_uncertain() | change, attributes=attributes, **choices)
-    with pytest.raises(fl.InputError, match="at least two values"):
-        fl.uncertain("rain", {"wet": "rain_wet"})

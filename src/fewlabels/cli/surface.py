@@ -25,6 +25,7 @@ def surface(
     *,
     attributes: str | None = None,
     model: str | None = None,
+    attribution: str | None = None,
     ask: Questions = (),
     mix: str | None = None,
     weight: str | None = None,
@@ -42,9 +43,11 @@ def surface(
     file: str
         Predictions: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes. Or a surface that --save wrote.
     attributes: str
-        Columns joined by commas; numbers of many values are put in ranges. Also ranges:COLUMN:NUMBER, predicted, bins:NUMBER (of the score).
+        Columns joined by commas; numbers of many values are put in ranges. Also ranges:COLUMN:NUMBER, predicted, bins:NUMBER (of the score); uncertain:NAME for what a classifier tells, with columns NAME_VALUE of probabilities (uncertain:NAME:PREFIX for PREFIXVALUE).
     model: str
         smooth (combinations lend each other strength as far as labels show that they may), beta-i (each by itself), constant (all are one), bern-gp, beta-gp, beta-gp-sl, beta-gp-slp [default: smooth].
+    attribution: str
+        How far to believe probabilities of uncertain attributes: full (as far as known values, in a column NAME, show that one may, and as attributes occur together), temperature (without the latter), raw (as they are) [default: full].
     ask: str
         Values of some attributes, for instance "light=night,rain=wet": how good it is there; may be given several times.
     mix: str
@@ -63,7 +66,14 @@ def surface(
     conditions = output.conditions()
     asked = [read_question(text) for text in ask]
     _check(mix, weight, save)
-    choices = given(attributes=attributes, model=model, level=level, finite_pool=finite_pool or None, seed=seed)
+    choices = given(
+        attributes=attributes,
+        model=model,
+        attribution=attribution,
+        level=level,
+        finite_pool=finite_pool or None,
+        seed=seed,
+    )
     with working("learning what attributes do"):
         found = _open(file, choices, columns) if file.endswith(ENDING) else _fit(file, choices, columns)
         result = answer(found, asked, mix, weight)

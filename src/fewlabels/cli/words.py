@@ -10,7 +10,7 @@ from fewlabels.groups import Bins, Column, Groups, column, cross, everything, pr
 from fewlabels.metrics import METRICS, Metric, cost
 from fewlabels.policies import POLICIES, Policy
 from fewlabels.priors import Prior, flat, from_earlier, from_scores
-from fewlabels.surfaces import smooth
+from fewlabels.surfaces import Uncertain, smooth, uncertain
 from fewlabels.trust import calibrated
 
 DEFAULT = "calibrated"  # prior
@@ -28,17 +28,16 @@ def read_groups(text: str) -> Groups:
     return parts[0] if len(parts) == 1 else cross(*parts)
 
 
-def read_attributes(text: str) -> tuple[str | Groups, ...]:
+def read_attributes(text: str) -> tuple[str | Groups | Uncertain, ...]:
     """Return the attributes meant by words joined by commas; a column stays a name, so that its numbers may be put in ranges.
 
-    >>> read_attributes("age,predicted")[0]
-    'age'
+    >>> read_attributes("age,uncertain:rain")
+    ('age', Uncertain(name='rain', scores='rain_'))
     """
     words = split_names(text)
     if not words or "all" in words:
         raise InputError("attributes: name columns, joined by commas; a column called all is column:all")
-    parts = ((word, _read_part(word)) for word in words)
-    return tuple(word if isinstance(part, Column) and part.column == word else part for word, part in parts)
+    return tuple(map(_read_attribute, words))
 
 
 def read_bins(text: str) -> Bins:
@@ -121,6 +120,16 @@ def _read_part(word: str) -> Groups:
     if word.startswith("ranges:"):
         return _read_ranges(word)
     return column(word.removeprefix("column:"))
+
+
+def _read_attribute(word: str) -> str | Groups | Uncertain:
+    if word.startswith("uncertain:"):
+        name, _, prefix = word.removeprefix("uncertain:").partition(":")
+        if not name:
+            raise InputError("attributes: which is uncertain? Write uncertain:NAME, or uncertain:NAME:PREFIX")
+        return uncertain(name, prefix or None)
+    part = _read_part(word)
+    return word if isinstance(part, Column) and part.column == word else part
 
 
 def _read_ranges(word: str) -> Groups:

@@ -10,9 +10,9 @@ from fewlabels.surfaces.naming import find_common, name_values
 from fewlabels.surfaces.prior import Smooth, smooth
 from fewlabels.surfaces.ranking import rank_attributes
 from fewlabels.surfaces.surface import Arm, Reading, Surface
-from fewlabels.surfaces.uncertain import uncertain
+from fewlabels.surfaces.uncertain import Uncertain, uncertain
 
 __all__ = [
-    "Arm", "Band", "Reading", "Smooth", "Surface", "count_bands", "find_common", "name_values", "rank_attributes",
+    "Arm", "Band", "Reading", "Smooth", "Surface", "Uncertain", "count_bands", "find_common", "name_values", "rank_attributes",
     "smooth", "surface", "uncertain",
 ]  # fmt: skip

@@ -21,7 +21,7 @@ class Chart:
     effects: Effects
     level: Int[np.ndarray, "arm axis"]
     arm: Int[np.ndarray, " stratum"]
-    n_items: Int[np.ndarray, " stratum"]
+    n_items: Float[np.ndarray, " stratum"]
     score: Float[np.ndarray, " stratum"]  # nan without scores
     knots: tuple[float, ...] | None
     fit: Fit
@@ -29,8 +29,7 @@ class Chart:
     @cached_property
     def relief(self) -> Relief:
         """What is believed of the arms of the pool."""
-        weight = self.n_items.astype(np.float64)
-        return survey(self.fit, self._curve(self.score), self.effects.expand(self.level), self.arm, [weight])[0]
+        return survey(self.fit, self._curve(self.score), self.effects.expand(self.level), self.arm, [self.n_items])[0]
 
     def draw(
         self, level: Int[np.ndarray, "asked axis"], at: Int[np.ndarray, " asked"], n: int
@@ -75,4 +74,6 @@ class Chart:
 def draw_chart(layout: Layout, found: Fit) -> Chart:
     """Keep of a fit what questions need."""
     strata = layout.cells.layers
-    return Chart(layout.effects, layout.level, strata.cell, strata.n_items, strata.score, layout.knots, found)
+    return Chart(
+        layout.effects, layout.level, strata.cell, strata.n_items.astype(np.float64), strata.score, layout.knots, found
+    )

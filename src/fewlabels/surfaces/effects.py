@@ -21,7 +21,7 @@ REACH = 0.5  # over how much of its range values of an ordered attribute resembl
 JUMP = 0.05  # share of an ordered value's variance that is its own
 SLIGHT = 1e-3  # parts of an effect that vary by less than this share of the largest are left out
 MOST_TERMS = 1000  # in all: what a fit has time for
-MOST_NUMBERS = 5_000_000  # arms times terms: what it has memory for
+MOST_NUMBERS = 5_000_000  # arms, or items, times terms: what it has memory for
 NOTHING = 0  # terms of an attribute without an effect
 
 
@@ -65,13 +65,14 @@ class Effects:
         return first
 
 
-def find_effects(axes: tuple[Axis, ...], level: Int[np.ndarray, "arm axis"]) -> Effects:
+def find_effects(axes: tuple[Axis, ...], level: Int[np.ndarray, "arm axis"], n_rows: int = 0) -> Effects:
     """Choose the effects that these arms can have, the smallest first, as long as there is room.
 
-    A pair with nearly as many terms as there are arms says nothing that an arm's own effect does not.
+    A pair with nearly as many terms as there are arms says nothing that an arm's own effect does not. Where a fit looks
+    at items one by one, `n_rows` says at how many.
     """
     effects = Effects(axes, tuple(_tabulate(axis) for axis in axes), (), ())
-    room = min(MOST_TERMS, MOST_NUMBERS // max(len(level), 1))
+    room = min(MOST_TERMS, MOST_NUMBERS // max(len(level), n_rows, 1))
     left_out: list[Block] = []
     for block in sorted(effects.blocks, key=effects.count_terms):
         room -= effects.count_terms(block)

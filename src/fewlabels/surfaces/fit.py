@@ -11,10 +11,10 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.latent import Evidence
 from fewlabels.latent.departures import squash
 from fewlabels.surfaces.ascent import climb
 from fewlabels.surfaces.effects import Kind
+from fewlabels.surfaces.strata import Strata
 
 MOST_STEPS, MOST_HALVINGS = 40, 12
 CLOSE = 1e-4  # of the log posterior: a step that gains less is not taken
@@ -114,9 +114,10 @@ class _View:
 class _Problem:
     """The evidence of scales; remembers the last mode, from which the next is not far."""
 
-    def __init__(self, evidence: Evidence, plan: Plan) -> None:
+    def __init__(self, evidence: Strata, plan: Plan) -> None:
         self.evidence, self.plan = evidence, plan
         self.heard, self.start, self.arm = np.unique(evidence.group, return_index=True, return_inverse=True)
+        self.whole = bool(np.all(evidence.share == 1))
         self.terms, self.own = plan.centre.copy(), np.zeros(len(self.heard))
         self.n_looks = 0
 
@@ -133,11 +134,11 @@ class _Problem:
         lean = pull / stiff[:, None]
         doubt = np.linalg.slogdet(square)[1] - np.log(firm).sum() + np.log(stiff / hold).sum()
         prior, slope = self.plan.log_prior(at)
-        moved = seen.design - lean[self.arm]
-        spread = np.einsum("st,st->s", moved @ covariance, moved) + 1 / stiff[self.arm]
+        moved = seen.design - (lean[self.arm] if self.whole else seen.share[:, None] * lean[self.arm])
+        spread = np.einsum("st,st->s", moved @ covariance, moved) + seen.share**2 / stiff[self.arm]
         vary = np.einsum("at,at->a", lean @ covariance, lean) + 1 / stiff
         tilt = -0.5 * spread * (weight - LEAST) * (1 - 2 * right)  # how the doubt changes with each logit
-        there, beside = self._solve(covariance, stiff, pull, seen.design.T @ tilt, self._gather(tilt))
+        there, beside = self._solve(covariance, stiff, pull, seen.design.T @ tilt, self._gather(seen.share * tilt))
         off = self.terms - self.plan.centre
         each = firm * off**2 - (1 - firm * np.diag(covariance)) + 2 * firm * off * there
         inside = self.plan.block != FIXED
@@ -165,7 +166,7 @@ class _Problem:
             miss = seen.right - seen.total * right
             stiff, pull, square = self._eliminate(seen.total * right * (1 - right) + LEAST, firm, hold)
             up = seen.design.T @ miss - firm * (self.terms - self.plan.centre)
-            beside = self._gather(miss) - hold * self.own
+            beside = self._gather(seen.share * miss) - hold * self.own
             step = np.linalg.solve(square, up - pull.T @ (beside / stiff))
             own = (beside - pull @ step) / stiff
             if up @ step + beside @ own < 2 * CLOSE:
@@ -185,10 +186,11 @@ class _Problem:
         self, weight: Float[np.ndarray, " stratum"], firm: Terms, hold: float
     ) -> tuple[Float[np.ndarray, " heard"], Float[np.ndarray, "heard term"], Float[np.ndarray, "term term"]]:
         """Eliminate the arms: how stiff each is, how terms pull on it, and the precision of what is left."""
-        design = self.evidence.design
+        design, share = self.evidence.design, self.evidence.share
         weighted = weight[:, None] * design
-        stiff, pull = self._gather(weight) + hold, self._gather(weighted)
-        if len(stiff) == len(weight):  # an arm is a stratum, and one product does for two
+        stiff = self._gather(share**2 * weight) + hold
+        pull = self._gather(weighted if self.whole else share[:, None] * weighted)
+        if self.whole and len(stiff) == len(weight):  # an arm is a stratum, and one product does for two
             square = design.T @ ((hold / stiff)[:, None] * weighted)
         else:
             square = design.T @ weighted - (pull.T / stiff) @ pull
@@ -213,7 +215,7 @@ class _Problem:
         return float(likely - 0.5 * firm @ off**2 - 0.5 * hold * own @ own)
 
     def _rise(self, terms: Terms, own: Float[np.ndarray, " heard"]) -> Float[np.ndarray, " stratum"]:
-        return self.evidence.design @ terms + own[self.arm]
+        return self.evidence.base + self.evidence.design @ terms + self.evidence.share * own[self.arm]
 
     def _tighten(self, at: Scales) -> Terms:
         """Return the prior precision of every term."""
@@ -229,7 +231,7 @@ class _Problem:
         return np.add.reduceat(values, self.start, axis=0)
 
 
-def fit(evidence: Evidence, plan: Plan, start: Scales | None = None) -> Fit:
+def fit(evidence: Strata, plan: Plan, start: Scales | None = None) -> Fit:
     """Find the scales that explain the labels best, from `start` if it is known where they may be, and look around."""
     problem = _Problem(evidence, plan)
     summit = climb(problem.look, plan.start if start is None else start)

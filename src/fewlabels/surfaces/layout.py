@@ -6,11 +6,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.labels import NONE, Axis, Cells
-from fewlabels.latent import Evidence, count_unlabelled
+from fewlabels.latent import count_unlabelled
 from fewlabels.latent.curve import BEND, HEIGHT, LEVEL, SLOPE, bend, place_knots, to_logit
 from fewlabels.surfaces.effects import Effects, find_effects
 from fewlabels.surfaces.fit import FIXED, Fit, Plan, Scales, fit
 from fewlabels.surfaces.relief import Relief, survey
+from fewlabels.surfaces.strata import Strata, take_whole
 
 
 @dataclass(frozen=True)
@@ -27,23 +28,15 @@ class Layout:
     @property
     def plan(self) -> Plan:
         """What is assumed before any label."""
-        terms = [LEVEL] if self.knots is None else [HEIGHT, SLOPE, *(BEND for _ in self.knots)]
-        centre, spread = np.array(terms).T
-        more = len(self.effects.block)
-        return Plan(
-            np.concatenate([np.full(len(terms), FIXED), self.effects.block]),
-            np.concatenate([centre, np.zeros(more)]),
-            np.concatenate([spread, np.ones(more)]),
-            self.effects.kinds,
-        )
+        return plan_effects(self.effects, self.knots)
 
-    def gather(self) -> Evidence:
+    def gather(self) -> Strata:
         """Take the labelled strata."""
         strata = self.cells.layers
         (labelled,) = np.nonzero(strata.n_labels > 0)
         cell = strata.cell[labelled]
         design = np.concatenate([self.curve[labelled], self.design[cell]], axis=1)
-        return Evidence(design, cell, strata.right[labelled], strata.n_labels[labelled].astype(np.float64))
+        return take_whole(design, cell, strata.right[labelled], strata.n_labels[labelled].astype(np.float64))
 
     def survey(self, found: Fit, *, finite: bool) -> tuple[Relief, Relief | None]:
         """Say what the fit implies for all items of every cell, and for those without a label."""
@@ -63,6 +56,19 @@ def lay_out(cells: Cells) -> Layout:
     x = to_logit(strata.score)
     knots = place_knots(x, strata.n_items)
     return Layout(cells, effects, level, bend(x, knots), knots, effects.expand(level))
+
+
+def plan_effects(effects: Effects, knots: tuple[float, ...] | None) -> Plan:
+    """Say what is assumed of the curve and of effects before any label."""
+    terms = [LEVEL] if knots is None else [HEIGHT, SLOPE, *(BEND for _ in knots)]
+    centre, spread = np.array(terms).T
+    more = len(effects.block)
+    return Plan(
+        np.concatenate([np.full(len(terms), FIXED), effects.block]),
+        np.concatenate([centre, np.zeros(more)]),
+        np.concatenate([spread, np.ones(more)]),
+        effects.kinds,
+    )
 
 
 def learn_effects(layout: Layout, start: Scales | None = None) -> Fit:

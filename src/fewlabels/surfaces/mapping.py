@@ -8,26 +8,25 @@ import numpy as np
 
 from fewlabels.beliefs import Conjugate
 from fewlabels.checks import require_sound
-from fewlabels.errors import InputError, did_you_mean, listing
-from fewlabels.groups import Column, Cross, Groups, Ranges
+from fewlabels.errors import InputError, did_you_mean
+from fewlabels.groups import Cross, Groups
 from fewlabels.labels import STRATA, Cells, Tally, tally
 from fewlabels.latent import Chances, teach
 from fewlabels.metrics import accuracy
 from fewlabels.priors import Lesson, Reads
 from fewlabels.summary import Assessment, Estimate, Question, judge
-from fewlabels.surfaces.attribution import Method
+from fewlabels.surfaces.attributes import cut_by, require_few_values
+from fewlabels.surfaces.attribution import METHODS, Method, round_together
 from fewlabels.surfaces.chart import Chart, draw_chart
 from fewlabels.surfaces.estimators import ESTIMATORS
 from fewlabels.surfaces.layout import lay_out, learn_effects
 from fewlabels.surfaces.portrait import Portrait, list_scales
 from fewlabels.surfaces.surface import Arm, Surface
-from fewlabels.surfaces.uncertain import Fractions, Uncertain, chart_uncertain, count_uncertain
+from fewlabels.surfaces.uncertain import Fractions, Uncertain, assign_uncertain, chart_uncertain
 from fewlabels.table import Frame, Predictions
 
 DEFAULT = "smooth"
 MOST_ARMS = 50_000
-MOST_VALUES = 1000  # of one attribute
-FEW_NUMBERS = 12  # values of a number that are told apart; more are put in ranges
 N_DRAWS = 2000
 STEEP = 0.5  # slope that the evidence may have at its summit
 
@@ -59,7 +58,7 @@ def surface(
     *,
     attributes: Sequence[str | Groups | Uncertain],
     model: str = DEFAULT,
-    attribution: Method = "full",
+    attribution: str | None = None,
     level: float = 0.95,
     finite_pool: bool = False,
     seed: int = 0,
@@ -70,8 +69,8 @@ def surface(
     `fl.column("size", order=["S", "M", "L"])`, `fl.bins(4)` or `fl.predicted`. `finite_pool` asks about exactly these
     items instead of the population they came from. `model` is smooth, or one of those it is measured against.
 
-    Attributes that only classifiers tell are given as `fl.uncertain("scene", {"city": "p_city", "road": "p_road"})`;
-    `attribution` says how their probabilities are calibrated: full, temperature or raw.
+    Attributes that only classifiers tell are given as `fl.uncertain("scene")`, with a column of probabilities scene_VALUE
+    for each of its values; `attribution` says how these are calibrated: full (unless told otherwise), temperature or raw.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -85,17 +84,18 @@ def surface(
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
     if model != DEFAULT and model not in ESTIMATORS:
         raise InputError(f"surface: there is no model {model!r}; {did_you_mean(model, [DEFAULT, *ESTIMATORS])}")
-    parts = _cut_by(pool, attributes)
+    parts = cut_by(pool, attributes)
     notes = require_sound(pool)
-    if any(isinstance(part, Uncertain) for part in parts):
+    method = _choose_method(attribution, parts)
+    if method is not None:
         if model != DEFAULT or finite_pool:
             raise InputError(
                 "surface: uncertain attributes go with the model smooth, and without a finite pool: nobody knows which items an arm has"
             )
-        return _map_uncertain(pool, count_uncertain(pool, parts, attribution, seed), level, notes)
+        return _map_uncertain(pool, assign_uncertain(pool, parts, method, seed), level, notes)
     by = Cross(tuple(part for part in parts if isinstance(part, Groups)))
     counts = tally(pool, by, strata=STRATA if model == DEFAULT else (), most_groups=MOST_ARMS)
-    _require_few_values(counts)
+    require_few_values(counts)
     return map_arms(
         counts, model=model, level=level, finite_pool=finite_pool, seed=seed, notes=notes, source=pool.source, frame=pool.frame
     )  # fmt: skip
@@ -180,26 +180,39 @@ def _warn(health: dict[str, Any]) -> list[str]:
     ]
 
 
+def _choose_method(attribution: str | None, parts: Sequence[Groups | Uncertain]) -> Method | None:
+    """How uncertain attributes are told, where there are any."""
+    if not any(isinstance(part, Uncertain) for part in parts):
+        if attribution is not None:
+            raise InputError(
+                "attribution is of uncertain attributes, and there is none; say which are: uncertain:NAME, or fl.uncertain(NAME)"
+            )
+        return None
+    method = next((name for name in METHODS if name == (attribution or "full")), None)
+    if method is None:
+        raise InputError(f"surface: there is no attribution {attribution!r}; {did_you_mean(str(attribution), METHODS)}")
+    return method
+
+
 def _map_uncertain(pool: Predictions, fractions: Fractions, level: float, notes: tuple[str, ...]) -> Surface:
-    """Make a surface of fractional counts."""
-    chart = chart_uncertain(fractions)
-    relief, n_items = chart.relief, chart.n_items
+    """Make a surface of items that may be of several arms."""
+    chart, counts = chart_uncertain(fractions), fractions.counts
+    relief = chart.relief
     low, high = relief.interval(level)
     draws = relief.draw(np.random.default_rng(0), N_DRAWS)
-    p_worst = np.bincount(draws.argmin(axis=1), minlength=len(n_items)) / N_DRAWS
-    whole = draws @ (fractions.counts.n_items / fractions.counts.n_items.sum())
+    p_worst = np.bincount(draws.argmin(axis=1), minlength=len(low)) / N_DRAWS
+    whole = draws @ (counts.n_items / counts.n_items.sum())
     names = [
         {axis.name: axis.levels[at] for axis, at in zip(fractions.axes, place, strict=True)}
         for place in fractions.level.tolist()
     ]
-    n_labels = np.round(fractions.counts.n_labels).astype(np.int64)
-    figures = zip(names, n_items.tolist(), n_labels.tolist(), relief.mean.tolist(), low.tolist(), high.tolist(), p_worst.tolist(), strict=True)  # fmt: skip
+    figures = (round_together(counts.n_items), round_together(counts.n_labels), relief.mean, low, high, p_worst)
     health = examine(chart)
     tails = np.quantile(whole, [(1 - level) / 2, (1 + level) / 2])
     return Surface(
         attributes=tuple(axis.name for axis in fractions.axes),
         model=DEFAULT,
-        arms=tuple(Arm(*row) for row in figures),
+        arms=tuple(Arm(*row) for row in zip(names, *(column.tolist() for column in figures), strict=True)),
         overall=Estimate(float(whole.mean()), float(tails[0]), float(tails[1])),
         health=health,
         scales=list_scales(chart.effects, chart.fit),
@@ -213,33 +226,3 @@ def _map_uncertain(pool: Predictions, fractions: Fractions, level: float, notes:
         source=pool.source,
         frame=pool.frame,
     )
-
-
-def _cut_by(pool: Predictions, attributes: Sequence[str | Groups | Uncertain]) -> tuple[Groups | Uncertain, ...]:
-    """Say how every attribute is cut: numbers of many values in ranges."""
-    if isinstance(attributes, str) or not attributes:
-        raise InputError(
-            f"attributes: name the columns, for instance attributes=({', '.join(map(repr, pool.attributes[:2]))})"
-        )
-    parts = tuple(_cut_one(pool, one) if isinstance(one, str) else one for one in attributes)
-    names = [part.name for part in parts]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise InputError(f"attributes: {listing(twice)} is there twice")
-    return parts
-
-
-def _cut_one(pool: Predictions, name: str) -> Groups:
-    by = Column(name)
-    if name in pool.columns() and pool.is_number(name) and pool.count_distinct(by.cut(pool).keys) > FEW_NUMBERS:
-        return Ranges(name)
-    return by
-
-
-def _require_few_values(counts: Tally) -> None:
-    for axis in counts.axes:
-        if len(axis.levels) > MOST_VALUES:
-            raise InputError(
-                f"attributes: {axis.name!r} has {len(axis.levels):,} values, and at most {MOST_VALUES:,} can be told apart; "
-                "leave it out, or put its values in classes first"
-            )

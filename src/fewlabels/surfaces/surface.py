@@ -100,9 +100,9 @@ class Surface:
         """
         chosen = self._choose({**(values or {}), **more})
         said = {self.axes[i].name: self.axes[i].levels[at] for i, at in chosen.items()}
-        inside = self._match(chosen)
+        inside = self._match(chosen) * self.size
         if inside.any():
-            return self._read([said], csr_array((inside * self.size)[None].astype(np.float64)))[0]
+            return self._read([said], csr_array(inside[None].astype(np.float64)))[0]
         place = self.place.copy()
         for axis, at in chosen.items():
             place[:, axis] = at
@@ -126,7 +126,7 @@ class Surface:
 
         `fixed` are values of others. Combinations that the pool does not have are left out.
         """
-        (held,) = np.nonzero(self._match(self._choose(fixed or {})))
+        (held,) = np.nonzero(self._match(self._choose(fixed or {})) & (self.size > 0))
         axes = [self._find(name) for name in attributes]
         found, where = np.unique(self.place[held][:, axes], axis=0, return_inverse=True)
         names = [{self.axes[i].name: self.axes[i].levels[at] for i, at in zip(axes, row, strict=True)} for row in found]

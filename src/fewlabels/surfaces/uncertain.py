@@ -7,45 +7,70 @@ believe them (see `attribution`). Nothing else is ever read of the items whose a
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.sparse import csr_array
 
-from fewlabels.errors import InputError, did_you_mean
+from fewlabels.errors import InputError, did_you_mean, listing
 from fewlabels.groups import Groups
-from fewlabels.labels import Axis, list_axes
-from fewlabels.latent import Evidence
-from fewlabels.latent.curve import LEVEL
-from fewlabels.surfaces.attribution import Counts, Method, count_fractionally, learn_attribution, reassign
+from fewlabels.labels import STRATA, Axis, list_axes
+from fewlabels.latent.curve import bend, place_knots, to_logit
+from fewlabels.surfaces.attribution import Counts, Method, count_fractionally, learn_attribution
 from fewlabels.surfaces.chart import Chart
 from fewlabels.surfaces.effects import find_effects
-from fewlabels.surfaces.fit import FIXED, Plan, fit
+from fewlabels.surfaces.layout import plan_effects
+from fewlabels.surfaces.mixture import fit_mixture, gather
 from fewlabels.table import Predictions
 
 MOST_ITEMS = 1_000_000  # whose probabilities are looked at one by one
-ROUNDS = 3  # of estimating arms, and assigning labelled items by how likely their outcome is there
-FAINT = 1e-9
+FAINT = 1e-9  # items
 
 
 @dataclass(frozen=True)
 class Uncertain:
-    """An attribute that a classifier tells: the column of every value's probability."""
+    """An attribute that a classifier tells: the column of every value's probability, or what these columns start with."""
 
     name: str
-    scores: tuple[tuple[str, str], ...]  # value and column
+    scores: tuple[tuple[str, str], ...] | str  # value and column
 
     @property
-    def values(self) -> tuple[str, ...]:
-        """The values it may have."""
-        return tuple(value for value, _ in self.scores)
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """Every value, and the column of its probability."""
+        assert not isinstance(self.scores, str), "find the columns first"
+        return self.scores
+
+    def find(self, pool: Predictions) -> "Uncertain":
+        """Find the columns in a pool."""
+        if not isinstance(self.scores, str):
+            missing = [(value, column) for value, column in self.scores if column not in pool.columns()]
+            for value, column in missing:
+                raise InputError(
+                    f"attributes: {self.name}: there is no column {column!r} for {value!r}; {did_you_mean(column, pool.columns())}"
+                )
+            return self
+        named = [name for name in pool.columns() if name.startswith(self.scores) and len(name) > len(self.scores)]
+        found = {name[len(self.scores) :]: name for name in named if pool.is_number(name)}
+        if len(found) < 2:
+            raise InputError(
+                f"attributes: {self.name} is uncertain, so columns {self.scores}VALUE should have the probability of each value; "
+                f"there {'is only ' + next(iter(found.values())) if found else 'is none'} among {listing(pool.columns(), most=20)}"
+            )
+        return Uncertain(self.name, tuple(found.items()))
 
 
-def uncertain(name: str, scores: Mapping[str, str]) -> Uncertain:
+def uncertain(name: str, scores: Mapping[str, str] | str | None = None) -> Uncertain:
     """Say that an attribute is told by a classifier: `scores` has, for every value, the column of its probability.
 
-    A column called `name`, where there is one, holds the values that are known for sure.
+    Or it is what the names of these columns start with; unless told otherwise, the attribute's own name and `_`. A column
+    called `name`, where there is one, holds the values that are known for sure.
+
+    >>> uncertain("rain", {"wet": "p_wet", "dry": "p_dry"}).columns
+    (('wet', 'p_wet'), ('dry', 'p_dry'))
     """
+    if scores is None or isinstance(scores, str):
+        return Uncertain(name, scores or f"{name}_")
     if len(scores) < 2:
         raise InputError(f"attributes: {name!r} needs a column of probabilities for each of at least two values")
     return Uncertain(name, tuple((str(value), column) for value, column in scores.items()))
@@ -53,70 +78,75 @@ def uncertain(name: str, scores: Mapping[str, str]) -> Uncertain:
 
 @dataclass(frozen=True)
 class Fractions:
-    """Arms with fractional counts, and how items were assigned to them."""
+    """Items, and how probably they are of each arm; arms that hardly anything is of are left out."""
 
     axes: tuple[Axis, ...]
     level: Int[np.ndarray, "arm axis"]
-    counts: Counts
-    chance: csr_array
-    outcome: Float[np.ndarray, " item"]
-    notes: tuple[str, ...]
+    chance: csr_array  # (item, arm)
+    outcome: Float[np.ndarray, " item"]  # nan without a label
+    score: Float[np.ndarray, " item"]  # nan without a score
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def counts(self) -> Counts:
+        """Items and labels of every arm, in fractions."""
+        return count_fractionally(self.chance, self.outcome)
 
 
-def count_uncertain(
+def assign_uncertain(
     pool: Predictions, attributes: Sequence[Groups | Uncertain], method: Method, seed: int
 ) -> Fractions:
-    """Assign items to arms, and count them; arms that hardly anything is of are left out."""
-    _require(pool, attributes)
+    """Say how probably every item is of every arm."""
+    _require(pool)
     found = pool.pull(_list_values(pool, attributes))
     axes, scores, known = zip(*(_read_axis(one, i, pool, found) for i, one in enumerate(attributes)), strict=True)
     place = np.stack(known, axis=1)
     (rows,) = np.nonzero((place >= 0).all(axis=1))
-    outcome = np.array([np.nan if value is None else value for value in found["right"]], dtype=np.float64)
     names = tuple(axis.name for axis in axes)
     model = learn_attribution(scores, place[rows], rows, method=method, seed=seed, names=names)
     chance = model.assign(scores, place[rows], rows, seed=seed)
-    counts = count_fractionally(chance, outcome)
-    kept = counts.n_items > FAINT
+    kept = np.asarray(chance.sum(axis=0)).reshape(-1) > FAINT
     return Fractions(
-        tuple(axes), model.arms[kept], Counts(*(values[kept] for values in counts)), csr_array(chance[:, kept]), outcome, model.notes
+        tuple(axes), model.arms[kept], csr_array(chance[:, kept]), _read_numbers(found["right"]),
+        _read_numbers(found["score"]) if "score" in found else np.full(len(place), np.nan), model.notes,
     )  # fmt: skip
 
 
 def chart_uncertain(fractions: Fractions) -> Chart:
-    """Fit the effects of attributes to fractional counts.
+    """Fit the effects of attributes and of the score to items that may be of several arms."""
+    n_labels = int((~np.isnan(fractions.outcome)).sum())
+    effects = find_effects(fractions.axes, fractions.level, n_labels)
+    design, x = effects.expand(fractions.level), to_logit(fractions.score)
+    knots = None if np.isnan(x).any() else place_knots(x, np.ones(len(x), dtype=np.int64))
+    curve = np.ones((len(x), 1)) if knots is None else bend(x, knots)
+    found = fit_mixture(gather(fractions.chance, fractions.outcome, curve, design), plan_effects(effects, knots))
+    arm, n_items, score = _cut_by_score(fractions, scored=knots is not None)
+    return Chart(effects, fractions.level, arm, n_items, score, knots, found)
 
-    Counting in fractions makes arms look alike; so, in turn, arms are estimated, and labelled items assigned by how
-    likely their outcome is in each.
-    """
-    effects = find_effects(fractions.axes, fractions.level)
-    design = effects.expand(fractions.level)
-    (centre, spread), n = LEVEL, design.shape[1]
-    plan = Plan(np.append(FIXED, effects.block), np.append(centre, np.zeros(n)), np.append(spread, np.ones(n)), effects.kinds)  # fmt: skip
-    counts, n_items = fractions.counts, np.maximum(np.round(fractions.counts.n_items), 1).astype(np.int64)
-    start = None
-    for turn in range(ROUNDS):
-        (heard,) = np.nonzero(counts.n_labels > FAINT)
-        rows = np.column_stack([np.ones(len(heard)), design[heard]])
-        found = fit(Evidence(rows, heard, counts.right[heard], counts.n_labels[heard]), plan, start)
-        start = found.summit.scales
-        arm = np.arange(len(n_items))
-        chart = Chart(effects, fractions.level, arm, n_items, np.full(len(arm), np.nan), None, found)
-        if turn < ROUNDS - 1:
-            counts = count_fractionally(
-                reassign(fractions.chance, fractions.outcome, chart.relief.mean), fractions.outcome
-            )
-    return chart
+
+def _cut_by_score(
+    fractions: Fractions, *, scored: bool
+) -> tuple[Int[np.ndarray, " stratum"], Float[np.ndarray, " stratum"], Float[np.ndarray, " stratum"]]:
+    """Arms in strata of items of about the same score: of which arm, how many items, and their score."""
+    n = len(fractions.outcome)
+    if not scored:
+        return np.arange(len(fractions.level)), fractions.counts.n_items, np.full(len(fractions.level), np.nan)
+    at = np.unique(np.digitize(fractions.score, STRATA[1:-1]), return_inverse=True)[1].reshape(-1)
+    inside = csr_array((np.ones(n), (np.arange(n), at)), shape=(n, at.max() + 1))
+    score = np.bincount(at, weights=fractions.score) / np.bincount(at)
+    n_items = csr_array(fractions.chance.T @ inside)
+    arm = np.repeat(np.arange(len(fractions.level)), np.diff(n_items.indptr))
+    return arm, n_items.data.astype(np.float64), score[n_items.indices]
 
 
 def _list_values(pool: Predictions, attributes: Sequence[Groups | Uncertain]) -> dict[str, object]:
     """Return what has to be read of every item."""
-    values: dict[str, object] = {"right": pool.right()}
+    values: dict[str, object] = {"right": pool.right()} | ({"score": pool.score} if pool.has("score") else {})
     for i, one in enumerate(attributes):
         if not isinstance(one, Uncertain):
             values |= {f"a{i}_{j}": facet.key for j, facet in enumerate(one.cut(pool).facets)}
             continue
-        values |= {f"p{i}_{j}": pool.number(column) for j, (_, column) in enumerate(one.scores)}
+        values |= {f"p{i}_{j}": pool.number(column) for j, (_, column) in enumerate(one.columns)}
         if one.name in pool.columns():
             values[f"k{i}"] = pool.attribute(one.name)
     return values
@@ -127,10 +157,10 @@ def _read_axis(
 ) -> tuple[Axis, Float[np.ndarray, "item _value"], Int[np.ndarray, " item"]]:
     """Return an attribute's axis, the probability of each value for every item, and its value where it is known."""
     if isinstance(one, Uncertain):
-        score = np.array([[np.nan if v is None else v for v in found[f"p{i}_{j}"]] for j in range(len(one.scores))]).T
-        axis = Axis(one.name, one.values, ordered=False)
+        score = np.stack([_read_numbers(found[f"p{i}_{j}"]) for j in range(len(one.columns))], axis=1)
+        axis = Axis(one.name, tuple(value for value, _ in one.columns), ordered=False)
         told = found.get(f"k{i}", [None] * len(score))
-        return axis, score.astype(np.float64), np.array([axis.find(value) for value in told], dtype=np.int64)
+        return axis, score, np.array([axis.find(value) for value in told], dtype=np.int64)
     cut = one.cut(pool)
     keys = list(zip(*(found[f"a{i}_{j}"] for j in range(len(cut.facets))), strict=True))
     axes, level = list_axes(cut, sorted(set(keys), key=cut.order))
@@ -141,17 +171,13 @@ def _read_axis(
     return axes[0], np.eye(len(axes[0].levels))[known], known
 
 
-def _require(pool: Predictions, attributes: Sequence[Groups | Uncertain]) -> None:
-    if pool.has("agreement"):
-        raise InputError("attributes that are uncertain go with right and wrong, not with grades of agreement")
+def _read_numbers(values: Sequence[object]) -> Float[np.ndarray, " item"]:
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+
+def _require(pool: Predictions) -> None:
     if pool.n_items > MOST_ITEMS:
         raise InputError(
             f"{pool.n_items:,} items are too many to look at one by one, which uncertain attributes need; give at most "
             f"{MOST_ITEMS:,}, drawn at random, with all that are labelled"
         )
-    for one in attributes:
-        for value, column in one.scores if isinstance(one, Uncertain) else ():
-            if column not in pool.columns():
-                raise InputError(
-                    f"attributes: {one.name}: there is no column {column!r} for {value!r}; {did_you_mean(column, pool.columns())}"
-                )

@@ -8,7 +8,7 @@ fractionally. The attributes of no other item are used.
 """
 
 from fewlabels.surfaces.attribution.assignment import Attribution
-from fewlabels.surfaces.attribution.counts import Counts, count_fractionally, reassign
-from fewlabels.surfaces.attribution.learning import Method, learn_attribution
+from fewlabels.surfaces.attribution.counts import Counts, count_fractionally, round_together
+from fewlabels.surfaces.attribution.learning import METHODS, Method, learn_attribution
 
-__all__ = ["Attribution", "Counts", "Method", "count_fractionally", "learn_attribution", "reassign"]
+__all__ = ["METHODS", "Attribution", "Counts", "Method", "count_fractionally", "learn_attribution", "round_together"]

@@ -3,12 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from scipy.sparse import csr_array
 
 from fewlabels.errors import InputError
 
-TINY = 1e-6  # no outcome is impossible
 PerArm = Float[np.ndarray, " arm"]
 
 
@@ -23,7 +22,7 @@ class Counts(NamedTuple):
 def count_fractionally(chance: csr_array, outcomes: Float[np.ndarray, " item"]) -> Counts:
     """Count items, labels, and labels that find the prediction right, in every arm.
 
-    Outcomes are 1 where a prediction is right, 0 where it is wrong, and NaN where there is no label.
+    Outcomes are 1 where a prediction is right, 0 where it is wrong, a grade between, and NaN where there is no label.
 
     >>> chance = csr_array(np.array([[1.0, 0.0], [0.25, 0.75], [0.5, 0.5]]))
     >>> n_items, n_labels, right = count_fractionally(chance, np.array([1.0, 0.0, np.nan]))
@@ -36,24 +35,16 @@ def count_fractionally(chance: csr_array, outcomes: Float[np.ndarray, " item"]) 
     return Counts(n_items, n_labels, right)
 
 
-def reassign(chance: csr_array, outcomes: Float[np.ndarray, " item"], accuracy: PerArm) -> csr_array:
-    """P(arm | item, outcome): of the arms that an item may be of, one where such an outcome is common is likelier.
+def round_together(counts: PerArm) -> Int[np.ndarray, " arm"]:
+    """Round fractions so that they add up to what they did: those that lose most by it are rounded up.
 
-    Counting fractionally mixes arms, and makes them look alike. Estimating accuracies, reassigning by them, and so on
-    in turn is expectation-maximisation of the likelihood of outcomes. It needs estimates that share strength between
-    arms: one arm by itself would talk itself into its outcomes.
-
-    >>> chance = csr_array(np.array([[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]]))
-    >>> reassign(chance, np.array([1.0, 0.0, np.nan]), np.array([0.9, 0.6])).toarray().round(2).tolist()
-    [[0.6, 0.4], [0.2, 0.8], [0.5, 0.5]]
+    >>> round_together(np.array([1.4, 1.4, 0.2])).tolist()
+    [2, 1, 0]
     """
-    labelled = _check(chance, outcomes)
-    item = np.repeat(np.arange(len(outcomes)), np.diff(chance.indptr))
-    right = accuracy[chance.indices]
-    likely = np.where(labelled[item], np.where(outcomes[item] > 0.5, right, 1 - right), 1.0)
-    values = chance.data * np.maximum(likely, TINY)
-    values /= np.bincount(item, weights=values, minlength=len(outcomes))[item]
-    return csr_array((values, chance.indices, chance.indptr), shape=chance.shape)
+    out = np.floor(counts).astype(np.int64)
+    more = round(float(counts.sum())) - int(out.sum())
+    out[np.argsort(out - counts, kind="stable")[:more]] += 1
+    return out
 
 
 def _check(chance: csr_array, outcomes: Float[np.ndarray, " item"]) -> Bool[np.ndarray, " item"]:
@@ -63,10 +54,10 @@ def _check(chance: csr_array, outcomes: Float[np.ndarray, " item"]) -> Bool[np.n
             f"there are {len(outcomes):,} outcomes for {chance.shape[0]:,} items; give NaN without a label"
         )
     labelled = ~np.isnan(outcomes)
-    strange = labelled & (outcomes != 0) & (outcomes != 1)
+    strange = labelled & ~((outcomes >= 0) & (outcomes <= 1))
     if strange.any():
         row = int(np.argmax(strange))
         raise InputError(
-            f"outcome {row + 1:,} is {outcomes[row]:g}; give 1 for right, 0 for wrong, NaN without a label"
+            f"outcome {row + 1:,} is {outcomes[row]:g}; give 1 for right, 0 for wrong, something between for a grade, NaN without a label"
         )
     return labelled

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from itertools import combinations
 from math import prod
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Int
@@ -17,6 +17,7 @@ from fewlabels.surfaces.attribution.joint import Joint, estimate_joint
 from fewlabels.surfaces.attribution.terms import Terms, choose_pairs
 
 Method = Literal["raw", "temperature", "full"]
+METHODS: tuple[Method, ...] = get_args(Method)
 Known = Int[np.ndarray, "gold axis"]
 
 

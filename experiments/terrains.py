@@ -30,6 +30,7 @@ SMALL, LARGE = (10, 2, 2, 2, 2, 2), (2,) * 12
 HEIGHT, OWN = 1.2, {"rough": 0.8}
 MAIN = {"smooth": 0.7, "sparse": 0.0, "interactions": 0.6, "uneven": 0.6, "rough": 0.4}
 KINDS = tuple(MAIN)
+SERVICES = ("hatecheck_perspective", "hatecheck_bert")
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +105,7 @@ def list_sites(pools: Path) -> tuple[Site, ...]:
         for shape in (SMALL, LARGE)
         for kind in KINDS
     ]
-    real = [Site(name, 800, partial(read_terrain, pools, name)) for name in ("hatecheck_perspective", "hatecheck_bert")]
+    real = [Site(name, 800, partial(read_terrain, pools, name)) for name in SERVICES]
     return (*made, *real)
 
 

@@ -356,6 +356,26 @@ def test_it_answers_questions(type_in: Type, file: Path, tmp_path: Path) -> None
     assert found["answers"][0]["mean"] == s.ask(a="a0").mean
 
 
+def test_uncertain_attributes_have_a_word(type_in: Type, tmp_path: Path) -> None:
+    pool = make_pool((2, 2))
+    told = np.where(np.array(pool["b"]) == "b0", 0.9, 0.2)
+    pd.DataFrame({**pool, "b_b0": told, "b_b1": 1 - told}).to_csv(tmp_path / "told.csv", index=False)
+    typed = type_in(
+        "surface", tmp_path / "told.csv", "--attributes", "a,uncertain:b", "--attribution", "raw", "--ask", "b=b0"
+    )
+    assert typed.code == 0, typed.err
+    assert "over a, b" in typed.out
+    assert "b=b0: " in typed.out
+    wrong = type_in("surface", tmp_path / "told.csv", "--attributes", "a,uncertain:")
+    assert wrong.code == 1
+    assert "which is uncertain" in wrong.err
+
+
+def test_answers_are_about_the_population_and_say_so(type_in: Type, file: Path) -> None:
+    typed = type_in("surface", file, "--attributes", "a,b", "--finite-pool", "--ask", "a=a0")
+    assert "answers are about the population these items came from:" in typed.out
+
+
 def test_a_combination_that_the_pool_lacks_is_said_to_be_so() -> None:
     pool = make_pool((2, 2))
     seen = [i for i, (a, b) in enumerate(zip(pool["a"], pool["b"], strict=True)) if (a, b) != ("a1", "b1")]

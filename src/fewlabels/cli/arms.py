@@ -30,6 +30,8 @@ def print_surface(out: Console, answered: Answered) -> None:
         _print_arms(out, s)
     if s.scales:
         _print_scales(out, s)
+    if s.finite_pool and answered.answers:
+        out.print("answers are about the population these items came from:")
     for question, reading in answered.answers:
         out.print(escape(say_answer(question, reading)), soft_wrap=True)
 

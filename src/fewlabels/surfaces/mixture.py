@@ -14,11 +14,11 @@ from scipy.sparse import csr_array
 from scipy.special import logit
 
 from fewlabels.latent.departures import squash
-from fewlabels.surfaces.fit import Fit, Plan, Sheet, fit
+from fewlabels.surfaces.fit import Fit, Plan, fit
 from fewlabels.surfaces.strata import Strata
 
 MOST_ROUNDS = 8
-CLOSE = 0.02  # logits by which no arm moves any more
+CLOSE = 0.02  # logits by which nothing moves any more
 EDGE = 1e-9
 
 
@@ -63,18 +63,13 @@ def gather(
 
 def fit_mixture(mixture: Mixture, plan: Plan) -> Fit:
     """Fit and straighten in turn, until no arm moves."""
-    n_curve, terms, own = mixture.curve.shape[1], plan.centre, np.zeros(len(mixture.design))
+    terms, own = plan.centre, np.zeros(len(mixture.design))
     found = fit(mixture.straighten(terms, own), plan)
     for _ in range(MOST_ROUNDS):
-        before = mixture.design @ terms[n_curve:] + own + terms[0]
-        terms, own = found.summit.terms, _recall(found, found.summit, len(own))
-        if np.abs(mixture.design @ terms[n_curve:] + own + terms[0] - before).max(initial=0.0) < CLOSE:
+        before = np.append(terms, own)
+        terms, own = found.summit.terms, np.zeros(len(own))
+        own[found.heard] = found.summit.own
+        if np.abs(np.append(terms, own) - before).max() < CLOSE:
             break
         found = fit(mixture.straighten(terms, own), plan, found.summit.scales)
     return found
-
-
-def _recall(found: Fit, sheet: Sheet, n: int) -> Float[np.ndarray, " arm"]:
-    own = np.zeros(n)
-    own[found.heard] = sheet.own
-    return own

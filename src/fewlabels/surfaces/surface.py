@@ -96,7 +96,8 @@ class Surface:
     def ask(self, values: Mapping[str, object] | None = None, /, **more: object) -> Reading:
         """Say how accurate the model is where attributes have these values, over all that others take in the pool.
 
-        Of a combination that the pool does not have, it says what the attributes suggest.
+        Of a combination that the pool does not have, it says what the attributes suggest. It speaks of the population that
+        items came from, also where arms are about exactly these items.
         """
         chosen = self._choose({**(values or {}), **more})
         said = {self.axes[i].name: self.axes[i].levels[at] for i, at in chosen.items()}

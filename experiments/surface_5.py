@@ -37,7 +37,7 @@ def make(options: Options) -> Page:
         errors = {way: np.stack([one[way][0] for one in found]) for way in (*WAYS, KNOWN)}
         panels.append(Panel(place.name, [Curve(way, N_KNOWN + looks, v) for way, v in errors.items()], N_KNOWN + int(looks[-1])))  # fmt: skip
         last = [values[:, -1] for values in errors.values()]
-        rows.append([place.name, *(show_error(*_average(v)) for v in last), *_compare(last[:3])])
+        rows.append([place.name, *(show_error(*_average(v), 2) for v in last), *_compare(last[:3])])
         ours.append([place.name, *(cell for way in errors for cell in _show([one[way][1] for one in found]))])
     draw_grid([panels[i : i + 4] for i in range(0, len(panels), 4)], options.out / "surface_5.png", ERROR, percent=False)  # fmt: skip
     n = N_KNOWN + int(looks[-1])
@@ -130,12 +130,12 @@ def _pick(hearsay: Hearsay, fractions: Fractions) -> Floats:
 
 
 def _compare(last: list[Floats]) -> list[str]:
-    return [show_error(*_average(one - other)) for one, other in pairwise(last)]
+    return [show_error(*_average(one - other), 2) for one, other in pairwise(last)]
 
 
 def _show(scores: list[tuple[float, float]]) -> list[str]:
     error, coverage = np.array(scores).T
-    return [show_error(*_average(error)), show(float(coverage.mean()))]
+    return [show_error(*_average(error), 2), show(float(coverage.mean()))]
 
 
 def _average(values: Floats) -> tuple[float, float]:

@@ -51,6 +51,25 @@ def test_everyone_has_their_own_pending_items():
     assert ledger.pending_with("") == []
 
 
+def test_what_one_leaves_lying_is_handed_on():
+    ledger = fold(("asked", "00", "ann"), ("asked", "01", "bob"), ("asked", "00", "bob"))
+    assert (names(ledger.pending_with("ann")), names(ledger.pending_with("bob"))) == ([], ["00", "01"])
+    assert (ledger.place[0], ledger.n_asked) == (2, 3)
+
+
+def test_what_is_answered_is_not_handed_on():
+    assert fold(("asked", "00", "ann"), ("told", "00", "cat"), ("asked", "00", "bob")).pending == {}
+
+
+def test_only_what_others_were_asked_long_ago_is_overdue():
+    ledger = Ledger()
+    for seq, (name, who, at) in enumerate([("00", "ann", "10:00"), ("01", "ann", "10:05"), ("02", "bob", "10:00")]):
+        ledger.take(Event(seq + 1, "asked", BY_NAME[name], None, who, "", at))
+    assert names(ledger.overdue("bob", "10:03")) == ["00"]
+    assert names(ledger.overdue("cleo", "10:06")) == ["00", "01", "02"]
+    assert ledger.overdue("bob", "09:00") == []
+
+
 def test_anyone_may_answer_what_another_was_asked():
     assert fold(("asked", "00", "ann"), ("told", "00", "cat")).pending_with("ann") == []
 

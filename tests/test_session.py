@@ -388,6 +388,30 @@ def test_everyone_gets_items_of_their_own():
     assert not set(s.ask(3, who="ann")) & {*ann, *bob}
 
 
+def test_an_item_is_one_persons_until_the_lease_is_over(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr("fewlabels.session.tell_time", lambda ago=0.0: f"{1e6 + clock[0] - ago:012.3f}")
+    monkeypatch.setattr("fewlabels.journal.memory.tell_time", lambda: f"{1e6 + clock[0]:012.3f}")
+    s = begin()
+    (ann,) = s.ask(1, who="ann", lease=60.0)
+    clock[0] = 50
+    (bob,) = s.ask(1, who="bob", lease=60.0)
+    assert bob != ann
+    assert s.ask(1, who="ann", lease=60.0) == [ann]  # she is still there, and keeps it for another minute
+    clock[0] = 100
+    assert s.ask(2, who="cleo", lease=60.0)[0] not in (ann, bob)
+    clock[0] = 115  # both have gone
+    assert set(s.ask(4, who="cleo", lease=60.0)) >= {ann, bob}
+    assert s.ask(1, who="ann", lease=60.0) != [ann]
+
+
+def test_with_a_lease_nobody_gets_what_another_is_at():
+    s = begin()
+    everything = s.ask(len(TRUTH), who="ann", lease=60.0)
+    assert s.ask(1, who="bob", lease=60.0) == []
+    assert s.ask(1, who="bob") == everything[:1]  # without, the last ones are for whoever comes
+
+
 SETUPS = {
     "worst, Thompson": {},
     "worst two, multi-play": {"goal": FindWorst(m=2), "policy": fl.multi_play},

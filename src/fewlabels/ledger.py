@@ -6,10 +6,19 @@ random sample of the group; an answer to any other item waits until its turn com
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from fewlabels.journal import Event, Item
 
 Answer = str | None  # None: a person looked, and cannot tell
+
+
+class Open(NamedTuple):
+    """An item that somebody was asked about and has not answered."""
+
+    item: Item
+    who: str
+    at: str  # since when
 
 
 @dataclass
@@ -20,7 +29,7 @@ class Ledger:
     n_asked: int = 0
     drawn: dict[str, Item] = field(default_factory=dict)
     answers: dict[str, Answer] = field(default_factory=dict)
-    pending: dict[str, tuple[Item, str]] = field(default_factory=dict)  # with whom, oldest first
+    pending: dict[str, Open] = field(default_factory=dict)  # oldest first
     counted: Counter[tuple[int, str]] = field(default_factory=Counter)  # (entry, label) -> how many
     place: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))  # group -> how many were drawn
     history: dict[str, str] = field(default_factory=dict)  # items in the order of their answers, and whose they are
@@ -30,9 +39,9 @@ class Ledger:
         """Fold one more event in."""
         self.seq = event.seq
         if event.kind == "asked":
-            self._ask(event.item, event.who)
+            self._ask(Open(event.item, event.who, event.at))
         elif event.kind == "withdrawn":
-            self._withdraw(event.item, event.who)
+            self._withdraw(Open(event.item, event.who, event.at))
         else:
             self._answer(event.item, event.label if event.kind == "told" else None, event.who)
 
@@ -57,21 +66,28 @@ class Ledger:
 
     def pending_with(self, who: str) -> list[Item]:
         """Items this person was asked about and has not answered."""
-        return [item for item, whom in self.pending.values() if whom == who]
+        return [one.item for one in self.pending.values() if one.who == who]
 
     def pending_for(self, who: str) -> list[Item]:
         """Items this person might answer: first one's own, then those that others leave open."""
-        others = [item for item, whom in self.pending.values() if whom != who]
+        others = [one.item for one in self.pending.values() if one.who != who]
         return self.pending_with(who) + others
 
-    def _ask(self, item: Item, who: str) -> None:
+    def overdue(self, who: str, since: str) -> list[Item]:
+        """Items that somebody else was asked about before this time, and has not answered: they may be handed on."""
+        return [one.item for one in self.pending.values() if one.who != who and one.at < since]
+
+    def _ask(self, new: Open) -> None:
+        item = new.item
         self.n_asked += 1
-        if item.id in self.drawn:
-            return  # its turn has come before
+        if item.id in self.drawn:  # its turn has come before
+            if item.id in self.pending:
+                self.pending[item.id] = new  # it is handed on
+            return
         self.place[item.group] = max(self.place[item.group], item.place + 1)
         self.drawn[item.id] = item
         if item.id not in self.answers:
-            self.pending[item.id] = (item, who)
+            self.pending[item.id] = new
         elif self.answers[item.id] is not None:  # it was answered before its turn, which has come now
             self._count(item, self.answers[item.id], 1)
 
@@ -88,8 +104,9 @@ class Ledger:
             self._count(item, before, -1)
             self._count(item, label, 1)
 
-    def _withdraw(self, item: Item, who: str) -> None:
+    def _withdraw(self, again: Open) -> None:
         """The answer was a slip: the item is open again, with whoever slipped."""
+        item = again.item
         if item.id not in self.answers:
             return
         label = self.answers.pop(item.id)
@@ -97,7 +114,7 @@ class Ledger:
         del self.history[item.id]
         if item.id in self.drawn:
             self._count(item, label, -1)
-            self.pending = {item.id: (item, who), **self.pending}
+            self.pending = {item.id: again, **self.pending}
 
     def _count(self, item: Item, label: Answer, n: int) -> None:
         if label is not None:

@@ -60,7 +60,7 @@ class Reckoner:
     def know(self, ledger: Ledger) -> Knowledge:
         """Return it, with the items that are asked about and those that are left."""
         counts, known = self._learn(ledger)
-        entries = [item.entry for item, _ in ledger.pending.values()]
+        entries = [one.item.entry for one in ledger.pending.values()]
         pending = known.pending
         if entries:
             pending = np.bincount(counts.place(known.metric.splits)[1][entries], minlength=len(pending))

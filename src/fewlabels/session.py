@@ -20,7 +20,7 @@ from fewlabels.errors import InputError
 from fewlabels.goals import Goal, Standing, count_sought, describe, find_obstacle
 from fewlabels.ground import Ground, lay_ground, read_ground
 from fewlabels.groups import Bins, Groups, predicted
-from fewlabels.journal import Act, Item, Journal, MemoryJournal, SqliteJournal
+from fewlabels.journal import Act, Item, Journal, MemoryJournal, SqliteJournal, tell_time
 from fewlabels.knowledge import Knowledge
 from fewlabels.ledger import Ledger
 from fewlabels.metrics import Metric
@@ -124,21 +124,24 @@ class Session:
 
     # -- the loop ------------------------------------------------------------------------------------------
 
-    def ask(self, n: int = 1, *, who: str = "") -> list[ItemId]:
+    def ask(self, n: int = 1, *, who: str = "", lease: float | None = None) -> list[ItemId]:
         """Return n items to label, the same ones until they are told.
 
-        Once nothing else is left, these are items that others were asked about; fewer where there are none.
+        Once nothing else is left, these are items that others were asked about; fewer where there are none. With a
+        lease, an item is one person's for so many seconds after it was last asked for, and nobody else's meanwhile.
         """
         if n < 1:
             raise InputError(f"ask: {n} items make no sense; ask for one or more")
         with self._writing():
+            if lease is not None:
+                self._hand_on(n, who, lease)
             while len(self._ledger.pending_with(who)) < n:
                 chosen = self._choose(n - len(self._ledger.pending_with(who)))
                 if not chosen:
                     break
-                self._journal.append([Act("asked", item.id, who=who) for item in chosen])
-                self._catch_up()
-            return [self._as_id(item.id) for item in self._ledger.pending_for(who)[:n]]
+                self._ask_about(chosen, who)
+            mine = self._ledger.pending_for(who) if lease is None else self._ledger.pending_with(who)
+            return [self._as_id(item.id) for item in mine[:n]]
 
     def tell(self, labels: Mapping[Any, Any], *, who: str = "", note: str = "", new_classes: bool = False) -> None:
         """Record answers: a class for each item (a grade, for graded outputs), or None for one nobody can tell.
@@ -262,6 +265,17 @@ class Session:
         with self._folding:  # threads may share a session, and every event is folded once
             for event in self._journal.read(after=self._ledger.seq):
                 self._ledger.take(event)
+
+    def _hand_on(self, n: int, who: str, lease: float) -> None:
+        """Renew one's own leases, and take over what others have left lying."""
+        ledger = self._ledger
+        old = [item for item in ledger.pending_with(who)[:n] if ledger.pending[item.id].at < tell_time(lease / 2)]
+        left = ledger.overdue(who, tell_time(lease))[: max(n - len(ledger.pending_with(who)), 0)]
+        self._ask_about([*old, *left], who)
+
+    def _ask_about(self, items: Sequence[Item], who: str) -> None:
+        self._journal.append([Act("asked", item.id, who=who) for item in items])
+        self._catch_up()
 
     def _choose(self, n: int) -> list[Item]:
         """Let the policy name groups, and take the next item of each."""

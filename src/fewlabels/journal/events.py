@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from fewlabels.errors import InputError, listing
@@ -106,6 +106,6 @@ def each_once(items: Iterable[Item]) -> Iterator[Item]:
         yield item
 
 
-def tell_time() -> str:
-    """Return the time as events carry it."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+def tell_time(ago: float = 0.0) -> str:
+    """Return the time, or what it was some seconds ago, as events carry it."""
+    return (datetime.now(UTC) - timedelta(seconds=ago)).isoformat(timespec="milliseconds")

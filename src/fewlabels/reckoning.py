@@ -1,6 +1,7 @@
 """Ground and ledger -> counts and knowledge: what a session's labels amount to at this moment."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -50,37 +51,59 @@ def count_labels(ground: Ground, ledger: Ledger) -> Tally:
     return counts.stick(entry, label, n, n * (label == counts.predicted[entry]).astype(np.float64))
 
 
+@dataclass(frozen=True)
+class Sum:
+    """What a ledger amounts to, to be looked at while the ledger goes on."""
+
+    labels: tuple[Any, ...]  # by which one sum is told from another
+    counts: Tally
+    pending: list[int]  # entries of the items that are asked about
+    left: Int[np.ndarray, " group"]
+
+
+def add_up(ground: Ground, ledger: Ledger) -> Sum:
+    """Count everything once."""
+    return Sum(
+        (list_classes(ground, ledger), *sorted(ledger.counted.items())), count_labels(ground, ledger),
+        [one.item.entry for one in ledger.pending.values()], count_left(ground, ledger),
+    )  # fmt: skip
+
+
 class Reckoner:
     """What the labels so far tell about the goal's metric; worked out anew only where there are other labels."""
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
-        self._last: tuple[Any, Tally, Knowledge] | None = None
+        self._last: tuple[Sum, Knowledge] | None = None
+        self._working = Lock()  # of several threads that want the same, one works and the others wait
 
-    def know(self, ledger: Ledger) -> Knowledge:
+    def know(self, now: Sum) -> Knowledge:
         """Return it, with the items that are asked about and those that are left."""
-        counts, known = self._learn(ledger)
-        entries = [one.item.entry for one in ledger.pending.values()]
-        pending = known.pending
-        if entries:
-            pending = np.bincount(counts.place(known.metric.splits)[1][entries], minlength=len(pending))
-        return replace(known, pending=pending, left=count_left(self._ground, ledger))
+        with self._working:
+            if self._last is None or self._last[0].labels != now.labels:
+                self._last = now, self._learn(now.counts)
+            return _look_ahead(*self._last, now)
 
-    def name_groups(self, ledger: Ledger, rng: Rng) -> list[int]:
+    def recall(self, now: Sum) -> Knowledge:
+        """Return what was worked out last, for whoever would rather not wait."""
+        return self.know(now) if self._last is None else _look_ahead(*self._last, now)
+
+    def name_groups(self, known: Knowledge, rng: Rng) -> list[int]:
         """Let the policy say where to label next: nowhere, once no item is left that could help, or where it says so."""
         goal = self._ground.goal
-        return choose_groups(self._ground.policy, rng, Prospect(self.know(ledger), goal.gain, count_sought(goal)))
+        return choose_groups(self._ground.policy, rng, Prospect(known, goal.gain, count_sought(goal)))
 
-    def _learn(self, ledger: Ledger) -> tuple[Tally, Knowledge]:
+    def _learn(self, counts: Tally) -> Knowledge:
         ground = self._ground
-        labels = list_classes(ground, ledger), sorted(ledger.counted.items())
-        if self._last is None or self._last[0] != labels:
-            counts = count_labels(ground, ledger)
-            known = know(
-                counts, ground.goal.metric, ground.prior, finite=ground.finite, level=ground.level, seed=ground.seed
-            )
-            self._last = labels, counts, known
-        return self._last[1:]
+        return know(counts, ground.goal.metric, ground.prior, finite=ground.finite, level=ground.level, seed=ground.seed)
+
+
+def _look_ahead(then: Sum, known: Knowledge, now: Sum) -> Knowledge:
+    """Put in which items are asked about, and how many are left, by now."""
+    pending = np.zeros_like(known.pending)
+    if now.pending:
+        pending = np.bincount(then.counts.place(known.metric.splits)[1][now.pending], minlength=len(pending))
+    return replace(known, pending=pending, left=now.left)
 
 
 def count_events(ground: Ground, ledger: Ledger) -> dict[str, Any]:

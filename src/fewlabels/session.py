@@ -27,7 +27,7 @@ from fewlabels.metrics import Metric
 from fewlabels.policies import Policy, choose_policy, name_policy
 from fewlabels.priors import Prior
 from fewlabels.recipes import recall
-from fewlabels.reckoning import Reckoner, count_events, count_labels, list_classes, take_note
+from fewlabels.reckoning import Reckoner, add_up, count_events, count_labels, list_classes, take_note
 from fewlabels.summary import Assessment, Question, judge
 from fewlabels.table import Predictions
 from fewlabels.trust import calibrated
@@ -124,11 +124,12 @@ class Session:
 
     # -- the loop ------------------------------------------------------------------------------------------
 
-    def ask(self, n: int = 1, *, who: str = "", lease: float | None = None) -> list[ItemId]:
+    def ask(self, n: int = 1, *, who: str = "", lease: float | None = None, fresh: bool = True) -> list[ItemId]:
         """Return n items to label, the same ones until they are told.
 
         Once nothing else is left, these are items that others were asked about; fewer where there are none. With a
         lease, an item is one person's for so many seconds after it was last asked for, and nobody else's meanwhile.
+        Unless `fresh`, items are chosen by what was known when somebody last wanted to know, and nobody has to wait.
         """
         if n < 1:
             raise InputError(f"ask: {n} items make no sense; ask for one or more")
@@ -136,7 +137,7 @@ class Session:
             if lease is not None:
                 self._hand_on(n, who, lease)
             while len(self._ledger.pending_with(who)) < n:
-                chosen = self._choose(n - len(self._ledger.pending_with(who)))
+                chosen = self._choose(n - len(self._ledger.pending_with(who)), fresh=fresh)
                 if not chosen:
                     break
                 self._ask_about(chosen, who)
@@ -191,7 +192,8 @@ class Session:
     def status(self) -> dict[str, Any]:
         """Return the contract's JSON as a dict."""
         with self._reading() as ledger:
-            known, counts = self._reckoner.know(ledger), count_events(self._ground, ledger)
+            now, counts = add_up(self._ground, ledger), count_events(self._ground, ledger)
+        known = self._reckoner.know(now)
         goal, standing = self._ground.goal, describe(self._ground.goal, known, self._rng(0))
         return {
             **counts, "goal": goal.name, "metric": goal.metric.name, "by": self._ground.tally.by,
@@ -203,7 +205,8 @@ class Session:
     def knowledge(self) -> Knowledge:
         """Return what the labels so far tell about the goal's metric."""
         with self._reading() as ledger:
-            return self._reckoner.know(ledger)
+            now = add_up(self._ground, ledger)
+        return self._reckoner.know(now)  # which takes a while, and nobody need wait for it
 
     @property
     def goal(self) -> Goal:
@@ -277,9 +280,11 @@ class Session:
         self._journal.append([Act("asked", item.id, who=who) for item in items])
         self._catch_up()
 
-    def _choose(self, n: int) -> list[Item]:
+    def _choose(self, n: int, *, fresh: bool) -> list[Item]:
         """Let the policy name groups, and take the next item of each."""
-        groups = self._reckoner.name_groups(self._ledger, self._rng(1 + self._ledger.n_asked))[:n]
+        now = add_up(self._ground, self._ledger)
+        known = self._reckoner.know(now) if fresh else self._reckoner.recall(now)
+        groups = self._reckoner.name_groups(known, self._rng(1 + self._ledger.n_asked))[:n]
         return [item for g, k in Counter(groups).items() for item in self._journal.line_up(g, self._ledger.place[g], k)]
 
     def _rng(self, step: int) -> Rng:

@@ -28,7 +28,7 @@ from fewlabels.cli.keys import BACKSPACE, END, ENTER, ESCAPE, SPACE, TAB, Keys, 
 from fewlabels.cli.labelling import Labelling, Told, Wish
 from fewlabels.cli.sessions import Opened
 from fewlabels.cli.terminal import Terminal
-from fewlabels.cli.text import as_plain, as_text, tame, tame_line
+from fewlabels.text import as_plain, as_text, tame, tame_line
 
 COMMAND = Path(sys.executable).parent / "fewlabels"
 HOSTILE = "\x1b]0;owned\x07 \x1b[2J\x1b[31mred\x9b5m \u202egnorw\r gone"

@@ -95,7 +95,9 @@ class Reckoner:
 
     def _learn(self, counts: Tally) -> Knowledge:
         ground = self._ground
-        return know(counts, ground.goal.metric, ground.prior, finite=ground.finite, level=ground.level, seed=ground.seed)
+        return know(
+            counts, ground.goal.metric, ground.prior, finite=ground.finite, level=ground.level, seed=ground.seed
+        )
 
 
 def _look_ahead(then: Sum, known: Knowledge, now: Sum) -> Knowledge:

@@ -6,8 +6,8 @@ import sys
 from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnknownOptionError, UnusedCliTokensError
 
 from fewlabels import __version__
-from fewlabels.cli.text import tame
 from fewlabels.errors import InputError
+from fewlabels.text import tame
 
 VERBS = {
     "demo": "The main job, end to end, on embedded data.",

@@ -14,11 +14,11 @@ from fewlabels.cli.sheets import kind_of, lay_out, render_sheet
 from fewlabels.cli.showing import note_obstacle, print_asked
 from fewlabels.cli.starting import Start
 from fewlabels.cli.targets import check_target, read_earlier, refuse_to_lose
-from fewlabels.cli.text import as_plain
 from fewlabels.errors import InputError, count
 from fewlabels.files import write_whole
 from fewlabels.session import ItemId
 from fewlabels.summary import write_json
+from fewlabels.text import as_plain
 
 Shown = dict[ItemId, dict[str, Any]]
 

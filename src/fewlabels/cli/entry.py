@@ -9,8 +9,8 @@ from rich.console import Console
 from fewlabels.cli.choices import complete, find_class, list_beginnings
 from fewlabels.cli.keys import BACKSPACE, END, ENTER, ESCAPE, TAB, Keys
 from fewlabels.cli.naming import is_grade
-from fewlabels.cli.text import tame_line
 from fewlabels.errors import listing
+from fewlabels.text import tame_line
 
 CLEAR = "\r\x1b[K"
 SHOWN = 12

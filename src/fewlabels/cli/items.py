@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fewlabels.cli.text import as_text, tame, tame_line
+from fewlabels.text import as_text, tame, tame_line
 
 LOOKED_AT = 20_000  # characters of a value that are wrapped at most, unless all are asked for
 NAME_WIDTH = 24

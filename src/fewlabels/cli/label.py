@@ -15,8 +15,8 @@ from fewlabels.cli.sessions import Opened, Who, start_or_open
 from fewlabels.cli.showing import name_session, note_obstacle, print_next, print_progress, say
 from fewlabels.cli.starting import Start
 from fewlabels.cli.terminal import Terminal
-from fewlabels.cli.text import tame_line
 from fewlabels.errors import InputError, count, listing
+from fewlabels.text import tame_line
 
 
 def label(

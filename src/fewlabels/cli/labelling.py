@@ -11,11 +11,11 @@ from rich.console import Console
 
 from fewlabels.cli.sessions import Opened
 from fewlabels.cli.showing import NOTHING_LEFT, count_labels, say, say_standing
-from fewlabels.cli.text import tame_line
 from fewlabels.cli.undoing import undo_last
 from fewlabels.errors import InputError, count
 from fewlabels.knowledge import Knowledge
 from fewlabels.session import ItemId
+from fewlabels.text import tame_line
 
 SLOW, SHARE = 0.3, 10  # reckoning that takes this many seconds may take one part in so many of a person's time
 

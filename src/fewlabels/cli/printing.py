@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.markup import escape as escape_markup
 from rich.table import Table
 
-from fewlabels.cli.text import tame
 from fewlabels.comparison import Comparison
 from fewlabels.diagnosis import Diagnosis
 from fewlabels.errors import count
 from fewlabels.gaps import Fairness
 from fewlabels.summary import Assessment, Row
+from fewlabels.text import tame
 
 SHOWN = 25
 

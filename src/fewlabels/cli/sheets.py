@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fewlabels.cli.text import as_plain, as_text
 from fewlabels.errors import InputError
+from fewlabels.text import as_plain, as_text
 
 ENDINGS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 Record = dict[str, Any]

@@ -9,11 +9,11 @@ from rich.console import Console
 from fewlabels.cli.items import print_item
 from fewlabels.cli.printing import complainer, escape, print_warnings, working
 from fewlabels.cli.sessions import Opened
-from fewlabels.cli.text import tame, tame_line
 from fewlabels.errors import count, listing
 from fewlabels.goals import Standing
 from fewlabels.knowledge import Knowledge
 from fewlabels.session import ItemId, Session
+from fewlabels.text import tame, tame_line
 
 LINES = 10  # of an item in a list of several
 MANY_CLASSES = 40

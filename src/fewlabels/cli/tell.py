@@ -14,10 +14,10 @@ from fewlabels.cli.printing import printer
 from fewlabels.cli.sessions import Who, open_session
 from fewlabels.cli.sheets import ENDINGS
 from fewlabels.cli.showing import print_session, say
-from fewlabels.cli.text import tame_line
 from fewlabels.cli.undoing import undo_last
 from fewlabels.errors import InputError
 from fewlabels.session import Session
+from fewlabels.text import tame_line
 
 
 def tell(

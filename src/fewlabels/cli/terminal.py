@@ -11,9 +11,9 @@ from fewlabels.cli.entry import Entry
 from fewlabels.cli.items import print_item
 from fewlabels.cli.keys import BACKSPACE, END, ESCAPE, SPACE, Keys
 from fewlabels.cli.labelling import Told, Wish
-from fewlabels.cli.text import tame_line
 from fewlabels.errors import listing
 from fewlabels.session import ItemId
+from fewlabels.text import tame_line
 
 LEAST_LINES, FRAME = 6, 9  # of an item; and of what stands around it, beside the keys of the classes
 

@@ -1,8 +1,8 @@
 """Taking one's last answer back."""
 
-from fewlabels.cli.text import tame_line
 from fewlabels.errors import InputError
 from fewlabels.session import Session
+from fewlabels.text import tame_line
 
 
 def undo_last(session: Session, who: str) -> str:

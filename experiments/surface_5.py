@@ -16,7 +16,7 @@ from fewlabels.surfaces.attribution import count_fractionally, learn_attribution
 from fewlabels.surfaces.estimators import WARM
 from fewlabels.surfaces.uncertain import Fractions, chart_uncertain
 
-RUNS = 10
+RUNS = 5
 QUICK_ITEMS = 1500
 N_KNOWN = 500  # items with known attributes, labelled too
 LOOKS = np.array([0, 250, 500, 1000, 2000])  # labels beyond these

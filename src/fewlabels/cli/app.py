@@ -18,8 +18,8 @@ VERBS = {
     "surface": "How good the model is for every combination of attributes, and how sure that is.",
     "label": """Label items one by one, towards a goal, and see the answer grow.
 
-There is no labelling page yet: add --terminal, and label here. Keys typed before an item is on the screen are ignored, \
-because nobody can label what they have not seen.""",
+It opens a page in the browser, served to this machine alone; --terminal labels here instead. There, keys typed before an \
+item is on the screen are ignored, because nobody can label what they have not seen.""",
     "ask": "Which items to label next: for scripts, sheets and other labelling tools.",
     "tell": "Record answers, or take the last one back.",
     "status": "How far a session is, what its labels answer so far, and whether one may stop.",

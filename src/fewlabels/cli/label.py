@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from pkgutil import resolve_name
 from typing import Literal
 
 from rich.console import Console
@@ -10,6 +11,7 @@ from fewlabels.cli.keys import HAS_KEYS, listening
 from fewlabels.cli.labelling import Labelling
 from fewlabels.cli.lines import Lines
 from fewlabels.cli.options import Columns, Flag
+from fewlabels.cli.page import Page
 from fewlabels.cli.printing import printer, working
 from fewlabels.cli.sessions import Opened, Who, start_or_open
 from fewlabels.cli.showing import name_session, note_obstacle, print_next, print_progress, say
@@ -17,6 +19,8 @@ from fewlabels.cli.starting import Start
 from fewlabels.cli.terminal import Terminal
 from fewlabels.errors import InputError, count, listing
 from fewlabels.text import tame_line
+
+SERVE = "fewlabels.cli.serving:run_page"  # a web server is loaded by those who want one
 
 
 def label(
@@ -28,6 +32,7 @@ def label(
     who: Who = "",
     new_classes: Flag = False,
     show_prediction: Literal["never", "after"] = "never",
+    page: Page = Page(),
     start: Start = Start(),
     columns: Columns = Columns(),
 ) -> int:
@@ -48,14 +53,20 @@ def label(
     show_prediction: str
         What the model says of an item: never, or after it is labelled. Never before: it would sway whoever labels.
     """
-    if not terminal:
-        raise InputError("the labelling page is not there yet; label in the terminal: add --terminal")
+    if terminal and page != Page():
+        raise InputError("options of the page go without --terminal")
+    if not terminal and who:
+        raise InputError("on the page everyone says their own name; --as goes with --terminal")
     out = printer()
     with working("opening"):
         opened = start_or_open(session, file, start, columns)
     with opened.session:
         note_obstacle(opened)
         _say_what_is_shown(out, opened)
+        if not terminal:
+            serve = resolve_name(SERVE)
+            serve(opened, file, session, page, new_classes=new_classes, reveals=show_prediction == "after")
+            return 0
         work = Labelling(opened, out, who, new_classes, show_prediction == "after")
         try:
             _run(work, out, new_classes=new_classes)

@@ -1,0 +1,181 @@
+"""The HTTP API and the page, over a desk."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, JSONResponse, Response
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+
+from fewlabels.errors import InputError
+from fewlabels.session import ItemId
+from fewlabels.web.cards import Card
+from fewlabels.web.desk import Board, Desk, check_name
+from fewlabels.web.door import Door, Doorkeeper
+from fewlabels.web.media import KINDS
+from fewlabels.web.pace import Pace
+
+HERE = Path(__file__).parent
+PAGE = {"/": ("page.html", "text/html"), "/page.css": ("page.css", "text/css"), "/page.js": ("page.js", "text/javascript")}  # fmt: skip
+INERT = {"content-security-policy": "default-src 'none'; sandbox"}  # whatever a file holds
+MOST = 100  # items asked for, or answers given, in one request
+Who = Annotated[str, Field(max_length=200, description="Whose work this is; people with different names get different items.")]  # fmt: skip
+
+
+class Ask(BaseModel):
+    """A wish for items."""
+
+    who: Who = ""
+    n: Annotated[int, Field(ge=1, le=MOST)] = 1
+
+
+class Asked(BaseModel):
+    """Items to label, and the classes they may have; none where labels are grades from 0 to 1."""
+
+    items: list[Card]
+    classes: list[str]
+    board: Board
+
+
+class Answer(BaseModel):
+    """What somebody says of an item: a class, or null where nobody can tell."""
+
+    id: ItemId
+    label: Annotated[str, Field(max_length=1000)] | None
+    note: Annotated[str, Field(max_length=10_000)] = ""
+
+
+class Tell(BaseModel):
+    """Answers; all are kept or none."""
+
+    who: Who = ""
+    answers: Annotated[list[Answer], Field(min_length=1, max_length=MOST)]
+
+
+class Told(BaseModel):
+    """How many answers were kept; what the model said of the items, where that is shown; how far it is."""
+
+    kept: int
+    predicted: dict[str, str]
+    board: Board
+
+
+class Undo(BaseModel):
+    """A wish to take one's last answer back."""
+
+    who: Who = ""
+
+
+class Undone(BaseModel):
+    """The item that is open again; null where there was no answer."""
+
+    id: ItemId | None
+    board: Board
+
+
+class Problem(BaseModel):
+    """What was wrong, and what to do."""
+
+    error: str
+
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem} for status in (400, 401, 403, 404, 405, 413, 421, 422, 429)
+}
+
+
+def make_app(desk: Desk, door: Door, pace: Pace | None = None) -> FastAPI:
+    """Put a desk behind a door."""
+    pace = pace or Pace()
+    app = FastAPI(
+        title="fewlabels", version="1", docs_url=None, redoc_url=None, openapi_url="/api/openapi.json", responses=PROBLEMS,
+        description="Items to label, answers, and what they tell of the model.",
+    )  # fmt: skip
+    app.add_middleware(Doorkeeper, door=door)
+    app.add_exception_handler(InputError, _explain(400, str))
+    app.add_exception_handler(RequestValidationError, _explain(422, _say_what_is_wrong))
+    app.add_exception_handler(HTTPException, _explain(None, lambda error: str(getattr(error, "detail", error))))
+    _add_loop(app, desk, pace)
+    _add_reading(app, desk)
+    app.add_api_route("/favicon.ico", lambda: Response(status_code=204), methods=["GET"], include_in_schema=False)
+    for path, file in PAGE.items():
+        app.add_api_route(path, _serve_file(*file), methods=["GET"], include_in_schema=False)
+    return app
+
+
+def _add_loop(app: FastAPI, desk: Desk, pace: Pace) -> None:
+    @app.post("/api/ask")
+    def ask(wish: Ask) -> Asked:
+        """Give items to label: the same ones until they are told, and nobody else's meanwhile."""
+        who = _come_in(wish.who, pace)
+        cards = desk.ask(who, wish.n)
+        return Asked(items=cards, classes=list(desk.session.classes), board=desk.board)
+
+    @app.post("/api/tell")
+    def tell(told: Tell) -> Told:
+        """Keep answers: all or none. A later answer to the same item replaces the earlier one."""
+        who = _come_in(told.who, pace)
+        said = desk.tell(who, [(one.id, one.label, one.note) for one in told.answers])
+        return Told(kept=len(told.answers), predicted=said, board=desk.board)
+
+    @app.post("/api/undo")
+    def undo(wish: Undo) -> Undone:
+        """Take one's last answer back: its item is asked again."""
+        who = _come_in(wish.who, pace)
+        return Undone(id=desk.undo(who), board=desk.board)
+
+
+def _add_reading(app: FastAPI, desk: Desk) -> None:
+    @app.get("/api/board")
+    def board() -> Board:
+        """Say how far it is, as it was worked out last."""
+        return desk.board
+
+    @app.get("/api/status")
+    def status() -> dict[str, Any]:
+        """Say how far it is, with every answer so far."""
+        return desk.session.status()
+
+    @app.get("/api/assessment")
+    def assessment() -> dict[str, Any]:
+        """Say how good the model is, by the labels so far."""
+        return desk.session.assess().to_dict()
+
+    @app.get("/media", include_in_schema=False)
+    def media(item: Annotated[str, Query(max_length=1000)], column: Annotated[str, Query(max_length=1000)]) -> Response:
+        name = desk.find_media(item, column)
+        file = desk.folder.find(name) if desk.folder is not None and name is not None else None
+        if file is None:
+            raise HTTPException(404, "there is no such file in the folder of media")
+        return FileResponse(file, media_type=KINDS[file.suffix.lower()], headers=INERT)
+
+
+def _serve_file(name: str, kind: str) -> Callable[[], Response]:
+    def serve() -> Response:
+        return Response((HERE / name).read_bytes(), media_type=kind)
+
+    return serve
+
+
+def _come_in(who: str, pace: Pace) -> str:
+    """Return the name that a request comes in, or send it away if they come too fast."""
+    name = check_name(who)
+    if not pace.allows(name):
+        raise HTTPException(429, "that is faster than anybody reads; wait a moment")
+    return name
+
+
+def _explain(status: int | None, say: Callable[[Any], str]) -> Callable[[Request, Exception], Response]:
+    def explain(_: Request, error: Exception) -> Response:
+        return JSONResponse({"error": say(error)}, status or int(getattr(error, "status_code", 500)))
+
+    return explain
+
+
+def _say_what_is_wrong(error: RequestValidationError) -> str:
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"] if part != "body")
+    return f"{where or 'the request'}: {first['msg']}"

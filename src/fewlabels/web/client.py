@@ -1,0 +1,63 @@
+"""A program as the labeller: the same three calls as a Session has, over HTTP."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import parse_qs, urlsplit, urlunsplit
+from urllib.request import Request, urlopen
+
+from fewlabels.errors import InputError
+from fewlabels.session import ItemId
+
+WAIT = 60.0  # seconds for an answer
+
+
+@dataclass(frozen=True)
+class Client:
+    """A labelling page somewhere: its address as `fewlabels label` prints it, or address and token apart."""
+
+    address: str
+    token: str = field(default="", repr=False)
+
+    def ask(self, n: int = 1, *, who: str = "") -> list[dict[str, Any]]:
+        """Return n items to label, each with its id and what there is to see of it."""
+        found: list[dict[str, Any]] = self._send("ask", {"who": who, "n": n})["items"]
+        return found
+
+    def tell(self, labels: Mapping[ItemId, str | None], *, who: str = "", note: str = "") -> int:
+        """Record answers; return how many were kept."""
+        answers = [{"id": item, "label": label, "note": note} for item, label in labels.items()]
+        return int(self._send("tell", {"who": who, "answers": answers})["kept"])
+
+    def undo(self, *, who: str = "") -> ItemId | None:
+        """Take one's last answer back."""
+        found: ItemId | None = self._send("undo", {"who": who})["id"]
+        return found
+
+    def status(self) -> dict[str, Any]:
+        """Return where the goal stands."""
+        return self._send("status")
+
+    def assessment(self) -> dict[str, Any]:
+        """Return what the labels tell of the model."""
+        return self._send("assessment")
+
+    def _send(self, what: str, body: object = None) -> dict[str, Any]:
+        parts = urlsplit(self.address)
+        token = self.token or parse_qs(parts.query).get("token", [""])[0]
+        request = Request(
+            urlunsplit((parts.scheme, parts.netloc, f"/api/{what}", "", "")),
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"authorization": f"Bearer {token}", "content-type": "application/json"},
+        )
+        try:
+            with urlopen(request, timeout=WAIT) as answer:
+                found: dict[str, Any] = json.load(answer)
+                return found
+        except HTTPError as error:
+            said = json.loads(error.read() or b"{}").get("error", error.reason)
+            raise InputError(f"{parts.netloc}: {said}") from None
+        except (URLError, OSError) as error:
+            raise InputError(f"{parts.netloc} does not answer: {getattr(error, 'reason', error)}") from None

@@ -1,0 +1,164 @@
+"""Where people and programs come for items and bring their answers: a Session with many hands.
+
+What the labels tell is worked out behind their backs, again and again as answers arrive, so that nobody waits for it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from threading import Event, Thread
+
+import numpy as np
+from pydantic import BaseModel
+
+from fewlabels.errors import InputError
+from fewlabels.knowledge import Knowledge
+from fewlabels.session import ItemId, Session
+from fewlabels.text import tame_line
+from fewlabels.web.cards import Card, show_item
+from fewlabels.web.media import Folder
+
+MOST_GROUPS = 60  # on the small picture
+N_DRAWS = 2000
+PAUSE = 0.2  # seconds between two reckonings, at least
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How people label here."""
+
+    lease: float = 600.0  # seconds for which an item is one person's
+    new_classes: bool = False
+    reveals: bool = False  # what the model said, once the person has
+    origins: tuple[str, ...] = ()  # of pictures from elsewhere
+
+
+class Row(BaseModel):
+    """What is known of a group."""
+
+    group: str
+    mean: float
+    low: float
+    high: float
+    n_labels: int
+    p_sought: float  # that it is the worst, or the best, where that is the goal
+
+
+class Board(BaseModel):
+    """How far it is."""
+
+    n_labels: int
+    settled: bool
+    sentence: str
+    obstacle: str | None
+    metric: str
+    goal: str
+    groups: list[Row]
+    n_groups: int
+
+
+class Desk:
+    """A session, what items look like, and what is known so far."""
+
+    def __init__(
+        self,
+        session: Session,
+        rules: Rules | None = None,
+        *,
+        folder: Folder | None = None,
+        predicted: Callable[[ItemId], str | None] = lambda _: None,
+    ) -> None:
+        self.session, self.rules, self.folder = session, rules or Rules(), folder
+        self._predicted = predicted
+        self._board = reckon(session)
+        self._changed, self._closed = Event(), Event()
+        self._worker = Thread(target=self._work, daemon=True, name="reckoning")
+        self._worker.start()
+
+    def close(self) -> None:
+        """Stop reckoning."""
+        self._closed.set()
+        self._changed.set()
+        self._worker.join()
+
+    @property
+    def board(self) -> Board:
+        """What was worked out last."""
+        return self._board
+
+    def ask(self, who: str, n: int = 1) -> list[Card]:
+        """Return items for this person, theirs alone until the lease is over."""
+        ids = self.session.ask(n, who=who, lease=self.rules.lease, fresh=False)
+        rows = self.session.show(ids)
+        return [show_item(i, rows[i], self.folder, self.rules.origins) for i in ids]
+
+    def tell(self, who: str, answers: Sequence[tuple[ItemId, str | None, str]]) -> dict[str, str]:
+        """Keep answers: item, class or None, and a note. Returns what the model said of them, where that is shown."""
+        for note in dict.fromkeys(note for _, _, note in answers):
+            labels = {item: label for item, label, said in answers if said == note}
+            self.session.tell(labels, who=who, note=note, new_classes=self.rules.new_classes)
+        self._changed.set()
+        if not self.rules.reveals:
+            return {}
+        found = {str(item): self._predicted(item) for item, _, _ in answers}
+        return {item: tame_line(said) for item, said in found.items() if said is not None}
+
+    def undo(self, who: str) -> ItemId | None:
+        """Take this person's last answer back."""
+        taken = self.session.undo(who=who)
+        self._changed.set()
+        return taken
+
+    def find_media(self, item: str, column: str) -> str | None:
+        """Return what an item's column says, where it may name a file."""
+        row = self.session.show([item]).get(item, {})
+        value = row.get(column)
+        return value if isinstance(value, str) else None
+
+    def _work(self) -> None:
+        """Reckon whenever something has changed, until the desk is closed."""
+        while not self._closed.is_set():
+            self._changed.wait()
+            self._changed.clear()
+            if not self._closed.is_set():
+                self._board = reckon(self.session)
+                self._closed.wait(PAUSE)
+
+
+def reckon(session: Session) -> Board:
+    """Work out what the labels so far tell."""
+    found = session.status()
+    known = session.knowledge()
+    sign = getattr(session.goal, "sign", 1 if known.metric.worst == "highest" else -1)
+    rows = _list_groups(known, sign)
+    return Board(
+        n_labels=found["n_labels"], settled=found["settled"], sentence=found["answer"]["sentence"], obstacle=found["obstacle"],
+        metric=found["metric"], goal=found["goal"], groups=rows[:MOST_GROUPS], n_groups=len(rows),
+    )  # fmt: skip
+
+
+def _list_groups(known: Knowledge, sign: int) -> list[Row]:
+    """Groups with their intervals, those that may be sought first."""
+    (low, high), mean = known.interval(), known.mean()
+    draws = known.draw(np.random.default_rng(0), N_DRAWS)
+    sought = np.bincount((sign * draws).argmax(axis=1), minlength=len(mean)) / len(draws)
+    rows = [
+        Row(group=tame_line(name), mean=m, low=a, high=b, n_labels=round(n), p_sought=p)
+        for name, m, a, b, n, p in zip(
+            known.groups,
+            mean.tolist(),
+            low.tolist(),
+            high.tolist(),
+            known.n_labels.tolist(),
+            sought.tolist(),
+            strict=True,
+        )
+    ]
+    return sorted(rows, key=lambda row: -row.p_sought)
+
+
+def check_name(who: str) -> str:
+    """Return a person's name as it is kept."""
+    name = " ".join(who.split())
+    if len(name) > 80:
+        raise InputError("a name of more than 80 characters is too long; shorten it")
+    return name

@@ -1,0 +1,43 @@
+"""Pictures and sounds that items name: only of kinds a browser shows without obeying, and only from one folder."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+KINDS = {
+    ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
+    ".bmp": "image/bmp", ".avif": "image/avif", ".mp3": "audio/mpeg", ".wav": "audio/wav", ".ogg": "audio/ogg",
+    ".flac": "audio/flac", ".m4a": "audio/mp4",
+}  # fmt: skip
+LARGEST = 50_000_000  # bytes
+LONGEST = 1000  # characters of a path
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The folder that files may be shown from; what leads out of it, by dots or by links, is not there."""
+
+    root: Path
+
+    def find(self, name: str) -> Path | None:
+        """Return the file of that name, if it may be shown."""
+        if guess_kind(name) is None or "\x00" in name:
+            return None
+        try:
+            root, file = self.root.resolve(strict=True), (self.root / name).resolve(strict=True)
+            is_fine = file.is_relative_to(root) and file.is_file() and file.stat().st_size <= LARGEST
+        except (OSError, RuntimeError, ValueError):
+            return None
+        return file if is_fine and guess_kind(file.name) is not None else None
+
+
+def guess_kind(name: str) -> Literal["image", "audio"] | None:
+    """Say what a value names, by how it ends.
+
+    >>> guess_kind("cats/1.JPG"), guess_kind("a.svg"), guess_kind("he said .png") is None
+    ('image', None, False)
+    """
+    if len(name) > LONGEST or "\n" in name:
+        return None
+    found = KINDS.get(Path(name.partition("?")[0]).suffix.lower(), "")
+    return "image" if found.startswith("image") else "audio" if found else None

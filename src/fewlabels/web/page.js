@@ -1,0 +1,209 @@
+"use strict";
+// One item at a time: shown, answered, kept. What was not kept is sent again; the server counts an item once.
+
+const KEYS = "1234567890abcdefghijklmopqrtvwxyz"; // without n, s and u, which mean something else
+const MANY = 12; // classes from which on there is a search box
+const at = (id) => document.getElementById(id);
+const state = { item: null, classes: [], busy: false, board: null, grades: false };
+
+// -- talking to the server ------------------------------------------------------------------------------------
+
+async function send(what, body) {
+  const answer = await fetch(`/api/${what}`, body === undefined ? {} : {
+    method: "POST", headers: { "content-type": "application/json", "x-fewlabels": "1" }, body: JSON.stringify(body),
+  });
+  const found = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw Object.assign(new Error(found.error || `the server says ${answer.status}`), { status: answer.status });
+  return found;
+}
+
+async function insist(what, body) { // until it is heard: a network that is gone comes back, and a server restarts
+  for (let wait = 500; ; wait = Math.min(2 * wait, 5000)) {
+    try {
+      const found = await send(what, body);
+      trouble("");
+      return found;
+    } catch (error) {
+      if (error.status && error.status !== 429 && error.status < 500) throw error;
+      trouble(error.status === 429 ? "Too fast: trying again in a moment." : "The server does not answer. Your answer is kept here and sent as soon as it does.");
+      await new Promise((done) => setTimeout(done, wait));
+    }
+  }
+}
+
+// -- showing --------------------------------------------------------------------------------------------------
+
+function trouble(text) { at("trouble").textContent = text; at("trouble").hidden = !text; }
+
+function element(tag, options = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(options)) name in made ? (made[name] = value) : made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+}
+
+function showItem(card) {
+  const list = at("item");
+  list.replaceChildren();
+  if (!card.fields.length) list.append(element("dt", { textContent: "id" }), element("dd", { textContent: String(card.id), dir: "auto" }));
+  for (const field of card.fields) {
+    const value = element("dd", { dir: "auto" });
+    if (field.kind === "image") value.append(element("img", { src: field.source, alt: `${field.name}: ${field.text}` }));
+    else if (field.kind === "audio") value.append(element("audio", { src: field.source, controls: true, preload: "metadata", "aria-label": `${field.name}: ${field.text}` }));
+    else value.textContent = field.text;
+    if (field.n_more) value.append(element("span", { className: "more", textContent: ` … ${field.n_more.toLocaleString("en")} more characters` }));
+    list.append(element("dt", { textContent: field.name }), value);
+  }
+}
+
+function showClasses() {
+  const many = state.classes.length > MANY, sought = at("search").value.trim().toLowerCase();
+  for (const id of ["search", "search-label"]) at(id).hidden = !many;
+  for (const id of ["grade", "grade-label"]) at(id).hidden = !state.grades;
+  const found = state.classes.filter((name) => !many || name.toLowerCase().includes(sought));
+  at("classes").replaceChildren(...(state.grades ? ["0", "0.5", "1"] : found).map((name, i) => {
+    const key = !many && KEYS[i];
+    const button = element("button", { type: "button", onclick: () => answer(name) }, element("bdi", { textContent: name }));
+    if (key) { button.append(element("kbd", { textContent: key })); button.setAttribute("aria-keyshortcuts", key); button.dataset.key = key; }
+    return button;
+  }));
+}
+
+function showBoard(board) {
+  state.board = board;
+  at("progress").textContent = `${board.n_labels.toLocaleString("en")} labels · ${board.goal}, ${board.metric}`;
+  at("settled").hidden = !board.settled;
+  at("sentence").textContent = board.sentence;
+  at("obstacle").textContent = board.obstacle || "";
+  at("metric").textContent = board.metric;
+  at("table").tBodies[0].replaceChildren(...board.groups.map((row) => element("tr", {},
+    element("th", { scope: "row", textContent: row.group }), element("td", { textContent: row.mean.toFixed(3) }),
+    element("td", { textContent: `${row.low.toFixed(3)} to ${row.high.toFixed(3)}` }), element("td", { textContent: row.n_labels }))));
+  draw(board);
+}
+
+function draw(board) {
+  const SHOWN = 12, HEIGHT = 26, LEFT = 110, WIDTH = 330, rows = board.groups.slice(0, SHOWN), picture = at("picture");
+  const make = (tag, options, text) => {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(options)) made.setAttribute(name, value);
+    if (text !== undefined) made.textContent = text;
+    return made;
+  };
+  const low = Math.min(0, ...rows.map((row) => row.low)), high = Math.max(1, ...rows.map((row) => row.high));
+  const x = (value) => LEFT + (WIDTH - LEFT - 8) * (value - low) / (high - low);
+  picture.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT * rows.length + 22}`);
+  const parts = [make("title", { id: "picture-title" }, `Intervals of ${board.metric} for every group; the table below says the same`)];
+  for (const tick of [low, (low + high) / 2, high]) {
+    parts.push(make("line", { x1: x(tick), x2: x(tick), y1: 0, y2: HEIGHT * rows.length, class: "axis" }));
+    parts.push(make("text", { x: x(tick), y: HEIGHT * rows.length + 16, "text-anchor": "middle", class: "faint" }, Number(tick.toFixed(2))));
+  }
+  rows.forEach((row, i) => {
+    const y = HEIGHT * i + HEIGHT / 2, name = [...row.group], share = Math.round(100 * row.p_sought);
+    parts.push(make("text", { x: LEFT - 40, y: y + 4, "text-anchor": "end" }, name.length > 11 ? `${name.slice(0, 10).join("")}…` : row.group));
+    parts.push(make("text", { x: LEFT - 4, y: y + 4, "text-anchor": "end", class: "faint" }, share ? `${share}%` : ""));
+    parts.push(make("line", { x1: x(row.low), x2: x(row.high), y1: y, y2: y, class: "line" }));
+    parts.push(make("circle", { cx: x(row.mean), cy: y, r: 4, class: "dot" }));
+  });
+  picture.replaceChildren(...parts);
+  const rest = board.n_groups - rows.length, which = board.goal === "find-best" ? "the best" : "the worst";
+  at("caption").textContent = `${board.metric} with its interval; % is the chance of being ${which}${rest > 0 ? `; ${rest} more groups are not drawn` : ""}.`;
+}
+
+// -- the loop -------------------------------------------------------------------------------------------------
+
+async function next() {
+  const found = await insist("ask", { who: name(), n: 1 });
+  state.item = found.items[0] || null;
+  state.classes = found.classes;
+  state.grades = !found.classes.length;
+  showBoard(found.board);
+  at("nothing").hidden = !!state.item;
+  at("item").hidden = at("answering").hidden = !state.item;
+  if (!state.item) {
+    at("nothing").textContent = "Nothing is left to ask: every item that could help has been answered, or somebody else is at it.";
+    setTimeout(() => { if (!state.item) work(async () => next()); }, 5000);
+    return;
+  }
+  at("search").value = at("note").value = at("grade").value = "";
+  at("asked").textContent = state.grades ? "How good is this?" : "Which class is this?";
+  showItem(state.item);
+  showClasses();
+  at("item").scrollTop = 0;
+}
+
+async function work(what) { // one thing at a time: a second click while one is under way does nothing
+  if (state.busy) return;
+  state.busy = true;
+  document.body.setAttribute("aria-busy", "true");
+  try {
+    await what();
+  } catch (error) {
+    trouble(error.status === 401 ? "This page is no longer known to the server. Open the address it printed again." : error.message);
+  } finally {
+    state.busy = false;
+    document.body.removeAttribute("aria-busy");
+  }
+}
+
+const answer = (label) => work(async () => {
+  const item = state.item;
+  if (!item) return;
+  const found = await insist("tell", { who: name(), answers: [{ id: item.id, label, note: at("note").value }] });
+  const said = found.predicted[String(item.id)];
+  at("said").textContent = `${item.id}: ${label === null ? "nobody can tell" : label}${said === undefined ? "" : ` (the model says ${said})`}`;
+  await next();
+  at("asked").focus({ preventScroll: true });
+});
+
+const undo = () => work(async () => {
+  const found = await insist("undo", { who: name() });
+  at("said").textContent = found.id === null ? "There is no answer of yours to take back." : `Taken back: ${found.id}`;
+  await next();
+});
+
+// -- who ------------------------------------------------------------------------------------------------------
+
+const name = () => localStorage.getItem("fewlabels-name") || "";
+
+function askName() {
+  at("name").value = name();
+  at("who").showModal();
+}
+
+at("who").addEventListener("close", () => {
+  localStorage.setItem("fewlabels-name", at("name").value.trim());
+  at("person").textContent = name() || "no name";
+  work(next);
+});
+
+// -- keys -----------------------------------------------------------------------------------------------------
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || at("who").open) return;
+  const typing = event.target.matches("input");
+  if (event.key === "Escape" && typing) return event.target.blur();
+  if (event.key === "Enter" && event.target === at("search")) return at("classes").querySelector("button")?.click();
+  if (event.key === "Enter" && event.target === at("grade") && at("grade").value !== "" && at("grade").checkValidity()) return answer(at("grade").value);
+  if (typing) return;
+  const key = event.key.toLowerCase();
+  const button = [...at("classes").querySelectorAll("button")].find((one) => one.dataset.key === key);
+  if (button) button.click();
+  else if (key === "s") answer(null);
+  else if (key === "u") undo();
+  else if (key === "n") { event.preventDefault(); at("note").focus(); }
+  else if (key === "/" && !at("search").hidden) { event.preventDefault(); at("search").focus(); }
+});
+
+at("search").addEventListener("input", showClasses);
+at("skip").addEventListener("click", () => answer(null));
+at("undo").addEventListener("click", undo);
+at("person").addEventListener("click", askName);
+
+setInterval(async () => { // what others answered moves the picture too
+  if (document.hidden || state.busy) return;
+  try { showBoard(await send("board")); } catch { /* the next request will tell */ }
+}, 2000);
+
+if (localStorage.getItem("fewlabels-name") === null) askName();
+else { at("person").textContent = name() || "no name"; work(next); }

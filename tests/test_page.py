@@ -1,0 +1,290 @@
+"""The labelling page in a real browser: keys, undo, two people, a server that dies, and what a screen reader is told."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+from serving import serving
+from test_web import PIXEL
+
+import fewlabels as fl
+from fewlabels.goals import Estimate, FindWorst
+from fewlabels.session import Session
+from fewlabels.web import Desk, Folder, Rules
+from fewlabels.web.pace import Pace
+
+BROWSER = shutil.which("chromium")
+pytestmark = [
+    pytest.mark.skipif(BROWSER is None, reason="there is no chromium on this machine"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+WAIT = 60_000  # milliseconds: machines may be busy
+EVIL = "<script>document.title = 'owned'</script><img src=x onerror=\"document.title = 'owned'\">"
+
+
+def make_pool(n=200, classes=("cat", "dog"), **more):
+    rng = np.random.default_rng(0)
+    predicted = rng.choice(classes, n)
+    return pd.DataFrame(
+        {"id": range(n), "predicted": predicted, "text": [f"beast {i} {EVIL}" for i in range(n)], **more}
+    )
+
+
+def make_desk(pool=None, goal=None, rules=None, **more):
+    session = Session.create(None, make_pool() if pool is None else pool, goal=goal or FindWorst(), prior=fl.flat())
+    truth = {str(row.id): row.predicted for row in (make_pool() if pool is None else pool).itertuples()}
+    return Desk(session, rules or Rules(), predicted=lambda item: truth[str(item)], **more)
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(chromium):
+    """Open the page as somebody; what the browser complains of is an error."""
+    contexts, complaints = [], []
+
+    def enter(address: str, name: str = "ann", **size: int) -> Page:
+        contexts.append(chromium.new_context(viewport={"width": 1100, "height": 800, **size}))
+        contexts[-1].set_default_timeout(WAIT)
+        page = contexts[-1].new_page()
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+        page.on("request", lambda request: complaints.append(request.url) if not request.url.startswith("http://127.0.0.1:") else None)  # fmt: skip
+        page.goto(address)
+        page.fill("#name", name)
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#classes button, #nothing:not([hidden])")
+        return page
+
+    yield enter
+    for context in contexts:
+        context.close()
+    assert [text for text in complaints if "Failed to load resource" not in text] == []
+
+
+def read_item(page: Page) -> int:
+    return int(re.search(r"beast (\d+)", page.inner_text("#item"))[1])
+
+
+def press(page: Page, key: str) -> None:
+    """Press a key, and wait for the next item."""
+    before = page.inner_text("#item")
+    page.keyboard.press(key)
+    page.wait_for_function("text => document.getElementById('item').innerText !== text", arg=before, timeout=WAIT)
+
+
+def count_labels(desk: Desk) -> int:
+    return desk.session.status()["n_labels"]
+
+
+def test_items_are_labelled_with_keys_and_taken_back(open_page):
+    desk = make_desk(rules=Rules(reveals=True))
+    with serving(desk) as address:
+        page = open_page(address)
+        assert "token" not in page.url
+        first = read_item(page)
+        press(page, "1")
+        assert re.fullmatch(rf"{first}: cat \(the model says (cat|dog)\)", page.inner_text("#said"))
+        press(page, "s")
+        status = desk.session.status()
+        assert (status["n_labels"], status["n_skipped"]) == (1, 1)
+        second = read_item(page)
+        press(page, "u")
+        expect(page.locator("#said")).to_contain_text("Taken back", timeout=WAIT)
+        assert read_item(page) != second
+        page.keyboard.press("n")
+        page.keyboard.type("1 s u n")  # a note is text, not keys
+        page.keyboard.press("Escape")
+        press(page, "2")
+        answers = desk.session.answers()
+        assert answers[-1]["note"] == "1 s u n"
+        assert {row["who"] for row in answers} == {"ann"}
+        expect(page.locator("#progress")).to_contain_text("2 labels", timeout=WAIT)
+
+
+def test_what_items_hold_stays_text(open_page):
+    desk = make_desk()
+    with serving(desk) as address:
+        page = open_page(address)
+        assert page.title() == "fewlabels: label items"
+        assert EVIL in page.inner_text("#item")
+        assert page.locator("#item script, #item img").count() == 0
+
+
+def test_two_people_get_items_of_their_own_and_see_each_other_move_the_answer(open_page):
+    desk = make_desk()
+    with serving(desk) as address:
+        ann, bob = open_page(address, "ann"), open_page(address, "bob")
+        assert read_item(ann) != read_item(bob)
+        for page in (ann, bob):
+            press(page, "1")
+        expect(ann.locator("#progress")).to_contain_text("2 labels", timeout=WAIT)
+        assert Counter(row["who"] for row in desk.session.answers()) == {"ann": 1, "bob": 1}
+
+
+def test_a_reload_a_double_click_and_two_tabs_burn_no_item(open_page):
+    desk = make_desk()
+    with serving(desk) as address:
+        page = open_page(address)
+        item = read_item(page)
+        page.reload()
+        page.wait_for_selector("#classes button")
+        assert read_item(page) == item
+        other = page.context.new_page()
+        other.goto(page.url)
+        other.wait_for_selector("#classes button")
+        assert read_item(other) == item
+        page.locator("#classes button").first.dblclick()
+        expect(page.locator("#said")).to_contain_text(f"{item}: cat", timeout=WAIT)
+        other.locator("#classes button").nth(1).click()
+        expect(other.locator("#said")).to_contain_text(f"{item}: dog", timeout=WAIT)
+        page.go_back()
+        page.go_forward()
+        assert count_labels(desk) == 1
+        assert len(desk.session.pending) == 1
+
+
+def test_many_classes_are_searched(open_page):
+    names = [f"kind {i:03d}" for i in range(120)]
+    desk = make_desk(make_pool(120, names).assign(predicted=names), Estimate())
+    with serving(desk) as address:
+        page = open_page(address)
+        item = read_item(page)
+        page.keyboard.press("/")
+        page.keyboard.type("D 07")
+        expect(page.locator("#classes button")).to_have_count(10)
+        page.keyboard.type("3")
+        page.keyboard.press("Enter")
+        expect(page.locator("#said")).to_contain_text(f"{item}: kind 073", timeout=WAIT)
+
+
+def test_pictures_and_sounds_are_shown(open_page, tmp_path):
+    (tmp_path / "a.png").write_bytes(PIXEL)
+    (tmp_path / "a.wav").write_bytes(b"RIFF")
+    desk = make_desk(make_pool(picture=["a.png"] * 200, sound=["a.wav"] * 200), folder=Folder(tmp_path))
+    with serving(desk) as address:
+        page = open_page(address)
+        assert page.locator("#item img").evaluate("one => one.complete && one.naturalWidth") == 1
+        assert page.locator("#item audio").count() == 1
+
+
+def test_settled_is_said(open_page):
+    pool = make_pool(60)
+    desk = make_desk(pool, FindWorst(rope=0.3, confidence=0.6))
+    with serving(desk, Pace(1e9, 1e9)) as address:
+        page = open_page(address)
+        assert page.locator("#settled").is_hidden()
+        for _ in range(40):
+            press(page, "1")
+            if page.locator("#settled").is_visible():
+                break
+        expect(page.locator("#settled")).to_be_visible(timeout=WAIT)
+
+
+def test_when_nothing_is_left_the_page_says_so(open_page):
+    desk = make_desk(make_pool(3).assign(predicted=["cat", "dog", "cat"]), Estimate())
+    with serving(desk) as address:
+        page = open_page(address)
+        for key in "12":
+            press(page, key)
+        page.keyboard.press("1")
+        expect(page.locator("#nothing")).to_contain_text("Nothing is left to ask", timeout=WAIT)
+
+
+def start(folder: Path, port: int) -> tuple[subprocess.Popen[str], str]:
+    words = ["label", "pool.csv", "--session", "s.db", "--goal", "find-worst", "--prior", "flat", "--no-browser", "--port", str(port)]  # fmt: skip
+    words = [word for word in words if not ((folder / "s.db").exists() and word in ("--goal", "find-worst", "--prior", "flat"))]  # fmt: skip
+    run = subprocess.Popen([sys.executable, "-c", "from fewlabels.cli.app import main; main()", *words], cwd=folder, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"})  # fmt: skip
+    for line in run.stdout:
+        if "http" in line:
+            return run, line.split()[-1]
+    raise AssertionError("no address")
+
+
+def test_a_server_that_is_killed_and_started_again_loses_nothing(open_page, tmp_path):
+    make_pool().to_csv(tmp_path / "pool.csv", index=False)
+    run, address = start(tmp_path, 0)
+    page = open_page(address)
+    for _ in range(3):
+        press(page, "1")
+    item = read_item(page)
+    run.send_signal(signal.SIGKILL)
+    run.wait()
+    page.keyboard.press("2")
+    expect(page.locator("#trouble")).to_contain_text("does not answer", timeout=WAIT)
+    run, again = start(tmp_path, 0)
+    assert again == address  # the same port, and the same token
+    expect(page.locator("#said")).to_contain_text(f"{item}: dog", timeout=WAIT)
+    expect(page.locator("#trouble")).to_be_hidden(timeout=WAIT)
+    press(page, "1")
+    run.send_signal(signal.SIGINT)
+    assert run.wait(30) == 0
+    with Session.open(tmp_path / "s.db") as session:
+        assert [row["label"] for row in session.answers()] == ["cat", "cat", "cat", "dog", "cat"]
+
+
+# -- for everyone ---------------------------------------------------------------------------------------------
+
+NAMES = """() => [...document.querySelectorAll("button, input, img, audio, svg[role=img], summary, dialog")]
+    .filter(one => one.checkVisibility()).map(one => [one.tagName, one.id, (one.getAttribute("aria-label") || one.textContent ||
+        one.alt || [...(one.labels || [])].map(label => label.textContent).join(" ")).trim()])"""
+CONTRAST = """() => {
+    const parts = colour => colour.match(/[\\d.]+/g).map(Number);
+    const light = ([r, g, b]) => [r, g, b].map(v => v / 255).map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
+        .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+    const behind = one => { for (let at = one; at; at = at.parentElement) {
+        const colour = parts(getComputedStyle(at).backgroundColor); if (colour.length < 4 || colour[3] > 0) return colour; } return [255, 255, 255]; };
+    return [...document.querySelectorAll("body *")].filter(one => one.checkVisibility() && !one.closest("svg") &&
+        [...one.childNodes].some(node => node.nodeType === 3 && node.textContent.trim())).map(one => {
+        const [a, b] = [light(parts(getComputedStyle(one).color)), light(behind(one))].sort((x, y) => y - x);
+        return [one.tagName, one.id, (a + .05) / (b + .05)]; });
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everything_has_a_name_and_can_be_read(open_page, scheme):
+    desk = make_desk()
+    with serving(desk) as address:
+        page = open_page(address)
+        page.emulate_media(color_scheme=scheme)
+        assert all(name for *_, name in page.evaluate(NAMES))
+        faint = [row for row in page.evaluate(CONTRAST) if row[2] < 4.5]
+        assert faint == []
+        assert page.get_attribute("html", "lang") == "en"
+        assert page.locator("main").count() == page.locator("h1").count() == 1
+
+
+def test_focus_goes_from_the_item_to_classes_to_the_rest(open_page):
+    desk = make_desk()
+    with serving(desk) as address:
+        page = open_page(address)
+        press(page, "1")
+        seen = []
+        for _ in range(5):
+            page.keyboard.press("Tab")
+            seen.append(page.evaluate("() => document.activeElement.id || document.activeElement.textContent"))
+        assert seen[:5] == ["cat1", "dog2", "skip", "undo", "note"]
+
+
+def test_it_fits_a_phone(open_page):
+    desk = make_desk()
+    with serving(desk) as address:
+        page = open_page(address, width=360, height=640)
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
+        heights = page.evaluate("() => [...document.querySelectorAll('#classes button')].map(one => one.offsetHeight)")
+        assert min(heights) >= 44

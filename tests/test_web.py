@@ -1,0 +1,379 @@
+"""The HTTP API and its door: what may come in, what is kept, and what browsers are told."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from serving import serving
+from starlette.testclient import TestClient
+
+import fewlabels as fl
+from fewlabels.cli.page import Page
+from fewlabels.cli.serving import _check
+from fewlabels.goals import Estimate, FindBest, FindWorst
+from fewlabels.session import Session
+from fewlabels.web import Client, Desk, Door, Folder, Place, Rules, make_app
+from fewlabels.web.cards import show_item
+from fewlabels.web.keys import keep, recall
+from fewlabels.web.pace import Pace
+from fewlabels.web.server import _listen
+
+HOST = "127.0.0.1:8000"
+CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
+PIXEL = bytes.fromhex("89504e470d0a1a0a0000000d494844520000000100000001080600000 01f15c4890000000d49444154789c6360000002000154a24f5d0000000049454e44ae426082".replace(" ", ""))  # fmt: skip
+
+
+def make_pool(n=60, **more):
+    rng = np.random.default_rng(0)
+    predicted = rng.choice(["cat", "dog"], n)
+    return pd.DataFrame({"id": range(n), "predicted": predicted, "text": [f"a beast, number {i}" for i in range(n)], **more})  # fmt: skip
+
+
+@pytest.fixture
+def desk():
+    session = Session.create(None, make_pool(), goal=FindWorst(), prior=fl.flat())
+    desk = Desk(session)
+    yield desk
+    desk.close()
+
+
+@pytest.fixture
+def door():
+    return Door((HOST,))
+
+
+@pytest.fixture
+def people(desk, door):
+    """Whoever has the cookie."""
+    with TestClient(make_app(desk, door, Pace(1e9, 1e9)), base_url=f"http://{HOST}") as client:
+        client.get("/", params={"token": door.token})
+        client.headers["x-fewlabels"] = "1"
+        yield client
+
+
+@pytest.fixture
+def strangers(desk, door):
+    with TestClient(make_app(desk, door), base_url=f"http://{HOST}") as client:
+        yield client
+
+
+# -- the loop -------------------------------------------------------------------------------------------------
+
+
+def test_items_are_asked_told_and_taken_back(people):
+    found = people.post("/api/ask", json={"who": "ann", "n": 2}).json()
+    first, second = (item["id"] for item in found["items"])
+    assert found["classes"] == ["cat", "dog"]
+    assert found["items"][0]["fields"] == [{"name": "text", "kind": "text", "text": f"a beast, number {first}", "source": "", "n_more": 0}]  # fmt: skip
+    assert people.post("/api/ask", json={"who": "ann", "n": 2}).json()["items"] == found["items"]
+    told = people.post("/api/tell", json={"who": "ann", "answers": [{"id": first, "label": "cat", "note": "sure"}, {"id": second, "label": None}]})  # fmt: skip
+    assert told.json()["kept"] == 2
+    status = people.get("/api/status").json()
+    assert (status["n_labels"], status["n_skipped"]) == (1, 1)
+    assert people.post("/api/undo", json={"who": "ann"}).json()["id"] == second
+    assert people.post("/api/undo", json={"who": "bob"}).json()["id"] is None
+    assert people.get("/api/assessment").json()["metric"] == "accuracy"
+
+
+def test_the_same_answer_twice_counts_once(people):
+    item = people.post("/api/ask", json={"who": "ann"}).json()["items"][0]["id"]
+    for _ in range(3):
+        people.post("/api/tell", json={"who": "ann", "answers": [{"id": item, "label": "cat"}]})
+    assert people.get("/api/status").json()["n_labels"] == 1
+
+
+def test_an_item_is_out_to_one_person_at_a_time(people):
+    ids = {who: people.post("/api/ask", json={"who": who, "n": 5}).json()["items"] for who in ("ann", "bob")}
+    assert not {item["id"] for item in ids["ann"]} & {item["id"] for item in ids["bob"]}
+
+
+def test_the_picture_follows_the_labels(people, desk):
+    items = people.post("/api/ask", json={"n": 20}).json()["items"]
+    people.post("/api/tell", json={"answers": [{"id": item["id"], "label": "cat"} for item in items]})
+    end = time.monotonic() + 30
+    while desk.board.n_labels < 20 and time.monotonic() < end:
+        time.sleep(0.05)
+    board = people.get("/api/board").json()
+    assert board["n_labels"] == 20
+    assert board["groups"][0]["group"] == "dog"
+    assert sum(row["p_sought"] for row in board["groups"]) == pytest.approx(1)
+
+
+def test_the_best_are_first_where_they_are_sought():
+    session = Session.create(None, make_pool(), goal=FindBest(), prior=fl.flat())
+    session.tell(dict.fromkeys(session.ask(20), "cat"))
+    desk = Desk(session)
+    assert desk.board.groups[0].group == "cat"
+    desk.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "said"),
+    [
+        ("/api/tell", {"answers": [{"id": 10**9, "label": "cat"}]}, 400, "no item that could be asked about"),
+        ("/api/tell", {"answers": [{"id": 0, "label": "cow"}]}, 400, "no class of this session"),
+        ("/api/tell", {"answers": []}, 422, "answers"),
+        ("/api/tell", {"answers": [{"id": [], "label": "cat"}]}, 422, "answers.0.id"),
+        ("/api/ask", {"n": 0}, 422, "n: "),
+        ("/api/ask", {"who": 81 * "x"}, 400, "too long"),
+        ("/api/nothing", {}, 404, "Not Found"),
+    ],
+)
+def test_wrong_requests_are_explained_and_nothing_is_kept(people, path, body, status, said):
+    found = people.post(path, json=body)
+    assert found.status_code == status
+    assert said in found.json()["error"]
+    assert people.get("/api/status").json()["n_labels"] == 0
+
+
+def test_grades_are_asked_for_where_there_are_no_classes():
+    pool = pd.DataFrame(
+        {"id": range(30), "output": ["…"] * 30, "agreement": [None] * 29 + [0.5], "topic": ["a", "b"] * 15}
+    )
+    session = Session.create(None, pool, goal=Estimate(), by=fl.column("topic"), prior=fl.flat())
+    desk, door = Desk(session), Door((HOST,))
+    with TestClient(make_app(desk, door), base_url=f"http://{HOST}", headers={"authorization": f"Bearer {door.token}"}) as client:  # fmt: skip
+        found = client.post("/api/ask", json={}).json()
+        assert found["classes"] == []
+        item = found["items"][0]["id"]
+        assert client.post("/api/tell", json={"answers": [{"id": item, "label": "0.75"}]}).json()["kept"] == 1
+        assert client.post("/api/tell", json={"answers": [{"id": item, "label": "2"}]}).status_code == 400
+    desk.close()
+
+
+def test_what_the_model_said_is_told_afterwards_if_at_all(people):
+    item = people.post("/api/ask", json={}).json()["items"][0]["id"]
+    assert people.post("/api/tell", json={"answers": [{"id": item, "label": "cat"}]}).json()["predicted"] == {}
+    session = Session.create(None, make_pool(), goal=FindWorst(), prior=fl.flat())
+    desk = Desk(session, Rules(reveals=True), predicted=lambda item: f"dog\u202e {item}")
+    assert desk.tell("", [(desk.ask("")[0].id, "cat", "")]).popitem()[1].startswith("dog\\u202e")
+    desk.close()
+
+
+# -- the door -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/api/status", "/api/assessment", "/api/board", "/api/openapi.json", "/page.js", "/media?item=0&column=text"],
+)
+def test_strangers_see_nothing(strangers, path):
+    assert strangers.get(path).status_code == 401
+    assert strangers.post("/api/ask", json={}).status_code == 401
+
+
+def test_the_first_visit_exchanges_the_token_for_a_cookie(strangers, door):
+    assert strangers.get("/", params={"token": "wrong"}).status_code == 401
+    assert strangers.get("/").status_code == 401
+    found = strangers.get("/", params={"token": door.token})
+    cookie = found.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    assert door.token not in cookie + found.text
+    assert strangers.get("/").status_code == 200
+    assert door.token not in strangers.get("/").text
+
+
+def test_programs_send_the_token(strangers, door):
+    for said, status in (
+        (f"Bearer {door.token}", 200),
+        ("Bearer wrong", 401),
+        (door.token, 401),
+        ("Bearer ünknown", 401),
+    ):
+        assert strangers.get("/api/board", headers={"authorization": said.encode()}).status_code == status
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:8000", "127.0.0.1", "127.0.0.1:8000.evil.example", ""])
+def test_other_names_are_refused(people, host):
+    assert people.get("/api/board", headers={"host": host}).status_code == 421
+
+
+@pytest.mark.parametrize(
+    "headers", [{"origin": "http://evil.example"}, {"origin": "null"}, {"origin": "http://127.0.0.1:9000"}]
+)
+def test_other_pages_change_nothing(people, headers):
+    assert people.post("/api/ask", json={}, headers=headers).status_code == 403
+    assert people.post("/api/ask", json={}, headers={"origin": f"http://{HOST}"}).status_code == 200
+    del people.headers["x-fewlabels"]
+    assert people.post("/api/ask", json={}).status_code == 403
+
+
+def test_every_answer_tells_browsers_to_fetch_and_run_nothing_else(people, strangers):
+    for answer in (people.get("/"), people.get("/api/board"), people.get("/api/nothing"), strangers.get("/")):
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert "frame-ancestors 'none'" in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["cache-control"] == "no-store"
+
+
+def test_the_page_holds_nothing_inline_and_names_nothing_elsewhere():
+    here = Path(fl.__file__).parent / "web"
+    page = (here / "page.html").read_text()
+    assert "<script>" not in page
+    assert "style=" not in page
+    assert "onclick=" not in page
+    for name in ("page.html", "page.js", "page.css"):
+        text = (here / name).read_text().replace("http://www.w3.org/2000/svg", "")
+        assert "http" not in text
+        assert "innerHTML" not in text
+
+
+def test_requests_are_bounded(people):
+    assert people.post("/api/tell", content=b"x" * 1_100_000).status_code == 413
+    assert people.post("/api/tell", content=b"{}", headers={"content-length": "-1"}).status_code == 413
+
+    def stream():
+        for _ in range(20):
+            yield b" " * 100_000
+
+    answered = people.post("/api/tell", content=stream(), headers={"content-type": "application/json"})
+    assert answered.status_code in (400, 413, 422)
+
+
+def test_nobody_answers_faster_than_one_can_read(desk, door):
+    with TestClient(make_app(desk, door, Pace(1.0, 3.0)), base_url=f"http://{HOST}", headers={"authorization": f"Bearer {door.token}"}) as client:  # fmt: skip
+        found = [client.post("/api/ask", json={"who": "ann"}).status_code for _ in range(6)]
+        assert found[:3] == [200] * 3
+        assert 429 in found
+        assert client.post("/api/ask", json={"who": "bob"}).status_code == 200
+
+
+# -- what items hold ------------------------------------------------------------------------------------------
+
+
+def test_what_items_hold_is_text(people, desk):
+    row = {"html": "<script>alert(1)</script>", "turned": "\u202eabc", "bell": "\x07\x00", "bytes": b"\x00\x01", "long": "x" * 30_000, "n": 3, "list": ["a"], "none": None}  # fmt: skip
+    card = show_item(1, row, None)
+    found = {field.name: field for field in card.fields}
+    assert {field.kind for field in card.fields} == {"text"}
+    assert found["html"].text == "<script>alert(1)</script>"
+    assert found["turned"].text == "\\u202eabc"
+    assert found["bell"].text == "␇␀"
+    assert found["bytes"].text == "(2 bytes)"
+    assert (len(found["long"].text), found["long"].n_more) == (20_000, 10_000)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a b.png").write_bytes(PIXEL)
+    (tmp_path / "in" / "evil.svg").write_text("<svg onload='alert(1)'/>")
+    (tmp_path / "in" / "page.html").write_text("<script>alert(1)</script>")
+    (tmp_path / "secret.png").write_bytes(b"secret")
+    (tmp_path / "in" / "link.png").symlink_to(tmp_path / "secret.png")
+    (tmp_path / "in" / "dir.png").mkdir()
+    return tmp_path / "in"
+
+
+NAMES = ["a b.png", "../secret.png", "link.png", "evil.svg", "page.html", "dir.png", "missing.png", "/etc/passwd", "..%2fsecret.png", "a\x00.png", "a" * 5000 + ".png", "https://elsewhere.example/a.png"]  # fmt: skip
+
+
+def test_files_come_from_the_folder_alone(folder, door):
+    pool = make_pool(len(NAMES), picture=NAMES)
+    session = Session.create(None, pool, goal=Estimate(), prior=fl.flat())
+    desk = Desk(session, folder=Folder(folder))
+    with TestClient(make_app(desk, door), base_url=f"http://{HOST}", headers={"authorization": f"Bearer {door.token}"}) as client:  # fmt: skip
+        found = [client.get("/media", params={"item": i, "column": "picture"}) for i in range(len(NAMES))]
+        assert [answer.status_code for answer in found] == [200] + [404] * (len(NAMES) - 1)
+        assert found[0].content == PIXEL
+        assert found[0].headers["content-type"] == "image/png"
+        assert "sandbox" in found[0].headers["content-security-policy"]
+        assert client.get("/media", params={"item": 0, "column": "predicted"}).status_code == 404
+        assert client.get("/media", params={"item": "x", "column": "picture"}).status_code == 404
+        cards = client.post("/api/ask", json={"n": len(NAMES)}).json()["items"]
+    kinds = {card["id"]: card["fields"][1]["kind"] for card in cards}
+    assert kinds == {i: "image" if i == 0 else "text" for i in range(len(NAMES))}
+    desk.close()
+
+
+def test_pictures_come_from_elsewhere_only_if_allowed():
+    address = "https://elsewhere.example/a.png?size=3"
+    assert show_item(1, {"p": address}, None).fields[0].kind == "text"
+    assert show_item(1, {"p": address}, None, ("https://elsewhere.example",)).fields[0].source == address
+    assert show_item(1, {"p": "https://elsewhere.example.evil/a.png"}, None, ("https://elsewhere.example",)).fields[0].kind == "text"  # fmt: skip
+    assert "https://elsewhere.example" in Door((HOST,), origins=("https://elsewhere.example",)).headers["content-security-policy"]  # fmt: skip
+
+
+# -- serving --------------------------------------------------------------------------------------------------
+
+
+def test_keys_are_kept_for_their_owner_alone(tmp_path):
+    path, door = tmp_path / "s.db.keys", Door((HOST,))
+    assert recall(path).secrets == {}
+    keep(path, 8000, door)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert recall(path).secrets == {"token": door.token, "visit": door.visit}
+    assert Door((HOST,), **recall(path).secrets) == door
+    path.write_text("{}")
+    assert recall(path).port == 0
+    assert door.token not in repr(door)
+
+
+def test_a_port_that_is_taken_is_said_and_another_is_found(tmp_path):
+    with Place().listen() as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(fl.InputError, match="cannot be listened on"):
+            Place(port=port).listen()
+        keep(tmp_path / "keys", port, Door((HOST,)))
+        with _listen(Place(), recall(tmp_path / "keys")) as other:
+            assert other.getsockname()[1] != port
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        (Page(certificate="a.pem"), "go together"),
+        (Page(lease=0.0), "lease"),
+        (Page(host="0.0.0.0"), "say which: --names"),
+        (Page(media_from=("elsewhere.example",)), "no origin"),
+        (Page(media_from=("https://elsewhere.example/pictures",)), "no origin"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(page, said):
+    with pytest.raises(fl.InputError, match=said):
+        _check(page, Place(page.host, page.port))
+
+
+# -- programs -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def served(desk):
+    pool = make_pool()
+    truth = dict(zip(pool["id"], pool["predicted"], strict=True))
+    with serving(desk, Pace(1e9, 1e9)) as address:
+        yield Client(address), truth
+
+
+def test_a_client_is_the_same_calls(served):
+    client, truth = served
+    items = client.ask(3, who="bot")
+    assert client.tell({item["id"]: truth[item["id"]] for item in items}, who="bot", note="by rule") == 3
+    assert client.undo(who="bot") == items[-1]["id"]
+    assert client.status()["n_labels"] == 2
+    assert client.assessment()["n_labels"] == 2
+    with pytest.raises(fl.InputError, match="no class of this session"):
+        client.tell({items[0]["id"]: "cow"})
+    with pytest.raises(fl.InputError, match="say who you are"):
+        Client(client.address.partition("?")[0]).status()
+    with pytest.raises(fl.InputError, match="does not answer"):
+        Client("http://127.0.0.1:9").status()
+
+
+def test_the_api_keeps_its_word(served, tmp_path):
+    """Whatever schemathesis makes of the OpenAPI document, nothing falls over and every answer is as described."""
+    client, _ = served
+    address, _, token = client.address.partition("?token=")
+    words = ["run", f"{address}api/openapi.json", "--header", f"Authorization: Bearer {token}", "--checks", CHECKS, "--max-examples", "25", "--seed", "1", "--phases", "fuzzing", "--no-color"]  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "schemathesis.cli", *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

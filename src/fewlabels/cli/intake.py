@@ -73,9 +73,6 @@ class Taken:
     n_unasked: int
     remarks: tuple[str, ...]
 
-        """Did the session learn anything?"""
-        return bool(self.n_new + self.n_changed)
-
     def say(self, file: str) -> str:
         """Say it in a sentence."""
         said = f"{file}: {count(self.n_new, 'new answer')}, {self.n_changed:,} changed, {self.n_unchanged:,} unchanged"

@@ -22,6 +22,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
         "README.md",
         "docs/tutorial.md",
         "docs/labelling.md",
+        "docs/label-studio.md",
         "docs/calibrated.md",
         "docs/fairness.md",
         "docs/surfaces.md",

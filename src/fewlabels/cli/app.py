@@ -23,8 +23,9 @@ item is on the screen are ignored, because nobody can label what they have not s
     "ask": "Which items to label next: for scripts, sheets and other labelling tools.",
     "tell": "Record answers, or take the last one back.",
     "status": "How far a session is, what its labels answer so far, and whether one may stop.",
-    "export": "Write a session's answers, or what it is waiting for, as CSV or JSON lines.",
-    "import": "Read a sheet of answers into a session.",
+    "export": "Write a session's answers, or what it is waiting for, as CSV or JSON lines (or Label Studio's tasks).",
+    "import": "Read a sheet of answers, or Label Studio's export, into a session.",
+    "watch": "Read answers into a session as their files arrive in a folder.",
     "simulate": "What each way of labelling would have cost, replayed on a labelled table.",
     "plan": "How many labels a goal will take.",
 }

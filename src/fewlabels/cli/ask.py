@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path as FilePath
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -10,10 +10,11 @@ from fewlabels.cli.options import Columns, Path
 from fewlabels.cli.printing import complainer, printer, working
 from fewlabels.cli.reading import Line
 from fewlabels.cli.sessions import Opened, Who, start_or_open
-from fewlabels.cli.sheets import kind_of, lay_out, render_sheet
+from fewlabels.cli.sheets import STUDIO, kind_of, lay_out, render_sheet
 from fewlabels.cli.showing import note_obstacle, print_asked
 from fewlabels.cli.starting import Start
-from fewlabels.cli.targets import check_target, read_earlier, refuse_to_lose
+from fewlabels.cli.studio import Form, render_tasks
+from fewlabels.cli.targets import check_target, read_earlier, refuse_other_text, refuse_to_lose
 from fewlabels.errors import InputError, count
 from fewlabels.files import write_whole
 from fewlabels.session import ItemId
@@ -31,6 +32,8 @@ def ask(
     n: Annotated[int, Parameter(name=("--n", "-n"))] = 5,
     who: Who = "",
     out: Path = None,
+    config: str | None = None,
+    show_prediction: Literal["never", "before"] = "never",
     json: Path = None,
     start: Start = Start(),
     columns: Columns = Columns(),
@@ -48,11 +51,17 @@ def ask(
     who: str
         Who asks. People with different names get different items.
     out: str
-        Write a sheet to fill in (.csv or .jsonl): id, what there is to see, and an empty label.
+        Write a sheet to fill in (.csv or .jsonl): id, what there is to see, and an empty label; or tasks for Label
+        Studio (.json).
+    config: str
+        Write the labelling config that fits these tasks: what a Label Studio project shows and asks.
+    show_prediction: str
+        Whether tasks hold what the model says: never, or before an item is labelled, which sways whoever labels.
     json: str
         Write JSON to this file; - for standard output.
     """
     earlier = _check(session, file, n, out, json)
+    _check_studio(session, file, out, config, show_prediction == "before")
     with working("opening"):
         opened = start_or_open(session, file, start, columns)
     with opened.session:
@@ -60,7 +69,9 @@ def ask(
         note_obstacle(opened)
         with working("asking"):
             shown = opened.session.show(opened.session.ask(n, who=who))
-        if out:
+        if out and kind_of(out) == STUDIO:
+            _deliver_tasks(opened, shown, out, config, show_prediction == "before")
+        elif out:
             _deliver(out, render_sheet(*lay_out(shown), kind_of(out)))
         if json:
             _deliver(json, write_json(_as_plain(opened, shown), None) + "\n")
@@ -68,7 +79,7 @@ def ask(
             print_asked(printer(), opened, shown, session=session, who=who, sheet=out)
     if 0 < len(shown) < n:
         complainer().print(f"{count(len(shown), 'item')} instead of {n:,}: that is all there is left to ask")
-    for path in (out, json):
+    for path in (out, config, json):
         if path and path != "-":
             complainer().print(f"written: {path}", markup=False)
     return 0
@@ -86,6 +97,25 @@ def _check(session: str, file: str | None, n: int, out: str | None, json: str | 
     if not FilePath(session).exists():
         refuse_to_lose(out, earlier, None)
     return earlier
+
+
+def _check_studio(session: str, file: str | None, out: str | None, config: str | None, guessing: bool) -> None:
+    """Refuse what only Label Studio's tasks have, where none are written."""
+    if (config is not None or guessing) and not (out and kind_of(out) == STUDIO):
+        option = "--config" if config is not None else "--show-prediction"
+        raise InputError(f"ask: {option} goes with tasks for Label Studio: --out TASKS.json")
+    if guessing and file is None:
+        raise InputError("ask: --show-prediction before needs the predictions; name their file before the options")
+    check_target(config, session, file)
+
+
+def _deliver_tasks(opened: Opened, shown: Shown, out: str, config: str | None, guessing: bool) -> None:
+    form = Form.fit(shown, opened.session.classes)
+    tasks = render_tasks(form, shown, opened.guess(list(shown)) if guessing else None)
+    if config:
+        refuse_other_text(config, form.render_config())
+        write_whole(config, form.render_config())
+    write_whole(out, tasks)
 
 
 def _as_plain(opened: Opened, shown: Shown) -> dict[str, Any]:

@@ -1,14 +1,17 @@
 """`fewlabels export`: a session's answers, or what it is waiting for, as a sheet."""
 
 import sys
+from typing import Any
 
 from fewlabels.cli.options import Flag, Path
 from fewlabels.cli.printing import complainer
 from fewlabels.cli.sessions import open_session
-from fewlabels.cli.sheets import kind_of, lay_out, render_sheet
+from fewlabels.cli.sheets import STUDIO, kind_of, lay_out, render_sheet
+from fewlabels.cli.studio import Form, render_tasks
 from fewlabels.cli.targets import check_target, read_earlier, refuse_other_than_export, refuse_to_lose
-from fewlabels.errors import count
+from fewlabels.errors import InputError, count
 from fewlabels.files import write_whole
+from fewlabels.session import ItemId
 from fewlabels.table.joining import CANNOT_TELL
 
 REST = ("asked", "who", "note", "at")
@@ -24,22 +27,25 @@ def export(*, session: str, out: Path = "-", pending: Flag = False) -> int:
     out: str
         Write to this file, .csv or .jsonl; - for CSV on standard output.
     pending: bool
-        Write what was asked and not answered yet instead, as a sheet to fill in.
+        Write what was asked and not answered yet instead, as a sheet to fill in, or as tasks for Label Studio (.json).
     """
     out = out or "-"
     kind = kind_of(out)
     check_target(out, session)
+    if kind == STUDIO and not pending:
+        raise InputError(f"{out}: answers are written as .csv or .jsonl; tasks for Label Studio are --pending")
     with open_session(session, read_only=True) as opened:
         if pending:
             refuse_to_lose(out, read_earlier(out), opened)
-            rows, columns = lay_out({i: {} for i in opened.pending})
+            shown: dict[ItemId, dict[str, Any]] = {i: {} for i in opened.pending}
+            rows, columns = lay_out(shown)
         else:
             answer = "label" if opened.classes else "agreement"  # what other verbs call it in a file
             untold = "" if CANNOT_TELL in opened.classes else CANNOT_TELL  # a class may be called so
             rows = [{**row, answer: untold if row["label"] is None else row["label"]} for row in opened.answers()]
             columns = ["id", answer, *REST]
             refuse_other_than_export(out, columns)
-    text = render_sheet(rows, columns, kind)
+    text = render_tasks(Form.fit(shown, ()), shown) if kind == STUDIO else render_sheet(rows, columns, kind)
     if out == "-":
         sys.stdout.write(text)
         return 0

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fewlabels.cli.sheets import Record, kind_of
+from fewlabels.cli.studio import ID
 from fewlabels.errors import InputError, listing
 from fewlabels.table import spell
 
@@ -25,6 +26,14 @@ class Line:
     number: int
     id: str
     label: Any  # None: not answered yet
+    who: str = ""  # where the sheet says so
+    is_skipped: bool = False  # a person looked, and cannot tell
+    at: float = 0.0  # when, where the sheet says so
+
+    @property
+    def is_answer(self) -> bool:
+        """Did a person look at it?"""
+        return self.label is not None or self.is_skipped
 
 
 def read_sheet(path: str) -> list[Line]:
@@ -52,7 +61,8 @@ def _answer_of(record: Record) -> str:
     return next(name for name in ANSWERS if name in record)
 
 
-def _read_text(path: str) -> str:
+def read_text(path: str) -> str:
+    """Read a whole file as UTF-8."""
     try:
         return Path(path).read_bytes().decode("utf-8-sig")
     except OSError as error:
@@ -64,7 +74,7 @@ def _read_text(path: str) -> str:
 
 def _read_csv(path: str) -> Iterator[tuple[int, Record]]:
     csv.field_size_limit(sys.maxsize)  # an item's text may be long
-    text = _read_text(path)
+    text = read_text(path)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=_find_mark(text), strict=True)
     head: list[str] = []
     number = 1
@@ -88,6 +98,8 @@ def _find_mark(text: str) -> str:
 
 def _check_head(path: str, row: list[str]) -> list[str]:
     plain = [name.strip().lower() for name in row]
+    if ID in plain:  # whose column id is not ours
+        raise InputError(f"{path} is Label Studio's CSV, which leaves out who skipped what; export as JSON instead")
     head = [name if name in NAMES else given for name, given in zip(plain, row, strict=True)]
     wanted = ("id", "agreement" if "agreement" in head and "label" not in head else "label")
     for name in wanted:
@@ -109,7 +121,7 @@ def _match(path: str, number: int, head: list[str], row: list[str]) -> Record:
 
 
 def _read_jsonl(path: str) -> Iterator[tuple[int, Record]]:
-    for number, line in enumerate(_read_text(path).split("\n"), start=1):
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.strip():
             continue
         try:

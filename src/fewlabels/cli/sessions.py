@@ -1,6 +1,7 @@
 """Sessions from the command line: start one or go on with it, and say what to type next."""
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,9 +11,10 @@ from cyclopts import Parameter
 from fewlabels.cli.fixed import refuse_changes
 from fewlabels.cli.options import Columns
 from fewlabels.cli.starting import Start
+from fewlabels.cli.studio import Guess
 from fewlabels.errors import InputError
 from fewlabels.session import ItemId, Session
-from fewlabels.table import Predictions
+from fewlabels.table import Predictions, spell
 
 Who = Annotated[str, Parameter(name="--as", show_default=False)]
 
@@ -31,6 +33,20 @@ class Opened:
             return None
         found = self.pool.fetch([str(id)], {"predicted": self.pool.predicted})
         return found[str(id)]["predicted"] if str(id) in found else None
+
+    def guess(self, ids: Sequence[ItemId]) -> dict[ItemId, Guess]:
+        """Look up what the model says of items, and how sure it is; of graded outputs there is nothing to choose."""
+        if self.pool is None or not self.pool.has("predicted") or not self.session.classes:
+            raise InputError("--show-prediction: there are no predicted classes to show")
+        columns = {"predicted": self.pool.predicted}
+        columns |= {"score": self.pool.score} if self.pool.has("score") else {}
+        found = self.pool.fetch([str(i) for i in ids], columns)
+        model = Path(self.pool.source).stem
+        return {
+            i: Guess(spell(row["predicted"]), None if row.get("score") is None else float(row["score"]), model)
+            for i in ids
+            if (row := found.get(str(i))) is not None
+        }
 
 
 def open_session(path: str, *, read_only: bool = False) -> Session:

@@ -10,7 +10,8 @@ from typing import Any
 from fewlabels.errors import InputError
 from fewlabels.text import as_plain, as_text
 
-ENDINGS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+STUDIO = "studio"
+ENDINGS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": STUDIO}
 Record = dict[str, Any]
 
 
@@ -18,7 +19,9 @@ def kind_of(path: str) -> str:
     """Tell the kind of a sheet by its ending; standard output is CSV."""
     kind = "csv" if path == "-" else ENDINGS.get(Path(path).suffix.lower())
     if kind is None:
-        raise InputError(f"{path}: the kind of sheet is told by its ending: .csv, or .jsonl for JSON lines")
+        raise InputError(
+            f"{path}: the kind of sheet is told by its ending: .csv, .jsonl for JSON lines, .json for Label Studio"
+        )
     return kind
 
 

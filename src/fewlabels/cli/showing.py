@@ -9,6 +9,7 @@ from rich.console import Console
 from fewlabels.cli.items import print_item
 from fewlabels.cli.printing import complainer, escape, print_warnings, working
 from fewlabels.cli.sessions import Opened
+from fewlabels.cli.sheets import STUDIO, kind_of
 from fewlabels.errors import count, listing
 from fewlabels.goals import Standing
 from fewlabels.knowledge import Knowledge
@@ -41,7 +42,9 @@ def print_asked(
         say(out, "there is nothing to show but ids: the predictions have no other columns")
     say(out, f"labels: {say_classes(opened.session.classes)}")
     place = name_session(session, who)
-    if sheet:
+    if sheet and kind_of(sheet) == STUDIO:
+        print_next(out, f"fewlabels import EXPORT.json {place}", "what Label Studio exports: JSON or JSON-MIN")
+    elif sheet:
         print_next(out, f"fewlabels import {shlex.quote(sheet)} {place}", "once its column label is filled in")
     else:
         answer = shlex.quote(f"{next(iter(shown))}=LABEL")

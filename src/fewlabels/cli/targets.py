@@ -5,8 +5,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from fewlabels.cli.annotations import read_export
 from fewlabels.cli.reading import Line, read_sheet
-from fewlabels.cli.sheets import kind_of
+from fewlabels.cli.sheets import STUDIO, kind_of
 from fewlabels.errors import InputError, count
 from fewlabels.session import Session
 
@@ -37,13 +38,18 @@ def refuse_other_than_export(out: str, columns: Sequence[str]) -> None:
         raise InputError(f"{out} is there already, and it is no export of answers; name another file")
 
 
+def refuse_other_text(out: str, text: str) -> None:
+    """Refuse to write over a text that was changed by hand, or is something else."""
+    if Path(out).exists() and Path(out).read_bytes() != text.encode():
+        raise InputError(f"{out} is there already, and says something else; remove it, or name another file")
+
+
 def read_earlier(out: str | None) -> list[Line]:
     """Return what a sheet that would be written over holds."""
     if out is None or out == "-" or not Path(out).exists():
         return []
-    kind_of(out)
     try:
-        return read_sheet(out)
+        return _read_lines(out)
     except InputError:
         raise InputError(f"{out} is there already, and it is no sheet of fewlabels; name another file") from None
 
@@ -56,11 +62,20 @@ def refuse_to_lose(out: str | None, earlier: list[Line], session: Session | None
         raise InputError(
             f"{out} is there already, and holds items that this session never asked about; name another file"
         )
-    unread = sum(line.id in pending and line.label is not None for line in earlier)
+    unread = len({line.id for line in earlier if line.id in pending and line.is_answer})
     if unread:
         raise InputError(
             f"{out} has {count(unread, 'answer')} not in the session yet; import it first, or name another file"
         )
+
+
+def _read_lines(out: str) -> list[Line]:
+    if kind_of(out) != STUDIO:
+        return read_sheet(out)
+    export = read_export(out)
+    if export.n_others:
+        raise InputError(f"{out} has tasks of other projects")
+    return list(export.lines)
 
 
 def _read_head(path: str) -> list[str]:

@@ -1,0 +1,66 @@
+"""Takes the pictures of the labelling page that the documentation shows: python docs/screenshots.py"""
+
+import shutil
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import uvicorn
+from playwright.sync_api import sync_playwright
+
+import fewlabels as fl
+from fewlabels.web import Desk, Door, Place, make_app
+
+HERE = Path(__file__).parent
+SIZES = {"desk": (1100, 560), "phone": (390, 844)}
+SAID = {
+    "delivery": "The parcel came two days late, and nobody answered the phone.",
+    "praise": "Exactly what I needed. My daughter loves it, and it was here the next morning.",
+    "refund": "I sent it back in March and still have not seen my money.",
+    "defect": "The left hinge broke after a week of careful use.",
+}
+
+
+def make_desk() -> Desk:
+    """Customers' letters, sorted by a model that is worst at refunds."""
+    rng = np.random.default_rng(4)
+    truth = rng.choice(list(SAID), 3000)
+    wrong = rng.random(3000) < np.where(truth == "refund", 0.4, 0.1)
+    predicted = np.where(wrong, rng.choice(list(SAID), 3000), truth)
+    pool = {
+        "id": range(3000),
+        "predicted": predicted,
+        "score": rng.beta(6, 2, 3000),
+        "letter": [SAID[t] for t in truth],
+    }
+    session = fl.Session.create(None, pool, goal=fl.FindWorst())
+    for _ in range(12):
+        session.tell({item: truth[item] for item in session.ask(10, who="ann")}, who="ann")
+    return Desk(session)
+
+
+def main() -> None:
+    """Serve the page, and look at it."""
+    desk = make_desk()
+    with Place().listen() as taken, sync_playwright() as play:
+        door = Door((f"127.0.0.1:{taken.getsockname()[1]}",))
+        server = uvicorn.Server(uvicorn.Config(make_app(desk, door), log_level="critical"))
+        threading.Thread(target=server.run, kwargs={"sockets": [taken]}, daemon=True).start()
+        while not server.started:
+            time.sleep(0.01)
+        browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        for name, (width, height) in SIZES.items():
+            page = browser.new_context(viewport={"width": width, "height": height}).new_page()
+            page.goto(f"http://{door.hosts[0]}/?token={door.token}")
+            page.fill("#name", "ann")
+            page.keyboard.press("Enter")
+            page.wait_for_selector("#picture circle")
+            page.screenshot(path=HERE / f"page-{name}.png")
+        browser.close()
+        server.should_exit = True
+        desk.close()
+
+
+if __name__ == "__main__":
+    main()

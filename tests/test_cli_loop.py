@@ -569,7 +569,12 @@ WRONG = {
     "no such sheet": (["import", "no.csv", "--session", "{db}"], "no such file"),
     "no sheet": (["import", "--session", "{db}"], "SHEET is missing"),
     "a word too many": (["export", "--session", "{db}", "labels.csv"], "'labels.csv' is too much"),
-    "no page yet": (["label", "{file}", "--session", "{new}"], "--terminal"),
+    "a name for the page": (["label", "{file}", "--session", "{new}", "--as", "ann"], "--as goes with --terminal"),
+    "the page and the terminal": (
+        ["label", "{file}", "--session", "{new}", "--terminal", "--port", "8000"],
+        "without --terminal",
+    ),
+    "a certificate alone": (["label", "{file}", "--session", "{new}", "--certificate", "a.pem"], "go together"),
     "nothing to label": (["label", "--session", "{db}", "--terminal"], "FILE is missing"),
     "prediction first": (
         ["label", "{file}", "--session", "{db}", "--terminal", "--show-prediction", "before"],

@@ -1,0 +1,142 @@
+"""Twenty people label at once, as fast as the server lets them: is every answer kept, once, and how long does each take?
+
+A server of its own process, a session in a file, twenty threads that ask and tell over loopback, 10,000 answers in all;
+halfway the server is killed and started again. Run it from the project's folder: python -m bench.page --out bench/page.md
+"""
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import fewlabels as fl
+from fewlabels.web import Client
+
+PEOPLE, ANSWERS, ITEMS = 20, 10_000, 50_000
+THINK = 0.25  # seconds between two answers of a person: faster than anybody reads
+GOAL = 0.1  # seconds, for 95 of 100 requests
+
+
+def make_pool(folder: Path) -> dict[int, str]:
+    """Items of ten classes, in a file; return their true classes."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 10, ITEMS).astype(str)
+    predicted = np.where(rng.random(ITEMS) < 0.85, truth, rng.integers(0, 10, ITEMS).astype(str))
+    text = [f"item number {i}" for i in range(ITEMS)]
+    pool = pd.DataFrame({"id": range(ITEMS), "predicted": predicted, "score": rng.beta(6, 2, ITEMS), "text": text})
+    pool.to_parquet(folder / "pool.parquet")
+    return dict(enumerate(truth.tolist()))
+
+
+def start(folder: Path) -> tuple[subprocess.Popen[str], str]:
+    """Serve the page, and read its address."""
+    goal = [] if (folder / "s.db").exists() else ["--goal", "find-worst", "--classes", ",".join(map(str, range(10)))]
+    words = ["label", "pool.parquet", "--session", "s.db", *goal, "--no-browser"]
+    run = subprocess.Popen(
+        [sys.executable, "-c", "from fewlabels.cli.app import main; main()", *words],
+        cwd=folder, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+    assert run.stdout is not None
+    address = next(line.split()[-1] for line in run.stdout if "http" in line)
+    return run, address
+
+
+class Crowd:
+    """People who label until there are enough answers, and note how long each request took."""
+
+    def __init__(self, address: str, truth: dict[int, str], think: float) -> None:
+        self.client, self.truth, self.think = Client(address), truth, think
+        self.spent: list[float] = []
+        self.told: dict[int, str] = {}
+        self.failed, self.lock = 0, threading.Lock()
+
+    def label(self, number: int, n: int) -> None:
+        """Label so many items."""
+        who, rng = f"person {number}", np.random.default_rng(number)
+        while n > 0:
+            items = self._try(partial(self.client.ask, 1, who=who))
+            if not items:
+                continue
+            item = items[0]["id"]
+            time.sleep(self.think * rng.uniform(0.5, 1.5))
+            while self._try(partial(self.client.tell, {item: self.truth[item]}, who=who)) is None:
+                pass  # as the page does: until it is heard
+            with self.lock:
+                self.told[item] = self.truth[item]
+            n -= 1
+
+    def _try(self, request: Callable[[], Any]) -> Any:
+        began = time.perf_counter()
+        try:
+            found = request()
+        except fl.InputError:
+            with self.lock:
+                self.failed += 1
+            time.sleep(0.2)
+            return None
+        with self.lock:
+            self.spent.append(time.perf_counter() - began)
+        return found
+
+
+def measure(answers: int) -> str:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        truth = make_pool(folder)
+        run, address = start(folder)
+        crowd = Crowd(address, truth, THINK)
+        began = time.perf_counter()
+        people = [threading.Thread(target=crowd.label, args=(i, answers // PEOPLE)) for i in range(PEOPLE)]
+        for person in people:
+            person.start()
+        while len(crowd.told) < answers // 2:
+            time.sleep(0.1)
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+        run, again = start(folder)
+        assert again == address
+        for person in people:
+            person.join()
+        took = time.perf_counter() - began
+        run.send_signal(signal.SIGINT)
+        run.wait()
+        with fl.Session.open(folder / "s.db") as session:
+            kept = {row["id"]: row["label"] for row in session.answers()}
+            n_labels = session.status()["n_labels"]
+    lost = sum(kept.get(item) != label for item, label in crowd.told.items())
+    middle, most, longest = np.quantile(crowd.spent, [0.5, 0.95, 0.999])
+    rows = [
+        ("answers acknowledged", f"{len(crowd.told):,}", ""), ("lost or changed", f"{lost}", "0"),
+        ("labels in the session", f"{n_labels:,}", f"{len(crowd.told):,}"),
+        ("requests answered", f"{len(crowd.spent):,} in {took:.0f} s", ""), ("requests while the server was away", f"{crowd.failed:,}", ""),
+        ("median, ms", f"{1000 * middle:.0f}", ""), ("95th percentile, ms", f"{1000 * most:.0f}", f"{1000 * GOAL:.0f}"),
+        ("99.9th percentile, ms", f"{1000 * longest:.0f}", ""),
+    ]  # fmt: skip
+    table = "\n".join(f"| {' | '.join(row)} |" for row in (("", "found", "goal"), ("---", "---", "---"), *rows))
+    return f"# The page under load\n\n`python -m bench.page --out bench/page.md`\n\n{PEOPLE} people at once, each thinking {THINK:g} s on average; the server is killed and started again halfway. {ITEMS:,} items, ten classes, calibrated prior.\n\n{table}\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--answers", type=int, default=ANSWERS)
+    parser.add_argument("--out", type=Path)
+    words = parser.parse_args()
+    found = measure(words.answers)
+    print(found)
+    if words.out:
+        words.out.write_text(found, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

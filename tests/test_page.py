@@ -179,7 +179,7 @@ def test_pictures_and_sounds_are_shown(open_page, tmp_path):
     desk = make_desk(make_pool(picture=["a.png"] * 200, sound=["a.wav"] * 200), folder=Folder(tmp_path))
     with serving(desk) as address:
         page = open_page(address)
-        assert page.locator("#item img").evaluate("one => one.complete && one.naturalWidth") == 1
+        page.wait_for_function("() => document.querySelector('#item img').naturalWidth === 1")
         assert page.locator("#item audio").count() == 1
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from fewlabels.beliefs import Belief, Beta, Conjugate, Dirichlet, Draws, Rng, restrict
+from fewlabels.beliefs import Belief, Beta, Conjugate, Dirichlet, Draws, Rng
+from fewlabels.finite import restrict
 from fewlabels.labels import Cells, Tally
 from fewlabels.metrics import Metric
 from fewlabels.pooling import Levelled, learn_level

@@ -11,7 +11,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from fewlabels.beliefs import Belief, Beta, Conjugate, Dirichlet, Draws, Finite, FiniteShares, Rng, restrict
+from fewlabels.beliefs import Belief, Beta, Conjugate, Dirichlet, Draws, Rng
+from fewlabels.finite import Finite, FiniteShares, restrict
 from fewlabels.labels import Tally
 from fewlabels.metrics import Cost, Metric
 from fewlabels.priors import Prior, consult

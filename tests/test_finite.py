@@ -124,3 +124,61 @@ def test_when_everything_is_labelled_finite_shares_are_a_point():
     belief = FiniteShares(dirichlet([1, 1, 1]).observe(KNOWN[:1]), KNOWN[:1], np.array([0]))
     low, high = belief.interval()
     assert low.tolist() == high.tolist() == belief.mean().tolist() == [[0.8, 0.2, 0]]
+
+
+# -- items that are not alike ---------------------------------------------------------------------------------
+
+CHANCES = {
+    "apart": np.repeat([0.02, 0.5, 0.98], [10, 20, 30]),
+    "mostly sure": np.repeat([0.7, 0.995], [15, 85]),
+    "a handful": np.array([0.1, 0.5, 0.9, 0.9]),
+}
+
+
+def count_rightly(chances):
+    """Distribution of the number of right ones, by adding one item after the other."""
+    p = np.ones(1)
+    for chance in chances:
+        p = np.convolve(p, [1 - chance, chance])
+    return p
+
+
+def of_chances(chances, strength=1e9):
+    mean, n = chances.mean(), len(chances)
+    doubt = (chances * (1 - chances)).mean() / (mean * (1 - mean))
+    return Finite(beta(strength * mean, strength * (1 - mean)), np.zeros((1, 2)), np.array([n]), np.array([doubt]))
+
+
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
+@pytest.mark.parametrize("name", CHANCES)
+def test_items_that_are_told_apart_leave_as_much_open_as_adding_them_up_does(name, level):
+    chances = CHANCES[name]
+    expected = np.searchsorted(np.cumsum(count_rightly(chances)), tails(level))
+    low, high = of_chances(chances).interval(level)
+    assert np.abs(np.array([low[0], high[0]]) * len(chances) - expected).max() <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("name", CHANCES)
+def test_draws_of_items_that_are_told_apart_vary_as_these_do(name):
+    chances, n = CHANCES[name], 40_000
+    draws = of_chances(chances).draw(np.random.default_rng(1), n)[:, 0] * len(chances)
+    variance = (chances * (1 - chances)).sum()
+    assert abs(draws.mean() - chances.sum()) < SIGMAS * np.sqrt(variance / n)
+    assert draws.var() == pytest.approx(variance, rel=0.05)  # its own error is 0.7 %
+
+
+def test_shares_of_items_that_are_told_apart_add_up_and_vary_less():
+    alike, apart = finite_shares([6, 9]), finite_shares([6, 9])
+    apart = FiniteShares(apart.belief, apart.known, apart.rest, np.array([0.25, 1.0]))
+    drawn = apart.draw(np.random.default_rng(2), 20_000)
+    assert drawn.sum(axis=2) == pytest.approx(1, abs=1e-12)
+    spread = alike.draw(np.random.default_rng(3), 20_000).std(axis=0) / drawn.std(axis=0)
+    assert np.all(spread[0] > 1.05)
+    assert spread[1] == pytest.approx(1.0, rel=0.05)
+    (low, high), (lowest, highest) = apart.interval(), alike.interval()
+    assert np.all(low[1] == lowest[1]) and np.all(high - low <= highest - lowest)  # noqa: PT018
+
+
+def test_a_single_item_is_right_or_wrong_however_much_is_known():
+    one = Finite(beta(1.2, 0.8), np.zeros((1, 2)), np.array([1]), np.array([1.0]))
+    assert [float(end[0]) for end in one.interval()] == [0.0, 1.0]

@@ -2,12 +2,12 @@
 
 from fewlabels.assessment import assess as assess_pool
 from fewlabels.cli.delivery import deliver
-from fewlabels.cli.options import Asked, Columns, Output
+from fewlabels.cli.options import Asked, Columns, File, Output
 from fewlabels.cli.printing import print_assessment, working
 
 
 def assess(
-    file: str,
+    file: File,
     /,
     *,
     asked: Asked = Asked(),

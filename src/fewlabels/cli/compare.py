@@ -2,13 +2,13 @@
 
 from fewlabels.assessment import compare as compare_groups
 from fewlabels.cli.delivery import deliver
-from fewlabels.cli.options import Asked, Columns, Output
+from fewlabels.cli.options import Asked, Columns, File, Output
 from fewlabels.cli.printing import print_comparison, working
 from fewlabels.cli.words import read_pair
 
 
 def compare(
-    file: str,
+    file: File,
     /,
     *,
     groups: str,

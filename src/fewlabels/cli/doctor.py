@@ -1,13 +1,13 @@
 """`fewlabels doctor`: what is in this file, what is wrong with it, what can be assessed, what to type next?"""
 
-from fewlabels.cli.options import Columns, Path
+from fewlabels.cli.options import Columns, File, Path
 from fewlabels.cli.printing import print_diagnosis, printer, working
 from fewlabels.cli.words import given
 from fewlabels.diagnosis import diagnose
 from fewlabels.summary import write_json
 
 
-def doctor(file: str, /, *, json: Path = None, columns: Columns = Columns()) -> int:
+def doctor(file: File, /, *, json: Path = None, columns: Columns = Columns()) -> int:
     """Look a file over: what is in it, what is wrong, what can be assessed, what to type next.
 
     Parameters

@@ -4,6 +4,7 @@ from fewlabels.assessment import assess as assess_pool
 from fewlabels.cli.delivery import deliver
 from fewlabels.cli.options import Asked, Columns, File, Output
 from fewlabels.cli.printing import print_assessment, working
+from fewlabels.groups import everything
 
 
 def assess(
@@ -24,5 +25,8 @@ def assess(
     conditions = output.conditions()
     choices = asked.choices()
     with working("assessing"):
-        result = assess_pool(columns.read(file), **choices)
+        pool = columns.read(file)
+        if asked.by is None and pool.has("agreement"):  # outputs that are graded may all differ
+            choices["by"] = everything
+        result = assess_pool(pool, **choices)
     return deliver(result, output, conditions, lambda out: print_assessment(out, result))

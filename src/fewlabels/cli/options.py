@@ -70,8 +70,8 @@ class Columns:
 class Asked:
     """What is asked of the model."""
 
-    by: str = "predicted"
-    "Groups: all, predicted, bins, bins:20, bins:equal-mass:10, a column, ranges:COLUMN of numbers (column:NAME if it is called like one of these), or several joined by commas (their cross)."
+    by: str | None = None
+    "Groups: all, predicted, bins, bins:20, bins:equal-mass:10, a column, ranges:COLUMN of numbers (column:NAME if it is called like one of these), or several joined by commas (their cross) [default: predicted, or all where outputs are graded]."
     metric: str = "accuracy"
     "accuracy, ece, confusion, cost, precision, recall, f1, balanced-accuracy, mcc, tpr, fpr, tnr, fnr, ppv, npv, fdr, for, selection-rate."
     prior: str = DEFAULT
@@ -94,9 +94,10 @@ class Asked:
     "How many random draws, where there is no closed form."
 
     def choices(self) -> dict[str, Any]:
-        """Return the words as keyword arguments of `assess`."""
-        return {
-            "by": read_groups(self.by), "metric": read_metric(self.metric, self.cost),
+        """Return the words as keyword arguments of `assess`; groups are left out where none were named."""
+        by = {} if self.by is None else {"by": read_groups(self.by)}
+        return by | {
+            "metric": read_metric(self.metric, self.cost),
             "prior": read_prior(self.prior, self.strength), "bins": read_bins(self.bins), "m": self.m,
             "level": self.level, "finite_pool": self.finite_pool, "seed": self.seed, "n_draws": self.draws,
         }  # fmt: skip

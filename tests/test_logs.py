@@ -94,7 +94,7 @@ class TestHarness:
         rows = [*CHOSEN, choose(3, [-1.0, -2.0, -3.0, -4.0], "[0, 1]", 1.0)]
         pool = fl.Predictions.read(write_lines(tmp_path / "samples_x.jsonl", rows))
         assert pool.pull({"right": pool.right()})["right"] == [1.0, 0.0, 1.0, 1.0]
-        assert pool.notes == ("graded by the harness's metric 'acc'",)
+        assert pool.notes == ("graded by the harness's own acc",)
 
     def test_mutual_information_asks_twice(self, tmp_path: Path) -> None:
         row = choose(0, [-1.0, -2.0, -0.1, -0.2], 0, 1.0, acc_mutual_info=0.0, metrics=["acc", "acc_mutual_info"])
@@ -119,6 +119,13 @@ class TestHarness:
             write_lines(tmp_path / f"samples_{task}_2026-01-02T03-04-05.6.jsonl", CHOSEN)
         found = json.loads(type_in("assess", tmp_path / "samples_*.jsonl", "--by", "task", "--json", "-").out)
         assert [(row["group"], row["n_labels"]) for row in found["groups"]] == [("mmlu_a", 3), ("mmlu_b", 3)]
+
+    def test_tasks_of_different_kinds_are_all_graded_each_by_its_own_metric(self, tmp_path: Path) -> None:
+        write_lines(tmp_path / "samples_a.jsonl", CHOSEN)
+        write_lines(tmp_path / "samples_b.jsonl", [generate(0, "42", 1.0), generate(1, "41", 0.0)])
+        pool = fl.Predictions.read(tmp_path / "samples_*.jsonl")
+        assert pool.pull({"right": pool.right()})["right"] == [1.0, 0.0, 1.0, 1.0, 0.0]
+        assert pool.notes == ("graded by the harness's own acc, exact_match",)
 
     def test_two_models_on_one_task_have_ids_of_their_own(self, tmp_path: Path) -> None:
         for model in ("one", "two"):
@@ -255,5 +262,5 @@ def test_a_log_is_assessed_without_a_word_about_columns(tmp_path: Path, type_in:
     assert typed.code == 0, typed.err
     assert "40 items, 40 labelled" in typed.out
     assert len(typed.out.splitlines()) == 2  # outputs are no classes: the whole is one group
-    assert "graded by the harness's metric 'exact_match'" in typed.err
+    assert "graded by the harness's own exact_match" in typed.err
     assert "samples_gsm8k.jsonl --by level" in type_in("doctor", path).out

@@ -20,7 +20,7 @@ def assess(
     Parameters
     ----------
     file: str
-        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes.
+        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes. Or the log of a language model: samples of lm-evaluation-harness, or of Inspect.
     """
     conditions = output.conditions()
     choices = asked.choices()

@@ -13,7 +13,7 @@ def doctor(file: File, /, *, json: Path = None, columns: Columns = Columns()) ->
     Parameters
     ----------
     file: str
-        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes.
+        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes. Or the log of a language model: samples of lm-evaluation-harness, or of Inspect.
     json: str
         Write JSON to this file instead; - for standard output.
     """

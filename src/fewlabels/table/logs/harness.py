@@ -42,18 +42,25 @@ def read_logs(paths: Sequence[Path]) -> Log:
     """Read the samples of one or several tasks."""
     kept, notes = _keep_one_filter([(path, sample) for path in paths for sample in _read_samples(path)])
     samples = [sample for _, sample in kept]
-    verdict = _choose_verdict(samples)
-    items = _name_choices([_read_item(_name_task(path), sample, verdict) for path, sample in kept], samples)
+    verdicts = {path: _choose_verdict([sample for place, sample in kept if place == path]) for path in paths}
+    items = _name_choices([_read_item(_name_task(path), sample, verdicts[path]) for path, sample in kept], samples)
     items = tell_apart(items, [path for path, _ in kept])
     classes = all(item.chances for item in items) and are_classes(items)
-    if not classes and verdict is None:
+    if not classes:
+        _require_verdicts(verdicts, samples)
+    graded = f"graded by the harness's own {listing(sorted({name for name in verdicts.values() if name}))}"
+    return Log(lay_out(items, classes=classes), notes if classes else (*notes, graded))
+
+
+def _require_verdicts(verdicts: Mapping[Path, str | None], samples: Sequence[Sample]) -> None:
+    """Refuse a log of which nobody can tell how right its answers are."""
+    silent = next((path for path, name in verdicts.items() if name is None), None)
+    if silent is not None:
         names = sorted({name for sample in samples for name in _metrics(sample)})
         raise InputError(
-            f"{paths[0]}: a log of lm-evaluation-harness with nothing to assess: no choices with a known answer, and no "
-            f"metric from 0 to 1 (its metrics: {listing(names) or 'none'})"
+            f"{silent}: a log of lm-evaluation-harness with nothing to assess: no choices with a known answer, and no "
+            f"metric from 0 to 1 (metrics: {listing(names) or 'none'})"
         )
-    graded = () if classes or verdict is None else (f"graded by the harness's metric {verdict!r}",)
-    return Log(lay_out(items, classes=classes), (*notes, *graded))
 
 
 def _read_lines(path: Path) -> Iterator[str]:
@@ -119,7 +126,7 @@ def _read_item(task: str, sample: Sample, verdict: str | None) -> Item:
         return Item(name, task, answer, as_share(sample.get(verdict or "")), others=others)
     chances = np.exp(likelihoods - np.logaddexp.reduce(likelihoods))
     return Item(
-        name, task, str(int(np.argmax(likelihoods))), as_share(sample.get("acc")), _find_target(sample),
+        name, task, str(int(np.argmax(likelihoods))), as_share(sample.get("acc", sample.get(verdict or ""))), _find_target(sample),
         {str(i): float(p) for i, p in enumerate(chances)}, others,
     )  # fmt: skip
 

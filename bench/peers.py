@@ -28,7 +28,7 @@ from fewlabels.priors import Prior
 Floats = npt.NDArray[np.float64]
 POOLS = {  # and the column whose groups are asked about
     "cifar10_resnet110": "predicted", "mnist": "predicted", "20news": "predicted", "letter26_gnb": "predicted",
-    "snacks20": "predicted", "fair_adult_race": "race", "cifar100_resnet110": "predicted",
+    "snacks20": "predicted", "fair_adult_race": "race",
 }  # fmt: skip
 BUDGETS = (50, 200, 1000)
 LEVEL, RESAMPLES = 0.95, 100

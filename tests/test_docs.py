@@ -111,3 +111,11 @@ def test_every_page_is_linked_from_the_readme() -> None:
     pages = {page for page in PAGES if page not in ("README.md", "docs/index.md")}
     assert pages <= linked
     assert all((ROOT / page).exists() for page in linked)
+
+
+def test_figures_beside_other_tools_are_those_that_were_measured() -> None:
+    shown = re.findall(
+        r"^\| \d+ \|.*$", (ROOT / "docs/side-by-side.md").read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
+    assert len(shown) == 18
+    assert set(shown) <= set((ROOT / "bench/peers.md").read_text(encoding="utf-8").splitlines())

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         tnr,
         tpr,
     )
+    from fewlabels.plots import ConfusionDisplay, IntervalsDisplay, ReliabilityDisplay
     from fewlabels.policies import (
         EpsilonGreedy,
         MultiPlay,
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from fewlabels.summary import Assessment
     from fewlabels.surfaces import Surface, smooth, surface, uncertain
     from fewlabels.table import Predictions
+    from fewlabels.tracking import log_assessment
     from fewlabels.trust import calibrated
 
 __version__ = "0.1.0"
@@ -72,6 +74,7 @@ _HOMES = {
     "groups": ("bins", "column", "cross", "everything", "predicted", "ranges"),
     "metrics": ("accuracy", "balanced_accuracy", "confusion", "cost", "ece", "f1", "fdr", "fnr", "for_", "fpr", "mcc",
                 "npv", "ppv", "precision", "recall", "selection_rate", "tnr", "tpr"),
+    "plots": ("ConfusionDisplay", "IntervalsDisplay", "ReliabilityDisplay"),
     "policies": ("EpsilonGreedy", "MultiPlay", "Random", "Stratified", "Thompson", "TopTwo", "UpperBound",
                  "epsilon_greedy", "multi_play", "random", "stratified", "thompson", "top_two", "upper_bound"),
     "priors": ("flat", "from_earlier", "from_scores"),
@@ -79,18 +82,21 @@ _HOMES = {
     "session": ("Session",),
     "summary": ("Assessment",),
     "table": ("Predictions",),
+    "tracking": ("log_assessment",),
     "surfaces": ("Surface", "smooth", "surface", "uncertain"),
     "trust": ("calibrated",),
 }  # fmt: skip
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "Assessment", "Beta", "Compare", "Comparison", "Dirichlet", "Draws", "EpsilonGreedy", "Estimate", "Explore", "Fairness",
-    "FindBest", "FindWorst", "InputError", "MultiPlay", "Predictions", "Random", "Session", "Stratified", "Surface", "Thompson", "TopTwo",
-    "UpperBound", "accuracy", "assess", "balanced_accuracy", "bins", "calibrated", "column", "compare", "confusion", "cost",
-    "cross", "diagnose", "ece", "epsilon_greedy", "everything", "f1", "fairness", "fdr", "flat", "fnr", "for_", "fpr",
-    "from_earlier", "from_scores", "mcc", "multi_play", "npv", "plan", "ppv", "precision", "predicted", "random", "ranges",
-    "recall", "selection_rate", "simulate", "smooth", "stratified", "surface", "thompson", "tnr", "top_two", "tpr", "uncertain", "upper_bound",
+    "Assessment", "Beta", "Compare", "Comparison", "ConfusionDisplay", "Dirichlet", "Draws", "EpsilonGreedy",
+    "Estimate", "Explore", "Fairness", "FindBest", "FindWorst", "InputError", "IntervalsDisplay", "MultiPlay",
+    "Predictions", "Random", "ReliabilityDisplay", "Session", "Stratified", "Surface", "Thompson", "TopTwo",
+    "UpperBound", "accuracy", "assess", "balanced_accuracy", "bins", "calibrated", "column", "compare", "confusion",
+    "cost", "cross", "diagnose", "ece", "epsilon_greedy", "everything", "f1", "fairness", "fdr", "flat", "fnr", "for_",
+    "fpr", "from_earlier", "from_scores", "log_assessment", "mcc", "multi_play", "npv", "plan", "ppv", "precision",
+    "predicted", "random", "ranges", "recall", "selection_rate", "simulate", "smooth", "stratified", "surface",
+    "thompson", "tnr", "top_two", "tpr", "uncertain", "upper_bound",
 ]  # fmt: skip
 
 

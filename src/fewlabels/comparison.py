@@ -16,6 +16,7 @@ from fewlabels.inference import Answer
 from fewlabels.summary import Assessment, Row, write_json
 
 PLOT, REPORT = "fewlabels.plots:plot_comparison", "fewlabels.report:write_comparison"
+MARKDOWN = "fewlabels.markdown:render_comparison"
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,11 @@ class Comparison:
     def to_json(self, path: str | Path | None = None) -> str:
         """Write (or just return) the contract's JSON."""
         return write_json(self.to_dict(), path)
+
+    def to_markdown(self) -> str:
+        """Return GitHub-flavoured Markdown, for pull requests and job summaries."""
+        text: str = resolve_name(MARKDOWN)(self)
+        return text
 
     def plot(self, *, ax: Any = None) -> Any:
         """Draw the posterior of the difference with its ROPE."""

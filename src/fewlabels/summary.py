@@ -30,7 +30,7 @@ PLOT, REPORT, FRAME = (
     "fewlabels.report:write_report",
     "fewlabels.frames:to_frame",
 )
-INFERENCE_DATA = "fewlabels.frames:to_inference_data"
+INFERENCE_DATA, MARKDOWN = "fewlabels.frames:to_inference_data", "fewlabels.markdown:render_assessment"
 
 
 @dataclass(frozen=True)
@@ -193,6 +193,11 @@ class Assessment:
     def to_json(self, path: str | Path | None = None) -> str:
         """Write (or just return) the contract's JSON."""
         return write_json(self.to_dict(), path)
+
+    def to_markdown(self) -> str:
+        """Return GitHub-flavoured Markdown, for pull requests and job summaries."""
+        text: str = resolve_name(MARKDOWN)(self)
+        return text
 
     def to_frame(self, kind: Frame | None = None) -> Any:
         """Return one row per group, in the kind of frame the predictions came in."""

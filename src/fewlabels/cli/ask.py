@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from fewlabels.cli.options import Columns, Path
+from fewlabels.cli.options import Columns, File, Path
 from fewlabels.cli.printing import complainer, printer, working
 from fewlabels.cli.reading import Line
 from fewlabels.cli.sessions import Opened, Who, start_or_open
@@ -25,10 +25,10 @@ Shown = dict[ItemId, dict[str, Any]]
 
 
 def ask(
-    file: str | None = None,
+    file: File | None = None,
     /,
     *,
-    session: str,
+    session: File,
     n: Annotated[int, Parameter(name=("--n", "-n"))] = 5,
     who: Who = "",
     out: Path = None,

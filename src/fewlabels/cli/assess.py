@@ -2,12 +2,13 @@
 
 from fewlabels.assessment import assess as assess_pool
 from fewlabels.cli.delivery import deliver
-from fewlabels.cli.options import Asked, Columns, Output
+from fewlabels.cli.options import Asked, Columns, File, Output
 from fewlabels.cli.printing import print_assessment, working
+from fewlabels.groups import everything
 
 
 def assess(
-    file: str,
+    file: File,
     /,
     *,
     asked: Asked = Asked(),
@@ -19,10 +20,13 @@ def assess(
     Parameters
     ----------
     file: str
-        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes.
+        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes. Or the log of a language model: samples of lm-evaluation-harness, or of Inspect.
     """
     conditions = output.conditions()
     choices = asked.choices()
     with working("assessing"):
-        result = assess_pool(columns.read(file), **choices)
+        pool = columns.read(file)
+        if asked.by is None and pool.has("agreement"):  # outputs that are graded may all differ
+            choices["by"] = everything
+        result = assess_pool(pool, **choices)
     return deliver(result, output, conditions, lambda out: print_assessment(out, result))

@@ -2,13 +2,13 @@
 
 from fewlabels.assessment import compare as compare_groups
 from fewlabels.cli.delivery import deliver
-from fewlabels.cli.options import Asked, Columns, Output
+from fewlabels.cli.options import Asked, Columns, File, Output
 from fewlabels.cli.printing import print_comparison, working
 from fewlabels.cli.words import read_pair
 
 
 def compare(
-    file: str,
+    file: File,
     /,
     *,
     groups: str,
@@ -22,7 +22,7 @@ def compare(
     Parameters
     ----------
     file: str
-        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes.
+        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes. Or the log of a language model: samples of lm-evaluation-harness, or of Inspect.
     groups: str
         The two groups, joined by a comma: human,trees.
     rope: float

@@ -1,4 +1,4 @@
-"""Deliver a result where it was asked for: table, JSON, HTML, exit code."""
+"""Deliver a result where it was asked for: table, JSON, Markdown, HTML, exit code."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,8 +11,10 @@ from fewlabels.cli.conditions import Condition
 from fewlabels.cli.options import Output
 from fewlabels.cli.printing import complainer, print_warnings, printer
 from fewlabels.errors import count
+from fewlabels.files import write_whole
+from fewlabels.markdown import render_checks
 
-FAILED = 2
+FAILED, STDOUT = 2, "-"
 MOST_FAILURES = 25  # that are told one by one
 
 
@@ -33,6 +35,10 @@ class Result(Protocol):
         """Write (or just return) the contract's JSON."""
         ...
 
+    def to_markdown(self) -> str:
+        """Return GitHub-flavoured Markdown."""
+        ...
+
     def report(self, path: str | Path) -> Path:
         """Write one self-contained HTML file."""
         ...
@@ -49,20 +55,32 @@ def deliver(
     failures = [hit for condition in conditions for hit in condition.hits(plain)]
     if output.html:
         result.report(output.html)
-    if output.json == "-":
-        print(result.to_json())
-    elif output.json:
-        result.to_json(output.json)
+    _write(output.json, result.to_json)
+    _write(output.markdown, lambda: _render_markdown(result, output, failures))
     aside = complainer()
     if not output.quiet:
-        if output.json != "-":
+        if STDOUT not in (output.json, output.markdown):
             show(printer())
         print_warnings(aside, result.warnings)
-        for path in (output.html, output.json if output.json != "-" else None):
-            if path:
+        for path in (output.html, output.json, output.markdown):
+            if path and path != STDOUT:
                 aside.print(f"written: {escape(path)}")
     for failure in failures[:MOST_FAILURES]:
         aside.print(f"[red]failed[/]: {escape(failure)}")
     if len(failures) > MOST_FAILURES:
         aside.print(f"[red]failed[/]: and {count(len(failures) - MOST_FAILURES, 'more time')}")
     return FAILED if failures else 0
+
+
+def _write(path: str | None, render: Callable[[], str]) -> None:
+    """Write text to a file or to standard output; where nobody asked for it, it is not even made."""
+    if path == STDOUT:
+        print(render().rstrip("\n"))
+    elif path:
+        write_whole(path, render().rstrip("\n") + "\n")
+
+
+def _render_markdown(result: Result, output: Output, failures: Sequence[str]) -> str:
+    """The checks first, since a reader of a red job looks for them."""
+    checks = render_checks(output.fail_if, failures)
+    return f"{checks}\n\n{result.to_markdown()}" if checks else result.to_markdown()

@@ -1,19 +1,19 @@
 """`fewlabels doctor`: what is in this file, what is wrong with it, what can be assessed, what to type next?"""
 
-from fewlabels.cli.options import Columns, Path
+from fewlabels.cli.options import Columns, File, Path
 from fewlabels.cli.printing import print_diagnosis, printer, working
 from fewlabels.cli.words import given
 from fewlabels.diagnosis import diagnose
 from fewlabels.summary import write_json
 
 
-def doctor(file: str, /, *, json: Path = None, columns: Columns = Columns()) -> int:
+def doctor(file: File, /, *, json: Path = None, columns: Columns = Columns()) -> int:
     """Look a file over: what is in it, what is wrong, what can be assessed, what to type next.
 
     Parameters
     ----------
     file: str
-        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes.
+        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes. Or the log of a language model: samples of lm-evaluation-harness, or of Inspect.
     json: str
         Write JSON to this file instead; - for standard output.
     """

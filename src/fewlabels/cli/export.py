@@ -3,7 +3,7 @@
 import sys
 from typing import Any
 
-from fewlabels.cli.options import Flag, Path
+from fewlabels.cli.options import File, Flag, Path
 from fewlabels.cli.printing import complainer
 from fewlabels.cli.sessions import open_session
 from fewlabels.cli.sheets import STUDIO, kind_of, lay_out, render_sheet
@@ -17,7 +17,7 @@ from fewlabels.table.joining import CANNOT_TELL
 REST = ("asked", "who", "note", "at")
 
 
-def export(*, session: str, out: Path = "-", pending: Flag = False) -> int:
+def export(*, session: File, out: Path = "-", pending: Flag = False) -> int:
     """Write every answer: id, label (? where nobody could tell), asked, who, note, at.
 
     Parameters

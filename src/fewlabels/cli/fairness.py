@@ -1,14 +1,14 @@
 """`fewlabels fairness`: how differently are groups of people treated?"""
 
 from fewlabels.cli.delivery import deliver
-from fewlabels.cli.options import Columns, Flag, Output
+from fewlabels.cli.options import Columns, File, Flag, Output
 from fewlabels.cli.printing import print_fairness, working
 from fewlabels.cli.words import read_groups, split_names
 from fewlabels.gaps import fairness as judge_fairness
 
 
 def fairness(
-    file: str,
+    file: File,
     /,
     *,
     by: str,

@@ -1,12 +1,13 @@
 """`fewlabels import`: a sheet of answers comes back, or an export of Label Studio."""
 
 from fewlabels.cli.intake import Terms, take_in
+from fewlabels.cli.options import File
 from fewlabels.cli.printing import printer
 from fewlabels.cli.sessions import open_session
 from fewlabels.cli.showing import print_session, say
 
 
-def import_answers(sheet: str, /, *, session: str, terms: Terms = Terms()) -> int:
+def import_answers(sheet: File, /, *, session: File, terms: Terms = Terms()) -> int:
     """Read a sheet of answers into a session: all rows or none.
 
     Parameters

@@ -10,7 +10,7 @@ from rich.console import Console
 from fewlabels.cli.keys import HAS_KEYS, listening
 from fewlabels.cli.labelling import Labelling
 from fewlabels.cli.lines import Lines
-from fewlabels.cli.options import Columns, Flag
+from fewlabels.cli.options import Columns, File, Flag
 from fewlabels.cli.page import Page, check_page
 from fewlabels.cli.printing import printer, working
 from fewlabels.cli.sessions import Opened, Who, start_or_open
@@ -24,10 +24,10 @@ SERVE = "fewlabels.cli.serving:run_page"  # a web server is loaded by those who 
 
 
 def label(
-    file: str,
+    file: File,
     /,
     *,
-    session: str,
+    session: File,
     terminal: Flag = False,
     who: Who = "",
     new_classes: Flag = False,

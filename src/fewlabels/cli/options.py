@@ -2,18 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from pathlib import Path as AnyPath
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter, Token
 
 from fewlabels.cli.conditions import Condition, read_condition
 from fewlabels.cli.words import DEFAULT, given, read_bins, read_groups, read_metric, read_prior, split_names
+from fewlabels.errors import InputError
 from fewlabels.table import Predictions
 
 QUESTION, ANSWER, COLUMNS = (
     Group(name, sort_key=i) for i, name in enumerate(("The question", "The answer", "The columns"))
 )
-Path = Annotated[str | None, Parameter(allow_leading_hyphen=True)]
+if TYPE_CHECKING:
+    File = str
+else:
+    File = str | AnyPath  # it is read as text; that it may be a path makes shells complete names of files
+Path = Annotated[File | None, Parameter(allow_leading_hyphen=True)]
 Flag = Annotated[bool, Parameter(show_default=False)]
 
 
@@ -50,7 +56,7 @@ class Columns:
     "Structured outputs: column with how well prediction and truth agree, 0 to 1."
     show: Names = ()
     "Columns that a person who labels should see, joined by commas [default: those without a role]."
-    labels: str | None = None
+    labels: File | None = None
     "Second file with the columns id and label, joined by id."
 
     def read(self, file: str) -> Predictions:
@@ -64,8 +70,8 @@ class Columns:
 class Asked:
     """What is asked of the model."""
 
-    by: str = "predicted"
-    "Groups: all, predicted, bins, bins:20, bins:equal-mass:10, a column, ranges:COLUMN of numbers (column:NAME if it is called like one of these), or several joined by commas (their cross)."
+    by: str | None = None
+    "Groups: all, predicted, bins, bins:20, bins:equal-mass:10, a column, ranges:COLUMN of numbers (column:NAME if it is called like one of these), or several joined by commas (their cross) [default: predicted, or all where outputs are graded]."
     metric: str = "accuracy"
     "accuracy, ece, confusion, cost, precision, recall, f1, balanced-accuracy, mcc, tpr, fpr, tnr, fnr, ppv, npv, fdr, for, selection-rate."
     prior: str = DEFAULT
@@ -74,7 +80,7 @@ class Asked:
     "flat, scores: how many labels they are worth in each group [default: 2, or 1 for metrics of classes]."
     bins: str = "10"
     "Score bins inside ece: a number (equal width) or equal-mass:NUMBER."
-    cost: str | None = None
+    cost: File | None = None
     "CSV file of costs: a row per true class, a column per predicted class."
     m: int = 1
     "How many groups count as the worst in P(worst)."
@@ -88,9 +94,10 @@ class Asked:
     "How many random draws, where there is no closed form."
 
     def choices(self) -> dict[str, Any]:
-        """Return the words as keyword arguments of `assess`."""
-        return {
-            "by": read_groups(self.by), "metric": read_metric(self.metric, self.cost),
+        """Return the words as keyword arguments of `assess`; groups are left out where none were named."""
+        by = {} if self.by is None else {"by": read_groups(self.by)}
+        return by | {
+            "metric": read_metric(self.metric, self.cost),
             "prior": read_prior(self.prior, self.strength), "bins": read_bins(self.bins), "m": self.m,
             "level": self.level, "finite_pool": self.finite_pool, "seed": self.seed, "n_draws": self.draws,
         }  # fmt: skip
@@ -103,7 +110,9 @@ class Output:
 
     json: Path = None
     "Write JSON to this file; - for standard output."
-    html: str | None = None
+    markdown: Path = None
+    "Write GitHub-flavoured Markdown to this file, for a pull request or a job's summary; - for standard output."
+    html: File | None = None
     "Write a self-contained HTML report to this file."
     fail_if: Annotated[tuple[str, ...], Parameter(show_default=False)] = ()
     'Exit with code 2 if this holds anywhere, for instance "low < 0.8" or "overall.low < 0.8"; may be given several times.'
@@ -111,5 +120,7 @@ class Output:
     "Print no table."
 
     def conditions(self) -> tuple[Condition, ...]:
-        """Return what to fail on; a condition that cannot be read is refused before any work is done."""
+        """Return what to fail on; what cannot be meant is refused before any work is done."""
+        if self.json == self.markdown == "-":
+            raise InputError("json and markdown cannot both go to standard output; name a file for one of them")
         return tuple(read_condition(text) for text in self.fail_if)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from rich.markup import escape
 
 from fewlabels.cli.bars import counting
-from fewlabels.cli.options import Columns, Flag, Path
+from fewlabels.cli.options import Columns, File, Flag, Path
 from fewlabels.cli.printing import printer
 from fewlabels.cli.starting import Outlook
 from fewlabels.errors import count
@@ -15,7 +15,7 @@ from fewlabels.summary import write_json
 
 
 def plan(
-    file: str,
+    file: File,
     /,
     *,
     runs: int = 50,

@@ -11,7 +11,8 @@ from fewlabels.errors import InputError
 from fewlabels.summary import write_json
 from fewlabels.surfaces import Reading, Surface, name_values
 
-REPORT = "fewlabels.report:write_surface"  # draws pictures, so it is reached by name, when asked for
+# They draw or write what is not always wanted, so they are reached by name, when asked for.
+REPORT, MARKDOWN = "fewlabels.report:write_surface", "fewlabels.markdown:render_surface"
 BETWEEN = re.compile(r",(?=[^,=]+=)")  # a comma that another ATTRIBUTE= follows: values may have commas of their own
 
 
@@ -35,6 +36,11 @@ class Answered:
     def to_json(self, path: str | Path | None = None) -> str:
         """Write (or just return) the contract's JSON."""
         return write_json(self.to_dict(), path)
+
+    def to_markdown(self) -> str:
+        """Return GitHub-flavoured Markdown, for pull requests and job summaries."""
+        text: str = resolve_name(MARKDOWN)(self.surface, self.answers)
+        return text
 
     def report(self, path: str | Path) -> Path:
         """Write one self-contained HTML file."""

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from fewlabels.cli.bars import counting
-from fewlabels.cli.options import Columns, Flag, Path
+from fewlabels.cli.options import Columns, File, Flag, Path
 from fewlabels.cli.printing import printer
 from fewlabels.cli.starting import GOAL, Aim, usually
 from fewlabels.cli.words import DEFAULT, read_policy, read_prior, split_names
@@ -35,7 +35,7 @@ class Aims(Aim):
 
 
 def simulate(
-    file: str,
+    file: File,
     /,
     *,
     budget: int | None = None,

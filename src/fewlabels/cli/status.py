@@ -1,6 +1,6 @@
 """`fewlabels status`: how far is a session, and may one stop?"""
 
-from fewlabels.cli.options import Path
+from fewlabels.cli.options import File, Path
 from fewlabels.cli.printing import printer, working
 from fewlabels.cli.sessions import open_session
 from fewlabels.cli.showing import print_status
@@ -8,7 +8,7 @@ from fewlabels.cli.targets import check_target
 from fewlabels.summary import write_json
 
 
-def status(*, session: str, json: Path = None) -> int:
+def status(*, session: File, json: Path = None) -> int:
     """Say how far a session is, what its labels answer so far, and whether one may stop.
 
     Parameters

@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from fewlabels.cli.arms import print_surface
 from fewlabels.cli.delivery import deliver
-from fewlabels.cli.options import Columns, Flag, Output
+from fewlabels.cli.options import Columns, File, Flag, Output
 from fewlabels.cli.printing import complainer, escape, working
 from fewlabels.cli.questions import answer, read_question
 from fewlabels.cli.words import given, read_attributes
@@ -20,7 +20,7 @@ Questions = Annotated[tuple[str, ...], Parameter(show_default=False)]
 
 
 def surface(
-    file: str,
+    file: File,
     /,
     *,
     attributes: str | None = None,

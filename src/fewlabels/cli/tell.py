@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from fewlabels.cli.naming import explain_unknown, find_items, is_mark, match_class, require_class
-from fewlabels.cli.options import Flag
+from fewlabels.cli.options import File, Flag
 from fewlabels.cli.printing import printer
 from fewlabels.cli.sessions import Who, open_session
 from fewlabels.cli.sheets import ENDINGS
@@ -22,7 +22,7 @@ from fewlabels.text import tame_line
 
 def tell(
     *answers: Annotated[str, Parameter(allow_leading_hyphen=True)],
-    session: str,
+    session: File,
     who: Who = "",
     note: Annotated[str, Parameter(show_default=False)] = "",
     new_classes: Flag = False,

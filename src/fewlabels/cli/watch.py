@@ -10,7 +10,7 @@ from rich.console import Console
 
 from fewlabels.cli.arrivals import Arrival, Arrivals
 from fewlabels.cli.intake import Terms, take_in
-from fewlabels.cli.options import Flag
+from fewlabels.cli.options import File, Flag
 from fewlabels.cli.printing import complainer, printer, working
 from fewlabels.cli.sessions import open_session
 from fewlabels.cli.showing import count_labels, print_standing, say
@@ -19,10 +19,10 @@ from fewlabels.session import Session
 
 
 def watch(
-    folder: str,
+    folder: File,
     /,
     *,
-    session: str,
+    session: File,
     every: Annotated[float, Parameter(show_default=True)] = 2.0,
     once: Flag = False,
     terms: Terms = Terms(),

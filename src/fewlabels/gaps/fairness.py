@@ -23,6 +23,7 @@ from fewlabels.summary import write_json
 from fewlabels.table import Frame, Predictions
 
 PLOT, REPORT = "fewlabels.plots:plot_gaps", "fewlabels.report:write_fairness"
+MARKDOWN = "fewlabels.markdown:render_fairness"
 DEFAULT = ("accuracy", "tpr", "fpr")
 NAMES = (*QUANTITIES, ODDS)
 SELECTION = "selection-rate"
@@ -105,6 +106,11 @@ class Fairness:
     def to_json(self, path: str | Path | None = None) -> str:
         """Write (or just return) the contract's JSON."""
         return write_json(self.to_dict(), path)
+
+    def to_markdown(self) -> str:
+        """Return GitHub-flavoured Markdown, for pull requests and job summaries."""
+        text: str = resolve_name(MARKDOWN)(self)
+        return text
 
     def to_frame(self) -> Any:
         """Return the gaps as the kind of frame the predictions came in."""

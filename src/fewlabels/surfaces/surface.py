@@ -21,6 +21,7 @@ from fewlabels.table import Frame, count_rows
 
 # A Surface can show and keep itself, but that is for others to do: they are reached by name, when asked for.
 PLOT, REPORT, FRAME = "fewlabels.plots:plot_surface", "fewlabels.report:write_surface", "fewlabels.frames:to_frame"
+MARKDOWN = "fewlabels.markdown:render_surface"
 SAVE, LOAD = "fewlabels.surfaces.storage:write_surface", "fewlabels.surfaces.storage:read_surface"
 N_DRAWS, FEWEST, BUDGET = 4000, 500, 20_000_000  # draws behind an answer, and how many numbers they may be
 BRIEFLY = 4_000_000  # where an answer is one of many, and a mean over many arms
@@ -159,6 +160,11 @@ class Surface:
     def to_json(self, path: str | Path | None = None) -> str:
         """Write (or just return) the contract's JSON."""
         return write_json(self.to_dict(), path)
+
+    def to_markdown(self) -> str:
+        """Return GitHub-flavoured Markdown, for pull requests and job summaries."""
+        text: str = resolve_name(MARKDOWN)(self)
+        return text
 
     def to_frame(self, kind: Frame | None = None) -> Any:
         """Return one row per arm, in the kind of frame the predictions came in."""

@@ -18,6 +18,7 @@ from ibis.backends import BaseBackend
 from fewlabels.errors import InputError, did_you_mean, listing
 from fewlabels.table.derivation import AGREEMENT, ID, LABEL, OURS, PREDICTED, PROBABILITY, SCORE, derive
 from fewlabels.table.joining import join_labels
+from fewlabels.table.logs import read_log
 from fewlabels.table.names import MISSING, as_name, natural_order
 from fewlabels.table.roles import TELLING, Roles
 from fewlabels.table.sources import Frame, open_source
@@ -47,13 +48,17 @@ class Predictions:
     def read(cls, source: Any, *, labels: Any = None, **roles: Any) -> "Predictions":
         """Open predictions: a path or glob, a frame, a dict of arrays, or an Ibis table of any engine.
 
+        A path may also be an evaluation log: samples of lm-evaluation-harness, or a log of Inspect.
+
         `roles` are the words of the contract: id, predicted, score, scores, positive_score, positive, threshold,
         label, agreement, show. `labels` is a second source with the columns id and label, joined by id.
         """
-        table, engine, frame = open_source(source)
-        notes: tuple[str, ...] = ()
+        log = read_log(source)
+        table, engine, frame = open_source(log.columns if log else source)
+        notes = log.notes if log else ()
         if labels is not None:
-            table, roles, notes = join_labels(table, labels, engine, roles)
+            table, roles, more = join_labels(table, labels, engine, roles)
+            notes += more
         items, found, scored = derive(table, engine, roles)
         name = str(source) if isinstance(source, str | Path) else "the table"
         return cls(items, found, engine, frame, scored, notes, name)

@@ -1,0 +1,46 @@
+"""Evaluation logs of language models -> a table with the contract's columns.
+
+Two kinds are known by what is in them, whatever they are called: samples of lm-evaluation-harness (`--log_samples`) and
+logs of Inspect. Where a choice was made among named answers, these are classes: predicted, label and, where the log tells,
+probabilities. Everything else is graded, and the harness's own verdict is the agreement.
+"""
+
+import glob
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from fewlabels.errors import InputError
+from fewlabels.table.logs import harness, inspection
+from fewlabels.table.logs.rows import Log
+
+READERS: tuple[tuple[str, Callable[[Path], bool], Callable[[Sequence[Path]], Log]], ...] = (
+    ("lm-evaluation-harness", harness.is_log, harness.read_logs),
+    ("Inspect", inspection.is_log, inspection.read_logs),
+)
+
+
+def read_log(source: Any) -> Log | None:
+    """Return what an evaluation log holds; None for anything else, which is left to others to open."""
+    paths = _find(source)
+    for name, is_log, read_logs in READERS:
+        found = [is_log(path) for path in paths]
+        if found and all(found):
+            return read_logs(paths)
+        if any(found):
+            other = paths[found.index(False)]
+            raise InputError(
+                f"{source}: {paths[found.index(True)]} is a log of {name} and {other} is none; name one kind"
+            )
+    return None
+
+
+def _find(source: Any) -> list[Path]:
+    if not isinstance(source, str | Path):
+        return []
+    if Path(source).is_file():
+        return [Path(source)]
+    return sorted(map(Path, glob.glob(str(source), recursive=True)))  # noqa: PTH207 (a pattern may be absolute)
+
+
+__all__ = ["Log", "read_log"]

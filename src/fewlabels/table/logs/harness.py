@@ -1,0 +1,203 @@
+"""Samples of lm-evaluation-harness: `samples_TASK_DATE.jsonl`, one line per question and filter.
+
+A question with choices is answered by the choice of the greatest log-likelihood, which is what the harness's `acc` takes; the
+softmax over the choices is the model's confidence. What was generated is graded by a metric of the harness.
+"""
+
+import gzip
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fewlabels.errors import InputError, count, listing
+from fewlabels.table.logs.rows import Item, Log, are_classes, as_share, lay_out, tell_apart
+
+ENDINGS = (".jsonl", ".jsonl.gz")
+MARKS = {"doc_id", "doc", "target", "filtered_resps"}
+NAME = re.compile(r"samples_(.+?)(?:_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl(?:\.gz)?")
+OTHERS = {
+    *MARKS, "arguments", "resps", "filter", "metrics", "doc_hash", "prompt_hash", "target_hash", "input", "schema_version",
+}  # fmt: skip
+# The metric that grades an output, where there are several: what is asked of it first.
+VERDICTS = ("exact_match", "acc", "pass@1", "pass_at_1", "acc_norm", "f1", "em")
+Sample = dict[str, Any]
+
+
+def is_log(path: Path) -> bool:
+    """Tell from its first line whether a file holds samples."""
+    if not path.name.lower().endswith(ENDINGS):
+        return False
+    try:
+        first = json.loads(next(_read_lines(path), "null"))
+    except (ValueError, OSError):
+        return False
+    return isinstance(first, dict) and set(first) >= MARKS
+
+
+def read_logs(paths: Sequence[Path]) -> Log:
+    """Read the samples of one or several tasks."""
+    kept, notes = _keep_one_filter([(path, sample) for path in paths for sample in _read_samples(path)])
+    samples = [sample for _, sample in kept]
+    verdicts = {path: _choose_verdict([sample for place, sample in kept if place == path]) for path in paths}
+    items = _name_choices([_read_item(_name_task(path), sample, verdicts[path]) for path, sample in kept], samples)
+    items = tell_apart(items, [path for path, _ in kept])
+    classes = all(item.chances for item in items) and are_classes(items)
+    if not classes:
+        _require_verdicts(verdicts, samples)
+    graded = f"graded by the harness's own {listing(sorted({name for name in verdicts.values() if name}))}"
+    return Log(lay_out(items, classes=classes), notes if classes else (*notes, graded))
+
+
+def _require_verdicts(verdicts: Mapping[Path, str | None], samples: Sequence[Sample]) -> None:
+    """Refuse a log of which nobody can tell how right its answers are."""
+    silent = next((path for path, name in verdicts.items() if name is None), None)
+    if silent is not None:
+        names = sorted({name for sample in samples for name in _metrics(sample)})
+        raise InputError(
+            f"{silent}: a log of lm-evaluation-harness with nothing to assess: no choices with a known answer, and no "
+            f"metric from 0 to 1 (metrics: {listing(names) or 'none'})"
+        )
+
+
+def _read_lines(path: Path) -> Iterator[str]:
+    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+        yield from (line for line in lines if line.strip())
+
+
+def _read_samples(path: Path) -> Iterator[Sample]:
+    for number, line in enumerate(_read_lines(path), start=1):
+        try:
+            sample = json.loads(line)
+        except ValueError as error:
+            raise InputError(f"{path}, line {number}: not JSON ({error}); was the log cut short?") from None
+        if not isinstance(sample, dict) or not set(sample) >= MARKS:
+            raise InputError(f"{path}, line {number}: not a sample of lm-evaluation-harness as the lines before it are")
+        yield sample
+
+
+def _name_task(path: Path) -> str:
+    found = NAME.fullmatch(path.name)
+    return found[1] if found else path.name.split(".")[0]
+
+
+def _keep_one_filter(samples: Sequence[tuple[Path, Sample]]) -> tuple[list[tuple[Path, Sample]], tuple[str, ...]]:
+    """Take every question once: its answer is logged again for each filter that read something out of it."""
+    first: dict[Path, str] = {}
+    for path, sample in samples:
+        first.setdefault(path, str(sample.get("filter", "none")))
+    kept = [(path, sample) for path, sample in samples if str(sample.get("filter", "none")) == first[path]]
+    if len(kept) == len(samples):
+        return kept, ()
+    names = listing(sorted(set(first.values())))
+    return kept, (f"answers as filter {names} read them; {count(len(samples) - len(kept), 'line')} of others left out",)
+
+
+def _metrics(sample: Sample) -> dict[str, Any]:
+    named = sample.get("metrics")
+    names = named if isinstance(named, list) else [name for name in sample if name not in OTHERS]
+    return {str(name): sample[name] for name in names if name in sample}
+
+
+def _choose_verdict(samples: Sequence[Sample]) -> str | None:
+    """Name the metric that says, for every question, how right the answer is."""
+    metrics = [_metrics(sample) for sample in samples]
+    names = [name for name in metrics[0] if _are_shares([found.get(name) for found in metrics])]
+    return next((name for name in VERDICTS if name in names), names[0] if names else None)
+
+
+def _are_shares(values: Sequence[Any]) -> bool:
+    """Are all numbers from 0 to 1, as far as there are any?"""
+    shares = [as_share(value) for value in values if value is not None]
+    return bool(shares) and None not in shares
+
+
+def _read_item(task: str, sample: Sample, verdict: str | None) -> Item:
+    """Read a question; its choices go by their numbers."""
+    likelihoods = _read_likelihoods(sample)
+    document = sample["doc"] if isinstance(sample["doc"], Mapping) else {"doc": sample["doc"]}
+    others = {**document, "target": sample["target"], **_metrics(sample)}
+    name, said = f"{task}/{sample['doc_id']}", sample["filtered_resps"]
+    if len(likelihoods) < 2:
+        answer = None if len(likelihoods) else _first_text(said)
+        return Item(name, task, answer, as_share(sample.get(verdict or "")), others=others)
+    chances = np.exp(likelihoods - np.logaddexp.reduce(likelihoods))
+    return Item(
+        name, task, str(int(np.argmax(likelihoods))), as_share(sample.get("acc", sample.get(verdict or ""))), _find_target(sample),
+        {str(i): float(p) for i, p in enumerate(chances)}, others,
+    )  # fmt: skip
+
+
+def _read_likelihoods(sample: Sample) -> np.ndarray:
+    """The log-likelihood of every choice; none where text was generated."""
+    pairs = [_read_pair(value) for value in _as_list(sample["filtered_resps"])]
+    if not pairs or any(pair is None for pair in pairs):
+        return np.empty(0)
+    n = (
+        len(pairs) // 2 if "acc_mutual_info" in sample else len(pairs)
+    )  # then each choice is asked again without a question
+    return np.array(pairs[:n], dtype=np.float64)
+
+
+def _read_pair(value: Any) -> float | None:
+    """Read a log-likelihood with its flag of greedy decoding; a log holds them as numbers or as text."""
+    while isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if not isinstance(value, list) or len(value) != 2 or str(value[1]) not in ("True", "False"):
+        return None
+    try:
+        return float(value[0])
+    except (TypeError, ValueError):
+        return None
+
+
+def _find_target(sample: Sample) -> str | None:
+    """Return the number of the right choice, which a log tells by number or by text."""
+    choices, target = list_choices(sample), str(sample["target"]).strip()
+    n = len(_read_likelihoods(sample))
+    if target.isdigit() and int(target) < n:
+        return str(int(target))
+    return str(choices.index(target)) if target in choices[:n] else None
+
+
+def list_choices(sample: Sample) -> list[str]:
+    """Return the texts that were choices, as far as the log says."""
+    given = sample.get("arguments")
+    requests = list(given.values()) if isinstance(given, Mapping) else _as_list(given)
+    return [_continuation(request) for request in requests]
+
+
+def _continuation(request: Any) -> str:
+    parts = list(request.values()) if isinstance(request, Mapping) else _as_list(request)
+    return str(parts[1]).strip() if len(parts) > 1 else ""
+
+
+def _name_choices(items: list[Item], samples: Sequence[Sample]) -> list[Item]:
+    """Call choices by their texts where these are the same for all questions (A to D, yes and no), else by number."""
+    names = list_choices(samples[0])[: len(items[0].chances)]
+    alike = all(list_choices(sample)[: len(item.chances)] == names for item, sample in zip(items, samples, strict=True))
+    if not names or not alike or len(set(names)) < len(names) or not all(names):
+        return items
+    called = {str(i): name for i, name in enumerate(names)}
+    return [
+        Item(
+            item.id, item.task, called.get(item.predicted or ""), item.verdict, called.get(item.label or ""),
+            {called[key]: p for key, p in item.chances.items()}, item.others,
+        )
+        for item in items
+    ]  # fmt: skip
+
+
+def _first_text(value: Any) -> str | None:
+    while isinstance(value, list):
+        if not value:
+            return None
+        value = value[0]
+    return None if value is None else str(value)
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list) else [value]

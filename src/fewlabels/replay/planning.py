@@ -15,12 +15,13 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from fewlabels.assessment import count_for, require_objects, require_roles
 from fewlabels.beliefs import Rng
+from fewlabels.census import take_census
 from fewlabels.checks import require_sound
 from fewlabels.errors import InputError
 from fewlabels.goals import Compare, Estimate, FindWorst, Goal, count_sought, require_enough
 from fewlabels.groups import Bins, Groups, predicted
 from fewlabels.knowledge import ROUGHLY, Knowledge, know
-from fewlabels.labels import NONE, Tally, tally
+from fewlabels.labels import NONE, Tally, arrange
 from fewlabels.policies import Policy, choose_policy, name_policy
 from fewlabels.priors import Flat, Prior
 from fewlabels.replay.compiled import play
@@ -91,8 +92,9 @@ def plan(
     require_roles(pool, goal.metric, prior)
     if runs < 2:
         raise InputError(f"plan: {runs} imagined future tells nothing about chance; use 20 or more")
-    require_sound(pool)
-    counts = tally(pool, by, bins=bins, **count_for(pool, prior))
+    census = take_census(pool, by, bins=bins, **count_for(pool, prior))
+    require_sound(pool, census)
+    counts = arrange(census)
     require_answerable(counts, goal.metric)
     require_enough(goal, len(counts.groups))
     known = know(counts, goal.metric, prior, finite=finite_pool, level=level)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Int
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import delayed
 
 from fewlabels.assessment import count_for, require_objects, require_roles
 from fewlabels.beliefs import Rng
@@ -25,6 +25,7 @@ from fewlabels.labels import NONE, Tally, arrange
 from fewlabels.policies import Policy, choose_policy, name_policy
 from fewlabels.priors import Flat, Prior
 from fewlabels.replay.compiled import play
+from fewlabels.replay.crew import spread
 from fewlabels.replay.stage import Stage
 from fewlabels.replay.trial import Trial, count_askable
 from fewlabels.summary import require_answerable
@@ -73,7 +74,7 @@ def plan(
     bins: Bins | None = None,
     runs: int = 50,
     seed: int = 0,
-    n_jobs: int = -1,
+    n_jobs: int | None = None,
     tick: Tick | None = None,
 ) -> Plan:
     """Say how many more labels a goal will take, by playing it on imagined pools until it is settled for the first time.
@@ -182,12 +183,11 @@ def _play_once(counts: Tally, known: Knowledge, setting: dict[str, Any], seed: n
 def _repeat(
     imagine: Callable[[np.random.SeedSequence], int | None],
     seeds: list[np.random.SeedSequence],
-    n_jobs: int,
+    n_jobs: int | None,
     tick: Tick | None,
 ) -> list[int | None]:
     needed = []
-    jobs = Parallel(n_jobs=effective_n_jobs(n_jobs), prefer="threads", return_as="generator")
-    for i, n in enumerate(jobs(delayed(imagine)(seed) for seed in seeds)):
+    for i, n in enumerate(spread((delayed(imagine)(seed) for seed in seeds), n_jobs=n_jobs, prefer="threads")):
         needed.append(n)
         if tick:
             tick(i + 1, len(seeds))

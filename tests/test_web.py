@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 import fewlabels as fl
 from fewlabels.cli.page import Page
-from fewlabels.cli.serving import _check
+from fewlabels.cli.serving import check_page
 from fewlabels.goals import Estimate, FindBest, FindWorst
 from fewlabels.session import Session
 from fewlabels.web import Client, Desk, Door, Folder, Place, Rules, make_app
@@ -339,7 +339,7 @@ def test_a_port_that_is_taken_is_said_and_another_is_found(tmp_path):
 )
 def test_options_that_make_no_sense_are_refused(page, said):
     with pytest.raises(fl.InputError, match=said):
-        _check(page, Place(page.host, page.port))
+        check_page(page)
 
 
 # -- programs -------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from fewlabels.cli.terminal import Terminal
 from fewlabels.errors import InputError, count, listing
 from fewlabels.text import tame_line
 
-SERVE = "fewlabels.cli.serving:run_page"  # a web server is loaded by those who want one
+CHECK, SERVE = "fewlabels.cli.serving:check_page", "fewlabels.cli.serving:run_page"  # loaded by those who want a page
 
 
 def label(
@@ -57,6 +57,8 @@ def label(
         raise InputError("options of the page go without --terminal")
     if not terminal and who:
         raise InputError("on the page everyone says their own name; --as goes with --terminal")
+    if not terminal:
+        resolve_name(CHECK)(page)
     out = printer()
     with working("opening"):
         opened = start_or_open(session, file, start, columns)

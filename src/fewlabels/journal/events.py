@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from fewlabels.errors import InputError, listing
 
-Kind = Literal["asked", "told", "skipped", "withdrawn"]
+Kind = Literal["asked", "told", "skipped", "decided", "withdrawn"]
 
 
 @dataclass(frozen=True)

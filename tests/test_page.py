@@ -81,10 +81,16 @@ def read_item(page: Page) -> int:
     return int(re.search(r"beast (\d+)", page.inner_text("#item"))[1])
 
 
+def type_key(page: Page, key: str) -> None:
+    """Press a key once the page listens: what is typed while it works is not meant for the item to come."""
+    page.wait_for_function("() => !document.body.hasAttribute('aria-busy')", timeout=WAIT)
+    page.keyboard.press(key)
+
+
 def press(page: Page, key: str) -> None:
     """Press a key, and wait for the next item."""
     before = page.inner_text("#item")
-    page.keyboard.press(key)
+    type_key(page, key)
     page.wait_for_function("text => document.getElementById('item').innerText !== text", arg=before, timeout=WAIT)
 
 
@@ -157,6 +163,62 @@ def test_a_reload_a_double_click_and_two_tabs_burn_no_item(open_page):
         page.go_forward()
         assert count_labels(desk) == 1
         assert len(desk.session.pending) == 1
+
+
+def test_two_people_disagree_and_a_third_decides(open_page):
+    session = Session.create(None, make_pool(), goal=FindWorst(), prior=fl.flat(), votes=2)
+    with serving(Desk(session)) as address:
+        ann, bob = open_page(address, "ann"), open_page(address, "bob")
+        item = read_item(ann)
+        press(ann, "1")
+        ann.reload()  # what is in the journal is what counts
+        press(bob, "1")  # something of bob's own, then ann's
+        while read_item(bob) != item:
+            press(bob, "1")
+        bob.keyboard.press("n")
+        bob.keyboard.type("see the ears")
+        bob.keyboard.press("Escape")
+        press(bob, "2")
+        kim = open_page(address, "kim")
+        expect(kim.locator("#n-disputed")).to_have_text("1", timeout=WAIT)
+        type_key(kim, "d")
+        expect(kim.locator("#votes li")).to_have_text(["ann says cat", "bob says dog: see the ears"], timeout=WAIT)
+        assert read_item(kim) == item
+        assert kim.locator("#classes .voted").count() == 2
+        assert all(name for *_, name in kim.evaluate(NAMES))
+        assert [row for row in kim.evaluate(CONTRAST) if row[2] < 4.5] == []
+        type_key(kim, "l")
+        expect(kim.locator("#nothing")).to_contain_text("No disagreement is left", timeout=WAIT)
+        kim.locator("#to-settle").click()
+        expect(kim.locator("#votes li")).to_have_count(2, timeout=WAIT)
+        type_key(kim, "1")
+        expect(kim.locator("#said")).to_have_text(f"Decided: {item}: cat", timeout=WAIT)
+        type_key(kim, "u")
+        expect(kim.locator("#said")).to_contain_text("Taken back", timeout=WAIT)
+        expect(kim.locator("#votes li")).to_have_count(2, timeout=WAIT)
+        type_key(kim, "2")
+        expect(kim.locator("#n-disputed")).to_have_text("0", timeout=WAIT)
+        expect(kim.locator("#agreement")).to_contain_text("Cohen's kappa", timeout=WAIT)
+        assert kim.locator("#people tbody tr").count() == 2
+        last = next(row for row in session.answers() if row["id"] == item)
+        assert (last["label"], last["who"]) == ("dog", "kim")
+
+
+def test_a_team_is_asked_for_names(open_page, chromium):
+    session = Session.create(None, make_pool(), goal=FindWorst(), prior=fl.flat(), votes=2)
+    with serving(Desk(session)) as address:
+        page = chromium.new_page()
+        page.goto(address)
+        page.wait_for_selector("#who[open]")
+        page.keyboard.press("Enter")
+        assert page.locator("#who[open]").count() == 1
+        page.keyboard.press("Escape")
+        page.wait_for_selector("#who[open]")
+        assert "2 people" in page.inner_text("#who-why")
+        page.fill("#name", "ann")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#classes button")
+        page.close()
 
 
 def test_many_classes_are_searched(open_page):

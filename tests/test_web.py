@@ -154,6 +154,77 @@ def test_what_the_model_said_is_told_afterwards_if_at_all(people):
     desk.close()
 
 
+# -- a team ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def team(door):
+    """A desk where two people answer each item."""
+    desk = Desk(Session.create(None, make_pool(), goal=FindWorst(), prior=fl.flat(), votes=2))
+    headers = {"authorization": f"Bearer {door.token}"}
+    with TestClient(make_app(desk, door, Pace(1e9, 1e9)), base_url=f"http://{HOST}", headers=headers) as client:
+        yield client
+    desk.close()
+
+
+def say(client, who, item, label, note="", how="tell"):
+    answers = [{"id": item, "label": label, "note": note}]
+    return client.post(f"/api/{how}", json={"who": who, "answers": answers})
+
+
+def disagree(client):
+    item = client.post("/api/ask", json={"who": "ann"}).json()["items"][0]["id"]
+    say(client, "ann", item, "cat")
+    assert client.post("/api/ask", json={"who": "bob"}).json()["items"][0]["id"] == item
+    say(client, "bob", item, "dog", "the ears\u202e")
+    return item
+
+
+def test_people_disagree_and_somebody_decides(team):
+    item = disagree(team)
+    (found,) = team.get("/api/disputes").json()["items"]
+    assert found["item"]["id"] == item
+    assert found["votes"] == [
+        {"who": "ann", "label": "cat", "note": ""},
+        {"who": "bob", "label": "dog", "note": "the ears\\u202e"},
+    ]
+    assert say(team, "kim", item, "cat", how="decide").json()["kept"] == 1
+    assert team.get("/api/disputes").json()["items"] == []
+    status = team.get("/api/status").json()
+    assert (status["n_labels"], status["votes"]["n_votes"], status["votes"]["n_disputed"]) == (1, 2, 0)
+    assert team.get("/api/assessment").json()["annotators"]["n_shared"] == 1
+    assert team.post("/api/undo", json={"who": "kim"}).json()["id"] == item
+    assert len(team.get("/api/disputes").json()["items"]) == 1
+
+
+def test_the_board_shows_the_team(team, desk):
+    assert desk.board.team is None
+    disagree(team)
+    end = time.monotonic() + 30
+    while not (board := team.get("/api/board").json()["team"])["n_disputed"] and time.monotonic() < end:
+        time.sleep(0.05)
+    assert (board["wanted"], board["n_votes"], board["n_disputed"]) == (2, 2, 1)
+    assert "agree on 0% of 1 item" in board["agreement"]
+    assert {row["who"] for row in board["people"]} == {"ann", "bob"}
+
+
+def test_a_team_has_names(team):
+    assert "say who you are" in team.post("/api/ask", json={}).json()["error"]
+    assert say(team, " ", 0, "cat").status_code == 400
+    assert say(team, "", 0, "cat", how="decide").status_code == 400
+
+
+def test_where_one_answers_nothing_is_decided(people):
+    assert "tell it instead" in say(people, "kim", 0, "cat", how="decide").json()["error"]
+    assert people.get("/api/disputes").json()["items"] == []
+
+
+def test_answers_with_different_notes_are_kept_all_or_none(people):
+    answers = [{"id": 0, "label": "cat", "note": "a"}, {"id": 1, "label": "cow", "note": "b"}]
+    assert people.post("/api/tell", json={"answers": answers}).status_code == 400
+    assert people.get("/api/status").json()["n_not_asked"] == 0
+
+
 # -- the door -------------------------------------------------------------------------------------------------
 
 

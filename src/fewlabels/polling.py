@@ -77,6 +77,7 @@ def describe_votes(posed: Posed, testimony: Testimony | None, level: float) -> d
     return {
         "n_votes": int(posed.poll.n_votes.sum()), "agreement": None if agreement is None else asdict(agreement),
         "annotators": people, "errs": testimony is not None and testimony.verdict.errs,
+        "claim": ALONE if testimony is None else testimony.verdict.claim,
         "sentence": ALONE if testimony is None else testimony.verdict.say(level),
     }  # fmt: skip
 

@@ -116,9 +116,9 @@ class Reckoner:
         counts = {"wanted": ground.votes, "n_short": now.n_short, "n_disputed": now.n_disputed}
         return counts | describe_votes(*self._hear(now), ground.level)
 
-    def guess(self, now: Sum, ballot: Ballot) -> dict[str, float]:
+    def guess(self, now: Sum, ballot: Ballot, *, fresh: bool = True) -> dict[str, float]:
         """Return how likely each class is, given all votes, the likeliest first."""
-        posed, testimony = self._hear(now)
+        posed, testimony = self._hear(now) if fresh or self._heard is None else self._heard[1:]
         return {} if testimony is None else guess_truth(posed, testimony, ballot)
 
     def _hear(self, now: Sum) -> tuple[Posed, Testimony | None]:

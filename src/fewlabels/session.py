@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fewlabels.answers import check_answers, list_answers, list_votes
+from fewlabels.answers import check_answers, list_answers, list_notes, list_votes
 from fewlabels.assessment import require_objects, require_roles
 from fewlabels.beliefs import Rng
 from fewlabels.errors import InputError
@@ -184,6 +184,12 @@ class Session:
         self._catch_up()
         return self._as_id(last)
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Keep everything that is told, decided and undone inside, or nothing of it."""
+        with self._writing():
+            yield
+
     # -- what is known so far ------------------------------------------------------------------------------
 
     def assess(self, metric: Metric | None = None) -> Assessment:
@@ -255,6 +261,13 @@ class Session:
         with self._reading() as ledger:
             return [self._as_id(name) for name in ledger.pending]
 
+    def foresee(self, n: int) -> list[ItemId]:
+        """Return up to n items that may be asked about next, some of every group."""
+        groups = range(min(n, len(self._ground.tally.groups)))
+        with self._reading() as ledger:
+            items = [i for g in groups for i in self._journal.line_up(g, ledger.place.get(g, 0), n // len(groups))]
+        return [self._as_id(item.id) for item in items]
+
     def answers(self) -> list[dict[str, Any]]:
         """Return what counts of every item: id, label (None where nobody could tell), asked, who said it last, note, at."""
         with self._reading() as ledger:
@@ -267,18 +280,21 @@ class Session:
             rows = list_votes(self._journal.read(), ledger)
         return [{**row, "id": self._as_id(row["id"])} for row in rows]
 
-    def disputes(self) -> list[dict[str, Any]]:
-        """Return the items on which people disagree and that nobody has decided: id, votes, and how likely each class is."""
+    def disputes(self, *, fresh: bool = True) -> list[dict[str, Any]]:
+        """Return the items on which people disagree and that nobody has decided: id, votes, notes, how likely each class is.
+
+        Unless `fresh`, that is how likely it was when somebody last wanted to know, and nobody has to wait.
+        """
         with self._reading() as ledger:
             now, ballots = add_up(self._ground, ledger), [ledger.ballots[name] for name in ledger.disputed]
+            notes = list_notes(self._journal.read(), ledger) if ballots else {}
         return [
             {
-                "id": self._as_id(ballot.item.id),
-                "votes": dict(ballot.votes),
-                "likely": self._reckoner.guess(now, ballot),
+                "id": self._as_id(ballot.item.id), "votes": dict(ballot.votes), "notes": notes.get(ballot.item.id, {}),
+                "likely": self._reckoner.guess(now, ballot, fresh=fresh),
             }
             for ballot in ballots
-        ]
+        ]  # fmt: skip
 
     def show(self, ids: Sequence[ItemId]) -> dict[ItemId, dict[str, Any]]:
         """Fetch what a person should see of these items; nothing where the predictions are not at hand."""

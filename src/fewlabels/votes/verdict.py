@@ -52,15 +52,20 @@ class Verdict:
         """Is anybody surely wrong now and then?"""
         return any(one.high < ERRS for one in self.rate())
 
+    @property
+    def claim(self) -> str:
+        """Say in a few words whether people err."""
+        n = f"{self.poll.n_shared:,} item{'' if self.poll.n_shared == 1 else 's'} with several votes"
+        if self.errs:
+            return f"annotators seem to err, judged by {n}; the figures allow for it"
+        return f"nothing on {n} shows that annotators err much"
+
     def say(self, level: float = 0.95) -> str:
-        """Put it in a sentence."""
+        """Put it in a sentence, with how often people are right."""
         rows = self.rate(level)
         said = ", ".join(f"{one.who} {one.mean:.0%} ({one.low:.0%} to {one.high:.0%})" for one in rows[:NAMED])
         more = f" and {len(rows) - NAMED:,} more" if len(rows) > NAMED else ""
-        n = f"{self.poll.n_shared:,} item{'' if self.poll.n_shared == 1 else 's'}"
-        if not self.errs:
-            return f"nothing on {n} with several votes shows that annotators err much: right are {said}{more}"
-        return f"annotators seem to err, and the figures allow for it: judged by {n} with several votes, right are {said}{more}"
+        return f"{self.claim}: right are {said}{more}"
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Return it as plain data."""

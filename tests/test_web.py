@@ -1,9 +1,14 @@
 """The HTTP API and its door: what may come in, what is kept, and what browsers are told."""
 
+import os
+import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import numpy as np
 import pandas as pd
@@ -13,7 +18,8 @@ from starlette.testclient import TestClient
 
 import fewlabels as fl
 from fewlabels.cli.page import Page
-from fewlabels.cli.serving import check_page
+from fewlabels.cli.serving import check_page, run_page
+from fewlabels.cli.sessions import Opened
 from fewlabels.goals import Estimate, FindBest, FindWorst
 from fewlabels.session import Session
 from fewlabels.web import Client, Desk, Door, Folder, Place, Rules, make_app
@@ -259,6 +265,59 @@ def test_programs_send_the_token(strangers, door):
         assert strangers.get("/api/board", headers={"authorization": said.encode()}).status_code == status
 
 
+def test_nobody_else_reaches_it_unless_asked_for():
+    with Place().listen() as taken:
+        assert taken.getsockname()[0] == Page().host == "127.0.0.1"
+    assert not Place("192.0.2.1").is_private
+    one, other = Door((HOST,)), Door((HOST,))
+    assert len({one.token, other.token, one.visit, other.visit}) == 4
+    assert min(map(len, (one.token, one.visit))) >= 40  # 256 random bits
+
+
+def test_behind_tls_the_cookie_goes_nowhere_else(desk):
+    for secure in (True, False):
+        door = Door((HOST,), secure=secure)
+        with TestClient(make_app(desk, door), base_url=f"http://{HOST}") as client:
+            assert ("Secure" in client.get("/", params={"token": door.token}).headers["set-cookie"]) == secure
+
+
+@pytest.mark.parametrize(
+    ("page", "warns"),
+    [(Page(), False), (Page(host="label.example.org"), True), (Page("192.0.2.1", certificate="c", key="k"), False)],
+    ids=["this machine", "elsewhere", "elsewhere with TLS"],
+)
+def test_other_addresses_without_tls_are_warned_of(tmp_path, monkeypatch, capsys, page, warns):
+    made_to = {}
+    monkeypatch.setattr(
+        "fewlabels.cli.serving.serve", lambda desk, place, **more: made_to.update(place=place, desk=desk)
+    )
+    session = Session.create(None, make_pool(), goal=Estimate(), prior=fl.flat())
+    run_page(
+        Opened(session), str(tmp_path / "pool.csv"), str(tmp_path / "s.db"), page, new_classes=False, reveals=False
+    )
+    made_to["desk"].close()
+    assert ("anybody on the network can listen in" in capsys.readouterr().err) == warns
+    assert made_to["place"].host == page.host
+
+
+def test_the_log_holds_no_secret(tmp_path):
+    """The address is printed once; of who comes, and with which token, nothing is said."""
+    make_pool().to_csv(tmp_path / "pool.csv", index=False)
+    words = ["label", "pool.csv", "--session", "s.db", "--prior", "flat", "--no-browser"]
+    run = subprocess.Popen([sys.executable, "-c", "from fewlabels.cli.app import main; main()", *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"})  # fmt: skip
+    address = next(line.split()[-1] for line in run.stdout if "http" in line)
+    token = address.partition("token=")[2]
+    for where in (address, address.replace(token, "wrong"), address.partition("?")[0] + "api/board"):
+        with suppress(HTTPError):
+            urlopen(where).close()
+    Client(address).status()
+    run.send_signal(signal.SIGINT)
+    out, err = run.communicate(timeout=60)
+    assert run.returncode == 0
+    assert token not in out + err
+    assert "GET" not in out + err
+
+
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8000", "127.0.0.1", "127.0.0.1:8000.evil.example", ""])
 def test_other_names_are_refused(people, host):
     assert people.get("/api/board", headers={"host": host}).status_code == 421
@@ -301,12 +360,22 @@ def test_requests_are_bounded(people):
     assert people.post("/api/tell", content=b"x" * 1_100_000).status_code == 413
     assert people.post("/api/tell", content=b"{}", headers={"content-length": "-1"}).status_code == 413
 
-    def stream():
-        for _ in range(20):
+    def stream(n):
+        yield b'{"n": 1'
+        for _ in range(n):
             yield b" " * 100_000
+        yield b"}"
 
-    answered = people.post("/api/tell", content=stream(), headers={"content-type": "application/json"})
-    assert answered.status_code in (400, 413, 422)
+    kind = {"content-type": "application/json"}
+    assert people.post("/api/ask", content=stream(1), headers=kind).status_code == 200
+    assert people.post("/api/ask", content=stream(20), headers=kind).status_code in (400, 413, 422)  # nor unannounced
+
+
+def test_made_up_names_cost_no_memory():
+    pace = Pace()
+    for i in range(20_100):
+        assert pace.allows(f"person {i}")
+    assert len(pace._left) < 10_100
 
 
 def test_nobody_answers_faster_than_one_can_read(desk, door):

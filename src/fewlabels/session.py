@@ -347,6 +347,8 @@ class Session:
         self._ask_about([*old, *left], who)
 
     def _ask_about(self, items: Sequence[Item], who: str) -> None:
+        if not items:
+            return
         self._journal.append([Act("asked", item.id, who=who) for item in items])
         self._catch_up()
 

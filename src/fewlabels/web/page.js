@@ -168,6 +168,8 @@ async function next() {
   showItem(state.item);
   showClasses();
   at("item").scrollTop = 0;
+  if (at("item").scrollHeight > at("item").clientHeight) at("item").tabIndex = 0; // or keys alone could not scroll it
+  else at("item").removeAttribute("tabindex");
 }
 
 async function work(what) { // one thing at a time: a second click while one is under way does nothing

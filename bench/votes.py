@@ -28,9 +28,8 @@ class Setting:
     skill: tuple[float, ...]
     classes: int = 2
     lopsided: bool = False  # people err only on the last class, twice as often
-    hard: float = (
-        0.0  # share of items on which model and people err together, which the model of votes does not know of
-    )
+    hard: float = 0.0  # share of items that take in the model and people alike, which no vote shows
+    decides: bool = False  # does somebody who knows settle every disagreement?
 
 
 SETTINGS = (
@@ -41,11 +40,12 @@ SETTINGS = (
     Setting("two of two who err on one class of two, 30%", 2, (0.85, 0.85), lopsided=True),
     Setting("two of two who never err", 2, (1.0, 1.0)),
     Setting("two of two, right 85%, and 10% of items hard for all", 2, (0.85, 0.85), hard=0.1),
+    Setting("the same, disagreements decided", 2, (0.85, 0.85), hard=0.1, decides=True),
 )
 
 
 def make(rng: np.random.Generator, setting: Setting) -> tuple[dict[str, object], Callable[[str, int], str]]:
-    """Return a pool and what a person says of an item of it."""
+    """Return a pool and what a person says of an item of it; the one called expert knows."""
     k = setting.classes
     predicted = rng.integers(0, k, ITEMS)
     wrong = rng.random(ITEMS) >= RIGHT
@@ -53,6 +53,8 @@ def make(rng: np.random.Generator, setting: Setting) -> tuple[dict[str, object],
     hard = wrong & (rng.random(ITEMS) < setting.hard / (1 - RIGHT))
 
     def say(who: str, item: int) -> str:
+        if who == "expert":
+            return str(truth[item])
         error = 1 - setting.skill[int(who)]
         if setting.lopsided:
             error = 2 * error if truth[item] == k - 1 else 0.0
@@ -77,6 +79,8 @@ def run(setting: Setting, seed: int) -> Iterator[tuple[str, float, float, float]
             n = 10 if session._ledger.n_labels < LABELS else min(10, len(session._ledger.short_for(who)))
             ids = session.ask(n, who=who, lease=600, fresh=False) if n else []
             session.tell({i: say(who, int(i)) for i in ids}, who=who)
+    if setting.decides:
+        session.decide({row["id"]: say("expert", row["id"]) for row in session.disputes(fresh=False)}, who="expert")
     found = session.assess()
     told = judge(found.tally, found.question)
     for way, one in (("fewlabels", found), ("as told", told)):

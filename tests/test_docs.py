@@ -23,6 +23,8 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
         "docs/tutorial.md",
         "docs/labelling.md",
         "docs/label-studio.md",
+        "docs/page.md",
+        "docs/votes.md",
         "docs/calibrated.md",
         "docs/fairness.md",
         "docs/surfaces.md",

@@ -137,7 +137,7 @@ class Session:
         self._require_name(who)
         if n < 1:
             raise InputError(f"ask: {n} items make no sense; ask for one or more")
-        with self._writing():
+        with self._writing(hurried=True):  # what was asked and is forgotten is asked again; answers wait for the disk
             if lease is not None:
                 self._hand_on(n, who, lease)
             self._ask_about(self._ledger.short_for(who)[: max(n - len(self._ledger.pending_with(who)), 0)], who)
@@ -316,11 +316,11 @@ class Session:
         return answers
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _writing(self, *, hurried: bool = False) -> Iterator[None]:
         """Read, decide and append as one; what was not kept is forgotten here too."""
         with self._folding:  # before the journal's lock everywhere, or threads wait for each other
             try:
-                with self._journal.writing():
+                with self._journal.writing(hurried=hurried):
                     self._catch_up()
                     yield
             except BaseException:

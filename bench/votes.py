@@ -107,10 +107,11 @@ def measure(setting: Setting, runs: int) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--only", default="", help="settings with these words in their name")
     parser.add_argument("--out", type=Path)
     words = parser.parse_args()
     lines = ["| people | way | bias | width | coverage | s per run |", "|---|---|---|---|---|---|"]
-    for setting in SETTINGS:
+    for setting in (one for one in SETTINGS if words.only in one.name):
         lines += measure(setting, words.runs)
         print("\n".join(lines[-2:]), flush=True)
     text = (

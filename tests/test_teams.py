@@ -280,6 +280,8 @@ def test_votes_from_the_command_line(type_in, db, tmp_path):
         (["ask", "--session", "{db}"], "say who you are"),
         (["ask", "--session", "{db}", "--as", "ann", "--votes", "3"], "it was created with --votes 2"),
         (["ask", "{file}", "--session", "{new}", "--votes", "0"], "make no sense"),
+        (["ask", "{file}", "--session", "{new}", "--votes", "2"], "say who you are with --as NAME"),
+        (["label", "{file}", "--session", "{new}", "--votes", "2", "--terminal"], "say who you are with --as NAME"),
         (["import", "{sheet}", "--session", "{db}"], "say who answered, in a column who or with --as NAME"),
         (["tell", "--undo", "--decide", "--session", "{db}"], "leave --decide out"),
         (["export", "--votes", "--disputes", "--session", "{db}"], "say one"),

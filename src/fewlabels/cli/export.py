@@ -32,7 +32,7 @@ def export(*, session: str, out: Path = "-", pending: Flag = False, votes: Flag 
     votes: bool
         Write what everybody said of every item instead, where several people answer each; decided: the word that settled it.
     disputes: bool
-        Write the items on which people disagree and that nobody has decided: who says what, and how likely each class is.
+        Write the items on which people disagree and that nobody has decided: who says what, and what they noted.
     """
     if pending + votes + disputes > 1:
         raise InputError("export: --pending, --votes and --disputes are three different sheets; say one")
@@ -47,7 +47,7 @@ def export(*, session: str, out: Path = "-", pending: Flag = False, votes: Flag 
             shown: dict[ItemId, dict[str, Any]] = {i: {} for i in opened.pending}
             rows, columns = lay_out(shown)
         elif disputes:
-            rows, columns = [_lay_dispute(row) for row in opened.disputes()], ["id", "votes", "likely"]
+            rows, columns = [_lay_dispute(row) for row in opened.disputes()], ["id", "votes", "notes"]
             refuse_other_than_export(out, columns)
         elif votes:
             rows, columns = (
@@ -78,5 +78,5 @@ def _mark_untold(rows: list[dict[str, Any]], classes: Sequence[str]) -> list[dic
 def _lay_dispute(row: dict[str, Any]) -> dict[str, Any]:
     """Put a disagreement on a line."""
     votes = "; ".join(f"{who}: {CANNOT_TELL if label is None else label}" for who, label in row["votes"].items())
-    likely = "; ".join(f"{label} {chance:.2f}" for label, chance in row["likely"].items())
-    return {"id": row["id"], "votes": votes, "likely": likely}
+    notes = "; ".join(f"{who}: {note}" for who, note in row["notes"].items())
+    return {"id": row["id"], "votes": votes, "notes": notes}

@@ -13,7 +13,7 @@ from fewlabels.cli.lines import Lines
 from fewlabels.cli.options import Columns, Flag
 from fewlabels.cli.page import Page
 from fewlabels.cli.printing import printer, working
-from fewlabels.cli.sessions import Opened, Who, start_or_open
+from fewlabels.cli.sessions import Opened, Who, require_name, start_or_open
 from fewlabels.cli.showing import name_session, note_obstacle, print_next, print_progress, say
 from fewlabels.cli.starting import Start
 from fewlabels.cli.terminal import Terminal
@@ -57,7 +57,9 @@ def label(
         raise InputError("options of the page go without --terminal")
     if not terminal and who:
         raise InputError("on the page everyone says their own name; --as goes with --terminal")
-    if not terminal:
+    if terminal:
+        require_name(start, who)
+    else:
         resolve_name(CHECK)(page)
     out = printer()
     with working("opening"):

@@ -104,6 +104,7 @@ def print_status(out: Console, found: Mapping[str, Any], *, session: str) -> Non
     if found["settled"] or not found["n_left"] + found["n_pending"]:
         print_next(out, f"fewlabels export {place} --out labels.csv", "then: fewlabels assess FILE --labels labels.csv")
     else:
+        place += " --as NAME" if found["votes"] else ""
         print_next(out, f"fewlabels ask {place} -n 5", f"or: fewlabels label FILE {place} --terminal")
 
 

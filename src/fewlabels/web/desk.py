@@ -93,11 +93,10 @@ class Vote(BaseModel):
 
 
 class Dispute(BaseModel):
-    """An item on which people disagree, and how likely each class is by all votes."""
+    """An item on which people disagree; how likely each class is hangs on the model's word, and would sway whoever decides."""
 
     item: Card
     votes: list[Vote]
-    likely: dict[str, float]
 
 
 class Desk:
@@ -153,7 +152,6 @@ class Desk:
             Dispute(
                 item=show_item(row["id"], rows[row["id"]], self.folder, self.rules.origins),
                 votes=[Vote(who=tame_line(who), label=label, note=tame_line(row["notes"].get(who, ""))) for who, label in row["votes"].items()],
-                likely=row["likely"],
             )
             for row in found
         ]  # fmt: skip

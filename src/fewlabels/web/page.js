@@ -76,8 +76,6 @@ function showDispute(dispute) { // who says what; nothing where one simply label
   at("votes").replaceChildren(...state.votes.map((vote) => element("li", {}, element("bdi", { textContent: vote.who }), " says ",
     element("bdi", { className: "said", textContent: vote.label === null ? "cannot tell" : vote.label }),
     ...(vote.note ? [": ", element("q", {}, element("bdi", { textContent: vote.note }))] : []))));
-  const likely = Object.entries(dispute ? dispute.likely : {}).slice(0, 4).map(([label, chance]) => `${label} ${Math.round(100 * chance)}%`);
-  at("likely").textContent = likely.length ? `By how good everybody is, it may be: ${likely.join(", ")}.` : "";
 }
 
 function showTeam(team) {

@@ -1,11 +1,14 @@
 """Twenty people label at once, as fast as the server lets them: is every answer kept, once, and how long does each take?
 
 A server of its own process, a session in a file, twenty threads that ask and tell over loopback, 10,000 answers in all;
-halfway the server is killed and started again. Run it from the project's folder: python -m bench.page --out bench/page.md
+at random moments the server is killed and started again. A prober sends requests that do nothing at all, over the same
+loopback and through the same door, to tell how long this machine takes for that.
+Run it from the project's folder: python -m bench.page --out bench/page.md
 """
 
 import argparse
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -13,9 +16,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import numpy as np
 import pandas as pd
@@ -59,7 +64,18 @@ class Crowd:
         self.client, self.truth, self.think = Client(address), truth, think
         self.spent: list[float] = []
         self.told: dict[int, str] = {}
+        self.idle: list[float] = []
         self.failed, self.lock = 0, threading.Lock()
+
+    def probe(self, done: threading.Event) -> None:
+        """Ask for nothing, again and again."""
+        request = Request(f"{self.client.address.partition('?')[0]}favicon.ico")
+        request.add_header("authorization", f"Bearer {self.client.address.partition('token=')[2]}")
+        while not done.wait(self.think):
+            began = time.perf_counter()
+            with suppress(OSError):
+                urlopen(request, timeout=10).close()
+                self.idle.append(time.perf_counter() - began)
 
     def label(self, number: int, n: int) -> None:
         """Label so many items."""
@@ -90,49 +106,67 @@ class Crowd:
         return found
 
 
-def measure(answers: int) -> str:
+def measure(answers: int, kills: int, think: float) -> str:
+    rng = np.random.default_rng(1)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         truth = make_pool(folder)
         run, address = start(folder)
-        crowd = Crowd(address, truth, THINK)
+        crowd, done = Crowd(address, truth, think), threading.Event()
+        prober = threading.Thread(target=crowd.probe, args=(done,))
+        prober.start()
         began = time.perf_counter()
         people = [threading.Thread(target=crowd.label, args=(i, answers // PEOPLE)) for i in range(PEOPLE)]
         for person in people:
             person.start()
-        while len(crowd.told) < answers // 2:
-            time.sleep(0.1)
-        run.send_signal(signal.SIGKILL)
-        run.wait()
-        run, again = start(folder)
-        assert again == address
+        for moment in np.sort(rng.uniform(0.1, 0.9, kills)):
+            while len(crowd.told) < answers * moment:
+                time.sleep(0.01)
+            run.send_signal(signal.SIGKILL)
+            run.wait()
+            run, again = start(folder)
+            assert again == address
         for person in people:
             person.join()
         took = time.perf_counter() - began
+        done.set()
+        prober.join()
         run.send_signal(signal.SIGINT)
         run.wait()
+        worked = resource.getrusage(resource.RUSAGE_CHILDREN)
         with fl.Session.open(folder / "s.db") as session:
             kept = {row["id"]: row["label"] for row in session.answers()}
+            twice = len(session.answers()) - len(kept)
             n_labels = session.status()["n_labels"]
     lost = sum(kept.get(item) != label for item, label in crowd.told.items())
     middle, most, longest = np.quantile(crowd.spent, [0.5, 0.95, 0.999])
+    cpu = (worked.ru_utime + worked.ru_stime) / len(crowd.spent)
     rows = [
-        ("answers acknowledged", f"{len(crowd.told):,}", ""), ("lost or changed", f"{lost}", "0"),
+        ("answers acknowledged", f"{len(crowd.told):,}", ""), ("lost or changed", f"{lost}", "0"), ("kept twice", f"{twice}", "0"),
         ("labels in the session", f"{n_labels:,}", f"{len(crowd.told):,}"),
         ("requests answered", f"{len(crowd.spent):,} in {took:.0f} s", ""), ("requests while the server was away", f"{crowd.failed:,}", ""),
         ("median, ms", f"{1000 * middle:.0f}", ""), ("95th percentile, ms", f"{1000 * most:.0f}", f"{1000 * GOAL:.0f}"),
         ("99.9th percentile, ms", f"{1000 * longest:.0f}", ""),
+        ("95th percentile of a request that does nothing, ms", f"{1000 * np.quantile(crowd.idle, 0.95):.0f}", ""),
+        ("the server's own time per request, its starts included, ms", f"{1000 * cpu:.1f}", ""),
+        ("load of this machine's two cores", f"{os.getloadavg()[1]:.1f}", ""),
     ]  # fmt: skip
     table = "\n".join(f"| {' | '.join(row)} |" for row in (("", "found", "goal"), ("---", "---", "---"), *rows))
-    return f"# The page under load\n\n`python -m bench.page --out bench/page.md`\n\n{PEOPLE} people at once, each thinking {THINK:g} s on average; the server is killed and started again halfway. {ITEMS:,} items, ten classes, calibrated prior.\n\n{table}\n"
+    command = f"python -m bench.page --answers {answers} --kills {kills} --think {think:g} --out bench/page.md"
+    return (
+        f"# The page under load\n\n`{command}`\n\n{PEOPLE} people at once, each thinking {think:g} s on average; the server is killed and "
+        f"started again at {kills} random moments. {ITEMS:,} items, ten classes, calibrated prior.\n\n{table}\n"
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--answers", type=int, default=ANSWERS)
+    parser.add_argument("--kills", type=int, default=3)
+    parser.add_argument("--think", type=float, default=THINK)
     parser.add_argument("--out", type=Path)
     words = parser.parse_args()
-    found = measure(words.answers)
+    found = measure(words.answers, words.kills, words.think)
     print(found)
     if words.out:
         words.out.write_text(found, encoding="utf-8")

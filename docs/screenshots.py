@@ -14,6 +14,9 @@ from fewlabels.web import Desk, Door, Place, make_app
 
 HERE = Path(__file__).parent
 SIZES = {"desk": (1100, 560), "phone": (390, 844)}
+TALL = {"desk": (1100, 760), "phone": (390, 1100)}  # where there is a team
+SKILL = {"ann": 0.96, "bob": 0.82, "cleo": 0.9}
+NOTES = {"ann": "money back is the point", "bob": "", "cleo": "it came late, too"}
 SAID = {
     "delivery": "The parcel came two days late, and nobody answered the phone.",
     "praise": "Exactly what I needed. My daughter loves it, and it was here the next morning.",
@@ -22,8 +25,8 @@ SAID = {
 }
 
 
-def make_desk() -> Desk:
-    """Customers' letters, sorted by a model that is worst at refunds."""
+def make_desk(votes: int = 1) -> Desk:
+    """Customers' letters, sorted by a model that is worst at refunds, and labelled by people who may err."""
     rng = np.random.default_rng(4)
     truth = rng.choice(list(SAID), 3000)
     wrong = rng.random(3000) < np.where(truth == "refund", 0.4, 0.1)
@@ -34,15 +37,24 @@ def make_desk() -> Desk:
         "score": rng.beta(6, 2, 3000),
         "letter": [SAID[t] for t in truth],
     }
-    session = fl.Session.create(None, pool, goal=fl.FindWorst())
+    session = fl.Session.create(None, pool, goal=fl.FindWorst(), votes=votes)
     for _ in range(12):
-        session.tell({item: truth[item] for item in session.ask(10, who="ann")}, who="ann")
+        for who in SKILL if votes > 1 else ("ann",):
+            for item in session.ask(10, who=who, fresh=False):
+                errs = votes > 1 and rng.random() > SKILL[who]
+                label = rng.choice([name for name in SAID if name != truth[item]]) if errs else truth[item]
+                session.tell({item: label}, who=who, note=NOTES[who] if errs or truth[item] == "refund" else "")
     return Desk(session)
 
 
 def main() -> None:
     """Serve the page, and look at it."""
-    desk = make_desk()
+    take_pictures(make_desk(), SIZES, "page")
+    take_pictures(make_desk(votes=2), TALL, "settle", keys="d")
+
+
+def take_pictures(desk: Desk, sizes: dict[str, tuple[int, int]], what: str, keys: str = "") -> None:
+    """Serve a desk, and look at it in every size."""
     with Place().listen() as taken, sync_playwright() as play:
         door = Door((f"127.0.0.1:{taken.getsockname()[1]}",))
         server = uvicorn.Server(uvicorn.Config(make_app(desk, door), log_level="critical"))
@@ -50,13 +62,17 @@ def main() -> None:
         while not server.started:
             time.sleep(0.01)
         browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        for name, (width, height) in SIZES.items():
+        for name, (width, height) in sizes.items():
             page = browser.new_context(viewport={"width": width, "height": height}).new_page()
             page.goto(f"http://{door.hosts[0]}/?token={door.token}")
             page.fill("#name", "ann")
             page.keyboard.press("Enter")
             page.wait_for_selector("#picture circle")
-            page.screenshot(path=HERE / f"page-{name}.png")
+            page.wait_for_selector("#classes button")
+            for key in keys:
+                page.keyboard.press(key)
+                page.wait_for_selector("#dispute:not([hidden])")
+            page.screenshot(path=HERE / f"{what}-{name}.png")
         browser.close()
         server.should_exit = True
         desk.close()

@@ -247,6 +247,18 @@ def test_what_is_appended_is_synced(path):
     assert settings == [("wal",), (2,)]
 
 
+def test_answers_wait_for_the_disk_and_questions_need_not(tmp_path):
+    journal = SqliteJournal.create(tmp_path / "s.db", {}, [Item("a", 0, 0, 0)], {})
+    found = []
+    for hurried in (True, False):
+        with journal.writing(hurried=hurried):
+            journal.append([Act("asked", "a")])
+            found += journal._connection.execute("PRAGMA synchronous").fetchone()
+    assert found == [1, 2]  # normal, full
+    assert len(journal.read()) == 2
+    journal.close()
+
+
 @pytest.mark.parametrize("query", ["READ", "LINE_UP", "FIND"])
 def test_nothing_is_found_by_reading_everything(path, query):
     sql = getattr(schema, query)

@@ -14,11 +14,12 @@ ITEMS = [Item(f"{group}{place}", group, place, 10 * group + place % 2) for group
 BY_NAME = {item.id: item for item in ITEMS}
 
 
-def fold(*happened):
+def fold(*happened, wanted=1):
     """A ledger of (kind, item, who), or ("told", item, label, who)."""
-    ledger = Ledger()
+    ledger = Ledger(wanted)
     for seq, (kind, name, *more) in enumerate(happened, start=1):
-        told, who = (more[0], more[-1] if more[1:] else "") if kind == "told" else (None, more[0] if more else "")
+        speaks = kind in ("told", "decided")
+        told, who = (more[0], more[-1] if more[1:] else "") if speaks else (None, more[0] if more else "")
         ledger.take(Event(seq, kind, BY_NAME[name], told, who, "", ""))
     return ledger
 
@@ -108,7 +109,7 @@ def test_an_answer_counts_when_its_turn_comes_and_its_item_is_not_pending():
 def test_what_is_withdrawn_is_pending_again_before_all_others_with_whoever_withdrew_it():
     ledger = fold(("asked", "00", "ann"), ("asked", "01", "bob"), ("asked", "02", "bob"), ("told", "02", "cat"), ("withdrawn", "02", "bob"))  # fmt: skip
     assert names(ledger.pending_with("bob")) == ["02", "01"]
-    assert (ledger.n_labels, list(ledger.history)) == (0, [])
+    assert (ledger.n_labels, list(ledger.ballots)) == (0, [])
 
 
 def test_withdrawing_what_nobody_asked_for_leaves_nothing():
@@ -122,7 +123,7 @@ def test_withdrawing_what_was_not_answered_changes_nothing():
 
 def test_answers_are_remembered_in_the_order_they_were_last_given():
     ledger = fold(*asked("00", "01", "02"), ("told", "00", "a"), ("told", "01", "a"), ("skipped", "02"), ("told", "00", "b"))  # fmt: skip
-    assert list(ledger.history) == ["01", "02", "00"]
+    assert list(ledger.ballots) == ["01", "02", "00"]
 
 
 def test_everyone_has_a_last_answer_of_their_own():
@@ -142,6 +143,122 @@ def test_a_label_that_no_longer_stands_was_a_slip(then):
 
 def test_an_item_that_is_drawn_twice_counts_once():
     assert fold(("told", "00", "cat"), *asked("00", "00")).n_labels == 1
+
+
+# -- several people answer each item --------------------------------------------------------------------------
+
+ANN = [("asked", "00", "ann"), ("told", "00", "cat", "ann")]
+BOB = [("asked", "00", "bob"), ("told", "00", "dog", "bob")]
+
+
+def votes(*happened, wanted=2):
+    return fold(*happened, wanted=wanted)
+
+
+def test_an_item_goes_out_to_another_person_until_it_has_its_votes():
+    ledger = votes(*ANN)
+    assert (names(ledger.short_for("bob")), ledger.short_for("ann"), ledger.pending) == (["00"], [], {})
+    ledger = votes(*ANN, BOB[0])
+    assert (names(ledger.pending_with("bob")), ledger.short_for("cleo")) == (["00"], [])
+    assert names(ledger.overdue("cleo", "z")) == ["00"]
+    assert ledger.overdue("ann", "z") == ledger.pending_for("ann") == []
+    ledger = votes(*ANN, *BOB)
+    assert (ledger.short, ledger.pending, ledger.short_for("cleo")) == ({}, {}, [])
+
+
+def test_an_item_counts_once_however_many_vote():
+    ledger = votes(*ANN, *BOB, ("told", "00", "dog", "cleo"))
+    assert +ledger.counted == {(0, "dog"): 1}
+    assert ledger.seen == {"cat": 1, "dog": 2}
+
+
+def test_people_who_disagree_are_noticed_once_all_were_heard():
+    assert votes(*ANN, *BOB).disputed == ["00"]
+    assert votes(*ANN, *BOB, wanted=3).disputed == []
+    assert votes(*ANN, ("told", "00", "cat", "bob")).disputed == []
+    assert votes(*ANN, ("skipped", "00", "bob")).disputed == []  # who cannot tell does not disagree
+
+
+def test_what_was_decided_counts_whoever_votes_afterwards():
+    ledger = votes(*ANN, *BOB, ("decided", "00", "cow", "kim"), ("told", "00", "dog", "cleo"))
+    assert (+ledger.counted, ledger.disputed, ledger.ballots["00"].decision.who) == ({(0, "cow"): 1}, [], "kim")
+    assert votes(*ANN, ("decided", "00", "cow", "kim")).short_for("bob") == []
+    assert votes(*ANN, *BOB, ("decided", "00", None, "kim")).skipped == ["00"]
+
+
+def test_everyone_takes_back_their_own_word():
+    ledger = votes(*ANN, *BOB, ("withdrawn", "00", "ann"))
+    assert (+ledger.counted, names(ledger.pending_with("ann"))) == ({(0, "dog"): 1}, ["00"])
+    assert (ledger.last_of("ann"), ledger.last_of("bob")) == (None, "00")
+    ledger = votes(*ANN, *BOB, ("decided", "00", "cow", "ann"), ("withdrawn", "00", "ann"))
+    assert (ledger.disputed, ledger.last_of("ann"), ledger.pending) == (["00"], "00", {})
+    assert votes(*ANN, ("withdrawn", "00", "bob")).answers == {"00": "cat"}
+
+
+def test_undoing_does_not_take_an_item_from_whoever_is_at_it():
+    ledger = votes(*ANN, BOB[0], ("withdrawn", "00", "ann"), ("told", "00", "dog", "bob"))
+    assert names(ledger.pending_with("ann")) == ["00"]
+    assert ledger.answers == {"00": "dog"}
+
+
+def test_a_second_vote_of_the_same_person_replaces_the_first():
+    ledger = votes(*ANN, ("told", "00", "dog", "ann"))
+    assert (+ledger.counted, names(ledger.short_for("bob"))) == ({(0, "dog"): 1}, ["00"])
+
+
+people = st.sampled_from(["ann", "bob", "cleo"])
+voting = st.tuples(
+    st.sampled_from(["told", "decided"]), st.sampled_from(["00", "01", "02"]), st.sampled_from("xy"), people
+)
+retracting = st.tuples(st.sampled_from(["skipped", "withdrawn", "asked"]), st.sampled_from(["00", "01", "02"]), people)
+
+
+@given(st.lists(voting | retracting, max_size=30))
+@settings(max_examples=200, deadline=None)
+def test_whatever_happens_every_vote_stands_until_its_owner_changes_it(events):
+    ledger = votes(*events)
+    votes_of, decided, done, drawn = {}, {}, {}, set()
+    for at, (kind, name, *more) in enumerate(events):
+        who = more[-1]
+        if kind == "asked":
+            drawn.add(name)
+        elif kind == "decided":
+            decided[name] = (more[0], who)
+            done = {key: when for key, when in done.items() if key[0] != name or key[2] != "decided"}
+            done[name, who, "decided"] = at
+        elif kind != "withdrawn":
+            votes_of.setdefault(name, {})[who] = more[0] if kind == "told" else None
+            done[name, who, "told"] = at
+        else:
+            mine = {key: when for key, when in done.items() if key[:2] == (name, who)}
+            if mine:
+                last = max(mine, key=mine.get)
+                del done[last]
+                if last[2] == "decided":
+                    del decided[name]
+                else:
+                    del votes_of[name][who]
+    assert {name: dict(b.votes) for name, b in ledger.ballots.items() if b.votes} == {
+        n: v for n, v in votes_of.items() if v
+    }
+    assert {name: tuple(b.decision) for name, b in ledger.ballots.items() if b.decision} == decided
+    labelled = [name for name, label in ledger.answers.items() if label is not None and name in drawn]
+    assert ledger.n_labels == len(labelled)
+    assert Counter(ledger.answers[name] for name in labelled) == Counter(dict(_by_label(ledger)))
+    assert not set(ledger.pending) & set(decided)
+    for who in ("ann", "bob", "cleo"):
+        assert not {item.id for item in ledger.short_for(who)} & {
+            name for name, said in votes_of.items() if who in said
+        }
+        mine = {key: when for key, when in done.items() if key[1] == who}
+        assert ledger.last_of(who) == (max(mine, key=mine.get)[0] if mine else None)
+
+
+def _by_label(ledger):
+    found = Counter()
+    for (_, label), n in ledger.counted.items():
+        found[label] += n
+    return +found
 
 
 # -- any history at all ---------------------------------------------------------------------------------------
@@ -193,7 +310,7 @@ def test_whatever_happens_the_fold_is_what_a_recount_finds(steps):
         "n_asked": ledger.n_asked,
         "pending": set(ledger.pending),
         "answers": ledger.answers,
-        "history": list(ledger.history),
+        "history": list(ledger.ballots),
         "counted": dict(+ledger.counted),
         "waiting": set(ledger.waiting),
         "skipped": set(ledger.skipped),

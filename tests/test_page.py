@@ -81,10 +81,16 @@ def read_item(page: Page) -> int:
     return int(re.search(r"beast (\d+)", page.inner_text("#item"))[1])
 
 
+def type_key(page: Page, key: str) -> None:
+    """Press a key once the page listens: what is typed while it works is not meant for the item to come."""
+    page.wait_for_function("() => !document.body.hasAttribute('aria-busy')", timeout=WAIT)
+    page.keyboard.press(key)
+
+
 def press(page: Page, key: str) -> None:
     """Press a key, and wait for the next item."""
     before = page.inner_text("#item")
-    page.keyboard.press(key)
+    type_key(page, key)
     page.wait_for_function("text => document.getElementById('item').innerText !== text", arg=before, timeout=WAIT)
 
 
@@ -157,6 +163,169 @@ def test_a_reload_a_double_click_and_two_tabs_burn_no_item(open_page):
         page.go_forward()
         assert count_labels(desk) == 1
         assert len(desk.session.pending) == 1
+
+
+def test_two_people_disagree_and_a_third_decides(open_page):
+    session = Session.create(None, make_pool(), goal=FindWorst(), prior=fl.flat(), votes=2)
+    with serving(Desk(session)) as address:
+        ann, bob = open_page(address, "ann"), open_page(address, "bob")
+        item = read_item(ann)
+        press(ann, "1")
+        ann.reload()  # what is in the journal is what counts
+        press(bob, "1")  # something of bob's own, then ann's
+        while read_item(bob) != item:
+            press(bob, "1")
+        bob.keyboard.press("n")
+        bob.keyboard.type("see the ears")
+        bob.keyboard.press("Escape")
+        press(bob, "2")
+        kim = open_page(address, "kim")
+        expect(kim.locator("#n-disputed")).to_have_text("1", timeout=WAIT)
+        type_key(kim, "d")
+        expect(kim.locator("#votes li")).to_have_text(["ann says cat", "bob says dog: see the ears"], timeout=WAIT)
+        assert read_item(kim) == item
+        assert kim.locator("#classes .voted").count() == 2
+        assert all(name for *_, name in kim.evaluate(NAMES))
+        assert [row for row in kim.evaluate(CONTRAST) if row[2] < 4.5] == []
+        type_key(kim, "l")
+        expect(kim.locator("#nothing")).to_contain_text("No disagreement is left", timeout=WAIT)
+        kim.locator("#to-settle").click()
+        expect(kim.locator("#votes li")).to_have_count(2, timeout=WAIT)
+        type_key(kim, "1")
+        expect(kim.locator("#said")).to_have_text(f"Decided: {item}: cat", timeout=WAIT)
+        type_key(kim, "u")
+        expect(kim.locator("#said")).to_contain_text("Taken back", timeout=WAIT)
+        expect(kim.locator("#votes li")).to_have_count(2, timeout=WAIT)
+        type_key(kim, "2")
+        expect(kim.locator("#n-disputed")).to_have_text("0", timeout=WAIT)
+        expect(kim.locator("#agreement")).to_contain_text("Cohen's kappa", timeout=WAIT)
+        assert kim.locator("#people tbody tr").count() == 2
+        last = next(row for row in session.answers() if row["id"] == item)
+        assert (last["label"], last["who"]) == ("dog", "kim")
+
+
+def test_a_team_is_asked_for_names(open_page, chromium):
+    session = Session.create(None, make_pool(), goal=FindWorst(), prior=fl.flat(), votes=2)
+    with serving(Desk(session)) as address:
+        page = chromium.new_page()
+        page.goto(address)
+        page.wait_for_selector("#who[open]")
+        page.keyboard.press("Enter")
+        assert page.locator("#who[open]").count() == 1
+        page.keyboard.press("Escape")
+        page.wait_for_selector("#who[open]")
+        assert "2 people" in page.inner_text("#who-why")
+        page.fill("#name", "ann")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#classes button")
+        page.close()
+
+
+NASTY = [
+    "<img src=x onerror=\"document.title='owned'\">",
+    "\u202egnorw",
+    "a\x07b",
+    "العربية",
+    "x" * 300,
+    "' onclick='",
+    "</script>",
+]
+
+
+def test_whatever_people_and_classes_are_called_stays_text(open_page):
+    """Names, notes and classes come from people too; and a script that got in would not run."""
+    pool = make_pool(70, NASTY).assign(predicted=NASTY * 10)
+    session = Session.create(None, pool, goal=FindWorst(), prior=fl.flat(), votes=2)
+    with serving(Desk(session)) as address:
+        for who, label in ((NASTY[0], 0), ("\u202ebob", 3)):
+            item = session.ask(1, who=who, lease=600.0)[0]
+            session.tell({item: NASTY[label]}, who=who, note=NASTY[0])
+        page = open_page(address, "<b>kim</b>")
+        type_key(page, "d")
+        expect(page.locator("#votes li")).to_have_count(2, timeout=WAIT)
+        assert page.inner_text("#votes li:first-child bdi:first-child") == NASTY[0]
+        assert page.locator("#votes img, #classes img, #people img, #person b, #table img").count() == 0
+        assert page.inner_text("#person") == "<b>kim</b>"
+        page.locator("#classes button").nth(3).click()
+        expect(page.locator("#said")).to_contain_text("Decided", timeout=WAIT)
+        victim = page.context.new_page()
+        victim.goto(page.url)
+        victim.evaluate(
+            "() => document.body.append(Object.assign(document.createElement('script'), {textContent: \"document.title = 'owned'\"}))"
+        )
+        victim.evaluate(
+            "() => document.body.insertAdjacentHTML('beforeend', '<img src=/favicon.ico onerror=\"document.title = 1\">')"
+        )
+        victim.wait_for_timeout(200)
+        assert victim.title() == page.title() == "fewlabels: label items"
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= 1100
+
+
+def test_an_answer_given_without_a_network_is_kept_until_there_is_one(open_page):
+    desk = make_desk()
+    with serving(desk) as address:
+        page = open_page(address)
+        item = read_item(page)
+        page.context.set_offline(True)
+        type_key(page, "2")
+        expect(page.locator("#trouble")).to_contain_text("Your answer is kept here", timeout=WAIT)
+        page.keyboard.press("1")  # impatience answers nothing
+        assert read_item(page) == item
+        assert count_labels(desk) == 0
+        page.context.set_offline(False)
+        expect(page.locator("#said")).to_contain_text(f"{item}: dog", timeout=WAIT)
+        expect(page.locator("#trouble")).to_be_hidden(timeout=WAIT)
+        assert [(row["id"], row["label"]) for row in desk.session.answers()] == [(item, "dog")]
+        assert len(desk.session.pending) == 1
+
+
+def test_an_answer_whose_receipt_is_lost_counts_once(open_page):
+    """The server keeps it, the network swallows the reply, and the page sends it again."""
+    desk = make_desk()
+    with serving(desk) as address:
+        page = open_page(address)
+        item, lost = read_item(page), []
+
+        def swallow(route):
+            if lost:
+                route.continue_()
+                return
+            route.fetch()
+            lost.append(1)
+            route.abort()
+
+        page.route("**/api/tell", swallow)
+        press(page, "1")
+        assert lost == [1]
+        assert [(row["id"], row["label"]) for row in desk.session.answers()] == [(item, "cat")]
+        assert count_labels(desk) == 1
+
+
+def test_fields_of_every_kind_can_be_read(open_page, tmp_path):
+    """Long text scrolls by keys alone, right-to-left text runs its own way, and sound has controls."""
+    (tmp_path / "a.wav").write_bytes(b"RIFF")
+    columns = {
+        "story": ["word " * 5000] * 200,
+        "عنوان": ["שלום עולם"] * 200,
+        "sound": ["a.wav"] * 200,
+        "bell": ["ring\x07"] * 200,
+        "length": range(200),
+    }
+    desk = make_desk(make_pool(**columns), folder=Folder(tmp_path))
+    with serving(desk) as address:
+        page = open_page(address)
+        assert page.locator("#item dt").all_inner_texts()[1:] == ["story", "عنوان", "sound", "bell", "length"]
+        turned = page.locator("#item dd").nth(2)
+        assert turned.evaluate("one => getComputedStyle(one).direction") == "rtl"
+        assert "ring␇" in page.inner_text("#item")
+        assert "5,000 more characters" in page.inner_text("#item")
+        assert page.locator("#item audio[controls]").count() == 1
+        assert (
+            page.evaluate("() => document.getElementById('item').tabIndex") == 0
+        )  # or it could not be scrolled by keys
+        page.focus("#item")
+        page.keyboard.press("End")
+        page.wait_for_function("() => document.getElementById('item').scrollTop > 0")
 
 
 def test_many_classes_are_searched(open_page):

@@ -1,9 +1,14 @@
 """The HTTP API and its door: what may come in, what is kept, and what browsers are told."""
 
+import os
+import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import numpy as np
 import pandas as pd
@@ -13,7 +18,8 @@ from starlette.testclient import TestClient
 
 import fewlabels as fl
 from fewlabels.cli.page import Page
-from fewlabels.cli.serving import _check
+from fewlabels.cli.serving import check_page, run_page
+from fewlabels.cli.sessions import Opened
 from fewlabels.goals import Estimate, FindBest, FindWorst
 from fewlabels.session import Session
 from fewlabels.web import Client, Desk, Door, Folder, Place, Rules, make_app
@@ -154,6 +160,77 @@ def test_what_the_model_said_is_told_afterwards_if_at_all(people):
     desk.close()
 
 
+# -- a team ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def team(door):
+    """A desk where two people answer each item."""
+    desk = Desk(Session.create(None, make_pool(), goal=FindWorst(), prior=fl.flat(), votes=2))
+    headers = {"authorization": f"Bearer {door.token}"}
+    with TestClient(make_app(desk, door, Pace(1e9, 1e9)), base_url=f"http://{HOST}", headers=headers) as client:
+        yield client
+    desk.close()
+
+
+def say(client, who, item, label, note="", how="tell"):
+    answers = [{"id": item, "label": label, "note": note}]
+    return client.post(f"/api/{how}", json={"who": who, "answers": answers})
+
+
+def disagree(client):
+    item = client.post("/api/ask", json={"who": "ann"}).json()["items"][0]["id"]
+    say(client, "ann", item, "cat")
+    assert client.post("/api/ask", json={"who": "bob"}).json()["items"][0]["id"] == item
+    say(client, "bob", item, "dog", "the ears\u202e")
+    return item
+
+
+def test_people_disagree_and_somebody_decides(team):
+    item = disagree(team)
+    (found,) = team.get("/api/disputes").json()["items"]
+    assert found["item"]["id"] == item
+    assert found["votes"] == [
+        {"who": "ann", "label": "cat", "note": ""},
+        {"who": "bob", "label": "dog", "note": "the ears\\u202e"},
+    ]
+    assert say(team, "kim", item, "cat", how="decide").json()["kept"] == 1
+    assert team.get("/api/disputes").json()["items"] == []
+    status = team.get("/api/status").json()
+    assert (status["n_labels"], status["votes"]["n_votes"], status["votes"]["n_disputed"]) == (1, 2, 0)
+    assert team.get("/api/assessment").json()["annotators"]["n_shared"] == 1
+    assert team.post("/api/undo", json={"who": "kim"}).json()["id"] == item
+    assert len(team.get("/api/disputes").json()["items"]) == 1
+
+
+def test_the_board_shows_the_team(team, desk):
+    assert desk.board.team is None
+    disagree(team)
+    end = time.monotonic() + 30
+    while not (board := team.get("/api/board").json()["team"])["n_disputed"] and time.monotonic() < end:
+        time.sleep(0.05)
+    assert (board["wanted"], board["n_votes"], board["n_disputed"]) == (2, 2, 1)
+    assert "agree on 0% of 1 item" in board["agreement"]
+    assert {row["who"] for row in board["people"]} == {"ann", "bob"}
+
+
+def test_a_team_has_names(team):
+    assert "say who you are" in team.post("/api/ask", json={}).json()["error"]
+    assert say(team, " ", 0, "cat").status_code == 400
+    assert say(team, "", 0, "cat", how="decide").status_code == 400
+
+
+def test_where_one_answers_nothing_is_decided(people):
+    assert "tell it instead" in say(people, "kim", 0, "cat", how="decide").json()["error"]
+    assert people.get("/api/disputes").json()["items"] == []
+
+
+def test_answers_with_different_notes_are_kept_all_or_none(people):
+    answers = [{"id": 0, "label": "cat", "note": "a"}, {"id": 1, "label": "cow", "note": "b"}]
+    assert people.post("/api/tell", json={"answers": answers}).status_code == 400
+    assert people.get("/api/status").json()["n_not_asked"] == 0
+
+
 # -- the door -------------------------------------------------------------------------------------------------
 
 
@@ -186,6 +263,59 @@ def test_programs_send_the_token(strangers, door):
         ("Bearer ünknown", 401),
     ):
         assert strangers.get("/api/board", headers={"authorization": said.encode()}).status_code == status
+
+
+def test_nobody_else_reaches_it_unless_asked_for():
+    with Place().listen() as taken:
+        assert taken.getsockname()[0] == Page().host == "127.0.0.1"
+    assert not Place("192.0.2.1").is_private
+    one, other = Door((HOST,)), Door((HOST,))
+    assert len({one.token, other.token, one.visit, other.visit}) == 4
+    assert min(map(len, (one.token, one.visit))) >= 40  # 256 random bits
+
+
+def test_behind_tls_the_cookie_goes_nowhere_else(desk):
+    for secure in (True, False):
+        door = Door((HOST,), secure=secure)
+        with TestClient(make_app(desk, door), base_url=f"http://{HOST}") as client:
+            assert ("Secure" in client.get("/", params={"token": door.token}).headers["set-cookie"]) == secure
+
+
+@pytest.mark.parametrize(
+    ("page", "warns"),
+    [(Page(), False), (Page(host="label.example.org"), True), (Page("192.0.2.1", certificate="c", key="k"), False)],
+    ids=["this machine", "elsewhere", "elsewhere with TLS"],
+)
+def test_other_addresses_without_tls_are_warned_of(tmp_path, monkeypatch, capsys, page, warns):
+    made_to = {}
+    monkeypatch.setattr(
+        "fewlabels.cli.serving.serve", lambda desk, place, **more: made_to.update(place=place, desk=desk)
+    )
+    session = Session.create(None, make_pool(), goal=Estimate(), prior=fl.flat())
+    run_page(
+        Opened(session), str(tmp_path / "pool.csv"), str(tmp_path / "s.db"), page, new_classes=False, reveals=False
+    )
+    made_to["desk"].close()
+    assert ("anybody on the network can listen in" in capsys.readouterr().err) == warns
+    assert made_to["place"].host == page.host
+
+
+def test_the_log_holds_no_secret(tmp_path):
+    """The address is printed once; of who comes, and with which token, nothing is said."""
+    make_pool().to_csv(tmp_path / "pool.csv", index=False)
+    words = ["label", "pool.csv", "--session", "s.db", "--prior", "flat", "--no-browser"]
+    run = subprocess.Popen([sys.executable, "-c", "from fewlabels.cli.app import main; main()", *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"})  # fmt: skip
+    address = next(line.split()[-1] for line in run.stdout if "http" in line)
+    token = address.partition("token=")[2]
+    for where in (address, address.replace(token, "wrong"), address.partition("?")[0] + "api/board"):
+        with suppress(HTTPError):
+            urlopen(where).close()
+    Client(address).status()
+    run.send_signal(signal.SIGINT)
+    out, err = run.communicate(timeout=60)
+    assert run.returncode == 0
+    assert token not in out + err
+    assert "GET" not in out + err
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8000", "127.0.0.1", "127.0.0.1:8000.evil.example", ""])
@@ -230,12 +360,22 @@ def test_requests_are_bounded(people):
     assert people.post("/api/tell", content=b"x" * 1_100_000).status_code == 413
     assert people.post("/api/tell", content=b"{}", headers={"content-length": "-1"}).status_code == 413
 
-    def stream():
-        for _ in range(20):
+    def stream(n):
+        yield b'{"n": 1'
+        for _ in range(n):
             yield b" " * 100_000
+        yield b"}"
 
-    answered = people.post("/api/tell", content=stream(), headers={"content-type": "application/json"})
-    assert answered.status_code in (400, 413, 422)
+    kind = {"content-type": "application/json"}
+    assert people.post("/api/ask", content=stream(1), headers=kind).status_code == 200
+    assert people.post("/api/ask", content=stream(20), headers=kind).status_code in (400, 413, 422)  # nor unannounced
+
+
+def test_made_up_names_cost_no_memory():
+    pace = Pace()
+    for i in range(20_100):
+        assert pace.allows(f"person {i}")
+    assert len(pace._left) < 10_100
 
 
 def test_nobody_answers_faster_than_one_can_read(desk, door):
@@ -339,7 +479,7 @@ def test_a_port_that_is_taken_is_said_and_another_is_found(tmp_path):
 )
 def test_options_that_make_no_sense_are_refused(page, said):
     with pytest.raises(fl.InputError, match=said):
-        _check(page, Place(page.host, page.port))
+        check_page(page)
 
 
 # -- programs -------------------------------------------------------------------------------------------------

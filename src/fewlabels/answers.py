@@ -5,7 +5,7 @@ from typing import Any
 
 from fewlabels.errors import InputError, did_you_mean, end_sentence, listing
 from fewlabels.journal import Event, Journal
-from fewlabels.ledger import Ledger
+from fewlabels.ledger import Deed, Ledger
 from fewlabels.table import spell
 
 FLAGS = {"True": "1", "False": "0", "1": "True", "0": "False"}  # the other name of a flag
@@ -29,12 +29,37 @@ def check_answers(
 
 
 def list_answers(events: Iterable[Event], ledger: Ledger) -> list[dict[str, Any]]:
-    """Return the last answer to every item, in the order they were given."""
-    last = {event.item.id: event for event in events if event.kind in ("told", "skipped")}
+    """Return what counts of every item, and who said so last, in the order of the last words."""
+    found = sorted(_find_events(events, ledger), key=lambda pair: pair[0].decided)  # what was decided comes last
+    last = {deed.item: event for deed, event in found if event.label == ledger.ballots[deed.item].label}
     return [
-        {"id": name, "label": event.label, "asked": name in ledger.drawn, "who": event.who, "note": event.note, "at": event.at}
-        for name, event in ((name, last[name]) for name in ledger.history)
+        {"id": name, "label": ballot.label, "asked": name in ledger.drawn, "who": last[name].who, "note": last[name].note, "at": last[name].at}
+        for name, ballot in ledger.ballots.items()
     ]  # fmt: skip
+
+
+def list_votes(events: Iterable[Event], ledger: Ledger) -> list[dict[str, Any]]:
+    """Return everybody's last word on every item, in the order they were given."""
+    return [
+        {"id": deed.item, "label": event.label, "who": deed.who, "decided": deed.decided, "note": event.note, "at": event.at}
+        for deed, event in _find_events(events, ledger)
+    ]  # fmt: skip
+
+
+def list_notes(events: Iterable[Event], ledger: Ledger) -> dict[str, dict[str, str]]:
+    """Return what people noted beside their votes: item -> person -> note."""
+    found: dict[str, dict[str, str]] = {}
+    for deed, event in _find_events(events, ledger):
+        if event.note and not deed.decided:
+            found.setdefault(deed.item, {})[deed.who] = event.note
+    return found
+
+
+def _find_events(events: Iterable[Event], ledger: Ledger) -> list[tuple[Deed, Event]]:
+    """Return the event behind everything that stands, in the order they happened."""
+    kinds = {"told": False, "skipped": False, "decided": True}
+    last = {Deed(e.item.id, e.who, kinds[e.kind]): e for e in events if e.kind in kinds}
+    return [(deed, last[deed]) for deed in sorted(ledger.deeds, key=lambda deed: last[deed].seq)]
 
 
 def _check_class(item: str, label: Any, classes: Sequence[str], new_classes: bool) -> str | None:

@@ -29,6 +29,7 @@ from fewlabels.summary import Question, require_answerable
 from fewlabels.table import Frame, Predictions, fingerprint
 
 MOST_ITEMS = 200_000  # that are kept in the file; of a larger pool, a random few of every group
+MOST_VOTES = 20
 MAYBE = ("probability", "stratum", "level")
 ARRAYS = ("group", "predicted", "bin", "label", "n_items", "n_labels", "score", "right")
 
@@ -53,6 +54,7 @@ class Ground:
     whole_ids: bool  # ids are whole numbers in the table
     frame: Frame  # the kind that the predictions came in
     bins: Bins | None = None  # of the scores; not known of files that an earlier version made
+    votes: int = 1  # people who answer each item
 
     def require_roles(self, metric: Metric) -> None:
         """Refuse a metric that these predictions have no columns for."""
@@ -88,7 +90,7 @@ class Ground:
             "notes": list(self.notes), "graded": self.graded, "whole_ids": self.whole_ids, "frame": self.frame, "by_name": self.tally.by,
             "groups": list(self.tally.groups), "classes": list(self.tally.classes), "bins": list(self.tally.bins),
             "positive": self.tally.positive, "n_askable": self.n_askable.tolist(), "ranges": write_recipe(self.bins),
-            "axes": [asdict(axis) for axis in self.tally.axes],
+            "axes": [asdict(axis) for axis in self.tally.axes], "votes": self.votes,
         }  # fmt: skip
         return about, {"tally": _pack(self.tally)}
 
@@ -111,6 +113,7 @@ def read_ground(
         by=read_recipe(about["by"]),
         bins=read_recipe(about.get("ranges")),
         notes=tuple(about["notes"]),
+        votes=int(about.get("votes", 1)),  # earlier versions knew of no others
         **{
             name: about[name]
             for name in ("level", "finite", "seed", "fingerprint", "source", "graded", "whole_ids", "frame")
@@ -130,8 +133,10 @@ def lay_ground(
     seed: int,
     bins: Bins | None = None,
     classes: Sequence[str] = (),
+    votes: int = 1,
 ) -> tuple[Ground, list[Item]]:
     """Count a pool once, and line its unlabelled items up in random order within their groups."""
+    require_votes(pool, votes)
     census = take_census(pool, by, bins=bins, **count_for(pool, prior))
     notes = require_sound(pool, census)
     counts = arrange(census)
@@ -162,8 +167,21 @@ def lay_ground(
         whole_ids=pool.has_whole_ids,
         frame=pool.frame,
         bins=bins or Bins(),
+        votes=int(votes),
     )
     return ground, items
+
+
+def require_votes(pool: Predictions, votes: int) -> None:
+    """Refuse a number of people that makes no sense, and to compare the grades of several."""
+    if not 1 <= votes <= MOST_VOTES:
+        raise InputError(
+            f"votes: {votes} people make no sense; every item is answered by 1 to {MOST_VOTES}, often by 2 or 3"
+        )
+    if votes > 1 and pool.has("agreement"):
+        raise InputError(
+            f"votes: {pool.source} has grades of agreement, and only classes can be voted on; leave votes at 1"
+        )
 
 
 def take_fingerprint(pool: Predictions, by: Groups) -> dict[str, Any]:

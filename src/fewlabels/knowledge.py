@@ -4,7 +4,7 @@ Knowledge is a Belief about the metric in every group, made of a conjugate belie
 what a label is worth; policies see a Prospect, which is knowledge seen through a goal, and nothing else.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -15,7 +15,8 @@ from fewlabels.beliefs import Belief, Beta, Conjugate, Dirichlet, Draws, Rng
 from fewlabels.finite import Finite, FiniteShares, restrict
 from fewlabels.labels import Tally
 from fewlabels.metrics import Cost, Metric
-from fewlabels.priors import Prior, consult
+from fewlabels.mixtures import Mixture, match
+from fewlabels.priors import Prior, consult, pseudo_counts
 from fewlabels.scheme import Scheme, Theta, arrange, fill
 
 N_DRAWS = 2000
@@ -138,7 +139,7 @@ class Knowledge:
     @property
     def is_heard(self) -> Bool[np.ndarray, " group"]:
         """Is there anything in a group that speaks but a guess?"""
-        return (self.sum_by_group(self.counts.sum(axis=1)) > 0) | (not self.guessed)
+        return (self.n_told > 0) | (self.sum_by_group(self.counts.sum(axis=1)) > 0) | (not self.guessed)
 
     @property
     def share(self) -> PerGroup:
@@ -150,6 +151,11 @@ class Knowledge:
         """The share of its group in each cell."""
         cells = self.scheme.cells
         return cells.n_items / self.n_items[cells.group]
+
+    @cached_property
+    def n_told(self) -> Int[np.ndarray, " group"]:
+        """Items per group that have a label, however much it is worth."""
+        return self.sum_by_group(self.scheme.cells.n_labels.astype(np.float64)).astype(np.int64)
 
     def sum_by_group(self, values: Float[np.ndarray, " cell"]) -> PerGroup:
         """Add up the cells of each group."""
@@ -260,6 +266,23 @@ def know(
         scheme, lesson.before, counts, nothing, left, finite, level, prior.guesses_level, lesson.joint,
         lesson.unlabelled, lesson.doubt, seed=seed,
     )  # fmt: skip
+
+
+def know_of_each(known: Knowledge, truths: Sequence[Knowledge]) -> Knowledge:
+    """Return what is known where the labels are in doubt: one of these, each as likely as another.
+
+    Of a single cell it is the conjugate belief with the mean and the variance of them all, as if there were fewer labels;
+    of all cells together it is their mixture.
+    """
+    after = match([truth.belief for truth in truths])
+    whole = pseudo_counts(after)
+    start = np.mean([pseudo_counts(truth.before) for truth in truths], axis=0)
+    counts = whole - start * np.minimum(0.999, (whole / start).min(axis=1, keepdims=True))  # doubt may outweigh labels
+    counts *= np.minimum(1.0, known.counts.sum(axis=1) / counts.sum(axis=1))[:, None]
+    rest = whole - counts
+    before = replace(after, alpha=rest) if isinstance(after, Dirichlet) else Beta(after.groups, rest[:, 0], rest[:, 1])
+    joint = Mixture(tuple(truth.joint or truth.shown for truth in truths))
+    return replace(known, before=before, counts=counts, joint=joint, unlabelled=None)
 
 
 def _expected(belief: Conjugate) -> Float[np.ndarray, "cell outcome"]:

@@ -2,15 +2,17 @@
 
 Items come in a random order within their group, and are asked about in that order. So the ones that were drawn are a
 random sample of the group; an answer to any other item waits until its turn comes, or it would skew the sample.
+
+Where several people answer every item, each has a vote, and of an item counts what most of them say, until somebody
+decides it. Where one does, the last word counts, whoever said it.
 """
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from fewlabels.ballots import Answer, Ballot, Decision
 from fewlabels.journal import Event, Item
-
-Answer = str | None  # None: a person looked, and cannot tell
 
 
 class Open(NamedTuple):
@@ -21,34 +23,54 @@ class Open(NamedTuple):
     at: str  # since when
 
 
+class Deed(NamedTuple):
+    """Something a person did, and may take back."""
+
+    item: str
+    who: str
+    decided: bool = False  # or voted
+
+
 @dataclass
 class Ledger:
     """Everything the events so far amount to. It changes only by taking the next event."""
 
+    wanted: int = 1  # people who answer each item
     seq: int = 0
     n_asked: int = 0
+    n_heard: int = 0  # answers, decisions and withdrawals so far
     drawn: dict[str, Item] = field(default_factory=dict)
-    answers: dict[str, Answer] = field(default_factory=dict)
+    ballots: dict[str, Ballot] = field(default_factory=dict)  # the one that changed last comes last
     pending: dict[str, Open] = field(default_factory=dict)  # oldest first
+    short: dict[str, Item] = field(default_factory=dict)  # drawn and answered, but not by as many as are wanted
     counted: Counter[tuple[int, str]] = field(default_factory=Counter)  # (entry, label) -> how many
     place: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))  # group -> how many were drawn
-    history: dict[str, str] = field(default_factory=dict)  # items in the order of their answers, and whose they are
-    seen: Counter[str] = field(default_factory=Counter)  # how often each label is an answer now
+    deeds: dict[Deed, None] = field(default_factory=dict)  # that stand, in the order they were done
+    seen: Counter[str] = field(default_factory=Counter)  # how often each label is said now
 
     def take(self, event: Event) -> None:
         """Fold one more event in."""
         self.seq = event.seq
         if event.kind == "asked":
             self._ask(Open(event.item, event.who, event.at))
-        elif event.kind == "withdrawn":
+            return
+        self.n_heard += 1
+        if event.kind == "withdrawn":
             self._withdraw(Open(event.item, event.who, event.at))
+        elif event.kind == "decided":
+            self._decide(event.item, Decision(event.label, event.who))
         else:
             self._answer(event.item, event.label if event.kind == "told" else None, event.who)
 
     @property
     def n_labels(self) -> int:
-        """Answers that count."""
+        """Items with a label that counts."""
         return self.counted.total()
+
+    @property
+    def answers(self) -> dict[str, Answer]:
+        """What counts of every item somebody spoke about."""
+        return {name: ballot.label for name, ballot in self.ballots.items()}
 
     @property
     def waiting(self) -> list[str]:
@@ -60,9 +82,19 @@ class Ledger:
         """Items nobody could tell."""
         return [name for name, label in self.answers.items() if label is None]
 
+    @property
+    def disputed(self) -> list[str]:
+        """Items about which people disagree, once everybody was heard, and that nobody has decided."""
+        return [name for name, ballot in self.ballots.items() if ballot.is_disputed and name not in self.short]
+
+    @property
+    def heard(self) -> list[Ballot]:
+        """Votes that count: about items whose turn has come."""
+        return [ballot for name, ballot in self.ballots.items() if name in self.drawn]
+
     def last_of(self, who: str) -> str | None:
-        """The item this person answered last."""
-        return next((name for name in reversed(self.history) if self.history[name] == who), None)
+        """The item this person answered or decided last."""
+        return next((deed.item for deed in reversed(self.deeds) if deed.who == who), None)
 
     def pending_with(self, who: str) -> list[Item]:
         """Items this person was asked about and has not answered."""
@@ -70,58 +102,101 @@ class Ledger:
 
     def pending_for(self, who: str) -> list[Item]:
         """Items this person might answer: first one's own, then those that others leave open."""
-        others = [one.item for one in self.pending.values() if one.who != who]
+        others = [one.item for one in self.pending.values() if one.who != who and not self._has_heard(one.item, who)]
         return self.pending_with(who) + others
 
     def overdue(self, who: str, since: str) -> list[Item]:
         """Items that somebody else was asked about before this time, and has not answered: they may be handed on."""
-        return [one.item for one in self.pending.values() if one.who != who and one.at < since]
+        late = [one.item for one in self.pending.values() if one.who != who and one.at < since]
+        return [item for item in late if not self._has_heard(item, who)]
+
+    def short_for(self, who: str) -> list[Item]:
+        """Items that want one more answer, are nobody's at the moment, and that this person has not answered."""
+        free = (item for name, item in self.short.items() if name not in self.pending)
+        return [item for item in free if not self._has_heard(item, who)]
+
+    def _is_with(self, item: Item, who: str) -> bool:
+        return item.id in self.pending and self.pending[item.id].who == who
+
+    def _has_heard(self, item: Item, who: str) -> bool:
+        return item.id in self.ballots and who in self.ballots[item.id].votes
 
     def _ask(self, new: Open) -> None:
         item = new.item
         self.n_asked += 1
         if item.id in self.drawn:  # its turn has come before
-            if item.id in self.pending:
+            if item.id in self.pending or item.id in self.short:
                 self.pending[item.id] = new  # it is handed on
             return
         self.place[item.group] = max(self.place[item.group], item.place + 1)
         self.drawn[item.id] = item
-        if item.id not in self.answers:
+        if item.id not in self.ballots:
             self.pending[item.id] = new
-        elif self.answers[item.id] is not None:  # it was answered before its turn, which has come now
-            self._count(item, self.answers[item.id], 1)
+            return
+        early = self.ballots[item.id]  # it was answered before its turn, which has come now
+        if early.label is not None:
+            self.counted[item.entry, early.label] += 1
+        self._mind(early)
 
     def _answer(self, item: Item, label: Answer, who: str) -> None:
-        before = self.answers.get(item.id)
-        if item.id in self.answers:
-            del self.history[item.id]
+        before = self.ballots.get(item.id, Ballot(item))
+        others = {} if self.wanted == 1 else {name: said for name, said in before.votes.items() if name != who}
+        for name in before.votes.keys() - others.keys():
+            del self.deeds[Deed(item.id, name)]
+        self._put(before, before._replace(votes={**others, who: label}))
+        self.deeds[Deed(item.id, who)] = None
+        if item.id not in self.short or self._is_with(item, who):
+            self.pending.pop(item.id, None)
+
+    def _decide(self, item: Item, decision: Decision) -> None:
+        before = self.ballots.get(item.id, Ballot(item))
+        if before.decision is not None:
+            del self.deeds[Deed(item.id, before.decision.who, decided=True)]
+        self._put(before, before._replace(decision=decision))
+        self.deeds[Deed(item.id, decision.who, decided=True)] = None
         self.pending.pop(item.id, None)
-        self.answers[item.id] = label
-        self._see(before, -1)
-        self._see(label, 1)
-        self.history[item.id] = who
-        if item.id in self.drawn:
-            self._count(item, before, -1)
-            self._count(item, label, 1)
 
     def _withdraw(self, again: Open) -> None:
-        """The answer was a slip: the item is open again, with whoever slipped."""
-        item = again.item
-        if item.id not in self.answers:
+        """A slip: what was decided is disputed again; what was answered is open again, with whoever slipped."""
+        item, who = again.item, again.who
+        before = self.ballots.get(item.id)
+        if before is None:
             return
-        label = self.answers.pop(item.id)
-        self._see(label, -1)
-        del self.history[item.id]
-        if item.id in self.drawn:
-            self._count(item, label, -1)
-            self.pending = {item.id: again, **self.pending}
+        deeds = [deed for deed in self.deeds if deed.item == item.id and (deed.who == who or self.wanted == 1)]
+        if not deeds:
+            return
+        last = deeds[-1]
+        del self.deeds[last]
+        if last.decided:
+            self._put(before, before._replace(decision=None))
+            return
+        self._put(
+            before, before._replace(votes={name: said for name, said in before.votes.items() if name != last.who})
+        )
+        if item.id in self.drawn and before.decision is None:
+            self.pending = {item.id: again, **{name: one for name, one in self.pending.items() if name != item.id}}
 
-    def _count(self, item: Item, label: Answer, n: int) -> None:
-        if label is not None:
-            self.counted[item.entry, label] += n
+    def _put(self, before: Ballot, after: Ballot) -> None:
+        """Let one ballot take the place of another; an empty one is none."""
+        self._count(before, -1)
+        self.ballots.pop(before.item.id, None)
+        if after.votes or after.decision is not None:
+            self.ballots[after.item.id] = after
+        self._count(after, 1)
+        self._mind(after)
 
-    def _see(self, label: Answer, n: int) -> None:
-        if label is not None:
+    def _mind(self, ballot: Ballot) -> None:
+        """Note whether an item wants more answers."""
+        item = ballot.item
+        self.short.pop(item.id, None)
+        is_open = item.id in self.drawn and ballot.decision is None
+        if is_open and 0 < len(ballot.votes) < self.wanted:
+            self.short[item.id] = item
+
+    def _count(self, ballot: Ballot, n: int) -> None:
+        for label in ballot.said:
             self.seen[label] += n
             if not self.seen[label]:
                 del self.seen[label]
+        if ballot.label is not None and ballot.item.id in self.drawn:
+            self.counted[ballot.item.entry, ballot.label] += n

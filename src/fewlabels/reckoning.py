@@ -1,20 +1,23 @@
 """Ground and ledger -> counts and knowledge: what a session's labels amount to at this moment."""
 
 from dataclasses import dataclass, replace
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 import numpy as np
 from jaxtyping import Int
 
+from fewlabels.ballots import Ballot
 from fewlabels.beliefs import Rng
 from fewlabels.goals import count_sought
 from fewlabels.ground import Ground
-from fewlabels.knowledge import Knowledge, Prospect, know
+from fewlabels.knowledge import Knowledge, Prospect, know, know_of_each
 from fewlabels.labels import NONE, Tally
 from fewlabels.ledger import Ledger
 from fewlabels.policies import choose_groups
+from fewlabels.polling import Posed, describe_votes, guess_truth, pose, weigh_ballots
 from fewlabels.table import natural_order
+from fewlabels.testimony import Testimony
 
 
 def list_classes(ground: Ground, ledger: Ledger) -> tuple[str, ...]:
@@ -59,13 +62,20 @@ class Sum:
     counts: Tally
     pending: list[int]  # entries of the items that are asked about
     left: Int[np.ndarray, " group"]
+    start: Tally  # without any of these labels
+    ballots: tuple[Ballot, ...] = ()  # where labels are votes
+    n_short: int = 0  # items that want more votes
+    n_disputed: int = 0
 
 
 def add_up(ground: Ground, ledger: Ledger) -> Sum:
     """Count everything once."""
+    classes, are_votes = list_classes(ground, ledger), ledger.wanted > 1
     return Sum(
-        (list_classes(ground, ledger), *sorted(ledger.counted.items())), count_labels(ground, ledger),
-        [one.item.entry for one in ledger.pending.values()], count_left(ground, ledger),
+        (classes, ledger.n_heard if are_votes else 0, *sorted(ledger.counted.items())), count_labels(ground, ledger),
+        [one.item.entry for name, one in ledger.pending.items() if name not in ledger.ballots], count_left(ground, ledger),
+        ground.tally.widen(classes[len(ground.tally.classes) :]), tuple(ledger.heard) if are_votes else (),
+        len(ledger.short), len(ledger.disputed) if are_votes else 0,
     )  # fmt: skip
 
 
@@ -75,13 +85,14 @@ class Reckoner:
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
         self._last: tuple[Sum, Knowledge] | None = None
-        self._working = Lock()  # of several threads that want the same, one works and the others wait
+        self._heard: tuple[Any, Posed, Testimony | None] | None = None
+        self._working = RLock()  # of several threads that want the same, one works and the others wait
 
     def know(self, now: Sum) -> Knowledge:
         """Return it, with the items that are asked about and those that are left."""
         with self._working:
             if self._last is None or self._last[0].labels != now.labels:
-                self._last = now, self._learn(now.counts)
+                self._last = now, self._learn(now)
             return _look_ahead(*self._last, now)
 
     def recall(self, now: Sum) -> Knowledge:
@@ -93,7 +104,36 @@ class Reckoner:
         goal = self._ground.goal
         return choose_groups(self._ground.policy, rng, Prospect(known, goal.gain, count_sought(goal)))
 
-    def _learn(self, counts: Tally) -> Knowledge:
+    def weigh(self, now: Sum) -> Testimony | None:
+        """Return what votes may truly mean; nothing where there are none to compare."""
+        return self._hear(now)[1] if now.ballots else None
+
+    def describe_votes(self, now: Sum) -> dict[str, Any] | None:
+        """Return how far people agree and how good each is, as plain data; nothing where one answers each item."""
+        ground = self._ground
+        if ground.votes == 1:
+            return None
+        counts = {"wanted": ground.votes, "n_short": now.n_short, "n_disputed": now.n_disputed}
+        return counts | describe_votes(*self._hear(now), ground.level)
+
+    def guess(self, now: Sum, ballot: Ballot, *, fresh: bool = True) -> dict[str, float]:
+        """Return how likely each class is, given all votes, the likeliest first."""
+        posed, testimony = self._hear(now) if fresh or self._heard is None else self._heard[1:]
+        return {} if testimony is None else guess_truth(posed, testimony, ballot)
+
+    def _hear(self, now: Sum) -> tuple[Posed, Testimony | None]:
+        with self._working:
+            if self._heard is None or self._heard[0] != now.labels:
+                posed = pose(now.start, now.ballots)
+                rng = np.random.default_rng([self._ground.seed, 2, len(now.ballots)])
+                self._heard = now.labels, posed, weigh_ballots(rng, posed)
+            return self._heard[1:]
+
+    def _learn(self, now: Sum) -> Knowledge:
+        testimony, known = self.weigh(now), self._know(now.counts)
+        return known if testimony is None else know_of_each(known, [self._know(truth) for truth in testimony.truths])
+
+    def _know(self, counts: Tally) -> Knowledge:
         ground = self._ground
         return know(
             counts, ground.goal.metric, ground.prior, finite=ground.finite, level=ground.level, seed=ground.seed

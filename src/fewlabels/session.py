@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fewlabels.answers import check_answers, list_answers
+from fewlabels.answers import check_answers, list_answers, list_notes, list_votes
 from fewlabels.assessment import require_objects, require_roles
 from fewlabels.beliefs import Rng
 from fewlabels.errors import InputError
@@ -27,7 +27,7 @@ from fewlabels.metrics import Metric
 from fewlabels.policies import Policy, choose_policy, name_policy
 from fewlabels.priors import Prior
 from fewlabels.recipes import recall
-from fewlabels.reckoning import Reckoner, add_up, count_events, count_labels, list_classes, take_note
+from fewlabels.reckoning import Reckoner, add_up, count_events, list_classes, take_note
 from fewlabels.summary import Assessment, Question, judge
 from fewlabels.table import Predictions
 from fewlabels.trust import calibrated
@@ -48,7 +48,7 @@ class Session:
 
     def __init__(self, ground: Ground, journal: Journal, pool: Predictions | None = None) -> None:
         self._ground, self._journal, self._pool = ground, journal, pool
-        self._ledger, self._reckoner = Ledger(), Reckoner(ground)
+        self._ledger, self._reckoner = Ledger(ground.votes), Reckoner(ground)
         self._folding = RLock()
         self._catch_up()
 
@@ -66,11 +66,13 @@ class Session:
         finite_pool: bool = False,
         bins: Bins | None = None,
         classes: Sequence[str] = (),
+        votes: int = 1,
         seed: int = 0,
     ) -> "Session":
         """Start a session in a new file (or in memory, without a path).
 
-        `classes` are true classes that the model never predicts and no label shows yet.
+        `classes` are true classes that the model never predicts and no label shows yet. With `votes`, so many different
+        people answer every item: answers are votes, and figures allow for people's mistakes as far as votes tell of them.
         """
         pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
         prior, policy = prior or calibrated(), policy or choose_policy(count_sought(goal))
@@ -79,7 +81,7 @@ class Session:
         Question(goal.metric, prior, level, finite_pool, count_sought(goal), seed)  # refuses what makes no sense
         ground, items = lay_ground(
             pool, goal=goal, by=by, policy=policy, prior=prior, level=level, finite=finite_pool, seed=seed, bins=bins,
-            classes=classes,
+            classes=classes, votes=votes,
         )  # fmt: skip
         about, blobs = ground.write()
         if path is None:
@@ -130,12 +132,15 @@ class Session:
         Once nothing else is left, these are items that others were asked about; fewer where there are none. With a
         lease, an item is one person's for so many seconds after it was last asked for, and nobody else's meanwhile.
         Unless `fresh`, items are chosen by what was known when somebody last wanted to know, and nobody has to wait.
+        Where several people answer each item, those that want one more answer come first.
         """
+        self._require_name(who)
         if n < 1:
             raise InputError(f"ask: {n} items make no sense; ask for one or more")
-        with self._writing():
+        with self._writing(hurried=True):  # what was asked and is forgotten is asked again; answers wait for the disk
             if lease is not None:
                 self._hand_on(n, who, lease)
+            self._ask_about(self._ledger.short_for(who)[: max(n - len(self._ledger.pending_with(who)), 0)], who)
             while len(self._ledger.pending_with(who)) < n:
                 chosen = self._choose(n - len(self._ledger.pending_with(who)), fresh=fresh)
                 if not chosen:
@@ -147,21 +152,30 @@ class Session:
     def tell(self, labels: Mapping[Any, Any], *, who: str = "", note: str = "", new_classes: bool = False) -> None:
         """Record answers: a class for each item (a grade, for graded outputs), or None for one nobody can tell.
 
-        All are kept or none. A later answer to the same item replaces the earlier one. Answers to items that were not
-        asked for are kept, and counted once their turn comes.
+        All are kept or none. A later answer to the same item replaces the earlier one; where answers are votes, the same
+        person's. Answers to items that were not asked for are kept, and counted once their turn comes.
         """
+        self._require_name(who)
         with self._writing():
-            answers = check_answers(
-                labels, self._journal, None if self._ground.graded else self.classes, new_classes=new_classes
-            )
-            self._ground.require_priced(self.classes, answers.values())
             self._journal.append(
-                Act("skipped" if label is None else "told", name, label, who, note) for name, label in answers.items()
+                Act("skipped" if label is None else "told", name, label, who, note)
+                for name, label in self._check(labels, new_classes).items()
+            )
+        self._catch_up()
+
+    def decide(self, labels: Mapping[Any, Any], *, who: str, note: str = "", new_classes: bool = False) -> None:
+        """Settle items on which people disagree: what is decided is taken as true. All are kept or none."""
+        if self._ground.votes == 1:
+            raise InputError("decide: one person answers each item here, and the last answer counts; tell it instead")
+        self._require_name(who)
+        with self._writing():
+            self._journal.append(
+                Act("decided", name, label, who, note) for name, label in self._check(labels, new_classes).items()
             )
         self._catch_up()
 
     def undo(self, *, who: str = "") -> ItemId | None:
-        """Take one's last answer back: its item is asked again. None where there is no answer."""
+        """Take one's last answer back, and its item is asked again; or one's last decision. None where there is neither."""
         with self._writing():
             last = self._ledger.last_of(who)
             if last is None:
@@ -170,6 +184,12 @@ class Session:
         self._catch_up()
         return self._as_id(last)
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Keep everything that is told, decided and undone inside, or nothing of it."""
+        with self._writing():
+            yield
+
     # -- what is known so far ------------------------------------------------------------------------------
 
     def assess(self, metric: Metric | None = None) -> Assessment:
@@ -177,8 +197,11 @@ class Session:
         ground, metric = self._ground, metric or self._ground.goal.metric
         ground.require_roles(metric)
         with self._reading() as ledger:
-            counts, notes = count_labels(ground, ledger), take_note(ground, ledger)
-        return judge(counts, ground.ask(metric), notes=notes, source=ground.source, frame=ground.frame)
+            now, notes = add_up(ground, ledger), take_note(ground, ledger)
+        said = self._reckoner.weigh(now)
+        return judge(
+            now.counts, ground.ask(metric), notes=notes, source=ground.source, frame=ground.frame, testimony=said
+        )
 
     @property
     def is_settled(self) -> bool:
@@ -200,6 +223,7 @@ class Session:
             "policy": name_policy(self._ground.policy), "prior": self._ground.prior.name,
             "settled": standing.settled, "answer": {"sentence": standing.sentence, **standing.details},
             "obstacle": None if standing.settled else find_obstacle(goal, known, self._rng(0)),
+            "votes": self._reckoner.describe_votes(now),
         }  # fmt: skip
 
     def knowledge(self) -> Knowledge:
@@ -212,6 +236,11 @@ class Session:
     def goal(self) -> Goal:
         """What the labels are for."""
         return self._ground.goal
+
+    @property
+    def wanted(self) -> int:
+        """How many different people answer each item; from two on, answers are votes."""
+        return self._ground.votes
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -232,11 +261,40 @@ class Session:
         with self._reading() as ledger:
             return [self._as_id(name) for name in ledger.pending]
 
+    def foresee(self, n: int) -> list[ItemId]:
+        """Return up to n items that may be asked about next, some of every group."""
+        groups = range(min(n, len(self._ground.tally.groups)))
+        with self._reading() as ledger:
+            items = [i for g in groups for i in self._journal.line_up(g, ledger.place.get(g, 0), n // len(groups))]
+        return [self._as_id(item.id) for item in items]
+
     def answers(self) -> list[dict[str, Any]]:
-        """Return the last answer to every item: id, label (None where nobody could tell), asked, who, note, at."""
+        """Return what counts of every item: id, label (None where nobody could tell), asked, who said it last, note, at."""
         with self._reading() as ledger:
             rows = list_answers(self._journal.read(), ledger)
         return [{**row, "id": self._as_id(row["id"])} for row in rows]
+
+    def votes(self) -> list[dict[str, Any]]:
+        """Return what everybody says now of every item: id, label, who, whether it was decided or voted, note, at."""
+        with self._reading() as ledger:
+            rows = list_votes(self._journal.read(), ledger)
+        return [{**row, "id": self._as_id(row["id"])} for row in rows]
+
+    def disputes(self, *, fresh: bool = True) -> list[dict[str, Any]]:
+        """Return the items on which people disagree and that nobody has decided: id, votes, notes, how likely each class is.
+
+        Unless `fresh`, that is how likely it was when somebody last wanted to know, and nobody has to wait.
+        """
+        with self._reading() as ledger:
+            now, ballots = add_up(self._ground, ledger), [ledger.ballots[name] for name in ledger.disputed]
+            notes = list_notes(self._journal.read(), ledger) if ballots else {}
+        return [
+            {
+                "id": self._as_id(ballot.item.id), "votes": dict(ballot.votes), "notes": notes.get(ballot.item.id, {}),
+                "likely": self._reckoner.guess(now, ballot, fresh=fresh),
+            }
+            for ballot in ballots
+        ]  # fmt: skip
 
     def show(self, ids: Sequence[ItemId]) -> dict[ItemId, dict[str, Any]]:
         """Fetch what a person should see of these items; nothing where the predictions are not at hand."""
@@ -245,16 +303,28 @@ class Session:
 
     # -- how it works --------------------------------------------------------------------------------------
 
+    def _require_name(self, who: str) -> None:
+        if self._ground.votes > 1 and not who.strip():
+            raise InputError(
+                f"every item is answered by {self._ground.votes} different people here: say who you are (--as NAME; Python: who=)"
+            )
+
+    def _check(self, labels: Mapping[Any, Any], new_classes: bool) -> dict[str, str | None]:
+        classes = None if self._ground.graded else self.classes
+        answers = check_answers(labels, self._journal, classes, new_classes=new_classes)
+        self._ground.require_priced(self.classes, answers.values())
+        return answers
+
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _writing(self, *, hurried: bool = False) -> Iterator[None]:
         """Read, decide and append as one; what was not kept is forgotten here too."""
         with self._folding:  # before the journal's lock everywhere, or threads wait for each other
             try:
-                with self._journal.writing():
+                with self._journal.writing(hurried=hurried):
                     self._catch_up()
                     yield
             except BaseException:
-                self._ledger = Ledger()
+                self._ledger = Ledger(self._ground.votes)
                 raise
 
     @contextmanager
@@ -277,6 +347,8 @@ class Session:
         self._ask_about([*old, *left], who)
 
     def _ask_about(self, items: Sequence[Item], who: str) -> None:
+        if not items:
+            return
         self._journal.append([Act("asked", item.id, who=who) for item in items])
         self._catch_up()
 

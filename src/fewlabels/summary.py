@@ -4,7 +4,7 @@
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,7 @@ from fewlabels.labels import Tally
 from fewlabels.metrics import ClassRate, Cost, Metric, accuracy, confusion, mcc
 from fewlabels.priors import Flat, FromEarlier, Prior, pseudo_counts
 from fewlabels.table import Frame
+from fewlabels.testimony import Testimony, hear
 
 # An Assessment can show itself, but showing is floors above: these rooms are reached by name, when asked for.
 PLOT, REPORT, FRAME = (
@@ -116,6 +117,7 @@ class Assessment:
     answer: Answer = field(repr=False)
     source: str = "the table"
     frame: Frame = "pandas"
+    testimony: Testimony | None = field(default=None, repr=False)  # where labels are votes
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -152,21 +154,23 @@ class Assessment:
 
     def about(self, metric: Metric) -> "Assessment":
         """Ask the same counts about another metric."""
-        return judge(self.tally, replace(self.question, metric=metric), source=self.source, frame=self.frame)
+        question = replace(self.question, metric=metric)
+        return judge(self.tally, question, testimony=self.testimony, source=self.source, frame=self.frame)
 
     def reliability(self) -> "Assessment":
         """Accuracy by score bin, from the same counts: the reliability diagram in numbers."""
-        return self._regrouped(self.tally.by_bin(), accuracy)
+        return self._regrouped(Tally.by_bin, accuracy)
 
     def merged(self, metric: Metric) -> "Assessment":
         """Ask about the whole pool as one group."""
-        return self._regrouped(self.tally.merged(), metric)
+        return self._regrouped(Tally.merged, metric)
 
-    def _regrouped(self, tally: Tally, metric: Metric) -> "Assessment":
+    def _regrouped(self, change: Callable[[Tally], Tally], metric: Metric) -> "Assessment":
         """Ask other groups; an earlier assessment knew nothing of them, so they start flat."""
         prior = Flat() if isinstance(self.question.prior, FromEarlier) else self.question.prior
         question = replace(self.question, metric=metric, prior=prior)
-        return judge(tally, question, source=self.source, frame=self.frame)
+        said = self.testimony and self.testimony.regroup(change)
+        return judge(change(self.tally), question, testimony=said, source=self.source, frame=self.frame)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contract's JSON as a dict."""
@@ -188,6 +192,8 @@ class Assessment:
         }
         if self.answer.trust is not None:
             plain["trust"] = self.answer.trust.to_dict(self.level)
+        if self.testimony is not None:
+            plain["annotators"] = self.testimony.to_dict(self.level)
         return plain | {"warnings": list(self.warnings)}
 
     def to_json(self, path: str | Path | None = None) -> str:
@@ -224,14 +230,19 @@ def judge(
     notes: tuple[str, ...] = (),
     source: str = "the table",
     frame: Frame = "pandas",
+    testimony: Testimony | None = None,
 ) -> Assessment:
-    """Answer a question from counts alone."""
+    """Answer a question from counts alone; where these rest on votes, from all that they may truly be."""
     if isinstance(question.metric, Cost):
         question = replace(question, metric=question.metric.over(tally.classes))
     metric = question.metric
     require_answerable(tally, metric)
     rng = np.random.default_rng(question.seed)
-    answer = infer(rng, tally, metric, question.prior, finite=question.finite_pool, n_draws=question.n_draws)
+    terms: dict[str, Any] = {"finite": question.finite_pool, "n_draws": question.n_draws}
+    if testimony is None:
+        answer = infer(rng, tally, metric, question.prior, **terms)
+    else:
+        answer = hear(rng, tally, testimony, metric, question.prior, **terms)
     rows = _rows(rng, tally, question, answer)
     n_items, n_labels = int(tally.n_items.sum()), int(tally.n_labels.sum())
     return Assessment(
@@ -245,13 +256,17 @@ def judge(
         overall=_overall(tally, question, answer, rows),
         groups=rows,
         notes=notes,
-        cautions=caution(tally, metric, answer, rows, earlier=isinstance(question.prior, FromEarlier)),
+        cautions=(
+            *(() if testimony is None else testimony.caution(question.level)),
+            *caution(tally, metric, answer, rows, earlier=isinstance(question.prior, FromEarlier)),
+        ),
         matrix=_matrix(tally, question, answer) if metric is confusion else (),
         tally=tally,
         question=question,
         answer=answer,
         source=source,
         frame=frame,
+        testimony=testimony,
     )
 
 

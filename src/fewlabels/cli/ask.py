@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from fewlabels.cli.options import Columns, File, Path
 from fewlabels.cli.printing import complainer, printer, working
 from fewlabels.cli.reading import Line
-from fewlabels.cli.sessions import Opened, Who, start_or_open
+from fewlabels.cli.sessions import Opened, Who, require_name, start_or_open
 from fewlabels.cli.sheets import STUDIO, kind_of, lay_out, render_sheet
 from fewlabels.cli.showing import note_obstacle, print_asked
 from fewlabels.cli.starting import Start
@@ -60,6 +60,7 @@ def ask(
     json: str
         Write JSON to this file; - for standard output.
     """
+    require_name(start, who)
     earlier = _check(session, file, n, out, json)
     _check_studio(session, file, out, config, show_prediction == "before")
     with working("opening"):

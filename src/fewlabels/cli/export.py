@@ -1,6 +1,7 @@
 """`fewlabels export`: a session's answers, or what it is waiting for, as a sheet."""
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from fewlabels.cli.options import File, Flag, Path
@@ -17,7 +18,9 @@ from fewlabels.table.joining import CANNOT_TELL
 REST = ("asked", "who", "note", "at")
 
 
-def export(*, session: File, out: Path = "-", pending: Flag = False) -> int:
+def export(
+    *, session: File, out: Path = "-", pending: Flag = False, votes: Flag = False, disputes: Flag = False
+) -> int:
     """Write every answer: id, label (? where nobody could tell), asked, who, note, at.
 
     Parameters
@@ -28,7 +31,13 @@ def export(*, session: File, out: Path = "-", pending: Flag = False) -> int:
         Write to this file, .csv or .jsonl; - for CSV on standard output.
     pending: bool
         Write what was asked and not answered yet instead, as a sheet to fill in, or as tasks for Label Studio (.json).
+    votes: bool
+        Write what everybody said of every item instead, where several people answer each; decided: the word that settled it.
+    disputes: bool
+        Write the items on which people disagree and that nobody has decided: who says what, and what they noted.
     """
+    if pending + votes + disputes > 1:
+        raise InputError("export: --pending, --votes and --disputes are three different sheets; say one")
     out = out or "-"
     kind = kind_of(out)
     check_target(out, session)
@@ -39,10 +48,18 @@ def export(*, session: File, out: Path = "-", pending: Flag = False) -> int:
             refuse_to_lose(out, read_earlier(out), opened)
             shown: dict[ItemId, dict[str, Any]] = {i: {} for i in opened.pending}
             rows, columns = lay_out(shown)
+        elif disputes:
+            rows, columns = [_lay_dispute(row) for row in opened.disputes()], ["id", "votes", "notes"]
+            refuse_other_than_export(out, columns)
+        elif votes:
+            rows, columns = (
+                _mark_untold(opened.votes(), opened.classes),
+                ["id", "label", "who", "decided", "note", "at"],
+            )
+            refuse_other_than_export(out, columns)
         else:
             answer = "label" if opened.classes else "agreement"  # what other verbs call it in a file
-            untold = "" if CANNOT_TELL in opened.classes else CANNOT_TELL  # a class may be called so
-            rows = [{**row, answer: untold if row["label"] is None else row["label"]} for row in opened.answers()]
+            rows = [{**row, answer: row["label"]} for row in _mark_untold(opened.answers(), opened.classes)]
             columns = ["id", answer, *REST]
             refuse_other_than_export(out, columns)
     text = render_tasks(Form.fit(shown, ()), shown) if kind == STUDIO else render_sheet(rows, columns, kind)
@@ -52,3 +69,16 @@ def export(*, session: File, out: Path = "-", pending: Flag = False) -> int:
     write_whole(out, text)
     complainer().print(f"written: {out} ({count(len(rows), 'item' if pending else 'answer')})", markup=False)
     return 0
+
+
+def _mark_untold(rows: list[dict[str, Any]], classes: Sequence[str]) -> list[dict[str, Any]]:
+    """Mark what nobody could tell, unless a class is called like the mark."""
+    untold = "" if CANNOT_TELL in classes else CANNOT_TELL
+    return [{**row, "label": untold if row["label"] is None else row["label"]} for row in rows]
+
+
+def _lay_dispute(row: dict[str, Any]) -> dict[str, Any]:
+    """Put a disagreement on a line."""
+    votes = "; ".join(f"{who}: {CANNOT_TELL if label is None else label}" for who, label in row["votes"].items())
+    notes = "; ".join(f"{who}: {note}" for who, note in row["notes"].items())
+    return {"id": row["id"], "votes": votes, "notes": notes}

@@ -49,7 +49,7 @@ def _describe(ground: Ground) -> dict[str, Any]:
         "metric": goal.metric, "by": ground.by.name, "policy": name_policy(ground.policy), "prior": ground.prior,
         "strength": getattr(ground.prior, "strength", None), "level": ground.level, "seed": ground.seed,
         "finite_pool": ground.finite, "bins": ground.tally.bins, "classes": ground.tally.classes,
-        "hide_labels": not ground.tally.n_labels.any(),
+        "votes": ground.votes, "hide_labels": not ground.tally.n_labels.any(),
     }  # fmt: skip
 
 

@@ -82,10 +82,13 @@ class Taken:
 
 def take_in(session: Session, path: str, file: str, terms: Terms) -> Taken:
     """Read a file of answers into a session at this path: all of them or none."""
-    batch = read_batch(file, path, session.classes, terms)
+    are_votes = session.wanted > 1
+    batch = read_batch(file, path, session.classes, terms, by_person=are_votes)
+    if are_votes and not all(answer.who for answer in batch.answers):
+        raise InputError(f"{file}: every item is answered by several people here: say who answered, in a column who or with --as NAME; nothing was kept")  # fmt: skip
     before = _recall(session, path, batch, terms)
     news = [answer for answer in batch.answers if answer.key not in before or before[answer.key] != answer.label]
-    for who, labels in _take_turns(batch, news):
+    for who, labels in _group(news) if are_votes else _take_turns(batch, news):
         session.tell(labels, who=who, new_classes=terms.new_classes)
     n_new = sum(answer.key not in before for answer in news)
     asked = {str(row["id"]) for row in session.answers() if row["asked"]}
@@ -93,11 +96,11 @@ def take_in(session: Session, path: str, file: str, terms: Terms) -> Taken:
     return Taken(n_new, len(news) - n_new, len(batch.answers) - len(news), len(unasked), batch.remarks)
 
 
-def read_batch(file: str, path: str, classes: Sequence[str], terms: Terms) -> Batch:
+def read_batch(file: str, path: str, classes: Sequence[str], terms: Terms, *, by_person: bool = False) -> Batch:
     """Read a file of answers, and check it against the items and classes of a session."""
     if kind_of(file) == STUDIO:
         return _read_studio(file, path, read_export(file), classes, terms)
-    lines = read_sheet(file)
+    lines = read_sheet(file, by_person=by_person)
     told = [line for line in lines if line.is_answer]
     answers = _match_lines(file, path, told, classes, terms)
     n_open = len(lines) - len(told)
@@ -108,19 +111,19 @@ def read_batch(file: str, path: str, classes: Sequence[str], terms: Terms) -> Ba
 def _match_lines(file: str, path: str, lines: list[Line], classes: Sequence[str], terms: Terms) -> tuple[Answer, ...]:
     """Return the answers by item; the first that cannot be kept is named by line and column."""
     items = find_items(path, [line.id for line in lines])
-    found: dict[str, Line] = {}
+    found: dict[tuple[str, str], Line] = {}
     for line in lines:
         if line.id not in items:
             raise InputError(f"{file}, line {line.number}, column id: {explain_unknown([line.id])}; nothing was kept")
-        first = found.setdefault(items[line.id], line)
+        first = found.setdefault((items[line.id], line.who or terms.who), line)
         if first.label != line.label:  # the same item in two spellings
             raise InputError(
                 f"{file}, lines {first.number} and {line.number}, column label: item {items[line.id]!r} has two "
                 f"answers, {first.label!r} and {line.label!r}; keep one"
             )
     return tuple(
-        Answer(item, terms.who, _read_label(line, f"{file}, line {line.number}, column label: ", classes, terms))
-        for item, line in found.items()
+        Answer(item, who, _read_label(line, f"{file}, line {line.number}, column label: ", classes, terms))
+        for (item, who), line in found.items()
     )
 
 
@@ -163,6 +166,8 @@ def _read_label(line: Line, where: str, classes: Sequence[str], terms: Terms) ->
 
 def _recall(session: Session, path: str, batch: Batch, terms: Terms) -> Said:
     """Return what was said before: by each person where the file holds that, else by anyone."""
+    if session.wanted > 1:
+        return {(str(row["id"]), row["who"]): row["label"] for row in session.votes() if not row["decided"]}
     if not batch.has_history:
         return {(str(row["id"]), terms.who): row["label"] for row in session.answers()}
     said: dict[tuple[str, str], str | None] = {}
@@ -176,6 +181,14 @@ def _recall(session: Session, path: str, batch: Batch, terms: Terms) -> Said:
     finally:
         journal.close()
     return said
+
+
+def _group(news: Iterable[Answer]) -> list[tuple[str, dict[str, str | None]]]:
+    """Return what each person is to tell."""
+    found: defaultdict[str, dict[str, str | None]] = defaultdict(dict)
+    for answer in news:
+        found[answer.who][answer.item] = answer.label
+    return list(found.items())
 
 
 def _take_turns(batch: Batch, news: Iterable[Answer]) -> list[tuple[str, dict[str, str | None]]]:

@@ -13,14 +13,14 @@ from fewlabels.cli.lines import Lines
 from fewlabels.cli.options import Columns, File, Flag
 from fewlabels.cli.page import Page, check_page
 from fewlabels.cli.printing import printer, working
-from fewlabels.cli.sessions import Opened, Who, start_or_open
+from fewlabels.cli.sessions import Opened, Who, require_name, start_or_open
 from fewlabels.cli.showing import name_session, note_obstacle, print_next, print_progress, say
 from fewlabels.cli.starting import Start
 from fewlabels.cli.terminal import Terminal
 from fewlabels.errors import InputError, count, listing
 from fewlabels.text import tame_line
 
-SERVE = "fewlabels.cli.serving:run_page"  # a web server is loaded by those who want one
+SERVE = "fewlabels.cli.serving:run_page"  # loaded by those who want a page
 
 
 def label(
@@ -57,6 +57,8 @@ def label(
         raise InputError("options of the page go without --terminal")
     if not terminal and who:
         raise InputError("on the page everyone says their own name; --as goes with --terminal")
+    if terminal:
+        require_name(start, who)
     check_page(page)
     out = printer()
     with working("opening"):

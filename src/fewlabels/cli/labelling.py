@@ -111,8 +111,7 @@ class Labelling:
 
 def say_group(before: Knowledge, now: Knowledge) -> str:
     """Say what is known of the group that the last label fell into; nothing where that cannot be told."""
-    grown = now.sum_by_group(now.counts.sum(axis=1)) - before.sum_by_group(before.counts.sum(axis=1))
-    changed = np.nonzero(np.abs(grown) > 0.5)[0]
+    changed = np.nonzero(now.n_told - before.n_told)[0]
     if len(changed) != 1:
         return ""
     g = int(changed[0])

@@ -36,20 +36,25 @@ class Line:
         return self.label is not None or self.is_skipped
 
 
-def read_sheet(path: str) -> list[Line]:
-    """Read ids and labels, each item once."""
-    found: dict[str, Line] = {}
+def read_sheet(path: str, *, by_person: bool = False) -> list[Line]:
+    """Read ids and labels, each item once; by person, once for everybody whom the column who names."""
+    found: dict[tuple[str, str], Line] = {}
     for number, record in _read_csv(path) if kind_of(path) == "csv" else _read_jsonl(path):
-        line = Line(number, spell(record["id"]), _clean(record[_answer_of(record)]))
-        earlier = found.get(line.id)
+        line = Line(number, spell(record["id"]), _clean(record[_answer_of(record)]), _name(record) if by_person else "")
+        earlier = found.get((line.id, line.who))
         if earlier and None not in (earlier.label, line.label) and earlier.label != line.label:
             raise InputError(
                 f"{path}, lines {earlier.number} and {number}, column {_answer_of(record)}: item {line.id!r} has two "
                 f"answers, {earlier.label!r} and {line.label!r}; keep one"
             )
         if earlier is None or earlier.label is None:
-            found[line.id] = line
+            found[line.id, line.who] = line
     return list(found.values())
+
+
+def _name(record: Record) -> str:
+    who = record.get("who")
+    return "" if who is None else spell(who).strip()
 
 
 def _clean(label: Any) -> Any:

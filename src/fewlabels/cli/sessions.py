@@ -58,6 +58,12 @@ def open_session(path: str, *, read_only: bool = False) -> Session:
     return Session.open(path, read_only=read_only)
 
 
+def require_name(start: Start, who: str) -> None:
+    """Refuse to start a session of votes for somebody without a name."""
+    if start.votes is not None and start.votes > 1 and not who.strip():
+        raise InputError(f"votes: {start.votes} different people answer each item: say who you are with --as NAME")
+
+
 def start_or_open(path: str, file: str | None, start: Start, columns: Columns) -> Opened:
     """Go on with a session, or start it where there is none yet and the predictions are named."""
     if file is None and columns != Columns():

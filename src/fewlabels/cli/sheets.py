@@ -42,7 +42,7 @@ def render_sheet(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], kind
 def lay_out(shown: Mapping[Any, Mapping[str, Any]]) -> tuple[list[Record], list[str]]:
     """Return a sheet to fill in: the id, what a person should see, and an empty label."""
     names = list(dict.fromkeys(name for row in shown.values() for name in row))
-    heads = {name: f"{name} (shown)" if name in ("id", "label") else name for name in names}
+    heads = {name: f"{name} (shown)" if name in ("id", "label", "who") else name for name in names}
     rows = [{"id": i, **{heads[c]: row.get(c) for c in names}, "label": ""} for i, row in shown.items()]
     return rows, ["id", *heads.values(), "label"]
 

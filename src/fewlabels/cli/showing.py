@@ -13,6 +13,7 @@ from fewlabels.cli.sheets import STUDIO, kind_of
 from fewlabels.errors import count, listing
 from fewlabels.goals import Standing
 from fewlabels.knowledge import Knowledge
+from fewlabels.polling import say_agreement
 from fewlabels.session import ItemId, Session
 from fewlabels.text import tame, tame_line
 
@@ -82,7 +83,7 @@ def note_obstacle(opened: Opened) -> None:
 
 def count_labels(known: Knowledge) -> int:
     """Count the labels that count."""
-    return round(float(known.counts.sum()))
+    return int(known.n_told.sum())
 
 
 def print_status(out: Console, found: Mapping[str, Any], *, session: str) -> None:
@@ -96,13 +97,33 @@ def print_status(out: Console, found: Mapping[str, Any], *, session: str) -> Non
         f"{found['n_left']:,} left to ask"
     )
     say(out, f"  {counts}")
+    print_votes(out, found["votes"], session)
     print_progress(out, found)
     print_warnings(out, tuple(found["warnings"]))
     place = name_session(session)
     if found["settled"] or not found["n_left"] + found["n_pending"]:
         print_next(out, f"fewlabels export {place} --out labels.csv", "then: fewlabels assess FILE --labels labels.csv")
     else:
+        place += " --as NAME" if found["votes"] else ""
         print_next(out, f"fewlabels ask {place} -n 5", f"or: fewlabels label FILE {place} --terminal")
+
+
+def print_votes(out: Console, found: Mapping[str, Any] | None, session: str) -> None:
+    """Print how far people agree, and what is to be settled, where several answer each item."""
+    if found is None:
+        return
+    say(
+        out,
+        f"  {found['wanted']} people answer each item: {count(found['n_votes'], 'vote')}, {found['n_short']:,} with too few",
+    )
+    if found["agreement"] is not None:
+        say(out, f"  {say_agreement(found['agreement'])}")
+    say(out, f"  {found['sentence']}")
+    if found["n_disputed"]:
+        command = f"fewlabels export {name_session(session)} --disputes"
+        print_next(
+            out, command, f"{count(found['n_disputed'], 'disagreement')}; settle with tell --decide ID=LABEL --as NAME"
+        )
 
 
 def print_progress(out: Console, found: Mapping[str, Any]) -> None:

@@ -142,7 +142,13 @@ class Start(Outlook):
 
     classes: str | None = None
     "True classes that the model never predicts, joined by commas."
+    votes: Annotated[int | None, usually("1")] = None
+    "How many different people answer each item. From 2 on answers are votes: agreement is shown, disagreements are settled by somebody (tell --decide), and figures allow for people's mistakes."
 
     def choices(self) -> dict[str, Any]:
         """Return the words as keyword arguments of `Session.create`."""
-        return {**super().choices(), "classes": split_names(self.classes or "")}
+        return {
+            **super().choices(),
+            "classes": split_names(self.classes or ""),
+            "votes": 1 if self.votes is None else self.votes,
+        }

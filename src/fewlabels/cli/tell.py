@@ -26,6 +26,7 @@ def tell(
     who: Who = "",
     note: Annotated[str, Parameter(show_default=False)] = "",
     new_classes: Flag = False,
+    decide: Flag = False,
     undo: Flag = False,
 ) -> int:
     """Record answers, or take the last one back.
@@ -42,9 +43,13 @@ def tell(
         A remark to keep with these answers.
     new_classes: bool
         Accept labels that are no class of the session yet.
+    decide: bool
+        These settle items on which people disagree: they are taken as true, whatever was voted.
     undo: bool
-        Take the last answer back, so that its item is asked again.
+        Take the last answer or decision back, so that its item is open again.
     """
+    if undo and decide:
+        raise InputError("tell: --undo takes the last answer or decision back by itself; leave --decide out")
     if undo and answers:
         raise InputError("tell: --undo takes the last answer back, and ID=LABEL gives one; say one of the two")
     if not undo and not answers:
@@ -56,7 +61,12 @@ def tell(
         if undo:
             say(out, undo_last(opened, who))
         else:
-            _record(out, opened, _read(answers, session, opened.classes, new_classes), who, note, new_classes)
+            labels = _read(answers, session, opened.classes, new_classes)
+            if decide:
+                opened.decide(labels, who=who, note=note, new_classes=new_classes)
+                _say_decided(out, labels, who)
+            else:
+                _record(out, opened, labels, who, note, new_classes)
         print_session(out, opened)
     return 0
 
@@ -106,17 +116,31 @@ def _explain_word(word: str, words: Sequence[str], path: str) -> str:
 def _record(
     out: Console, session: Session, labels: dict[str, str | None], who: str, note: str, new_classes: bool
 ) -> None:
-    before = {str(row["id"]): row for row in session.answers()}
+    before = _list_answers(session, who)
     session.tell(labels, who=who, note=note, new_classes=new_classes)
-    after = {str(row["id"]): row for row in session.answers()}
+    after = _list_answers(session, who)
+    asked = {str(row["id"]) for row in session.answers() if row["asked"]}
     for item in labels:
-        say(out, f"kept: {tame_line(item)}: {_say_answer(after[item])}{_say_change(before.get(item), after[item])}")
+        changed = _say_change(before.get(item), after[item], asked=item in asked)
+        say(out, f"kept: {tame_line(item)}: {_say_answer(after[item])}{changed}")
+
+
+def _list_answers(session: Session, who: str) -> dict[str, dict[str, Any]]:
+    """Return the answers that another one would replace: anybody's, or, where these are votes, one's own."""
+    rows = [row for row in session.votes() if session.wanted == 1 or (row["who"] == who and not row["decided"])]
+    return {str(row["id"]): row for row in rows}
+
+
+def _say_decided(out: Console, labels: dict[str, str | None], who: str) -> None:
+    for item, label in labels.items():
+        said = "nobody can tell" if label is None else tame_line(label)
+        say(out, f"decided by {tame_line(who)}: {tame_line(item)}: {said}")
 
 
 def _say_answer(row: dict[str, Any]) -> str:
     return "nobody can tell" if row["label"] is None else tame_line(row["label"])
 
 
-def _say_change(before: dict[str, Any] | None, after: dict[str, Any]) -> str:
+def _say_change(before: dict[str, Any] | None, after: dict[str, Any], *, asked: bool) -> str:
     changed = f" (before: {_say_answer(before)})" if before and before["label"] != after["label"] else ""
-    return changed + ("" if after["asked"] else " (not asked for: it counts once its turn comes)")
+    return changed + ("" if asked else " (not asked for: it counts once its turn comes)")

@@ -10,6 +10,7 @@ from fewlabels.journal.places import has_bytes, is_writable, name_beside
 from fewlabels.journal.schema import INDEX, SCHEMA, VERSION, read_header, refuse_other_than_session, upgrade
 
 BUSY_SECONDS = 30.0
+PATIENT, HASTY = (f"PRAGMA synchronous = {how}" for how in ("FULL", "NORMAL"))  # does a commit wait for the disk?
 
 
 def connect(path: Path, choice: str = "") -> sqlite3.Connection:
@@ -64,7 +65,7 @@ def closed_if_it_fails(connection: sqlite3.Connection) -> Iterator[None]:
 
 def sync_always(connection: sqlite3.Connection) -> None:
     """What is saved outlives a power cut, also on macOS, where a plain sync stops at the disk's own memory."""
-    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute(PATIENT)
     connection.execute("PRAGMA fullfsync = ON")
 
 

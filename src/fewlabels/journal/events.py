@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from fewlabels.errors import InputError, listing
 
-Kind = Literal["asked", "told", "skipped", "withdrawn"]
+Kind = Literal["asked", "told", "skipped", "decided", "withdrawn"]
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,11 @@ class Journal(Protocol):
         """Give the events since one already seen, in order."""
         ...
 
-    def writing(self) -> AbstractContextManager[None]:
+    def writing(self, *, hurried: bool = False) -> AbstractContextManager[None]:
         """Keep what is read inside true until what is appended inside is saved, whatever other processes do.
 
-        Nothing of the block is kept if it raises. A block inside a block is saved, and undone, with it.
+        Nothing of the block is kept if it raises. A block inside a block is saved, and undone, with it. What is written in
+        a hurry survives a kill, but perhaps not a power cut, unless something else was written after it.
         """
         ...
 

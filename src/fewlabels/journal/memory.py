@@ -46,7 +46,7 @@ class MemoryJournal:
             return self._events[after:]
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
+    def writing(self, *, hurried: bool = False) -> Iterator[None]:  # noqa: ARG002
         """Keep other threads out, and forget what was appended if the block raises."""
         with self._lock:
             n_before = len(self._events)

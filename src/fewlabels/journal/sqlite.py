@@ -10,7 +10,7 @@ from threading import RLock
 from typing import Any
 
 from fewlabels.errors import InputError
-from fewlabels.journal.connections import build, closed_if_it_fails, connect_to_read, connect_to_write
+from fewlabels.journal.connections import HASTY, PATIENT, build, closed_if_it_fails, connect_to_read, connect_to_write
 from fewlabels.journal.events import Act, Event, Item, refuse_unknown, tell_time
 from fewlabels.journal.faults import RIGHTS, explained
 from fewlabels.journal.places import is_writable, lend_part, put_in_place, refuse_other_than_file, refuse_taken
@@ -76,13 +76,13 @@ class SqliteJournal:
         ]
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Be the only one to write, and keep all of the block or nothing."""
+    def writing(self, *, hurried: bool = False) -> Iterator[None]:
+        """Be the only one to write, and keep all of the block or nothing; in a hurry, without waiting for the disk."""
         with self._lock:
             if self.read_only:
                 raise InputError(f"{self.path}: not saved: it is open read-only; {RIGHTS}")
             depth = self._depth
-            steps = _INNER if depth else _OUTER
+            steps = _INNER if depth else _HURRIED if hurried else _OUTER
             try:
                 self._depth = depth + 1
                 self._begin(steps)
@@ -123,7 +123,8 @@ class SqliteJournal:
         if self._depth > 1:
             self._refuse_if_undone()  # a savepoint without a transaction would be saved by itself
         with self._saving():
-            self._connection.execute(steps.begin)
+            for step in steps.begin:
+                self._connection.execute(step)
 
     def _keep(self, steps: "_Steps") -> None:
         self._refuse_if_undone()
@@ -149,10 +150,11 @@ class SqliteJournal:
 class _Steps:
     """How SQLite begins a block, keeps it and undoes it."""
 
-    begin: str
+    begin: tuple[str, ...]
     keep: str
     undo: tuple[str, ...]
 
 
-_OUTER = _Steps("BEGIN IMMEDIATE", "COMMIT", ("ROLLBACK",))
-_INNER = _Steps("SAVEPOINT block", "RELEASE block", ("ROLLBACK TO block", "RELEASE block"))
+_OUTER = _Steps((PATIENT, "BEGIN IMMEDIATE"), "COMMIT", ("ROLLBACK",))
+_HURRIED = _Steps((HASTY, "BEGIN IMMEDIATE"), "COMMIT", ("ROLLBACK",))
+_INNER = _Steps(("SAVEPOINT block",), "RELEASE block", ("ROLLBACK TO block", "RELEASE block"))

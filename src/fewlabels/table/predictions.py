@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import add
 from pathlib import Path
+from threading import RLock
 from typing import Any, TypeAlias
 
 import duckdb
@@ -26,6 +27,7 @@ from fewlabels.table.sources import Frame, open_source
 
 Value: TypeAlias = Any  # an Ibis expression; its methods depend on a type only the engine knows
 Columns = dict[str, list[Any]]
+_ONE_AT_A_TIME = RLock()  # a connection that is busy refuses other threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,7 +330,8 @@ class Predictions:
 
     def _ask(self, expression: ir.Table) -> Columns:
         try:
-            return self.engine.to_pyarrow(expression).to_pydict()
+            with _ONE_AT_A_TIME:
+                return self.engine.to_pyarrow(expression).to_pydict()
         except duckdb.Error as error:
             raise InputError(
                 f"{self.source}: the engine could not read it: {str(error).strip().splitlines()[0]}"

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from fewlabels.errors import InputError
 from fewlabels.session import ItemId
 from fewlabels.web.cards import Card
-from fewlabels.web.desk import Board, Desk, check_name
+from fewlabels.web.desk import Board, Desk, Dispute, check_name
 from fewlabels.web.door import Door, Doorkeeper
 from fewlabels.web.media import KINDS
 from fewlabels.web.pace import Pace
@@ -60,6 +60,14 @@ class Told(BaseModel):
 
     kept: int
     predicted: dict[str, str]
+    board: Board
+
+
+class Disputes(BaseModel):
+    """Items on which people disagree and that nobody has decided, the oldest first."""
+
+    items: list[Dispute]
+    classes: list[str]
     board: Board
 
 
@@ -116,14 +124,21 @@ def _add_loop(app: FastAPI, desk: Desk, pace: Pace) -> None:
 
     @app.post("/api/tell")
     def tell(told: Tell) -> Told:
-        """Keep answers: all or none. A later answer to the same item replaces the earlier one."""
+        """Keep answers: all or none. A later answer to the same item replaces the earlier one; of votes, the same person's."""
         who = _come_in(told.who, pace)
         said = desk.tell(who, [(one.id, one.label, one.note) for one in told.answers])
         return Told(kept=len(told.answers), predicted=said, board=desk.board)
 
+    @app.post("/api/decide")
+    def decide(told: Tell) -> Told:
+        """Settle items on which people disagree: what is decided is taken as true, and who decided is kept."""
+        who = _come_in(told.who, pace)
+        said = desk.decide(who, [(one.id, one.label, one.note) for one in told.answers])
+        return Told(kept=len(told.answers), predicted=said, board=desk.board)
+
     @app.post("/api/undo")
     def undo(wish: Undo) -> Undone:
-        """Take one's last answer back: its item is asked again."""
+        """Take one's last answer or decision back: its item is open again."""
         who = _come_in(wish.who, pace)
         return Undone(id=desk.undo(who), board=desk.board)
 
@@ -133,6 +148,11 @@ def _add_reading(app: FastAPI, desk: Desk) -> None:
     def board() -> Board:
         """Say how far it is, as it was worked out last."""
         return desk.board
+
+    @app.get("/api/disputes")
+    def disputes(n: Annotated[int, Query(ge=1, le=MOST)] = 10) -> Disputes:
+        """List items on which people disagree, with what each says."""
+        return Disputes(items=desk.list_disputes(n), classes=list(desk.session.classes), board=desk.board)
 
     @app.get("/api/status")
     def status() -> dict[str, Any]:

@@ -31,6 +31,16 @@ class Client:
         answers = [{"id": item, "label": label, "note": note} for item, label in labels.items()]
         return int(self._send("tell", {"who": who, "answers": answers})["kept"])
 
+    def disputes(self, n: int = 10) -> list[dict[str, Any]]:
+        """Return items on which people disagree, each with its votes."""
+        found: list[dict[str, Any]] = self._send(f"disputes?n={n}")["items"]
+        return found
+
+    def decide(self, labels: Mapping[ItemId, str | None], *, who: str, note: str = "") -> int:
+        """Settle items; return how many were kept."""
+        answers = [{"id": item, "label": label, "note": note} for item, label in labels.items()]
+        return int(self._send("decide", {"who": who, "answers": answers})["kept"])
+
     def undo(self, *, who: str = "") -> ItemId | None:
         """Take one's last answer back."""
         found: ItemId | None = self._send("undo", {"who": who})["id"]
@@ -45,10 +55,10 @@ class Client:
         return self._send("assessment")
 
     def _send(self, what: str, body: object = None) -> dict[str, Any]:
-        parts = urlsplit(self.address)
+        parts, (name, _, query) = urlsplit(self.address), what.partition("?")
         token = self.token or parse_qs(parts.query).get("token", [""])[0]
         request = Request(
-            urlunsplit((parts.scheme, parts.netloc, f"/api/{what}", "", "")),
+            urlunsplit((parts.scheme, parts.netloc, f"/api/{name}", query, "")),
             data=None if body is None else json.dumps(body).encode(),
             headers={"authorization": f"Bearer {token}", "content-type": "application/json"},
         )

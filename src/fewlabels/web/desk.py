@@ -3,23 +3,27 @@
 What the labels tell is worked out behind their backs, again and again as answers arrive, so that nobody waits for it.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Event, Thread
+from typing import Any
 
 import numpy as np
 from pydantic import BaseModel
 
 from fewlabels.errors import InputError
 from fewlabels.knowledge import Knowledge
+from fewlabels.polling import say_agreement
 from fewlabels.session import ItemId, Session
 from fewlabels.text import tame_line
 from fewlabels.web.cards import Card, show_item
 from fewlabels.web.media import Folder
+from fewlabels.web.shelf import Shelf
 
 MOST_GROUPS = 60  # on the small picture
 N_DRAWS = 2000
-PAUSE = 0.2  # seconds between two reckonings, at least
+PAUSE = 0.5  # seconds between two reckonings, at least
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,29 @@ class Row(BaseModel):
     p_sought: float  # that it is the worst, or the best, where that is the goal
 
 
+class Person(BaseModel):
+    """How often somebody is right, as far as the votes of others tell."""
+
+    who: str
+    n_votes: int
+    mean: float
+    low: float
+    high: float
+
+
+class Team(BaseModel):
+    """How far people agree, where several answer each item."""
+
+    wanted: int
+    n_votes: int
+    n_short: int  # items that want more answers
+    n_disputed: int
+    agreement: str  # in a sentence; none yet where no item has two answers
+    sentence: str
+    errs: bool
+    people: list[Person]
+
+
 class Board(BaseModel):
     """How far it is."""
 
@@ -54,6 +81,22 @@ class Board(BaseModel):
     goal: str
     groups: list[Row]
     n_groups: int
+    team: Team | None = None
+
+
+class Vote(BaseModel):
+    """What somebody says of an item; null where they could not tell."""
+
+    who: str
+    label: str | None
+    note: str = ""
+
+
+class Dispute(BaseModel):
+    """An item on which people disagree; how likely each class is hangs on the model's word, and would sway whoever decides."""
+
+    item: Card
+    votes: list[Vote]
 
 
 class Desk:
@@ -68,7 +111,7 @@ class Desk:
         predicted: Callable[[ItemId], str | None] = lambda _: None,
     ) -> None:
         self.session, self.rules, self.folder = session, rules or Rules(), folder
-        self._predicted = predicted
+        self._predicted, self._shelf = predicted, Shelf(session)
         self._board = reckon(session)
         self._changed, self._closed = Event(), Event()
         self._worker = Thread(target=self._work, daemon=True, name="reckoning")
@@ -88,15 +131,39 @@ class Desk:
     def ask(self, who: str, n: int = 1) -> list[Card]:
         """Return items for this person, theirs alone until the lease is over."""
         ids = self.session.ask(n, who=who, lease=self.rules.lease, fresh=False)
-        rows = self.session.show(ids)
+        rows = self._shelf.show(ids)
         return [show_item(i, rows[i], self.folder, self.rules.origins) for i in ids]
 
     def tell(self, who: str, answers: Sequence[tuple[ItemId, str | None, str]]) -> dict[str, str]:
         """Keep answers: item, class or None, and a note. Returns what the model said of them, where that is shown."""
-        for note in dict.fromkeys(note for _, _, note in answers):
-            labels = {item: label for item, label, said in answers if said == note}
-            self.session.tell(labels, who=who, note=note, new_classes=self.rules.new_classes)
+        self._keep(self.session.tell, who, answers)
+        return self._reveal(answers)
+
+    def decide(self, who: str, answers: Sequence[tuple[ItemId, str | None, str]]) -> dict[str, str]:
+        """Settle items on which people disagree."""
+        self._keep(self.session.decide, who, answers)
+        return self._reveal(answers)
+
+    def list_disputes(self, n: int) -> list[Dispute]:
+        """Return items on which people disagree."""
+        found = self.session.disputes(fresh=False)[:n]
+        rows = self._shelf.show([row["id"] for row in found])
+        return [
+            Dispute(
+                item=show_item(row["id"], rows[row["id"]], self.folder, self.rules.origins),
+                votes=[Vote(who=tame_line(who), label=label, note=tame_line(row["notes"].get(who, ""))) for who, label in row["votes"].items()],
+            )
+            for row in found
+        ]  # fmt: skip
+
+    def _keep(self, tell: Callable[..., None], who: str, answers: Sequence[tuple[ItemId, str | None, str]]) -> None:
+        with self.session.together():
+            for note in dict.fromkeys(note for _, _, note in answers):
+                labels = {item: label for item, label, said in answers if said == note}
+                tell(labels, who=who, note=note, new_classes=self.rules.new_classes)
         self._changed.set()
+
+    def _reveal(self, answers: Sequence[tuple[ItemId, str | None, str]]) -> dict[str, str]:
         if not self.rules.reveals:
             return {}
         found = {str(item): self._predicted(item) for item, _, _ in answers}
@@ -110,7 +177,7 @@ class Desk:
 
     def find_media(self, item: str, column: str) -> str | None:
         """Return what an item's column says, where it may name a file."""
-        row = self.session.show([item]).get(item, {})
+        row = self._shelf.show([item]).get(item, {})
         value = row.get(column)
         return value if isinstance(value, str) else None
 
@@ -120,8 +187,9 @@ class Desk:
             self._changed.wait()
             self._changed.clear()
             if not self._closed.is_set():
+                began = time.monotonic()
                 self._board = reckon(self.session)
-                self._closed.wait(PAUSE)
+                self._closed.wait(max(PAUSE, time.monotonic() - began))  # those who label come first
 
 
 def reckon(session: Session) -> Board:
@@ -132,7 +200,18 @@ def reckon(session: Session) -> Board:
     rows = _list_groups(known, sign)
     return Board(
         n_labels=found["n_labels"], settled=found["settled"], sentence=found["answer"]["sentence"], obstacle=found["obstacle"],
-        metric=found["metric"], goal=found["goal"], groups=rows[:MOST_GROUPS], n_groups=len(rows),
+        metric=found["metric"], goal=found["goal"], groups=rows[:MOST_GROUPS], n_groups=len(rows), team=_describe_team(found["votes"]),
+    )  # fmt: skip
+
+
+def _describe_team(found: dict[str, Any] | None) -> Team | None:
+    if found is None:
+        return None
+    agreed = found["agreement"]
+    return Team(
+        **{name: found[name] for name in ("wanted", "n_votes", "n_short", "n_disputed", "errs")}, sentence=found["claim"],
+        agreement="" if agreed is None else say_agreement(agreed),
+        people=[Person(**{**row, "who": tame_line(row["who"])}) for row in found["annotators"][:MOST_GROUPS]],
     )  # fmt: skip
 
 
@@ -142,13 +221,13 @@ def _list_groups(known: Knowledge, sign: int) -> list[Row]:
     draws = known.draw(np.random.default_rng(0), N_DRAWS)
     sought = np.bincount((sign * draws).argmax(axis=1), minlength=len(mean)) / len(draws)
     rows = [
-        Row(group=tame_line(name), mean=m, low=a, high=b, n_labels=round(n), p_sought=p)
+        Row(group=tame_line(name), mean=m, low=a, high=b, n_labels=n, p_sought=p)
         for name, m, a, b, n, p in zip(
             known.groups,
             mean.tolist(),
             low.tolist(),
             high.tolist(),
-            known.n_labels.tolist(),
+            known.n_told.tolist(),
             sought.tolist(),
             strict=True,
         )

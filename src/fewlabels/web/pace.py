@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
 
+MOST = 10_000  # people remembered
+
 
 @dataclass
 class Pace:
@@ -26,6 +28,8 @@ class Pace:
         """
         now = self.clock()
         with self._lock:
+            if len(self._left) > MOST:  # a name costs nothing to make up
+                self._left.clear()
             left, then = self._left.get(who, (self.burst, now))
             left = min(self.burst, left + self.rate * (now - then))
             self._left[who] = (left - 1 if left >= 1 else left, now)

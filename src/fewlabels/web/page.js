@@ -4,7 +4,7 @@
 const KEYS = "1234567890abcdefghijklmopqrtvwxyz"; // without n, s and u, which mean something else
 const MANY = 12; // classes from which on there is a search box
 const at = (id) => document.getElementById(id);
-const state = { item: null, classes: [], busy: false, board: null, grades: false };
+const state = { item: null, classes: [], busy: false, board: null, grades: false, settling: false, votes: [], passed: new Set() };
 
 // -- talking to the server ------------------------------------------------------------------------------------
 
@@ -64,13 +64,36 @@ function showClasses() {
   at("classes").replaceChildren(...(state.grades ? ["0", "0.5", "1"] : found).map((name, i) => {
     const key = !many && KEYS[i];
     const button = element("button", { type: "button", onclick: () => answer(name) }, element("bdi", { textContent: name }));
+    if (state.votes.some((vote) => vote.label === name)) button.className = "voted";
     if (key) { button.append(element("kbd", { textContent: key })); button.setAttribute("aria-keyshortcuts", key); button.dataset.key = key; }
     return button;
   }));
 }
 
+function showDispute(dispute) { // who says what; nothing where one simply labels
+  at("dispute").hidden = !dispute;
+  state.votes = dispute ? dispute.votes : [];
+  at("votes").replaceChildren(...state.votes.map((vote) => element("li", {}, element("bdi", { textContent: vote.who }), " says ",
+    element("bdi", { className: "said", textContent: vote.label === null ? "cannot tell" : vote.label }),
+    ...(vote.note ? [": ", element("q", {}, element("bdi", { textContent: vote.note }))] : []))));
+}
+
+function showTeam(team) {
+  at("views").hidden = at("team").hidden = !team;
+  if (!team) return;
+  at("n-disputed").textContent = team.n_disputed.toLocaleString("en");
+  at("agreement").textContent = team.agreement ? `${team.agreement}.` : `Every item is answered by ${team.wanted} people.`;
+  at("errs").textContent = `${team.sentence[0].toUpperCase()}${team.sentence.slice(1)}.`;
+  at("errs").className = team.errs ? "warn" : "";
+  at("people").hidden = !team.people.length;
+  at("people").tBodies[0].replaceChildren(...team.people.map((one) => element("tr", {},
+    element("th", { scope: "row" }, element("bdi", { textContent: one.who || "no name" })), element("td", { textContent: one.n_votes.toLocaleString("en") }),
+    element("td", { textContent: `${Math.round(100 * one.mean)}%` }), element("td", { textContent: `${Math.round(100 * one.low)}% to ${Math.round(100 * one.high)}%` }))));
+}
+
 function showBoard(board) {
   state.board = board;
+  showTeam(board.team);
   at("progress").textContent = `${board.n_labels.toLocaleString("en")} labels · ${board.goal}, ${board.metric}`;
   at("settled").hidden = !board.settled;
   at("sentence").textContent = board.sentence;
@@ -112,24 +135,39 @@ function draw(board) {
 
 // -- the loop -------------------------------------------------------------------------------------------------
 
+async function findNext() { // something to label, or a disagreement to settle
+  if (!state.settling) {
+    const found = await insist("ask", { who: name(), n: 1 });
+    return { ...found, item: found.items[0] || null, dispute: null };
+  }
+  const found = await insist("disputes?n=100");
+  const dispute = found.items.find((one) => !state.passed.has(one.item.id)) || null;
+  return { ...found, item: dispute && dispute.item, dispute };
+}
+
 async function next() {
-  const found = await insist("ask", { who: name(), n: 1 });
-  state.item = found.items[0] || null;
+  const found = await findNext();
+  state.item = found.item;
   state.classes = found.classes;
   state.grades = !found.classes.length;
   showBoard(found.board);
+  showDispute(found.dispute);
+  at("later").hidden = !state.settling;
   at("nothing").hidden = !!state.item;
   at("item").hidden = at("answering").hidden = !state.item;
   if (!state.item) {
-    at("nothing").textContent = "Nothing is left to ask: every item that could help has been answered, or somebody else is at it.";
+    at("asked").textContent = state.settling ? "Nobody disagrees" : "Nothing to label";
+    at("nothing").textContent = state.settling ? "No disagreement is left to settle." : "Nothing is left to ask: every item that could help has been answered, or somebody else is at it.";
     setTimeout(() => { if (!state.item) work(async () => next()); }, 5000);
     return;
   }
   at("search").value = at("note").value = at("grade").value = "";
-  at("asked").textContent = state.grades ? "How good is this?" : "Which class is this?";
+  at("asked").textContent = state.settling ? "People disagree: what is this?" : state.grades ? "How good is this?" : "Which class is this?";
   showItem(state.item);
   showClasses();
   at("item").scrollTop = 0;
+  if (at("item").scrollHeight > at("item").clientHeight) at("item").tabIndex = 0; // or keys alone could not scroll it
+  else at("item").removeAttribute("tabindex");
 }
 
 async function work(what) { // one thing at a time: a second click while one is under way does nothing
@@ -149,9 +187,9 @@ async function work(what) { // one thing at a time: a second click while one is 
 const answer = (label) => work(async () => {
   const item = state.item;
   if (!item) return;
-  const found = await insist("tell", { who: name(), answers: [{ id: item.id, label, note: at("note").value }] });
+  const found = await insist(state.settling ? "decide" : "tell", { who: name(), answers: [{ id: item.id, label, note: at("note").value }] });
   const said = found.predicted[String(item.id)];
-  at("said").textContent = `${item.id}: ${label === null ? "nobody can tell" : label}${said === undefined ? "" : ` (the model says ${said})`}`;
+  at("said").textContent = `${state.settling ? "Decided: " : ""}${item.id}: ${label === null ? "nobody can tell" : label}${said === undefined ? "" : ` (the model says ${said})`}`;
   await next();
   at("asked").focus({ preventScroll: true });
 });
@@ -162,19 +200,39 @@ const undo = () => work(async () => {
   await next();
 });
 
+const look = (settling) => work(async () => { // at what is to be labelled, or at what is to be settled
+  state.settling = settling;
+  state.passed.clear();
+  at("to-label").setAttribute("aria-pressed", String(!settling));
+  at("to-settle").setAttribute("aria-pressed", String(settling));
+  at("said").textContent = "";
+  await next();
+});
+
+const later = () => work(async () => {
+  if (state.item) state.passed.add(state.item.id);
+  await next();
+});
+
 // -- who ------------------------------------------------------------------------------------------------------
 
 const name = () => localStorage.getItem("fewlabels-name") || "";
 
+const needsName = () => !!(state.board && state.board.team) && !name();
+
 function askName() {
+  const team = state.board && state.board.team;
   at("name").value = name();
+  at("name").required = !!team;
+  if (team) at("who-why").textContent = `It is kept with your answers. Every item is answered by ${team.wanted} people, so use the same name every time.`;
   at("who").showModal();
 }
 
 at("who").addEventListener("close", () => {
   localStorage.setItem("fewlabels-name", at("name").value.trim());
   at("person").textContent = name() || "no name";
-  work(next);
+  if (needsName()) askName();
+  else work(next);
 });
 
 // -- keys -----------------------------------------------------------------------------------------------------
@@ -192,6 +250,8 @@ document.addEventListener("keydown", (event) => {
   else if (key === "s") answer(null);
   else if (key === "u") undo();
   else if (key === "n") { event.preventDefault(); at("note").focus(); }
+  else if (key === "l" && state.settling) later();
+  else if (key === "d" && state.board && state.board.team) look(!state.settling);
   else if (key === "/" && !at("search").hidden) { event.preventDefault(); at("search").focus(); }
 });
 
@@ -199,11 +259,18 @@ at("search").addEventListener("input", showClasses);
 at("skip").addEventListener("click", () => answer(null));
 at("undo").addEventListener("click", undo);
 at("person").addEventListener("click", askName);
+at("later").addEventListener("click", later);
+at("to-label").addEventListener("click", () => look(false));
+at("to-settle").addEventListener("click", () => look(true));
 
 setInterval(async () => { // what others answered moves the picture too
   if (document.hidden || state.busy) return;
   try { showBoard(await send("board")); } catch { /* the next request will tell */ }
 }, 2000);
 
-if (localStorage.getItem("fewlabels-name") === null) askName();
-else { at("person").textContent = name() || "no name"; work(next); }
+work(async () => {
+  showBoard(await insist("board"));
+  if (localStorage.getItem("fewlabels-name") === null || needsName()) return askName();
+  at("person").textContent = name() || "no name";
+  return next();
+});

@@ -1,0 +1,305 @@
+"""Several people answer each item: in sessions, in files, and on the command line."""
+
+import json
+import sqlite3
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fewlabels as fl
+from fewlabels.polling import ALONE
+from fewlabels.session import Session
+from fewlabels.summary import judge
+
+CLASSES = ("cat", "dog", "cow")
+SKILL = {"ann": 0.95, "bob": 0.75, "cleo": 0.85}
+
+
+def make_pool(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = rng.choice(CLASSES, n)
+    predicted = np.where(rng.random(n) < 0.85, truth, rng.choice(CLASSES, n))
+    return pd.DataFrame({"id": range(n), "predicted": predicted, "text": [f"beast {i}" for i in range(n)]}), truth
+
+
+def start(path=None, votes=2, goal=None, **more):
+    pool, truth = make_pool()
+    return Session.create(path, pool, goal=goal or fl.Estimate(), prior=fl.flat(), votes=votes, **more), truth
+
+
+def work(session, truth, rounds, people=SKILL, n=5, seed=1):
+    """Everyone answers a few items in turn, and errs now and then."""
+    rng = np.random.default_rng(seed)
+    for _ in range(rounds):
+        for who, skill in people.items():
+            ids = session.ask(n, who=who, lease=600.0, fresh=False)
+            said = {i: truth[i] if rng.random() < skill else rng.choice(CLASSES) for i in ids}
+            session.tell(said, who=who)
+
+
+# -- who gets what --------------------------------------------------------------------------------------------
+
+
+def test_every_item_is_asked_of_as_many_people_as_are_wanted():
+    session, _ = start(votes=2)
+    first = session.ask(3, who="ann", lease=600.0)
+    session.tell(dict.fromkeys(first, "cat"), who="ann")
+    assert session.ask(3, who="bob", lease=600.0) == first
+    assert not set(session.ask(3, who="ann", lease=600.0)) & set(first)
+    session.tell(dict.fromkeys(first, "cat"), who="bob")
+    assert not set(session.ask(9, who="cleo", lease=600.0)) & set(first)
+    status = session.status()
+    assert (status["n_labels"], status["votes"]["n_votes"], status["votes"]["n_short"]) == (3, 6, 0)
+
+
+def test_an_item_is_out_to_one_person_at_a_time_also_for_its_second_vote():
+    session, _ = start(votes=3)
+    (item,) = session.ask(1, who="ann", lease=600.0)
+    session.tell({item: "cat"}, who="ann")
+    assert session.ask(1, who="bob", lease=600.0) == [item]
+    assert session.ask(1, who="cleo", lease=600.0) != [item]
+
+
+def test_the_nameless_cannot_be_told_apart():
+    session, _ = start()
+    for call in (lambda: session.ask(1), lambda: session.tell({0: "cat"}), lambda: session.decide({0: "cat"}, who=" ")):
+        with pytest.raises(fl.InputError, match="say who you are"):
+            call()
+
+
+def test_an_item_counts_once_and_each_vote_is_kept():
+    session, truth = start()
+    work(session, truth, 4)
+    votes, answers = session.votes(), session.answers()
+    assert len({(row["id"], row["who"]) for row in votes}) == len(votes) == session.status()["votes"]["n_votes"]
+    assert len({row["id"] for row in answers}) == len(answers) == session.status()["n_labels"]
+
+
+def test_more_votes_than_make_sense_are_refused():
+    pool, _ = make_pool()
+    for votes in (0, 21):
+        with pytest.raises(fl.InputError, match="make no sense"):
+            Session.create(None, pool, goal=fl.Estimate(), votes=votes)
+    graded = pd.DataFrame({"id": range(9), "agreement": [None] * 8 + [0.5], "topic": ["a", "b", "c"] * 3})
+    with pytest.raises(fl.InputError, match="only classes can be voted on"):
+        Session.create(None, graded, goal=fl.Estimate(), by=fl.column("topic"), prior=fl.flat(), votes=2)
+
+
+# -- disagreement ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def disputed():
+    session, truth = start()
+    work(session, truth, 2)
+    (item,) = session.ask(1, who="ann", lease=600.0)
+    session.tell({item: "cat"}, who="ann")
+    session.ask(1, who="bob", lease=600.0)
+    session.tell({item: "dog"}, who="bob", note="the ears")
+    return session, item
+
+
+def test_disagreements_are_listed_with_what_is_likely(disputed):
+    session, item = disputed
+    found = {row["id"]: row for row in session.disputes()}[item]
+    assert found["votes"] == {"ann": "cat", "bob": "dog"}
+    assert set(found["likely"]) >= {"cat", "dog"}
+    assert sum(found["likely"].values()) == pytest.approx(1, abs=0.02)
+    assert len(session.disputes()) == session.status()["votes"]["n_disputed"]
+
+
+def test_what_is_decided_is_settled_and_says_by_whom(disputed):
+    session, item = disputed
+    before = session.status()["votes"]["n_disputed"]
+    session.decide({item: "cat"}, who="kim", note="asked the owner")
+    assert session.status()["votes"]["n_disputed"] == before - 1
+    rows = [row for row in session.votes() if row["id"] == item]
+    assert [(row["who"], row["label"], row["decided"], row["note"]) for row in rows] == [
+        ("ann", "cat", False, ""), ("bob", "dog", False, "the ears"), ("kim", "cat", True, "asked the owner"),
+    ]  # fmt: skip
+    last = next(row for row in session.answers() if row["id"] == item)
+    assert (last["label"], last["who"], last["note"]) == ("cat", "kim", "asked the owner")
+    assert session.undo(who="kim") == item
+    assert session.status()["votes"]["n_disputed"] == before
+    assert session.undo(who="kim") is None
+
+
+def test_there_is_nothing_to_decide_where_one_answers():
+    session, _ = start(votes=1)
+    with pytest.raises(fl.InputError, match="tell it instead"):
+        session.decide({0: "cat"}, who="kim")
+    assert session.status()["votes"] is None
+
+
+# -- what is known --------------------------------------------------------------------------------------------
+
+
+def test_figures_allow_for_mistakes_and_say_so():
+    """Taken at its word, the last vote makes the model some 10 points worse than it is."""
+    session, truth = start()
+    work(session, truth, 16)
+    found = session.assess()
+    told = judge(found.tally, found.question)
+    right = (make_pool()[0]["predicted"] == truth).mean()
+    assert found.overall.low < right < found.overall.high
+    assert told.overall.high < found.overall.mean + 0.02
+    plain = found.to_dict()["annotators"]
+    assert plain["errs"]
+    assert plain["sentence"] in found.warnings
+    people = {row["who"]: row for row in plain["people"]}
+    assert people["bob"]["mean"] < people["ann"]["mean"]
+    assert people["bob"]["low"] < 0.75 + 0.25 / 3 < people["bob"]["high"]  # a guess may hit
+    assert session.status()["votes"]["sentence"] == plain["sentence"]
+    assert found.about(fl.recall).overall.mean > judge(found.tally, told.about(fl.recall).question).overall.mean
+    assert found.reliability is not None
+    assert found.merged(fl.accuracy).overall.mean == pytest.approx(found.overall.mean, abs=0.02)
+
+
+def test_doubt_widens_what_the_goal_sees():
+    session, truth = start(goal=fl.FindWorst())
+    work(session, truth, 8)
+    known = session.knowledge()
+    assert known.n_told.sum() == session.status()["n_labels"]
+    assert known.counts.sum() < known.n_told.sum()
+    low, high = known.interval()
+    assessed = session.assess()
+    assert [row.mean for row in assessed.groups] == pytest.approx(known.mean(), abs=0.03)
+    assert [row.low for row in assessed.groups] == pytest.approx(low, abs=0.04)
+    assert [row.high for row in assessed.groups] == pytest.approx(high, abs=0.04)
+
+
+def test_with_one_vote_each_nothing_can_be_learned_and_the_answer_is_the_ordinary_one():
+    session, truth = start()
+    ids = session.ask(30, who="ann", lease=600.0)
+    session.tell({i: truth[i] for i in ids}, who="ann")
+    found = session.assess()
+    assert found.testimony is None
+    assert found.overall == judge(found.tally, found.question).overall
+    assert session.status()["votes"]["sentence"] == ALONE
+    assert session.status()["votes"]["agreement"] is None
+
+
+def test_decisions_alone_tell_how_good_people_are():
+    session, truth = start()
+    ids = session.ask(40, who="ann", lease=600.0)
+    session.tell({i: CLASSES[(CLASSES.index(truth[i]) + (n % 4 == 0)) % 3] for n, i in enumerate(ids)}, who="ann")
+    session.decide({i: truth[i] for i in ids}, who="kim")
+    (ann,) = session.status()["votes"]["annotators"]
+    assert ann["low"] < 0.75 < ann["high"] < 0.92
+    assert session.assess().n_labels == 40
+
+
+def test_a_pool_that_is_wholly_labelled_is_still_in_doubt():
+    pool = pd.DataFrame({"id": range(40), "predicted": ["cat", "dog"] * 20})
+    session = Session.create(None, pool, goal=fl.Estimate(), prior=fl.flat(), votes=2, finite_pool=True)
+    for who, shift in (("ann", 0), ("bob", 7)):
+        ids = session.ask(40, who=who, lease=600.0)
+        session.tell({i: "dog" if (i + shift) % 5 == 0 else pool.predicted[i] for i in ids}, who=who)
+    found = session.assess()
+    assert found.overall.high - found.overall.low > 0.02
+    assert session.status()["n_left"] == 0
+    assert (session.knowledge().width() > 0).any()
+
+
+# -- files ----------------------------------------------------------------------------------------------------
+
+
+def test_a_file_holds_votes_and_decisions(tmp_path):
+    session, truth = start(tmp_path / "s.db")
+    work(session, truth, 3)
+    item = session.disputes()[0]["id"]
+    session.decide({item: truth[item]}, who="kim")
+    with Session.open(tmp_path / "s.db") as again:
+        assert again._ledger == session._ledger
+        assert again.status() == session.status()
+        assert again.wanted == 2
+    session.close()
+
+
+def test_files_of_versions_that_knew_no_votes_open(tmp_path):
+    session, truth = start(tmp_path / "s.db", votes=1)
+    session.tell({i: truth[i] for i in session.ask(5)})
+    session.close()
+    with sqlite3.connect(tmp_path / "s.db") as connection:
+        (about,) = connection.execute("SELECT about FROM meta").fetchone()
+        plain = json.loads(about)
+        del plain["votes"]
+        connection.execute("UPDATE meta SET about = ?", (json.dumps(plain),))
+    connection.close()
+    with Session.open(tmp_path / "s.db") as again:
+        assert (again.wanted, again.status()["n_labels"]) == (1, 5)
+
+
+# -- the command line -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def file(tmp_path):
+    make_pool()[0].to_csv(tmp_path / "preds.csv", index=False)
+    return tmp_path / "preds.csv"
+
+
+@pytest.fixture
+def db(type_in, file, tmp_path):
+    path = tmp_path / "s.db"
+    words = ["ask", str(file), "--session", str(path), "--votes", "2", "--as", "ann", "-n", "4", "--prior", "flat", "--out", str(tmp_path / "sheet.csv")]  # fmt: skip
+    assert type_in(*words).code == 0
+    return path
+
+
+def test_votes_from_the_command_line(type_in, db, tmp_path):
+    sheet = pd.read_csv(tmp_path / "sheet.csv")
+    ids = list(sheet["id"])
+    rows = [(i, "cat", "ann") for i in ids] + [(i, "dog" if i == ids[0] else "cat", "bob") for i in ids]
+    pd.DataFrame(rows, columns=["id", "label", "who"]).to_csv(tmp_path / "filled.csv", index=False)
+    assert "8 new answers" in type_in("import", str(tmp_path / "filled.csv"), "--session", str(db)).out
+    assert "8 unchanged" in type_in("import", str(tmp_path / "filled.csv"), "--session", str(db)).out
+    shown = type_in("status", "--session", str(db)).out
+    assert "2 people answer each item: 8 votes, 0 with too few" in shown
+    assert "2 people agree on 75% of 4 items: Cohen's kappa" in shown
+    assert "1 disagreement; settle with tell --decide" in shown
+    listed = type_in("export", "--session", str(db), "--disputes").out
+    assert f"{ids[0]},ann: cat; bob: dog," in listed
+    told = type_in("tell", f"{ids[0]}=cat", "--session", str(db), "--as", "kim", "--decide")
+    assert f"decided by kim: {ids[0]}: cat" in told.out
+    votes = type_in("export", "--session", str(db), "--votes").out.splitlines()
+    assert votes[0] == "id,label,who,decided,note,at"
+    assert len(votes) == 10
+    assert "taken back" in type_in("tell", "--undo", "--session", str(db), "--as", "kim").out
+    changed = type_in("tell", f"{ids[1]}=dog", "--session", str(db), "--as", "bob").out
+    assert f"kept: {ids[1]}: dog (before: cat)" in changed
+    found = json.loads(type_in("status", "--session", str(db), "--json", "-").out)
+    assert (found["votes"]["wanted"], found["votes"]["n_disputed"], found["n_labels"]) == (2, 2, 4)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["tell", "0=cat", "--session", "{db}"], "say who you are (--as NAME"),
+        (["ask", "--session", "{db}"], "say who you are"),
+        (["ask", "--session", "{db}", "--as", "ann", "--votes", "3"], "it was created with --votes 2"),
+        (["ask", "{file}", "--session", "{new}", "--votes", "0"], "make no sense"),
+        (["ask", "{file}", "--session", "{new}", "--votes", "2"], "say who you are with --as NAME"),
+        (["label", "{file}", "--session", "{new}", "--votes", "2", "--terminal"], "say who you are with --as NAME"),
+        (["import", "{sheet}", "--session", "{db}"], "say who answered, in a column who or with --as NAME"),
+        (["tell", "--undo", "--decide", "--session", "{db}"], "leave --decide out"),
+        (["export", "--votes", "--disputes", "--session", "{db}"], "say one"),
+        (["tell", "0=cat", "--decide", "--session", "{one}", "--as", "kim"], "tell it instead"),
+    ],
+)
+def test_wrong_words_are_explained(type_in, db, file, tmp_path, words, says):
+    pd.DataFrame({"id": [0], "label": ["cat"]}).to_csv(tmp_path / "anonymous.csv", index=False)
+    one, _ = start(tmp_path / "one.db", votes=1)
+    one.close()
+    names = {
+        "db": db,
+        "file": file,
+        "new": tmp_path / "new.db",
+        "sheet": tmp_path / "anonymous.csv",
+        "one": tmp_path / "one.db",
+    }
+    typed = type_in(*(word.format(**names) for word in words))
+    assert (typed.code, typed.out, len(typed.err.splitlines())) == (1, "", 1)
+    assert says in typed.err
+    assert not (tmp_path / "new.db").exists()

@@ -102,7 +102,7 @@ class Outlook:
 def count_labels(prospect: Prospect, wanted: float, most: int) -> int | None:
     """Say about how many labels make an interval so much narrower; None where all there can be would not.
 
-    >>> count_labels(Square(100), 0.5, 1000), count_labels(Square(100), 0.1, 1000)
+    >>> count_labels(Square(100.0), 0.5, 1000), count_labels(Square(100.0), 0.1, 1000)
     (300, None)
     """
     if most < 1 or not prospect.narrow(most) <= wanted:

@@ -483,3 +483,16 @@ def test_a_rate_of_nobody_is_null_and_no_condition_holds_of_it():
     assert gap["p_practically_fair"] is None
     assert all("of x" not in hit for hit in read_condition("low < 2").hits(found.to_dict()))
     print_fairness(Console(file=StringIO()), found)
+
+
+def test_of_very_many_gaps_the_least_fair_are_shown(tmp_path):
+    pool = make_people(n=600, n_labels=100, groups=tuple(f"g{i:02d}" for i in range(60)))
+    found = ask(pool, metrics=("accuracy",), method="beta-binomial")
+    assert found.pick(100) == found.gaps
+    chances = [gap.p_practically_fair for gap in found.pick(5)]
+    assert chances == sorted(gap.p_practically_fair for gap in found.gaps)[:5]
+    out = StringIO()
+    print_fairness(Console(file=out, width=200), found)
+    assert "… and 10 more gaps, likelier to be within" in out.getvalue()
+    page = found.report(tmp_path / "many.html").read_text(encoding="utf-8")
+    assert "60 gaps were looked at" in page

@@ -92,7 +92,7 @@ def print_fairness(out: Console, f: Fairness) -> None:
         f"labelled; positive class {escape(f.positive)}, method {f.method}, {100 * f.level:g}% intervals",
         soft_wrap=True,
     )
-    shown = f.gaps if len(f.gaps) <= 2 * SHOWN else sorted(f.gaps, key=_is_fair)[:SHOWN]
+    shown = f.pick(2 * SHOWN)
     out.print(_table_of_gaps(f, shown))
     if len(f.gaps) > len(shown):
         out.print(
@@ -103,10 +103,6 @@ def print_fairness(out: Console, f: Fairness) -> None:
     said = [(f.say(gap) if gap.is_settled else None, f.say_four_fifths(gap)) for gap in shown]
     for sentence in [sentence for pair in said for sentence in pair if sentence is not None][:SHOWN]:
         out.print(escape(sentence), soft_wrap=True)
-
-
-def _is_fair(gap: Gap) -> float:
-    return 1.0 if isnan(gap.mean) else gap.p_practically_fair
 
 
 def _table_of_gaps(f: Fairness, gaps: Sequence[Gap]) -> Table:

@@ -79,6 +79,12 @@ class Fairness:
         """Return one gap."""
         return next(gap for gap in self.gaps if (gap.metric, gap.group) == (metric, group))
 
+    def pick(self, most: int) -> tuple[Gap, ...]:
+        """Return every gap in its order; of too many, those that are least likely to be within the margin, these first."""
+        if len(self.gaps) <= most:
+            return self.gaps
+        return tuple(sorted(self.gaps, key=lambda gap: np.nan_to_num(gap.p_practically_fair, nan=1.0))[:most])
+
     def to_dict(self) -> dict[str, Any]:
         """Return the contract's JSON as a dict."""
         return {

@@ -86,12 +86,12 @@ class Outlook:
         """Strata of these groups, and everybody else by decision: chances, and the share of labels that fall there."""
         n_rest, (total, n_total) = self.people.n_rest.astype(np.float64), self._totals
         own = np.flatnonzero(np.isin(self.people.group, groups) & (n_rest > 0))
-        said = self.people.said[own]
-        others = total - add_up(self.chance[:, own] * n_rest[own], said, TWO)
-        n_others = n_total - np.bincount(said, weights=n_rest[own], minlength=TWO)
+        weight, chance = n_rest[own, None] * np.eye(TWO)[self.people.said[own]], self.chance[:, own]
+        n_others = n_total - weight.sum(axis=0)
         some = n_others > 0
-        chance = np.concatenate([self.chance[:, own], others[:, some] / n_others[some]], axis=1)
-        return np.clip(chance, 0.0, 1.0), np.append(n_rest[own], n_others[some]) / n_rest.sum()
+        others = (total - chance @ weight)[:, some] / n_others[some]
+        both = np.concatenate([chance, np.clip(others, 0.0, 1.0)], axis=1)
+        return both, np.append(n_rest[own], n_others[some]) / n_rest.sum()
 
     @cached_property
     def _totals(self) -> tuple[Values, Float[np.ndarray, " decision"]]:

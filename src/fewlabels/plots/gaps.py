@@ -25,7 +25,7 @@ LABELLED = 6  # points that labels are gathered into, in each group
 
 def plot_gaps(fairness: Fairness, *, ax: Axes | None = None) -> Axes:
     """Draw every gap with its interval; what lies within the margin is as good as none."""
-    gaps = [gap for gap in fairness.gaps if not np.isnan(gap.mean)][:MOST]
+    gaps = [gap for gap in fairness.pick(MOST) if not np.isnan(gap.mean)]
     if not gaps:
         raise InputError("there is no gap to draw: every rate is undefined in one of the groups")
     ax = ax or new_axes(stack_height(len(gaps)))
@@ -43,7 +43,7 @@ def plot_gaps(fairness: Fairness, *, ax: Axes | None = None) -> Axes:
 
 def plot_gap_densities(fairness: Fairness, *, ax: Axes | None = None) -> Axes:
     """Draw how plausible each size of every gap is, one under the other, each as high as the next."""
-    gaps = [gap for gap in fairness.gaps if not np.isnan(gap.draws).any() and np.ptp(gap.draws) > 0][:MOST_HILLS]
+    gaps = [gap for gap in fairness.pick(MOST) if not np.isnan(gap.draws).any() and np.ptp(gap.draws) > 0][:MOST_HILLS]
     if not gaps:
         raise InputError("there is no gap to draw: none is uncertain")
     ax = ax or new_axes(HILL * len(gaps) + 0.8)

@@ -15,6 +15,7 @@ from fewlabels.report.pictures import Picture, picture
 
 MOST, LIKELY = 6, 0.9  # sentences in a list; probability from which a direction is worth one
 ROWS = 60  # of a table that are open to see
+MANY = 40  # gaps, of which one is beyond its interval on either side by chance
 METHODS = {
     "frequency": "Rates are those of the labelled people alone, as they are.",
     "beta-binomial": "Rates are those of the labelled people alone, every value of them as likely as another beforehand.",
@@ -96,6 +97,8 @@ def _list_doubts(f: Fairness) -> Iterator[str]:
         yield "no label tells more of selection rates: what is open about them takes more people"
     yield from f.warnings
     yield "labelled people must have been picked at random; who was accepted or refused may not have decided who was labelled"
+    if len(f.gaps) > MANY:
+        yield f"{len(f.gaps):,} gaps were looked at, each by its own interval: among so many, some lie beyond the margin by chance; pictures show those that seem furthest from fair"
     yield "a gap says that groups fare differently, not why"
 
 

@@ -253,6 +253,19 @@ def test_scores_of_the_other_class_are_noticed():
         assert said in warnings[0]
 
 
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        ("bc", "the other groups' labels speak"),
+        ("bc-apart", "only the scores speak"),
+        ("frequency", "nothing is known"),
+    ],
+)
+def test_what_speaks_where_there_is_no_label_is_said(method, said):
+    found = ask(BAD["a group without a label"](make_people(n=400)), method=method, metrics=("accuracy",))
+    assert any(said in warning for warning in found.warnings)
+
+
 def test_a_single_person_does_not_stand_for_all_like_them():
     """Accepted, and alone in the group: on exactly these people that is known, of the population nearly nothing is."""
     pool = BAD["a single member"](make_people(n=400))

@@ -13,9 +13,11 @@ DOUBT = 0.001  # chance of scores that point the wrong way as they do, were they
 OTHER_CLASS = "of the other class"
 
 
-def list_doubts(people: People, health: Health, notes: Sequence[str], *, by_scores: bool) -> Iterator[str]:
-    """Yield what a reader should know; `notes` is what was said before."""
-    yield from _miss_labels(people, by_scores=by_scores)
+def list_doubts(
+    people: People, health: Health, notes: Sequence[str], *, by_scores: bool, lending: bool
+) -> Iterator[str]:
+    """Yield what a reader should know: of a method that counts scores, or whose groups lend each other strength; `notes` was said before."""
+    yield from _miss_labels(people, by_scores=by_scores, lending=lending)
     if by_scores and not any(OTHER_CLASS in note for note in notes) and _point_the_wrong_way(people):
         yield (
             f"those labelled {people.positive!r} have the lower scores: are these the scores {OTHER_CLASS}? Then turn "
@@ -29,14 +31,14 @@ def list_doubts(people: People, health: Health, notes: Sequence[str], *, by_scor
         )
 
 
-def _miss_labels(people: People, *, by_scores: bool) -> Iterator[str]:
+def _miss_labels(people: People, *, by_scores: bool, lending: bool) -> Iterator[str]:
     n, n_positive = int(people.n_labels.sum()), int(people.n_positive.sum())
     blank = [group for group, heard in zip(people.groups, people.heard, strict=True) if heard == 0]
     if not n:
         yield "there is no label: only the scores speak, as far as scores in general can be trusted" if by_scores else "there is no label, and nothing else counts with this method"  # fmt: skip
         return
     if blank:
-        instead = "there the other groups' labels speak" if by_scores else "nothing is known of them with this method"
+        instead = "there the other groups' labels speak" if lending else "there only the scores speak" if by_scores else "nothing is known of them with this method"  # fmt: skip
         yield f"no label in {listing(blank)}: {instead}"
     if n_positive in (0, n):
         yield f"{'the only label is' if n == 1 else f'all {n:,} labels are'} of one class: what tells the classes apart is a guess until others are labelled"

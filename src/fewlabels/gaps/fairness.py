@@ -13,7 +13,7 @@ from fewlabels.errors import InputError, did_you_mean
 from fewlabels.frames import to_frame
 from fewlabels.gaps.contrasts import LARGEST, ODDS, REST, Contrast, Gap
 from fewlabels.gaps.doubts import list_doubts
-from fewlabels.gaps.methods import METHODS, Drawn, Method, Sample
+from fewlabels.gaps.methods import METHODS, Calibrating, Drawn, Method, Sample
 from fewlabels.gaps.people import People, count_people, pose
 from fewlabels.gaps.rates import QUANTITIES
 from fewlabels.gaps.words import say_four_fifths, say_gap
@@ -157,7 +157,8 @@ def fairness(
     contrast = Contrast(people, sample, whom, rope, level)
     gaps = tuple(gap for name in names for gap in contrast.compare(name))
     groups, health = _measure(contrast, [name for name in names if name != ODDS], sample)
-    doubts = list_doubts(people, health, notes, by_scores=isinstance(sample, Drawn))
+    lending = isinstance(learner, Calibrating) and learner.shape.pooled
+    doubts = list_doubts(people, health, notes, by_scores=isinstance(sample, Drawn), lending=lending)
     return Fairness(
         people.by, whom, gaps, groups, learner.name, health, rope, level, int(people.n_items.sum()),
         int(people.n_labels.sum()), finite_pool, people.positive, pool.source, (*notes, *assumed, *doubts),

@@ -7,7 +7,7 @@ from experiments.options import read_options, write_page
 NAMES = (
     "table_3", "table_4", "table_5", "table_6", "table_7", "table_8", "table_9", "table_10", "table_11",
     "fairness_b1", "fairness_b2", "fairness_b3", "fairness_4_4", "fairness_4_5", "fairness_4_6", "fairness_4_7",
-    "fairness_goals", "surface_2", "surface_3", "surface_4", "surface_5",
+    "fairness_goals", "fairness_more", "surface_2", "surface_3", "surface_4", "surface_5",
     "figure_3", "figure_6", "figure_11", "figure_15", "figure_16", "figure_18", "figure_19",
 )  # fmt: skip
 

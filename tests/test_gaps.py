@@ -18,7 +18,7 @@ from fewlabels.errors import InputError
 from fewlabels.gaps import METHODS, fairness
 from fewlabels.gaps.contrasts import ODDS
 from fewlabels.gaps.curve import OURS, SHAPES, Curves, Shape
-from fewlabels.gaps.people import count_people
+from fewlabels.gaps.people import count_people, expect_unseen, round_out
 from fewlabels.gaps.rates import QUANTITIES, RATES
 from fewlabels.latent.chains import Effort, run_chains
 from fewlabels.latent.health import diagnose
@@ -149,7 +149,25 @@ def test_the_larger_of_two_gaps_is_what_odds_are_equalised_by():
     found = ask(make_people(), metrics=("tpr", "fpr", ODDS))
     other = "f" if found.reference == "m" else "m"
     parts = [np.abs(found.gap(name, other).draws) for name in ("tpr", "fpr")]
-    assert found.gap(ODDS, other).draws == pytest.approx(np.maximum(*parts))
+    odds = found.gap(ODDS, other)
+    assert odds.draws == pytest.approx(np.maximum(*parts))
+    assert odds.ratio.high <= 1
+    settled = [found.gap(name, other).is_settled and abs(found.gap(name, other).mean) > 0.02 for name in ("tpr", "fpr")]
+    assert odds.is_settled == any(settled)  # the larger of two uncertain gaps is never small
+
+
+def test_attributes_are_crossed_and_a_handful_of_people_borrow_from_the_others():
+    pool = make_people(n=3000, n_labels=200)
+    race = np.where(np.arange(3000) < 8, "few", rng(4).choice(["a", "b"], size=3000))
+    crossed = fl.cross(fl.column("sex"), fl.column("race"))
+    found = fairness(read(change(pool, race=race)), by=crossed, reference="m,a", metrics=("accuracy",))
+    assert found.reference == "m × a"
+    assert {row.group for row in found.groups} == {f"{sex} × {name}" for sex in "fm" for name in ("a", "b", "few")}
+    width = {row.group: row.high - row.low for row in found.groups}
+    alone = fairness(read(change(pool, race=race)), by=crossed, metrics=("accuracy",), method="bc-apart")
+    apart = {row.group: row.high - row.low for row in alone.groups}
+    for group in ("f × few", "m × few"):
+        assert width["f × a"] < width[group] < apart[group]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -189,6 +207,7 @@ def test_against_everybody_else_and_the_largest_of_all():
     for gap in found.gaps[:3]:
         assert gap.mean == pytest.approx(share[gap.group] - right[pool["sex"] != gap.group].mean())
     assert found.gaps[3].mean == pytest.approx(max(share.values()) - min(share.values()))
+    assert found.gaps[3].ratio.median == pytest.approx(min(share.values()) / max(share.values()))
 
 
 def change(pool, **columns):
@@ -214,15 +233,61 @@ def test_bad_input_gets_wide_intervals(kind):
     if kind == "no label":
         width = {row.metric: row.high - row.low for row in found.groups}
         assert width["tpr"] > 0.3
-    if kind in ("one class of labels", "a group without a label"):
-        assert any("label" in warning for warning in found.warnings)
+    said = {
+        "one class of labels": "labels are of one class", "no label": "there is no label", "a group without a label": "no label in f",
+        "constant scores": "are predicted to be '1'",
+    }  # fmt: skip
+    if kind in said:
+        assert any(said[kind] in warning for warning in found.warnings)
+    if kind == "constant scores":
+        assert found.say(found.gap("tpr", "f" if found.reference == "m" else "m")).endswith(", exactly")
 
 
 def test_scores_of_the_other_class_are_noticed():
     pool = make_people(n_labels=60)
     assert not ask(pool).warnings
-    warnings = ask(change(pool, score_x=1 - pool["score_x"])).warnings
-    assert any("are these the scores of the other class" in warning for warning in warnings)
+    turned = 1 - pool["score_x"]
+    for score, said in ((turned, "or give 1 minus the score"), (0.45 * turned, "Then turn them round (1 minus score)")):
+        warnings = [warning for warning in ask(change(pool, score_x=score)).warnings if "of the other class" in warning]
+        assert len(warnings) == 1
+        assert said in warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        ("bc", "the other groups' labels speak"),
+        ("bc-apart", "only the scores speak"),
+        ("frequency", "nothing is known"),
+    ],
+)
+def test_what_speaks_where_there_is_no_label_is_said(method, said):
+    found = ask(BAD["a group without a label"](make_people(n=400)), method=method, metrics=("accuracy",))
+    assert any(said in warning for warning in found.warnings)
+
+
+def test_a_single_person_does_not_stand_for_all_like_them():
+    """Accepted, and alone in the group: on exactly these people that is known, of the population nearly nothing is."""
+    pool = BAD["a single member"](make_people(n=400))
+    pool["score_x"][5] = 0.9
+    for finite in (True, False):
+        found = ask(pool, metrics=("selection-rate", "fpr"), reference="m", finite_pool=finite)
+        rows = {row.metric: row for row in found.groups if row.group == "x"}
+        assert (rows["selection-rate"].low == 1) == finite
+        assert finite or (rows["selection-rate"].low < 0.1 and rows["fpr"].low < 0.1)
+        assert found.gap("fpr", "x").is_settled == finite
+
+
+def test_those_not_seen_count_for_one_person():
+    people = count(make_people(n=400))
+    whole = round_out(people)
+    assert np.all(np.diff(whole.cell) >= 0)
+    assert whole.size == pytest.approx(people.size)
+    unseen = expect_unseen(whole)
+    assert np.bincount(whole.group, unseen) == pytest.approx([1, 1])
+    accepted = people.n_items[people.said == 1].sum() / people.n_items.sum()
+    assert unseen[(whole.n_items == 0) & (whole.said == 1)] == pytest.approx([accepted] * 2)
+    assert not expect_unseen(people).any()
 
 
 @pytest.mark.parametrize(
@@ -232,6 +297,10 @@ def test_scores_of_the_other_class_are_noticed():
         ({"metrics": ("tprr",)}, "there is no metric 'tprr'"),
         ({"method": "magic"}, "there is no method 'magic'"),
         ({"rope": -0.1}, "rope is -0.1"),
+        ({"rope": 2.0}, "if 2 points are meant, say 0.02"),
+        ({"level": 95.0}, "level is 95"),
+        ({"level": 1.0}, "level is 1.0"),
+        ({"metrics": ()}, "nothing is asked for"),
         ({"method": "frequency", "metrics": ("calibration",)}, "calibration needs scores"),
     ],
     ids=str,
@@ -295,6 +364,12 @@ def test_hard_predictions_will_do():
         assert all(0.6 < row.mean < 0.85 for row in rates.values())
 
 
+@pytest.mark.parametrize("name", ["rest", "largest"])
+def test_names_that_mean_something_else_are_refused(name):
+    with pytest.raises(InputError, match=f"called '{name}'"):
+        ask(make_people(groups=("f", name)))
+
+
 def test_one_group_has_nobody_to_be_compared_with():
     with pytest.raises(InputError, match="nobody to compare with"):
         ask(make_people(groups=("f",)))
@@ -302,13 +377,43 @@ def test_one_group_has_nobody_to_be_compared_with():
 
 def test_more_labels_are_asked_for_where_nothing_is_settled():
     found = ask(make_people(n_labels=40), rope=0.02)
-    more = [found.count_more(gap) for gap in found.gaps]
+    more = [gap.more_labels for gap in found.gaps]
     assert any(n is None or n > 0 for n in more)
     settled = ask(make_people(n_labels=40), rope=1.0)
-    assert [settled.count_more(gap) for gap in settled.gaps] == [0, 0, 0]
+    assert [gap.more_labels for gap in settled.gaps] == [0, 0, 0]
     assert found.to_dict()["gaps"][0]["more_labels"] == more[0]
     assert "of" in found.say(found.gaps[0])
     assert list(found.to_frame().metric) == ["accuracy", "tpr", "fpr"]
+
+
+def label_more(pool, n):
+    """The same people with labels of others, too."""
+    truth = (rng(0).random(len(pool["id"])) < expit(np.log(pool["score_x"] / (1 - pool["score_x"])) / 1.6)).astype(int)
+    label = truth.astype(str).astype(object)
+    label[rng(1).permutation(len(label))[n:]] = None
+    return change(pool, label=label)
+
+
+@pytest.mark.parametrize("finite", [False, True], ids=["population", "these people"])
+def test_widths_shrink_about_as_foreseen(finite):
+    """Within a fifth, from 60 labels to 600, where a root of ten would say 0.32."""
+    pool = make_people(n=3000)
+    few, many = (METHODS["calibrated"].learn(count(label_more(pool, n)), rng(3), finite=finite) for n in (60, 600))
+    for name in ("accuracy", "tpr", "fpr"):
+        before, after = (np.subtract(*sample.value(RATES[name]).T) for sample in (few, many))
+        expected = after.std() / before.std()
+        assert expected > 0.35
+        assert few.foresee(before, [0, 1]).narrow(540) == pytest.approx(expected, rel=0.2)
+
+
+def test_no_label_tells_more_of_who_is_selected():
+    found = ask(make_people(n=300, n_labels=60), metrics=("selection-rate",), rope=0.01)
+    assert found.gaps[0].more_labels is None
+
+
+def test_all_labels_settle_what_is_asked_of_exactly_these_people():
+    found = ask(make_people(n=300, n_labels=60), metrics=("accuracy", "tpr"), finite_pool=True)
+    assert all(gap.more_labels is not None and gap.more_labels <= 240 for gap in found.gaps)
 
 
 def test_four_fifths_are_read_of_selection_alone():
@@ -322,6 +427,8 @@ def test_four_fifths_are_read_of_selection_alone():
     side = "below" if share[gap.group] / share[found.reference] < 0.8 else "at least"
     assert f"{side} four fifths with probability more than 0.99" in sentence
     assert found.say_four_fifths(found.gaps[1]) is None
+    three = ask(make_people(n=600, n_labels=50, groups=("f", "m", "x")), metrics=("selection-rate",))
+    assert three.say_four_fifths(three.gaps[-1]).startswith("the lowest selection rate of all groups is 0.")
 
 
 @pytest.fixture(scope="module")
@@ -389,3 +496,16 @@ def test_a_rate_of_nobody_is_null_and_no_condition_holds_of_it():
     assert gap["p_practically_fair"] is None
     assert all("of x" not in hit for hit in read_condition("low < 2").hits(found.to_dict()))
     print_fairness(Console(file=StringIO()), found)
+
+
+def test_of_very_many_gaps_the_least_fair_are_shown(tmp_path):
+    pool = make_people(n=600, n_labels=100, groups=tuple(f"g{i:02d}" for i in range(60)))
+    found = ask(pool, metrics=("accuracy",), method="beta-binomial")
+    assert found.pick(100) == found.gaps
+    chances = [gap.p_practically_fair for gap in found.pick(5)]
+    assert chances == sorted(gap.p_practically_fair for gap in found.gaps)[:5]
+    out = StringIO()
+    print_fairness(Console(file=out, width=200), found)
+    assert "… and 10 more gaps, likelier to be within" in out.getvalue()
+    page = found.report(tmp_path / "many.html").read_text(encoding="utf-8")
+    assert "60 gaps were looked at" in page

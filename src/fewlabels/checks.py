@@ -252,7 +252,7 @@ def _check_polarity(
     flip = "swap the two classes in the predicted column"
     if pool.roles.positive_score:
         other = next(name for name in pool.classes if name != pool.roles.positive)
-        flip = f"say --positive {other} (Python: positive={other!r})"
+        flip = f"say --positive {other} (Python: positive={other!r}), or give 1 minus the score"
     return [Finding("warning", f"only {right:,} of {total:,} labelled items are right, far below chance for two classes: the scores may be those of the other class; if so, {flip}")]  # fmt: skip
 
 

@@ -37,7 +37,7 @@ def fairness(
     rope: float
         Gaps up to this size are as good as none (region of practical equivalence).
     method: str
-        calibrated (labels, and scores as far as labels show they can be trusted), bc, bc-llo, bc-temperature, bc-apart (calibration curves alone), beta-binomial or frequency (labels alone).
+        calibrated (labels, and scores as far as labels show they can be trusted), bc, bc-llo, bc-temperature (calibration curves alone; with -apart, each group by itself), beta-binomial or frequency (labels alone).
     level: float
         Probability that an interval contains the truth.
     finite_pool: bool

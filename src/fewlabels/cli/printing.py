@@ -1,6 +1,7 @@
 """Results as text for a terminal: tables, findings, and where files went."""
 
 import sys
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from io import TextIOWrapper
 from math import isnan
@@ -12,7 +13,7 @@ from rich.table import Table
 from fewlabels.comparison import Comparison
 from fewlabels.diagnosis import Diagnosis
 from fewlabels.errors import count
-from fewlabels.gaps import Fairness
+from fewlabels.gaps import Fairness, Gap
 from fewlabels.summary import Assessment, Row
 from fewlabels.text import tame
 
@@ -85,28 +86,35 @@ def print_comparison(out: Console, c: Comparison) -> None:
 
 def print_fairness(out: Console, f: Fairness) -> None:
     """Print every gap, and in words what it says."""
+    where = "on exactly these items" if f.finite_pool else "on the population these items came from"
     out.print(
-        f"[bold]{escape(f.by)}[/], compared with {escape(f.whom)}; {count(f.n_labels, 'label')} of {count(f.n_items, 'item')}"
+        f"[bold]{escape(f.by)}[/], compared with {escape(f.whom)}, {where}: {count(f.n_items, 'item')}, {f.n_labels:,} "
+        f"labelled; positive class {escape(f.positive)}, method {f.method}, {100 * f.level:g}% intervals",
+        soft_wrap=True,
     )
+    shown = f.pick(2 * SHOWN)
+    out.print(_table_of_gaps(f, shown))
+    if len(f.gaps) > len(shown):
+        out.print(
+            f"… and {count(len(f.gaps) - len(shown), 'more gap')}, likelier to be within; --json or --html has them all"
+        )
+    if any(gap.more_labels is None for gap in shown):
+        out.print("–: labels of all these items might not settle whether it is within the margin", style="dim")
+    said = [(f.say(gap) if gap.is_settled else None, f.say_four_fifths(gap)) for gap in shown]
+    for sentence in [sentence for pair in said for sentence in pair if sentence is not None][:SHOWN]:
+        out.print(escape(sentence), soft_wrap=True)
+
+
+def _table_of_gaps(f: Fairness, gaps: Sequence[Gap]) -> Table:
     grid = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("metric", "group", "gap", "low", "high", "P(> 0)", f"P(within ±{f.rope:g})", "more labels"):
-        grid.add_column(name, justify="left" if name in ("metric", "group") else "right")
-    for gap in f.gaps:
-        more = f.count_more(gap)
+        grid.add_column(name, justify="left" if name in ("metric", "group") else "right", overflow="fold")
+    for gap in gaps:
         numbers = (_number(value, "+.3f") for value in (gap.mean, gap.low, gap.high))
         chances = (_number(p, ".3f") for p in (gap.p_greater, gap.p_practically_fair))
-        grid.add_row(
-            gap.metric,
-            escape(gap.group),
-            *numbers,
-            *chances,
-            "settled" if more == 0 else "–" if more is None else f"about {more:,}",
-        )
-    out.print(grid)
-    for gap in f.gaps:
-        said = (f.say(gap) if gap.is_settled(f.rope) else None, f.say_four_fifths(gap))
-        for sentence in filter(None, said):
-            out.print(escape(sentence), soft_wrap=True)
+        more = "settled" if gap.is_settled else "–" if gap.more_labels is None else f"about {gap.more_labels:,}"
+        grid.add_row(gap.metric, escape(gap.group), *numbers, *chances, more)
+    return grid
 
 
 def _number(value: float, shape: str) -> str:

@@ -5,8 +5,12 @@ curves of all groups are learned together, with a step at the decision where lab
 unlabelled is added to what is known of the labelled.
 """
 
-from fewlabels.gaps.contrasts import LARGEST, Gap, Ratio
+from fewlabels.gaps.contrasts import LARGEST, ODDS, Gap, Ratio
 from fewlabels.gaps.fairness import CurvePoint, Fairness, GroupRow, fairness
 from fewlabels.gaps.methods import METHODS, Method
+from fewlabels.gaps.words import SELECTION, call, define
 
-__all__ = ["LARGEST", "METHODS", "CurvePoint", "Fairness", "Gap", "GroupRow", "Method", "Ratio", "fairness"]
+__all__ = [
+    "LARGEST", "METHODS", "ODDS", "SELECTION", "CurvePoint", "Fairness", "Gap", "GroupRow", "Method", "Ratio", "call", "define",
+    "fairness",
+]  # fmt: skip

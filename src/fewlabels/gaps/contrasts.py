@@ -9,18 +9,20 @@ from jaxtyping import Float
 
 from fewlabels.gaps.methods import Sample
 from fewlabels.gaps.people import People
+from fewlabels.gaps.prospects import count_labels
 from fewlabels.gaps.rates import QUANTITIES
 
 REST, LARGEST = "rest", "largest"
 ODDS = "equalised-odds"
 ODDS_PARTS = ("tpr", "fpr")
 FOUR_FIFTHS = 0.8
+UNDEFINED = float("nan")
 Draws = Float[np.ndarray, " draw"]
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """One group's value as a multiple of the reference's."""
+    """One group's value as a multiple of the reference's; where no side comes first, the lower as a part of the higher."""
 
     median: float
     low: float
@@ -39,6 +41,7 @@ class Gap:
     high: float
     p_greater: float  # than nothing
     p_practically_fair: float  # within the margin
+    more_labels: int | None  # until it is settled, about; 0 where it is, None where those there are would not do
     ratio: Ratio | None
     draws: Draws
 
@@ -47,10 +50,10 @@ class Gap:
         plain = {name: value for name, value in vars(self).items() if name != "draws"}
         return plain | {"ratio": None if self.ratio is None else asdict(self.ratio)}
 
-    def is_settled(self, rope: float) -> bool:
-        """Is the interval all within the margin, or all outside of it? Of several uncertain gaps, the largest always seems to be."""
-        within = self.low >= -rope and self.high <= rope
-        return within or (self.group != LARGEST and (self.low > rope or self.high < -rope))
+    @property
+    def is_settled(self) -> bool:
+        """Is the interval all within the margin, or all outside of it?"""
+        return self.more_labels == 0
 
 
 @dataclass(frozen=True)
@@ -74,10 +77,11 @@ class Contrast:
         faced = [self._face(part, values) for part, values in zip(parts, measured, strict=True)]
         for i, group in enumerate(self.people.groups):
             if group != self.reference:
-                yield self._tell(name, group, [v[:, i] for v in measured], [v[:, i] for v in faced])
+                sides = [(value[:, i], other[:, i]) for value, other in zip(measured, faced, strict=True)]
+                yield self._tell(name, group, sides)
         if len(self.people.groups) > 2:
-            spans = [np.ptp(values, axis=1) for values in measured]
-            yield self._tell(name, LARGEST, spans, [np.zeros_like(span) for span in spans], ratio=False)
+            extremes = [(np.fmax.reduce(values, axis=1), np.fmin.reduce(values, axis=1)) for values in measured]
+            yield self._tell(name, LARGEST, extremes)
 
     def _face(self, name: str, values: Float[np.ndarray, "draw group"]) -> Float[np.ndarray, "draw group"]:
         """Draws of whom each group is compared with."""
@@ -86,21 +90,49 @@ class Contrast:
         which = self.people.groups.index(self.reference)
         return np.broadcast_to(values[:, which : which + 1], values.shape)
 
-    def _tell(
-        self, name: str, group: str, values: Sequence[Draws], others: Sequence[Draws], *, ratio: bool = True
-    ) -> Gap:
-        gaps = np.stack([value - other for value, other in zip(values, others, strict=True)])
+    def _tell(self, name: str, group: str, sides: Sequence[tuple[Draws, Draws]]) -> Gap:
+        gaps = np.stack([value - other for value, other in sides])
         gap = np.abs(gaps).max(axis=0) if name == ODDS else gaps[0]
         defined = gap[~np.isnan(gap)]
         if not len(defined):
-            return Gap(name, group, *(float("nan"),) * 5, None, gap)
-        low, high = self.interval(defined)
+            return Gap(name, group, *(UNDEFINED,) * 5, None, None, gap)
+        mean, (low, high) = float(defined.mean()), self.interval(defined)
         greater, fair = (defined > 0).mean(), (np.abs(defined) <= self.rope).mean()
-        compared = self._divide(values[0], others[0]) if ratio and name != ODDS else None
-        return Gap(name, group, float(defined.mean()), low, high, float(greater), float(fair), compared, gap)
+        more = self._ask_for_more(group, gaps, high)
+        ratio = self._divide(sides, directed=name != ODDS and group != LARGEST)
+        return Gap(name, group, mean, low, high, float(greater), float(fair), more, ratio, gap)
 
-    def _divide(self, value: Draws, other: Draws) -> Ratio | None:
-        multiple = np.divide(value, other, out=np.full_like(value, np.nan), where=other > 0)
+    def _ask_for_more(self, group: str, gaps: Float[np.ndarray, "part draw"], high: float) -> int | None:
+        """Say about how many more labels would settle it: one part of it beyond the margin, or all of them within.
+
+        The larger of two gaps, like the largest of many, seems to be there as long as they are uncertain.
+        """
+        if group == LARGEST:
+            return 0 if high <= self.rope else None
+        needs = [self._settle(group, gap) for gap in gaps]
+        beyond = [more for is_beyond, more in needs if is_beyond and more is not None]
+        if any(is_beyond for is_beyond, _ in needs):
+            return min(beyond, default=None)
+        known = [more for _, more in needs if more is not None]
+        return max(known) if len(known) == len(needs) else None
+
+    def _settle(self, group: str, gap: Draws) -> tuple[bool, int | None]:
+        """Is it beyond the margin, as far as one knows? How many labels bring all of its interval to that side?"""
+        defined = gap[~np.isnan(gap)]
+        mean, (low, high) = float(defined.mean()), self.interval(defined)
+        wanted = _narrow(mean, low, high, self.rope)
+        if wanted >= 1:
+            return abs(mean) > self.rope, 0
+        compared = [self.people.groups.index(name) for name in (group, self.reference) if name != REST]
+        more = count_labels(self.sample.foresee(gap, compared), wanted, int(self.people.n_rest.sum()))
+        return abs(mean) > self.rope, more
+
+    def _divide(self, sides: Sequence[tuple[Draws, Draws]], *, directed: bool) -> Ratio | None:
+        """Divide; of several, the furthest from alike."""
+        if not directed:
+            sides = [(np.minimum(*side), np.maximum(*side)) for side in sides]
+        multiples = [np.divide(a, b, out=np.full_like(a, np.nan), where=b > 0) for a, b in sides]
+        multiple = np.minimum.reduce(multiples)
         multiple = multiple[~np.isnan(multiple)]
         if not len(multiple):
             return None
@@ -110,3 +142,19 @@ class Contrast:
         """Quantiles."""
         low, high = np.quantile(draws, [(1 - self.level) / 2, (1 + self.level) / 2])
         return float(low), float(high)
+
+
+def _narrow(mean: float, low: float, high: float, rope: float) -> float:
+    """How narrow an interval must become, as a share of what it is, to lie all within the margin or all outside.
+
+    >>> _narrow(0.05, 0.0, 0.1, 0.02), _narrow(0.05, 0.03, 0.1, 0.02)
+    (0.6, 1.5)
+    """
+    if abs(mean) > rope:
+        reach = mean - low if mean > 0 else high - mean
+        return _share(abs(mean) - rope, reach)
+    return min(_share(rope - mean, high - mean), _share(rope + mean, mean - low))
+
+
+def _share(room: float, reach: float) -> float:
+    return round(room / reach, 12) if reach > 0 else np.inf

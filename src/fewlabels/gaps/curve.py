@@ -26,6 +26,7 @@ FARTHEST = 20.0  # standard deviations beyond which nothing is stretched further
 SLIGHTEST = 1e-4  # tail, of what is normal in all but rounding
 FEW_GROUPS = 50
 JITTER = 0.3  # of starting points
+AT_ONCE = 200_000  # chances worked out at a time
 MOST_DENSE = 100_000  # entries of a matrix that is mostly zeros
 PerTerm = Float[np.ndarray, "chain term"]
 Shifts = Float[np.ndarray, "chain term group"]
@@ -139,9 +140,14 @@ class Curves:
 
     def chance(self, at: Points) -> Float[np.ndarray, "chain stratum"]:
         """Chance of the positive class in every stratum, labelled or not."""
-        group, bent = self.people.group, self.bend(at)
-        logit = sum(bent[:, i, group] * rise for i, rise in enumerate(measure_rise(self.people)))
-        return 1 / (1 + np.exp(-np.clip(logit, -FURTHEST, FURTHEST)))
+        group, rises, bent = self.people.group, measure_rise(self.people), self.bend(at)
+        out = np.empty((len(at), len(group)))
+        step = max(1, AT_ONCE // max(1, len(group)))
+        for first in range(0, len(at), step):  # a few draws at a time stay in the cache
+            some = bent[first : first + step]
+            logit = sum(some[:, i, group] * rise for i, rise in enumerate(rises))
+            out[first : first + step] = 1 / (1 + np.exp(-np.clip(logit, -FURTHEST, FURTHEST)))
+        return out
 
     def __call__(self, at: Points) -> tuple[PerChain, Points]:
         """Log posterior, and its slope."""

@@ -2,22 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from math import ceil
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 
 from fewlabels.checks import require_sound
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.frames import to_frame
 from fewlabels.gaps.contrasts import LARGEST, ODDS, REST, Contrast, Gap
-from fewlabels.gaps.methods import METHODS, Drawn, Method, Sample
+from fewlabels.gaps.doubts import list_doubts
+from fewlabels.gaps.methods import METHODS, Calibrating, Drawn, Method, Sample
 from fewlabels.gaps.people import People, arrange_people, count_people, pose, visit
 from fewlabels.gaps.rates import QUANTITIES
-from fewlabels.groups import Groups
+from fewlabels.gaps.words import say_four_fifths, say_gap
+from fewlabels.groups import CROSS, Groups
 from fewlabels.labels import arrange
 from fewlabels.latent.health import Health, diagnose
 from fewlabels.summary import write_json
@@ -27,8 +27,6 @@ PLOT, REPORT = "fewlabels.plots:plot_gaps", "fewlabels.report:write_fairness"
 MARKDOWN = "fewlabels.markdown:render_fairness"
 DEFAULT = ("accuracy", "tpr", "fpr")
 NAMES = (*QUANTITIES, ODDS)
-SELECTION = "selection-rate"
-DOUBT = 0.001  # chance of scores that point the wrong way as they do, were they of no use
 
 
 @dataclass(frozen=True)
@@ -83,24 +81,18 @@ class Fairness:
         """Return one gap."""
         return next(gap for gap in self.gaps if (gap.metric, gap.group) == (metric, group))
 
-    def count_more(self, gap: Gap) -> int | None:
-        """Say about how many more labels would settle whether a gap is within the margin; None where none would."""
-        if gap.is_settled(self.rope):
-            return 0
-        if gap.group == LARGEST:
-            return None
-        wanted, width = 2 * abs(abs(gap.mean) - self.rope), gap.high - gap.low
-        if not self.n_labels or not wanted > 0:
-            return None
-        needed = ceil(self.n_labels * (width / wanted) ** 2)
-        return max(1, needed - self.n_labels) if needed <= self.n_items else None
+    def pick(self, most: int) -> tuple[Gap, ...]:
+        """Return every gap in its order; of too many, those that are least likely to be within the margin, these first."""
+        if len(self.gaps) <= most:
+            return self.gaps
+        return tuple(sorted(self.gaps, key=lambda gap: np.nan_to_num(gap.p_practically_fair, nan=1.0))[:most])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contract's JSON as a dict."""
         return {
-            "by": self.by, "reference": self.reference, "rope": self.rope, "level": self.level, "method": self.method,
-            "n_items": self.n_items, "n_labels": self.n_labels, "health": self.health.to_dict(),
-            "gaps": [_plain(gap.to_dict() | {"more_labels": self.count_more(gap)}) for gap in self.gaps],
+            "by": self.by, "reference": self.reference, "positive": self.positive, "rope": self.rope, "level": self.level,
+            "finite_pool": self.finite_pool, "method": self.method, "n_items": self.n_items, "n_labels": self.n_labels,
+            "health": self.health.to_dict(), "gaps": [_plain(gap.to_dict()) for gap in self.gaps],
             "groups": [_plain(asdict(row)) for row in self.groups], "warnings": list(self.warnings),
         }  # fmt: skip
 
@@ -134,30 +126,11 @@ class Fairness:
 
     def say(self, gap: Gap) -> str:
         """Put a gap in a sentence that can be quoted."""
-        if np.isnan(gap.mean):
-            return f"{gap.metric} of {gap.group}: undefined, there is nobody it could be a rate of"
-        shown = f"{100 * self.level:g}% interval {gap.low:+.3f} to {gap.high:+.3f}"
-        fair = f"within ±{self.rope:g} with probability {_say(gap.p_practically_fair)}"
-        if gap.metric == ODDS or gap.group == LARGEST:
-            what = "the larger of the tpr and fpr gaps" if gap.metric == ODDS else f"the gap in {gap.metric}"
-            pair = "the two groups furthest apart" if gap.group == LARGEST else f"{gap.group} and {self.whom}"
-            return f"{what} between {pair} is {gap.mean:.3f} ({shown}); {fair}"
-        more, sure = ("higher", gap.p_greater) if gap.mean > 0 else ("lower", 1 - gap.p_greater)
-        return (
-            f"{gap.metric} of {gap.group} is {abs(gap.mean):.3f} {more} than of {self.whom} ({shown}); {more} with "
-            f"probability {_say(sure)}, {fair}"
-        )
+        return say_gap(gap, self.whom, rope=self.rope, level=self.level)
 
     def say_four_fifths(self, gap: Gap) -> str | None:
         """Read a ratio of selection rates by the four-fifths rule; None for anything else."""
-        if gap.metric != SELECTION or gap.ratio is None:
-            return None
-        ratio, below = gap.ratio, gap.ratio.p_below_four_fifths
-        side, sure = ("below", below) if below > 0.5 else ("at least", 1 - below)
-        return (
-            f"the selection rate of {gap.group} is {ratio.median:.2f} times that of {self.whom} ({100 * self.level:g}% "
-            f"interval {ratio.low:.2f} to {ratio.high:.2f}): {side} four fifths with probability {_say(sure)}"
-        )
+        return say_four_fifths(gap, self.whom, level=self.level)
 
 
 def fairness(
@@ -179,10 +152,9 @@ def fairness(
     Of more than two classes, the positive one is set against the rest; where none is named, accuracy can be asked for.
     """
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
-    names = tuple(_name(metric) for metric in metrics)
+    names = tuple(dict.fromkeys(_name(metric) for metric in metrics))
     learner = METHODS[_find(method, METHODS, "method")] if isinstance(method, str) else method
-    if not rope >= 0:
-        raise InputError(f"rope is {rope}; it is a half-width and cannot be negative")
+    _check(names, rope, level)
     census = visit(pool, by)
     notes = require_sound(pool, census)
     posed, assumed = pose(pool, names)
@@ -193,10 +165,12 @@ def fairness(
     contrast = Contrast(people, sample, whom, rope, level)
     gaps = tuple(gap for name in names for gap in contrast.compare(name))
     groups, health = _measure(contrast, [name for name in names if name != ODDS], sample)
+    lending = isinstance(learner, Calibrating) and learner.shape.pooled
+    doubts = list_doubts(people, health, notes, by_scores=isinstance(sample, Drawn), lending=lending)
     return Fairness(
         people.by, whom, gaps, groups, learner.name, health, rope, level, int(people.n_items.sum()),
-        int(people.n_labels.sum()), finite_pool, people.positive, pool.source, (*notes, *assumed, *_warn(people, health)),
-        _trace(people, sample, contrast), pool.frame,
+        int(people.n_labels.sum()), finite_pool, people.positive, pool.source, (*notes, *assumed, *doubts),
+        _trace(sample, contrast), pool.frame,
     )  # fmt: skip
 
 
@@ -216,15 +190,30 @@ def _measure(contrast: Contrast, names: Sequence[str], sample: Sample) -> tuple[
     return tuple(rows), diagnose(chains, sample.divergences)
 
 
-def _trace(people: People, sample: Sample, contrast: Contrast) -> tuple[CurvePoint, ...]:
+def _trace(sample: Sample, contrast: Contrast) -> tuple[CurvePoint, ...]:
     """Say what is believed of every stratum, where that was learned from the scores."""
     if not isinstance(sample, Drawn):
         return ()
+    people = sample.masses.people
     counts = zip(people.group, people.score, people.n_items, people.n_labels, people.n_positive, strict=True)
     return tuple(
         CurvePoint(people.groups[g], float(s), int(n), int(k), int(r), float(chance.mean()), *contrast.interval(chance))
         for (g, s, n, k, r), chance in zip(counts, sample.chance.T, strict=True)
+        if n
     )
+
+
+def _check(names: Sequence[str], rope: float, level: float) -> None:
+    if not names:
+        raise InputError(f"metric: nothing is asked for; there is: {', '.join(NAMES)}")
+    if not rope >= 0:
+        raise InputError(f"rope is {rope}; it is a half-width and cannot be negative")
+    if rope > 1:
+        raise InputError(
+            f"rope is {rope:g}, and gaps lie between -1 and 1; if {rope:g} points are meant, say {rope / 100:g}"
+        )
+    if not 0 < level < 1:
+        raise InputError(f"level is {level}; it must lie between 0 and 1, for instance 0.95")
 
 
 def _name(metric: Any) -> str:
@@ -243,55 +232,22 @@ def _refer(people: People, reference: str | None) -> str:
         raise InputError(
             f"by: all {people.size[0]:,} items are in one group, {people.groups[0]!r}: there is nobody to compare with"
         )
+    taken = [name for name in (REST, LARGEST) if name in people.groups]
+    if taken:
+        raise InputError(
+            f"by: a group of {people.by} is called {taken[0]!r}, which means something else here; rename it"
+        )
     if reference is None:
         return people.groups[int(people.size.argmax())]
-    if reference != REST and reference not in people.groups:
+    crossed = CROSS.join(part.strip() for part in reference.split(","))  # what can be typed
+    found = next((name for name in (reference, crossed) if name in (REST, *people.groups)), None)
+    if found is None:
         raise InputError(
             f"reference: there is no group {reference!r} in {people.by}; {did_you_mean(reference, list(people.groups))}"
         )
-    return reference
-
-
-def _warn(people: People, health: Health) -> list[str]:
-    out = []
-    blank = [group for group, n in zip(people.groups, people.heard, strict=True) if n == 0]
-    if blank:
-        out.append(f"no label in {', '.join(blank)}: there the other groups' labels speak")
-    n, n_positive = int(people.n_labels.sum()), int(people.n_positive.sum())
-    if n and n_positive in (0, n):
-        out.append(
-            f"all {n:,} labels are of one class: what tells the classes apart is a guess until others are labelled"
-        )
-    elif n and _point_the_wrong_way(people):
-        out.append(
-            f"those labelled {people.positive!r} have the lower scores: are these the scores of the other class? Then "
-            "give that class with --positive, or turn the scores round (1 minus score)"
-        )
-    if not health.is_good:
-        out.append(
-            f"the chains do not agree well enough (R-hat {health.rhat:.3f}, {health.ess:,.0f} effective draws, "
-            f"{health.divergences} lost paths): run it again with another seed before relying on it"
-        )
-    return out
-
-
-def _point_the_wrong_way(people: People) -> bool:
-    """Do the labelled positive have lower scores than the negative, beyond chance? By the correlation of ranks."""
-    rank = np.argsort(np.argsort(people.score)).astype(np.float64)
-    n, up = people.n_labels.astype(np.float64), people.n_positive.astype(np.float64)
-    total = n.sum()
-    share, centre = up.sum() / total, (n @ rank) / total
-    spread = (n @ (rank - centre) ** 2) / total
-    if spread == 0:
-        return False
-    correlation = ((up - share * n) @ (rank - centre)) / total / np.sqrt(spread * share * (1 - share))
-    return bool(ndtr(correlation * np.sqrt(total)) < DOUBT)
+    return found
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
     """JSON has no word for undefined but null."""
     return {name: None if isinstance(value, float) and np.isnan(value) else value for name, value in row.items()}
-
-
-def _say(p: float) -> str:
-    return "more than 0.99" if p > 0.99 else "less than 0.01" if p < 0.01 else f"{p:.2f}"

@@ -3,9 +3,9 @@
 Each says what it believes of any quantity, as draws; the calibrated ones also how well their chains agree.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -14,7 +14,8 @@ from jaxtyping import Float
 from fewlabels.beliefs import Rng
 from fewlabels.errors import InputError
 from fewlabels.gaps.curve import SHAPES, Curves, Shape
-from fewlabels.gaps.people import People
+from fewlabels.gaps.people import People, expect_unseen, round_out
+from fewlabels.gaps.prospects import Outlook, Prospect, Square
 from fewlabels.gaps.rates import RATES, Masses, Parts, Quantity, Rate, Values
 from fewlabels.latent.chains import Effort, run_chains
 from fewlabels.latent.health import diagnose
@@ -45,6 +46,10 @@ class Sample(Protocol):
         """Draws of a quantity in every group, or in everybody but that group."""
         ...
 
+    def foresee(self, draws: Float[np.ndarray, " draw"], groups: Sequence[int]) -> Prospect:
+        """What more labels would say of a gap between these groups."""
+        ...
+
 
 @runtime_checkable
 class Method(Protocol):
@@ -68,10 +73,19 @@ class Drawn:
     n_chains: int
     divergences: int
     chance: Values  # of being positive, in every stratum
+    finite: bool
 
     def value(self, quantity: Quantity, *, rest: bool = False) -> Values:
         """Work it out in every draw."""
         return quantity.reckon(_take(quantity.gather(self.masses), rest=rest))
+
+    def foresee(self, draws: Float[np.ndarray, " draw"], groups: Sequence[int]) -> Prospect:
+        """Ask what labels of others would say."""
+        return self._outlook.foresee(draws, groups)
+
+    @cached_property
+    def _outlook(self) -> Outlook:
+        return Outlook(self.masses.people, self.chance, self.finite)
 
 
 @dataclass(frozen=True)
@@ -100,6 +114,10 @@ class Counted:
         both = gammas.sum(axis=1)
         return np.where(known, np.divide(gammas[:, 0], both, out=np.zeros_like(both), where=both > 0), np.nan)
 
+    def foresee(self, draws: Float[np.ndarray, " draw"], groups: Sequence[int]) -> Prospect:  # noqa: ARG002
+        """Every label counts as much, and so does what is known beforehand."""
+        return Square(int(self.people.n_labels.sum()) + 2 * self.pseudo * len(self.people.groups))
+
 
 @dataclass(frozen=True)
 class Labels:
@@ -124,10 +142,11 @@ class Calibrating:
 
     def learn(self, people: People, rng: Rng, *, finite: bool) -> Drawn:
         """Run chains, and count who is positive: the labelled as they are, the others as the curve has it."""
+        people = people if finite else round_out(people)
         curves = self.curves(self.shape, people)
         found = run_chains(curves, curves.start(rng, N_CHAINS), rng, self.effort, partial(_agree, curves))
         chance = curves.chance(_thin(curves, found.draws).reshape(-1, curves.n_parameters))
-        return Drawn(_imagine(people, chance, rng, finite=finite), N_CHAINS, found.divergences, chance)
+        return Drawn(_imagine(people, chance, rng, finite=finite), N_CHAINS, found.divergences, chance, finite)
 
 
 def _take(parts: Parts, *, rest: bool) -> Parts:
@@ -156,7 +175,7 @@ def _imagine(people: People, chance: Values, rng: Rng, *, finite: bool) -> Masse
     if finite:
         items = people.n_items[None].astype(np.float64)
         return Masses(people, items, people.n_positive + rng.binomial(people.n_rest, chance).astype(np.float64))
-    items = rng.standard_gamma(people.n_items.astype(np.float64), size=chance.shape)
+    items = rng.standard_gamma(people.n_items + expect_unseen(people), size=chance.shape)
     return Masses(people, items, items * chance)
 
 
@@ -170,5 +189,7 @@ METHODS: Mapping[str, Method] = {
         Calibrating("bc-llo", Shape(SHAPES["llo"])),
         Calibrating("bc-temperature", Shape(SHAPES["temperature"])),
         Calibrating("bc-apart", Shape(SHAPES["beta"], pooled=False)),
+        Calibrating("bc-llo-apart", Shape(SHAPES["llo"], pooled=False)),
+        Calibrating("bc-temperature-apart", Shape(SHAPES["temperature"], pooled=False)),
     )
 }

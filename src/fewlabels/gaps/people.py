@@ -117,3 +117,28 @@ def arrange_people(counts: Tally) -> People:
     chance = np.where(said == 1, confidence, 1 - confidence)
     whole = (values.astype(np.int64)[order] for values in (n_items, n_labels, n_positive))
     return People(counts.by, counts.groups, positive, key[order, 0], said[order], chance[order], *whole)
+
+
+def round_out(people: People) -> People:
+    """Make room in every group for those it has not shown: among the refused, and among the accepted, if there are any.
+
+    A single person who was accepted does not say that everybody like that person is.
+    """
+    n = np.bincount(people.said, weights=people.n_items, minlength=TWO)
+    middle = np.bincount(people.said, weights=people.n_items * people.score, minlength=TWO) / np.maximum(n, 1)
+    group, said = (
+        axis.ravel() for axis in np.meshgrid(np.arange(len(people.groups)), np.flatnonzero(n), indexing="ij")
+    )
+    nobody = np.zeros(len(group), dtype=np.int64)
+    order = np.argsort(np.append(people.cell, TWO * group + said), kind="stable")
+    pairs = (
+        (people.group, group), (people.said, said), (people.score, middle[said]),
+        (people.n_items, nobody), (people.n_labels, nobody), (people.n_positive, nobody),
+    )  # fmt: skip
+    return People(people.by, people.groups, people.positive, *(np.append(*pair)[order] for pair in pairs))
+
+
+def expect_unseen(people: People) -> PerStratum:
+    """One person more in each group, decided on as everybody is, where there is room and nobody."""
+    share = np.bincount(people.said, weights=people.n_items, minlength=TWO) / people.n_items.sum()
+    return np.where(people.n_items == 0, share[people.said], 0.0)

@@ -6,6 +6,7 @@ there are in each stratum, and how many of them are truly positive.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -27,8 +28,9 @@ class Masses:
     items: Float[np.ndarray, "#draw stratum"]
     positive: Float[np.ndarray, "draw stratum"]
 
-    def count(self) -> Parts:
-        """Add up the four outcomes in every group."""
+    @cached_property
+    def outcomes(self) -> Parts:
+        """The four outcomes in every group, added up."""
         n = 2 * len(self.people.groups)
         positive, items = (add_up(values, self.people.cell, n) for values in (self.positive, self.items))
         negative = items - positive
@@ -67,7 +69,7 @@ class Rate:
 
     def gather(self, masses: Masses) -> Parts:
         """Add up part and whole."""
-        counts = masses.count()
+        counts = masses.outcomes
         chosen = ([OUTCOMES.index(name) for name in names] for names in (self.part, self.whole))
         return np.stack([counts[:, :, which].sum(axis=2) for which in chosen], axis=2)
 
@@ -133,10 +135,12 @@ def add_up(
     values: Float[np.ndarray, "draw stratum"], place: Int[np.ndarray, " stratum"], n: int
 ) -> Float[np.ndarray, "draw place"]:
     """Add up strata that share a place; places nobody has stay zero."""
-    order = np.argsort(place, kind="stable")
-    found, starts = np.unique(place[order], return_index=True)
+    if np.any(np.diff(place) < 0):
+        order = np.argsort(place, kind="stable")
+        values, place = values[:, order], place[order]
+    found, starts = np.unique(place, return_index=True)
     out = np.zeros((len(values), n))
-    out[:, found] = np.add.reduceat(values[:, order], starts, axis=1)
+    out[:, found] = np.add.reduceat(values, starts, axis=1)
     return out
 
 

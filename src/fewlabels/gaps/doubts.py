@@ -1,0 +1,69 @@
+"""What the answer does not rest on: warnings that go with it."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from scipy.special import ndtr
+
+from fewlabels.errors import count, listing
+from fewlabels.gaps.people import People
+from fewlabels.latent.health import Health
+
+DOUBT = 0.001  # chance of scores that point the wrong way as they do, were they of no use
+OTHER_CLASS = "of the other class"
+
+
+def list_doubts(
+    people: People, health: Health, notes: Sequence[str], *, by_scores: bool, lending: bool
+) -> Iterator[str]:
+    """Yield what a reader should know: of a method that counts scores, or whose groups lend each other strength; `notes` was said before."""
+    yield from _miss_labels(people, by_scores=by_scores, lending=lending)
+    if by_scores and not any(OTHER_CLASS in note for note in notes) and _point_the_wrong_way(people):
+        yield (
+            f"those labelled {people.positive!r} have the lower scores: are these the scores {OTHER_CLASS}? Then turn "
+            "them round (1 minus score), or give that class with --positive: rates are then about that one"
+        )
+    yield from _see_no_difference(people)
+    if not health.is_good:
+        yield (
+            f"the chains do not agree well enough (R-hat {health.rhat:.3f}, {health.ess:,.0f} effective draws, "
+            f"{health.divergences} lost paths): run it again with another seed before relying on it"
+        )
+
+
+def _miss_labels(people: People, *, by_scores: bool, lending: bool) -> Iterator[str]:
+    n, n_positive = int(people.n_labels.sum()), int(people.n_positive.sum())
+    blank = [group for group, heard in zip(people.groups, people.heard, strict=True) if heard == 0]
+    if not n:
+        yield "there is no label: only the scores speak, as far as scores in general can be trusted" if by_scores else "there is no label, and nothing else counts with this method"  # fmt: skip
+        return
+    if blank:
+        instead = "there the other groups' labels speak" if lending else "there only the scores speak" if by_scores else "nothing is known of them with this method"  # fmt: skip
+        yield f"no label in {listing(blank)}: {instead}"
+    if n_positive in (0, n):
+        yield f"{'the only label is' if n == 1 else f'all {n:,} labels are'} of one class: what tells the classes apart is a guess until others are labelled"
+
+
+def _see_no_difference(people: People) -> Iterator[str]:
+    """Decisions, or scores, that are the same for everybody."""
+    said = np.unique(people.said[people.n_items > 0])
+    if len(said) == 1:
+        rate, not_ = ("1", "") if said[0] else ("0", "not ")
+        yield f"all {count(int(people.n_items.sum()), 'item')} are predicted {not_}to be {people.positive!r}: tpr, fpr and selection rate are {rate} in every group"
+    elif len(np.unique(people.score)) == 1:
+        yield "all scores are alike: they tell nobody apart"
+
+
+def _point_the_wrong_way(people: People) -> bool:
+    """Do the labelled positive have lower scores than the negative, beyond chance? By the correlation of ranks."""
+    rank = np.argsort(np.argsort(people.score)).astype(np.float64)
+    n, up = people.n_labels.astype(np.float64), people.n_positive.astype(np.float64)
+    total = n.sum()
+    if up.sum() in (0, total):
+        return False
+    share, centre = up.sum() / total, (n @ rank) / total
+    spread = (n @ (rank - centre) ** 2) / total
+    if spread == 0:
+        return False
+    correlation = ((up - share * n) @ (rank - centre)) / total / np.sqrt(spread * share * (1 - share))
+    return bool(ndtr(correlation * np.sqrt(total)) < DOUBT)

@@ -22,7 +22,8 @@ import pyarrow.parquet as pq
 from scipy.special import betaln
 
 import fewlabels as fl
-from fewlabels.beliefs import EXACT_UP_TO, Beta, Finite
+from fewlabels.beliefs import Beta
+from fewlabels.finite import EXACT_UP_TO, Finite
 from fewlabels.inference import infer
 from fewlabels.labels import NONE, Tally
 from fewlabels.metrics import accuracy

@@ -7,7 +7,8 @@ from scipy import stats
 
 import fewlabels as fl
 from fewlabels import inference
-from fewlabels.beliefs import Beta, Draws, Finite
+from fewlabels.beliefs import Beta, Draws
+from fewlabels.finite import Finite
 from fewlabels.inference import infer
 from fewlabels.metrics import METRICS
 

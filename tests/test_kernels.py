@@ -15,8 +15,9 @@ import pytest
 from scipy import stats
 from scipy.special import betainc, betaincinv, betaln
 
-from fewlabels.beliefs import Beta, Finite
+from fewlabels.beliefs import Beta
 from fewlabels.differences import BetaDifference
+from fewlabels.finite import Finite
 from fewlabels.replay.kernels import (
     EPSILON_GREEDY,
     EQUAL,

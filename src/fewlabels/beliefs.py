@@ -9,13 +9,11 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import betaincinv, betaln
+from scipy.special import betaincinv
 
 Array = Float[np.ndarray, "..."]
 Rng = np.random.Generator
 TINY = 1e-12
-EXACT_UP_TO = 20_000  # unlabelled items of a group beyond which quantiles of their outcomes are approximated
-BLOCK = 2_000_000  # numbers held at a time
 
 
 @runtime_checkable
@@ -173,132 +171,11 @@ class Draws:
         return self.samples[rng.integers(len(self.samples), size=n)]
 
 
-@dataclass(frozen=True)
-class Finite:
-    """The share of right outcomes among exactly these items: what is labelled is known, the rest is predicted.
-
-    With every item labelled it is a point.
-    """
-
-    belief: Beta
-    known: Float[np.ndarray, "group 2"]
-    rest: Int[np.ndarray, " group"]
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """Names, along the group axis."""
-        return self.belief.groups
-
-    def mean(self) -> Float[np.ndarray, " group"]:
-        """(known + rest · E θ) / size."""
-        return (self.known[:, 0] + self.rest * self.belief.mean()) / self._size()
-
-    def interval(self, level: float = 0.95) -> tuple[Array, Array]:
-        """Quantiles of known + beta-binomial, exact up to EXACT_UP_TO unlabelled items."""
-        tails = ((1 - level) / 2, (1 + level) / 2)
-        low, high = (beta_binomial_quantile(self.rest, self.belief.alpha, self.belief.beta, tail) for tail in tails)
-        return (self.known[:, 0] + low) / self._size(), (self.known[:, 0] + high) / self._size()
-
-    def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group"]:
-        """Draw θ, then the outcomes of the rest."""
-        return (self.known[:, 0] + rng.binomial(self.rest, self.belief.draw(rng, n))) / self._size()
-
-    def _size(self) -> Float[np.ndarray, " group"]:
-        return self.known.sum(axis=1) + self.rest
-
-
-@dataclass(frozen=True)
-class FiniteShares:
-    """The shares of each outcome among exactly these items."""
-
-    belief: Dirichlet
-    known: Float[np.ndarray, "group outcome"]
-    rest: Int[np.ndarray, " group"]
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """Names, along the group axis."""
-        return self.belief.groups
-
-    def mean(self) -> Float[np.ndarray, "group outcome"]:
-        """(known + rest · E θ) / size."""
-        return (self.known + self.rest[:, None] * self.belief.mean()) / self._size()
-
-    def interval(self, level: float = 0.95) -> tuple[Array, Array]:
-        """Of each share: known + beta-binomial."""
-        alpha = self.belief.alpha
-        beta = alpha.sum(axis=1, keepdims=True) - alpha
-        rest = np.broadcast_to(self.rest[:, None], alpha.shape)
-        tails = ((1 - level) / 2, (1 + level) / 2)
-        low, high = (beta_binomial_quantile(rest, alpha, beta, tail) for tail in tails)
-        return (self.known + low) / self._size(), (self.known + high) / self._size()
-
-    def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group outcome"]:
-        """Draw θ, then the outcomes of the rest."""
-        theta = self.belief.draw(rng, n)
-        return (self.known + rng.multinomial(self.rest, theta)) / self._size()
-
-    def marginal(self, outcome: Int[np.ndarray, " group"]) -> Finite:
-        """Belief about the share of one outcome per group."""
-        known = np.take_along_axis(self.known, outcome[:, None], axis=1)[:, 0]
-        return Finite(
-            self.belief.marginal(outcome),
-            np.stack([known, self.known.sum(axis=1) - known], axis=1),
-            self.rest,
-        )
-
-    def _size(self) -> Float[np.ndarray, "group 1"]:
-        return (self.known.sum(axis=1) + self.rest)[:, None]
-
-
-def restrict(
-    belief: Conjugate, counts: Float[np.ndarray, "group outcome"], rest: Int[np.ndarray, " group"]
-) -> Finite | FiniteShares:
-    """Narrow a belief down to exactly these items: the counted ones are known, the rest follows the belief."""
-    if isinstance(belief, Beta):
-        return Finite(belief, counts, rest)
-    assert isinstance(belief, Dirichlet)
-    return FiniteShares(belief, counts, rest)
-
-
-def beta_binomial_quantile(
-    n: Int[np.ndarray, "*shape"], alpha: Float[np.ndarray, "*shape"], beta: Float[np.ndarray, "*shape"], q: float
-) -> Float[np.ndarray, "*shape"]:
-    """Return the smallest k whose cumulative probability among n reaches q, element by element."""
-    size, a, b = n.reshape(-1), alpha.reshape(-1), beta.reshape(-1)
-    out = np.empty(len(size))
-    large = size > EXACT_UP_TO
-    out[large] = _matched_quantile(size[large].astype(np.float64), a[large], b[large], q)
-    for m in np.unique(size[~large]).tolist():
-        (same,) = np.nonzero(size == m)
-        for part in np.array_split(same, -(-len(same) * (m + 1) // BLOCK)):
-            out[part] = _summed_quantile(m, a[part], b[part], q)
-    return out.reshape(n.shape)
-
-
-def _summed_quantile(n: int, alpha: Array, beta: Array, q: float) -> Array:
-    """Add up the probabilities of 0 … n."""
-    k = np.arange(n + 1)
-    a, b = np.maximum(alpha, TINY)[:, None], np.maximum(beta, TINY)[:, None]
-    log_p = betaln(k + a, n - k + b) - betaln(a, b) - betaln(n - k + 1, k + 1) - np.log(n + 1)
-    reached = np.cumsum(np.exp(log_p), axis=1) >= q * (1 - 1e-12)
-    found = np.where(reached.any(axis=1), reached.argmax(axis=1), n).astype(np.float64)
-    return np.where(alpha <= 0, 0.0, np.where(beta <= 0, float(n), found))
-
-
-def _matched_quantile(n: Array, alpha: Array, beta: Array, q: float) -> Array:
-    """Take the Beta with the same mean and variance: for many items it differs by a count or so."""
-    total = alpha + beta
-    mean = alpha / total
-    strength = n / (1 + (n - 1) / (total + 1)) - 1
-    return np.round(n * _beta_quantile(mean * strength, (1 - mean) * strength, q))
-
-
 def _beta_interval(alpha: Array, beta: Array, level: float) -> tuple[Array, Array]:
-    return _beta_quantile(alpha, beta, (1 - level) / 2), _beta_quantile(alpha, beta, (1 + level) / 2)
+    return beta_quantile(alpha, beta, (1 - level) / 2), beta_quantile(alpha, beta, (1 + level) / 2)
 
 
-def _beta_quantile(alpha: Array, beta: Array, q: float) -> Array:
-    """Quantile of a Beta, with its limits 0 and 1 where a parameter vanishes."""
+def beta_quantile(alpha: Array, beta: Array, q: float) -> Array:
+    """Return the quantile of a Beta, with its limits 0 and 1 where a parameter vanishes."""
     inner = betaincinv(np.where(alpha > 0, alpha, 1.0), np.where(beta > 0, beta, 1.0), q)
     return np.where(alpha <= 0, 0.0, np.where(beta <= 0, 1.0, inner))

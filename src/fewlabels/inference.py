@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from fewlabels.beliefs import Belief, Beta, Conjugate, Dirichlet, Draws, Rng, restrict
+from fewlabels.beliefs import Belief, Beta, Conjugate, Dirichlet, Draws, Rng
+from fewlabels.finite import restrict
 from fewlabels.labels import Cells, Tally
 from fewlabels.metrics import Metric
 from fewlabels.pooling import Levelled, learn_level
@@ -60,7 +61,9 @@ def infer(
     before, joint = lesson.before, lesson.joint
     counts = cells.outcomes if metric.reads == "right" else cells.labels
     after = before.observe(counts)
-    shown = restrict(lesson.unlabelled or after, counts, cells.n_items - cells.n_labels) if finite else after
+    shown = (
+        restrict(lesson.unlabelled or after, counts, cells.n_items - cells.n_labels, lesson.doubt) if finite else after
+    )
     exact = scheme.close(shown, finite=finite)
     whole = _level(prior, before, cells, finite) if exact is not None and metric.own_cell else None
     sampler = _Sampler(scheme, joint or shown, whole, finite)

@@ -11,7 +11,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from fewlabels.beliefs import Belief, Beta, Conjugate, Dirichlet, Draws, Finite, FiniteShares, Rng, restrict
+from fewlabels.beliefs import Belief, Beta, Conjugate, Dirichlet, Draws, Rng
+from fewlabels.finite import Finite, FiniteShares, restrict
 from fewlabels.labels import Tally
 from fewlabels.metrics import Cost, Metric
 from fewlabels.priors import Prior, consult
@@ -45,6 +46,7 @@ class Knowledge:
     )
     joint: Belief | None = None  # of all cells together, where they hang together
     unlabelled: Conjugate | None = None  # of the items without a label, where these are set apart
+    doubt: Float[np.ndarray, " cell"] | None = None  # how much of their outcomes' variance their scores leave open
     n_draws: int = N_DRAWS  # for figures without a closed form
     seed: int = 0  # of these
 
@@ -96,6 +98,7 @@ class Knowledge:
             self.unlabelled or self.belief,
             self.counts,
             cells.n_items - self.counts.sum(axis=1).round().astype(np.int64),
+            self.doubt,
         )
 
     @cached_property
@@ -184,7 +187,7 @@ class Knowledge:
 
     def label(self, counts: Float[np.ndarray, "cell outcome"]) -> "Knowledge":
         """Return what is known with these labels too, each about its own cell: what it teaches of others comes later."""
-        return replace(self, counts=self.counts + counts, joint=None, unlabelled=None)
+        return replace(self, counts=self.counts + counts, joint=None, unlabelled=None, doubt=None)
 
     def _count_askable(self) -> Int[np.ndarray, " cell"]:
         """Items of each cell that may still get a label; what nobody could tell is spread over a group's cells."""
@@ -255,7 +258,7 @@ def know(
     nothing = np.zeros(cells.n, dtype=np.int64)
     return Knowledge(
         scheme, lesson.before, counts, nothing, left, finite, level, prior.guesses_level, lesson.joint,
-        lesson.unlabelled, seed=seed,
+        lesson.unlabelled, lesson.doubt, seed=seed,
     )  # fmt: skip
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.beliefs import Belief, Beta, Dirichlet, Finite, FiniteShares, Rng
+from fewlabels.beliefs import Belief, Beta, Dirichlet, Rng
+from fewlabels.finite import Finite, FiniteShares
 from fewlabels.labels import NONE, Cells, Tally
 from fewlabels.metrics import ClassRate, Metric, Sample, selection_rate
 

@@ -11,7 +11,7 @@ from fewlabels.cli.keys import HAS_KEYS, listening
 from fewlabels.cli.labelling import Labelling
 from fewlabels.cli.lines import Lines
 from fewlabels.cli.options import Columns, File, Flag
-from fewlabels.cli.page import Page
+from fewlabels.cli.page import Page, check_page
 from fewlabels.cli.printing import printer, working
 from fewlabels.cli.sessions import Opened, Who, start_or_open
 from fewlabels.cli.showing import name_session, note_obstacle, print_next, print_progress, say
@@ -57,6 +57,7 @@ def label(
         raise InputError("options of the page go without --terminal")
     if not terminal and who:
         raise InputError("on the page everyone says their own name; --as goes with --terminal")
+    check_page(page)
     out = printer()
     with working("opening"):
         opened = start_or_open(session, file, start, columns)

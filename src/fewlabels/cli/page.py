@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from cyclopts import Group, Parameter
 
 from fewlabels.cli.options import Flag, Names
+from fewlabels.errors import InputError
 
 PAGE = Group("The page", sort_key=4)
 
@@ -33,3 +35,17 @@ class Page:
     "Seconds for which an item is one person's; then it goes to the next who asks."
     no_browser: Flag = False
     "Do not open a browser."
+
+
+def check_page(page: Page) -> None:
+    """Refuse what cannot be served, before anything is opened or written."""
+    if (page.certificate is None) != (page.key is None):
+        raise InputError("--certificate and --key go together")
+    if not page.lease > 0:
+        raise InputError(f"lease: {page.lease:g} seconds make no sense; an item is somebody's for a while")
+    if page.host in ("0.0.0.0", "::") and not page.names:
+        raise InputError(f"host: on {page.host} browsers reach this machine by another name; say which: --names NAME")
+    for origin in page.media_from:
+        parts = urlsplit(origin)
+        if parts.scheme not in ("http", "https") or not parts.netloc or f"{parts.scheme}://{parts.netloc}" != origin:
+            raise InputError(f"media-from: {origin!r} is no origin; write for instance https://pictures.example.org")

@@ -1,12 +1,10 @@
 """The labelling page from the command line."""
 
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from fewlabels.cli.page import Page
 from fewlabels.cli.printing import complainer, escape, printer
 from fewlabels.cli.sessions import Opened
-from fewlabels.errors import InputError
 from fewlabels.web import Desk, Folder, Place, Rules, serve
 
 ENDING = ".keys"  # of the file beside the session that lets open pages go on after a restart
@@ -15,7 +13,6 @@ ENDING = ".keys"  # of the file beside the session that lets open pages go on af
 def run_page(opened: Opened, file: str, session: str, page: Page, *, new_classes: bool, reveals: bool) -> None:
     """Serve the page until somebody stops it."""
     place = Place(page.host, page.port, page.certificate, page.key)
-    _check(page, place)
     rules = Rules(page.lease, new_classes, reveals, page.media_from)
     desk = Desk(opened.session, rules, folder=Folder(Path(page.media or Path(file).parent)), predicted=opened.predicted)
     if not place.is_private and page.certificate is None:
@@ -29,16 +26,3 @@ def run_page(opened: Opened, file: str, session: str, page: Page, *, new_classes
         out.print("stop with Ctrl-C; every answer is kept as it is given")
 
     serve(desk, place, names=page.names, keys=Path(session + ENDING), said=say, opens=not page.no_browser)
-
-
-def _check(page: Page, place: Place) -> None:
-    if (page.certificate is None) != (page.key is None):
-        raise InputError("--certificate and --key go together")
-    if not page.lease > 0:
-        raise InputError(f"lease: {page.lease:g} seconds make no sense; an item is somebody's for a while")
-    if place.host in ("0.0.0.0", "::") and not page.names:
-        raise InputError(f"host: on {place.host} browsers reach this machine by another name; say which: --names NAME")
-    for origin in page.media_from:
-        parts = urlsplit(origin)
-        if parts.scheme not in ("http", "https") or not parts.netloc or f"{parts.scheme}://{parts.netloc}" != origin:
-            raise InputError(f"media-from: {origin!r} is no origin; write for instance https://pictures.example.org")

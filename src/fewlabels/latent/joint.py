@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.beliefs import Array, Rng
+from fewlabels.finite import Doubt, calm
 
 N_DRAWS, FEWEST = 4000, 200
 BUDGET = 20_000_000  # numbers drawn for means and quantiles
@@ -67,13 +68,15 @@ class JointChances(Drawn):
     chances: Chances
     known: Float[np.ndarray, "cell 2"]
     rest: Int[np.ndarray, " cell"] | None
+    doubt: Doubt
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell"]:
         """Joint draws."""
         theta = self.chances.draw(rng, n)
         if self.rest is None:
             return theta
-        return (self.known[:, 0] + rng.binomial(self.rest, theta)) / (self.known.sum(axis=1) + self.rest)
+        drawn = calm(rng.binomial(self.rest, theta), self.rest * theta, self.doubt)
+        return (self.known[:, 0] + drawn) / (self.known.sum(axis=1) + self.rest)
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,7 @@ class JointShares(Drawn):
     predicted: Int[np.ndarray, " cell"]
     known: Float[np.ndarray, "cell class"]
     rest: Int[np.ndarray, " cell"] | None
+    doubt: Doubt
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell class"]:
         """Joint draws."""
@@ -98,4 +102,6 @@ class JointShares(Drawn):
         if self.rest is None:
             return theta
         size = self.known.sum(axis=1) + self.rest
-        return (self.known + rng.multinomial(self.rest, theta)) / size[:, None]
+        doubt = None if self.doubt is None else self.doubt[:, None]
+        drawn = calm(rng.multinomial(self.rest, theta), self.rest[:, None] * theta, doubt)
+        return (self.known + drawn) / size[:, None]

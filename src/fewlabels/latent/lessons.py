@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.beliefs import Beta
+from fewlabels.finite import Doubt
 from fewlabels.labels import Cells
 from fewlabels.latent.joint import Chances, JointChances, JointShares
 from fewlabels.latent.shares import Shares
@@ -15,6 +16,7 @@ WEAKEST = 0.1  # labels that a belief is worth at the least,
 RAREST = 0.04  # and of what is rare: a Beta that is worth less is narrower again, being sure of the rest
 LEVEL, REACH = 0.95, 3.92  # of the intervals that are matched, and how wide they are in standard deviations
 ROUNDS, EDGE = 2, 1e-9
+LEAST = 0.05  # share of an outcome's variance that is left open
 
 
 def teach(cells: Cells, reads: Reads, everything: Chances, rest: Chances | None) -> Lesson:
@@ -23,10 +25,10 @@ def teach(cells: Cells, reads: Reads, everything: Chances, rest: Chances | None)
     shares = Shares(cells) if reads == "label" else None
     before = _subtract(after, cells) if shares is None else shares.start(after)
     if rest is None:
-        return Lesson(before, _join(cells, everything, shares, None))
-    unlabelled = _match(cells, rest, sampled=False)
-    joint = _join(cells, rest, shares, cells.n_items - cells.n_labels)
-    return Lesson(before, joint, unlabelled if shares is None else shares.spread(unlabelled))
+        return Lesson(before, _join(cells, everything, shares))
+    unlabelled, doubt = _match(cells, rest, sampled=False), _count_doubt(rest)
+    joint = _join(cells, rest, shares, cells.n_items - cells.n_labels, doubt)
+    return Lesson(before, joint, unlabelled if shares is None else shares.spread(unlabelled), doubt)
 
 
 def count_unlabelled(cells: Cells) -> Float[np.ndarray, " stratum"]:
@@ -35,6 +37,12 @@ def count_unlabelled(cells: Cells) -> Float[np.ndarray, " stratum"]:
     rest = strata.n_items - strata.n_labels
     left = np.bincount(strata.cell, weights=rest, minlength=cells.n)[strata.cell]
     return np.where(left > 0, rest, strata.n_items).astype(np.float64)
+
+
+def _count_doubt(chances: Chances) -> Float[np.ndarray, " cell"]:
+    """How much of the variance of an outcome is left once one knows the item's chance, and not only its cell's."""
+    whole = np.maximum(chances.mean * (1 - chances.mean), EDGE)
+    return np.clip(1 - chances.within / whole, LEAST, 1.0)
 
 
 def _match(cells: Cells, chances: Chances, *, sampled: bool) -> Beta:
@@ -69,9 +77,13 @@ def _subtract(after: Beta, cells: Cells) -> Beta:
 
 
 def _join(
-    cells: Cells, chances: Chances, shares: Shares | None, rest: Int[np.ndarray, " cell"] | None
+    cells: Cells,
+    chances: Chances,
+    shares: Shares | None,
+    rest: Int[np.ndarray, " cell"] | None = None,
+    doubt: Doubt = None,
 ) -> JointChances | JointShares:
     """Keep all cells together."""
     if shares is None:
-        return JointChances(cells.names, chances, cells.outcomes, rest)
-    return JointShares(cells.names, chances, shares.others, cells.predicted, cells.labels, rest)
+        return JointChances(cells.names, chances, cells.outcomes, rest, doubt)
+    return JointShares(cells.names, chances, shares.others, cells.predicted, cells.labels, rest, doubt)

@@ -98,12 +98,11 @@ def project(
     start = np.searchsorted(cell, np.arange(len(group)))
     shares = [weight / np.add.reduceat(weight, start)[cell] for weight in weights]
     sheets = [_project(sheet, fit, design, shares, start, group) for sheet in fit.sheets]
-    right = squash(design @ fit.mode[:-1])
+    weight = np.array([sheet.weight for sheet in fit.sheets])
     out = []
-    for share, parts in zip(shares, zip(*sheets, strict=True), strict=True):
-        mean, square = (np.add.reduceat(share * value, start) for value in (right, right**2))
-        at, chance, slope = (np.stack(values) for values in zip(*parts, strict=True))
-        out.append(Logits(fit, group, at, chance, slope, np.maximum(square - mean**2, 0.0)))
+    for parts in zip(*sheets, strict=True):
+        at, chance, slope, within = (np.stack(values) for values in zip(*parts, strict=True))
+        out.append(Logits(fit, group, at, chance, slope, weight @ within))
     return tuple(out)
 
 
@@ -114,8 +113,15 @@ def _project(
     shares: Sequence[Float[np.ndarray, " stratum"]],
     start: Int[np.ndarray, " cell"],
     group: Int[np.ndarray, " cell"],
-) -> list[tuple[Float[np.ndarray, "cell node"], Float[np.ndarray, "cell node"], Float[np.ndarray, "cell term"]]]:
-    """Logits, chances and slopes at one scale, for each weighting.
+) -> list[
+    tuple[
+        Float[np.ndarray, "cell node"],
+        Float[np.ndarray, "cell node"],
+        Float[np.ndarray, "cell term"],
+        Float[np.ndarray, " cell"],
+    ]
+]:
+    """Logits, chances, slopes and how chances vary within cells, at one scale, for each weighting.
 
     Nodes times strata are many numbers, and none of them needs more than six digits; strata come last, being more.
     """
@@ -130,7 +136,8 @@ def _project(
         at = logit(np.clip(summed.T.astype(np.float64), EDGE, 1 - EDGE))
         centred = at - (chance * at).sum(axis=1, keepdims=True)
         learned = np.einsum("cn,cnt->ct", chance * centred, pull)  # another curve makes other departures likely
-        out.append((at, chance, _incline(design, share, typical, start) + learned))
+        slope, within = _incline(design, share, typical, start)
+        out.append((at, chance, slope + learned, within))
     return out
 
 
@@ -139,11 +146,12 @@ def _incline(
     share: Float[np.ndarray, " stratum"],
     right: Float[np.ndarray, " stratum"],
     start: Int[np.ndarray, " cell"],
-) -> Float[np.ndarray, "cell term"]:
-    """How the logit of a cell's accuracy moves with the terms, at a typical departure."""
+) -> tuple[Float[np.ndarray, "cell term"], Float[np.ndarray, " cell"]]:
+    """How the logit of a cell's accuracy moves with the terms at a typical departure, and how chances vary within it."""
     accuracy = np.clip(np.add.reduceat(share * right, start), EDGE, 1 - EDGE)
-    steep = np.add.reduceat((share * right * (1 - right))[:, None] * design, start, axis=0)
-    return steep / (accuracy * (1 - accuracy))[:, None]
+    whole, open = accuracy * (1 - accuracy), share * right * (1 - right)
+    steep = np.add.reduceat(open[:, None] * design, start, axis=0)
+    return steep / whole[:, None], np.maximum(whole - np.add.reduceat(open, start), 0.0)
 
 
 def _turn(values: Float[np.ndarray, "cell node"]) -> Float[np.ndarray, "node cell"]:

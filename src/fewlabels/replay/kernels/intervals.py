@@ -1,11 +1,12 @@
 """Intervals for the share of right outcomes in a finite pool: the labelled are known, the rest is beta-binomial.
 
-The same numbers as `fewlabels.beliefs.Finite.interval`, for compiled code.
+The same numbers as `fewlabels.finite.Finite.interval`, for compiled code.
 """
 
 import numpy as np
 
-from fewlabels.beliefs import EXACT_UP_TO, TINY
+from fewlabels.beliefs import TINY
+from fewlabels.finite import EXACT_UP_TO
 from fewlabels.replay.kernels.deck import Floats, Ints
 from fewlabels.replay.kernels.jit import door, inner
 from fewlabels.replay.kernels.quantiles import beta_quantile

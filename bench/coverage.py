@@ -9,7 +9,6 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
+from joblib import delayed
 from scipy.special import betaln
 
 import fewlabels as fl
@@ -28,6 +28,7 @@ from fewlabels.inference import infer
 from fewlabels.labels import NONE, Tally
 from fewlabels.metrics import accuracy
 from fewlabels.priors import Flat, FromScores, Prior
+from fewlabels.replay.crew import spread
 from fewlabels.summary import Question, judge
 from fewlabels.table import MISSING, natural_order
 
@@ -515,10 +516,9 @@ class Result:
     refused: str
 
 
-def study_all(cases: Sequence[Case], repeats: int, jobs: int) -> list[Result]:
-    with ProcessPoolExecutor(jobs) as pool:
-        found = [pool.submit(study, case, (0, i), repeats) for i, case in enumerate(cases)]
-        return [result for future in found for result in future.result()]
+def study_all(cases: Sequence[Case], repeats: int, jobs: int | None) -> list[Result]:
+    calls = (delayed(study)(case, (0, i), repeats) for i, case in enumerate(cases))
+    return [result for found in spread(calls, n_jobs=jobs) for result in found]
 
 
 def study(case: Case, seed: Sequence[int], repeats: int) -> list[Result]:
@@ -636,7 +636,7 @@ def main() -> None:
     parser.add_argument("--pools", type=Path, default=Path("../shared/pools"))
     parser.add_argument("--repeats", type=int, default=200)
     parser.add_argument("--only", default="", help="pools whose name contains this")
-    parser.add_argument("--jobs", type=int, default=2, help="processes; the figures do not depend on it")
+    parser.add_argument("--jobs", type=int, help="processes; the figures do not depend on it")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     began = time.perf_counter()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
+from joblib import delayed
 
 from experiments.compiled_curves import CompiledCurves
 from experiments.published_fairness import MODELS
@@ -20,6 +20,7 @@ from fewlabels.gaps.methods import METHODS, Calibrating, Method
 from fewlabels.gaps.people import BORDERS, EDGE, People
 from fewlabels.gaps.rates import RATES, Masses
 from fewlabels.latent.chains import Effort as Chains
+from fewlabels.replay.crew import spread
 
 PRIVILEGED = {
     "adult_race": "White", "adult_sex": "Male", "bank_age": "adult", "german_age": "adult", "german_sex": "male",
@@ -113,7 +114,8 @@ def audit_often(folder: Path, pool: str, model: str, n: int, method: Method | st
     audit = read_audit(folder, pool, model)
     way = hasten(METHODS[method]) if isinstance(method, str) else method
     runs = [range(first, min(first + CHUNK, effort.runs)) for first in range(0, effort.runs, CHUNK)]
-    found = Parallel(n_jobs=effort.jobs)(delayed(_audit)(audit, way, n, effort.seed, chunk) for chunk in runs)
+    calls = (delayed(_audit)(audit, way, n, effort.seed, chunk) for chunk in runs)
+    found = list(spread(calls, n_jobs=effort.jobs))
     error, covered, width = np.concatenate(found).transpose(1, 0, 2)
     return Found(error, covered, width, audit.measure_truth())
 

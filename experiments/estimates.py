@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from experiments.replays import Floats, Ints
 from experiments.terrains import Site, Terrain
+from fewlabels.replay.crew import spread
 from fewlabels.surfaces.estimators import DEEP
 from fewlabels.surfaces.mapping import map_arms
 
@@ -71,10 +72,11 @@ OUTSIDE: dict[str, Callable[[Terrain, Ints, Ints], Guess]] = {"logistic": guess_
 
 
 def compare(
-    site: Site, n_labels: int, models: Sequence[str], runs: int, jobs: int, seed: int
+    site: Site, n_labels: int, models: Sequence[str], runs: int, jobs: int | None, seed: int
 ) -> dict[str, list[Score]]:
     """Let all of them learn from the same labels, on several surfaces of a kind."""
-    found = Parallel(n_jobs=jobs)(delayed(_compare_once)(site, n_labels, models, [seed, run]) for run in range(runs))
+    calls = (delayed(_compare_once)(site, n_labels, models, [seed, run]) for run in range(runs))
+    found = list(spread(calls, n_jobs=jobs))
     return {model: [scores[model] for scores in found] for model in models}
 
 

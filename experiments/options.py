@@ -23,7 +23,7 @@ class Options:
     out: Path
     runs: int | None = None  # unless given, as many as each part can afford
     seed: int = 0
-    jobs: int = -1
+    jobs: int | None = None
     quick: bool = False
 
     def effort(self, usual: int, dataset: Dataset | None = None, heavy: int | None = None) -> Effort:
@@ -57,7 +57,7 @@ def read_options(
     parser.add_argument("--out", type=Path, default=HERE / "results", help="the folder to write to")
     parser.add_argument("--runs", type=int, help="how often to play each way (default: what each part can afford)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=-1, help="how many to play at a time (default: all cores)")
+    parser.add_argument("--jobs", type=int, help="how many to play at a time (default: all cores)")
     parser.add_argument("--quick", action="store_true", help="few runs and labels: does it work?")
     found = vars(parser.parse_args(words))
     return Options(**{k: v for k, v in found.items() if k != "names"}), found.get("names", [])

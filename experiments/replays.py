@@ -8,11 +8,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
+from joblib import delayed
 
 import fewlabels as fl
 from experiments.pools import Dataset, read_pool, without_probabilities
 from fewlabels.groups import Groups
+from fewlabels.replay.crew import spread
 from fewlabels.replay.simulation import run_once
 from fewlabels.replay.stage import Stage, set_stage
 from fewlabels.replay.trial import Trial
@@ -29,7 +30,7 @@ class Effort:
 
     runs: int
     seed: int = 0
-    jobs: int = -1
+    jobs: int | None = None  # unless told, what joblib was told, or all cores
 
 
 class Curve(NamedTuple):
@@ -68,11 +69,10 @@ def lay_out_classes(folder: Path, dataset: Dataset, *, probabilities: bool = Fal
 
 
 def repeat(once: Callable[[Seed], Found], effort: Effort) -> list[Found]:
-    """Call once per seed, in threads: kernels let go of the interpreter."""
+    """Call once per seed, in threads unless joblib is told otherwise: kernels let go of the interpreter."""
     first, *others = np.random.SeedSequence(effort.seed).spawn(effort.runs)
     found = once(first)  # compiles, where there is something to compile
-    rest: list[Found] = Parallel(n_jobs=effort.jobs, prefer="threads")(delayed(once)(seed) for seed in others)
-    return [found, *rest]
+    return [found, *spread((delayed(once)(seed) for seed in others), n_jobs=effort.jobs, prefer="threads")]
 
 
 def replay(trial: Trial, measure: str, n_labels: Sequence[int] | Ints, effort: Effort, name: str = "") -> Curve:

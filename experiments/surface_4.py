@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 
 import fewlabels as fl
 from experiments.options import Options, start
@@ -15,6 +15,7 @@ from fewlabels.beliefs import Beta
 from fewlabels.labels import Cells
 from fewlabels.policies import Policy
 from fewlabels.priors import Lesson, Prior, Reads
+from fewlabels.replay.crew import spread
 from fewlabels.replay.trial import Trial
 from fewlabels.surfaces.estimators import WARM
 
@@ -59,9 +60,8 @@ def make(options: Options) -> Page:
         most = options.limit(site.n_labels)
         looks = np.unique(np.geomspace(min(FIRST, most // 2), most, LOOKS).round().astype(np.int64))
         jobs = [(name, run) for name in WAYS for run in range(effort.runs)]
-        found = Parallel(n_jobs=effort.jobs)(
-            delayed(_play)(site, name, looks, [effort.seed, run]) for name, run in jobs
-        )
+        calls = (delayed(_play)(site, name, looks, [effort.seed, run]) for name, run in jobs)
+        found = list(spread(calls, n_jobs=effort.jobs))
         values = {name: np.stack([v for (n, _), v in zip(jobs, found, strict=True) if n == name]) for name in WAYS}
         curves = [Curve(name, looks, values[name][:, 0]) for name in WAYS]
         panels.append(Panel(site.name, curves, int(looks[-1])))

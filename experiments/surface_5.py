@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from scipy.sparse import csr_array
 
 from experiments.options import Options, start
@@ -12,6 +12,7 @@ from experiments.pictures import Axis, Panel, draw_grid
 from experiments.replays import Curve, Floats, Ints
 from experiments.tables import Page, Table, show, show_error
 from experiments.uncertain_terrains import Hearsay, Place, list_places
+from fewlabels.replay.crew import spread
 from fewlabels.surfaces.attribution import count_fractionally, learn_attribution
 from fewlabels.surfaces.estimators import WARM
 from fewlabels.surfaces.uncertain import Fractions, chart_uncertain
@@ -31,9 +32,8 @@ def make(options: Options) -> Page:
     effort, panels, rows, ours = options.effort(RUNS), [], [], []
     looks, places = (LOOKS[:2], list_places(options.pools, QUICK_ITEMS)[:1]) if options.quick else (LOOKS, list_places(options.pools))  # fmt: skip
     for place in places:
-        found = Parallel(n_jobs=effort.jobs)(
-            delayed(_play)(place, looks, [effort.seed, run]) for run in range(effort.runs)
-        )
+        calls = (delayed(_play)(place, looks, [effort.seed, run]) for run in range(effort.runs))
+        found = list(spread(calls, n_jobs=effort.jobs))
         errors = {way: np.stack([one[way][0] for one in found]) for way in (*WAYS, KNOWN)}
         panels.append(Panel(place.name, [Curve(way, N_KNOWN + looks, v) for way, v in errors.items()], N_KNOWN + int(looks[-1])))  # fmt: skip
         last = [values[:, -1] for values in errors.values()]

@@ -5,8 +5,9 @@ import pytest
 from makers import make_pool
 
 import fewlabels as fl
+from fewlabels.census import MOST_GROUPS
 from fewlabels.groups import bin_names
-from fewlabels.labels import MOST_GROUPS, tally
+from fewlabels.labels import tally
 
 
 def groups(pool, by):

@@ -10,6 +10,8 @@ from functools import partial
 
 import numpy as np
 import pytest
+from joblib import Parallel, parallel_config, register_parallel_backend
+from joblib.parallel import ThreadingBackend
 from makers import make_pool, outcome_pool
 from scipy.stats import chi2
 
@@ -19,6 +21,7 @@ from fewlabels.knowledge import know
 from fewlabels.labels import tally
 from fewlabels.metrics import Metric
 from fewlabels.policies import POLICIES, multi_play
+from fewlabels.replay import crew
 from fewlabels.replay.compiled import find_problem, is_compiled, measure, play
 from fewlabels.replay.kernels.finding import rank_sought
 from fewlabels.replay.measures import choose_measures, rank_reciprocally
@@ -305,6 +308,32 @@ def test_the_same_seed_gives_the_same_rows_however_many_work(goal):
     )
     assert one == two
     assert one != other
+
+
+class Cluster(ThreadingBackend):
+    """A cluster, as far as joblib can tell; like Ray's, it hands back nothing until everything is done."""
+
+    supports_return_generator = False
+
+
+register_parallel_backend("cluster", Cluster)
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading", "cluster"])
+def test_whoever_tells_joblib_decides_where_the_same_rows_are_made(backend, monkeypatch):
+    chosen = []
+
+    class Noting(Parallel):
+        def __init__(self, **options):
+            super().__init__(**options)
+            chosen.append((type(self._backend).__name__.lower(), self.n_jobs))
+
+    monkeypatch.setattr(crew, "Parallel", Noting)
+    choices = {"goal": fl.FindWorst(), "priors": FLAT, "runs": 4, "budget": 20, "n_checkpoints": 2}
+    alone = rows_of(fl.simulate(make_pool(4), n_jobs=1, **choices))
+    with parallel_config(backend=backend, n_jobs=2):
+        assert rows_of(fl.simulate(make_pool(4), **choices)) == alone
+    assert all(name.startswith(backend) and n == 2 for name, n in chosen[len(chosen) // 2 :])
 
 
 def test_with_every_label_the_answer_is_right_and_the_interval_a_point():

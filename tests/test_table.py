@@ -16,6 +16,7 @@ from pyarrow import feather
 import fewlabels as fl
 from fewlabels.errors import InputError
 from fewlabels.ground import tell_apart
+from fewlabels.table import fingerprint
 
 FRAME = pd.DataFrame(
     {
@@ -411,21 +412,25 @@ class TestHiding:
 class TestLine:
     def line(self, pool: fl.Predictions, most: int = 100, seed: int = 0, within: tuple[str, ...] = ("said",)) -> list:
         keys = {"said": pool.predicted, "site": pool.attribute("site")}
-        found = pool.line_up(keys, within=list(within), most=most, seed=seed)
+        counts = pool.count_by({k: keys[k] for k in within}, {"known": pool.known().ifelse(1, 0).sum()})
+        left = [n - known for n, known in zip(counts["n"], counts["known"], strict=True)]
+        groups = zip(*(counts[k] for k in within), strict=True) if within else [()]
+        sizes = {group: n for group, n in zip(groups, left, strict=True) if n}
+        found = pool.line_up(keys, sizes, within=list(within), most=most, seed=seed)
         return sorted(zip(found["name"], found["said"], found["site"], strict=True))
 
     def test_holds_the_unlabelled_items_and_their_keys(self) -> None:
         assert self.line(fl.Predictions.read(FRAME)) == [("3", "cat", "north"), ("5", "cat", "south")]
         hidden = fl.Predictions.read(FRAME).hide_labels()
         assert [name for name, *_ in self.line(hidden)] == ["1", "2", "3", "4", "5"]
-        assert self.line(hidden)[3] == ("4", "dog", "(missing)")
+        assert self.line(hidden)[3] == ("4", "dog", None)
 
     def test_numbers_rows_before_it_leaves_any_out(self) -> None:
         assert [name for name, *_ in self.line(fl.Predictions.read(FRAME.drop(columns="id")))] == ["3", "5"]
 
     def test_holds_items_that_were_not_judged_yet(self) -> None:
         pool = fl.Predictions.read({"id": [7, 8, 9], "agreement": [0.5, None, 0.0]})
-        assert pool.line_up({}, within=[], most=10, seed=0) == {"name": ["8"]}
+        assert pool.line_up({}, {(): 1}, within=[], most=10, seed=0) == {"name": ["8"]}
 
     @pytest.mark.parametrize(("within", "n"), [(("said",), {"a": 15, "b": 10, "c": 4}), ((), None)])
     def test_holds_a_random_few_of_every_group_where_there_are_too_many(
@@ -449,7 +454,7 @@ class TestLine:
 class TestFingerprint:
     @pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES.keys())
     def test_is_the_same_from_every_source(self, make: Callable[[Path], object], tmp_path: Path) -> None:
-        found = fl.Predictions.read(make(tmp_path)).fingerprint()
+        found = fingerprint(fl.Predictions.read(make(tmp_path)))
         assert found.pop("score") == pytest.approx(3.5, abs=1e-12)
         assert set(found.pop("said")) == {"cat", "dog"}
         assert found == {"n_items": 5, "first": "1", "last": "5", "length": 5, "predicted": {"cat": 3, "dog": 2}}
@@ -457,8 +462,8 @@ class TestFingerprint:
     def test_is_the_same_in_any_order_and_with_any_labels(self) -> None:
         pool = fl.Predictions.read(FRAME)
         other = fl.Predictions.read(FRAME[::-1].assign(label="dog"))
-        assert tell_apart(pool.fingerprint(), other.fingerprint()) is None
-        assert tell_apart(pool.fingerprint(), pool.hide_labels().fingerprint()) is None
+        assert tell_apart(fingerprint(pool), fingerprint(other)) is None
+        assert tell_apart(fingerprint(pool), fingerprint(pool.hide_labels())) is None
 
     @pytest.mark.parametrize(
         "change",
@@ -472,27 +477,27 @@ class TestFingerprint:
         ids=str,
     )
     def test_is_another_for_other_predictions(self, change: dict[str, list]) -> None:
-        assert fl.Predictions.read(FRAME.assign(**change)).fingerprint() != fl.Predictions.read(FRAME).fingerprint()
+        assert fingerprint(fl.Predictions.read(FRAME.assign(**change))) != fingerprint(fl.Predictions.read(FRAME))
 
     def test_fits_into_a_file(self) -> None:
-        found = fl.Predictions.read(FRAME).fingerprint()
+        found = fingerprint(fl.Predictions.read(FRAME))
         assert json.loads(json.dumps(found)) == found
 
     def test_needs_neither_ids_nor_scores(self) -> None:
-        assert fl.Predictions.read({"predicted": ["b", "a"]}).fingerprint() == {
+        assert fingerprint(fl.Predictions.read({"predicted": ["b", "a"]})) == {
             "n_items": 2,
             "predicted": {"a": 1, "b": 1},
         }
 
     def test_does_not_hold_the_outputs_themselves(self) -> None:
         pool = fl.Predictions.read({"id": [1, 2], "predicted": ["a long text", "another"], "agreement": [0.5, None]})
-        assert "a long text" not in str(pool.fingerprint())
+        assert "a long text" not in str(fingerprint(pool))
 
     def test_does_not_depend_on_the_labels_of_flags(self) -> None:
         table = {"id": [1, 2], "predicted": [True, False]}
-        bare = fl.Predictions.read(table).fingerprint()
+        bare = fingerprint(fl.Predictions.read(table))
         for labels in ([None, None], [True, None], [1, 0]):
-            assert fl.Predictions.read(table | {"label": labels}).fingerprint() == bare
+            assert fingerprint(fl.Predictions.read(table | {"label": labels})) == bare
 
     def test_does_not_depend_on_the_labels_of_two_classes(self) -> None:
         table = {"id": [1, 2], "s": [0.9, 0.2], "label": [None, None]}
@@ -500,7 +505,7 @@ class TestFingerprint:
             fl.Predictions.read(table | {"label": labels}, positive_score="s", positive="yes")
             for labels in ([None, None], ["no", None])
         )
-        assert bare.fingerprint() == more.fingerprint()
+        assert fingerprint(bare) == fingerprint(more)
 
 
 def test_nothing_need_be_judged_yet() -> None:

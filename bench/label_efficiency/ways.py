@@ -4,12 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 
 import fewlabels as fl
 from fewlabels.goals import Goal
 from fewlabels.policies import Policy
 from fewlabels.priors import Prior
+from fewlabels.replay.crew import spread
 from fewlabels.replay.stage import Stage
 from fewlabels.replay.trial import Trial
 
@@ -44,6 +45,6 @@ ALL = (FLAT, *THEIRS, *OURS)
 
 
 def repeat(one: Callable[[int], Figures], runs: int) -> Figures:
-    """Play many times, on all cores; figures of all runs, one under the other."""
-    found = Parallel(n_jobs=-1)(delayed(one)(seed) for seed in range(runs))
+    """Play many times, on all cores or a cluster; figures of all runs, one under the other."""
+    found = list(spread(delayed(one)(seed) for seed in range(runs)))
     return {name: np.stack([f[name] for f in found]) for name in found[0]}

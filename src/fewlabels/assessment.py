@@ -2,11 +2,12 @@
 
 from typing import Any
 
+from fewlabels.census import take_census
 from fewlabels.checks import require_sound
 from fewlabels.comparison import Comparison, set_side_by_side
 from fewlabels.errors import InputError
 from fewlabels.groups import Bins, Groups, predicted
-from fewlabels.labels import STRATA, tally
+from fewlabels.labels import STRATA, arrange
 from fewlabels.metrics import Metric, accuracy
 from fewlabels.priors import Prior, list_uses
 from fewlabels.summary import Assessment, Question, judge
@@ -43,8 +44,9 @@ def assess(
     prior = prior or calibrated()
     require_objects(by=by, metric=metric, prior=prior)
     require_roles(pool, metric, prior)
-    notes = require_sound(pool)
-    counts = tally(pool, by, bins=bins, **count_for(pool, prior))
+    census = take_census(pool, by, bins=bins, **count_for(pool, prior))
+    notes = require_sound(pool, census)
+    counts = arrange(census)
     question = Question(metric, prior, level, finite_pool, m, seed, n_draws)
     return judge(counts, question, notes=notes, source=pool.source, frame=pool.frame)
 

@@ -1,18 +1,24 @@
 """What is wrong with a table: every check of the data itself, as findings with column, row and remedy.
 
-`examine` reports them all (for `doctor`); `require_sound` raises the first that makes numbers meaningless. Both cost
-one scan of the table and one count of its classes.
+`examine` reports them all (for `doctor`); `require_sound` raises the first that makes numbers meaningless. Whoever has
+taken a census of the pool hands it over: then both cost a look at the ids, and more only where something is wrong.
 """
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from fewlabels.census import Census, take_census
 from fewlabels.errors import InputError, count, did_you_mean, listing
+from fewlabels.groups import everything
 from fewlabels.table import Predictions, Value
 
 SUM_TOLERANCE = 0.02  # half-precision probabilities of a thousand classes stray this far from one
 ROUNDING = 1e-6  # single-precision softmaxes end a little above one
 FEW = 10
+MANY, PARTS = (
+    10_000_000,
+    64,
+)  # of more ids than this, repeats are looked for in every so-manieth: holding all takes gigabytes
 UNLABELLED = {"", "?", "-", "-1", "na", "n/a", "nan", "none", "null", "unlabelled", "unlabeled", "unknown", "missing"}
 
 
@@ -24,40 +30,50 @@ class Finding:
     message: str
 
 
-def require_sound(pool: Predictions) -> tuple[str, ...]:
+def require_sound(pool: Predictions, census: Census | None = None) -> tuple[str, ...]:
     """Raise the first error; return the warnings."""
-    findings = examine(pool)
+    findings = examine(pool, census)
     for finding in findings:
         if finding.severity == "error":
             raise InputError(finding.message)
     return tuple(finding.message for finding in findings)
 
 
-def examine(pool: Predictions) -> tuple[Finding, ...]:
+def examine(pool: Predictions, census: Census | None = None) -> tuple[Finding, ...]:
     """Look at ids, scores, probabilities and classes of a pool."""
-    facts = pool.measure(_questions(pool))
-    if not facts["n"]:
+    census = census or take_census(pool, everything)
+    if not census.n_items:
         return (_error(f"{pool.source} has no rows"),)
-    found = [
-        *_check_ids(pool, facts),
-        *_check_scores(pool, facts),
-        *_check_sums(pool, facts),
-        *_check_agreement(pool, facts),
-    ]
+    found = _check_ids(pool, census.n_items)
+    if not _seems_sound(census):
+        facts = pool.measure(_questions(pool))
+        found += [*_check_scores(pool, facts), *_check_sums(pool, facts), *_check_agreement(pool, facts)]
     if not any(f.severity == "error" for f in found):
         found += _check_classes(pool)
     return (*found, *(Finding("warning", note) for note in pool.notes))
 
 
+def _seems_sound(census: Census) -> bool:
+    """Are predictions and scores there, and their extremes where they belong? If not, it is worth another look."""
+    found = census.found
+    missing = None in found.get("predicted", []) or None in found.get("bin", []) or any(found.get("p_bad", []))
+    sums = [value for value in found.get("score", []) if value is not None]
+    ranges = [name for name in ("score", "p", "agreement") if f"{name}_low" in found]
+    off = (census.highest("off_sum") or 0.0) if "off_sum" in found else 0.0
+    inside = all(_lies_inside(census.lowest(f"{name}_low"), census.highest(f"{name}_high")) for name in ranges)
+    return not missing and all(value == value for value in sums) and inside and off <= SUM_TOLERANCE
+
+
+def _lies_inside(low: float | None, high: float | None) -> bool:
+    return low is None or high is None or (low >= -ROUNDING and high <= 1 + ROUNDING)
+
+
 def _questions(pool: Predictions) -> dict[str, Value]:
-    items = pool.items
-    questions: dict[str, Value] = {"n": items.count()}
-    if pool.roles.id:
-        questions |= {"ids": pool.id.nunique(), "null_ids": pool.id.isnull().sum()}
+    questions: dict[str, Value] = {"n": pool.items.count()}
     if pool.has("predicted"):
         questions["null_predicted"] = pool.predicted.isnull().sum()
-    if _own_score(pool):
-        questions |= _range_of("score", _stated(pool))
+    if pool.stated is not None:
+        questions |= _range_of("score", pool.stated)
     if pool.has("agreement"):
         questions |= {"agreement_low": pool.agreement.min(), "agreement_high": pool.agreement.max()}
     if pool.has("probabilities"):
@@ -65,16 +81,6 @@ def _questions(pool: Predictions) -> dict[str, Value]:
         questions |= {"off_sum": (total - 1).abs().max(), "p_bad": (total.isnull() | total.isnan()).sum()}
         questions |= {"p_low": pool.least_probability().min(), "p_high": pool.greatest_probability().max()}
     return questions
-
-
-def _own_score(pool: Predictions) -> bool:
-    """Is there a column of scores to check, beside per-class probabilities (which have their own checks)?"""
-    return bool(pool.roles.score or pool.roles.positive_score)
-
-
-def _stated(pool: Predictions) -> Value:
-    """The score as its owner wrote it, before it is turned into confidence in the predicted class."""
-    return pool.score if pool.roles.score else pool.probabilities[1]
 
 
 def _range_of(name: str, value: Value) -> dict[str, Value]:
@@ -86,19 +92,22 @@ def _range_of(name: str, value: Value) -> dict[str, Value]:
     }
 
 
-def _check_ids(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
+def _check_ids(pool: Predictions, n: int) -> list[Finding]:
     if not pool.roles.id:
         return [Finding("warning", "no id column: row numbers serve as ids, so labels can only be matched while the order of the rows stays the same")]  # fmt: skip
-    if facts["null_ids"]:
+    seen = pool if n <= MANY else pool.take_part(PARTS)
+    facts = seen.measure({"n": seen.items.count(), "filled": seen.id.count(), "ids": seen.id.nunique()})
+    missing = facts["n"] - facts["filled"]
+    if missing:
         row = pool.find(pool.id.isnull())["row"][0]
-        return [_error(f"column {pool.roles.id!r}: {count(facts['null_ids'], 'id')} {'is' if facts['null_ids'] == 1 else 'are'} missing, the first in row {row:,}; every item needs an id of its own")]  # fmt: skip
+        return [_error(f"column {pool.roles.id!r}: {count(missing, 'id')} {'is' if missing == 1 else 'are'} missing, the first in row {row:,}; every item needs an id of its own")]  # fmt: skip
     if facts["ids"] < facts["n"]:
-        return [_error(_describe_repeat(pool))]
+        return [_error(describe_repeat(pool, seen.most_frequent(seen.id)))]
     return []
 
 
-def _describe_repeat(pool: Predictions) -> str:
-    first = pool.most_frequent(pool.id)
+def describe_repeat(pool: Predictions, first: Any) -> str:
+    """Say where an id stands more than once."""
     rows = pool.find(pool.id == first, most=3)["row"]
     return f"column {pool.roles.id!r}: id {first!r} stands in rows {listing(rows)}; every item needs an id of its own"
 
@@ -108,9 +117,10 @@ def _check_scores(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
     if facts.get("null_predicted"):
         row = pool.find(pool.predicted.isnull())["row"][0]
         found.append(_error(f"column {pool.roles.predicted or 'predicted'!r}: the prediction is missing in {count(facts['null_predicted'], 'row')}, the first is row {row:,}; drop these rows or fill them in"))  # fmt: skip
-    if not _own_score(pool):
+    score = pool.stated
+    if score is None:
         return found
-    column, score = pool.roles.score or str(pool.roles.positive_score), _stated(pool)
+    column = pool.roles.score or str(pool.roles.positive_score)
     if facts["score_bad"]:
         row = pool.find(score.isnull() | score.isnan())["row"][0]
         found.append(_error(f"column {column!r}: the score is missing or NaN in {count(facts['score_bad'], 'row')}, the first is row {row:,}; drop these rows or fill them in"))  # fmt: skip

@@ -80,8 +80,11 @@ def _unreadable(source: Any, error: InputError) -> Diagnosis:
 def _count_values(pool: Predictions) -> dict[str, int]:
     if not pool.attributes:
         return {}
-    counts = pool.measure({name: pool.attribute(name).nunique() for name in pool.attributes})
-    return {name: int(n) for name, n in counts.items()}
+    names = {str(i): pool.attribute(name) for i, name in enumerate(pool.attributes)}
+    values = {f"n{i}": name.nunique() for i, name in names.items()}
+    blanks = {f"blank{i}": name.isnull().any() for i, name in names.items()}
+    found = pool.measure(values | blanks)
+    return {name: int(found[f"n{i}"]) + bool(found[f"blank{i}"]) for i, name in enumerate(pool.attributes)}
 
 
 def _list_possible(pool: Predictions) -> tuple[str, ...]:

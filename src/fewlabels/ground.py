@@ -4,6 +4,7 @@ It is written into the session's file whole, so that the session goes on without
 """
 
 import io
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -12,19 +13,20 @@ import numpy as np
 from jaxtyping import Int
 
 from fewlabels.assessment import count_for
+from fewlabels.census import Census, take_census
 from fewlabels.checks import require_sound
 from fewlabels.errors import InputError, listing
 from fewlabels.goals import Goal, count_sought, require_enough
-from fewlabels.groups import Bins, Groups, bin_index
+from fewlabels.groups import Bins, Groups
 from fewlabels.journal import Item
 from fewlabels.knowledge import know
-from fewlabels.labels import NONE, STRATA, Tally, read_axis, tally
+from fewlabels.labels import NONE, Tally, arrange, read_axis
 from fewlabels.metrics import Cost, Metric
 from fewlabels.policies import Policy
 from fewlabels.priors import Prior
 from fewlabels.recipes import read_recipe, recall, write_recipe
 from fewlabels.summary import Question, require_answerable
-from fewlabels.table import Frame, Predictions
+from fewlabels.table import Frame, Predictions, fingerprint
 
 MOST_ITEMS = 200_000  # that are kept in the file; of a larger pool, a random few of every group
 MAYBE = ("probability", "stratum", "level")
@@ -130,14 +132,15 @@ def lay_ground(
     classes: Sequence[str] = (),
 ) -> tuple[Ground, list[Item]]:
     """Count a pool once, and line its unlabelled items up in random order within their groups."""
-    notes = require_sound(pool)
-    counts = tally(pool, by, bins=bins, **count_for(pool, prior))
+    census = take_census(pool, by, bins=bins, **count_for(pool, prior))
+    notes = require_sound(pool, census)
+    counts = arrange(census)
     counts = counts.widen([name for name in dict.fromkeys(map(str, classes)) if name not in counts.classes])
     require_answerable(counts, goal.metric)
     require_enough(goal, len(counts.groups))
     known = know(counts, goal.metric, prior)
     goal.gain(known, known.expect())  # a goal may be about groups that are not there
-    items = _line_up(pool, by, bins, counts, seed)
+    items = _line_up(census, counts, seed)
     if not items:
         raise InputError(
             f"every item of {pool.source} is labelled: there is nothing to ask; assess it, or play with --hide-labels (Python: pool.hide_labels())"
@@ -165,10 +168,8 @@ def lay_ground(
 
 def take_fingerprint(pool: Predictions, by: Groups) -> dict[str, Any]:
     """Return a few figures that tell these predictions and their groups from others."""
-    cut, found = by.cut(pool), pool.fingerprint()
-    if pool.roles.id and len(cut.keys) == 1:
-        found["placed"] = dict(sorted(pool.mark(next(iter(cut.keys.values()))).items()))
-    return found
+    keys = list(by.cut(pool).keys.values())
+    return fingerprint(pool, keys[0] if len(keys) == 1 else None)
 
 
 def tell_apart(made_from: Mapping[str, Any], given: Mapping[str, Any]) -> str | None:
@@ -180,21 +181,26 @@ def tell_apart(made_from: Mapping[str, Any], given: Mapping[str, Any]) -> str | 
         "length": "length of ids",
         "score": "sum of scores",
     }
+    large = ("part" in made_from) != ("part" in given)  # an earlier version looked at large tables another way
     for name, word in words.items():
+        if large and name != "n_items":
+            continue
         old, new = made_from.get(name), given.get(name)
         if isinstance(old, float) and isinstance(new, float):
             if abs(old - new) > 1e-6 * max(abs(old), 1.0):
                 return f"{word}: {old:.6g} then, {new:.6g} now"
         elif old != new:
             return f"{word}: {old} then, {new} now"
-    moved = [
+    counted = "predicted" in made_from and "predicted" in given
+    moved = counted and [
         name
         for name in {**made_from.get("predicted", {}), **given.get("predicted", {})}
         if made_from.get("predicted", {}).get(name) != given.get("predicted", {}).get(name)
     ]
     if moved:
         return f"how often {listing(sorted(moved), most=3)} is predicted"
-    words = {"said": "which items get which prediction", "placed": "which items are in which group"}
+    words = {"said": "which items get which prediction", "placed": "which items are in which group",
+             "part": "what is said of which item"}  # fmt: skip
     return next((word for key, word in words.items() if _differ(made_from, given, key)), None)
 
 
@@ -202,16 +208,13 @@ def _differ(made_from: Mapping[str, Any], given: Mapping[str, Any], key: str) ->
     return key in made_from and key in given and made_from[key] != given[key]
 
 
-def _line_up(pool: Predictions, by: Groups, bins: Bins | None, counts: Tally, seed: int) -> list[Item]:
-    cut = by.cut(pool)
-    keys = dict(cut.keys)
-    if pool.has("predicted") and not pool.has("agreement"):
-        keys["predicted"] = pool.predicted
-    if pool.has("score"):
-        keys["bin"] = bin_index(pool, (bins or Bins()).edges(pool))
-    if counts.stratum is not None and pool.has("score"):
-        keys["stratum"] = bin_index(pool, STRATA)
-    found = pool.line_up(keys, within=list(cut.keys), most=MOST_ITEMS, seed=seed)
+def _line_up(census: Census, counts: Tally, seed: int) -> list[Item]:
+    pool, cut, keys = census.pool, census.cut, census.keys
+    sizes: Counter[tuple[Any, ...]] = Counter()
+    for key, n, n_labels in zip(census.groups, census.found["n"], census.found["n_labels"], strict=True):
+        sizes[key] += n - n_labels
+    found = pool.line_up(keys, +sizes, within=list(cut.keys), most=MOST_ITEMS, seed=seed)
+    found |= cut.fill(found) | census.place_scores(found)
     n = len(found["name"])
     group_at = {name: i for i, name in enumerate(counts.groups)}
     class_at = {name: i for i, name in enumerate(counts.classes)}

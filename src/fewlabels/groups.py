@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
 from fewlabels.errors import InputError, did_you_mean
-from fewlabels.table import MISSING, Predictions, Value, natural_order
+from fewlabels.table import MISSING, Columns, Predictions, Value, natural_order
 
 CROSS = " × "
 
@@ -24,6 +24,7 @@ class Facet:
     order: Callable[[Any], Any] = natural_order
     ordered: bool = False  # do neighbouring values resemble each other?
     edges: tuple[float, ...] = ()  # where values are ranges of a number
+    blank: str | None = None  # what items without a value are called; in the engine that would cost as much as the scan
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class Cut:
     def keys(self) -> Mapping[str, Value]:
         """What to group by."""
         return {f"g{i}_{facet.name}": facet.key for i, facet in enumerate(self.facets)}
+
+    def fill(self, found: Columns) -> Columns:
+        """Return the keys that the engine found, with a name where there was no value."""
+        blanks = {key: facet.blank for key, facet in zip(self.keys, self.facets, strict=True)}
+        return {key: [blank if value is None else value for value in found[key]] for key, blank in blanks.items()}
 
     def name(self, key: Sequence[Any]) -> str:
         """What a combination is called."""
@@ -103,7 +109,9 @@ class Column:
         """Group by the column's values as text."""
         _require_column(pool, self.column)
         ordered = bool(self.order) or pool.is_number(self.column)
-        return Cut((Facet(self.column, pool.attribute(self.column), order=self._place, ordered=ordered),))
+        return Cut(
+            (Facet(self.column, pool.attribute(self.column), order=self._place, ordered=ordered, blank=MISSING),)
+        )
 
     def _place(self, value: str) -> tuple[int, tuple[int, float, str]]:
         return self.order.index(value) if value in self.order else len(self.order), natural_order(value)
@@ -217,8 +225,7 @@ def cross(*parts: Groups) -> Cross:
 
 def bin_index(pool: Predictions, edges: Sequence[float]) -> Value:
     """Count the inner borders at or below the score: the same in every engine, and exact at the borders."""
-    known = pool.score.notnull().cast("int64")
-    return known.nullif(0) * _search(pool.score, edges, 0, len(edges) - 2)
+    return pool.score.notnull().ifelse(_search(pool.score, edges, 0, len(edges) - 2), None)
 
 
 def _search(score: Value, edges: Sequence[float], first: int, last: int) -> Value | int:

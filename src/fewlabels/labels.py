@@ -1,6 +1,6 @@
-"""Labels become counts: one pass of the engine tells, for every group, how many items, scores, labels and outcomes.
+"""Labels become counts: a census tells, for every group, how many items, scores, labels and outcomes there are.
 
-`tally` makes the finest counts that any metric here needs; `Tally.cells` adds them up again as coarsely as one asks.
+`arrange` makes of it the finest counts that any metric here needs; `Tally.cells` adds them up again as coarsely as one asks.
 Everything above works on these few numbers and never sees a row.
 """
 
@@ -13,13 +13,13 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float, Int
 
+from fewlabels.census import Census, take_census
 from fewlabels.errors import InputError
-from fewlabels.groups import Bins, Cut, Everything, Groups, Predicted, bin_index, bin_names
+from fewlabels.groups import Cut, Groups, bin_names
 from fewlabels.table import MISSING, Columns, Predictions, spell
 
 Split = Literal["predicted", "bin", "stratum"]
 SPLITS: tuple[Split, ...] = ("predicted", "bin", "stratum")
-MOST_GROUPS = 5000
 SEPARATOR = "\x1f"  # the ASCII unit separator: no name has it
 LOGITS = (-3, -1.5, -0.5, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 7.5, 9)
 STRATA = (0.0, *(1 / (1 + math.exp(-x)) for x in LOGITS), 1.0)  # borders, denser where a logit tells scores apart
@@ -242,66 +242,46 @@ class Tally:
         return SEPARATOR.join(parts)
 
 
-def tally(
-    pool: Predictions,
-    by: Groups,
-    *,
-    bins: Bins | None = None,
-    probabilities: bool = False,
-    strata: Sequence[float] = (),
-    grades: bool = False,
-    most_groups: int = MOST_GROUPS,
-) -> Tally:
-    """Count a pool by group, predicted class, score bin and label, in one pass of the engine.
+def tally(pool: Predictions, by: Groups, **choices: Any) -> Tally:
+    """Count a pool by group, predicted class, score bin and label, in one pass of the engine; choices are those of a census."""
+    return arrange(take_census(pool, by, **choices))
 
-    `probabilities` adds the summed probability of every class and `strata` the borders of finer ranges of the score, for
-    what makes use of them; `grades` counts every grade of agreement apart, for replays.
-    """
-    cut = by.cut(pool)
-    edges = (bins or Bins()).edges(pool) if pool.has("score") else []
-    keys = dict(cut.keys)
-    if pool.has("predicted") and not pool.has("agreement"):
-        keys["predicted"] = pool.predicted
-    if edges:
-        keys["bin"] = bin_index(pool, edges)
-    if edges and strata:
-        keys["stratum"] = bin_index(pool, strata)
-    if not pool.has("agreement"):
-        keys["label"] = pool.label
-    elif grades:
-        keys["grade"] = pool.agreement
-    sums = {"n_labels": pool.known().cast("int64").sum(), "right": pool.right().sum()}
-    if edges:
-        sums["score"] = pool.score.sum()
-    if probabilities:
-        sums |= {f"p{i}": value.sum() for i, value in enumerate(pool.probabilities)}
-    _refuse_too_many(pool, by, cut, most_groups)
-    found = _sort(pool.count_by(keys, sums), list(keys))
-    if sum(found["n"]) == 0:
+
+def arrange(census: Census) -> Tally:
+    """Make counts of what a census found in a pool that is sound."""
+    pool, found, cut = census.pool, census.found, census.cut
+    if not census.n_items:
         raise InputError(f"{pool.source} has no rows")
-    group_keys = list(zip(*(found[key] for key in cut.keys), strict=True)) or [()] * len(found["n"])
-    order = sorted(set(group_keys), key=cut.order)
+    order = sorted(set(census.groups), key=cut.order)
     index = {key: i for i, key in enumerate(order)}
     axes, level = list_axes(cut, order)
+    n = len(found["n"])
     return Tally(
-        by=by.name,
+        by=census.by.name,
         groups=tuple(cut.name(key) for key in order),
         classes=pool.classes,
-        bins=bin_names(edges) if edges else (),
-        group=np.array([index[key] for key in group_keys]),
+        bins=bin_names(census.edges) if census.edges else (),
+        group=np.array([index[key] for key in census.groups]),
         predicted=_index(found, "predicted", pool.classes),
-        bin=np.array(found.get("bin", [NONE] * len(found["n"]))),
+        bin=np.array(found.get("bin", [NONE] * n)),
         label=_index(found, "label", pool.classes),
         n_items=np.array(found["n"]),
         n_labels=np.array(found["n_labels"]),
         score=_floats(found, "score", missing=np.nan),
         right=_floats(found, "right", missing=0.0),
-        probability=_spread(found, pool) if probabilities else None,
+        probability=_spread(found, pool) if "p0" in found else None,
         positive=pool.positive,
-        stratum=np.array(found.get("stratum", [0] * len(found["n"]))) if strata else None,
+        stratum=_strata(census),
         axes=axes,
         level=level,
     )
+
+
+def _strata(census: Census) -> Int[np.ndarray, " entry"] | None:
+    """The strata, where somebody wanted them; without scores there is one."""
+    if not census.strata:
+        return None
+    return np.array(census.found.get("stratum", [0] * len(census.found["n"])))
 
 
 def list_axes(cut: Cut, groups: Sequence[Any]) -> tuple[tuple[Axis, ...], Int[np.ndarray, "group axis"] | None]:
@@ -313,24 +293,6 @@ def list_axes(cut: Cut, groups: Sequence[Any]) -> tuple[tuple[Axis, ...], Int[np
         axes.append(Axis(facet.name, tuple(map(facet.show, values)), facet.ordered, facet.edges))
         places.append([at[group[i]] for group in groups])
     return tuple(axes), np.array(places).T if places else None
-
-
-def _refuse_too_many(pool: Predictions, by: Groups, cut: Cut, most: int) -> None:
-    """Turn down an id or a timestamp as a group before its values are fetched."""
-    if isinstance(by, Everything | Predicted | Bins):
-        return
-    n = pool.count_distinct(cut.keys)
-    if n > most:
-        raise InputError(
-            f"by: {by.name!r} splits the pool into {n:,} groups, and at most {most:,} can be told apart; "
-            "group by something coarser (ranges instead of values, regions instead of users)"
-        )
-
-
-def _sort(found: Columns, keys: list[str]) -> Columns:
-    """Engines return groups in any order; sums of fractions should not depend on it."""
-    rows = sorted(range(len(found["n"])), key=lambda i: [str(found[key][i]) for key in keys])
-    return {name: [column[i] for i in rows] for name, column in found.items()}
 
 
 def _sum(where: Int[np.ndarray, " entry"], values: np.ndarray, n: int) -> Float[np.ndarray, " cell"]:

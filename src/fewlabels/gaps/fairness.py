@@ -15,9 +15,10 @@ from fewlabels.errors import InputError, did_you_mean
 from fewlabels.frames import to_frame
 from fewlabels.gaps.contrasts import LARGEST, ODDS, REST, Contrast, Gap
 from fewlabels.gaps.methods import METHODS, Drawn, Method, Sample
-from fewlabels.gaps.people import People, count_people, pose
+from fewlabels.gaps.people import People, arrange_people, count_people, pose, visit
 from fewlabels.gaps.rates import QUANTITIES
 from fewlabels.groups import Groups
+from fewlabels.labels import arrange
 from fewlabels.latent.health import Health, diagnose
 from fewlabels.summary import write_json
 from fewlabels.table import Frame, Predictions
@@ -182,9 +183,10 @@ def fairness(
     learner = METHODS[_find(method, METHODS, "method")] if isinstance(method, str) else method
     if not rope >= 0:
         raise InputError(f"rope is {rope}; it is a half-width and cannot be negative")
-    notes = require_sound(pool)
+    census = visit(pool, by)
+    notes = require_sound(pool, census)
     posed, assumed = pose(pool, names)
-    people = count_people(posed, by)
+    people = arrange_people(arrange(census)) if posed is pool else count_people(posed, by)
     whom = _refer(people, reference)
     rng = np.random.default_rng(seed)
     sample = learner.learn(people, rng, finite=finite_pool)

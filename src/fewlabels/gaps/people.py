@@ -8,15 +8,17 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
+from fewlabels.census import Census, take_census
 from fewlabels.errors import InputError, listing
 from fewlabels.groups import Bins, Groups
-from fewlabels.labels import Tally, tally
+from fewlabels.labels import Tally, arrange
 from fewlabels.table import Predictions, assume_score, judge_right, set_against_rest
 
 HALF = (*np.arange(0.25, 4.01, 0.25), *np.arange(4.5, 7.01, 0.5), 8.0, 9.0)  # borders in logits, on either side of 0
 BORDERS = (0.0, *(1 / (1 + math.exp(-x)) for x in sorted({*(-h for h in HALF), 0.0, *HALF})), 1.0)
 EDGE = 1e-5  # scores are taken to lie at least so far from 0 and 1
 TWO = 2
+DIGITS = 11
 MOST_STRATA = 10_000
 HARD = 0.8  # taken for the score of a prediction without one
 OF_RIGHT = ("accuracy", "calibration")  # what can be asked of right and wrong
@@ -84,9 +86,14 @@ def pose(pool: Predictions, asked: Sequence[str]) -> tuple[Predictions, tuple[st
     return judge_right(pool), notes
 
 
-def count_people(pool: Predictions, by: Groups) -> People:
+def visit(pool: Predictions, by: Groups) -> Census:
     """Count a pool by group, prediction, score and label, in one pass of the engine."""
-    return arrange_people(tally(pool, by, bins=Bins(1), strata=BORDERS))
+    return take_census(pool, by, bins=Bins(1), strata=BORDERS)
+
+
+def count_people(pool: Predictions, by: Groups) -> People:
+    """Return the people of a pool that is known to be sound."""
+    return arrange_people(arrange(visit(pool, by)))
 
 
 def arrange_people(counts: Tally) -> People:
@@ -105,7 +112,8 @@ def arrange_people(counts: Tally) -> People:
     )
     said = (key[:, 1] == yes).astype(np.int64)
     order = np.lexsort((key[:, 3], said, key[:, 0]))
-    confidence = np.clip(score / n_items, EDGE, 1 - EDGE)
+    # Engines add in different orders. Chains that start from other last digits part ways, so these are dropped.
+    confidence = np.clip(np.round(score / n_items, DIGITS), EDGE, 1 - EDGE)
     chance = np.where(said == 1, confidence, 1 - confidence)
     whole = (values.astype(np.int64)[order] for values in (n_items, n_labels, n_positive))
     return People(counts.by, counts.groups, positive, key[order, 0], said[order], chance[order], *whole)

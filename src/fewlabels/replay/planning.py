@@ -11,19 +11,21 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Int
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import delayed
 
 from fewlabels.assessment import count_for, require_objects, require_roles
 from fewlabels.beliefs import Rng
+from fewlabels.census import take_census
 from fewlabels.checks import require_sound
 from fewlabels.errors import InputError
 from fewlabels.goals import Compare, Estimate, FindWorst, Goal, count_sought, require_enough
 from fewlabels.groups import Bins, Groups, predicted
 from fewlabels.knowledge import ROUGHLY, Knowledge, know
-from fewlabels.labels import NONE, Tally, tally
+from fewlabels.labels import NONE, Tally, arrange
 from fewlabels.policies import Policy, choose_policy, name_policy
 from fewlabels.priors import Flat, Prior
 from fewlabels.replay.compiled import play
+from fewlabels.replay.crew import spread
 from fewlabels.replay.stage import Stage
 from fewlabels.replay.trial import Trial, count_askable
 from fewlabels.summary import require_answerable
@@ -72,7 +74,7 @@ def plan(
     bins: Bins | None = None,
     runs: int = 50,
     seed: int = 0,
-    n_jobs: int = -1,
+    n_jobs: int | None = None,
     tick: Tick | None = None,
 ) -> Plan:
     """Say how many more labels a goal will take, by playing it on imagined pools until it is settled for the first time.
@@ -91,8 +93,9 @@ def plan(
     require_roles(pool, goal.metric, prior)
     if runs < 2:
         raise InputError(f"plan: {runs} imagined future tells nothing about chance; use 20 or more")
-    require_sound(pool)
-    counts = tally(pool, by, bins=bins, **count_for(pool, prior))
+    census = take_census(pool, by, bins=bins, **count_for(pool, prior))
+    require_sound(pool, census)
+    counts = arrange(census)
     require_answerable(counts, goal.metric)
     require_enough(goal, len(counts.groups))
     known = know(counts, goal.metric, prior, finite=finite_pool, level=level)
@@ -180,12 +183,11 @@ def _play_once(counts: Tally, known: Knowledge, setting: dict[str, Any], seed: n
 def _repeat(
     imagine: Callable[[np.random.SeedSequence], int | None],
     seeds: list[np.random.SeedSequence],
-    n_jobs: int,
+    n_jobs: int | None,
     tick: Tick | None,
 ) -> list[int | None]:
     needed = []
-    jobs = Parallel(n_jobs=effective_n_jobs(n_jobs), prefer="threads", return_as="generator")
-    for i, n in enumerate(jobs(delayed(imagine)(seed) for seed in seeds)):
+    for i, n in enumerate(spread((delayed(imagine)(seed) for seed in seeds), n_jobs=n_jobs, prefer="threads")):
         needed.append(n)
         if tick:
             tick(i + 1, len(seeds))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import delayed
 
 from fewlabels.assessment import require_objects, require_roles
 from fewlabels.errors import InputError
@@ -21,6 +21,7 @@ from fewlabels.labels import STRATA
 from fewlabels.policies import Policy, name_policy, random, thompson
 from fewlabels.priors import Prior, list_uses
 from fewlabels.replay.compiled import Measured, is_compiled, measure, play
+from fewlabels.replay.crew import spread
 from fewlabels.replay.measures import GREATER, name_target
 from fewlabels.replay.stage import Stage, set_stage
 from fewlabels.replay.trial import Trial, mark_checkpoints
@@ -91,7 +92,7 @@ def simulate(
     level: float = 0.95,
     seed: int = 0,
     n_checkpoints: int | None = None,
-    n_jobs: int = -1,
+    n_jobs: int | None = None,
     tick: Tick | None = None,
 ) -> Simulation:
     """Replay every policy with every prior over a labelled table, `runs` times each.
@@ -101,7 +102,8 @@ def simulate(
     probabilities about the population, as in 002: the prior never fades entirely, so that with every label known these
     may still fall short. Groups in which the metric is undefined even with every label are left out; a mean over runs
     is None where the measure is undefined. Counts end with the last item that a goal has a use for, or where a policy
-    names nothing more; a run that ends before others stays as it ended. `tick(done, total)` is called as runs end.
+    names nothing more; a run that ends before others stays as it ended. `tick(done, total)` is called as runs end. `n_jobs` are
+    played at a time, all cores unless told; a cluster takes over where `joblib.parallel_config` names it, with the same rows.
 
     >>> from fewlabels.goals import FindWorst
     >>> from fewlabels.priors import flat
@@ -166,15 +168,14 @@ def _repeat(
     trial: Trial,
     checkpoints: Checkpoints,
     seeds: Sequence[np.random.SeedSequence],
-    n_jobs: int,
+    n_jobs: int | None,
     count: Callable[[int], None],
 ) -> Reached:
-    """Play every seed: compiled trials in threads, the others in processes."""
+    """Play every seed: compiled trials in threads, the others in processes, unless joblib is told otherwise."""
     runs = [_run(trial, checkpoints, seeds[0])]  # compiles, where there is something to compile
     count(1)
-    kind: Any = "threads" if is_compiled(trial) else "processes"
-    jobs = Parallel(n_jobs=effective_n_jobs(n_jobs), prefer=kind, return_as="generator")
-    for i, run in enumerate(jobs(delayed(_run)(trial, checkpoints, seed) for seed in seeds[1:])):
+    calls = (delayed(_run)(trial, checkpoints, seed) for seed in seeds[1:])
+    for i, run in enumerate(spread(calls, n_jobs=n_jobs, prefer="threads" if is_compiled(trial) else "processes")):
         runs.append(run)
         count(i + 2)
     found = {name: np.stack([run[name] for _, run in runs]) for name in runs[0][1]}

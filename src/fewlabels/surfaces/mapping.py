@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from fewlabels.beliefs import Conjugate
+from fewlabels.census import take_census
 from fewlabels.checks import require_sound
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.groups import Cross, Groups
-from fewlabels.labels import STRATA, Cells, Tally, tally
+from fewlabels.labels import STRATA, Cells, Tally, arrange
 from fewlabels.latent import Chances, teach
 from fewlabels.metrics import accuracy
 from fewlabels.priors import Lesson, Reads
@@ -85,16 +86,18 @@ def surface(
     if model != DEFAULT and model not in ESTIMATORS:
         raise InputError(f"surface: there is no model {model!r}; {did_you_mean(model, [DEFAULT, *ESTIMATORS])}")
     parts = cut_by(pool, attributes)
-    notes = require_sound(pool)
     method = _choose_method(attribution, parts)
     if method is not None:
         if model != DEFAULT or finite_pool:
             raise InputError(
                 "surface: uncertain attributes go with the model smooth, and without a finite pool: nobody knows which items an arm has"
             )
+        notes = require_sound(pool)
         return _map_uncertain(pool, assign_uncertain(pool, parts, method, seed), level, notes)
     by = Cross(tuple(part for part in parts if isinstance(part, Groups)))
-    counts = tally(pool, by, strata=STRATA if model == DEFAULT else (), most_groups=MOST_ARMS)
+    census = take_census(pool, by, strata=STRATA if model == DEFAULT else (), most_groups=MOST_ARMS)
+    notes = require_sound(pool, census)
+    counts = arrange(census)
     require_few_values(counts)
     return map_arms(
         counts, model=model, level=level, finite_pool=finite_pool, seed=seed, notes=notes, source=pool.source, frame=pool.frame

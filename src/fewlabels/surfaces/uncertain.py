@@ -162,7 +162,8 @@ def _read_axis(
         told = found.get(f"k{i}", [None] * len(score))
         return axis, score, np.array([axis.find(value) for value in told], dtype=np.int64)
     cut = one.cut(pool)
-    keys = list(zip(*(found[f"a{i}_{j}"] for j in range(len(cut.facets))), strict=True))
+    filled = cut.fill({key: found[f"a{i}_{j}"] for j, key in enumerate(cut.keys)})
+    keys = list(zip(*filled.values(), strict=True))
     axes, level = list_axes(cut, sorted(set(keys), key=cut.order))
     if len(axes) != 1 or level is None:
         raise InputError(f"attributes: {one.name!r} is more than one attribute; name them one by one")

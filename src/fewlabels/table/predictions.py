@@ -16,6 +16,7 @@ import ibis.expr.types as ir
 from ibis.backends import BaseBackend
 
 from fewlabels.errors import InputError, did_you_mean, listing
+from fewlabels.table.candidates import Key, as_whole, drop_surplus, find_chance, keep_likely, share_out
 from fewlabels.table.derivation import AGREEMENT, ID, LABEL, OURS, PREDICTED, PROBABILITY, SCORE, derive
 from fewlabels.table.joining import join_labels
 from fewlabels.table.logs import read_log
@@ -98,7 +99,7 @@ class Predictions:
     @cached_property
     def n_labels(self) -> int:
         """How many of them are labelled."""
-        return int(self.measure({"n": self.known().cast("int64").sum().fill_null(0)})["n"])
+        return int(self.measure({"n": self.known().ifelse(1, 0).sum().fill_null(0)})["n"])
 
     @cached_property
     def pairs(self) -> Columns:
@@ -170,6 +171,13 @@ class Predictions:
         """The largest over the scored classes."""
         return ibis.greatest(*self.probabilities)
 
+    @property
+    def stated(self) -> Value | None:
+        """The score as its owner wrote it, before it is turned into confidence in the predicted class; None if derived."""
+        if self.roles.score:
+            return self.score
+        return self.probabilities[1] if self.roles.positive_score else None
+
     def known(self) -> Value:
         """Is this item labelled (or judged)?"""
         return self.items[AGREEMENT].notnull() if self.has("agreement") else self.label.notnull()
@@ -178,11 +186,11 @@ class Predictions:
         """The outcome: 1 right, 0 wrong, or the agreement between; null where unknown."""
         if self.has("agreement"):
             return self.items[AGREEMENT]
-        return (self.predicted == self.label).cast("float64")
+        return self.known().ifelse((self.predicted == self.label).ifelse(1.0, 0.0), ibis.null("float64"))
 
     def attribute(self, name: str) -> Value:
-        """A column as the name of a group; missing values are a group of their own."""
-        return as_name(self.items[name]).fill_null(MISSING)
+        """A column as the name of a group, null where there is none."""
+        return as_name(self.items[name])
 
     def is_number(self, name: str) -> bool:
         """Does a column hold numbers? Flags are none."""
@@ -236,11 +244,29 @@ class Predictions:
         table = self._ask(self.items.aggregate(**values))
         return {name: column[0] for name, column in table.items()}
 
-    def count_by(self, keys: Mapping[str, Value], sums: Mapping[str, Value]) -> Columns:
-        """Group by the keys, count the rows of each (`n`) and add up the rest, in the engine."""
+    def count_by(self, keys: Mapping[str, Value], sums: Mapping[str, Value], *, most: int | None = None) -> Columns:
+        """Group by the keys, count the rows of each (`n`) and add up the rest, in the engine; fetch at most so many."""
         if not keys:
             return self._ask(self.items.aggregate(n=self.items.count(), **sums))
-        return self._ask(self.items.group_by(**keys).aggregate(n=self.items.count(), **sums))
+        return self._ask(self.items.group_by(**keys).aggregate(n=self.items.count(), **sums).limit(most))
+
+    def remember(self, found: Columns) -> None:
+        """Keep what somebody happened to count by predicted class and label, so that nobody has to ask again."""
+        pairs: dict[tuple[Any, Any], list[Any]] = {}
+        scores = found.get("score", [0.0] * len(found["n"]))
+        for said, label, n, score in zip(found["predicted"], found["label"], found["n"], scores, strict=True):
+            kept = pairs.setdefault((said, label), [0, 0.0])
+            kept[0] += n
+            kept[1] = None if score is None or kept[1] is None else kept[1] + score
+        counted = {
+            "predicted": [p for p, _ in pairs],
+            "label": [y for _, y in pairs],
+            "n": [n for n, _ in pairs.values()],
+        }
+        counted |= {"score": [s for _, s in pairs.values()]} if "score" in found else {}
+        self.__dict__["pairs"] = counted  # as a cached property does
+        self.__dict__["n_items"] = sum(counted["n"])
+        self.__dict__["n_labels"] = sum(n for n, y in zip(counted["n"], counted["label"], strict=True) if y is not None)
 
     def pull(self, values: Mapping[str, Value]) -> Columns:
         """Fetch something of every row. For what cannot be counted in the engine, and for small tables."""
@@ -252,32 +278,39 @@ class Predictions:
         hits = numbered.filter(numbered["__hit"]).order_by("__row").limit(most)
         return self._ask(hits.select(row="__row", **{k: f"__show_{k}" for k in show}))
 
-    def count_distinct(self, keys: Mapping[str, Value]) -> int:
-        """Count the combinations of keys that occur."""
-        return int(self._ask(self.items.select(**keys).distinct().aggregate(n=lambda t: t.count()))["n"][0])
+    def count_distinct(self, keys: Mapping[str, Value], *, first: int | None = None) -> int:
+        """Count the combinations of keys that occur; in the first rows alone, if told."""
+        rows = self.items.select(**keys).limit(first).distinct()
+        return int(self._ask(rows.aggregate(n=rows.count()))["n"][0])
 
     def most_frequent(self, value: Value) -> Any:
         """Return the value that occurs most often."""
         counts = self.items.group_by(value=value).aggregate(n=self.items.count())
         return self._ask(counts.order_by(ibis.desc("n"), "value").limit(1))["value"][0]
 
-    def line_up(self, keys: Mapping[str, Value], *, within: Sequence[str], most: int, seed: int) -> Columns:
+    def line_up(
+        self, keys: Mapping[str, Value], sizes: Mapping[Key, int], *, within: Sequence[str], most: int, seed: int
+    ) -> Columns:
         """List unlabelled items (`name` and the keys); where there are too many, a random few of every group.
 
-        `within` are the keys that tell groups apart. Half of `most` goes to groups alike, half by their size.
+        `within` are the keys that tell groups apart, `sizes` says how many unlabelled items each of them has.
         """
-        items = self.items.mutate(__name=self.name, __known=self.known(), **{f"__key_{k}": v for k, v in keys.items()})
-        items = items.filter(~items["__known"]).select("__name", *(f"__key_{k}" for k in keys))
-        if most < self.n_items - self.n_labels:
-            n_groups = self.count_distinct({k: keys[k] for k in within}) if within else 1
-            each, ratio = max(1, most // (2 * n_groups)), most / (2 * (self.n_items - self.n_labels))
-            group = [f"__key_{k}" for k in within]
-            chance = (items["__name"] + f" {seed}").hash()
-            turn = ibis.row_number().over(ibis.window(group_by=group, order_by=chance))
-            size = items.count().over(ibis.window(group_by=group))
-            items = items.mutate(__turn=turn, __size=size)
-            items = items.filter(lambda t: t["__turn"] < each + t["__size"] * ratio)
-        return self._ask(items.select(name="__name", **{k: f"__key_{k}" for k in keys}))
+        if sum(sizes.values()) <= most:
+            return self._ask(self._list_open(self.items).select(name="__name", **keys))
+        wanted = share_out(sizes, most)
+        items = self._list_open(self.items.mutate(__chance=find_chance(self.id, self.engine, seed)))
+        items = keep_likely(items, keys, sizes, wanted, within)
+        return drop_surplus(self._ask(items.select("__chance", name="__name", **{k: k for k in keys})), within, wanted)
+
+    def _list_open(self, items: ir.Table) -> ir.Table:
+        """List the items that have no label; rows are numbered before any is left out."""
+        return items.mutate(__name=self.name, __known=self.known()).filter(lambda t: ~t["__known"])
+
+    def take_part(self, parts: int) -> "Predictions":
+        """Return about one in so many items, the same ones every time, and those without an id; ids that are alike stay together."""
+        whole = self.id if self.has_whole_ids else as_whole(self.id, self.engine)
+        chosen = whole % parts == 0
+        return replace(self, items=self.items.filter(chosen | self.id.isnull()))
 
     def fetch(self, names: Sequence[str], columns: Mapping[str, Value]) -> dict[str, dict[str, Any]]:
         """Fetch a few rows by the names of their items."""
@@ -292,34 +325,6 @@ class Predictions:
     def show(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Fetch what a person who labels these items should see."""
         return self.fetch(names, {column: self.items[column] for column in self.shown})
-
-    def fingerprint(self) -> dict[str, Any]:
-        """Return a few figures that tell these predictions from others; labels do not enter."""
-        name = self.name
-        facts = {"n_items": self.items.count(), "first": name.min(), "last": name.max(), "length": name.length().sum()}
-        if not self.roles.id:
-            facts = {"n_items": self.items.count()}
-        if self.has("score"):
-            facts["score"] = self.score.sum()
-        found = self.measure(facts)
-        if self.has("predicted") and not self.has("agreement") and not self.roles.positive_score:
-            # as their owner wrote them: what flags are called here may depend on the labels
-            said = as_name(self.items[self.roles.predicted]) if self.roles.predicted else self.predicted
-            counts = self.count_by({"predicted": said}, {})
-            found["predicted"] = dict(sorted(zip(counts["predicted"], counts["n"], strict=True)))
-            found |= {"said": dict(sorted(self.mark(said).items()))} if self.roles.id else {}
-        return found
-
-    def mark(self, key: Value) -> dict[str, int]:
-        """Add up, for every value of a key, small numbers made of the ids of its items: others are there, another sum.
-
-        Made of what every engine counts alike, so that a fingerprint outlives engines and their versions.
-        """
-        name = self.name
-        codes = [name.right(i).left(1).ascii_str().cast("int64") for i in (1, 2, 3)]
-        mark = (codes[0] + 3 * codes[1] + 11 * codes[2]) % 101
-        found = self.count_by({"key": key}, {"mark": mark.sum()})
-        return {str(value): int(total) for value, total in zip(found["key"], found["mark"], strict=True)}
 
     def _ask(self, expression: ir.Table) -> Columns:
         try:

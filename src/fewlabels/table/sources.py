@@ -29,9 +29,11 @@ SUFFIXES = {
 
 def open_source(source: Any, engine: BaseBackend | None = None) -> tuple[ir.Table, BaseBackend, Frame]:
     """Return the table, its engine, and the kind of frame its owner works with."""
-    if isinstance(source, ir.Table):
+    if isinstance(source, ir.Table) and source.get_backend().name != "polars":
         return source, source.get_backend(), "pandas"
     engine = engine or ibis.duckdb.connect()
+    if isinstance(source, ir.Table):  # Ibis has no windows there; the data lie in this process, and are read in place
+        return _register(source.to_pyarrow(), engine), engine, "polars"
     if isinstance(source, str | Path):
         return _open_files(str(source), engine), engine, "pandas"
     arrow, frame = _to_arrow(source)

@@ -1,0 +1,29 @@
+"""Who does the work: threads, processes or a cluster, as joblib is told.
+
+Every call brings its own seed, so that what comes back is the same wherever it was worked out, and in the same order.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+from joblib import Parallel
+from joblib.parallel import get_active_backend
+
+Hint = Literal["threads", "processes"]
+
+
+def spread(calls: Iterable[Any], *, n_jobs: int | None = None, prefer: Hint = "processes") -> Iterator[Any]:
+    """Make calls (of `joblib.delayed`) side by side, and yield what they return, in their order.
+
+    Whoever sets `joblib.parallel_config` decides where, and how many at a time unless told here; all cores otherwise.
+
+    >>> from joblib import delayed, parallel_config
+    >>> with parallel_config(backend="threading", n_jobs=2):
+    ...     list(spread(delayed(pow)(2, k) for k in range(4)))
+    [1, 2, 4, 8]
+    """
+    _, told = get_active_backend()
+    backend, _ = get_active_backend(prefer=prefer)
+    # Some clusters hand back nothing until everything is done.
+    how: Any = "generator" if backend.supports_return_generator else "list"
+    yield from Parallel(n_jobs=n_jobs or told or -1, prefer=prefer, return_as=how)(calls)

@@ -51,7 +51,7 @@ def test_calibrating_classifiers_brings_arms_nearer_to_the_truth():
     error = {}
     for method in ("raw", "full"):
         squares = []
-        for seed in range(3):
+        for seed in range(6):
             found = fl.surface(make_uncertain(seed), attributes=("light", RAIN), attribution=method)
             squares += [(arm.mean - truth[tuple(arm.arm.values())]) ** 2 for arm in found.arms]
         error[method] = np.mean(squares)

@@ -1,8 +1,11 @@
-"""The posterior of all effects: their mode by Newton's method, a normal around it, and scales by their evidence.
+"""The posterior of all effects: their mode by Newton's method, a normal around their mean, and scales by their evidence.
 
 The logit of being right is a curve of the score, plus effects of attributes, plus an effect of the arm itself. Effects
 are normal, each kind with a scale that is learned. Arms are many and each only touches its own labels, so their effects
 are eliminated first; what is left is as large as the number of terms, not of arms.
+
+Attributes may also do nothing together. That is a model of its own, not a small scale of sixty-six pairs, each of which
+would follow the noise a little: both are fitted, and count by how well they explain the labels.
 """
 
 from dataclasses import dataclass, replace
@@ -10,70 +13,27 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import expit
 
 from fewlabels.latent.departures import squash
 from fewlabels.surfaces.ascent import climb
-from fewlabels.surfaces.effects import Kind
+from fewlabels.surfaces.plan import FIXED, Plan, Scales, Terms
 from fewlabels.surfaces.strata import Strata
 
 MOST_STEPS, MOST_HALVINGS = 40, 12
 CLOSE = 1e-4  # of the log posterior: a step that gains less is not taken
-FIXED = -1  # the block of terms whose spread is given
 LEAST = 1e-10  # weight of a label that tells nothing
-CENTRES: dict[str, float] = {"main": -0.5, "pair": -1.3, "arm": -0.8}  # log scale that is expected of effects,
-SPREADS: dict[str, float] = {"main": 0.7, "pair": 0.8, "arm": 1.0}  # how far off that may be for all of a kind,
-APART: dict[Kind, float] = {"main": 0.7, "pair": 0.8}  # and how far effects of a kind differ
 N_SHEETS = 8  # sets of scales to sum over, in pairs on either side of the summit
 UP = 0.7  # from the summit, to see what labels tell of log scales: of larger ones they tell more, so these are less likely
-Terms = Float[np.ndarray, " term"]
-Scales = Float[np.ndarray, " scale"]  # logs: of every effect, of arms, then the centre of every kind
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is assumed before any label: terms of given spread, and effects of several terms whose scale is learned."""
-
-    block: Int[np.ndarray, " term"]  # the effect a term is part of, or FIXED
-    centre: Terms  # of terms
-    spread: Terms  # of terms that are FIXED
-    kinds: tuple[Kind, ...]  # of effects
-
-    @property
-    def n(self) -> int:
-        """How many effects; in `Scales`, this is the place of the arms'."""
-        return len(self.kinds)
-
-    @cached_property
-    def named(self) -> tuple[Kind, ...]:
-        """The kinds there are."""
-        return tuple(dict.fromkeys(self.kinds))
-
-    @cached_property
-    def start(self) -> Scales:
-        """Scales as expected."""
-        return np.array([CENTRES[kind] for kind in (*self.kinds, "arm", *self.named)])
-
-    @cached_property
-    def precision(self) -> Float[np.ndarray, "scale scale"]:
-        """Of the scales' prior, which is normal."""
-        out = np.diag(
-            [APART[kind] ** -2 for kind in self.kinds] + [SPREADS[kind] ** -2 for kind in ("arm", *self.named)]
-        )
-        for i, kind in enumerate(self.kinds):
-            centre = self.n + 1 + self.named.index(kind)
-            out[centre, centre] += out[i, i]
-            out[i, centre] = out[centre, i] = -out[i, i]
-        return out
-
-    def log_prior(self, at: Scales) -> tuple[float, Scales]:
-        """Log density of scales, and its slope."""
-        pull = self.precision @ (at - self.start)
-        return float(-0.5 * (at - self.start) @ pull), -pull
+FAINT = 0.01  # chance of a model that is not worth its sheets
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """The fit at one set of scales."""
+    """The fit at one set of scales: at the mode, or at the mean, of everything else.
+
+    Where attributes do nothing together, the terms of pairs are left out, and their scales are nothing.
+    """
 
     weight: float
     scales: Scales
@@ -90,10 +50,11 @@ class Fit:
 
     plan: Plan
     heard: Int[np.ndarray, " heard"]  # arms with labels
-    sheets: tuple[Sheet, ...]
-    summit: Sheet  # at the scales that explain the labels best
+    sheets: tuple[Sheet, ...]  # at their means
+    summit: Sheet  # at the scales that explain the labels best, at the mode
     n_looks: int  # how often the evidence was worked out
     slope: float  # of the evidence at its summit, where it should be none
+    together: float = 0.0  # chance that attributes do anything together
 
     def forget_arms(self) -> "Fit":
         """Return what it says of arms without a label, whichever they are."""
@@ -104,11 +65,18 @@ class Fit:
 
 @dataclass(frozen=True)
 class _View:
-    """Evidence at a set of scales, with the mode of everything else."""
+    """Evidence at a set of scales, with the mode of everything else, and how far its mean is from there."""
 
     value: float
     slope: Scales
     sheet: Sheet
+    drift: tuple[Terms, Float[np.ndarray, " heard"]]
+
+    @property
+    def mean(self) -> Sheet:
+        """The fit at the mean: chances are bounded, so that what lies further out is likelier than the mode suggests."""
+        terms, own = self.drift
+        return replace(self.sheet, terms=self.sheet.terms + terms, own=self.sheet.own + own)
 
 
 class _Problem:
@@ -145,7 +113,7 @@ class _Problem:
         slope[: self.plan.n] += np.bincount(self.plan.block[inside], weights=each[inside], minlength=self.plan.n)
         slope[self.plan.n] += (hold * self.own**2 - (1 - hold * vary) + 2 * hold * self.own * beside).sum()
         sheet = Sheet(1.0, at, self.terms, covariance, self.own, stiff, lean)
-        return _View(value - 0.5 * doubt + prior, slope, sheet)
+        return _View(value - 0.5 * doubt + prior, slope, sheet, (there, beside))
 
     def inform(self, sheet: Sheet) -> Scales:
         """Return how much labels tell of each log scale: twice the number of its terms, as far as labels determine them."""
@@ -156,6 +124,10 @@ class _Problem:
         vary = np.einsum("at,at->a", sheet.lean @ sheet.covariance, sheet.lean) + 1 / sheet.stiff
         out[plan.n] = 2 * ((1 - np.exp(-2 * sheet.scales[plan.n]) * vary) ** 2).sum()
         return out
+
+    def bend(self, view: _View) -> Float[np.ndarray, "scale scale"]:
+        """Guess the inverse of how the evidence bends."""
+        return np.linalg.inv(self.plan.precision + np.diag(self.inform(view.sheet)))
 
     def _settle(self, firm: Terms, hold: float) -> float:
         """Find the mode of terms and arms' effects by Newton's steps, and return the log posterior there."""
@@ -231,18 +203,65 @@ class _Problem:
         return np.add.reduceat(values, self.start, axis=0)
 
 
+@dataclass(frozen=True)
+class _Summit:
+    """The scales that explain the labels best under one model, and how certain these are."""
+
+    problem: _Problem
+    view: _View
+
+    @cached_property
+    def precision(self) -> Float[np.ndarray, "scale scale"]:
+        """Of the scales, as if they were normal about the summit."""
+        above = self.problem.look(self.view.sheet.scales + UP)
+        return self.problem.plan.precision + np.diag(self.problem.inform(above.sheet))
+
+    @cached_property
+    def evidence(self) -> float:
+        """Log probability of the labels under the model, whatever its scales."""
+        before, after = (np.linalg.slogdet(one)[1] for one in (self.problem.plan.precision, self.precision))
+        return float(self.view.value + 0.5 * (before - after))
+
+    def lay_sheets(self, weight: float) -> list[Sheet]:
+        """Look at other scales that may well be, drawn around the summit."""
+        root = np.linalg.inv(np.linalg.cholesky(self.precision)).T
+        aside = np.random.default_rng(0).standard_normal((N_SHEETS // 2, len(root))) @ root.T
+        views = [self.problem.look(self.view.sheet.scales + step) for step in np.concatenate([aside, -aside])]
+        return [replace(view.mean, weight=weight / N_SHEETS) for view in views]
+
+
 def fit(evidence: Strata, plan: Plan, start: Scales | None = None) -> Fit:
     """Find the scales that explain the labels best, from `start` if it is known where they may be, and look around."""
+    begin = plan.start if start is None else np.where(np.isfinite(start), start, plan.start)
+    if "pair" not in plan.kinds:
+        alone = _ascend(evidence, plan, begin)
+        return _gather(plan, alone.lay_sheets(1.0), alone.view, (alone,), 0.0)
+    single = plan.leave_pairs()
+    first = np.ascontiguousarray(evidence.design[:, : len(single.block)])
+    alone = _ascend(replace(evidence, design=first), single, begin[plan.single])
+    begin[plan.single] = alone.view.sheet.scales
+    both = _ascend(evidence, plan, begin)
+    chance = float(expit(both.evidence - alone.evidence))
+    together = 0.0 if chance < FAINT else 1.0 if chance > 1 - FAINT else chance
+    sheets = both.lay_sheets(together) if together else []
+    sheets += [_spell_out(plan, sheet) for sheet in (alone.lay_sheets(1 - together) if together < 1 else [])]
+    best = both.view if together > 0.5 else replace(alone.view, sheet=_spell_out(plan, alone.view.sheet))
+    return _gather(plan, sheets, best, (alone, both), chance)
+
+
+def _ascend(evidence: Strata, plan: Plan, start: Scales) -> _Summit:
     problem = _Problem(evidence, plan)
-    summit = climb(problem.look, plan.start if start is None else start)
-    steepest = float(np.abs(summit.slope).max(initial=0.0))
-    return Fit(plan, problem.heard, _lay_sheets(problem, summit.sheet), summit.sheet, problem.n_looks, steepest)
+    return _Summit(problem, climb(problem.look, start, problem.bend))
 
 
-def _lay_sheets(problem: _Problem, summit: Sheet) -> tuple[Sheet, ...]:
-    """Look at other scales that may well be, drawn around the summit."""
-    precision = problem.plan.precision + np.diag(problem.inform(problem.look(summit.scales + UP).sheet))
-    root = np.linalg.inv(np.linalg.cholesky(precision)).T
-    aside = np.random.default_rng(0).standard_normal((N_SHEETS // 2, len(precision))) @ root.T
-    views = [problem.look(summit.scales + step) for step in np.concatenate([aside, -aside])]
-    return tuple(replace(view.sheet, weight=1 / N_SHEETS) for view in views)
+def _spell_out(plan: Plan, sheet: Sheet) -> Sheet:
+    """Put scales without those of pairs among all: pairs do nothing."""
+    scales = np.full(len(plan.start), -np.inf)
+    scales[plan.single] = sheet.scales
+    return replace(sheet, scales=scales)
+
+
+def _gather(plan: Plan, sheets: list[Sheet], best: _View, summits: tuple[_Summit, ...], together: float) -> Fit:
+    looks = sum(summit.problem.n_looks for summit in summits)
+    steepest = float(np.abs(best.slope).max(initial=0.0))
+    return Fit(plan, summits[0].problem.heard, tuple(sheets), best.sheet, looks, steepest, together)

@@ -167,6 +167,7 @@ def examine(chart: Chart) -> dict[str, Any]:
         "slope": fit.slope,
         "looks": fit.n_looks,
         "terms": len(effects.block),
+        "together": fit.together,
         "left_out": [[effects.axes[i].name for i in block] for block in effects.left_out if len(effects.axes) > 2],
     }
 

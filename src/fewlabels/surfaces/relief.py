@@ -138,6 +138,7 @@ def _cut(
 ) -> tuple[Slice, PerArm]:
     """Logits of arms at one set of scales, and how chances vary within arms."""
     n, n_curve = len(effects), curve.shape[1]
+    effects = effects[:, : len(sheet.terms) - n_curve]  # those of pairs may be left out
     own, stiff, lean = _recall(sheet, fit, n)
     height = effects @ sheet.terms[n_curve:] + own
     right = squash(curve @ sheet.terms[:n_curve] + height[arm])

@@ -85,7 +85,7 @@ class _Problem:
     def __init__(self, evidence: Strata, plan: Plan) -> None:
         self.evidence, self.plan = evidence, plan
         self.heard, self.start, self.arm = np.unique(evidence.group, return_index=True, return_inverse=True)
-        self.whole = bool(np.all(evidence.share == 1))
+        self.simple = len(self.heard) == len(evidence.group) and bool(np.all(evidence.share == 1))  # arms are strata
         self.terms, self.own = plan.centre.copy(), np.zeros(len(self.heard))
         self.n_looks = 0
 
@@ -102,9 +102,7 @@ class _Problem:
         lean = pull / stiff[:, None]
         doubt = np.linalg.slogdet(square)[1] - np.log(firm).sum() + np.log(stiff / hold).sum()
         prior, slope = self.plan.log_prior(at)
-        moved = seen.design - (lean[self.arm] if self.whole else seen.share[:, None] * lean[self.arm])
-        spread = np.einsum("st,st->s", moved @ covariance, moved) + seen.share**2 / stiff[self.arm]
-        vary = np.einsum("at,at->a", lean @ covariance, lean) + 1 / stiff
+        spread, vary = self._vary(covariance, stiff, lean, hold)
         tilt = -0.5 * spread * (weight - LEAST) * (1 - 2 * right)  # how the doubt changes with each logit
         there, beside = self._solve(covariance, stiff, pull, seen.design.T @ tilt, self._gather(seen.share * tilt))
         off = self.terms - self.plan.centre
@@ -121,7 +119,7 @@ class _Problem:
         inside = plan.block != FIXED
         told = (1 - self._tighten(sheet.scales) * np.diag(sheet.covariance))[inside]
         out[: plan.n] = np.bincount(plan.block[inside], weights=2 * told**2, minlength=plan.n)
-        vary = np.einsum("at,at->a", sheet.lean @ sheet.covariance, sheet.lean) + 1 / sheet.stiff
+        vary = _square(sheet.lean, sheet.covariance) + 1 / sheet.stiff
         out[plan.n] = 2 * ((1 - np.exp(-2 * sheet.scales[plan.n]) * vary) ** 2).sum()
         return out
 
@@ -159,15 +157,29 @@ class _Problem:
     ) -> tuple[Float[np.ndarray, " heard"], Float[np.ndarray, "heard term"], Float[np.ndarray, "term term"]]:
         """Eliminate the arms: how stiff each is, how terms pull on it, and the precision of what is left."""
         design, share = self.evidence.design, self.evidence.share
-        weighted = weight[:, None] * design
         stiff = self._gather(share**2 * weight) + hold
-        pull = self._gather(weighted if self.whole else share[:, None] * weighted)
-        if self.whole and len(stiff) == len(weight):  # an arm is a stratum, and one product does for two
-            square = design.T @ ((hold / stiff)[:, None] * weighted)
+        pull = self._gather((share * weight)[:, None] * design)
+        if self.simple:  # one product does for two
+            square = _multiply(design, weight * hold / stiff)
         else:
-            square = design.T @ weighted - (pull.T / stiff) @ pull
+            square = _multiply(design, weight) - _multiply(pull, 1 / stiff)
         square[np.diag_indices_from(square)] += firm
         return stiff, pull, square
+
+    def _vary(
+        self,
+        covariance: Float[np.ndarray, "term term"],
+        stiff: Float[np.ndarray, " heard"],
+        lean: Float[np.ndarray, "heard term"],
+        hold: float,
+    ) -> tuple[Float[np.ndarray, " stratum"], Float[np.ndarray, " heard"]]:
+        """Variance of the logit of every stratum, and of every arm's own effect."""
+        design, share = self.evidence.design, self.evidence.share
+        if self.simple:  # both are multiples of what terms alone would make them
+            alone, given = _square(design, covariance), 1 - hold / stiff
+            return (1 - given) ** 2 * alone + 1 / stiff, given**2 * alone + 1 / stiff
+        moved = design - share[:, None] * lean[self.arm]
+        return _square(moved, covariance) + share**2 / stiff[self.arm], _square(lean, covariance) + 1 / stiff
 
     def _solve(
         self,
@@ -201,6 +213,21 @@ class _Problem:
         if len(self.start) == len(values):
             return values
         return np.add.reduceat(values, self.start, axis=0)
+
+
+def _multiply(
+    design: Float[np.ndarray, "row term"], weight: Float[np.ndarray, " row"]
+) -> Float[np.ndarray, "term term"]:
+    """Σ w x xᵀ; as the square of one matrix, which takes half the time of a product of two."""
+    rooted = np.sqrt(weight)[:, None] * design
+    return rooted.T @ rooted
+
+
+def _square(
+    rows: Float[np.ndarray, "row term"], covariance: Float[np.ndarray, "term term"]
+) -> Float[np.ndarray, " row"]:
+    """Variance of x · terms, row by row."""
+    return np.einsum("rt,rt->r", rows @ covariance, rows)
 
 
 @dataclass(frozen=True)

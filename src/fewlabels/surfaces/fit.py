@@ -21,7 +21,7 @@ from fewlabels.surfaces.plan import FIXED, Plan, Scales, Terms
 from fewlabels.surfaces.strata import Strata
 
 MOST_STEPS, MOST_HALVINGS = 40, 12
-CLOSE = 1e-4  # of the log posterior: a step that gains less is not taken
+CLOSE = 1e-3  # of the log posterior: a step that gains less is not taken
 LEAST = 1e-10  # weight of a label that tells nothing
 N_SHEETS = 8  # sets of scales to sum over, in pairs on either side of the summit
 UP = 0.7  # from the summit, to see what labels tell of log scales: of larger ones they tell more, so these are less likely
@@ -93,17 +93,14 @@ class _Problem:
         """Work the evidence out."""
         self.n_looks += 1
         firm, hold = self._tighten(at), float(np.exp(-2 * at[self.plan.n]))
-        value = self._settle(firm, hold)
+        value, right, (stiff, pull, square) = self._settle(firm, hold)
         seen = self.evidence
-        right = squash(self._rise(self.terms, self.own))
-        weight = seen.total * right * (1 - right) + LEAST
-        stiff, pull, square = self._eliminate(weight, firm, hold)
         covariance = np.linalg.inv(square)
         lean = pull / stiff[:, None]
         doubt = np.linalg.slogdet(square)[1] - np.log(firm).sum() + np.log(stiff / hold).sum()
         prior, slope = self.plan.log_prior(at)
         spread, vary = self._vary(covariance, stiff, lean, hold)
-        tilt = -0.5 * spread * (weight - LEAST) * (1 - 2 * right)  # how the doubt changes with each logit
+        tilt = -0.5 * spread * seen.total * right * (1 - right) * (1 - 2 * right)  # how the doubt changes with each logit
         there, beside = self._solve(covariance, stiff, pull, seen.design.T @ tilt, self._gather(seen.share * tilt))
         off = self.terms - self.plan.centre
         each = firm * off**2 - (1 - firm * np.diag(covariance)) + 2 * firm * off * there
@@ -127,14 +124,16 @@ class _Problem:
         """Guess the inverse of how the evidence bends."""
         return np.linalg.inv(self.plan.precision + np.diag(self.inform(view.sheet)))
 
-    def _settle(self, firm: Terms, hold: float) -> float:
-        """Find the mode of terms and arms' effects by Newton's steps, and return the log posterior there."""
+    def _settle(
+        self, firm: Terms, hold: float
+    ) -> tuple[float, Float[np.ndarray, " stratum"], tuple[Float[np.ndarray, "..."], ...]]:
+        """Find the mode of terms and arms' effects by Newton's steps; return the log posterior, chances and bends there."""
         seen = self.evidence
         value = self._weigh(self.terms, self.own, firm, hold)
         for _ in range(MOST_STEPS):
             right = squash(self._rise(self.terms, self.own))
             miss = seen.right - seen.total * right
-            stiff, pull, square = self._eliminate(seen.total * right * (1 - right) + LEAST, firm, hold)
+            bends = stiff, pull, square = self._eliminate(seen.total * right * (1 - right) + LEAST, firm, hold)
             up = seen.design.T @ miss - firm * (self.terms - self.plan.centre)
             beside = self._gather(seen.share * miss) - hold * self.own
             step = np.linalg.solve(square, up - pull.T @ (beside / stiff))
@@ -150,7 +149,7 @@ class _Problem:
             else:
                 break
             self.terms, self.own, value = self.terms + length * step, self.own + length * own, ahead
-        return value
+        return value, right, bends
 
     def _eliminate(
         self, weight: Float[np.ndarray, " stratum"], firm: Terms, hold: float

@@ -8,8 +8,10 @@ import pytest
 from scipy.special import expit, logit
 
 import fewlabels as fl
-from fewlabels.labels import Axis, tally
+from fewlabels.knowledge import know
+from fewlabels.labels import Axis, Tally, tally
 from fewlabels.surfaces import fit as fitting
+from fewlabels.surfaces.doubt import RARE, doubt_cells
 from fewlabels.surfaces.effects import find_effects
 from fewlabels.surfaces.fit import _Problem, fit
 from fewlabels.surfaces.plan import APART, CENTRES, FIXED, SPREADS, Plan
@@ -519,6 +521,39 @@ def test_exploring_does_not_forget_small_groups():
             session.tell({i: truth[str(i)] for i in session.ask(10)})
         counts[goal.name] = {row.group: row.n_labels for row in session.assess().groups}
     assert counts["explore"]["village"] > 15 > counts["estimate"]["village"]
+
+
+@pytest.mark.parametrize(("right", "n"), [(0, 0), (2, 2), (1, 4), (0, 3)])
+def test_doubt_is_the_variance_that_strangers_add(right, n):
+    """One cell in fifty may have any accuracy: summed over a fine grid."""
+    p, mean = (np.arange(100_000) + 0.5) / 100_000, 0.9
+    strange = RARE * p**right * (1 - p) ** (n - right)
+    known = (1 - RARE) * mean**right * (1 - mean) ** (n - right)
+    expected = (strange * (p - mean) ** 2).mean() / (strange.mean() + known)
+    found = doubt_cells(np.array([mean]), np.array([float(right)]), np.array([float(n)]))
+    assert found[0] == pytest.approx(expected, rel=1e-6)
+
+
+def test_exploring_looks_where_the_model_is_sure_before_it_labels_what_it_knows_again():
+    """Every arm but one is right throughout; the last, without a label, is as sure to the model, and wrong."""
+    n = np.r_[np.full(31, 20), 0]
+    level = make_arms(4, 4, 2)
+    axes = make_axes(4, 4, 2)
+    nothing = np.full(32, -1)
+    names = tuple(map(str, range(32)))
+    counts = Tally(
+        by="arm", groups=names, classes=(), bins=(), group=np.arange(32), predicted=nothing, bin=nothing, label=nothing,
+        n_items=np.full(32, 200), n_labels=n, score=np.full(32, np.nan), right=n.astype(float), axes=axes, level=level,
+    )  # fmt: skip
+    known = know(counts, fl.accuracy, fl.smooth(), finite=True)
+    assert known.mean()[-1] > 0.95
+    worth = fl.Explore().gain(known, known.expect())[0]
+    assert worth.argmax() == 31
+    assert worth[-1] > known.doubt[-1] > 10 * known.doubt[:-1].max()
+    asked = replace(known, pending=np.r_[np.zeros(31, dtype=int), 1])
+    assert fl.Explore().gain(asked, asked.expect())[0, -1] < 0.5 * worth[-1]
+    told = known.label(np.r_[np.zeros((31, 2)), [[0.0, 1.0]]])
+    assert told.doubt[-1] == 0
 
 
 def test_the_prior_smooth_serves_other_metrics_too():

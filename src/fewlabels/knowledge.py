@@ -47,6 +47,7 @@ class Knowledge:
     unlabelled: Conjugate | None = None  # of the items without a label, where these are set apart
     n_draws: int = N_DRAWS  # for figures without a closed form
     seed: int = 0  # of these
+    doubt: Float[np.ndarray, " cell"] | None = None  # variance beyond what is believed, as a reason to look
 
     # -- a belief about the metric --------------------------------------------------------------------------
 
@@ -184,7 +185,8 @@ class Knowledge:
 
     def label(self, counts: Float[np.ndarray, "cell outcome"]) -> "Knowledge":
         """Return what is known with these labels too, each about its own cell: what it teaches of others comes later."""
-        return replace(self, counts=self.counts + counts, joint=None, unlabelled=None)
+        doubt = None if self.doubt is None else np.where(counts.sum(axis=1) > 0, 0.0, self.doubt)
+        return replace(self, counts=self.counts + counts, joint=None, unlabelled=None, doubt=doubt)
 
     def _count_askable(self) -> Int[np.ndarray, " cell"]:
         """Items of each cell that may still get a label; what nobody could tell is spread over a group's cells."""
@@ -255,7 +257,7 @@ def know(
     nothing = np.zeros(cells.n, dtype=np.int64)
     return Knowledge(
         scheme, lesson.before, counts, nothing, left, finite, level, prior.guesses_level, lesson.joint,
-        lesson.unlabelled, seed=seed,
+        lesson.unlabelled, seed=seed, doubt=lesson.doubt,
     )  # fmt: skip
 
 

@@ -56,6 +56,7 @@ class Lesson:
     joint: Belief | None = None
     unlabelled: Conjugate | None = None  # about the items without a label, where their scores set them apart
     trust: Any = None  # how far the scores were trusted, for those who ask
+    doubt: Float[np.ndarray, " cell"] | None = None  # variance beyond what is believed, as a reason to look
 
 
 @runtime_checkable

@@ -23,6 +23,9 @@ def measure_variance(belief: Knowledge) -> Float[np.ndarray, " group"]:
     itself. A small group is then soon known, and a large one hardly better than its population.
     """
     mean, variance = belief.foreseen.mean(), belief.foreseen.variance()
+    if belief.doubt is not None:
+        doubt = np.where(belief.pending > 0, 0.0, belief.doubt)
+        variance = variance + (doubt if variance.ndim == 1 else doubt[:, None] / variance.shape[1])
     if belief.finite:
         size = belief.scheme.cells.n_items
         rest = np.maximum(size - belief.counts.sum(axis=1) - belief.pending, 0.0)

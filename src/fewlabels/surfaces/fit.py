@@ -100,7 +100,9 @@ class _Problem:
         doubt = np.linalg.slogdet(square)[1] - np.log(firm).sum() + np.log(stiff / hold).sum()
         prior, slope = self.plan.log_prior(at)
         spread, vary = self._vary(covariance, stiff, lean, hold)
-        tilt = -0.5 * spread * seen.total * right * (1 - right) * (1 - 2 * right)  # how the doubt changes with each logit
+        tilt = (
+            -0.5 * spread * seen.total * right * (1 - right) * (1 - 2 * right)
+        )  # how the doubt changes with each logit
         there, beside = self._solve(covariance, stiff, pull, seen.design.T @ tilt, self._gather(seen.share * tilt))
         off = self.terms - self.plan.centre
         each = firm * off**2 - (1 - firm * np.diag(covariance)) + 2 * firm * off * there

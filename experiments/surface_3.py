@@ -9,7 +9,7 @@ from experiments.replays import Curve
 from experiments.tables import Page, Table, show_error
 from experiments.terrains import list_sites
 
-RUNS = 3
+RUNS = 5
 MODELS = ("beta-i", "beta-gp", "beta-gp-sl", "beta-gp-slp", "logistic", OURS)
 SHARES = (0.25, 0.5, 1.0, 1.5)  # of the labels of Table 2
 SITES = ("uneven, 320 arms", "uneven, 4,096 arms", "hatecheck_perspective")

@@ -145,8 +145,8 @@ def count_rightly(chances):
 
 def of_chances(chances, strength=1e9):
     mean, n = chances.mean(), len(chances)
-    doubt = (chances * (1 - chances)).mean() / (mean * (1 - mean))
-    return Finite(beta(strength * mean, strength * (1 - mean)), np.zeros((1, 2)), np.array([n]), np.array([doubt]))
+    luck = (chances * (1 - chances)).mean() / (mean * (1 - mean))
+    return Finite(beta(strength * mean, strength * (1 - mean)), np.zeros((1, 2)), np.array([n]), np.array([luck]))
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.95])

@@ -310,6 +310,17 @@ def test_the_answer_of_a_comparison_is_the_difference(finite):
     assert abs(answer.mean()[0] - (mean[0] - mean[1])) < 5 * answer.samples.std() / np.sqrt(DRAWS)
 
 
+@pytest.mark.parametrize("finite", [False, True])
+def test_exploring_goes_where_what_is_asked_varies_most(finite):
+    """Of exactly these items, as draws of them vary: those that are labelled do not."""
+    known = known_pool(finite)
+    found = Explore().gain(known, known.expect())[0]
+    spread = known.shown.draw(rng(), 100_000).var(axis=0)
+    assert np.allclose(found, spread, rtol=0.03)
+    waiting = replace(known, pending=known.scheme.cells.n_items - known.counts.sum(axis=1).astype(int))
+    assert np.allclose(Explore().gain(waiting, waiting.expect()), 0) == finite
+
+
 # -- settled? -------------------------------------------------------------------------------------------------
 
 GOALS = {

@@ -5,13 +5,16 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, logit
 
 import fewlabels as fl
-from fewlabels.labels import Axis, tally
+from fewlabels.knowledge import know
+from fewlabels.labels import Axis, Tally, tally
 from fewlabels.surfaces import fit as fitting
+from fewlabels.surfaces.doubt import RARE, doubt_cells
 from fewlabels.surfaces.effects import find_effects
-from fewlabels.surfaces.fit import FIXED, Plan, _Problem, fit
+from fewlabels.surfaces.fit import _Problem, fit
+from fewlabels.surfaces.plan import APART, CENTRES, FIXED, SPREADS, Plan
 from fewlabels.surfaces.relief import survey
 from fewlabels.surfaces.strata import take_whole
 
@@ -154,7 +157,7 @@ def test_the_posterior_agrees_with_weighted_draws_of_the_prior():
     design, _, n, right = simulate(effects, np.array([-0.3, -0.6, -0.7]), rng, 30)
     plan = make_plan(effects)
     view = _Problem(see(design, n, right), plan).look(plan.start)
-    found = fitting.Fit(plan, np.nonzero(n)[0], (view.sheet,), view.sheet, 1, 0.0)
+    found = fitting.Fit(plan, np.nonzero(n)[0], (view.mean,), view.sheet, 1, 0.0)
     relief = rise(effects, found, len(design))
     draws = 200_000
     scales = np.exp(plan.start)
@@ -166,10 +169,43 @@ def test_the_posterior_agrees_with_weighted_draws_of_the_prior():
     accuracy = expit(height)
     mean = weight @ accuracy
     spread = np.sqrt(weight @ (accuracy - mean) ** 2)
-    assert np.allclose(relief.mean, mean, atol=0.025)
+    assert np.allclose(relief.mean, mean, atol=0.01)
     low, high = relief.interval(0.95)
     assert np.allclose((high - low) / 3.92, spread, rtol=0.2)
     assert np.allclose(relief.draw(rng, 20_000).mean(axis=0), relief.mean, atol=0.01)
+
+
+def test_the_mean_is_nearer_to_the_truth_than_the_mode():
+    """Nine labels of ten right: the mode of the logit is short of its mean, and would drag accuracy down."""
+    effects = find_effects(make_axes(3, 2), make_arms(3, 2))
+    n, right = np.full(6, 10), np.array([10, 9, 10, 8, 10, 9])
+    plan = make_plan(effects)
+    view = _Problem(see(effects.expand(make_arms(3, 2)), n, right), plan).look(plan.start)
+    assert np.all(view.mean.terms[0] > view.sheet.terms[0] + 0.05)
+    means = [
+        rise(effects, fitting.Fit(plan, np.arange(6), (sheet,), sheet, 1, 0.0), 6).mean
+        for sheet in (view.sheet, view.mean)
+    ]
+    assert np.all(means[1] > means[0])
+
+
+@pytest.mark.parametrize("interacting", [True, False])
+def test_attributes_do_something_together_only_where_labels_show_it(interacting):
+    rng = np.random.default_rng(5)
+    arms = make_arms(3, 3, 2, 2, 2, 2)
+    effects = find_effects(make_axes(3, 3, 2, 2, 2, 2), arms)
+    scales = np.array([*np.full(6, -0.3), *np.full(15, -0.5 if interacting else -np.inf), -1.5])
+    design, _, n, right = simulate(effects, scales, rng, 1500)
+    found = fit(see(design, n, right), make_plan(effects))
+    assert (found.together > 0.95) if interacting else (found.together < 0.2)
+    assert np.all((np.exp(found.summit.scales[6:21]) > 0) == interacting)
+    assert sum(sheet.weight for sheet in found.sheets) == pytest.approx(1.0)
+    relief = rise(effects, found, len(design))
+    assert np.all(np.isfinite(relief.mean))
+    if not interacting:  # nothing is lost against whoever knew beforehand
+        alone = replace(effects, pairs=())
+        plain = fit(see(alone.expand(arms), n, right), make_plan(alone))
+        assert np.allclose(relief.mean, rise(alone, plain, len(design)).mean, atol=0.02)
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say():
@@ -178,9 +214,9 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
     effects = find_effects(make_axes(4, 3, 2), make_arms(4, 3, 2))
     plan, places = make_plan(effects), []
     for _ in range(100):
-        centre = {kind: rng.normal(fitting.CENTRES[kind], fitting.SPREADS[kind]) for kind in plan.named}
-        scales = [rng.normal(centre[kind], fitting.APART[kind]) for kind in plan.kinds]
-        scales.append(rng.normal(fitting.CENTRES["arm"], fitting.SPREADS["arm"]))
+        centre = {kind: rng.normal(CENTRES[kind], SPREADS[kind]) for kind in plan.named}
+        scales = [rng.normal(centre[kind], APART[kind]) for kind in plan.kinds]
+        scales.append(rng.normal(CENTRES["arm"], SPREADS["arm"]))
         design, truth, n, right = simulate(effects, np.array(scales), rng, 120)
         draws = rise(effects, fit(see(design, n, right), plan), len(design)).draw(rng, 400)
         arm = rng.integers(len(design), size=6)
@@ -216,10 +252,11 @@ def test_arms_without_labels_learn_from_those_they_share_values_with():
     n = np.where(np.arange(12) % 6 < 4, 60, 0)
     right = np.where(np.arange(12) < 6, n * 0.95, n * 0.5).astype(int)
     relief = rise(effects, fit(see(effects.expand(make_arms(2, 6)), n, right), make_plan(effects)), 12)
-    low, high = relief.interval(0.95)
+    low, high = map(logit, relief.interval(0.95))
     assert relief.mean[5] > 0.8
     assert relief.mean[11] < 0.6
-    assert (high - low)[5] > 1.5 * (high - low)[0]
+    assert (high - low)[5] > 1.2 * (high - low)[0]
+    assert (high - low)[11] > 1.5 * (high - low)[6]  # where sixty labels tell more
 
 
 # -- the surface ----------------------------------------------------------------------------------------------
@@ -484,6 +521,39 @@ def test_exploring_does_not_forget_small_groups():
             session.tell({i: truth[str(i)] for i in session.ask(10)})
         counts[goal.name] = {row.group: row.n_labels for row in session.assess().groups}
     assert counts["explore"]["village"] > 15 > counts["estimate"]["village"]
+
+
+@pytest.mark.parametrize(("right", "n"), [(0, 0), (2, 2), (1, 4), (0, 3)])
+def test_doubt_is_the_variance_that_strangers_add(right, n):
+    """One cell in fifty may have any accuracy: summed over a fine grid."""
+    p, mean = (np.arange(100_000) + 0.5) / 100_000, 0.9
+    strange = RARE * p**right * (1 - p) ** (n - right)
+    known = (1 - RARE) * mean**right * (1 - mean) ** (n - right)
+    expected = (strange * (p - mean) ** 2).mean() / (strange.mean() + known)
+    found = doubt_cells(np.array([mean]), np.array([float(right)]), np.array([float(n)]))
+    assert found[0] == pytest.approx(expected, rel=1e-6)
+
+
+def test_exploring_looks_where_the_model_is_sure_before_it_labels_what_it_knows_again():
+    """Every arm but one is right throughout; the last, without a label, is as sure to the model, and wrong."""
+    n = np.r_[np.full(31, 20), 0]
+    level = make_arms(4, 4, 2)
+    axes = make_axes(4, 4, 2)
+    nothing = np.full(32, -1)
+    names = tuple(map(str, range(32)))
+    counts = Tally(
+        by="arm", groups=names, classes=(), bins=(), group=np.arange(32), predicted=nothing, bin=nothing, label=nothing,
+        n_items=np.full(32, 200), n_labels=n, score=np.full(32, np.nan), right=n.astype(float), axes=axes, level=level,
+    )  # fmt: skip
+    known = know(counts, fl.accuracy, fl.smooth(), finite=True)
+    assert known.mean()[-1] > 0.95
+    worth = fl.Explore().gain(known, known.expect())[0]
+    assert worth.argmax() == 31
+    assert worth[-1] > known.doubt[-1] > 10 * known.doubt[:-1].max()
+    asked = replace(known, pending=np.r_[np.zeros(31, dtype=int), 1])
+    assert fl.Explore().gain(asked, asked.expect())[0, -1] < 0.5 * worth[-1]
+    told = known.label(np.r_[np.zeros((31, 2)), [[0.0, 1.0]]])
+    assert told.doubt[-1] == 0
 
 
 def test_the_prior_smooth_serves_other_metrics_too():

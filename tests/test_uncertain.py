@@ -51,7 +51,7 @@ def test_calibrating_classifiers_brings_arms_nearer_to_the_truth():
     error = {}
     for method in ("raw", "full"):
         squares = []
-        for seed in range(3):
+        for seed in range(6):
             found = fl.surface(make_uncertain(seed), attributes=("light", RAIN), attribution=method)
             squares += [(arm.mean - truth[tuple(arm.arm.values())]) ** 2 for arm in found.arms]
         error[method] = np.mean(squares)
@@ -171,8 +171,10 @@ def test_a_surface_over_uncertain_attributes_can_be_saved(tmp_path):
         ({"rain_wet": np.full(3000, 0.9)}, ("light", RAIN), {}, "rain, row 1: the probabilities add up to"),
         ({}, (fl.uncertain("rain", {"wet": "rain_wte", "dry": "rain_dry"}),), {}, "no column 'rain_wte' for 'wet'; did you mean 'rain_wet'"),
         ({}, ("light", RAIN), {"finite_pool": True}, "nobody knows which items an arm has"),
+        ({"rain": ["wet", "soaked", *[None] * 2998]}, ("light", RAIN), {}, "rain is known to be 'soaked' in row 2, and there is no column"),
+        ({"rain_wet": np.full(3000, 60.0), "rain_dry": np.full(3000, 40.0)}, ("light", RAIN), {}, "add up to 100, not 1; .* percentages"),
     ],
-    ids=["not one", "no column", "finite"],
+    ids=["not one", "no column", "finite", "strange", "percent"],
 )  # fmt: skip
 def test_uncertain_attributes_that_make_no_sense_are_refused(change, attributes, choices, said):
     with pytest.raises(fl.InputError, match=said):

@@ -14,7 +14,7 @@ from fewlabels.beliefs import TINY, Array, Beta, Conjugate, Dirichlet, Rng, beta
 
 EXACT_UP_TO = 20_000  # unlabelled items of a group beyond which quantiles of their outcomes are approximated
 BLOCK = 2_000_000  # numbers held at a time
-Doubt = Float[np.ndarray, " group"] | None
+Luck = Float[np.ndarray, " group"] | None
 """How much of the variance of an outcome its chance leaves open, 0 to 1; None: all of it, items being alike."""
 
 
@@ -28,7 +28,7 @@ class Finite:
     belief: Beta
     known: Float[np.ndarray, "group 2"]
     rest: Int[np.ndarray, " group"]
-    doubt: Doubt = None
+    luck: Luck = None
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -43,13 +43,13 @@ class Finite:
         """Quantiles of what is known and the count of the rest."""
         tails = ((1 - level) / 2, (1 + level) / 2)
         alpha, beta = self.belief.alpha, self.belief.beta
-        low, high = (count_quantile(self.rest, alpha, beta, tail, self.doubt) for tail in tails)
+        low, high = (count_quantile(self.rest, alpha, beta, tail, self.luck) for tail in tails)
         return (self.known[:, 0] + low) / self._size(), (self.known[:, 0] + high) / self._size()
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group"]:
         """Draw θ, then the outcomes of the rest."""
         theta = self.belief.draw(rng, n)
-        return (self.known[:, 0] + calm(rng.binomial(self.rest, theta), self.rest * theta, self.doubt)) / self._size()
+        return (self.known[:, 0] + calm(rng.binomial(self.rest, theta), self.rest * theta, self.luck)) / self._size()
 
     def _size(self) -> Float[np.ndarray, " group"]:
         return self.known.sum(axis=1) + self.rest
@@ -62,7 +62,7 @@ class FiniteShares:
     belief: Dirichlet
     known: Float[np.ndarray, "group outcome"]
     rest: Int[np.ndarray, " group"]
-    doubt: Doubt = None
+    luck: Luck = None
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -79,7 +79,7 @@ class FiniteShares:
         beta = alpha.sum(axis=1, keepdims=True) - alpha
         rest = np.broadcast_to(self.rest[:, None], alpha.shape)
         tails = ((1 - level) / 2, (1 + level) / 2)
-        left = None if self.doubt is None else np.broadcast_to(self.doubt[:, None], alpha.shape)
+        left = None if self.luck is None else np.broadcast_to(self.luck[:, None], alpha.shape)
         low, high = (count_quantile(rest, alpha, beta, tail, left) for tail in tails)
         return (self.known + low) / self._size(), (self.known + high) / self._size()
 
@@ -87,7 +87,7 @@ class FiniteShares:
         """Draw θ, then the outcomes of the rest."""
         theta = self.belief.draw(rng, n)
         drawn = rng.multinomial(self.rest, theta)
-        return (self.known + calm(drawn, self.rest[:, None] * theta, _turn(self.doubt))) / self._size()
+        return (self.known + calm(drawn, self.rest[:, None] * theta, _turn(self.luck))) / self._size()
 
     def marginal(self, outcome: Int[np.ndarray, " group"]) -> Finite:
         """Belief about the share of one outcome per group."""
@@ -96,7 +96,7 @@ class FiniteShares:
             self.belief.marginal(outcome),
             np.stack([known, self.known.sum(axis=1) - known], axis=1),
             self.rest,
-            self.doubt,
+            self.luck,
         )
 
     def _size(self) -> Float[np.ndarray, "group 1"]:
@@ -104,18 +104,18 @@ class FiniteShares:
 
 
 def restrict(
-    belief: Conjugate, counts: Float[np.ndarray, "group outcome"], rest: Int[np.ndarray, " group"], doubt: Doubt = None
+    belief: Conjugate, counts: Float[np.ndarray, "group outcome"], rest: Int[np.ndarray, " group"], luck: Luck = None
 ) -> Finite | FiniteShares:
     """Narrow a belief down to exactly these items: the counted ones are known, the rest follows the belief."""
     if isinstance(belief, Beta):
-        return Finite(belief, counts, rest, doubt)
+        return Finite(belief, counts, rest, luck)
     assert isinstance(belief, Dirichlet)
-    return FiniteShares(belief, counts, rest, doubt)
+    return FiniteShares(belief, counts, rest, luck)
 
 
-def calm(drawn: Int[np.ndarray, "*shape"], expected: Float[np.ndarray, "*shape"], doubt: Array | None) -> Array:
+def calm(drawn: Int[np.ndarray, "*shape"], expected: Float[np.ndarray, "*shape"], luck: Array | None) -> Array:
     """Bring binomial counts nearer to what was expected, so that they vary by as much as is open."""
-    return drawn.astype(np.float64) if doubt is None else expected + np.sqrt(doubt) * (drawn - expected)
+    return drawn.astype(np.float64) if luck is None else expected + np.sqrt(luck) * (drawn - expected)
 
 
 def count_quantile(
@@ -123,14 +123,14 @@ def count_quantile(
     alpha: Float[np.ndarray, "*shape"],
     beta: Float[np.ndarray, "*shape"],
     q: float,
-    doubt: Float[np.ndarray, "*shape"] | None,
+    luck: Float[np.ndarray, "*shape"] | None,
 ) -> Float[np.ndarray, "*shape"]:
     """Return the quantile of a count of right outcomes among n: beta-binomial where items are alike."""
-    if doubt is None:
+    if luck is None:
         return beta_binomial_quantile(n, alpha, beta, q)
-    out, alike = np.empty(n.shape), doubt >= 1
+    out, alike = np.empty(n.shape), luck >= 1
     out[alike] = beta_binomial_quantile(n[alike], alpha[alike], beta[alike], q)
-    out[~alike] = _match_quantile(n[~alike].astype(np.float64), alpha[~alike], beta[~alike], q, doubt[~alike])
+    out[~alike] = _match_quantile(n[~alike].astype(np.float64), alpha[~alike], beta[~alike], q, luck[~alike])
     return out
 
 
@@ -159,13 +159,13 @@ def _summed_quantile(n: int, alpha: Array, beta: Array, q: float) -> Array:
     return np.where(alpha <= 0, 0.0, np.where(beta <= 0, float(n), found))
 
 
-def _match_quantile(n: Array, alpha: Array, beta: Array, q: float, doubt: Array | float = 1.0) -> Array:
+def _match_quantile(n: Array, alpha: Array, beta: Array, q: float, luck: Array | float = 1.0) -> Array:
     """Take the Beta with the same mean and variance, and round: for many items it differs by a count or so."""
     total = alpha + beta
     mean = alpha / total
-    strength = np.maximum(n / (doubt + (n - 1) / (total + 1)) - 1, TINY)
+    strength = np.maximum(n / (luck + (n - 1) / (total + 1)) - 1, TINY)
     return np.round(n * beta_quantile(mean * strength, (1 - mean) * strength, q))
 
 
-def _turn(doubt: Doubt) -> Float[np.ndarray, "group 1"] | None:
-    return None if doubt is None else doubt[:, None]
+def _turn(luck: Luck) -> Float[np.ndarray, "group 1"] | None:
+    return None if luck is None else luck[:, None]

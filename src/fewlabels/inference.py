@@ -62,7 +62,7 @@ def infer(
     counts = cells.outcomes if metric.reads == "right" else cells.labels
     after = before.observe(counts)
     shown = (
-        restrict(lesson.unlabelled or after, counts, cells.n_items - cells.n_labels, lesson.doubt) if finite else after
+        restrict(lesson.unlabelled or after, counts, cells.n_items - cells.n_labels, lesson.luck) if finite else after
     )
     exact = scheme.close(shown, finite=finite)
     whole = _level(prior, before, cells, finite) if exact is not None and metric.own_cell else None

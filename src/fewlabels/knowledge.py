@@ -47,9 +47,10 @@ class Knowledge:
     )
     joint: Belief | None = None  # of all cells together, where they hang together
     unlabelled: Conjugate | None = None  # of the items without a label, where these are set apart
-    doubt: Float[np.ndarray, " cell"] | None = None  # how much of their outcomes' variance their scores leave open
+    luck: Float[np.ndarray, " cell"] | None = None  # how much of their outcomes' variance their scores leave open
     n_draws: int = N_DRAWS  # for figures without a closed form
     seed: int = 0  # of these
+    doubt: Float[np.ndarray, " cell"] | None = None  # variance beyond what is believed, as a reason to look
 
     # -- a belief about the metric --------------------------------------------------------------------------
 
@@ -99,7 +100,7 @@ class Knowledge:
             self.unlabelled or self.belief,
             self.counts,
             cells.n_items - self.counts.sum(axis=1).round().astype(np.int64),
-            self.doubt,
+            self.luck,
         )
 
     @cached_property
@@ -193,7 +194,8 @@ class Knowledge:
 
     def label(self, counts: Float[np.ndarray, "cell outcome"]) -> "Knowledge":
         """Return what is known with these labels too, each about its own cell: what it teaches of others comes later."""
-        return replace(self, counts=self.counts + counts, joint=None, unlabelled=None, doubt=None)
+        doubt = None if self.doubt is None else np.where(counts.sum(axis=1) > 0, 0.0, self.doubt)
+        return replace(self, counts=self.counts + counts, joint=None, unlabelled=None, luck=None, doubt=doubt)
 
     def _count_askable(self) -> Int[np.ndarray, " cell"]:
         """Items of each cell that may still get a label; what nobody could tell is spread over a group's cells."""
@@ -264,7 +266,7 @@ def know(
     nothing = np.zeros(cells.n, dtype=np.int64)
     return Knowledge(
         scheme, lesson.before, counts, nothing, left, finite, level, prior.guesses_level, lesson.joint,
-        lesson.unlabelled, lesson.doubt, seed=seed,
+        lesson.unlabelled, lesson.luck, seed=seed, doubt=lesson.doubt,
     )  # fmt: skip
 
 

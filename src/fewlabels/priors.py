@@ -55,8 +55,9 @@ class Lesson:
     before: Conjugate
     joint: Belief | None = None
     unlabelled: Conjugate | None = None  # about the items without a label, where their scores set them apart
-    doubt: Float[np.ndarray, " cell"] | None = None  # how much of their outcomes' variance their scores leave open
+    luck: Float[np.ndarray, " cell"] | None = None  # how much of their outcomes' variance their scores leave open
     trust: Any = None  # how far the scores were trusted, for those who ask
+    doubt: Float[np.ndarray, " cell"] | None = None  # variance beyond what is believed, as a reason to look
 
 
 @runtime_checkable

@@ -92,3 +92,5 @@ def _print_scales(out: Console, s: Surface) -> None:
         grid.add_row(f"{len(effects) - MOST_EFFECTS:,} others, each at most", f"{most:.2f}")
     grid.add_row("a combination, beyond its attributes", f"{own.scale:.2f}")
     out.print(grid, width=min(WIDTH, out.width))
+    if s.health.get("together") is not None:
+        out.print(f"that two attributes together do more than each alone has probability {s.health['together']:.2f}")

@@ -67,5 +67,5 @@ class Explore(Estimate):
     name: str = "explore"
 
     def gain(self, belief: Knowledge, truth: Theta) -> Gains:
-        """The variance of the metric as it is; the truth would not change that."""
+        """The variance of the metric as it is, of the population or of exactly these items; the truth would not change that."""
         return np.tile(measure_variance(belief), (len(truth), 1))

@@ -17,8 +17,22 @@ def gain_by_variance(belief: Knowledge, truth: Theta) -> Float[np.ndarray, "draw
 
 
 def measure_variance(belief: Knowledge) -> Float[np.ndarray, " group"]:
-    """Variance in each group, once pending items were answered as expected; of classes, summed over their shares."""
-    variance = belief.foreseen.variance()
+    """Variance in each group, once pending items were answered as expected; of classes, summed over their shares.
+
+    About exactly these items, only those without a label vary: all of them with the chance of being right, and each by
+    itself. A small group is then soon known, and a large one hardly better than its population.
+    """
+    mean, variance = belief.foreseen.mean(), belief.foreseen.variance()
+    if belief.doubt is not None:
+        doubt = np.where(belief.pending > 0, 0.0, belief.doubt)
+        variance = variance + (doubt if variance.ndim == 1 else doubt[:, None] / variance.shape[1])
+    if belief.finite:
+        size = belief.scheme.cells.n_items
+        rest = np.maximum(size - belief.counts.sum(axis=1) - belief.pending, 0.0)
+        both, each = (rest / size) ** 2, rest / size**2
+        if variance.ndim == 2:
+            both, each = both[:, None], each[:, None]
+        variance = both * variance + each * (mean * (1 - mean) - variance)
     cells = variance if variance.ndim == 1 else variance.sum(axis=1)
     return belief.sum_by_group(cells * belief.weight**2)
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.beliefs import Array, Rng
-from fewlabels.finite import Doubt, calm
+from fewlabels.finite import Luck, calm
 
 N_DRAWS, FEWEST = 4000, 200
 BUDGET = 20_000_000  # numbers drawn for means and quantiles
@@ -68,14 +68,14 @@ class JointChances(Drawn):
     chances: Chances
     known: Float[np.ndarray, "cell 2"]
     rest: Int[np.ndarray, " cell"] | None
-    doubt: Doubt
+    luck: Luck
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell"]:
         """Joint draws."""
         theta = self.chances.draw(rng, n)
         if self.rest is None:
             return theta
-        drawn = calm(rng.binomial(self.rest, theta), self.rest * theta, self.doubt)
+        drawn = calm(rng.binomial(self.rest, theta), self.rest * theta, self.luck)
         return (self.known[:, 0] + drawn) / (self.known.sum(axis=1) + self.rest)
 
 
@@ -89,7 +89,7 @@ class JointShares(Drawn):
     predicted: Int[np.ndarray, " cell"]
     known: Float[np.ndarray, "cell class"]
     rest: Int[np.ndarray, " cell"] | None
-    doubt: Doubt
+    luck: Luck
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell class"]:
         """Joint draws."""
@@ -102,6 +102,6 @@ class JointShares(Drawn):
         if self.rest is None:
             return theta
         size = self.known.sum(axis=1) + self.rest
-        doubt = None if self.doubt is None else self.doubt[:, None]
-        drawn = calm(rng.multinomial(self.rest, theta), self.rest[:, None] * theta, doubt)
+        luck = None if self.luck is None else self.luck[:, None]
+        drawn = calm(rng.multinomial(self.rest, theta), self.rest[:, None] * theta, luck)
         return (self.known + drawn) / size[:, None]

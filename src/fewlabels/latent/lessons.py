@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.beliefs import Beta
-from fewlabels.finite import Doubt
+from fewlabels.finite import Luck
 from fewlabels.labels import Cells
 from fewlabels.latent.joint import Chances, JointChances, JointShares
 from fewlabels.latent.shares import Shares
@@ -26,9 +26,9 @@ def teach(cells: Cells, reads: Reads, everything: Chances, rest: Chances | None)
     before = _subtract(after, cells) if shares is None else shares.start(after)
     if rest is None:
         return Lesson(before, _join(cells, everything, shares))
-    unlabelled, doubt = _match(cells, rest, sampled=False), _count_doubt(rest)
-    joint = _join(cells, rest, shares, cells.n_items - cells.n_labels, doubt)
-    return Lesson(before, joint, unlabelled if shares is None else shares.spread(unlabelled), doubt)
+    unlabelled, luck = _match(cells, rest, sampled=False), _measure_luck(rest)
+    joint = _join(cells, rest, shares, cells.n_items - cells.n_labels, luck)
+    return Lesson(before, joint, unlabelled if shares is None else shares.spread(unlabelled), luck)
 
 
 def count_unlabelled(cells: Cells) -> Float[np.ndarray, " stratum"]:
@@ -39,7 +39,7 @@ def count_unlabelled(cells: Cells) -> Float[np.ndarray, " stratum"]:
     return np.where(left > 0, rest, strata.n_items).astype(np.float64)
 
 
-def _count_doubt(chances: Chances) -> Float[np.ndarray, " cell"]:
+def _measure_luck(chances: Chances) -> Float[np.ndarray, " cell"]:
     """How much of the variance of an outcome is left once one knows the item's chance, and not only its cell's."""
     whole = np.maximum(chances.mean * (1 - chances.mean), EDGE)
     return np.clip(1 - chances.within / whole, LEAST, 1.0)
@@ -81,9 +81,9 @@ def _join(
     chances: Chances,
     shares: Shares | None,
     rest: Int[np.ndarray, " cell"] | None = None,
-    doubt: Doubt = None,
+    luck: Luck = None,
 ) -> JointChances | JointShares:
     """Keep all cells together."""
     if shares is None:
-        return JointChances(cells.names, chances, cells.outcomes, rest, doubt)
-    return JointShares(cells.names, chances, shares.others, cells.predicted, cells.labels, rest, doubt)
+        return JointChances(cells.names, chances, cells.outcomes, rest, luck)
+    return JointShares(cells.names, chances, shares.others, cells.predicted, cells.labels, rest, luck)

@@ -85,6 +85,8 @@ def explain(s: Surface) -> list[str]:
     ]
     if s.scales:
         lines.append(f"Standard deviations of effects on the logit: {_say_scales(s)}.")
+    if s.health.get("together") is not None:
+        lines.append(f"That two attributes together do more than each alone has probability {s.health['together']:.2f}; both answers are averaged over.")  # fmt: skip
     if s.health.get("left_out"):
         lines.append(f"Effects left out, because there would be too many terms: {listing(' × '.join(names) for names in s.health['left_out'])}.")  # fmt: skip
     if "terms" in s.health:

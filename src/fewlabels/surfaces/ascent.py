@@ -13,7 +13,6 @@ CUT = 0.4  # of a step that was too long
 CLOSE = 5e-3  # expected gain that is not worth a step
 SLIGHT = 1e-2  # gain of a step that was the last worth taking
 FAIR = 1e-4  # share of the gain that a slope promises and a step must bring
-FIRST = 0.5  # how far to go for a slope of one, before anything is known of how it bends
 
 
 @runtime_checkable
@@ -34,8 +33,10 @@ class View(Protocol):
 V = TypeVar("V", bound=View)
 
 
-def climb(look: Callable[[Place], V], at: Place) -> V:
+def climb(look: Callable[[Place], V], at: Place, bend: Callable[[V], Float[np.ndarray, "number number"]]) -> V:
     """Climb from a place to the next summit, and return the view from there.
+
+    What the function bends like, inversely, is guessed once by `bend` and learned from then on.
 
     >>> from dataclasses import dataclass
     >>> @dataclass
@@ -46,11 +47,12 @@ def climb(look: Callable[[Place], V], at: Place) -> V:
     >>> def look(x):
     ...     views.append(x)
     ...     return Hill(-((x - [1.0, 2.0]) ** 2 * [1.0, 9.0]).sum(), -2 * (x - [1.0, 2.0]) * [1.0, 9.0])
-    >>> summit = climb(look, np.zeros(2))
+    >>> summit = climb(look, np.zeros(2), lambda view: np.eye(2))
     >>> bool(summit.value > -0.01)
     True
     """
-    view, inverse = look(at), FIRST * np.eye(len(at))
+    view = look(at)
+    inverse = bend(view)
     for turn in range(MOST_STEPS):
         step = inverse @ view.slope
         step *= min(1.0, LONGEST / max(float(np.abs(step).max(initial=0.0)), LONGEST))
@@ -59,7 +61,7 @@ def climb(look: Callable[[Place], V], at: Place) -> V:
         ahead, step = _step(look, at, step, view)
         if ahead is None:
             break
-        inverse = _learn(inverse, step, view.slope - ahead.slope, first=turn == 0)
+        inverse = _learn(inverse, step, view.slope - ahead.slope)
         gain, at, view = ahead.value - view.value, at + step, ahead
         if gain < SLIGHT and turn > 2:
             break
@@ -76,14 +78,10 @@ def _step(look: Callable[[Place], V], at: Place, step: Place, view: V) -> tuple[
     return None, step
 
 
-def _learn(
-    inverse: Float[np.ndarray, "number number"], step: Place, fall: Place, *, first: bool
-) -> Float[np.ndarray, "number number"]:
+def _learn(inverse: Float[np.ndarray, "number number"], step: Place, fall: Place) -> Float[np.ndarray, "number number"]:
     """Correct what is known of how the function bends by how its slope fell over a step."""
     along = float(step @ fall)
     if along <= 1e-8:
         return inverse
-    if first:
-        inverse = np.eye(len(step)) * along / float(fall @ fall)
     aside = np.eye(len(step)) - np.outer(step, fall) / along
     return aside @ inverse @ aside.T + np.outer(step, step) / along

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from fewlabels.errors import InputError, listing
+from fewlabels.errors import InputError, did_you_mean, listing
 from fewlabels.groups import Column, Groups, Ranges
-from fewlabels.labels import Tally
+from fewlabels.labels import Axis, Tally
 from fewlabels.surfaces.uncertain import Uncertain
 from fewlabels.table import Predictions
 
@@ -32,9 +32,17 @@ def _cut_one(pool: Predictions, one: str | Groups | Uncertain) -> Groups | Uncer
     if not isinstance(one, str):
         return one
     name, by = one, Column(one)
-    if name in pool.columns() and pool.is_number(name) and pool.count_distinct(by.cut(pool).keys) > FEW_NUMBERS:
+    if name not in pool.columns():
+        raise InputError(f"attributes: there is no column {name!r}; {did_you_mean(name, pool.columns())}")
+    if pool.is_number(name) and pool.count_distinct(by.cut(pool).keys) > FEW_NUMBERS:
         return Ranges(name)
     return by
+
+
+def note_single(axes: Sequence[Axis]) -> tuple[str, ...]:
+    """Say which attributes tell nothing apart."""
+    single = [axis.name for axis in axes if len(axis.levels) == 1]
+    return (f"the same everywhere, so that nothing hangs on it: {listing(single)}",) if single else ()
 
 
 def require_few_values(counts: Tally) -> None:

@@ -11,6 +11,7 @@ from fewlabels.latent.curve import bend, to_logit
 from fewlabels.surfaces.effects import Effects
 from fewlabels.surfaces.fit import Fit
 from fewlabels.surfaces.layout import Layout
+from fewlabels.surfaces.plan import Scales
 from fewlabels.surfaces.relief import Relief, Slice, survey
 
 
@@ -49,14 +50,14 @@ class Chart:
         arm = np.repeat(np.arange(len(level)), n)
         curve, effects = np.tile(self._curve(score), (len(level), 1)), self.effects.expand(level)
         (found,) = survey(self.fit.forget_arms(), curve, effects, arm, [np.tile(weight, len(level))])
-        return replace(found, slices=tuple(self._doubt(part, level) for part in found.slices))
+        parts = zip(found.slices, self.fit.sheets, strict=True)
+        return replace(found, slices=tuple(self._doubt(part, np.exp(2 * sheet.scales), level) for part, sheet in parts))
 
-    def _doubt(self, part: Slice, level: Int[np.ndarray, "asked axis"]) -> Slice:
+    def _doubt(self, part: Slice, variance: Scales, level: Int[np.ndarray, "asked axis"]) -> Slice:
         """Add what nobody knows of values that were never seen: they may do as much as any other."""
-        scales = np.exp(2 * self.fit.summit.scales)
         extra = np.zeros(len(level))
         for i, block in enumerate(self.effects.blocks):
-            extra += scales[i] * (level[:, list(block)] == NONE).any(axis=1)
+            extra += variance[i] * (level[:, list(block)] == NONE).any(axis=1)
         return replace(part, own=np.sqrt(part.own**2 + extra))
 
     def _curve(self, score: Float[np.ndarray, " stratum"]) -> Float[np.ndarray, "stratum curve_term"]:

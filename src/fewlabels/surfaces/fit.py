@@ -1,8 +1,11 @@
-"""The posterior of all effects: their mode by Newton's method, a normal around it, and scales by their evidence.
+"""The posterior of all effects: their mode by Newton's method, a normal around their mean, and scales by their evidence.
 
 The logit of being right is a curve of the score, plus effects of attributes, plus an effect of the arm itself. Effects
 are normal, each kind with a scale that is learned. Arms are many and each only touches its own labels, so their effects
 are eliminated first; what is left is as large as the number of terms, not of arms.
+
+Attributes may also do nothing together. That is a model of its own, not a small scale of sixty-six pairs, each of which
+would follow the noise a little: both are fitted, and count by how well they explain the labels.
 """
 
 from dataclasses import dataclass, replace
@@ -10,70 +13,27 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import expit
 
 from fewlabels.latent.departures import squash
 from fewlabels.surfaces.ascent import climb
-from fewlabels.surfaces.effects import Kind
+from fewlabels.surfaces.plan import FIXED, Plan, Scales, Terms
 from fewlabels.surfaces.strata import Strata
 
 MOST_STEPS, MOST_HALVINGS = 40, 12
-CLOSE = 1e-4  # of the log posterior: a step that gains less is not taken
-FIXED = -1  # the block of terms whose spread is given
+CLOSE = 1e-3  # of the log posterior: a step that gains less is not taken
 LEAST = 1e-10  # weight of a label that tells nothing
-CENTRES: dict[str, float] = {"main": -0.5, "pair": -1.3, "arm": -0.8}  # log scale that is expected of effects,
-SPREADS: dict[str, float] = {"main": 0.7, "pair": 0.8, "arm": 1.0}  # how far off that may be for all of a kind,
-APART: dict[Kind, float] = {"main": 0.7, "pair": 0.8}  # and how far effects of a kind differ
 N_SHEETS = 8  # sets of scales to sum over, in pairs on either side of the summit
 UP = 0.7  # from the summit, to see what labels tell of log scales: of larger ones they tell more, so these are less likely
-Terms = Float[np.ndarray, " term"]
-Scales = Float[np.ndarray, " scale"]  # logs: of every effect, of arms, then the centre of every kind
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is assumed before any label: terms of given spread, and effects of several terms whose scale is learned."""
-
-    block: Int[np.ndarray, " term"]  # the effect a term is part of, or FIXED
-    centre: Terms  # of terms
-    spread: Terms  # of terms that are FIXED
-    kinds: tuple[Kind, ...]  # of effects
-
-    @property
-    def n(self) -> int:
-        """How many effects; in `Scales`, this is the place of the arms'."""
-        return len(self.kinds)
-
-    @cached_property
-    def named(self) -> tuple[Kind, ...]:
-        """The kinds there are."""
-        return tuple(dict.fromkeys(self.kinds))
-
-    @cached_property
-    def start(self) -> Scales:
-        """Scales as expected."""
-        return np.array([CENTRES[kind] for kind in (*self.kinds, "arm", *self.named)])
-
-    @cached_property
-    def precision(self) -> Float[np.ndarray, "scale scale"]:
-        """Of the scales' prior, which is normal."""
-        out = np.diag(
-            [APART[kind] ** -2 for kind in self.kinds] + [SPREADS[kind] ** -2 for kind in ("arm", *self.named)]
-        )
-        for i, kind in enumerate(self.kinds):
-            centre = self.n + 1 + self.named.index(kind)
-            out[centre, centre] += out[i, i]
-            out[i, centre] = out[centre, i] = -out[i, i]
-        return out
-
-    def log_prior(self, at: Scales) -> tuple[float, Scales]:
-        """Log density of scales, and its slope."""
-        pull = self.precision @ (at - self.start)
-        return float(-0.5 * (at - self.start) @ pull), -pull
+FAINT = 0.01  # chance of a model that is not worth its sheets
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """The fit at one set of scales."""
+    """The fit at one set of scales: at the mode, or at the mean, of everything else.
+
+    Where attributes do nothing together, the terms of pairs are left out, and their scales are nothing.
+    """
 
     weight: float
     scales: Scales
@@ -90,10 +50,11 @@ class Fit:
 
     plan: Plan
     heard: Int[np.ndarray, " heard"]  # arms with labels
-    sheets: tuple[Sheet, ...]
-    summit: Sheet  # at the scales that explain the labels best
+    sheets: tuple[Sheet, ...]  # at their means
+    summit: Sheet  # at the scales that explain the labels best, at the mode
     n_looks: int  # how often the evidence was worked out
     slope: float  # of the evidence at its summit, where it should be none
+    together: float = 0.0  # chance that attributes do anything together
 
     def forget_arms(self) -> "Fit":
         """Return what it says of arms without a label, whichever they are."""
@@ -104,11 +65,18 @@ class Fit:
 
 @dataclass(frozen=True)
 class _View:
-    """Evidence at a set of scales, with the mode of everything else."""
+    """Evidence at a set of scales, with the mode of everything else, and how far its mean is from there."""
 
     value: float
     slope: Scales
     sheet: Sheet
+    drift: tuple[Terms, Float[np.ndarray, " heard"]]
+
+    @property
+    def mean(self) -> Sheet:
+        """The fit at the mean: chances are bounded, so that what lies further out is likelier than the mode suggests."""
+        terms, own = self.drift
+        return replace(self.sheet, terms=self.sheet.terms + terms, own=self.sheet.own + own)
 
 
 class _Problem:
@@ -117,7 +85,7 @@ class _Problem:
     def __init__(self, evidence: Strata, plan: Plan) -> None:
         self.evidence, self.plan = evidence, plan
         self.heard, self.start, self.arm = np.unique(evidence.group, return_index=True, return_inverse=True)
-        self.whole = bool(np.all(evidence.share == 1))
+        self.simple = len(self.heard) == len(evidence.group) and bool(np.all(evidence.share == 1))  # arms are strata
         self.terms, self.own = plan.centre.copy(), np.zeros(len(self.heard))
         self.n_looks = 0
 
@@ -125,19 +93,16 @@ class _Problem:
         """Work the evidence out."""
         self.n_looks += 1
         firm, hold = self._tighten(at), float(np.exp(-2 * at[self.plan.n]))
-        value = self._settle(firm, hold)
+        value, right, (stiff, pull, square) = self._settle(firm, hold)
         seen = self.evidence
-        right = squash(self._rise(self.terms, self.own))
-        weight = seen.total * right * (1 - right) + LEAST
-        stiff, pull, square = self._eliminate(weight, firm, hold)
         covariance = np.linalg.inv(square)
         lean = pull / stiff[:, None]
         doubt = np.linalg.slogdet(square)[1] - np.log(firm).sum() + np.log(stiff / hold).sum()
         prior, slope = self.plan.log_prior(at)
-        moved = seen.design - (lean[self.arm] if self.whole else seen.share[:, None] * lean[self.arm])
-        spread = np.einsum("st,st->s", moved @ covariance, moved) + seen.share**2 / stiff[self.arm]
-        vary = np.einsum("at,at->a", lean @ covariance, lean) + 1 / stiff
-        tilt = -0.5 * spread * (weight - LEAST) * (1 - 2 * right)  # how the doubt changes with each logit
+        spread, vary = self._vary(covariance, stiff, lean, hold)
+        tilt = (
+            -0.5 * spread * seen.total * right * (1 - right) * (1 - 2 * right)
+        )  # how the doubt changes with each logit
         there, beside = self._solve(covariance, stiff, pull, seen.design.T @ tilt, self._gather(seen.share * tilt))
         off = self.terms - self.plan.centre
         each = firm * off**2 - (1 - firm * np.diag(covariance)) + 2 * firm * off * there
@@ -145,7 +110,7 @@ class _Problem:
         slope[: self.plan.n] += np.bincount(self.plan.block[inside], weights=each[inside], minlength=self.plan.n)
         slope[self.plan.n] += (hold * self.own**2 - (1 - hold * vary) + 2 * hold * self.own * beside).sum()
         sheet = Sheet(1.0, at, self.terms, covariance, self.own, stiff, lean)
-        return _View(value - 0.5 * doubt + prior, slope, sheet)
+        return _View(value - 0.5 * doubt + prior, slope, sheet, (there, beside))
 
     def inform(self, sheet: Sheet) -> Scales:
         """Return how much labels tell of each log scale: twice the number of its terms, as far as labels determine them."""
@@ -153,18 +118,24 @@ class _Problem:
         inside = plan.block != FIXED
         told = (1 - self._tighten(sheet.scales) * np.diag(sheet.covariance))[inside]
         out[: plan.n] = np.bincount(plan.block[inside], weights=2 * told**2, minlength=plan.n)
-        vary = np.einsum("at,at->a", sheet.lean @ sheet.covariance, sheet.lean) + 1 / sheet.stiff
+        vary = _square(sheet.lean, sheet.covariance) + 1 / sheet.stiff
         out[plan.n] = 2 * ((1 - np.exp(-2 * sheet.scales[plan.n]) * vary) ** 2).sum()
         return out
 
-    def _settle(self, firm: Terms, hold: float) -> float:
-        """Find the mode of terms and arms' effects by Newton's steps, and return the log posterior there."""
+    def bend(self, view: _View) -> Float[np.ndarray, "scale scale"]:
+        """Guess the inverse of how the evidence bends."""
+        return np.linalg.inv(self.plan.precision + np.diag(self.inform(view.sheet)))
+
+    def _settle(
+        self, firm: Terms, hold: float
+    ) -> tuple[float, Float[np.ndarray, " stratum"], tuple[Float[np.ndarray, "..."], ...]]:
+        """Find the mode of terms and arms' effects by Newton's steps; return the log posterior, chances and bends there."""
         seen = self.evidence
         value = self._weigh(self.terms, self.own, firm, hold)
         for _ in range(MOST_STEPS):
             right = squash(self._rise(self.terms, self.own))
             miss = seen.right - seen.total * right
-            stiff, pull, square = self._eliminate(seen.total * right * (1 - right) + LEAST, firm, hold)
+            bends = stiff, pull, square = self._eliminate(seen.total * right * (1 - right) + LEAST, firm, hold)
             up = seen.design.T @ miss - firm * (self.terms - self.plan.centre)
             beside = self._gather(seen.share * miss) - hold * self.own
             step = np.linalg.solve(square, up - pull.T @ (beside / stiff))
@@ -180,22 +151,36 @@ class _Problem:
             else:
                 break
             self.terms, self.own, value = self.terms + length * step, self.own + length * own, ahead
-        return value
+        return value, right, bends
 
     def _eliminate(
         self, weight: Float[np.ndarray, " stratum"], firm: Terms, hold: float
     ) -> tuple[Float[np.ndarray, " heard"], Float[np.ndarray, "heard term"], Float[np.ndarray, "term term"]]:
         """Eliminate the arms: how stiff each is, how terms pull on it, and the precision of what is left."""
         design, share = self.evidence.design, self.evidence.share
-        weighted = weight[:, None] * design
         stiff = self._gather(share**2 * weight) + hold
-        pull = self._gather(weighted if self.whole else share[:, None] * weighted)
-        if self.whole and len(stiff) == len(weight):  # an arm is a stratum, and one product does for two
-            square = design.T @ ((hold / stiff)[:, None] * weighted)
+        pull = self._gather((share * weight)[:, None] * design)
+        if self.simple:  # one product does for two
+            square = _multiply(design, weight * hold / stiff)
         else:
-            square = design.T @ weighted - (pull.T / stiff) @ pull
+            square = _multiply(design, weight) - _multiply(pull, 1 / stiff)
         square[np.diag_indices_from(square)] += firm
         return stiff, pull, square
+
+    def _vary(
+        self,
+        covariance: Float[np.ndarray, "term term"],
+        stiff: Float[np.ndarray, " heard"],
+        lean: Float[np.ndarray, "heard term"],
+        hold: float,
+    ) -> tuple[Float[np.ndarray, " stratum"], Float[np.ndarray, " heard"]]:
+        """Variance of the logit of every stratum, and of every arm's own effect."""
+        design, share = self.evidence.design, self.evidence.share
+        if self.simple:  # both are multiples of what terms alone would make them
+            alone, given = _square(design, covariance), 1 - hold / stiff
+            return (1 - given) ** 2 * alone + 1 / stiff, given**2 * alone + 1 / stiff
+        moved = design - share[:, None] * lean[self.arm]
+        return _square(moved, covariance) + share**2 / stiff[self.arm], _square(lean, covariance) + 1 / stiff
 
     def _solve(
         self,
@@ -231,18 +216,80 @@ class _Problem:
         return np.add.reduceat(values, self.start, axis=0)
 
 
+def _multiply(
+    design: Float[np.ndarray, "row term"], weight: Float[np.ndarray, " row"]
+) -> Float[np.ndarray, "term term"]:
+    """Σ w x xᵀ; as the square of one matrix, which takes half the time of a product of two."""
+    rooted = np.sqrt(weight)[:, None] * design
+    return rooted.T @ rooted
+
+
+def _square(
+    rows: Float[np.ndarray, "row term"], covariance: Float[np.ndarray, "term term"]
+) -> Float[np.ndarray, " row"]:
+    """Variance of x · terms, row by row."""
+    return np.einsum("rt,rt->r", rows @ covariance, rows)
+
+
+@dataclass(frozen=True)
+class _Summit:
+    """The scales that explain the labels best under one model, and how certain these are."""
+
+    problem: _Problem
+    view: _View
+
+    @cached_property
+    def precision(self) -> Float[np.ndarray, "scale scale"]:
+        """Of the scales, as if they were normal about the summit."""
+        above = self.problem.look(self.view.sheet.scales + UP)
+        return self.problem.plan.precision + np.diag(self.problem.inform(above.sheet))
+
+    @cached_property
+    def evidence(self) -> float:
+        """Log probability of the labels under the model, whatever its scales."""
+        before, after = (np.linalg.slogdet(one)[1] for one in (self.problem.plan.precision, self.precision))
+        return float(self.view.value + 0.5 * (before - after))
+
+    def lay_sheets(self, weight: float) -> list[Sheet]:
+        """Look at other scales that may well be, drawn around the summit."""
+        root = np.linalg.inv(np.linalg.cholesky(self.precision)).T
+        aside = np.random.default_rng(0).standard_normal((N_SHEETS // 2, len(root))) @ root.T
+        views = [self.problem.look(self.view.sheet.scales + step) for step in np.concatenate([aside, -aside])]
+        return [replace(view.mean, weight=weight / N_SHEETS) for view in views]
+
+
 def fit(evidence: Strata, plan: Plan, start: Scales | None = None) -> Fit:
     """Find the scales that explain the labels best, from `start` if it is known where they may be, and look around."""
+    begin = plan.start if start is None else np.where(np.isfinite(start), start, plan.start)
+    if "pair" not in plan.kinds:
+        alone = _ascend(evidence, plan, begin)
+        return _gather(plan, alone.lay_sheets(1.0), alone.view, (alone,), 0.0)
+    single = plan.leave_pairs()
+    first = np.ascontiguousarray(evidence.design[:, : len(single.block)])
+    alone = _ascend(replace(evidence, design=first), single, begin[plan.single])
+    begin[plan.single] = alone.view.sheet.scales
+    both = _ascend(evidence, plan, begin)
+    chance = float(expit(both.evidence - alone.evidence))
+    together = 0.0 if chance < FAINT else 1.0 if chance > 1 - FAINT else chance
+    sheets = both.lay_sheets(together) if together else []
+    sheets += [_spell_out(plan, sheet) for sheet in (alone.lay_sheets(1 - together) if together < 1 else [])]
+    best = both.view if together > 0.5 else replace(alone.view, sheet=_spell_out(plan, alone.view.sheet))
+    return _gather(plan, sheets, best, (alone, both), chance)
+
+
+def _ascend(evidence: Strata, plan: Plan, start: Scales) -> _Summit:
     problem = _Problem(evidence, plan)
-    summit = climb(problem.look, plan.start if start is None else start)
-    steepest = float(np.abs(summit.slope).max(initial=0.0))
-    return Fit(plan, problem.heard, _lay_sheets(problem, summit.sheet), summit.sheet, problem.n_looks, steepest)
+    return _Summit(problem, climb(problem.look, start, problem.bend))
 
 
-def _lay_sheets(problem: _Problem, summit: Sheet) -> tuple[Sheet, ...]:
-    """Look at other scales that may well be, drawn around the summit."""
-    precision = problem.plan.precision + np.diag(problem.inform(problem.look(summit.scales + UP).sheet))
-    root = np.linalg.inv(np.linalg.cholesky(precision)).T
-    aside = np.random.default_rng(0).standard_normal((N_SHEETS // 2, len(precision))) @ root.T
-    views = [problem.look(summit.scales + step) for step in np.concatenate([aside, -aside])]
-    return tuple(replace(view.sheet, weight=1 / N_SHEETS) for view in views)
+def _spell_out(plan: Plan, sheet: Sheet) -> Sheet:
+    """Put scales without those of pairs among all: pairs do nothing."""
+    scales = np.full(len(plan.start), -np.inf)
+    scales[plan.single] = sheet.scales
+    return replace(sheet, scales=scales)
+
+
+def _gather(plan: Plan, sheets: list[Sheet], best: _View, summits: tuple[_Summit, ...], together: float) -> Fit:
+    looks = sum(summit.problem.n_looks for summit in summits)
+    steepest = float(np.abs(best.slope).max(initial=0.0))
+    return Fit(plan, summits[0].problem.heard, tuple(sheets), best.sheet, looks, steepest, together)

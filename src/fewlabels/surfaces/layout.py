@@ -9,7 +9,8 @@ from fewlabels.labels import NONE, Axis, Cells
 from fewlabels.latent import count_unlabelled
 from fewlabels.latent.curve import BEND, HEIGHT, LEVEL, SLOPE, bend, place_knots, to_logit
 from fewlabels.surfaces.effects import Effects, find_effects
-from fewlabels.surfaces.fit import FIXED, Fit, Plan, Scales, fit
+from fewlabels.surfaces.fit import Fit, fit
+from fewlabels.surfaces.plan import FIXED, Plan, Scales
 from fewlabels.surfaces.relief import Relief, survey
 from fewlabels.surfaces.strata import Strata, take_whole
 

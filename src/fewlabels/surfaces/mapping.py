@@ -16,7 +16,7 @@ from fewlabels.latent import Chances, teach
 from fewlabels.metrics import accuracy
 from fewlabels.priors import Lesson, Reads
 from fewlabels.summary import Assessment, Estimate, Question, judge
-from fewlabels.surfaces.attributes import cut_by, require_few_values
+from fewlabels.surfaces.attributes import cut_by, note_single, require_few_values
 from fewlabels.surfaces.attribution import METHODS, Method, round_together
 from fewlabels.surfaces.chart import Chart, draw_chart
 from fewlabels.surfaces.estimators import ESTIMATORS
@@ -118,7 +118,7 @@ def map_arms(
     """Make a surface of counts alone; their groups are the arms."""
     given, chart = _learn(counts.cells(), model, seed, finite=finite_pool)
     question = Question(accuracy, given, level, finite_pool, 1, seed, N_DRAWS)
-    found = judge(counts, question, notes=notes, source=source, frame=frame)
+    found = judge(counts, question, notes=(*notes, *note_single(counts.axes)), source=source, frame=frame)
     return _assemble(found, given, chart)
 
 
@@ -170,6 +170,7 @@ def examine(chart: Chart) -> dict[str, Any]:
         "slope": fit.slope,
         "looks": fit.n_looks,
         "terms": len(effects.block),
+        "together": fit.together if effects.pairs else None,  # probability
         "left_out": [[effects.axes[i].name for i in block] for block in effects.left_out if len(effects.axes) > 2],
     }
 

@@ -14,7 +14,8 @@ from scipy.sparse import csr_array
 from scipy.special import logit
 
 from fewlabels.latent.departures import squash
-from fewlabels.surfaces.fit import Fit, Plan, fit
+from fewlabels.surfaces.fit import Fit, fit
+from fewlabels.surfaces.plan import Plan
 from fewlabels.surfaces.strata import Strata
 
 MOST_ROUNDS = 8
@@ -67,8 +68,8 @@ def fit_mixture(mixture: Mixture, plan: Plan) -> Fit:
     found = fit(mixture.straighten(terms, own), plan)
     for _ in range(MOST_ROUNDS):
         before = np.append(terms, own)
-        terms, own = found.summit.terms, np.zeros(len(own))
-        own[found.heard] = found.summit.own
+        terms, own = np.zeros(len(plan.centre)), np.zeros(len(own))
+        terms[: len(found.summit.terms)], own[found.heard] = found.summit.terms, found.summit.own
         if np.abs(np.append(terms, own) - before).max() < CLOSE:
             break
         found = fit(mixture.straighten(terms, own), plan, found.summit.scales)

@@ -71,8 +71,12 @@ class Portrait:
 
 
 def list_scales(effects: Effects, found: Fit) -> tuple[Scale, ...]:
-    """Return how far every effect goes, the largest first; what combinations do by themselves comes last."""
+    """Return how far every effect goes, the largest first; what combinations do by themselves comes last.
+
+    Where attributes more probably do nothing together, no pair is named.
+    """
     logs = found.summit.scales
     names = [tuple(effects.axes[i].name for i in block) for block in effects.blocks]
-    scales = [Scale(name, float(np.exp(log))) for name, log in zip(names, logs[: len(names)], strict=True)]
+    each = zip(names, logs[: len(names)], strict=True)
+    scales = [Scale(name, float(np.exp(log))) for name, log in each if np.isfinite(log)]
     return (*sorted(scales, key=lambda one: -one.scale), Scale((OWN,), float(np.exp(logs[len(names)]))))

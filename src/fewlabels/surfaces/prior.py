@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from fewlabels.beliefs import Conjugate
 from fewlabels.labels import Cells
 from fewlabels.latent import teach
 from fewlabels.priors import Lesson, Reads
+from fewlabels.surfaces.doubt import doubt_cells
 from fewlabels.surfaces.layout import lay_out, learn_effects
 from fewlabels.surfaces.portrait import Portrait
 
@@ -27,8 +30,10 @@ class Smooth:
         """Fit effects of attributes to all labels, and say what they imply for every cell."""
         layout = lay_out(cells)
         found = learn_effects(layout)
-        lesson = teach(cells, reads, *layout.survey(found, finite=finite))
-        return replace(lesson, trust=Portrait(layout, found, lesson.before.strength()))
+        everything, rest = layout.survey(found, finite=finite)
+        lesson = teach(cells, reads, everything, rest)
+        doubt = doubt_cells(everything.mean, cells.right, cells.n_labels.astype(np.float64))
+        return replace(lesson, trust=Portrait(layout, found, lesson.before.strength()), doubt=doubt)
 
 
 def smooth() -> Smooth:

@@ -35,8 +35,9 @@ class Slice:
 
     @cached_property
     def spread(self) -> PerArm:
-        """Standard deviation of every logit."""
-        return np.sqrt(((self.lean @ self.root) ** 2).sum(axis=1) + self.own**2)
+        """Standard deviation of every logit; six digits of what is shared will do."""
+        shared = self.lean.astype(np.float32) @ self.root.astype(np.float32)
+        return np.sqrt(np.einsum("at,at->a", shared, shared).astype(np.float64) + self.own**2)
 
     def join(self, other: "Slice") -> "Slice":
         """Return the arms of both."""
@@ -138,21 +139,22 @@ def _cut(
 ) -> tuple[Slice, PerArm]:
     """Logits of arms at one set of scales, and how chances vary within arms."""
     n, n_curve = len(effects), curve.shape[1]
-    own, stiff, lean = _recall(sheet, fit, n)
+    effects = effects[:, : len(sheet.terms) - n_curve]  # those of pairs may be left out
+    own, stiff = _recall(sheet, fit, n)
     height = effects @ sheet.terms[n_curve:] + own
     right = squash(curve @ sheet.terms[:n_curve] + height[arm])
     accuracy = np.clip(np.add.reduceat(share * right, start), EDGE, 1 - EDGE)
     steep = share * right * (1 - right) / (accuracy * (1 - accuracy))[arm]
     slope = np.add.reduceat(steep, start)
     along = np.concatenate([np.add.reduceat(steep[:, None] * curve, start), slope[:, None] * effects], axis=1)
+    along[fit.heard] -= slope[fit.heard, None] * sheet.lean
     root = np.linalg.cholesky(sheet.covariance)
     within = np.maximum(np.add.reduceat(share * right**2, start) - accuracy**2, 0.0)
-    return Slice(sheet.weight, logit(accuracy), along - slope[:, None] * lean, root, slope / np.sqrt(stiff)), within
+    return Slice(sheet.weight, logit(accuracy), along, root, slope / np.sqrt(stiff)), within
 
 
-def _recall(sheet: Sheet, fit: Fit, n: int) -> tuple[PerArm, PerArm, Float[np.ndarray, "arm term"]]:
+def _recall(sheet: Sheet, fit: Fit, n: int) -> tuple[PerArm, PerArm]:
     """What labels say of each arm's own effect; arms without a label have the prior's."""
-    own, lean = np.zeros(n), np.zeros((n, len(sheet.terms)))
-    stiff = np.full(n, np.exp(-2 * sheet.scales[fit.plan.n]))
-    own[fit.heard], stiff[fit.heard], lean[fit.heard] = sheet.own, sheet.stiff, sheet.lean
-    return own, stiff, lean
+    own, stiff = np.zeros(n), np.full(n, np.exp(-2 * sheet.scales[fit.plan.n]))
+    own[fit.heard], stiff[fit.heard] = sheet.own, sheet.stiff
+    return own, stiff

@@ -15,7 +15,8 @@ from fewlabels.labels import read_axis
 from fewlabels.summary import Estimate
 from fewlabels.surfaces.chart import Chart
 from fewlabels.surfaces.effects import Effects
-from fewlabels.surfaces.fit import Fit, Plan, Sheet
+from fewlabels.surfaces.fit import Fit, Sheet
+from fewlabels.surfaces.plan import Plan
 from fewlabels.surfaces.portrait import Scale
 from fewlabels.surfaces.surface import Arm, Surface
 
@@ -36,7 +37,7 @@ def write_surface(surface: Surface, path: str | Path) -> Path:
         "scales": [asdict(scale) for scale in surface.scales], "axes": [asdict(axis) for axis in surface.axes],
         "pairs": chart.effects.pairs, "left_out": chart.effects.left_out, "knots": chart.knots,
         "kinds": chart.fit.plan.kinds, "weights": [sheet.weight for sheet in (*chart.fit.sheets, chart.fit.summit)],
-        "n_looks": chart.fit.n_looks, "slope": chart.fit.slope,
+        "n_looks": chart.fit.n_looks, "slope": chart.fit.slope, "together": chart.fit.together,
     }  # fmt: skip
     arrays: dict[str, Any] = {f"table_{i}": table for i, table in enumerate(chart.effects.tables)}
     arrays |= {name: getattr(chart, name) for name in ("level", "arm", "n_items", "score")}
@@ -78,7 +79,9 @@ def _assemble(about: dict[str, Any], found: dict[str, np.ndarray]) -> Surface:
     chart = Chart(
         Effects(axes, tables, pairs, left_out),
         knots=knots,
-        fit=Fit(plan, found["heard"], tuple(sheets), summit, about["n_looks"], about["slope"]),
+        fit=Fit(
+            plan, found["heard"], tuple(sheets), summit, about["n_looks"], about["slope"], about.get("together", 1.0)
+        ),
         **{name: found[name] for name in ("level", "arm", "n_items", "score")},
     )
     plain = {name: about[name] for name in PLAIN} | {name: tuple(about[name]) for name in ("attributes", "warnings")}

@@ -15,14 +15,14 @@ from scipy.sparse import csr_array
 
 from fewlabels.errors import InputError, did_you_mean, listing
 from fewlabels.groups import Groups
-from fewlabels.labels import STRATA, Axis, list_axes
+from fewlabels.labels import NONE, STRATA, Axis, list_axes
 from fewlabels.latent.curve import bend, place_knots, to_logit
 from fewlabels.surfaces.attribution import Counts, Method, count_fractionally, learn_attribution
 from fewlabels.surfaces.chart import Chart
 from fewlabels.surfaces.effects import find_effects
 from fewlabels.surfaces.layout import plan_effects
 from fewlabels.surfaces.mixture import fit_mixture, gather
-from fewlabels.table import Predictions
+from fewlabels.table import MISSING, Predictions
 
 MOST_ITEMS = 1_000_000  # whose probabilities are looked at one by one
 FAINT = 1e-9  # items
@@ -108,8 +108,15 @@ def assign_uncertain(
     kept = np.asarray(chance.sum(axis=0)).reshape(-1) > FAINT
     return Fractions(
         tuple(axes), model.arms[kept], csr_array(chance[:, kept]), _read_numbers(found["right"]),
-        _read_numbers(found["score"]) if "score" in found else np.full(len(place), np.nan), model.notes,
+        _read_numbers(found["score"]) if "score" in found else np.full(len(place), np.nan),
+        (*model.notes, *_note_apart(place, len(rows))),
     )  # fmt: skip
+
+
+def _note_apart(place: Int[np.ndarray, "item axis"], n_known: int) -> tuple[str, ...]:
+    if n_known or not ((place >= 0).any(axis=0)).all():
+        return ()
+    return ("every attribute is known of some items, but of none all are; known values count only where all are",)
 
 
 def chart_uncertain(fractions: Fractions) -> Chart:
@@ -160,7 +167,7 @@ def _read_axis(
         score = np.stack([_read_numbers(found[f"p{i}_{j}"]) for j in range(len(one.columns))], axis=1)
         axis = Axis(one.name, tuple(value for value, _ in one.columns), ordered=False)
         told = found.get(f"k{i}", [None] * len(score))
-        return axis, score, np.array([axis.find(value) for value in told], dtype=np.int64)
+        return axis, score, _find_known(axis, told)
     cut = one.cut(pool)
     filled = cut.fill({key: found[f"a{i}_{j}"] for j, key in enumerate(cut.keys)})
     keys = list(zip(*filled.values(), strict=True))
@@ -170,6 +177,18 @@ def _read_axis(
     at = {key: int(place) for key, place in zip(sorted(set(keys), key=cut.order), level[:, 0], strict=True)}
     known = np.array([at[key] for key in keys], dtype=np.int64)
     return axes[0], np.eye(len(axes[0].levels))[known], known
+
+
+def _find_known(axis: Axis, told: Sequence[object]) -> Int[np.ndarray, " item"]:
+    """Return the place of every value that is known; one that the classifier has never heard of is no place."""
+    known = np.array([axis.find(value) for value in told], dtype=np.int64)
+    for row in np.nonzero(known == NONE)[0].tolist():
+        if told[row] not in (None, MISSING):
+            raise InputError(
+                f"attributes: {axis.name} is known to be {told[row]!r} in row {row + 1:,}, and there is no column of that value's "
+                f"probability; {did_you_mean(str(told[row]), list(axis.levels))}"
+            )
+    return known
 
 
 def _read_numbers(values: Sequence[object]) -> Float[np.ndarray, " item"]:

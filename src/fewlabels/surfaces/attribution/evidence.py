@@ -39,7 +39,10 @@ def _normalise(score: Float[np.ndarray, "item level"], name: str) -> Float[np.nd
     faults = (
         (~np.isfinite(total), "a probability is missing or NaN; drop such items or fill them in"),
         ((score < -ROUNDING).any(axis=1), "a probability is negative; logits go through a softmax first"),
-        (abs(total - 1) > SUM_TOLERANCE, "the probabilities add up to {total:.4g}, not 1; is a value missing?"),
+        (
+            abs(total - 1) > SUM_TOLERANCE,
+            "the probabilities add up to {total:.4g}, not 1; is a value missing, or are these percentages?",
+        ),
     )
     for bad, words in faults:
         _refuse(np.asarray(bad), name, words, total)

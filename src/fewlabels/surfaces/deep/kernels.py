@@ -55,7 +55,7 @@ def start_kernel(n_processes: int) -> Kernel:
 
 def weigh_network(network: Network) -> Float[Array, ""]:
     """Log prior of the weights."""
-    return -0.5 * sum((weights**2).sum() for weights in network) / WEIGHT**2
+    return -0.5 * sum(((weights**2).sum() for weights in network), jnp.zeros(())) / WEIGHT**2
 
 
 def weigh_kernel(kernel: Kernel) -> Float[Array, ""]:

@@ -22,12 +22,11 @@ def _list_gaps(f: Fairness) -> str:
     header = (
         "metric", "group", "gap", f"{100 * f.level:g}% interval", "P(> 0)", f"P(within ±{f.rope:g})", "more labels",
     )  # fmt: skip
-    return lay_out(header, [_cells(f, gap) for gap in f.gaps], n_names=2)
+    return lay_out(header, [_cells(gap) for gap in f.gaps], n_names=2)
 
 
-def _cells(f: Fairness, gap: Gap) -> tuple[str, ...]:
-    more = f.count_more(gap)
-    needed = "settled" if more == 0 else "–" if more is None else f"about {more:,}"
+def _cells(gap: Gap) -> tuple[str, ...]:
+    needed = "settled" if gap.is_settled else "–" if gap.more_labels is None else f"about {gap.more_labels:,}"
     if isnan(gap.mean):
         return (escape(gap.metric), escape(gap.group), "", "undefined", "", "", needed)
     chances = ("" if isnan(p) else f"{p:.3f}" for p in (gap.p_greater, gap.p_practically_fair))
@@ -40,7 +39,7 @@ def _say(f: Fairness) -> str:
     said = [
         sentence
         for gap in f.gaps
-        for sentence in (f.say(gap) if gap.is_settled(f.rope) else None, f.say_four_fifths(gap))
+        for sentence in (f.say(gap) if gap.is_settled else None, f.say_four_fifths(gap))
         if sentence
     ]
     return "\n".join(f"- {escape(sentence)}" for sentence in said)

@@ -26,6 +26,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
         "docs/calibrated.md",
         "docs/fairness.md",
         "docs/surfaces.md",
+        "docs/scale.md",
     ],
 )
 def test_a_page_does_what_it_shows(page: str, type_in, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

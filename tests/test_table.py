@@ -361,6 +361,11 @@ class TestOneItem:
         assert found == {"2": {"site": "south", "odd name, even": 1.6}, "4": {"site": None, "odd name, even": 1.2}}
         assert pool.fetch([], {"site": pool.items["site"]}) == {}
 
+    @pytest.mark.parametrize("name", ["07", "7.0", "", "seven", "9" * 30, "٧"])
+    def test_is_not_found_by_another_spelling_of_its_id(self, name: str) -> None:
+        pool = fl.Predictions.read({"id": [7, -8], "predicted": ["a", "b"]})
+        assert pool.fetch([name, "-8"], {"said": pool.predicted}) == {"-8": {"said": "b"}}
+
     def test_without_an_id_is_fetched_by_its_row(self) -> None:
         pool = fl.Predictions.read(FRAME.drop(columns="id"))
         assert pool.fetch(["2", "3"], {"site": pool.items["site"]}) == {"2": {"site": "south"}, "3": {"site": "north"}}

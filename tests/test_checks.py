@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import fewlabels as fl
+from fewlabels import checks
 from fewlabels.checks import examine
 from fewlabels.errors import InputError
 
@@ -59,6 +60,23 @@ def test_an_error_names_column_and_row(frame: pd.DataFrame, message: str) -> Non
 
 def test_a_sound_table_has_no_findings() -> None:
     assert examine(fl.Predictions.read(sound())) == ()
+
+
+@pytest.mark.parametrize("rename", [int, "item {}".format], ids=["whole", "text"])
+@pytest.mark.parametrize("n_twice", [0, 30])
+def test_of_very_many_ids_some_are_looked_at(rename, n_twice: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "MANY", 50)
+    monkeypatch.setattr(checks, "PARTS", 7)
+    ids = [rename(i) for i in (*range(100), *range(n_twice))]
+    found = examine(fl.Predictions.read({"id": ids, "predicted": ["a"] * len(ids)}))
+    assert [finding.severity for finding in found] == (["error"] if n_twice else [])
+    assert all("stands in rows" in finding.message for finding in found)
+
+
+def test_of_very_many_ids_every_missing_one_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "MANY", 10)
+    with pytest.raises(InputError, match="1 id is missing, the first in row 9"):
+        fl.assess(put("id", 9, None))
 
 
 def test_binary_scores_are_checked_as_they_were_written() -> None:

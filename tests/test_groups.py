@@ -5,6 +5,7 @@ import pytest
 from makers import make_pool
 
 import fewlabels as fl
+from fewlabels import census
 from fewlabels.census import MOST_GROUPS
 from fewlabels.groups import bin_names
 from fewlabels.labels import tally
@@ -181,6 +182,20 @@ def test_too_many_groups_are_refused(by):
     pool = {"id": range(n), "bins_of": range(n), "predicted": ["a"] * n, "score": [0.5] * n, "label": ["a"] * n}
     with pytest.raises(fl.InputError, match="5,001 groups"):
         groups(pool, by)
+
+
+def test_many_groups_are_refused_even_if_the_first_rows_show_few(monkeypatch):
+    monkeypatch.setattr(census, "HEAD", 100)
+    n = MOST_GROUPS + 1
+    pool = {"user": [*[0] * 200, *range(n)], "predicted": ["a"] * (n + 200)}
+    with pytest.raises(fl.InputError, match="5,001 groups"):
+        groups(pool, fl.column("user"))
+
+
+def test_more_kinds_of_items_than_can_be_fetched_are_refused(monkeypatch):
+    monkeypatch.setattr(census, "MOST_ENTRIES", 20)
+    with pytest.raises(fl.InputError, match="more than 20 kinds of items"):
+        groups(make_pool(1, n=200), fl.cross(fl.column("sex"), fl.column("age")))
 
 
 # -- ranges and axes ------------------------------------------------------------------------------------------

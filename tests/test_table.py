@@ -12,11 +12,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from pyarrow import feather
+from scipy.stats import kstest
 
 import fewlabels as fl
 from fewlabels.errors import InputError
 from fewlabels.ground import tell_apart
-from fewlabels.table import fingerprint
+from fewlabels.table import fingerprint, fingerprints
+from fewlabels.table.candidates import PRIME, find_chance
 
 FRAME = pd.DataFrame(
     {
@@ -359,6 +361,11 @@ class TestOneItem:
         assert found == {"2": {"site": "south", "odd name, even": 1.6}, "4": {"site": None, "odd name, even": 1.2}}
         assert pool.fetch([], {"site": pool.items["site"]}) == {}
 
+    @pytest.mark.parametrize("name", ["07", "7.0", "", "seven", "9" * 30, "٧"])
+    def test_is_not_found_by_another_spelling_of_its_id(self, name: str) -> None:
+        pool = fl.Predictions.read({"id": [7, -8], "predicted": ["a", "b"]})
+        assert pool.fetch([name, "-8"], {"said": pool.predicted}) == {"-8": {"said": "b"}}
+
     def test_without_an_id_is_fetched_by_its_row(self) -> None:
         pool = fl.Predictions.read(FRAME.drop(columns="id"))
         assert pool.fetch(["2", "3"], {"site": pool.items["site"]}) == {"2": {"site": "south"}, "3": {"site": "north"}}
@@ -451,7 +458,32 @@ class TestLine:
         assert len(self.line(fl.Predictions.read(FRAME).hide_labels(), most=5)) == 5
 
 
+@pytest.mark.parametrize("rename", [int, "item {}".format], ids=["whole", "text"])
+def test_every_item_has_the_same_chance_and_neighbours_do_not_share_it(rename: Callable) -> None:
+    n = 20_000
+    pool = fl.Predictions.read({"id": [rename(i) for i in range(n)], "predicted": ["a"] * n})
+    for seed in range(3):
+        chance = np.array(pool.pull({"c": find_chance(pool.id, pool.engine, seed)})["c"]) / PRIME
+        assert chance.min() >= 0
+        assert chance.max() < 1
+        assert kstest(chance, "uniform").pvalue > 1e-4
+        assert all(abs(np.corrcoef(chance[k:], chance[:-k])[0, 1]) < 5 / np.sqrt(n) for k in (1, 2, 3, 10))
+
+
 class TestFingerprint:
+    @pytest.mark.parametrize("change", [{"predicted": "dog"}, {"id": 8_000}, {"score": 0.1}], ids=str)
+    def test_of_a_large_table_sees_what_changed_in_its_part(
+        self, change: dict, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(fingerprints, "LARGE", 100)
+        monkeypatch.setattr(fingerprints, "SHOWN", 100)
+        frame = pd.DataFrame({"id": range(400), "predicted": "cat", "score": 0.5})
+        other = frame.copy()
+        other.loc[40, list(change)] = list(change.values())  # one of those that are looked at
+        one, same, two = (fingerprint(fl.Predictions.read(f)) for f in (frame, frame[::-1], other))
+        assert tell_apart(one, same) is None
+        assert tell_apart(one, two) == "what is said of which item"
+
     @pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES.keys())
     def test_is_the_same_from_every_source(self, make: Callable[[Path], object], tmp_path: Path) -> None:
         found = fingerprint(fl.Predictions.read(make(tmp_path)))

@@ -3,6 +3,7 @@
 Neighbours ask it for counts and sums; it answers with a handful of numbers, whatever the size of the table.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
@@ -28,6 +29,7 @@ from fewlabels.table.sources import Frame, open_source
 Value: TypeAlias = Any  # an Ibis expression; its methods depend on a type only the engine knows
 Columns = dict[str, list[Any]]
 _ONE_AT_A_TIME = RLock()  # a connection that is busy refuses other threads
+WHOLE = r"-?[0-9]{1,18}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,12 +319,18 @@ class Predictions:
     def fetch(self, names: Sequence[str], columns: Mapping[str, Value]) -> dict[str, dict[str, Any]]:
         """Fetch a few rows by the names of their items."""
         items = self.items.mutate(__name=self.name, **{f"__show_{i}": v for i, v in enumerate(columns.values())})
-        rows = items.filter(items["__name"].isin(list(names)))
+        rows = items.filter(self._is_among(items, names))
         found = self._ask(rows.select(name="__name", **{f"c{i}": f"__show_{i}" for i in range(len(columns))}))
         return {
             name: {column: found[f"c{i}"][row] for i, column in enumerate(columns)}
             for row, name in enumerate(found["name"])
         }
+
+    def _is_among(self, items: ir.Table, names: Sequence[str]) -> Value:
+        """Is an item one of these? Whole numbers are compared as such, so that an engine may use its index."""
+        if not self.roles.id or not self.has_whole_ids:
+            return items["__name"].isin(list(names))
+        return items[ID].isin([int(name) for name in names if re.fullmatch(WHOLE, name) and str(int(name)) == name])
 
     def show(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Fetch what a person who labels these items should see."""

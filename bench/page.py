@@ -44,9 +44,13 @@ def make_pool(folder: Path) -> dict[int, str]:
     return dict(enumerate(truth.tolist()))
 
 
-def start(folder: Path) -> tuple[subprocess.Popen[str], str]:
+def start(folder: Path, votes: int) -> tuple[subprocess.Popen[str], str]:
     """Serve the page, and read its address."""
-    goal = [] if (folder / "s.db").exists() else ["--goal", "find-worst", "--classes", ",".join(map(str, range(10)))]
+    goal = (
+        []
+        if (folder / "s.db").exists()
+        else ["--goal", "find-worst", "--votes", str(votes), "--classes", ",".join(map(str, range(10)))]
+    )
     words = ["label", "pool.parquet", "--session", "s.db", *goal, "--no-browser"]
     run = subprocess.Popen(
         [sys.executable, "-c", "from fewlabels.cli.app import main; main()", *words],
@@ -63,7 +67,7 @@ class Crowd:
     def __init__(self, address: str, truth: dict[int, str], think: float) -> None:
         self.client, self.truth, self.think = Client(address), truth, think
         self.spent: list[float] = []
-        self.told: dict[int, str] = {}
+        self.told: dict[tuple[int, str], str] = {}
         self.idle: list[float] = []
         self.failed, self.lock = 0, threading.Lock()
 
@@ -89,7 +93,7 @@ class Crowd:
             while self._try(partial(self.client.tell, {item: self.truth[item]}, who=who)) is None:
                 pass  # as the page does: until it is heard
             with self.lock:
-                self.told[item] = self.truth[item]
+                self.told[item, who] = self.truth[item]
             n -= 1
 
     def _try(self, request: Callable[[], Any]) -> Any:
@@ -106,12 +110,12 @@ class Crowd:
         return found
 
 
-def measure(answers: int, kills: int, think: float) -> str:
+def measure(answers: int, kills: int, think: float, votes: int) -> str:
     rng = np.random.default_rng(1)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         truth = make_pool(folder)
-        run, address = start(folder)
+        run, address = start(folder, votes)
         crowd, done = Crowd(address, truth, think), threading.Event()
         prober = threading.Thread(target=crowd.probe, args=(done,))
         prober.start()
@@ -124,7 +128,7 @@ def measure(answers: int, kills: int, think: float) -> str:
                 time.sleep(0.01)
             run.send_signal(signal.SIGKILL)
             run.wait()
-            run, again = start(folder)
+            run, again = start(folder, votes)
             assert again == address
         for person in people:
             person.join()
@@ -135,15 +139,15 @@ def measure(answers: int, kills: int, think: float) -> str:
         run.wait()
         worked = resource.getrusage(resource.RUSAGE_CHILDREN)
         with fl.Session.open(folder / "s.db") as session:
-            kept = {row["id"]: row["label"] for row in session.answers()}
-            twice = len(session.answers()) - len(kept)
+            kept = {(row["id"], row["who"]): row["label"] for row in session.votes()}
+            twice = len(session.votes()) - len(kept)
             n_labels = session.status()["n_labels"]
     lost = sum(kept.get(item) != label for item, label in crowd.told.items())
     middle, most, longest = np.quantile(crowd.spent, [0.5, 0.95, 0.999])
     cpu = (worked.ru_utime + worked.ru_stime) / len(crowd.spent)
     rows = [
         ("answers acknowledged", f"{len(crowd.told):,}", ""), ("lost or changed", f"{lost}", "0"), ("kept twice", f"{twice}", "0"),
-        ("labels in the session", f"{n_labels:,}", f"{len(crowd.told):,}"),
+        ("labels in the session", f"{n_labels:,}", f"{len({item for item, _ in crowd.told}):,}"),
         ("requests answered", f"{len(crowd.spent):,} in {took:.0f} s", ""), ("requests while the server was away", f"{crowd.failed:,}", ""),
         ("median, ms", f"{1000 * middle:.0f}", ""), ("95th percentile, ms", f"{1000 * most:.0f}", f"{1000 * GOAL:.0f}"),
         ("99.9th percentile, ms", f"{1000 * longest:.0f}", ""),
@@ -152,10 +156,10 @@ def measure(answers: int, kills: int, think: float) -> str:
         ("load of this machine's two cores", f"{os.getloadavg()[1]:.1f}", ""),
     ]  # fmt: skip
     table = "\n".join(f"| {' | '.join(row)} |" for row in (("", "found", "goal"), ("---", "---", "---"), *rows))
-    command = f"python -m bench.page --answers {answers} --kills {kills} --think {think:g} --out bench/page.md"
+    command = f"python -m bench.page --answers {answers} --kills {kills} --think {think:g} --votes {votes} --out bench/page.md"
     return (
         f"# The page under load\n\n`{command}`\n\n{PEOPLE} people at once, each thinking {think:g} s on average; the server is killed and "
-        f"started again at {kills} random moments. {ITEMS:,} items, ten classes, calibrated prior.\n\n{table}\n"
+        f"started again at {kills} random moments. Answers per item: {votes}; {ITEMS:,} items, ten classes, calibrated prior.\n\n{table}\n"
     )
 
 
@@ -165,8 +169,9 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--think", type=float, default=THINK)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--votes", type=int, default=1)
     words = parser.parse_args()
-    found = measure(words.answers, words.kills, words.think)
+    found = measure(words.answers, words.kills, words.think, words.votes)
     print(found)
     if words.out:
         words.out.write_text(found, encoding="utf-8")

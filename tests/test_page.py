@@ -187,6 +187,8 @@ def test_two_people_disagree_and_a_third_decides(open_page):
         assert kim.locator("#classes .voted").count() == 2
         assert all(name for *_, name in kim.evaluate(NAMES))
         assert [row for row in kim.evaluate(CONTRAST) if row[2] < 4.5] == []
+        kim.set_viewport_size({"width": 360, "height": 640})
+        assert kim.evaluate("() => document.documentElement.scrollWidth") <= 360
         type_key(kim, "l")
         expect(kim.locator("#nothing")).to_contain_text("No disagreement is left", timeout=WAIT)
         kim.locator("#to-settle").click()
@@ -412,6 +414,8 @@ def test_a_server_that_is_killed_and_started_again_loses_nothing(open_page, tmp_
 NAMES = """() => [...document.querySelectorAll("button, input, img, audio, svg[role=img], summary, dialog")]
     .filter(one => one.checkVisibility()).map(one => [one.tagName, one.id, (one.getAttribute("aria-label") || one.textContent ||
         one.alt || [...(one.labels || [])].map(label => label.textContent).join(" ")).trim()])"""
+MISNAMED = """() => [...document.querySelectorAll("[aria-label]")].filter(one => one.matches("button, a, summary") &&
+    !one.getAttribute("aria-label").includes(one.textContent.trim())).map(one => one.id)"""  # said otherwise than shown
 CONTRAST = """() => {
     const parts = colour => colour.match(/[\\d.]+/g).map(Number);
     const light = ([r, g, b]) => [r, g, b].map(v => v / 255).map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
@@ -434,6 +438,7 @@ def test_everything_has_a_name_and_can_be_read(open_page, scheme):
         assert all(name for *_, name in page.evaluate(NAMES))
         faint = [row for row in page.evaluate(CONTRAST) if row[2] < 4.5]
         assert faint == []
+        assert page.evaluate(MISNAMED) == []
         assert page.get_attribute("html", "lang") == "en"
         assert page.locator("main").count() == page.locator("h1").count() == 1
 

@@ -202,6 +202,33 @@ def test_a_pool_that_is_wholly_labelled_is_still_in_doubt():
     assert (session.knowledge().width() > 0).any()
 
 
+PRICE = fl.cost({true: {said: float(true != said) for said in CLASSES} for true in CLASSES})
+
+
+@pytest.mark.parametrize(
+    ("goal", "prior", "more"),
+    [
+        (fl.Explore(), fl.smooth(), {"by": fl.cross(fl.column("sex"), fl.column("age"))}),
+        (fl.FindWorst(PRICE), fl.flat(), {}),
+        (fl.FindWorst(fl.recall), fl.calibrated(), {"finite_pool": True}),
+        (fl.Compare(a="f", b="m"), fl.from_scores(), {"by": fl.column("sex"), "finite_pool": True}),
+    ],
+    ids=["smooth", "cost", "recall", "compare"],
+)
+def test_votes_go_with_every_goal_and_prior(goal, prior, more):
+    pool, truth = make_pool(120)
+    rng = np.random.default_rng(0)
+    pool = pool.assign(score=rng.uniform(0.4, 1, 120), sex=rng.choice(["f", "m"], 120), age=rng.choice(["x", "y"], 120))
+    session = Session.create(None, pool, goal=goal, prior=prior, votes=2, **more)
+    work(session, truth, 4)
+    found, status = session.assess(), session.status()
+    assert found.testimony is not None
+    assert all(row.low <= row.mean <= row.high for row in found.groups)
+    assert found.overall.low < found.overall.mean < found.overall.high
+    assert status["votes"]["n_votes"] == 60
+    assert session.ask(1, who="ann", lease=600.0)
+
+
 # -- files ----------------------------------------------------------------------------------------------------
 
 

@@ -225,6 +225,6 @@ def test_the_accuracy_of_people_and_model_is_covered(skill, each):
     assert np.mean(naive) < 0.75  # what one gets by taking the first person's word: 0.8 · 0.85 + 0.2 · 0.15 = 0.71
 
 
-def test_unused_settings_are_not_there():
+def test_beforehand_the_chances_of_all_settings_add_up():
     assert len(ALIKE) * len(ERRORS) == len(expect_errors()[1])
     assert np.exp(expect_errors()[1]).sum() == pytest.approx(1)

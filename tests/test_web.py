@@ -4,7 +4,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from urllib.error import HTTPError
@@ -27,6 +29,7 @@ from fewlabels.web.cards import show_item
 from fewlabels.web.keys import keep, recall
 from fewlabels.web.pace import Pace
 from fewlabels.web.server import _listen
+from fewlabels.web.shelf import Shelf
 
 HOST = "127.0.0.1:8000"
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
@@ -158,6 +161,36 @@ def test_what_the_model_said_is_told_afterwards_if_at_all(people):
     desk = Desk(session, Rules(reveals=True), predicted=lambda item: f"dog\u202e {item}")
     assert desk.tell("", [(desk.ask("")[0].id, "cat", "")]).popitem()[1].startswith("dog\\u202e")
     desk.close()
+
+
+# -- many at once ---------------------------------------------------------------------------------------------
+
+
+def test_many_may_look_at_items_at_the_same_moment():
+    """An engine that is busy refuses whoever comes second, unless they wait for each other."""
+    pool = fl.Predictions.read(make_pool())
+    with ThreadPoolExecutor(8) as crowd:
+        found = list(crowd.map(lambda i: pool.show([str(i)]), range(60)))
+    assert [rows[str(i)]["text"] for i, rows in enumerate(found)] == [f"a beast, number {i}" for i in range(60)]
+
+
+def test_items_are_read_ahead(desk, monkeypatch):
+    asked = []
+    show = desk.session.show
+    monkeypatch.setattr(desk.session, "show", lambda ids: asked.append(len(ids)) or show(ids))
+    for _ in range(20):
+        (card,) = desk.ask("ann")
+        assert card.fields[0].text == f"a beast, number {card.id}"
+        desk.tell("ann", [(card.id, "cat", "")])
+    assert len(asked) == 1
+
+
+def test_what_is_very_long_is_read_when_it_is_shown(monkeypatch):
+    session = Session.create(None, make_pool(9, story=["x" * 200_000] * 9), goal=Estimate(), prior=fl.flat())
+    shelf = Shelf(session)
+    item = session.ask(1)[0]
+    assert len(shelf.show([item])[item]["story"]) == 200_000
+    assert not shelf._rows
 
 
 # -- a team ---------------------------------------------------------------------------------------------------
@@ -506,6 +539,28 @@ def test_a_client_is_the_same_calls(served):
         Client(client.address.partition("?")[0]).status()
     with pytest.raises(fl.InputError, match="does not answer"):
         Client("http://127.0.0.1:9").status()
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [b"", b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{\"ke", b"HTTP/1.1 200 OK\r\n\r\n{\"ke", b"nonsense\r\n", b"HTTP/1.1 500 Oh\r\n\r\nnot JSON"],
+    ids=["nothing", "half", "half and no length", "nonsense", "no JSON"],
+)  # fmt: skip
+def test_a_server_that_dies_in_the_middle_of_a_word_is_one_that_does_not_answer(reply):
+    with Place().listen() as taken:
+        host, port = taken.getsockname()
+
+        def die():
+            line, _ = taken.accept()
+            line.recv(10_000)
+            line.sendall(reply)
+            line.close()
+
+        dying = threading.Thread(target=die)
+        dying.start()
+        with pytest.raises(fl.InputError, match="does not answer|Oh"):
+            Client(f"http://{host}:{port}").status()
+        dying.join()
 
 
 def test_the_api_keeps_its_word(served, tmp_path):

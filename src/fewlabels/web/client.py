@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import parse_qs, urlsplit, urlunsplit
@@ -67,7 +68,13 @@ class Client:
                 found: dict[str, Any] = json.load(answer)
                 return found
         except HTTPError as error:
-            said = json.loads(error.read() or b"{}").get("error", error.reason)
-            raise InputError(f"{parts.netloc}: {said}") from None
-        except (URLError, OSError) as error:
+            raise InputError(f"{parts.netloc}: {_read_problem(error)}") from None
+        except (URLError, OSError, HTTPException, ValueError) as error:  # a server may die in the middle of a word
             raise InputError(f"{parts.netloc} does not answer: {getattr(error, 'reason', error)}") from None
+
+
+def _read_problem(error: HTTPError) -> str:
+    try:
+        return str(json.loads(error.read())["error"])
+    except (OSError, HTTPException, ValueError, KeyError, TypeError):
+        return str(error.reason)

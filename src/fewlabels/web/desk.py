@@ -189,7 +189,7 @@ class Desk:
             if not self._closed.is_set():
                 began = time.monotonic()
                 self._board = reckon(self.session)
-                self._closed.wait(max(PAUSE, time.monotonic() - began))  # those who label come first
+                self._closed.wait(max(PAUSE, 3 * (time.monotonic() - began)))  # those who label come first
 
 
 def reckon(session: Session) -> Board:

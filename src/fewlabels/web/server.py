@@ -2,6 +2,7 @@
 
 import signal
 import socket
+import sys
 import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from fewlabels.web.desk import Desk
 from fewlabels.web.door import LOOPBACK, Door
 from fewlabels.web.keys import Kept, keep, recall
 
+TURN = 0.0005  # seconds that a thread may go on while others wait
 PATIENCE = 5  # seconds that open requests have to end
 
 
@@ -78,7 +80,7 @@ def serve(
         access_log=False,  # the address of a first visit holds the token
     )
     server = Server(config)
-    with _heeding(server):
+    with _heeding(server), _taking_turns():
         said(address)
         if opens:
             webbrowser.open(address)
@@ -96,6 +98,17 @@ class Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Leave them alone."""
         yield
+
+
+@contextmanager
+def _taking_turns() -> Iterator[None]:
+    """Let whoever waits for an answer interrupt the reckoning sooner."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(TURN)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 @contextmanager

@@ -74,9 +74,9 @@ def run(setting: Setting, seed: int) -> Iterator[tuple[str, float, float, float]
         None, pool, goal=fl.Estimate(), policy=fl.random, votes=setting.votes, classes=names, seed=seed
     )
     everyone = [str(i) for i in range(len(setting.skill))]
-    while session._ledger.n_labels < LABELS or session._ledger.short:
+    while session._fold.ledger.n_labels < LABELS or session._fold.ledger.short:
         for who in rng.permutation(everyone):
-            n = 10 if session._ledger.n_labels < LABELS else min(10, len(session._ledger.short_for(who)))
+            n = 10 if session._fold.ledger.n_labels < LABELS else min(10, len(session._fold.ledger.short_for(who)))
             ids = session.ask(n, who=who, lease=600, fresh=False) if n else []
             session.tell({i: say(who, int(i)) for i in ids}, who=who)
     if setting.decides:

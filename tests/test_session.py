@@ -390,7 +390,7 @@ def test_everyone_gets_items_of_their_own():
 
 def test_an_item_is_one_persons_until_the_lease_is_over(monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr("fewlabels.session.tell_time", lambda ago=0.0: f"{1e6 + clock[0] - ago:012.3f}")
+    monkeypatch.setattr("fewlabels.fold.tell_time", lambda ago=0.0: f"{1e6 + clock[0] - ago:012.3f}")
     monkeypatch.setattr("fewlabels.journal.memory.tell_time", lambda: f"{1e6 + clock[0]:012.3f}")
     s = begin()
     (ann,) = s.ask(1, who="ann", lease=60.0)
@@ -449,7 +449,7 @@ def play(at):
 
 def FULL_OPEN(s, i):
     """Was this item without a label at the start?"""
-    return bool(s._journal.find([str(i)]))
+    return bool(s._fold.journal.find([str(i)]))
 
 
 @setups
@@ -1464,7 +1464,7 @@ def test_threads_may_share_a_session(path):
     with begin(path, "small") as s, Session.open(path) as other:
         tell_truth(other, range(30))
         other.ask(1)
-        read, both = s._journal.read, threading.Barrier(2)
+        read, both = s._fold.journal.read, threading.Barrier(2)
 
         def read_together(after=0):
             events = read(after)
@@ -1472,14 +1472,14 @@ def test_threads_may_share_a_session(path):
                 both.wait(0.3)
             return events
 
-        s._journal.read = read_together
+        s._fold.journal.read = read_together
         threads = [threading.Thread(target=lambda: s.pending) for _ in range(2)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
         other.status()
-        assert s._ledger == other._ledger
+        assert s._fold.ledger == other._fold.ledger
 
 
 # -- several processes ----------------------------------------------------------------------------------------
@@ -1593,7 +1593,7 @@ def check_answers_so_far(path, sure, perhaps):
     """Every answer that was acknowledged is there, counts once, and nothing else does."""
     with Session.open(path) as s:
         found, status = answers_of(s), s.status()
-        tally = reckoning.count_labels(s._ground, s._ledger)
+        tally = reckoning.count_labels(s._ground, s._fold.ledger)
     for i in {*sure, *found}:
         allowed = [told[i] for told in (sure, *perhaps) if i in told]
         assert i in found or i not in sure, f"the answer to {i} is lost"
@@ -1637,7 +1637,7 @@ def test_no_answer_is_lost_or_counted_twice_when_processes_are_killed(elsewhere)
     """Sixty kills; what one was asked and did not answer, the successor of that name is asked again."""
     assert found_by(kill_workers, elsewhere) >= 60
     with Session.open(elsewhere[0] / "killed.db") as s:
-        pending = {who: [item.id for item in s._ledger.pending_with(who)] for who in ("ann", "bob")}
+        pending = {who: [item.id for item in s._fold.ledger.pending_with(who)] for who in ("ann", "bob")}
         assert [str(i) for i in s.ask(3, who="ann")][: len(pending["ann"])] == pending["ann"]
         assert len(pending["ann"]) <= 3
         assert len(pending["bob"]) <= 3

@@ -238,7 +238,7 @@ def test_a_file_holds_votes_and_decisions(tmp_path):
     item = session.disputes()[0]["id"]
     session.decide({item: truth[item]}, who="kim")
     with Session.open(tmp_path / "s.db") as again:
-        assert again._ledger == session._ledger
+        assert again._fold.ledger == session._fold.ledger
         assert again.status() == session.status()
         assert again.wanted == 2
     session.close()

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,12 @@ from fewlabels.answers import check_answers, list_answers, list_notes, list_vote
 from fewlabels.assessment import require_objects, require_roles
 from fewlabels.beliefs import Rng
 from fewlabels.errors import InputError
+from fewlabels.fold import Fold
 from fewlabels.goals import Goal, Standing, count_sought, describe, find_obstacle
 from fewlabels.ground import Ground, lay_ground, read_ground
 from fewlabels.groups import Bins, Groups, predicted
-from fewlabels.journal import Act, Item, Journal, MemoryJournal, SqliteJournal, tell_time
+from fewlabels.journal import Act, Item, Journal, MemoryJournal, SqliteJournal
 from fewlabels.knowledge import Knowledge
-from fewlabels.ledger import Ledger
 from fewlabels.metrics import Metric
 from fewlabels.policies import Policy, choose_policy, name_policy
 from fewlabels.priors import Prior
@@ -47,10 +46,8 @@ class Session:
     """
 
     def __init__(self, ground: Ground, journal: Journal, pool: Predictions | None = None) -> None:
-        self._ground, self._journal, self._pool = ground, journal, pool
-        self._ledger, self._reckoner = Ledger(ground.votes), Reckoner(ground)
-        self._folding = RLock()
-        self._catch_up()
+        self._ground, self._pool = ground, pool
+        self._fold, self._reckoner = Fold(journal, ground.votes), Reckoner(ground)
 
     @classmethod
     def create(
@@ -122,7 +119,7 @@ class Session:
 
     def close(self) -> None:
         """Let go of the file."""
-        self._journal.close()
+        self._fold.journal.close()
 
     # -- the loop ------------------------------------------------------------------------------------------
 
@@ -137,16 +134,17 @@ class Session:
         self._require_name(who)
         if n < 1:
             raise InputError(f"ask: {n} items make no sense; ask for one or more")
-        with self._writing(hurried=True):  # what was asked and is forgotten is asked again; answers wait for the disk
+        fold = self._fold
+        with fold.writing(hurried=True):  # what was asked and is forgotten is asked again; answers wait for the disk
             if lease is not None:
-                self._hand_on(n, who, lease)
-            self._ask_about(self._ledger.short_for(who)[: max(n - len(self._ledger.pending_with(who)), 0)], who)
-            while len(self._ledger.pending_with(who)) < n:
-                chosen = self._choose(n - len(self._ledger.pending_with(who)), fresh=fresh)
+                fold.hand_on(n, who, lease)
+            fold.ask_about(fold.ledger.short_for(who)[: max(n - len(fold.ledger.pending_with(who)), 0)], who)
+            while len(fold.ledger.pending_with(who)) < n:
+                chosen = self._choose(n - len(fold.ledger.pending_with(who)), fresh=fresh)
                 if not chosen:
                     break
-                self._ask_about(chosen, who)
-            mine = self._ledger.pending_for(who) if lease is None else self._ledger.pending_with(who)
+                fold.ask_about(chosen, who)
+            mine = fold.ledger.pending_for(who) if lease is None else fold.ledger.pending_with(who)
             return [self._as_id(item.id) for item in mine[:n]]
 
     def tell(self, labels: Mapping[Any, Any], *, who: str = "", note: str = "", new_classes: bool = False) -> None:
@@ -156,38 +154,35 @@ class Session:
         person's. Answers to items that were not asked for are kept, and counted once their turn comes.
         """
         self._require_name(who)
-        with self._writing():
-            self._journal.append(
+        with self._fold.writing():
+            self._fold.append(
                 Act("skipped" if label is None else "told", name, label, who, note)
                 for name, label in self._check(labels, new_classes).items()
             )
-        self._catch_up()
 
     def decide(self, labels: Mapping[Any, Any], *, who: str, note: str = "", new_classes: bool = False) -> None:
         """Settle items on which people disagree: what is decided is taken as true. All are kept or none."""
         if self._ground.votes == 1:
             raise InputError("decide: one person answers each item here, and the last answer counts; tell it instead")
         self._require_name(who)
-        with self._writing():
-            self._journal.append(
+        with self._fold.writing():
+            self._fold.append(
                 Act("decided", name, label, who, note) for name, label in self._check(labels, new_classes).items()
             )
-        self._catch_up()
 
     def undo(self, *, who: str = "") -> ItemId | None:
         """Take one's last answer back, and its item is asked again; or one's last decision. None where there is neither."""
-        with self._writing():
-            last = self._ledger.last_of(who)
+        with self._fold.writing():
+            last = self._fold.ledger.last_of(who)
             if last is None:
                 return None
-            self._journal.append([Act("withdrawn", last, who=who)])
-        self._catch_up()
+            self._fold.append([Act("withdrawn", last, who=who)])
         return self._as_id(last)
 
     @contextmanager
     def together(self) -> Iterator[None]:
         """Keep everything that is told, decided and undone inside, or nothing of it."""
-        with self._writing():
+        with self._fold.writing():
             yield
 
     # -- what is known so far ------------------------------------------------------------------------------
@@ -196,7 +191,7 @@ class Session:
         """Say how good the model is by the labels so far, and how sure that is."""
         ground, metric = self._ground, metric or self._ground.goal.metric
         ground.require_roles(metric)
-        with self._reading() as ledger:
+        with self._fold.reading() as ledger:
             now, notes = add_up(ground, ledger), take_note(ground, ledger)
         said = self._reckoner.weigh(now)
         return judge(
@@ -214,7 +209,7 @@ class Session:
 
     def status(self) -> dict[str, Any]:
         """Return the contract's JSON as a dict."""
-        with self._reading() as ledger:
+        with self._fold.reading() as ledger:
             now, counts = add_up(self._ground, ledger), count_events(self._ground, ledger)
         known = self._reckoner.know(now)
         goal, standing = self._ground.goal, describe(self._ground.goal, known, self._rng(0))
@@ -228,7 +223,7 @@ class Session:
 
     def knowledge(self) -> Knowledge:
         """Return what the labels so far tell about the goal's metric."""
-        with self._reading() as ledger:
+        with self._fold.reading() as ledger:
             now = add_up(self._ground, ledger)
         return self._reckoner.know(now)  # which takes a while, and nobody need wait for it
 
@@ -245,12 +240,12 @@ class Session:
     @property
     def classes(self) -> tuple[str, ...]:
         """Classes an item may have; none where labels are grades."""
-        with self._reading() as ledger:
+        with self._fold.reading() as ledger:
             return list_classes(self._ground, ledger)
 
     def group(self, id: ItemId) -> str:
         """Return the group of an item one may ask about."""
-        found = self._journal.find([str(id)])
+        found = self._fold.journal.find([str(id)])
         if str(id) not in found:
             raise InputError(f"there is no item {id!r} in this session")
         return self._ground.tally.groups[found[str(id)].group]
@@ -258,26 +253,26 @@ class Session:
     @property
     def pending(self) -> list[ItemId]:
         """Items that were asked about and not answered yet, by anyone."""
-        with self._reading() as ledger:
+        with self._fold.reading() as ledger:
             return [self._as_id(name) for name in ledger.pending]
 
     def foresee(self, n: int) -> list[ItemId]:
         """Return up to n items that may be asked about next, some of every group."""
         groups = range(min(n, len(self._ground.tally.groups)))
-        with self._reading() as ledger:
-            items = [i for g in groups for i in self._journal.line_up(g, ledger.place.get(g, 0), n // len(groups))]
+        with self._fold.reading() as ledger:
+            items = [i for g in groups for i in self._fold.journal.line_up(g, ledger.place.get(g, 0), n // len(groups))]
         return [self._as_id(item.id) for item in items]
 
     def answers(self) -> list[dict[str, Any]]:
         """Return what counts of every item: id, label (None where nobody could tell), asked, who said it last, note, at."""
-        with self._reading() as ledger:
-            rows = list_answers(self._journal.read(), ledger)
+        with self._fold.reading() as ledger:
+            rows = list_answers(self._fold.journal.read(), ledger)
         return [{**row, "id": self._as_id(row["id"])} for row in rows]
 
     def votes(self) -> list[dict[str, Any]]:
         """Return what everybody says now of every item: id, label, who, whether it was decided or voted, note, at."""
-        with self._reading() as ledger:
-            rows = list_votes(self._journal.read(), ledger)
+        with self._fold.reading() as ledger:
+            rows = list_votes(self._fold.journal.read(), ledger)
         return [{**row, "id": self._as_id(row["id"])} for row in rows]
 
     def disputes(self, *, fresh: bool = True) -> list[dict[str, Any]]:
@@ -285,9 +280,9 @@ class Session:
 
         Unless `fresh`, that is how likely it was when somebody last wanted to know, and nobody has to wait.
         """
-        with self._reading() as ledger:
+        with self._fold.reading() as ledger:
             now, ballots = add_up(self._ground, ledger), [ledger.ballots[name] for name in ledger.disputed]
-            notes = list_notes(self._journal.read(), ledger) if ballots else {}
+            notes = list_notes(self._fold.journal.read(), ledger) if ballots else {}
         return [
             {
                 "id": self._as_id(ballot.item.id), "votes": dict(ballot.votes), "notes": notes.get(ballot.item.id, {}),
@@ -311,53 +306,17 @@ class Session:
 
     def _check(self, labels: Mapping[Any, Any], new_classes: bool) -> dict[str, str | None]:
         classes = None if self._ground.graded else self.classes
-        answers = check_answers(labels, self._journal, classes, new_classes=new_classes)
+        answers = check_answers(labels, self._fold.journal, classes, new_classes=new_classes)
         self._ground.require_priced(self.classes, answers.values())
         return answers
 
-    @contextmanager
-    def _writing(self, *, hurried: bool = False) -> Iterator[None]:
-        """Read, decide and append as one; what was not kept is forgotten here too."""
-        with self._folding:  # before the journal's lock everywhere, or threads wait for each other
-            try:
-                with self._journal.writing(hurried=hurried):
-                    self._catch_up()
-                    yield
-            except BaseException:
-                self._ledger = Ledger(self._ground.votes)
-                raise
-
-    @contextmanager
-    def _reading(self) -> Iterator[Ledger]:
-        """Give the fold of everything so far, which no other thread changes meanwhile."""
-        with self._folding:
-            self._catch_up()
-            yield self._ledger
-
-    def _catch_up(self) -> None:
-        with self._folding:  # threads may share a session, and every event is folded once
-            for event in self._journal.read(after=self._ledger.seq):
-                self._ledger.take(event)
-
-    def _hand_on(self, n: int, who: str, lease: float) -> None:
-        """Renew one's own leases, and take over what others have left lying."""
-        ledger = self._ledger
-        old = [item for item in ledger.pending_with(who)[:n] if ledger.pending[item.id].at < tell_time(lease / 2)]
-        left = ledger.overdue(who, tell_time(lease))[: max(n - len(ledger.pending_with(who)), 0)]
-        self._ask_about([*old, *left], who)
-
-    def _ask_about(self, items: Sequence[Item], who: str) -> None:
-        if not items:
-            return
-        self._journal.append([Act("asked", item.id, who=who) for item in items])
-        self._catch_up()
-
     def _choose(self, n: int, *, fresh: bool) -> list[Item]:
         """Let the policy name groups, and take the next item of each."""
-        now = add_up(self._ground, self._ledger)
+        ledger, journal = self._fold.ledger, self._fold.journal
+        now = add_up(self._ground, ledger)
         known = self._reckoner.know(now) if fresh else self._reckoner.recall(now)
-        groups = self._reckoner.name_groups(known, self._rng(1 + self._ledger.n_asked))[:n]
-        return [item for g, k in Counter(groups).items() for item in self._journal.line_up(g, self._ledger.place[g], k)]
+        groups = self._reckoner.name_groups(known, self._rng(1 + ledger.n_asked))[:n]
+        return [item for g, k in Counter(groups).items() for item in journal.line_up(g, ledger.place[g], k)]
 
     def _rng(self, step: int) -> Rng:
         """Randomness follows from seed and step, so that nothing of it need be stored."""

@@ -19,8 +19,8 @@ from serving import serving
 from starlette.testclient import TestClient
 
 import fewlabels as fl
-from fewlabels.cli.page import Page
-from fewlabels.cli.serving import check_page, run_page
+from fewlabels.cli.page import Page, check_page
+from fewlabels.cli.serving import run_page
 from fewlabels.cli.sessions import Opened
 from fewlabels.goals import Estimate, FindBest, FindWorst
 from fewlabels.session import Session

@@ -98,7 +98,7 @@ class _View:
         flat = self._pulls.reshape(-1, len(self.at))
         bend = (self.chance.reshape(-1, 1) * flat).T @ flat - self._mean.T @ self._mean
         bend[:-1, :-1] -= (seen.design.T * doubt) @ seen.design
-        bend[-1, -1] += np.vdot(self.chance, self.grid.bend)
+        bend[-1, -1] += (self.chance * self.grid.bend).sum()  # a dot product so long would wait for other cores
         return bend + self.problem.model.bend(self.at)
 
     @cached_property

@@ -23,7 +23,8 @@ from scipy.special import betaln
 
 import fewlabels as fl
 from fewlabels.beliefs import Beta
-from fewlabels.finite import EXACT_UP_TO, Finite
+from fewlabels.counts import EXACT_UP_TO
+from fewlabels.finite import Finite
 from fewlabels.inference import infer
 from fewlabels.labels import NONE, Tally
 from fewlabels.metrics import accuracy

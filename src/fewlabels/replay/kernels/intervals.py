@@ -6,7 +6,7 @@ The same numbers as `fewlabels.finite.Finite.interval`, for compiled code.
 import numpy as np
 
 from fewlabels.beliefs import TINY
-from fewlabels.finite import EXACT_UP_TO
+from fewlabels.counts import ALIKE, EXACT_UP_TO
 from fewlabels.replay.kernels.deck import Floats, Ints
 from fewlabels.replay.kernels.jit import door, inner
 from fewlabels.replay.kernels.quantiles import beta_quantile
@@ -58,13 +58,33 @@ def match_quantile(n: int, alpha: float, beta: float, q: float) -> int:
 
 @inner
 def find_interval(n: int, alpha: float, beta: float, level: float) -> tuple[int, int]:
-    """Equal-tailed interval of the right outcomes among n more."""
+    """Interval of the right outcomes among n more."""
     a, b, low, high = max(alpha, TINY), max(beta, TINY), (1.0 - level) / 2.0, (1.0 + level) / 2.0
     if n > EXACT_UP_TO:
         return match_quantile(n, a, b, low), match_quantile(n, a, b, high)
     p = np.empty(n + 1)
     fill_probabilities(p, a, b)
-    return reach_quantile(p, low), reach_quantile(p, high)
+    return trim_ends(p, reach_quantile(p, low), reach_quantile(p, high), level)
+
+
+@inner
+def trim_ends(p: Floats, low: int, high: int, level: float) -> tuple[int, int]:
+    """Drop the less likely end as long as enough is left; of two alike, both or none."""
+    spare = (TINY - level) * p.sum()
+    for k in range(low, high + 1):
+        spare += p[k]
+    while low < high:
+        same = abs(p[low] - p[high]) <= ALIKE * max(p[low], p[high])
+        price = p[low] + p[high] if same else min(p[low], p[high])
+        if price > spare:
+            break
+        spare -= price
+        rises = p[low] < p[high]
+        if same or rises:
+            low += 1
+        if same or not rises:
+            high -= 1
+    return low, high
 
 
 @door

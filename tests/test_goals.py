@@ -12,7 +12,7 @@ import fewlabels as fl
 from fewlabels.beliefs import Belief, Draws
 from fewlabels.differences import BetaDifference
 from fewlabels.errors import InputError
-from fewlabels.goals import Compare, Estimate, Explore, FindBest, FindWorst, Goal, describe, find_obstacle
+from fewlabels.goals import Compare, Estimate, Explore, FindBest, FindWorst, Goal, LeastCertain, describe, find_obstacle
 from fewlabels.knowledge import Prospect, know
 from fewlabels.labels import tally
 from fewlabels.metrics import METRICS, Metric
@@ -311,14 +311,36 @@ def test_the_answer_of_a_comparison_is_the_difference(finite):
 
 
 @pytest.mark.parametrize("finite", [False, True])
-def test_exploring_goes_where_what_is_asked_varies_most(finite):
+@pytest.mark.parametrize("goal", [LeastCertain(), Explore()], ids=lambda goal: goal.name)
+def test_a_group_is_least_certain_where_what_is_asked_varies_most(finite, goal):
     """Of exactly these items, as draws of them vary: those that are labelled do not."""
     known = known_pool(finite)
-    found = Explore().gain(known, known.expect())[0]
-    spread = known.shown.draw(rng(), 100_000).var(axis=0)
-    assert np.allclose(found, spread, rtol=0.03)
+    if goal.name == "least-certain":
+        spread = known.shown.draw(rng(), 100_000).var(axis=0)
+        assert np.allclose(goal.gain(known, known.expect())[0], spread, rtol=0.03)
     waiting = replace(known, pending=known.scheme.cells.n_items - known.counts.sum(axis=1).astype(int))
-    assert np.allclose(Explore().gain(waiting, waiting.expect()), 0) == finite
+    assert np.allclose(goal.gain(waiting, waiting.expect()), 0) == finite
+
+
+@pytest.mark.parametrize("finite", [False, True])
+def test_exploring_is_worth_what_a_label_takes_off_the_variance(finite):
+    """Whether the label is right or wrong, weighed by how likely that is; here groups tell nothing of each other."""
+    known = known_pool(finite)
+    mean = known.belief.mean()
+    expected = _variance(known) - sum(
+        chance * _variance(known.label(np.tile(outcome, (len(mean), 1))))
+        for chance, outcome in ((mean, [1.0, 0.0]), (1 - mean, [0.0, 1.0]))
+    )
+    assert Explore().gain(known, known.expect())[0] == pytest.approx(expected, rel=1e-6)
+
+
+def _variance(known):
+    """Of every group's accuracy, by enumeration where it is about exactly these items."""
+    if not known.finite:
+        return known.belief.variance()
+    size = known.scheme.cells.n_items
+    rest = size - known.counts.sum(axis=1).astype(int)
+    return stats.betabinom.var(rest, known.belief.alpha, known.belief.beta) / size**2
 
 
 # -- settled? -------------------------------------------------------------------------------------------------
@@ -326,6 +348,7 @@ def test_exploring_goes_where_what_is_asked_varies_most(finite):
 GOALS = {
     "estimate": Estimate(width=0.1),
     "explore": Explore(width=0.1),
+    "least-certain": LeastCertain(width=0.1),
     "find-worst": FindWorst(),
     "find-best": FindBest(),
     "compare": Compare("0", "1"),

@@ -10,7 +10,7 @@ from scipy.integrate import quad
 import fewlabels as fl
 from fewlabels import policies
 from fewlabels.errors import InputError
-from fewlabels.goals import Compare, Estimate, Explore, FindBest, FindWorst
+from fewlabels.goals import Compare, Estimate, Explore, FindBest, FindWorst, LeastCertain
 from fewlabels.knowledge import Prospect, know
 from fewlabels.policies import (
     POLICIES,
@@ -49,6 +49,7 @@ KINDS = {
 GOALS = {
     "estimate": Estimate,
     "explore": Explore,
+    "least-certain": LeastCertain,
     "find-worst": FindWorst,
     "find-best-2": partial(FindBest, m=2),
     "compare": partial(Compare, "1", "0"),

@@ -489,7 +489,9 @@ def test_what_is_no_saved_surface_is_refused(tmp_path):
 # -- in the loop ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("goal", [fl.Explore(), fl.Estimate(), fl.FindWorst()], ids=lambda goal: goal.name)
+@pytest.mark.parametrize(
+    "goal", [fl.Explore(), fl.LeastCertain(), fl.Estimate(), fl.FindWorst()], ids=lambda goal: goal.name
+)
 def test_a_session_explores_arms(goal):
     pool = make_pool(n=400, n_labels=400)
     truth = dict(zip(map(str, pool["id"]), pool["label"], strict=True))
@@ -525,7 +527,7 @@ def test_exploring_does_not_forget_small_groups():
 
 @pytest.mark.parametrize(("right", "n"), [(0, 0), (2, 2), (1, 4), (0, 3)])
 def test_doubt_is_the_variance_that_strangers_add(right, n):
-    """One cell in fifty may have any accuracy: summed over a fine grid."""
+    """One cell in twenty may have any accuracy: summed over a fine grid."""
     p, mean = (np.arange(100_000) + 0.5) / 100_000, 0.9
     strange = RARE * p**right * (1 - p) ** (n - right)
     known = (1 - RARE) * mean**right * (1 - mean) ** (n - right)
@@ -549,11 +551,11 @@ def test_exploring_looks_where_the_model_is_sure_before_it_labels_what_it_knows_
     assert known.mean()[-1] > 0.95
     worth = fl.Explore().gain(known, known.expect())[0]
     assert worth.argmax() == 31
-    assert worth[-1] > known.doubt[-1] > 10 * known.doubt[:-1].max()
+    assert known.ties.strange[-1] > 10 * known.ties.strange[:-1].max()
     asked = replace(known, pending=np.r_[np.zeros(31, dtype=int), 1])
     assert fl.Explore().gain(asked, asked.expect())[0, -1] < 0.5 * worth[-1]
     told = known.label(np.r_[np.zeros((31, 2)), [[0.0, 1.0]]])
-    assert told.doubt[-1] == 0
+    assert told.ties.strange[-1] == 0
 
 
 def test_the_prior_smooth_serves_other_metrics_too():

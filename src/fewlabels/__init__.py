@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fewlabels.diagnosis import diagnose
     from fewlabels.errors import InputError
     from fewlabels.gaps import Fairness, fairness
-    from fewlabels.goals import Compare, Estimate, Explore, FindBest, FindWorst
+    from fewlabels.goals import Compare, Estimate, Explore, FindBest, FindWorst, LeastCertain
     from fewlabels.groups import bins, column, cross, everything, predicted, ranges
     from fewlabels.metrics import (
         accuracy,
@@ -70,7 +70,7 @@ _HOMES = {
     "diagnosis": ("diagnose",),
     "errors": ("InputError",),
     "gaps": ("Fairness", "fairness"),
-    "goals": ("Compare", "Estimate", "Explore", "FindBest", "FindWorst"),
+    "goals": ("Compare", "Estimate", "Explore", "FindBest", "FindWorst", "LeastCertain"),
     "groups": ("bins", "column", "cross", "everything", "predicted", "ranges"),
     "metrics": ("accuracy", "balanced_accuracy", "confusion", "cost", "ece", "f1", "fdr", "fnr", "for_", "fpr", "mcc",
                 "npv", "ppv", "precision", "recall", "selection_rate", "tnr", "tpr"),
@@ -90,7 +90,7 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Assessment", "Beta", "Compare", "Comparison", "ConfusionDisplay", "Dirichlet", "Draws", "EpsilonGreedy",
-    "Estimate", "Explore", "Fairness", "FindBest", "FindWorst", "InputError", "IntervalsDisplay", "MultiPlay",
+    "Estimate", "Explore", "Fairness", "FindBest", "FindWorst", "InputError", "IntervalsDisplay", "LeastCertain", "MultiPlay",
     "Predictions", "Random", "ReliabilityDisplay", "Session", "Stratified", "Surface", "Thompson", "TopTwo",
     "UpperBound", "accuracy", "assess", "balanced_accuracy", "bins", "calibrated", "column", "compare", "confusion",
     "cost", "cross", "diagnose", "ece", "epsilon_greedy", "everything", "f1", "fairness", "fdr", "flat", "fnr", "for_",

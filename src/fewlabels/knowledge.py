@@ -18,6 +18,7 @@ from fewlabels.metrics import Cost, Metric
 from fewlabels.mixtures import Mixture, match
 from fewlabels.priors import Prior, consult, pseudo_counts
 from fewlabels.scheme import Scheme, Theta, arrange, fill
+from fewlabels.ties import Ties, stand_alone
 
 N_DRAWS = 2000
 ROUGHLY = 500
@@ -50,7 +51,7 @@ class Knowledge:
     luck: Float[np.ndarray, " cell"] | None = None  # how much of their outcomes' variance their scores leave open
     n_draws: int = N_DRAWS  # for figures without a closed form
     seed: int = 0  # of these
-    doubt: Float[np.ndarray, " cell"] | None = None  # variance beyond what is believed, as a reason to look
+    ties: Ties | None = None  # what a label in one cell tells of others, where it does
 
     # -- a belief about the metric --------------------------------------------------------------------------
 
@@ -128,6 +129,15 @@ class Knowledge:
         )
 
     @cached_property
+    def ties_ahead(self) -> Ties:
+        """How cells hang together once the pending items were answered, whatever the answers; each stands alone unless told."""
+        if self.ties is not None:
+            return self.ties.observe(self.pending.astype(np.float64))
+        mean, variance = self.foreseen.mean(), self.foreseen.variance()
+        outcome = mean * (1 - mean)
+        return stand_alone(*(x if x.ndim == 1 else x.sum(axis=1) for x in (variance, outcome)))
+
+    @cached_property
     def n_items(self) -> Int[np.ndarray, " group"]:
         """Items per group."""
         return self.sum_by_group(self.scheme.cells.n_items.astype(np.float64)).astype(np.int64)
@@ -194,8 +204,8 @@ class Knowledge:
 
     def label(self, counts: Float[np.ndarray, "cell outcome"]) -> "Knowledge":
         """Return what is known with these labels too, each about its own cell: what it teaches of others comes later."""
-        doubt = None if self.doubt is None else np.where(counts.sum(axis=1) > 0, 0.0, self.doubt)
-        return replace(self, counts=self.counts + counts, joint=None, unlabelled=None, luck=None, doubt=doubt)
+        ties = None if self.ties is None else self.ties.observe(counts.sum(axis=1))
+        return replace(self, counts=self.counts + counts, joint=None, unlabelled=None, luck=None, ties=ties)
 
     def _count_askable(self) -> Int[np.ndarray, " cell"]:
         """Items of each cell that may still get a label; what nobody could tell is spread over a group's cells."""
@@ -266,7 +276,7 @@ def know(
     nothing = np.zeros(cells.n, dtype=np.int64)
     return Knowledge(
         scheme, lesson.before, counts, nothing, left, finite, level, prior.guesses_level, lesson.joint,
-        lesson.unlabelled, lesson.luck, seed=seed, doubt=lesson.doubt,
+        lesson.unlabelled, lesson.luck, seed=seed, ties=lesson.ties,
     )  # fmt: skip
 
 

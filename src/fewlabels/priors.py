@@ -17,6 +17,7 @@ from jaxtyping import Float
 from fewlabels.beliefs import Belief, Beta, Conjugate, Dirichlet
 from fewlabels.errors import InputError, listing
 from fewlabels.labels import NONE, Cells
+from fewlabels.ties import Ties
 
 Reads = Literal["right", "label"]
 STRENGTH: dict[Reads, float] = {"right": 2.0, "label": 1.0}  # the papers' N0 for Beta and for Dirichlet
@@ -57,7 +58,7 @@ class Lesson:
     unlabelled: Conjugate | None = None  # about the items without a label, where their scores set them apart
     luck: Float[np.ndarray, " cell"] | None = None  # how much of their outcomes' variance their scores leave open
     trust: Any = None  # how far the scores were trusted, for those who ask
-    doubt: Float[np.ndarray, " cell"] | None = None  # variance beyond what is believed, as a reason to look
+    ties: Ties | None = None  # what a label in one cell tells of others, as a reason to look
 
 
 @runtime_checkable

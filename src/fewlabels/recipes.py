@@ -12,7 +12,7 @@ import numpy as np
 
 from fewlabels.costs import Costs
 from fewlabels.errors import InputError
-from fewlabels.goals import Compare, Estimate, Explore, FindBest, FindWorst
+from fewlabels.goals import Compare, Estimate, Explore, FindBest, FindWorst, LeastCertain
 from fewlabels.groups import Bins, Column, Cross, Everything, Predicted, Ranges
 from fewlabels.metrics import METRICS, Cost
 from fewlabels.policies import (
@@ -31,7 +31,7 @@ from fewlabels.trust import Calibrated
 KNOWN = {
     kind.__name__: kind
     for kind in (
-        Compare, Estimate, Explore, FindBest, FindWorst, Bins, Column, Cross, Everything, Predicted, Ranges, EpsilonGreedy,
+        Compare, Estimate, Explore, FindBest, FindWorst, LeastCertain, Bins, Column, Cross, Everything, Predicted, Ranges, EpsilonGreedy,
         MultiPlay, Random, Stratified, Thompson, TopTwo, UpperBound, Flat, FromEarlier, FromScores, Calibrated, Smooth,
     )
 }  # fmt: skip

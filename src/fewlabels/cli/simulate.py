@@ -27,7 +27,7 @@ class Aims(Aim):
     """What is played: of goals, policies and priors several at once."""
 
     goal: Annotated[str | None, usually("estimate")] = None
-    "estimate (know the metric in every group), explore (in every group alike), find-worst, find-best, or compare (two groups); several joined by commas."
+    "estimate (know the metric in every group), explore (in every group alike), least-certain, find-worst, find-best, or compare (two groups); several joined by commas."
     policy: Annotated[str | None, usually(POLICIES)] = None
     "Which group is asked about next, several joined by commas: random, stratified, stratified:equal, stratified:neyman, thompson, top-two, multi-play, epsilon-greedy, upper-bound."
     prior: Annotated[str | None, usually(DEFAULT)] = None

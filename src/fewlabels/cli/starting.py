@@ -20,10 +20,11 @@ from fewlabels.cli.words import (
     split_names,
 )
 from fewlabels.errors import InputError, did_you_mean
-from fewlabels.goals import Compare, Estimate, Explore, FindBest, FindWorst, Goal
+from fewlabels.goals import Compare, Estimate, Explore, FindBest, FindWorst, Goal, LeastCertain
 
 GOALS: dict[str, type[Estimate] | type[FindWorst] | type[Compare]] = {
-    "estimate": Estimate, "explore": Explore, "find-worst": FindWorst, "find-best": FindBest, "compare": Compare,
+    "estimate": Estimate, "explore": Explore, "least-certain": LeastCertain, "find-worst": FindWorst, "find-best": FindBest,
+    "compare": Compare,
 }  # fmt: skip
 FIELDS = {"m": "m", "target_width": "width", "confidence": "confidence", "rope": "rope"}  # option -> field of a goal
 GOAL = Group("The goal", sort_key=0)
@@ -40,13 +41,13 @@ class Aim:
     """What is to be found out, and how. None: not said."""
 
     goal: Annotated[str | None, usually("estimate")] = None
-    "estimate (know the metric in every group, first the large ones), explore (in every group alike), find-worst, find-best, or compare (two groups)."
+    "estimate (know the metric in every group, first the large ones), explore (in every group alike), least-certain (the group one knows least of), find-worst, find-best, or compare (two groups)."
     by: Annotated[str | None, usually("predicted")] = None
     "Groups: all, predicted, bins, bins:20, bins:equal-mass:10, a column, ranges:COLUMN of numbers (column:NAME if it is called like one of these), or several joined by commas (their cross)."
     metric: Annotated[str | None, usually("accuracy")] = None
     "accuracy, ece, cost, precision, recall, f1, balanced-accuracy, mcc, tpr, fpr, tnr, fnr, ppv, npv, fdr, for."
     target_width: Annotated[float | None, usually("0.1")] = None
-    "estimate, explore: stop when every group's interval is this narrow."
+    "estimate, explore, least-certain: stop when every group's interval is this narrow."
     m: Annotated[int | None, usually("1")] = None
     "find-worst, find-best: how many groups are sought."
     groups: str | None = None

@@ -5,7 +5,7 @@ business.
 """
 
 from fewlabels.goals.comparison import Compare
-from fewlabels.goals.estimation import Estimate, Explore
+from fewlabels.goals.estimation import Estimate, Explore, LeastCertain
 from fewlabels.goals.extremes import FindBest, FindWorst
 from fewlabels.goals.goal import Goal, Standing, count_sought, describe, find_obstacle, require_enough
 
@@ -16,6 +16,7 @@ __all__ = [
     "FindBest",
     "FindWorst",
     "Goal",
+    "LeastCertain",
     "Standing",
     "count_sought",
     "describe",

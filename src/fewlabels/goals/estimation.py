@@ -9,7 +9,7 @@ from jaxtyping import Bool
 from fewlabels.beliefs import Belief, Rng
 from fewlabels.errors import InputError
 from fewlabels.goals.goal import ROUNDING, Gains, Standing
-from fewlabels.goals.variance import gain_by_variance, measure_variance
+from fewlabels.goals.variance import expect_fall, gain_by_variance, measure_variance
 from fewlabels.knowledge import Knowledge
 from fewlabels.metrics import Metric, accuracy
 from fewlabels.scheme import Theta
@@ -31,8 +31,10 @@ class Estimate:
             raise InputError(f"goal estimate: a width of {self.width} says nothing; {self.metric.name} lies in [0, 1]")
 
     def gain(self, belief: Knowledge, truth: Theta) -> Gains:
-        """p_g times the expected fall of the variance."""
-        return gain_by_variance(belief, truth) * belief.share
+        """p_g times the expected fall of the variance; where groups hang together, of all of them."""
+        if belief.ties is None:
+            return gain_by_variance(belief, truth) * belief.share
+        return np.tile(expect_fall(belief, belief.share), (len(truth), 1))
 
     def answer(self, belief: Knowledge, rng: Rng) -> Belief:  # noqa: ARG002
         """The metric in every group."""
@@ -62,9 +64,20 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Explore(Estimate):
-    """Know the metric in every group alike, however small it is: label where it is least certain (004, Eq. 12)."""
+    """Know the metric in every group alike, however small it is: label where that tells most, of the others too."""
 
     name: str = "explore"
+
+    def gain(self, belief: Knowledge, truth: Theta) -> Gains:
+        """Expected fall of the variances of all groups, added up; the truth would not change that."""
+        return np.tile(expect_fall(belief, np.ones(len(belief.groups))), (len(truth), 1))
+
+
+@dataclass(frozen=True)
+class LeastCertain(Estimate):
+    """Know the metric in every group alike: label where it is least certain (004, Eq. 12)."""
+
+    name: str = "least-certain"
 
     def gain(self, belief: Knowledge, truth: Theta) -> Gains:
         """The variance of the metric as it is, of the population or of exactly these items; the truth would not change that."""

@@ -16,25 +16,35 @@ def gain_by_variance(belief: Knowledge, truth: Theta) -> Float[np.ndarray, "draw
     return np.add.reduceat(fall, starts, axis=1)
 
 
-def measure_variance(belief: Knowledge) -> Float[np.ndarray, " group"]:
-    """Variance in each group, once pending items were answered as expected; of classes, summed over their shares.
+def expect_fall(belief: Knowledge, worth: Float[np.ndarray, " group"]) -> Float[np.ndarray, " group"]:
+    """Expected fall of the variances of all groups, by their worth, with one more label in each group.
 
-    About exactly these items, only those without a label vary: all of them with the chance of being right, and each by
-    itself. A small group is then soon known, and a large one hardly better than its population.
+    A label tells of its own group, and of those that hang together with it. About exactly these items it also makes its item
+    known: a small group is then soon known, and a large one hardly better than its population.
     """
-    mean, variance = belief.foreseen.mean(), belief.foreseen.variance()
-    if belief.doubt is not None:
-        doubt = np.where(belief.pending > 0, 0.0, belief.doubt)
-        variance = variance + (doubt if variance.ndim == 1 else doubt[:, None] / variance.shape[1])
-    if belief.finite:
-        size = belief.scheme.cells.n_items
-        rest = np.maximum(size - belief.counts.sum(axis=1) - belief.pending, 0.0)
-        both, each = (rest / size) ** 2, rest / size**2
-        if variance.ndim == 2:
-            both, each = both[:, None], each[:, None]
-        variance = both * variance + each * (mean * (1 - mean) - variance)
-    cells = variance if variance.ndim == 1 else variance.sum(axis=1)
-    return belief.sum_by_group(cells * belief.weight**2)
+    share, item = _find_rest(belief)
+    whole = belief.metric.own_cell  # else every cell counts for itself
+    aim = belief.scheme.cells.group if whole else np.arange(belief.scheme.cells.n)
+    fall = belief.ties_ahead.expect_fall(
+        aim, belief.weight * share, belief.weight * item, worth if whole else worth[belief.scheme.cells.group]
+    )
+    return belief.sum_by_group(belief.weight * fall)
+
+
+def measure_variance(belief: Knowledge) -> Float[np.ndarray, " group"]:
+    """Variance in each group, once pending items were answered as expected; of classes, summed over their shares."""
+    share, item = _find_rest(belief)
+    ties = belief.ties_ahead
+    return belief.sum_by_group(belief.weight**2 * (share**2 * ties.variance + share * item * ties.noise))
+
+
+def _find_rest(belief: Knowledge) -> tuple[Float[np.ndarray, " cell"], Float[np.ndarray, " cell"]]:
+    """How much of a cell is open: all of a population, where a single item is nothing; of exactly these items, the unlabelled."""
+    size = belief.scheme.cells.n_items
+    if not belief.finite:
+        return np.ones(len(size)), np.zeros(len(size))
+    rest = np.maximum(size - belief.counts.sum(axis=1) - belief.pending, 0.0)
+    return rest / size, (rest > 0) / size
 
 
 def reduce_variance(belief: Knowledge, truth: Theta) -> Float[np.ndarray, "draw cell"]:

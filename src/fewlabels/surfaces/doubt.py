@@ -10,9 +10,8 @@ from jaxtyping import Float
 from scipy.special import betaln, expit, logit, xlog1py, xlogy
 
 from fewlabels.beliefs import Beta
-from fewlabels.latent.departures import Departures
 
-RARE = Departures.strange
+RARE = 0.05  # chance of a stranger: more than is believed, for not to have looked is dearer than to have looked in vain
 EDGE = 1e-6
 PerCell = Float[np.ndarray, " cell"]
 
@@ -21,7 +20,7 @@ def doubt_cells(mean: PerCell, right: PerCell, n_labels: PerCell) -> PerCell:
     """Return the variance of each cell's accuracy about its mean that strangers add, given the cell's own labels.
 
     >>> doubt_cells(np.full(3, 0.98), np.array([0.0, 2.0, 0.0]), np.array([0.0, 2.0, 2.0])).round(4).tolist()
-    [0.0063, 0.0006, 0.5387]
+    [0.0157, 0.0016, 0.5577]
     """
     mean, wrong = np.clip(mean, EDGE, 1 - EDGE), n_labels - right
     known = xlogy(right, mean) + xlog1py(wrong, -mean)

@@ -11,6 +11,7 @@ from fewlabels.priors import Lesson, Reads
 from fewlabels.surfaces.doubt import doubt_cells
 from fewlabels.surfaces.layout import lay_out, learn_effects
 from fewlabels.surfaces.portrait import Portrait
+from fewlabels.surfaces.tying import tie
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,9 @@ class Smooth:
         found = learn_effects(layout)
         everything, rest = layout.survey(found, finite=finite)
         lesson = teach(cells, reads, everything, rest)
-        doubt = doubt_cells(everything.mean, cells.right, cells.n_labels.astype(np.float64))
-        return replace(lesson, trust=Portrait(layout, found, lesson.before.strength()), doubt=doubt)
+        strange = doubt_cells(everything.mean, cells.right, cells.n_labels.astype(np.float64))
+        ties = tie(everything, strange) if reads == "right" else None
+        return replace(lesson, trust=Portrait(layout, found, lesson.before.strength()), ties=ties)
 
 
 def smooth() -> Smooth:

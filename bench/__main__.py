@@ -1,8 +1,9 @@
 """Run every measurement, and put what they come to in one table with pictures.
 
 Run from the root of the repository, on a quiet machine: python -m bench --out bench/results
-Each part is a script of its own and writes its own page; --only names some of them, --quick plays fewer runs, and --collect
-runs nothing and takes the pages that are kept in this folder.
+Each part is a script of its own and writes its own page, with its settings; on two cores that takes about six hours. --brief plays
+a tenth of the runs, for about three quarters of an hour; --quick only sees that everything works; --only names some of the parts, and
+--collect runs nothing and takes the pages that are kept in this folder.
 """
 
 import argparse
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os.path import relpath
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -22,19 +24,21 @@ from fewlabels.plots.style import BLUE, GREY, INK, ORANGE, SMALL, clean_axes
 
 HERE = Path(__file__).parent
 EFFICIENCY = "bench.label_efficiency"
+Pace = Literal["full", "brief", "quick"]
 
 
 @dataclass(frozen=True)
 class Part:
-    """A measurement: its name, how it is run, and with what instead when time is short."""
+    """A measurement: its name, how it is run, and with what besides when time is short."""
 
     name: str
     module: str
     words: tuple[str, ...] = ()
+    briefly: tuple[str, ...] = ()
     quickly: tuple[str, ...] = ()
     folder: str = ""  # of its page, where that is not this one
 
-    def command(self, out: Path, pools: Path, *, quick: bool) -> list[str]:
+    def command(self, out: Path, pools: Path, pace: Pace) -> list[str]:
         """Return the command that writes its page."""
         place = out if self.module == EFFICIENCY else out / f"{self.name}.md"
         said = (
@@ -48,7 +52,7 @@ class Part:
             self.module,
             *self.words,
             *said,
-            *(self.quickly if quick else ()),
+            *{"full": (), "brief": self.briefly, "quick": self.quickly}[pace],
             "--out",
             str(place),
         ]
@@ -61,17 +65,19 @@ class Part:
 
 PARTS = (
     Part("speed", "bench.speed", quickly=("--rows", "100000", "--repeats", "2")),
+    Part("scale", "bench.scale", briefly=("--rows", "10000000"), quickly=("--rows", "100000", "--repeats", "1")),
     Part("replay", "bench.replay", quickly=("--repeats", "1", "--steps", "50")),
     Part("asking", "bench.asking"),
     Part("learning", "bench.learning"),
     Part("surfaces", "bench.surfaces"),
-    Part("fairness", "bench.fairness", quickly=("--rows", "100000", "--repeats", "1")),
-    Part("page", "bench.page", quickly=("--answers", "500")),
-    Part("peers", "bench.peers", quickly=("--runs", "2", "--only", "snacks20")),
-    Part("coverage", "bench.coverage", quickly=("--repeats", "5", "--only", "cifar10_resnet110")),
+    Part("fairness", "bench.fairness", (), ("--rows", "1000000"), ("--rows", "100000", "--repeats", "1")),
+    Part("page", "bench.page", (), ("--answers", "2000"), ("--answers", "500")),
+    Part("votes", "bench.votes", (), ("--runs", "10"), ("--runs", "2")),
+    Part("peers", "bench.peers", (), ("--runs", "4"), ("--runs", "2", "--only", "snacks20")),
+    Part("coverage", "bench.coverage", (), ("--repeats", "20"), ("--repeats", "5", "--only", "cifar10_resnet110")),
     *(
-        Part(name, EFFICIENCY, (name,), ("--runs", "2", "--only", "snacks20"), "label_efficiency")
-        for name in ("accuracies", "confusion", "comparison")
+        Part(name, EFFICIENCY, (name,), ("--runs", "10"), ("--runs", "2", "--only", "snacks20"), "label_efficiency")
+        for name in ("accuracies", "calibration", "confusion", "comparison", "finding")
     ),
 )
 
@@ -81,7 +87,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--pools", type=Path, default=Path("../shared/pools"))
     parser.add_argument("--only", default="", help=f"of {', '.join(part.name for part in PARTS)}; joined by commas")
-    parser.add_argument("--quick", action="store_true", help="fewer runs, to see that everything works")
+    pace = parser.add_mutually_exclusive_group()
+    for name, help in (("brief", "a tenth of the runs"), ("quick", "a run or two, to see that everything works")):
+        pace.add_argument(f"--{name}", dest="pace", action="store_const", const=name, help=help)
+    parser.set_defaults(pace="full")
     parser.add_argument("--collect", action="store_true", help="run nothing; take the pages that are kept")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args(arguments)
@@ -95,6 +104,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     (options.out / "README.md").write_text("\n".join(_write_lines(findings, pages, options)) + "\n", encoding="utf-8")
     draw_ratios([one for found in findings.values() for one in found]).savefig(options.out / "ratios.png", dpi=110)
     print(f"written: {options.out / 'README.md'}")
+    if len(there) < len(pages):
+        raise SystemExit(f"no page of {', '.join(name for name in pages if name not in there)}")
 
 
 def _obtain(part: Part, options: argparse.Namespace) -> Path | None:
@@ -102,10 +113,12 @@ def _obtain(part: Part, options: argparse.Namespace) -> Path | None:
     page: Path = part.kept if options.collect else options.out / f"{part.name}.md"
     if not options.collect:
         began = time.perf_counter()
-        command = part.command(options.out, options.pools, quick=options.quick)
+        command = part.command(options.out, options.pools, options.pace)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        failed = "" if done.returncode == 0 else f": {done.stderr[-500:]}"
+        failed = "" if done.returncode == 0 else f" failed: {done.stderr[-500:]}"
         print(f"{time.perf_counter() - began:6.0f} s  {part.name}{failed}", flush=True)
+        if failed:
+            return None  # a page of an earlier run would pass for this one's
     return page if page.exists() else None
 
 
@@ -113,7 +126,7 @@ def _write_lines(
     findings: dict[str, list[Finding]], pages: dict[str, Path | None], options: argparse.Namespace
 ) -> Iterator[str]:
     links = {name: f"[{name}]({relpath(page, options.out)})" for name, page in pages.items() if page is not None}
-    how = " --collect" if options.collect else " --quick" if options.quick else ""
+    how = " --collect" if options.collect else "" if options.pace == "full" else f" --{options.pace}"
     yield from ("# Everything that is measured", "", f"Made by `python -m bench{how} --out {options.out}`.", "")
     yield from (
         "The ratio is how many times more what stands beside takes, in seconds, error or labels: above 1 is better than it. Seconds",

@@ -1,6 +1,6 @@
 """How often do 95 % intervals of group accuracy contain the truth? For every pool, with 5 % of the labels kept.
 
-Run from the root of the repository: python bench/coverage.py --pools ../shared/pools --repeats 200 --out bench/coverage.md
+Run from the root of the repository: python -m bench.coverage --pools ../shared/pools --repeats 200 --out bench/coverage.md
 Labels are hidden in NumPy; priors, beliefs and intervals are the library's own, and for every case one repeat is
 compared with `fl.assess` on the masked table. Figures outside 93-97 % are taken apart by the script itself.
 """
@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -608,7 +609,7 @@ def pool_checks(checks: Sequence[Check]) -> Iterator[str]:
 
 def write_report(arguments: argparse.Namespace, results: Sequence[Result], checks: Sequence[Check]) -> Iterator[str]:
     command = (
-        f"python bench/coverage.py --pools {arguments.pools} --repeats {arguments.repeats} --out bench/coverage.md"
+        f"python -m bench.coverage --pools {arguments.pools} --repeats {arguments.repeats} --out bench/coverage.md"
     )
     yield from ("# Coverage of 95 % intervals of group accuracy", "", f"Made by `{command}`.", "")
     yield from (
@@ -653,4 +654,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    # By its own name: other processes cannot be sent what __main__ defines (a cached property of Python 3.11 holds a lock).
+    import_module("bench.coverage").main()

@@ -61,7 +61,7 @@ def time_cold(path: Path, repeats: int) -> dict[str, Cost]:
 
 def write_report(folder: Path, arguments: argparse.Namespace) -> Iterator[str]:
     """Measure, and say what came out."""
-    yield from ("# Speed of fairness", "", "Made by `python -m bench.fairness --out bench/fairness.md`.", "")
+    yield from ("# Speed of fairness", "", f"Made by `{spell_command(arguments)}`.", "")
     small = folder / "small.parquet"
     make_pool(small, 10_000)
     warm, found = time_warm(small, arguments.repeats)
@@ -82,6 +82,12 @@ def write_report(folder: Path, arguments: argparse.Namespace) -> Iterator[str]:
         bare = costs["bare DuckDB query"].seconds
         for name, cost in costs.items():
             yield f"| {rows:,} | `{name}` | {cost.seconds:.2f} | {cost.megabytes:.0f} | {cost.seconds / bare:.1f} |"
+
+
+def spell_command(arguments: argparse.Namespace) -> str:
+    """Return the command line that measures this again."""
+    rows = " ".join(map(str, arguments.rows))
+    return f"python -m bench.fairness --rows {rows} --repeats {arguments.repeats} --out bench/fairness.md"
 
 
 def main() -> None:

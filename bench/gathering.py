@@ -95,6 +95,20 @@ def gather_comparison(page: str) -> Iterator[Finding]:
         yield Finding(what, "", "", "the better of flat and the papers'", 1 / float(found[1]))
 
 
+def gather_calibration(page: str) -> Iterator[Finding]:
+    """Error of the calibration error with the same labels."""
+    for found in re.finditer(r"- at (\d+) labels: ours / theirs: \*\*([\d.]+)\*\* over (\d+) pools", page):
+        what = f"error of the calibration error at {found[1]} labels, {found[3]} pools"
+        yield Finding(what, "", "", "the papers' prior from scores, by the better policy", 1 / float(found[2]))
+
+
+def gather_finding(page: str) -> Iterator[Finding]:
+    """Labels to the worst classes."""
+    for found in re.finditer(r"- (worst class|m worst): \*\*([\d.]+)\*\* over (\d+) pools", page):
+        what = f"labels until the {found[1]} is found, {found[3]} pools".replace("worst is", "worst are")
+        yield Finding(what, "", "", "the papers' prior from scores, Thompson", 1 / float(found[2]))
+
+
 def gather_peers(page: str) -> Iterator[Finding]:
     """Error and coverage with the same labels beside other tools."""
     table = find_table(page, "labels", "tool", "RMSE", "coverage")
@@ -114,6 +128,7 @@ def gather_nothing(_: str) -> Iterator[Finding]:
 GATHERERS: Mapping[str, Callable[[str], Iterator[Finding]]] = {
     "replay": gather_replay, "speed": gather_speed, "fairness": gather_fairness, "asking": gather_asking,
     "surfaces": gather_surfaces, "accuracies": gather_accuracies, "comparison": gather_comparison, "peers": gather_peers,
+    "calibration": gather_calibration, "finding": gather_finding,
 }  # fmt: skip
 
 

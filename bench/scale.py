@@ -78,7 +78,8 @@ def write_report(files: str, arguments: argparse.Namespace) -> Iterator[str]:
     size = sum(path.stat().st_size for path in Path(files).parent.glob(Path(files).name))
     before = os.getloadavg()[0]
     costs = measure(files, arguments.repeats)
-    yield from ("# A hundred million rows", "", f"Made by `{spell_command(arguments)}`.", "")
+    title = "A hundred million rows" if arguments.rows == ROWS else f"{arguments.rows:,} rows"
+    yield from (f"# {title}", "", f"Made by `{spell_command(arguments)}`.", "")
     yield (
         f"{arguments.rows:,} rows in {size / 1e6:,.0f} MB of Parquet; {os.cpu_count()} cores, DuckDB {duckdb.__version__}, medians of {arguments.repeats} turns; "
         f"load {before:.1f} before, {os.getloadavg()[0]:.1f} after. Seconds on the wall grow with whatever else the machine does; seconds of "

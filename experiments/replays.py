@@ -13,7 +13,7 @@ from joblib import delayed
 import fewlabels as fl
 from experiments.pools import Dataset, read_pool, without_probabilities
 from fewlabels.groups import Groups
-from fewlabels.replay.crew import spread
+from fewlabels.replay.crew import call_steadily, spread
 from fewlabels.replay.simulation import run_once
 from fewlabels.replay.stage import Stage, set_stage
 from fewlabels.replay.trial import Trial
@@ -71,7 +71,7 @@ def lay_out_classes(folder: Path, dataset: Dataset, *, probabilities: bool = Fal
 def repeat(once: Callable[[Seed], Found], effort: Effort) -> list[Found]:
     """Call once per seed, in threads unless joblib is told otherwise: kernels let go of the interpreter."""
     first, *others = np.random.SeedSequence(effort.seed).spawn(effort.runs)
-    found = once(first)  # compiles, where there is something to compile
+    found = call_steadily(once, first)  # compiles, where there is something to compile
     return [found, *spread((delayed(once)(seed) for seed in others), n_jobs=effort.jobs, prefer="threads")]
 
 

@@ -31,6 +31,17 @@ def test_a_page_without_its_columns_is_missed_loudly() -> None:
 
 def test_every_part_is_run_by_a_command_that_writes_its_page(tmp_path: Path) -> None:
     for part in everything.PARTS:
-        command = part.command(tmp_path, Path("pools"), quick=False)
-        assert command[1:3] == ["-m", part.module]
-        assert str(tmp_path) in command[-1]
+        for pace in ("full", "brief", "quick"):
+            command = part.command(tmp_path, Path("pools"), pace)
+            assert command[1:3] == ["-m", part.module]
+            assert str(tmp_path) in command[-1]
+
+
+def test_a_part_that_fails_is_missed_loudly_even_where_an_older_page_lies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken.md").write_text(PAGE)
+    monkeypatch.setattr(everything, "PARTS", (everything.Part("broken", "bench.nowhere"),))
+    with pytest.raises(SystemExit, match="no page of broken"):
+        everything.main(["--quick", "--out", str(tmp_path)])
+    assert "No page: broken." in (tmp_path / "README.md").read_text()

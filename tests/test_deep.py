@@ -13,7 +13,6 @@ from scipy.stats import betabinom, dirichlet
 from fewlabels.errors import InputError
 
 jnp = pytest.importorskip("jax.numpy")
-pytest.importorskip("threadpoolctl")
 
 import jax  # noqa: E402
 

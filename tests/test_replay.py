@@ -10,10 +10,11 @@ from functools import partial
 
 import numpy as np
 import pytest
-from joblib import Parallel, parallel_config, register_parallel_backend
+from joblib import Parallel, delayed, parallel_config, register_parallel_backend
 from joblib.parallel import ThreadingBackend
 from makers import make_pool, outcome_pool
 from scipy.stats import chi2
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import fewlabels as fl
 from fewlabels.errors import InputError
@@ -27,6 +28,7 @@ from fewlabels.replay.kernels.finding import rank_sought
 from fewlabels.replay.measures import choose_measures, rank_reciprocally
 from fewlabels.replay.planning import EVERY, Future, count_until_settled, imagine_stage
 from fewlabels.replay.stage import set_stage
+from fewlabels.replay.threads import use_one_thread
 from fewlabels.replay.trial import Trial, mark_checkpoints, watch
 
 PRICE = fl.cost({y: {p: float(ord(y) != ord(p)) * (1 + ord(y) - ord("a")) for p in "abc"} for y in "abc"})
@@ -334,6 +336,29 @@ def test_whoever_tells_joblib_decides_where_the_same_rows_are_made(backend, monk
     with parallel_config(backend=backend, n_jobs=2):
         assert rows_of(fl.simulate(make_pool(4), **choices)) == alone
     assert all(name.startswith(backend) and n == 2 for name, n in chosen[len(chosen) // 2 :])
+
+
+def count_threads(_=None):
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+@pytest.mark.parametrize("backend", ["sequential", "loky", "threading"])
+def test_linear_algebra_keeps_to_one_thread_wherever_a_replay_is_played(backend):
+    with threadpool_limits(limits=2, user_api="blas"):
+        with parallel_config(backend=backend, n_jobs=2):
+            assert all(found == {1} for found in crew.spread(delayed(count_threads)(i) for i in range(4)))
+        assert count_threads() == {2}
+
+
+def test_the_last_to_leave_gives_the_threads_back():
+    with threadpool_limits(limits=2, user_api="blas"):
+        one, other = use_one_thread(), use_one_thread()
+        one.__enter__()
+        other.__enter__()
+        one.__exit__(None, None, None)
+        assert count_threads() == {1}
+        other.__exit__(None, None, None)
+        assert count_threads() == {2}
 
 
 def test_with_every_label_the_answer_is_right_and_the_interval_a_point():

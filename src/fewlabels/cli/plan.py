@@ -19,6 +19,7 @@ def plan(
     /,
     *,
     runs: int = 50,
+    jobs: int = -1,
     outlook: Outlook = Outlook(),
     json: Path = None,
     quiet: Flag = False,
@@ -34,6 +35,8 @@ def plan(
         Predictions: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes.
     runs: int
         How many futures to imagine.
+    jobs: int
+        How many to play at a time; -1 for all cores.
     json: str
         Write JSON to this file; - for standard output.
     quiet: bool
@@ -42,7 +45,8 @@ def plan(
     choices = outlook.choices()
     pool = columns.read(file)
     with counting("imagining") as tick:
-        found = plan_labels(pool.hide_labels() if outlook.hide_labels else pool, runs=runs, tick=tick, **choices)
+        played = pool.hide_labels() if outlook.hide_labels else pool
+        found = plan_labels(played, runs=runs, n_jobs=jobs, tick=tick, **choices)
     found = _say_if_met(found)
     if json:
         text = write_json(found.to_dict(), None if json == "-" else json)

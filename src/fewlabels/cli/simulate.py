@@ -63,7 +63,7 @@ def simulate(
     checkpoints: int | None
         At about how many label counts to measure.
     jobs: int
-        How many to play at a time [default: as many as there are cores].
+        How many to play at a time; -1 for all cores.
     json: str
         Write JSON to this file; - for standard output.
     plot: str

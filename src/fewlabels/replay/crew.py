@@ -1,13 +1,16 @@
 """Who does the work: threads, processes or a cluster, as joblib is told.
 
-Every call brings its own seed, so that what comes back is the same wherever it was worked out, and in the same order.
+Every call brings its own seed and keeps to one thread, so that what comes back is the same wherever it was worked out, and in
+the same order.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
-from joblib import Parallel
+from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
+
+from fewlabels.replay.threads import use_one_thread
 
 Hint = Literal["threads", "processes"]
 
@@ -26,4 +29,12 @@ def spread(calls: Iterable[Any], *, n_jobs: int | None = None, prefer: Hint = "p
     backend, _ = get_active_backend(prefer=prefer)
     # Some clusters hand back nothing until everything is done.
     how: Any = "generator" if backend.supports_return_generator else "list"
-    yield from Parallel(n_jobs=n_jobs or told or -1, prefer=prefer, return_as=how)(calls)
+    steady = (delayed(call_steadily)(function, *given, **named) for function, given, named in calls)
+    with use_one_thread():
+        yield from Parallel(n_jobs=n_jobs or told or -1, prefer=prefer, return_as=how)(steady)
+
+
+def call_steadily(function: Callable[..., Any], /, *given: Any, **named: Any) -> Any:
+    """Call with one thread for linear algebra; a worker elsewhere knows nothing of what was set here."""
+    with use_one_thread():
+        return function(*given, **named)

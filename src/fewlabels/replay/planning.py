@@ -27,6 +27,7 @@ from fewlabels.priors import Flat, Prior
 from fewlabels.replay.compiled import play
 from fewlabels.replay.crew import spread
 from fewlabels.replay.stage import Stage
+from fewlabels.replay.threads import use_one_thread
 from fewlabels.replay.trial import Trial, count_askable
 from fewlabels.summary import require_answerable
 from fewlabels.table import Predictions
@@ -62,6 +63,7 @@ class Plan:
         return asdict(self)
 
 
+@use_one_thread()
 def plan(
     pool: Any,
     *,

@@ -24,6 +24,7 @@ from fewlabels.replay.compiled import Measured, is_compiled, measure, play
 from fewlabels.replay.crew import spread
 from fewlabels.replay.measures import GREATER, name_target
 from fewlabels.replay.stage import Stage, set_stage
+from fewlabels.replay.threads import use_one_thread
 from fewlabels.replay.trial import Trial, mark_checkpoints
 from fewlabels.summary import require_answerable, write_json
 from fewlabels.table import Frame, Predictions
@@ -79,6 +80,7 @@ class Simulation:
         return written
 
 
+@use_one_thread()
 def simulate(
     pool: Any,
     *,

@@ -7,7 +7,6 @@ from fewlabels.errors import InputError
 
 try:
     import jax  # noqa: F401
-    import threadpoolctl  # noqa: F401
 except ImportError as missing:
     raise InputError("this estimator needs the extra 'deep': pip install 'fewlabels[deep]'") from missing
 

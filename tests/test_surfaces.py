@@ -132,6 +132,7 @@ def simulate(effects, scales, rng, n_labels):
 def test_the_slope_of_the_evidence_is_its_slope(monkeypatch, whole):
     """Also where arms have several strata, with scores of their own, and strata are of their arms in part."""
     monkeypatch.setattr(fitting, "CLOSE", 1e-12)
+    monkeypatch.setattr(fitting, "BRIEF", np.float64)
     rng = np.random.default_rng(1)
     effects = find_effects(make_axes(3, 2, 2), make_arms(3, 2, 2))
     design, _, n, right = simulate(effects, np.full(7, -0.5), rng, 80)
@@ -148,6 +149,9 @@ def test_the_slope_of_the_evidence_is_its_slope(monkeypatch, whole):
     slope = problem.look(at).slope
     sides = [[problem.look(at + sign * step * e).value for sign in (1, -1)] for e in np.eye(len(at))]
     assert np.allclose(slope, [(ahead - behind) / (2 * step) for ahead, behind in sides], atol=1e-4)
+    exact = problem.look(at).value
+    monkeypatch.setattr(fitting, "BRIEF", np.float32)
+    assert problem.look(at).value == pytest.approx(exact, abs=1e-5)
 
 
 def test_the_posterior_agrees_with_weighted_draws_of_the_prior():

@@ -7,15 +7,17 @@ it, `checks` looks at its extremes.
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from fewlabels.errors import InputError
-from fewlabels.groups import Bins, Cut, Everything, Groups, Predicted, bin_index
+from fewlabels.groups import Bins, Cut, Everything, Groups, Predicted, search
 from fewlabels.table import Columns, Predictions, Value
 
 MOST_GROUPS = 5000
 MOST_ENTRIES = 3_000_000  # that are fetched
 HEAD = 100_000  # rows at the start that show whether a column is more like an id
+ROUNDING = 1e-6  # single-precision softmaxes end a little above one
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,10 @@ class Census:
         return list_keys(self.pool, self.cut, find_borders(self.edges, self.strata))
 
     def place_scores(self, found: Columns) -> Columns:
-        """Turn the places of scores among all borders into bins and strata: one search in the engine finds both."""
+        """Turn the places of scores among all borders into bins and strata: one search in the engine finds both.
+
+        Scores that are missing or no probabilities have neither.
+        """
         if "slot" not in found:
             return {}
         borders = find_borders(self.edges, self.strata)
@@ -103,7 +108,16 @@ def list_keys(pool: Predictions, cut: Cut, borders: Sequence[float]) -> dict[str
     keys = dict(cut.keys)
     if pool.has("predicted") and not pool.has("agreement"):
         keys["predicted"] = pool.predicted
-    return keys | {"slot": bin_index(pool, borders)} if borders else keys
+    return keys | {"slot": search(pool.score, _guard(borders))} if borders else keys
+
+
+def _guard(borders: Sequence[float]) -> list[float]:
+    """Put what is no probability into a first and a last slot: to ask for the extremes costs a tenth of the scan more.
+
+    What is missing or not a number is below no border, and so in the last. Twice the rounding, so that whatever is in
+    these slots is found wrong by a closer look, too.
+    """
+    return [-inf, -2 * ROUNDING, *borders[1:-1], 1 + 2 * ROUNDING, inf]
 
 
 def _list_answers(pool: Predictions, *, grades: bool) -> dict[str, Value]:
@@ -124,8 +138,6 @@ def _list_sums(pool: Predictions, *, probabilities: bool) -> dict[str, Value]:
 def _list_extremes(pool: Predictions) -> dict[str, Value]:
     """What shows that something is wrong; finding out what exactly is for later."""
     out: dict[str, Value] = {}
-    if pool.stated is not None:
-        out |= {"score_low": pool.stated.min(), "score_high": pool.stated.max()}
     if pool.has("agreement"):
         out |= {"agreement_low": pool.agreement.min(), "agreement_high": pool.agreement.max()}
     if pool.has("probabilities") and not pool.roles.positive_score:
@@ -136,8 +148,8 @@ def _list_extremes(pool: Predictions) -> dict[str, Value]:
 
 
 def _place(slot: list[Any], borders: list[float], edges: Sequence[float]) -> list[Any]:
-    at = [bisect_right(edges[1:-1], low) for low in borders[:-1]]
-    return [None if i is None else at[i] for i in slot]
+    at = [None, *(bisect_right(edges[1:-1], low) for low in borders[:-1]), None]
+    return [at[i] for i in slot]
 
 
 def _mark_right(found: Columns) -> Columns:

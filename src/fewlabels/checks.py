@@ -7,13 +7,12 @@ taken a census of the pool hands it over: then both cost a look at the ids, and 
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fewlabels.census import Census, take_census
+from fewlabels.census import ROUNDING, Census, take_census
 from fewlabels.errors import InputError, count, did_you_mean, listing
 from fewlabels.groups import everything
 from fewlabels.table import Predictions, Value
 
 SUM_TOLERANCE = 0.02  # half-precision probabilities of a thousand classes stray this far from one
-ROUNDING = 1e-6  # single-precision softmaxes end a little above one
 FEW = 10
 MANY, PARTS = (
     10_000_000,
@@ -54,11 +53,11 @@ def examine(pool: Predictions, census: Census | None = None) -> tuple[Finding, .
 
 
 def _seems_sound(census: Census) -> bool:
-    """Are predictions and scores there, and their extremes where they belong? If not, it is worth another look."""
+    """Are predictions and scores there, and all within their bounds? If not, it is worth another look."""
     found = census.found
     missing = None in found.get("predicted", []) or None in found.get("bin", []) or any(found.get("p_bad", []))
     sums = [value for value in found.get("score", []) if value is not None]
-    ranges = [name for name in ("score", "p", "agreement") if f"{name}_low" in found]
+    ranges = [name for name in ("p", "agreement") if f"{name}_low" in found]
     off = (census.highest("off_sum") or 0.0) if "off_sum" in found else 0.0
     inside = all(_lies_inside(census.lowest(f"{name}_low"), census.highest(f"{name}_high")) for name in ranges)
     return not missing and all(value == value for value in sums) and inside and off <= SUM_TOLERANCE

@@ -12,7 +12,7 @@ from typing import Any
 
 from fewlabels.errors import InputError
 from fewlabels.groups import Bins, Cut, Everything, Groups, Predicted, search
-from fewlabels.table import Columns, Predictions, Value
+from fewlabels.table import Columns, Picking, Predictions, Sample, Value
 
 MOST_GROUPS = 5000
 MOST_ENTRIES = 3_000_000  # that are fetched
@@ -30,6 +30,7 @@ class Census:
     edges: tuple[float, ...]  # of the score bins; none without scores
     strata: tuple[float, ...]  # borders of finer ranges of the score, where somebody wanted them
     found: Columns
+    sample: Sample | None = None  # of the items themselves, where somebody wanted one
 
     @property
     def n_items(self) -> int:
@@ -75,25 +76,29 @@ def take_census(
     strata: Sequence[float] = (),
     grades: bool = False,
     most_groups: int = MOST_GROUPS,
+    picking: Picking | None = None,
 ) -> Census:
     """Count a pool by group, predicted class, score and label, in one pass of the engine.
 
     `probabilities` adds the summed probability of every class and `strata` the borders of finer ranges of the score, for
-    what makes use of them; `grades` counts every grade of agreement apart, for replays.
+    what makes use of them; `grades` counts every grade of agreement apart, for replays. `picking` says which ids to bring
+    along.
     """
     cut = by.cut(pool)
     edges = tuple((bins or Bins()).edges(pool)) if pool.has("score") else ()
     _refuse_ids(pool, by, cut, most_groups)
     keys = list_keys(pool, cut, find_borders(edges, strata)) | _list_answers(pool, grades=grades)
     sums = {**_list_sums(pool, probabilities=probabilities), **_list_extremes(pool)}
-    found = pool.count_by(keys, sums, most=MOST_ENTRIES + 1)
-    found = _sort(found | cut.fill(found), list(keys))
+    found, sample = _ask(pool, keys, sums, picking)
+    found |= cut.fill(found)
+    rows = _sort(found, list(keys))
+    found = {name: [column[i] for i in rows] for name, column in found.items()}
     if len(found["n"]) > MOST_ENTRIES:
         raise InputError(f"by: {by.name!r} splits the pool into more than {MOST_ENTRIES:,} kinds of items; group by something coarser")  # fmt: skip
     if "label" in keys:
         found |= _mark_right(found)
         pool.remember(found)
-    census = Census(pool, by, cut, edges, tuple(strata), found)
+    census = Census(pool, by, cut, edges, tuple(strata), found, sample and sample.renumber(rows))
     _refuse_too_many(by, len(set(census.groups)), most_groups)
     return replace(census, found=found | census.place_scores(found))
 
@@ -173,7 +178,14 @@ def _refuse_too_many(by: Groups, n: int, most: int) -> None:
         )
 
 
-def _sort(found: Columns, keys: list[str]) -> Columns:
+def _ask(
+    pool: Predictions, keys: dict[str, Value], sums: dict[str, Value], picking: Picking | None
+) -> tuple[Columns, Sample | None]:
+    if picking is None:
+        return pool.count_by(keys, sums, most=MOST_ENTRIES + 1), None
+    return pool.count_and_pick(keys, sums, picking, most=MOST_ENTRIES + 1)
+
+
+def _sort(found: Columns, keys: list[str]) -> list[int]:
     """Engines return groups in any order; sums of fractions should not depend on it."""
-    rows = sorted(range(len(found["n"])), key=lambda i: [str(found[key][i]) for key in keys])
-    return {name: [column[i] for i in rows] for name, column in found.items()}
+    return sorted(range(len(found["n"])), key=lambda i: [str(found[key][i]) for key in keys])

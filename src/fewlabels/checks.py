@@ -10,14 +10,11 @@ from typing import Any, Literal
 from fewlabels.census import ROUNDING, Census, take_census
 from fewlabels.errors import InputError, count, did_you_mean, listing
 from fewlabels.groups import everything
-from fewlabels.table import Predictions, Value
+from fewlabels.table import Predictions, Sample, Value
 
 SUM_TOLERANCE = 0.02  # half-precision probabilities of a thousand classes stray this far from one
 FEW = 10
-MANY, PARTS = (
-    10_000_000,
-    64,
-)  # of more ids than this, repeats are looked for in every so-manieth: holding all takes gigabytes
+MANY, PARTS = 10_000_000, 61  # of more ids, repeats are looked for in every so-manieth: holding all takes gigabytes
 UNLABELLED = {"", "?", "-", "-1", "na", "n/a", "nan", "none", "null", "unlabelled", "unlabeled", "unknown", "missing"}
 
 
@@ -43,7 +40,7 @@ def examine(pool: Predictions, census: Census | None = None) -> tuple[Finding, .
     census = census or take_census(pool, everything)
     if not census.n_items:
         return (_error(f"{pool.source} has no rows"),)
-    found = _check_ids(pool, census.n_items)
+    found = _check_ids(pool, census)
     if not _seems_sound(census):
         facts = pool.measure(_questions(pool))
         found += [*_check_scores(pool, facts), *_check_sums(pool, facts), *_check_agreement(pool, facts)]
@@ -91,18 +88,28 @@ def _range_of(name: str, value: Value) -> dict[str, Value]:
     }
 
 
-def _check_ids(pool: Predictions, n: int) -> list[Finding]:
+def _check_ids(pool: Predictions, census: Census) -> list[Finding]:
     if not pool.roles.id:
         return [Finding("warning", "no id column: row numbers serve as ids, so labels can only be matched while the order of the rows stays the same")]  # fmt: skip
-    seen = pool if n <= MANY else pool.take_part(PARTS)
-    facts = seen.measure({"n": seen.items.count(), "filled": seen.id.count(), "ids": seen.id.nunique()})
-    missing = facts["n"] - facts["filled"]
+    missing, repeated = _look_at_sample(census.sample) if census.sample else _look_at_ids(pool, census.n_items)
     if missing:
         row = pool.find(pool.id.isnull())["row"][0]
         return [_error(f"column {pool.roles.id!r}: {count(missing, 'id')} {'is' if missing == 1 else 'are'} missing, the first in row {row:,}; every item needs an id of its own")]  # fmt: skip
-    if facts["ids"] < facts["n"]:
-        return [_error(describe_repeat(pool, seen.most_frequent(seen.id)))]
-    return []
+    return [_error(describe_repeat(pool, repeated))] if repeated is not None else []
+
+
+def _look_at_sample(sample: Sample) -> tuple[int, Any]:
+    """Say how many ids are missing, and which stands there twice."""
+    return sample.n_blank, sample.find_repeat()
+
+
+def _look_at_ids(pool: Predictions, n: int) -> tuple[int, Any]:
+    """Say the same, where nobody has brought ids along."""
+    seen = pool if n <= MANY else pool.take_part(PARTS)
+    facts = seen.measure({"n": seen.items.count(), "filled": seen.id.count(), "ids": seen.id.nunique()})
+    missing = facts["n"] - facts["filled"]
+    repeated = facts["ids"] < facts["filled"]
+    return missing, seen.most_frequent(seen.id) if repeated and not missing else None
 
 
 def describe_repeat(pool: Predictions, first: Any) -> str:

@@ -3,19 +3,53 @@
 Made of what every engine counts alike: a fingerprint outlives engines and their versions. Labels do not enter.
 """
 
+from collections import Counter
+from collections.abc import Sequence
 from hashlib import sha256
+from math import fsum
 from typing import Any
 
+from fewlabels.table import samples
 from fewlabels.table.names import MISSING, as_name
-from fewlabels.table.predictions import Predictions, Value
+from fewlabels.table.predictions import Columns, Predictions, Value
+from fewlabels.table.samples import Sample
 
-LARGE = 10_000_000  # items; of more, a part is looked at one by one instead of all ids letter by letter
-SHOWN = 4096  # about how many such a part has
+SHOWN = 4096  # about how many items of a large table are looked at one by one, instead of all ids letter by letter
+
+
+def fingerprint_sample(pool: Predictions, found: Columns, groups: Sequence[str], sample: Sample) -> dict[str, Any]:
+    """Return the figures of a large table, made of its counts, the group of each of them, and a sample."""
+    said = _spell_said(pool, found)
+    facts: dict[str, Any] = {"n_items": sum(found["n"]), "every": sample.picking.every, "at": sample.picking.at}
+    if pool.has("score"):
+        facts["score"] = fsum(found["score"])
+    if any(said):
+        facts["predicted"] = dict(sorted(_add_up(said, found["n"]).items()))
+    kinds = list(zip(said, groups, found.get("bin", said), strict=True))
+    shown = sample.thin(SHOWN)
+    rows = [(id, *kinds[entry]) for id, entry in zip(shown.ids.tolist(), shown.entry.tolist(), strict=True)]
+    return facts | {"part": _digest(rows)}
+
+
+def _spell_said(pool: Predictions, found: Columns) -> list[str]:
+    """The predicted classes that were counted, as their owner wrote them."""
+    if _find_said(pool) is None:
+        return [""] * len(found["n"])
+    flags = pool.roles.predicted and pool.items[pool.roles.predicted].type().is_boolean()
+    names = {"0": "False", "1": "True"} if flags else {}
+    return [names.get(str(name), str(name)) for name in found["predicted"]]
+
+
+def _add_up(names: Sequence[str], n: Sequence[int]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for name, count in zip(names, n, strict=True):
+        total[name] += count
+    return total
 
 
 def fingerprint(pool: Predictions, key: Value | None = None) -> dict[str, Any]:
     """Return the figures; `key` is the group of an item, where that should stay the same too."""
-    if pool.has_whole_ids and pool.roles.id and pool.n_items > LARGE:
+    if pool.has_whole_ids and pool.roles.id and pool.n_items > samples.LARGE:
         return _look_at_part(pool, key)
     name = pool.name
     facts = {"n_items": pool.items.count(), "first": name.min(), "last": name.max(), "length": name.length().sum()}
@@ -35,13 +69,19 @@ def fingerprint(pool: Predictions, key: Value | None = None) -> dict[str, Any]:
 
 
 def _look_at_part(pool: Predictions, key: Value | None) -> dict[str, Any]:
-    """Take the same items out of a large table every time, and make one figure of all that is said of them."""
+    """Take the same items out of a large table every time, and make one figure of all that is said of them.
+
+    Where no sample was taken: sessions of graded outputs, and all that were made before there were samples.
+    """
     said = _find_said(pool)
     part = pool.take_part(pool.n_items // SHOWN)
     values = {"id": pool.id, "said": said, "placed": key, "score": pool.score if pool.has("score") else None}
     found = part.pull({name: value for name, value in values.items() if value is not None})
-    rows = sorted(zip(*found.values(), strict=True))
-    return {"n_items": pool.n_items, "part": sha256(repr(rows).encode()).hexdigest()}
+    return {"n_items": pool.n_items, "part": _digest(sorted(zip(*found.values(), strict=True)))}
+
+
+def _digest(rows: Sequence[tuple[Any, ...]]) -> str:
+    return sha256(repr(rows).encode()).hexdigest()
 
 
 def _find_said(pool: Predictions) -> Value | None:

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import fewlabels as fl
-from fewlabels import line
+from fewlabels import checks, line
 from fewlabels.errors import InputError
 from fewlabels.ground import lay_ground, read_ground, take_fingerprint
 from fewlabels.table import fingerprints, samples
@@ -135,6 +135,15 @@ def test_over_many_seeds_any_item_may_be_asked_about() -> None:
 def test_a_file_that_was_read_twice_is_refused() -> None:
     with pytest.raises(InputError, match=r"column 'id': id -?\d+ stands in rows [\d,]+, [\d,]+; every item needs"):
         lay(make().iloc[[*range(N), *range(1000, 1500)]])
+
+
+def test_where_the_sample_is_thin_ids_get_a_look_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "MANY", 1000)
+    monkeypatch.setattr(checks, "PARTS", 2)
+    pool = fl.Predictions.read(make(site=["a", "b"] * (N // 2)))
+    with overhear(pool) as heard:
+        lay(pool)
+    assert [bool(e.op().find(ops.CountDistinct)) for e in heard] == [False, False, False, True]
 
 
 def test_every_missing_id_is_seen() -> None:

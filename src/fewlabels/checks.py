@@ -1,7 +1,8 @@
 """What is wrong with a table: every check of the data itself, as findings with column, row and remedy.
 
 `examine` reports them all (for `doctor`); `require_sound` raises the first that makes numbers meaningless. Whoever has
-taken a census of the pool hands it over: then both cost a look at the ids, and more only where something is wrong.
+taken a census of the pool hands it over: then both cost a look at the ids, unless the census brought some along, and more
+only where something is wrong.
 """
 
 from dataclasses import dataclass
@@ -91,7 +92,8 @@ def _range_of(name: str, value: Value) -> dict[str, Value]:
 def _check_ids(pool: Predictions, census: Census) -> list[Finding]:
     if not pool.roles.id:
         return [Finding("warning", "no id column: row numbers serve as ids, so labels can only be matched while the order of the rows stays the same")]  # fmt: skip
-    missing, repeated = _look_at_sample(census.sample) if census.sample else _look_at_ids(pool, census.n_items)
+    sample = census.sample if census.sample and census.sample.picking.every <= PARTS else None
+    missing, repeated = _look_at_sample(sample) if sample else _look_at_ids(pool, census.n_items)
     if missing:
         row = pool.find(pool.id.isnull())["row"][0]
         return [_error(f"column {pool.roles.id!r}: {count(missing, 'id')} {'is' if missing == 1 else 'are'} missing, the first in row {row:,}; every item needs an id of its own")]  # fmt: skip
@@ -104,7 +106,7 @@ def _look_at_sample(sample: Sample) -> tuple[int, Any]:
 
 
 def _look_at_ids(pool: Predictions, n: int) -> tuple[int, Any]:
-    """Say the same, where nobody has brought ids along."""
+    """Say the same, where nobody has brought ids along, or too few."""
     seen = pool if n <= MANY else pool.take_part(PARTS)
     facts = seen.measure({"n": seen.items.count(), "filled": seen.id.count(), "ids": seen.id.nunique()})
     missing = facts["n"] - facts["filled"]

@@ -31,28 +31,28 @@ def find_chance(id: ir.Value, engine: BaseBackend, seed: int) -> ir.Value:
 
     Of ids that are whole numbers it is the same in every engine.
     """
+    x = as_whole(id, engine)
     first, *others = _list_terms(seed)
-    return _evaluate(ibis.literal(first, type="int64"), others, as_whole(id, engine))
+    chance: ir.Value = ibis.literal(first, type="int64")
+    for term in others:
+        chance = (chance * x + term) % PRIME
+    return chance
 
 
 def work_out_chance(ids: Int[np.ndarray, " item"], seed: int) -> Int[np.ndarray, " item"]:
     """Return the chances of items here, as an engine would."""
-    whole = np.abs(np.fmod(ids, PRIME).astype(np.int64))
+    x = np.abs(np.fmod(ids, PRIME).astype(np.int64))
     first, *others = _list_terms(seed)
-    chance: Int[np.ndarray, " item"] = _evaluate(np.full(len(ids), first), others, whole)
+    chance = np.full(len(ids), first)
+    for term in others:
+        chance = chance * x + term
+        chance -= chance // PRIME * PRIME  # NumPy divides by one number ten times as fast as it takes remainders
     return chance
 
 
 def _list_terms(seed: int) -> list[int]:
     terms: list[int] = np.random.default_rng([seed, TERMS]).integers(1, PRIME, TERMS).tolist()
     return terms
-
-
-def _evaluate(first: Any, others: Sequence[int], x: Any) -> Any:
-    chance = first
-    for term in others:
-        chance = (chance * x + term) % PRIME
-    return chance
 
 
 def as_whole(id: ir.Value, engine: BaseBackend) -> ir.Value:

@@ -60,11 +60,11 @@ def fingerprint(pool: Predictions, key: Value | None = None) -> dict[str, Any]:
     found = pool.measure(facts)
     said = _find_said(pool)
     if said is not None:
-        counts = pool.count_by({"predicted": said}, {})
-        found["predicted"] = dict(sorted(zip(counts["predicted"], counts["n"], strict=True)))
-    for word, value in (("said", said), ("placed", key)):
-        if value is not None and pool.roles.id:
-            found[word] = dict(sorted(_mark(pool, value).items()))
+        counts = pool.count_by({"key": said}, _add_marks(pool))
+        found["predicted"] = dict(sorted(zip(counts["key"], counts["n"], strict=True)))
+        found |= _list_marks("said", counts)
+    if key is not None and pool.roles.id:
+        found |= _list_marks("placed", pool.count_by({"key": key}, _add_marks(pool)))
     return found
 
 
@@ -91,12 +91,16 @@ def _find_said(pool: Predictions) -> Value | None:
     return as_name(pool.items[pool.roles.predicted]) if pool.roles.predicted else pool.predicted
 
 
-def _mark(pool: Predictions, key: Value) -> dict[str, int]:
-    """Add up, for every value of a key, small numbers made of the ids of its items: others are there, another sum."""
+def _add_marks(pool: Predictions) -> dict[str, Value]:
+    """Add up small numbers made of ids: where other items have the same value, another sum comes out."""
+    if not pool.roles.id:
+        return {}
     codes = [pool.name.right(i).left(1).ascii_str().cast("int64") for i in (1, 2, 3)]
-    mark = (codes[0] + 3 * codes[1] + 11 * codes[2]) % 101
-    found = pool.count_by({"key": key}, {"mark": mark.sum()})
-    return {
-        MISSING if value is None else str(value): int(total)
-        for value, total in zip(found["key"], found["mark"], strict=True)
-    }
+    return {"mark": ((codes[0] + 3 * codes[1] + 11 * codes[2]) % 101).sum()}
+
+
+def _list_marks(word: str, counts: Columns) -> dict[str, dict[str, int]]:
+    if "mark" not in counts:
+        return {}
+    names = (MISSING if value is None else str(value) for value in counts["key"])
+    return {word: dict(sorted(zip(names, map(int, counts["mark"]), strict=True)))}

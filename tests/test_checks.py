@@ -8,6 +8,7 @@ import fewlabels as fl
 from fewlabels import checks
 from fewlabels.checks import examine
 from fewlabels.errors import InputError
+from fewlabels.labels import tally
 
 N = 40
 
@@ -36,6 +37,7 @@ ERRORS = {
     "missing id": (put("id", 9, None), r"column 'id': 1 id is missing, the first in row 9"),
     "missing prediction": (put("predicted", 9, None), r"column 'predicted': the prediction is missing in 1 row, the first is row 9"),
     "NaN score": (put("score", 9, np.nan), r"column 'score': .* NaN in 1 row, the first is row 9"),
+    "missing score": (put("score", 9, None), r"column 'score': .* missing or NaN in 1 row, the first is row 9"),
     "score above one": (put("score", 9, 1.25), r"column 'score': .* row 9 has 1.25; probabilities cannot"),
     "percent": (sound(score=75.0), r"column 'score': .* row 1 has 75; they look like percent"),
     "logits": (sound(score=-1.5), r"column 'score': .* row 1 has -1.5; they look like logits"),
@@ -77,6 +79,13 @@ def test_of_very_many_ids_every_missing_one_is_seen(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(checks, "MANY", 10)
     with pytest.raises(InputError, match="1 id is missing, the first in row 9"):
         fl.assess(put("id", 9, None))
+
+
+@pytest.mark.parametrize("score", [0.0, -1e-7, 1.0, 1 + 1e-6, 1 - 1e-16])
+def test_scores_at_the_bounds_and_rounded_past_them_are_sound(score: float) -> None:
+    pool = fl.Predictions.read(put("score", 9, score))
+    assert examine(pool) == ()
+    assert set(tally(pool, fl.everything).bin) == {0 if score < 0.5 else 9, 7}
 
 
 def test_binary_scores_are_checked_as_they_were_written() -> None:

@@ -19,8 +19,8 @@ from engines import start_postgres, start_spark
 from makers import make_pool
 
 import fewlabels as fl
-from fewlabels import ground
-from fewlabels.table import fingerprints
+from fewlabels import ground, line
+from fewlabels.table import fingerprints, samples
 
 N, MOST, FEW = 1500, 40, 200
 CLOSE = 1e-9
@@ -67,12 +67,14 @@ def label(source: Any) -> Any:
 def label_of_many(source: Any) -> Any:
     """The same, of a pool that is too large to list: candidates are drawn in the engine."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ground, "MOST_ITEMS", MOST)
-        patch.setattr(fingerprints, "LARGE", N // 2)
+        patch.setattr(line, "MOST_ITEMS", MOST)
+        patch.setattr(samples, "LARGE", N // 2)
+        patch.setattr(samples, "ENOUGH", N // 7)
         patch.setattr(fingerprints, "SHOWN", MOST)
         by = fl.column("site")
         session = fl.Session.create(None, some(source), goal=fl.Estimate(fl.accuracy), by=by, prior=fl.flat())
-        return session.ask(5), session.status(), ground.take_fingerprint(some(source), by)
+        made = session._ground.fingerprint
+        return session.ask(5), session.status(), made, ground.take_fingerprint(some(source), by)
 
 
 def join(source: Any) -> Any:

@@ -11,7 +11,7 @@ from makers import make_pool, outcome_pool, take
 from scipy import stats
 
 import fewlabels as fl
-from fewlabels import ground as room
+from fewlabels import line as room
 from fewlabels.errors import InputError
 from fewlabels.goals import FindWorst
 from fewlabels.ground import lay_ground, read_ground, tell_apart
@@ -112,7 +112,7 @@ def test_any_item_of_a_group_may_come_at_any_place():
     group = [0, 1, 0, 1, 0, 0, 1]
     seen = np.zeros((7, 7), int)
     for seed in range(4000):
-        for item in room._shuffle([*"abcdefg"], group, [0] * 7, seed):
+        for item in room.shuffle([*"abcdefg"], np.array(group), np.zeros(7, int), seed):
             seen["abcdefg".index(item.id), item.place] += 1
     for g in range(2):
         mine = np.equal(group, g)

@@ -1312,7 +1312,7 @@ def test_a_wrong_answer_of_one_thread_costs_no_other_its_state():
 
 
 def test_random_choice_follows_the_sizes_of_groups_that_do_not_fit_the_file(monkeypatch):
-    monkeypatch.setattr("fewlabels.ground.MOST_ITEMS", 200)
+    monkeypatch.setattr("fewlabels.line.MOST_ITEMS", 200)
     table = {"id": range(4000), "predicted": ["a"] * 3600 + ["b"] * 400}
     s = Session.create(None, table, goal=FindWorst(), policy=fl.random)
     assert Counter(s.group(i) for i in s.ask(60))["a"] > 40  # 54 as expected, 5 sigma down

@@ -17,7 +17,7 @@ from scipy.stats import kstest
 import fewlabels as fl
 from fewlabels.errors import InputError
 from fewlabels.ground import tell_apart
-from fewlabels.table import fingerprint, fingerprints
+from fewlabels.table import fingerprint, fingerprints, samples, share_out
 from fewlabels.table.candidates import PRIME, find_chance
 
 FRAME = pd.DataFrame(
@@ -423,7 +423,10 @@ class TestLine:
         left = [n - known for n, known in zip(counts["n"], counts["known"], strict=True)]
         groups = zip(*(counts[k] for k in within), strict=True) if within else [()]
         sizes = {group: n for group, n in zip(groups, left, strict=True) if n}
-        found = pool.line_up(keys, sizes, within=list(within), most=most, seed=seed)
+        if sum(sizes.values()) <= most:
+            found = pool.list_open(keys)
+        else:
+            found = pool.draw_open(keys, sizes, share_out(sizes, most), within=list(within), seed=seed)
         return sorted(zip(found["name"], found["said"], found["site"], strict=True))
 
     def test_holds_the_unlabelled_items_and_their_keys(self) -> None:
@@ -437,7 +440,7 @@ class TestLine:
 
     def test_holds_items_that_were_not_judged_yet(self) -> None:
         pool = fl.Predictions.read({"id": [7, 8, 9], "agreement": [0.5, None, 0.0]})
-        assert pool.line_up({}, {(): 1}, within=[], most=10, seed=0) == {"name": ["8"]}
+        assert pool.list_open({}) == {"name": ["8"]}
 
     @pytest.mark.parametrize(("within", "n"), [(("said",), {"a": 15, "b": 10, "c": 4}), ((), None)])
     def test_holds_a_random_few_of_every_group_where_there_are_too_many(
@@ -475,7 +478,7 @@ class TestFingerprint:
     def test_of_a_large_table_sees_what_changed_in_its_part(
         self, change: dict, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(fingerprints, "LARGE", 100)
+        monkeypatch.setattr(samples, "LARGE", 100)
         monkeypatch.setattr(fingerprints, "SHOWN", 100)
         frame = pd.DataFrame({"id": range(400), "predicted": "cat", "score": 0.5})
         other = frame.copy()

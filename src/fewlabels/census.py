@@ -7,15 +7,17 @@ it, `checks` looks at its extremes.
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from fewlabels.errors import InputError
-from fewlabels.groups import Bins, Cut, Everything, Groups, Predicted, bin_index
-from fewlabels.table import Columns, Predictions, Value
+from fewlabels.groups import Bins, Cut, Everything, Groups, Predicted, search
+from fewlabels.table import Columns, Picking, Predictions, Sample, Value
 
 MOST_GROUPS = 5000
 MOST_ENTRIES = 3_000_000  # that are fetched
 HEAD = 100_000  # rows at the start that show whether a column is more like an id
+ROUNDING = 1e-6  # single-precision softmaxes end a little above one
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class Census:
     edges: tuple[float, ...]  # of the score bins; none without scores
     strata: tuple[float, ...]  # borders of finer ranges of the score, where somebody wanted them
     found: Columns
+    sample: Sample | None = None  # of the items themselves, where somebody wanted one
 
     @property
     def n_items(self) -> int:
@@ -45,7 +48,10 @@ class Census:
         return list_keys(self.pool, self.cut, find_borders(self.edges, self.strata))
 
     def place_scores(self, found: Columns) -> Columns:
-        """Turn the places of scores among all borders into bins and strata: one search in the engine finds both."""
+        """Turn the places of scores among all borders into bins and strata: one search in the engine finds both.
+
+        Scores that are missing or no probabilities have neither.
+        """
         if "slot" not in found:
             return {}
         borders = find_borders(self.edges, self.strata)
@@ -70,25 +76,29 @@ def take_census(
     strata: Sequence[float] = (),
     grades: bool = False,
     most_groups: int = MOST_GROUPS,
+    picking: Picking | None = None,
 ) -> Census:
     """Count a pool by group, predicted class, score and label, in one pass of the engine.
 
     `probabilities` adds the summed probability of every class and `strata` the borders of finer ranges of the score, for
-    what makes use of them; `grades` counts every grade of agreement apart, for replays.
+    what makes use of them; `grades` counts every grade of agreement apart, for replays. `picking` says which ids to bring
+    along.
     """
     cut = by.cut(pool)
     edges = tuple((bins or Bins()).edges(pool)) if pool.has("score") else ()
     _refuse_ids(pool, by, cut, most_groups)
     keys = list_keys(pool, cut, find_borders(edges, strata)) | _list_answers(pool, grades=grades)
     sums = {**_list_sums(pool, probabilities=probabilities), **_list_extremes(pool)}
-    found = pool.count_by(keys, sums, most=MOST_ENTRIES + 1)
-    found = _sort(found | cut.fill(found), list(keys))
+    found, sample = _ask(pool, keys, sums, picking)
+    found |= cut.fill(found)
+    rows = _sort(found, list(keys))
+    found = {name: [column[i] for i in rows] for name, column in found.items()}
     if len(found["n"]) > MOST_ENTRIES:
         raise InputError(f"by: {by.name!r} splits the pool into more than {MOST_ENTRIES:,} kinds of items; group by something coarser")  # fmt: skip
     if "label" in keys:
         found |= _mark_right(found)
         pool.remember(found)
-    census = Census(pool, by, cut, edges, tuple(strata), found)
+    census = Census(pool, by, cut, edges, tuple(strata), found, sample and sample.renumber(rows))
     _refuse_too_many(by, len(set(census.groups)), most_groups)
     return replace(census, found=found | census.place_scores(found))
 
@@ -103,7 +113,16 @@ def list_keys(pool: Predictions, cut: Cut, borders: Sequence[float]) -> dict[str
     keys = dict(cut.keys)
     if pool.has("predicted") and not pool.has("agreement"):
         keys["predicted"] = pool.predicted
-    return keys | {"slot": bin_index(pool, borders)} if borders else keys
+    return keys | {"slot": search(pool.score, _guard(borders))} if borders else keys
+
+
+def _guard(borders: Sequence[float]) -> list[float]:
+    """Put what is no probability into a first and a last slot: to ask for the extremes costs a tenth of the scan more.
+
+    What is missing or not a number is below no border, and so in the last. Twice the rounding, so that whatever is in
+    these slots is found wrong by a closer look, too.
+    """
+    return [-inf, -2 * ROUNDING, *borders[1:-1], 1 + 2 * ROUNDING, inf]
 
 
 def _list_answers(pool: Predictions, *, grades: bool) -> dict[str, Value]:
@@ -124,8 +143,6 @@ def _list_sums(pool: Predictions, *, probabilities: bool) -> dict[str, Value]:
 def _list_extremes(pool: Predictions) -> dict[str, Value]:
     """What shows that something is wrong; finding out what exactly is for later."""
     out: dict[str, Value] = {}
-    if pool.stated is not None:
-        out |= {"score_low": pool.stated.min(), "score_high": pool.stated.max()}
     if pool.has("agreement"):
         out |= {"agreement_low": pool.agreement.min(), "agreement_high": pool.agreement.max()}
     if pool.has("probabilities") and not pool.roles.positive_score:
@@ -136,8 +153,8 @@ def _list_extremes(pool: Predictions) -> dict[str, Value]:
 
 
 def _place(slot: list[Any], borders: list[float], edges: Sequence[float]) -> list[Any]:
-    at = [bisect_right(edges[1:-1], low) for low in borders[:-1]]
-    return [None if i is None else at[i] for i in slot]
+    at = [None, *(bisect_right(edges[1:-1], low) for low in borders[:-1]), None]
+    return [at[i] for i in slot]
 
 
 def _mark_right(found: Columns) -> Columns:
@@ -161,7 +178,14 @@ def _refuse_too_many(by: Groups, n: int, most: int) -> None:
         )
 
 
-def _sort(found: Columns, keys: list[str]) -> Columns:
+def _ask(
+    pool: Predictions, keys: dict[str, Value], sums: dict[str, Value], picking: Picking | None
+) -> tuple[Columns, Sample | None]:
+    if picking is None:
+        return pool.count_by(keys, sums, most=MOST_ENTRIES + 1), None
+    return pool.count_and_pick(keys, sums, picking, most=MOST_ENTRIES + 1)
+
+
+def _sort(found: Columns, keys: list[str]) -> list[int]:
     """Engines return groups in any order; sums of fractions should not depend on it."""
-    rows = sorted(range(len(found["n"])), key=lambda i: [str(found[key][i]) for key in keys])
-    return {name: [column[i] for i in rows] for name, column in found.items()}
+    return sorted(range(len(found["n"])), key=lambda i: [str(found[key][i]) for key in keys])

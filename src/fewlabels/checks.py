@@ -1,24 +1,21 @@
 """What is wrong with a table: every check of the data itself, as findings with column, row and remedy.
 
 `examine` reports them all (for `doctor`); `require_sound` raises the first that makes numbers meaningless. Whoever has
-taken a census of the pool hands it over: then both cost a look at the ids, and more only where something is wrong.
+taken a census of the pool hands it over: then both cost a look at the ids, unless the census brought some along, and more
+only where something is wrong.
 """
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fewlabels.census import Census, take_census
+from fewlabels.census import ROUNDING, Census, take_census
 from fewlabels.errors import InputError, count, did_you_mean, listing
 from fewlabels.groups import everything
-from fewlabels.table import Predictions, Value
+from fewlabels.table import Predictions, Sample, Value
 
 SUM_TOLERANCE = 0.02  # half-precision probabilities of a thousand classes stray this far from one
-ROUNDING = 1e-6  # single-precision softmaxes end a little above one
 FEW = 10
-MANY, PARTS = (
-    10_000_000,
-    64,
-)  # of more ids than this, repeats are looked for in every so-manieth: holding all takes gigabytes
+MANY, PARTS = 10_000_000, 61  # of more ids, repeats are looked for in every so-manieth: holding all takes gigabytes
 UNLABELLED = {"", "?", "-", "-1", "na", "n/a", "nan", "none", "null", "unlabelled", "unlabeled", "unknown", "missing"}
 
 
@@ -44,7 +41,7 @@ def examine(pool: Predictions, census: Census | None = None) -> tuple[Finding, .
     census = census or take_census(pool, everything)
     if not census.n_items:
         return (_error(f"{pool.source} has no rows"),)
-    found = _check_ids(pool, census.n_items)
+    found = _check_ids(pool, census)
     if not _seems_sound(census):
         facts = pool.measure(_questions(pool))
         found += [*_check_scores(pool, facts), *_check_sums(pool, facts), *_check_agreement(pool, facts)]
@@ -54,11 +51,11 @@ def examine(pool: Predictions, census: Census | None = None) -> tuple[Finding, .
 
 
 def _seems_sound(census: Census) -> bool:
-    """Are predictions and scores there, and their extremes where they belong? If not, it is worth another look."""
+    """Are predictions and scores there, and all within their bounds? If not, it is worth another look."""
     found = census.found
     missing = None in found.get("predicted", []) or None in found.get("bin", []) or any(found.get("p_bad", []))
     sums = [value for value in found.get("score", []) if value is not None]
-    ranges = [name for name in ("score", "p", "agreement") if f"{name}_low" in found]
+    ranges = [name for name in ("p", "agreement") if f"{name}_low" in found]
     off = (census.highest("off_sum") or 0.0) if "off_sum" in found else 0.0
     inside = all(_lies_inside(census.lowest(f"{name}_low"), census.highest(f"{name}_high")) for name in ranges)
     return not missing and all(value == value for value in sums) and inside and off <= SUM_TOLERANCE
@@ -92,18 +89,29 @@ def _range_of(name: str, value: Value) -> dict[str, Value]:
     }
 
 
-def _check_ids(pool: Predictions, n: int) -> list[Finding]:
+def _check_ids(pool: Predictions, census: Census) -> list[Finding]:
     if not pool.roles.id:
         return [Finding("warning", "no id column: row numbers serve as ids, so labels can only be matched while the order of the rows stays the same")]  # fmt: skip
-    seen = pool if n <= MANY else pool.take_part(PARTS)
-    facts = seen.measure({"n": seen.items.count(), "filled": seen.id.count(), "ids": seen.id.nunique()})
-    missing = facts["n"] - facts["filled"]
+    sample = census.sample if census.sample and census.sample.picking.every <= PARTS else None
+    missing, repeated = _look_at_sample(sample) if sample else _look_at_ids(pool, census.n_items)
     if missing:
         row = pool.find(pool.id.isnull())["row"][0]
         return [_error(f"column {pool.roles.id!r}: {count(missing, 'id')} {'is' if missing == 1 else 'are'} missing, the first in row {row:,}; every item needs an id of its own")]  # fmt: skip
-    if facts["ids"] < facts["n"]:
-        return [_error(describe_repeat(pool, seen.most_frequent(seen.id)))]
-    return []
+    return [_error(describe_repeat(pool, repeated))] if repeated is not None else []
+
+
+def _look_at_sample(sample: Sample) -> tuple[int, Any]:
+    """Say how many ids are missing, and which stands there twice."""
+    return sample.n_blank, sample.find_repeat()
+
+
+def _look_at_ids(pool: Predictions, n: int) -> tuple[int, Any]:
+    """Say the same, where nobody has brought ids along, or too few."""
+    seen = pool if n <= MANY else pool.take_part(PARTS)
+    facts = seen.measure({"n": seen.items.count(), "filled": seen.id.count(), "ids": seen.id.nunique()})
+    missing = facts["n"] - facts["filled"]
+    repeated = facts["ids"] < facts["filled"]
+    return missing, seen.most_frequent(seen.id) if repeated and not missing else None
 
 
 def describe_repeat(pool: Predictions, first: Any) -> str:

@@ -4,7 +4,6 @@ It is written into the session's file whole, so that the session goes on without
 """
 
 import io
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -18,17 +17,16 @@ from fewlabels.checks import require_sound
 from fewlabels.errors import InputError, listing
 from fewlabels.goals import Goal, count_sought, require_enough
 from fewlabels.groups import Bins, Groups
-from fewlabels.journal import Item
 from fewlabels.knowledge import know
-from fewlabels.labels import NONE, Tally, arrange, read_axis
+from fewlabels.labels import Tally, arrange, read_axis
+from fewlabels.line import Line, line_up
 from fewlabels.metrics import Cost, Metric
 from fewlabels.policies import Policy
 from fewlabels.priors import Prior
 from fewlabels.recipes import read_recipe, recall, write_recipe
 from fewlabels.summary import Question, require_answerable
-from fewlabels.table import Frame, Predictions, fingerprint
+from fewlabels.table import Frame, Picking, Predictions, fingerprint, fingerprint_sample
 
-MOST_ITEMS = 200_000  # that are kept in the file; of a larger pool, a random few of every group
 MOST_VOTES = 20
 MAYBE = ("probability", "stratum", "level")
 ARRAYS = ("group", "predicted", "bin", "label", "n_items", "n_labels", "score", "right")
@@ -71,11 +69,18 @@ class Ground:
 
     def require_same(self, pool: Predictions, path: object) -> None:
         """Refuse other predictions than those this was laid on."""
-        change = tell_apart(self.fingerprint, take_fingerprint(pool, self.by))
+        change = tell_apart(self.fingerprint, self._take_fingerprint(pool))
         if change:
             raise InputError(
                 f"{path} was made from other predictions ({self.source}) than {pool.source}: {change}; start a new session for these"
             )
+
+    def _take_fingerprint(self, pool: Predictions) -> dict[str, Any]:
+        """Look at the same items as were looked at when the session was made."""
+        if "every" not in self.fingerprint or not pool.has_whole_ids:
+            return take_fingerprint(pool, self.by)
+        picking = Picking(self.fingerprint["every"], self.fingerprint["at"])
+        return read_fingerprint(take_census(pool, self.by, bins=self.bins, picking=picking))
 
     def ask(self, metric: Metric) -> Question:
         """Return what to answer about a metric, as chosen at the start."""
@@ -134,10 +139,10 @@ def lay_ground(
     bins: Bins | None = None,
     classes: Sequence[str] = (),
     votes: int = 1,
-) -> tuple[Ground, list[Item]]:
+) -> tuple[Ground, Line]:
     """Count a pool once, and line its unlabelled items up in random order within their groups."""
     require_votes(pool, votes)
-    census = take_census(pool, by, bins=bins, **count_for(pool, prior))
+    census = take_census(pool, by, bins=bins, picking=pool.choose_picking(seed), **count_for(pool, prior))
     notes = require_sound(pool, census)
     counts = arrange(census)
     counts = counts.widen([name for name in dict.fromkeys(map(str, classes)) if name not in counts.classes])
@@ -145,14 +150,14 @@ def lay_ground(
     require_enough(goal, len(counts.groups))
     known = know(counts, goal.metric, prior)
     goal.gain(known, known.expect())  # a goal may be about groups that are not there
-    items = _line_up(census, counts, seed)
-    if not items:
+    line = line_up(census, counts.group, seed)
+    if not len(line):
         raise InputError(
             f"every item of {pool.source} is labelled: there is nothing to ask; assess it, or play with --hide-labels (Python: pool.hide_labels())"
         )
     ground = Ground(
         tally=counts,
-        n_askable=np.bincount([item.group for item in items], minlength=len(counts.groups)),
+        n_askable=np.bincount(line.group, minlength=len(counts.groups)),
         goal=goal,
         policy=policy,
         prior=prior,
@@ -160,7 +165,7 @@ def lay_ground(
         level=float(level),
         finite=bool(finite),
         seed=int(seed),
-        fingerprint=take_fingerprint(pool, by),
+        fingerprint=read_fingerprint(census),
         source=pool.source,
         notes=notes,
         graded=pool.has("agreement"),
@@ -169,7 +174,7 @@ def lay_ground(
         bins=bins or Bins(),
         votes=int(votes),
     )
-    return ground, items
+    return ground, line
 
 
 def require_votes(pool: Predictions, votes: int) -> None:
@@ -182,6 +187,14 @@ def require_votes(pool: Predictions, votes: int) -> None:
         raise InputError(
             f"votes: {pool.source} has grades of agreement, and only classes can be voted on; leave votes at 1"
         )
+
+
+def read_fingerprint(census: Census) -> dict[str, Any]:
+    """Return a few figures that tell predictions and their groups from others; out of a census, where it has a sample."""
+    if census.sample is None:
+        return take_fingerprint(census.pool, census.by)
+    groups = [census.cut.name(key) for key in census.groups]
+    return fingerprint_sample(census.pool, census.found, groups, census.sample)
 
 
 def take_fingerprint(pool: Predictions, by: Groups) -> dict[str, Any]:
@@ -224,39 +237,6 @@ def tell_apart(made_from: Mapping[str, Any], given: Mapping[str, Any]) -> str | 
 
 def _differ(made_from: Mapping[str, Any], given: Mapping[str, Any], key: str) -> bool:
     return key in made_from and key in given and made_from[key] != given[key]
-
-
-def _line_up(census: Census, counts: Tally, seed: int) -> list[Item]:
-    pool, cut, keys = census.pool, census.cut, census.keys
-    sizes: Counter[tuple[Any, ...]] = Counter()
-    for key, n, n_labels in zip(census.groups, census.found["n"], census.found["n_labels"], strict=True):
-        sizes[key] += n - n_labels
-    found = pool.line_up(keys, +sizes, within=list(cut.keys), most=MOST_ITEMS, seed=seed)
-    found |= cut.fill(found) | census.place_scores(found)
-    n = len(found["name"])
-    group_at = {name: i for i, name in enumerate(counts.groups)}
-    class_at = {name: i for i, name in enumerate(counts.classes)}
-    rows = zip(*(found[key] for key in cut.keys), strict=True) if cut.keys else [()] * n
-    group = [group_at[cut.name(row)] for row in rows]
-    predicted = [class_at[name] for name in found["predicted"]] if "predicted" in found else [NONE] * n
-    bin = found.get("bin", [NONE] * n)
-    stratum = found.get("stratum", [NONE if counts.stratum is None else 0] * n)
-    strata = counts.bin * 0 + NONE if counts.stratum is None else counts.stratum
-    keyed = zip(*(column.tolist() for column in (counts.group, counts.predicted, counts.bin, strata, counts.label)), strict=True)  # fmt: skip
-    entry_at = {key[:4]: i for i, key in enumerate(keyed) if key[4] == NONE}
-    entry = [entry_at[key] for key in zip(group, predicted, bin, stratum, strict=True)]
-    return list(_shuffle(found["name"], group, entry, seed))
-
-
-def _shuffle(names: Sequence[str], group: Sequence[int], entry: Sequence[int], seed: int) -> Iterable[Item]:
-    """Put items in random order, whatever order the engine gave them in."""
-    rows = sorted(range(len(names)), key=lambda i: names[i])
-    place: dict[int, int] = {}
-    for i in np.random.default_rng([seed, 1]).permutation(len(rows)):
-        row = rows[i]
-        at = place.get(group[row], 0)
-        place[group[row]] = at + 1
-        yield Item(names[row], group[row], at, entry[row])
 
 
 def _pack(counts: Tally) -> bytes:

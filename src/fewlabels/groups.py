@@ -149,7 +149,7 @@ class Ranges:
             raise InputError(f"ranges: every value of {self.column!r} is missing")
         edges = [low, *sorted({value for value in found if low < value <= high}), high]
         names = (*bin_names(edges), MISSING)
-        index = number.notnull().ifelse(_search(number, edges, 0, len(edges) - 2), len(edges) - 1)
+        index = number.notnull().ifelse(search(number, edges), len(edges) - 1)
         return Cut((Facet(self.column, index, names.__getitem__, int, ordered=True, edges=tuple(edges)),))
 
 
@@ -225,16 +225,16 @@ def cross(*parts: Groups) -> Cross:
 
 def bin_index(pool: Predictions, edges: Sequence[float]) -> Value:
     """Count the inner borders at or below the score: the same in every engine, and exact at the borders."""
-    return pool.score.notnull().ifelse(_search(pool.score, edges, 0, len(edges) - 2), None)
+    return pool.score.notnull().ifelse(search(pool.score, edges), None)
 
 
-def _search(score: Value, edges: Sequence[float], first: int, last: int) -> Value | int:
+def search(score: Value, edges: Sequence[float], first: int = 0) -> Value | int:
     """Halve the bins until one is left: a comparison with every border would cost far more than the scan itself."""
-    if first == last:
+    if len(edges) == 2:
         return first
-    middle = (first + last) // 2
-    lower, upper = _search(score, edges, first, middle), _search(score, edges, middle + 1, last)
-    return (score < edges[middle + 1]).ifelse(lower, upper)
+    middle = len(edges) // 2
+    lower, upper = search(score, edges[: middle + 1], first), search(score, edges[middle:], first + middle)
+    return (score < edges[middle]).ifelse(lower, upper)
 
 
 def bin_names(edges: Sequence[float]) -> tuple[str, ...]:

@@ -4,15 +4,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from fewlabels.errors import InputError, listing
 
 Kind = Literal["asked", "told", "skipped", "decided", "withdrawn"]
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(NamedTuple):  # made by the hundred thousand, which takes a dataclass four times as long
     """An item that may be asked about."""
 
     id: str

@@ -4,11 +4,14 @@ import json
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from operator import attrgetter
+from operator import itemgetter
 from threading import RLock
-from typing import Any
+from typing import Any, TypeAlias
 
 from fewlabels.journal.events import Act, Event, Item, each_once, refuse_unknown, tell_time
+
+Row: TypeAlias = tuple[Any, ...]  # an item's plain values: the garbage collector passes over them, however many
+_PLACE = itemgetter(2)  # in the line, of an item's row
 
 
 class MemoryJournal:
@@ -23,10 +26,13 @@ class MemoryJournal:
     def __init__(self, about: Mapping[str, Any], items: Iterable[Item], blobs: Mapping[str, bytes]) -> None:
         self._about = json.dumps(about)  # as text, so that nobody holds a part of it that can be changed
         self._blobs = dict(blobs)
-        self._items = {item.id: item for item in each_once(items)}
-        self._lines: dict[int, list[Item]] = {}
-        for item in sorted(self._items.values(), key=attrgetter("place")):
-            self._lines.setdefault(item.group, []).append(item)
+        rows: list[Row] = list(map(tuple, items))
+        self._items = {row[0]: row for row in rows}
+        if len(self._items) < len(rows):
+            list(each_once(map(Item._make, rows)))  # which says what comes twice
+        self._lines: dict[int, list[Row]] = {}
+        for row in sorted(self._items.values(), key=_PLACE):
+            self._lines.setdefault(row[1], []).append(row)
         self._events: list[Event] = []
         self._lock = RLock()
 
@@ -68,12 +74,12 @@ class MemoryJournal:
     def line_up(self, group: int, place: int, n: int) -> list[Item]:
         """Give the next items of a group, from this place on."""
         line = self._lines.get(group, [])
-        start = bisect_left(line, place, key=attrgetter("place"))
-        return line[start : start + n]
+        start = bisect_left(line, place, key=_PLACE)
+        return [Item(*row) for row in line[start : start + n]]
 
     def find(self, ids: Iterable[str]) -> dict[str, Item]:
         """Look up which of these ids are items of this session."""
-        return {id_: self._items[id_] for id_ in ids if id_ in self._items}
+        return {id_: Item(*self._items[id_]) for id_ in ids if id_ in self._items}
 
     def close(self) -> None:
         """There is nothing to let go of."""

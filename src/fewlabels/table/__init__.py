@@ -1,12 +1,14 @@
 """The room of tables: the only one that knows Ibis. Everything above asks `Predictions` and gets numbers."""
 
-from fewlabels.table.fingerprints import fingerprint
+from fewlabels.table.candidates import draw_least, share_out
+from fewlabels.table.fingerprints import fingerprint, fingerprint_sample
 from fewlabels.table.names import MISSING, natural_order, spell
 from fewlabels.table.posing import assume_score, judge_right, set_against_rest
 from fewlabels.table.predictions import Columns, Predictions, Value, count_rows, read_columns
+from fewlabels.table.samples import Picking, Sample
 from fewlabels.table.sources import Frame
 
 __all__ = [
-    "MISSING", "Columns", "Frame", "Predictions", "Value", "assume_score", "count_rows", "fingerprint", "judge_right", "natural_order", "read_columns",
-    "set_against_rest", "spell",
+    "MISSING", "Columns", "Frame", "Picking", "Predictions", "Sample", "Value", "assume_score", "count_rows", "draw_least", "fingerprint",
+    "fingerprint_sample", "judge_right", "natural_order", "read_columns", "set_against_rest", "share_out", "spell",
 ]  # fmt: skip

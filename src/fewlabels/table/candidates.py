@@ -1,11 +1,12 @@
-"""Which items may be asked about: of a large pool a random few of every group, drawn in one pass and without sorting.
+"""Which items may be asked about: of a large pool a random few of every group, drawn without sorting.
 
 Every item has a chance, a whole number that its id and a seed determine. The items of a group with the smallest chances
-are drawn: all below a limit that a few more than wanted will pass are fetched, and the surplus is dropped here.
+are drawn. Where a sample holds enough of a group they are drawn from it here; in the engine, all below a limit that a few
+more than wanted will pass are fetched, and the surplus is dropped here.
 """
 
 from collections.abc import Mapping, Sequence
-from math import ceil, inf, sqrt
+from math import ceil, sqrt
 from typing import Any, TypeAlias
 
 import ibis
@@ -15,6 +16,7 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 from ibis.backends import BaseBackend
+from jaxtyping import Int
 
 from fewlabels.table.names import MISSING, as_name
 
@@ -30,11 +32,27 @@ def find_chance(id: ir.Value, engine: BaseBackend, seed: int) -> ir.Value:
     Of ids that are whole numbers it is the same in every engine.
     """
     x = as_whole(id, engine)
-    first, *others = np.random.default_rng([seed, TERMS]).integers(1, PRIME, TERMS).tolist()
+    first, *others = _list_terms(seed)
     chance: ir.Value = ibis.literal(first, type="int64")
     for term in others:
         chance = (chance * x + term) % PRIME
     return chance
+
+
+def work_out_chance(ids: Int[np.ndarray, " item"], seed: int) -> Int[np.ndarray, " item"]:
+    """Return the chances of items here, as an engine would."""
+    x = np.abs(np.fmod(ids, PRIME).astype(np.int64))
+    first, *others = _list_terms(seed)
+    chance = np.full(len(ids), first)
+    for term in others:
+        chance = chance * x + term
+        chance -= chance // PRIME * PRIME  # NumPy divides by one number ten times as fast as it takes remainders
+    return chance
+
+
+def _list_terms(seed: int) -> list[int]:
+    terms: list[int] = np.random.default_rng([seed, TERMS]).integers(1, PRIME, TERMS).tolist()
+    return terms
 
 
 def as_whole(id: ir.Value, engine: BaseBackend) -> ir.Value:
@@ -90,13 +108,35 @@ def _find_limit(n: int, wanted: int) -> int:
     return PRIME if likely >= n else ceil(PRIME * likely / n)
 
 
+def draw_least(
+    ids: Int[np.ndarray, " item"], group: Int[np.ndarray, " item"], wanted: Sequence[int], seed: int
+) -> Int[np.ndarray, " drawn"]:
+    """Return the places of the items with the smallest chances of every group, as many as are wanted."""
+    sizes = np.bincount(group, minlength=len(wanted)).tolist()
+    limits = np.array([_find_limit(n, w) if w else 0 for n, w in zip(sizes, wanted, strict=True)])
+    chance = work_out_chance(ids, seed)
+    near = np.flatnonzero(chance < limits[group])  # few are left to be sorted
+    return near[_take_first(chance[near], ids[near], group[near], wanted)]
+
+
 def drop_surplus(found: dict[str, list[Any]], within: Sequence[str], wanted: Mapping[Key, int]) -> dict[str, list[Any]]:
     """Keep, of every group, as many as are wanted."""
-    groups = list(zip(*(found[key] for key in within), strict=True)) if within else [()] * len(found["name"])
-    taken: dict[Key, int] = {}
-    rows = []
-    for row in sorted(range(len(groups)), key=lambda i: (found["__chance"][i], found["name"][i])):
-        taken[groups[row]] = taken.get(groups[row], 0) + 1
-        if taken[groups[row]] <= wanted.get(groups[row], inf):
-            rows.append(row)
+    at = {key: i for i, key in enumerate(wanted)}
+    keys = zip(*(found[key] for key in within), strict=True) if within else [()] * len(found["name"])
+    group = np.array([at[key] for key in keys], dtype=np.int64)
+    chance, names = np.array(found["__chance"], dtype=np.int64), np.array(found["name"], dtype=np.str_)
+    rows = _take_first(chance, names, group, list(wanted.values())).tolist()
     return {name: [column[i] for i in rows] for name, column in found.items() if name != "__chance"}
+
+
+def _take_first(
+    chance: Int[np.ndarray, " item"], name: np.ndarray, group: Int[np.ndarray, " item"], wanted: Sequence[int]
+) -> Int[np.ndarray, " taken"]:
+    """Return the places of those that come first in their groups: by chance and, of equal chances, by name.
+
+    >>> _take_first(np.array([5, 1, 4, 2]), np.array(["a", "b", "c", "d"]), np.array([0, 0, 1, 0]), [2, 1]).tolist()
+    [1, 3, 2]
+    """
+    order = np.lexsort((name, chance, group))
+    place = np.arange(len(order)) - np.searchsorted(group[order], group[order])
+    return order[place < np.array(wanted)[group[order]]]

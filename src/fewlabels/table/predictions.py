@@ -15,15 +15,19 @@ from typing import Any, TypeAlias
 import duckdb
 import ibis
 import ibis.expr.types as ir
+import numpy as np
+import pyarrow as pa
 from ibis.backends import BaseBackend
 
 from fewlabels.errors import InputError, did_you_mean, listing
-from fewlabels.table.candidates import Key, as_whole, drop_surplus, find_chance, keep_likely, share_out
+from fewlabels.table import samples
+from fewlabels.table.candidates import Key, as_whole, drop_surplus, find_chance, keep_likely
 from fewlabels.table.derivation import AGREEMENT, ID, LABEL, OURS, PREDICTED, PROBABILITY, SCORE, derive
 from fewlabels.table.joining import join_labels
 from fewlabels.table.logs import read_log
 from fewlabels.table.names import MISSING, as_name, natural_order
 from fewlabels.table.roles import TELLING, Roles
+from fewlabels.table.samples import Picking, Sample, choose_picking, unpack
 from fewlabels.table.sources import Frame, open_source
 
 Value: TypeAlias = Any  # an Ibis expression; its methods depend on a type only the engine knows
@@ -250,9 +254,21 @@ class Predictions:
 
     def count_by(self, keys: Mapping[str, Value], sums: Mapping[str, Value], *, most: int | None = None) -> Columns:
         """Group by the keys, count the rows of each (`n`) and add up the rest, in the engine; fetch at most so many."""
-        if not keys:
-            return self._ask(self.items.aggregate(n=self.items.count(), **sums))
-        return self._ask(self.items.group_by(**keys).aggregate(n=self.items.count(), **sums).limit(most))
+        return self._ask(self._count(keys, sums, most))
+
+    def count_and_pick(
+        self, keys: Mapping[str, Value], sums: Mapping[str, Value], picking: Picking, *, most: int | None = None
+    ) -> tuple[Columns, Sample]:
+        """Do the same, and bring the ids that are picked along: a pass for them alone would cost as much again."""
+        also = {"__ids": self.id.collect(where=picking.picks(self.id)), "__filled": self.id.count()}
+        found = self._fetch(self._count(keys, {**sums, **also}, most))
+        lists, filled = found["__ids"].combine_chunks(), sum(found["__filled"].to_pylist())
+        counted = found.drop_columns(list(also)).to_pydict()
+        return counted, unpack(picking, lists, sum(counted["n"]) - filled)
+
+    def _count(self, keys: Mapping[str, Value], sums: Mapping[str, Value], most: int | None) -> ir.Table:
+        rows = self.items.group_by(**keys) if keys else self.items
+        return rows.aggregate(n=self.items.count(), **sums).limit(most)
 
     def remember(self, found: Columns) -> None:
         """Keep what somebody happened to count by predicted class and label, so that nobody has to ask again."""
@@ -292,16 +308,29 @@ class Predictions:
         counts = self.items.group_by(value=value).aggregate(n=self.items.count())
         return self._ask(counts.order_by(ibis.desc("n"), "value").limit(1))["value"][0]
 
-    def line_up(
-        self, keys: Mapping[str, Value], sizes: Mapping[Key, int], *, within: Sequence[str], most: int, seed: int
+    def choose_picking(self, seed: int) -> Picking | None:
+        """Say which items to bring along while all are counted; None where nobody needs that, or ids are no numbers."""
+        if not self.roles.id or not self.has_whole_ids or self.has("agreement") or self.n_items <= samples.LARGE:
+            return None
+        return choose_picking(self.n_items, np.random.default_rng([seed, 2]))
+
+    def list_open(self, keys: Mapping[str, Value]) -> Columns:
+        """List all unlabelled items: `name` and the keys."""
+        return self._ask(self._list_open(self.items).select(name="__name", **keys))
+
+    def draw_open(
+        self,
+        keys: Mapping[str, Value],
+        sizes: Mapping[Key, int],
+        wanted: Mapping[Key, int],
+        *,
+        within: Sequence[str],
+        seed: int,
     ) -> Columns:
-        """List unlabelled items (`name` and the keys); where there are too many, a random few of every group.
+        """List so many unlabelled items of some groups, at random.
 
         `within` are the keys that tell groups apart, `sizes` says how many unlabelled items each of them has.
         """
-        if sum(sizes.values()) <= most:
-            return self._ask(self._list_open(self.items).select(name="__name", **keys))
-        wanted = share_out(sizes, most)
         items = self._list_open(self.items.mutate(__chance=find_chance(self.id, self.engine, seed)))
         items = keep_likely(items, keys, sizes, wanted, within)
         return drop_surplus(self._ask(items.select("__chance", name="__name", **{k: k for k in keys})), within, wanted)
@@ -337,9 +366,12 @@ class Predictions:
         return self.fetch(names, {column: self.items[column] for column in self.shown})
 
     def _ask(self, expression: ir.Table) -> Columns:
+        return self._fetch(expression).to_pydict()
+
+    def _fetch(self, expression: ir.Table) -> pa.Table:
         try:
             with _ONE_AT_A_TIME:
-                return self.engine.to_pyarrow(expression).to_pydict()
+                return self.engine.to_pyarrow(expression)
         except duckdb.Error as error:
             raise InputError(
                 f"{self.source}: the engine could not read it: {str(error).strip().splitlines()[0]}"

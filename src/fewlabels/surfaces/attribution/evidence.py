@@ -3,7 +3,8 @@
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from fewlabels.checks import ROUNDING, SUM_TOLERANCE
+from fewlabels.census import ROUNDING
+from fewlabels.checks import SUM_TOLERANCE
 from fewlabels.errors import InputError, listing
 
 EDGE = 1e-6  # no classifier is taken to be surer than this: a nought would rule an arm out whatever else is known

@@ -1,0 +1,210 @@
+"""The line of items of a pool too large to list: one pass of the engine, every group served, nothing wrong with it missed."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import ibis.expr.operations as ops
+import numpy as np
+import pandas as pd
+import pytest
+
+import fewlabels as fl
+from fewlabels import checks, line
+from fewlabels.errors import InputError
+from fewlabels.ground import lay_ground, read_ground, take_fingerprint
+from fewlabels.table import fingerprints, samples
+from fewlabels.table.candidates import find_chance, work_out_chance
+
+N, MOST = 3000, 60
+SITE = fl.column("site")
+
+
+@pytest.fixture(autouse=True)
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take a few thousand items for very many, of which about one in five is picked."""
+    monkeypatch.setattr(line, "MOST_ITEMS", MOST)
+    monkeypatch.setattr(samples, "LARGE", 1000)
+    monkeypatch.setattr(samples, "ENOUGH", N // 5)
+    monkeypatch.setattr(fingerprints, "SHOWN", N)
+
+
+def make(**changes: Any) -> pd.DataFrame:
+    """Three groups: two of about 1,500 items, and one of six that no sample need hold."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "id": rng.permutation(N) - N // 2,  # some below zero
+            "predicted": rng.choice(["yes", "no"], N),
+            "score": rng.uniform(0.5, 1, N),
+            "site": np.where(np.arange(N) < 6, "rare", rng.choice(["a", "b"], N)),
+            "label": [None, None, None, "yes"] * (N // 4),
+        }
+    )
+    return frame.assign(**changes)
+
+
+def lay(frame: Any, by: Any = SITE, **choices: Any) -> Any:
+    usual = {
+        "goal": fl.FindWorst(),
+        "policy": fl.thompson,
+        "prior": fl.flat(),
+        "level": 0.95,
+        "finite": False,
+        "seed": 0,
+    }
+    pool = frame if isinstance(frame, fl.Predictions) else fl.Predictions.read(frame)
+    return lay_ground(pool, by=by, **usual | choices)
+
+
+@contextmanager
+def overhear(pool: fl.Predictions) -> Iterator[list[Any]]:
+    """Note the expressions that are put to the engine."""
+    heard: list[Any] = []
+    to_pyarrow = pool.engine.to_pyarrow
+
+    def note(expression: Any, **options: Any) -> Any:
+        heard.append(expression)
+        return to_pyarrow(expression, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pool.engine, "to_pyarrow", note)
+        yield heard
+
+
+def test_chances_are_the_same_here_and_in_the_engine() -> None:
+    ids = np.array([0, 1, -1, 61, -(2**40), 2**31 - 1, 2**31, 2**62 + 5, -(2**63) + 1])
+    pool = fl.Predictions.read({"id": ids, "predicted": ["a"] * len(ids)})
+    for seed in range(3):
+        there = pool.pull({"c": find_chance(pool.id, pool.engine, seed)})["c"]
+        assert work_out_chance(ids, seed).tolist() == there
+
+
+def test_one_pass_does_for_counts_ids_candidates_and_fingerprint() -> None:
+    pool = fl.Predictions.read(make(site=["a", "b"] * (N // 2)))
+    with overhear(pool) as heard:
+        lay(pool)
+    size, head, census = heard
+    assert not pool.engine.compile(size).count("WHERE")  # of Parquet files and the like, known without reading any
+    assert "LIMIT 100000" in pool.engine.compile(head)
+    assert census.op().find(ops.ArrayCollect)
+
+
+def test_rare_groups_take_one_pass_more() -> None:
+    pool = fl.Predictions.read(make())
+    with overhear(pool) as heard:
+        lay(pool)
+    assert len(heard) == 4
+    assert heard[-1].op().find(ops.JoinChain)
+    assert not any(e.op().find((ops.Sort, ops.WindowFunction)) for e in heard)
+
+
+def test_every_group_gets_its_share_of_unlabelled_items() -> None:
+    frame = make().set_index("id")
+    ground, items = lay(frame.reset_index())
+    rows = frame.loc[[int(item.id) for item in items]]
+    assert rows.label.isna().all()
+    assert rows.index.is_unique
+    assert rows.site.tolist() == [ground.tally.groups[item.group] for item in items]
+    assert rows.predicted.tolist() == [ground.tally.classes[ground.tally.predicted[item.entry]] for item in items]
+    bins = [min(int(10 * score), 9) for score in rows.score]
+    assert bins == [int(ground.tally.bin[item.entry]) for item in items]
+    open_ = frame[frame.label.isna()].site.value_counts()
+    wanted = {site: min(n, int(np.ceil(MOST // 6 + n * MOST / 2 / open_.sum()))) for site, n in open_.items()}
+    assert rows.site.value_counts().to_dict() == wanted
+    assert wanted["rare"] == open_["rare"]
+
+
+def test_the_line_follows_from_the_seed_whatever_the_order_of_the_rows() -> None:
+    one, same, other = (list(lay(f, seed=s)[1]) for f, s in ((make(), 3), (make()[::-1], 3), (make(), 4)))
+    assert one == same
+    assert {item.id for item in one} != {item.id for item in other}
+
+
+def test_over_many_seeds_any_item_may_be_asked_about() -> None:
+    """Sixty of 1,100 items, 300 times: an item is never drawn once in 10^7, and 45 times instead of 16 once in 10^9."""
+    pool = fl.Predictions.read({"id": range(1100), "predicted": ["a"] * 1100})
+    seen = Counter(item.id for seed in range(300) for item in lay(pool, fl.everything, seed=seed)[1])
+    assert len(seen) == 1100
+    assert max(seen.values()) < 45
+
+
+def test_a_file_that_was_read_twice_is_refused() -> None:
+    with pytest.raises(InputError, match=r"column 'id': id -?\d+ stands in rows [\d,]+, [\d,]+; every item needs"):
+        lay(make().iloc[[*range(N), *range(1000, 1500)]])
+
+
+def test_where_the_sample_is_thin_ids_get_a_look_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "MANY", 1000)
+    monkeypatch.setattr(checks, "PARTS", 2)
+    pool = fl.Predictions.read(make(site=["a", "b"] * (N // 2)))
+    with overhear(pool) as heard:
+        lay(pool)
+    assert [bool(e.op().find(ops.CountDistinct)) for e in heard] == [False, False, False, True]
+
+
+def test_every_missing_id_is_seen() -> None:
+    ids = make().id.astype("Int64")
+    ids[[7, 70]] = None
+    with pytest.raises(InputError, match="column 'id': 2 ids are missing, the first in row 8;"):
+        lay(make(id=ids))
+
+
+def test_what_is_all_but_labelled_is_listed_whole() -> None:
+    _, items = lay(make(label=[None] * 50 + ["yes"] * (N - 50)))
+    assert sorted(int(item.id) for item in items) == sorted(make().id[:50])
+
+
+# -- which predictions it was made from -----------------------------------------------------------------------
+
+
+def reopen(ground: Any) -> Any:
+    about, blobs = ground.write()
+    return read_ground(json.loads(json.dumps(about)), blobs)
+
+
+def test_the_same_table_is_known_again_in_any_order_and_with_any_labels() -> None:
+    ground = reopen(lay(make(), prior=fl.calibrated())[0])
+    for frame in (make(), make()[::-1], make(label=None), make().drop(columns="label")):
+        ground.require_same(fl.Predictions.read(frame), "s.db")
+
+
+def swap(frame: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Let the items exchange what is said of them: nothing that is counted or added up changes."""
+    return frame.assign(**{column: frame[column].to_numpy()[::-1]})
+
+
+OTHERS = {
+    "fewer": (make()[1:], "items: 3000 then, 2999 now"),
+    "other scores": (make(score=0.7), "sum of scores: "),
+    "other predictions": (make(predicted="no"), "how often no, yes is predicted"),
+    "exchanged predictions": (swap(make(), "predicted"), "what is said of which item"),
+    "exchanged scores": (swap(make(), "score"), "what is said of which item"),
+    "exchanged groups": (swap(make(), "site"), "what is said of which item"),
+    "exchanged ids": (swap(make(), "id"), "what is said of which item"),
+}
+
+
+@pytest.mark.parametrize(("frame", "says"), OTHERS.values(), ids=OTHERS)
+def test_another_table_is_refused(frame: pd.DataFrame, says: str) -> None:
+    ground = reopen(lay(make())[0])
+    with pytest.raises(InputError, match=f"s.db was made from other predictions .*: {says}"):
+        ground.require_same(fl.Predictions.read(frame), "s.db")
+
+
+def test_flags_are_known_again_whatever_the_labels_are_written_like() -> None:
+    flags = make().predicted == "yes"
+    bare, labelled = make(predicted=flags, label=None), make(predicted=flags, label=[None, 1, 0, None] * (N // 4))
+    assert lay(bare)[0].fingerprint == lay(labelled)[0].fingerprint
+
+
+def test_a_session_made_before_there_were_samples_still_knows_its_table() -> None:
+    made = replace(lay(make())[0], fingerprint=take_fingerprint(fl.Predictions.read(make()), SITE))
+    ground = reopen(made)
+    assert set(ground.fingerprint) == {"n_items", "part"}
+    ground.require_same(fl.Predictions.read(make()[::-1]), "s.db")
+    with pytest.raises(InputError, match="what is said of which item"):
+        ground.require_same(fl.Predictions.read(swap(make(), "score")), "s.db")

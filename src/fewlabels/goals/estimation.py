@@ -14,6 +14,8 @@ from fewlabels.knowledge import Knowledge
 from fewlabels.metrics import Metric, accuracy
 from fewlabels.scheme import Theta
 
+FEW = 5  # items; a group of fewer counts by their number: one item is right or wrong, which says nothing of the model
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -70,7 +72,8 @@ class Explore(Estimate):
 
     def gain(self, belief: Knowledge, truth: Theta) -> Gains:
         """Expected fall of the variances of all groups, added up; the truth would not change that."""
-        return np.tile(expect_fall(belief, np.ones(len(belief.groups))), (len(truth), 1))
+        worth = np.minimum(belief.n_items / FEW, 1.0)
+        return np.tile(expect_fall(belief, worth), (len(truth), 1))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import json
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from operator import itemgetter
@@ -30,9 +31,11 @@ class MemoryJournal:
         self._items = {row[0]: row for row in rows}
         if len(self._items) < len(rows):
             list(each_once(map(Item._make, rows)))  # which says what comes twice
-        self._lines: dict[int, list[Row]] = {}
-        for row in sorted(self._items.values(), key=_PLACE):
-            self._lines.setdefault(row[1], []).append(row)
+        self._lines: dict[int, list[Row]] = defaultdict(list)
+        for row in rows:
+            self._lines[row[1]].append(row)
+        for line in self._lines.values():
+            line.sort(key=_PLACE)  # most come in order, and a group at a time that is seen at once
         self._events: list[Event] = []
         self._lock = RLock()
 

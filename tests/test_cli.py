@@ -238,7 +238,7 @@ WRONG = {
     "a word for a number": (["assess", "{file}", "--level", "high"], "--level"),
     "level in percent": (["assess", "{file}", "--level", "95"], "between 0 and 1"),
     "no such metric": (["assess", "{file}", "--metric", "acuracy"], "did you mean 'accuracy'"),
-    "no such prior": (["assess", "{file}", "--prior", "flaat"], "neither a known prior"),
+    "no such prior": (["assess", "{file}", "--prior", "flaat"], "did you mean 'flat'"),
     "no such column": (["assess", "{file}", "--by", "sight"], "did you mean 'site'"),
     "no such role": (["assess", "{file}", "--predicted", "pred"], "did you mean 'predicted'"),
     "bins": (["assess", "{file}", "--by", "bins:many"], "not understood"),

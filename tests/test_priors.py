@@ -217,7 +217,7 @@ def test_what_is_no_assessment_is_refused(tmp_path):
         ({"metric": "accuracy"}, "no 'belief'"),
         (tmp_path / "list.json", "no 'belief'"),
         (tmp_path / "torn.json", "not a JSON file"),
-        (tmp_path / "none.json", "neither a known prior"),
+        (tmp_path / "none.json", "neither a file nor a known prior"),
     ):
         with pytest.raises(fl.InputError, match=words):
             fl.from_earlier(source)

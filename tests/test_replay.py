@@ -673,3 +673,9 @@ def test_what_was_laid_out_for_a_trial_goes_with_it():
     del trial
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("jobs", [0, -5])
+def test_so_many_jobs_make_no_sense(jobs):
+    with pytest.raises(fl.InputError, match="as many as there are cores"):
+        fl.simulate(make_pool(4), priors=FLAT, goal=fl.Estimate(), runs=2, n_jobs=jobs)

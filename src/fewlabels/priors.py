@@ -15,13 +15,14 @@ import numpy as np
 from jaxtyping import Float
 
 from fewlabels.beliefs import Belief, Beta, Conjugate, Dirichlet
-from fewlabels.errors import InputError, listing
+from fewlabels.errors import InputError, did_you_mean, listing
 from fewlabels.labels import NONE, Cells
 from fewlabels.ties import Ties
 
 Reads = Literal["right", "label"]
 STRENGTH: dict[Reads, float] = {"right": 2.0, "label": 1.0}  # the papers' N0 for Beta and for Dirichlet
 STRONGEST = 1e12
+KNOWN = ("calibrated", "smooth", "scores", "flat")  # by name, on the command line
 EDGE = 1e-6  # a mean score of exactly 1 would leave no room for a mistake
 
 
@@ -198,7 +199,7 @@ def _read_earlier(earlier: Any) -> Mapping[str, Any]:
         found = json.loads(Path(earlier).read_text(encoding="utf-8"))
     except OSError:
         raise InputError(
-            f"prior: {str(earlier)!r} is neither a known prior (flat, scores, calibrated, smooth) nor a file"
+            f"prior: {str(earlier)!r} is neither a file nor a known prior; {did_you_mean(str(earlier), KNOWN)}"
         ) from None
     except (json.JSONDecodeError, UnicodeDecodeError):
         raise InputError(f"prior: {earlier} is not a JSON file; write one with assess --json FILE") from None

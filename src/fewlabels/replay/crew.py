@@ -10,9 +10,11 @@ from typing import Any, Literal
 from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
 
+from fewlabels.errors import InputError
 from fewlabels.replay.threads import use_one_thread
 
 Hint = Literal["threads", "processes"]
+ALL = -1  # cores
 
 
 def spread(calls: Iterable[Any], *, n_jobs: int | None = None, prefer: Hint = "processes") -> Iterator[Any]:
@@ -26,12 +28,14 @@ def spread(calls: Iterable[Any], *, n_jobs: int | None = None, prefer: Hint = "p
     [1, 2, 4, 8]
     """
     _, told = get_active_backend()
+    if n_jobs is not None and n_jobs < 1 and n_jobs != ALL:
+        raise InputError(f"jobs: {n_jobs} at a time make no sense; say how many, or -1 for as many as there are cores")
     backend, _ = get_active_backend(prefer=prefer)
     # Some clusters hand back nothing until everything is done.
     how: Any = "generator" if backend.supports_return_generator else "list"
     steady = (delayed(call_steadily)(function, *given, **named) for function, given, named in calls)
     with use_one_thread():
-        yield from Parallel(n_jobs=n_jobs or told or -1, prefer=prefer, return_as=how)(steady)
+        yield from Parallel(n_jobs=n_jobs or told or ALL, prefer=prefer, return_as=how)(steady)
 
 
 def call_steadily(function: Callable[..., Any], /, *given: Any, **named: Any) -> Any:

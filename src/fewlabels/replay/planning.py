@@ -104,7 +104,8 @@ def plan(
     most = count_askable(goal, known)
     if not most:
         raise InputError(
-            f"plan: every item of {pool.source} that could help is labelled; there is nothing left to plan"
+            f"plan: every item of {pool.source} that could help is labelled; there is nothing left to plan, "
+            "unless these labels are put out of sight (--hide-labels; Python: pool.hide_labels())"
         )
     setting = {
         "goal": goal, "policy": policy, "prior": Flat(), "level": level, "finite": finite_pool, "given": known,

@@ -324,14 +324,19 @@ def test_a_group_is_least_certain_where_what_is_asked_varies_most(finite, goal):
 
 @pytest.mark.parametrize("finite", [False, True])
 def test_exploring_is_worth_what_a_label_takes_off_the_variance(finite):
-    """Whether the label is right or wrong, weighed by how likely that is; here groups tell nothing of each other."""
+    """Whether the label is right or wrong, weighed by how likely that is; here groups tell nothing of each other.
+
+    A group of fewer than five items counts by their number.
+    """
     known = known_pool(finite)
     mean = known.belief.mean()
     expected = _variance(known) - sum(
         chance * _variance(known.label(np.tile(outcome, (len(mean), 1))))
         for chance, outcome in ((mean, [1.0, 0.0]), (1 - mean, [0.0, 1.0]))
     )
-    assert Explore().gain(known, known.expect())[0] == pytest.approx(expected, rel=1e-6)
+    worth = np.minimum(known.n_items / 5, 1.0)
+    assert worth.min() < 1.0 == worth.max()
+    assert Explore().gain(known, known.expect())[0] == pytest.approx(worth * expected, rel=1e-6)
 
 
 def _variance(known):

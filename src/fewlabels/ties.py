@@ -61,11 +61,11 @@ class Ties:
     ) -> PerCell:
         """How far one more label in each cell is expected to bring the variance of what one aims at down, worth by worth.
 
-        One aims at Σ weight × chance over the cells of each aim, and, where the item itself is part of it, at `item` times
-        its outcome. An outcome is one thing or the other, so the fall is its squared covariance with the aim over its variance.
+        One aims at Σ weight × chance over the cells of each aim, which come aim by aim, and, where the item itself is part of it,
+        at `item` times its outcome. An outcome is one thing or the other, so the fall is its squared covariance with the aim
+        over its variance.
         """
-        mine = np.zeros((len(worth), self.shared.shape[1]))
-        np.add.at(mine, aim, weight[:, None] * self.shared)
+        mine = np.add.reduceat(weight[:, None] * self.shared, np.searchsorted(aim, np.arange(len(worth))), axis=0)
         alone = weight * (self.own + self.strange) + item * self.noise
         along = np.einsum("cf,cf->c", self.shared @ (mine.T @ (worth[:, None] * mine)), self.shared)
         beside = alone * (2 * np.einsum("cf,cf->c", mine[aim], self.shared) + alone)

@@ -90,6 +90,7 @@ class _Problem:
         self.heard, self.start, self.arm = np.unique(evidence.group, return_index=True, return_inverse=True)
         self.simple = len(self.heard) == len(evidence.group) and bool(np.all(evidence.share == 1))  # arms are strata
         self.terms, self.own = plan.centre.copy(), np.zeros(len(self.heard))
+        self.brief = evidence.design.astype(BRIEF)
         self.n_looks = 0
 
     def begin(self, terms: Terms, own: Float[np.ndarray, " heard"]) -> None:
@@ -168,9 +169,9 @@ class _Problem:
         stiff = self._gather(share**2 * weight) + hold
         pull = self._gather((share * weight)[:, None] * design)
         if self.simple:  # one product does for two
-            square = _multiply(design, weight * hold / stiff)
+            square = _multiply(self.brief, weight * hold / stiff)
         else:
-            square = _multiply(design, weight) - _multiply(pull, 1 / stiff)
+            square = _multiply(self.brief, weight) - _multiply(pull, 1 / stiff)
         square[np.diag_indices_from(square)] += firm
         return stiff, pull, square
 
@@ -184,7 +185,7 @@ class _Problem:
         """Variance of the logit of every stratum, and of every arm's own effect."""
         design, share = self.evidence.design, self.evidence.share
         if self.simple:  # both are multiples of what terms alone would make them
-            alone, given = _square(design, covariance), 1 - hold / stiff
+            alone, given = _square(self.brief, covariance), 1 - hold / stiff
             return (1 - given) ** 2 * alone + 1 / stiff, given**2 * alone + 1 / stiff
         moved = design - share[:, None] * lean[self.arm]
         return _square(moved, covariance) + share**2 / stiff[self.arm], _square(lean, covariance) + 1 / stiff
@@ -227,7 +228,7 @@ def _multiply(
     design: Float[np.ndarray, "row term"], weight: Float[np.ndarray, " row"]
 ) -> Float[np.ndarray, "term term"]:
     """Σ w x xᵀ; as the square of one matrix, which takes half the time of a product of two."""
-    rooted = (np.sqrt(weight)[:, None] * design).astype(BRIEF)
+    rooted = np.sqrt(weight).astype(BRIEF)[:, None] * design.astype(BRIEF, copy=False)
     return (rooted.T @ rooted).astype(np.float64)
 
 
@@ -235,7 +236,7 @@ def _square(
     rows: Float[np.ndarray, "row term"], covariance: Float[np.ndarray, "term term"]
 ) -> Float[np.ndarray, " row"]:
     """Variance of x · terms, row by row."""
-    brief = rows.astype(BRIEF)
+    brief = rows.astype(BRIEF, copy=False)
     return np.einsum("rt,rt->r", brief @ covariance.astype(BRIEF), brief).astype(np.float64)
 
 

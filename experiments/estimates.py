@@ -68,7 +68,14 @@ def guess_boosting(terrain: Terrain, n_labels: Ints, right: Ints) -> Guess:
     return _complete(terrain, n_labels, right, _learn(learner, terrain.level.astype(float), n_labels, right))
 
 
-OUTSIDE: dict[str, Callable[[Terrain, Ints, Ints], Guess]] = {"logistic": guess_logistic, "boosting": guess_boosting}
+def guess_knowingly(terrain: Terrain, n_labels: Ints, right: Ints) -> Guess:
+    """Ask somebody who knows what every attribute does, and nothing of single arms: the best that attributes can tell."""
+    return _complete(terrain, n_labels, right, terrain.expected)
+
+
+OUTSIDE: dict[str, Callable[[Terrain, Ints, Ints], Guess]] = {
+    "logistic": guess_logistic, "boosting": guess_boosting, "effects known": guess_knowingly,
+}  # fmt: skip
 
 
 def compare(

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import expit
 
 from experiments.replays import Floats, Ints
@@ -30,6 +31,7 @@ SMALL, LARGE = (10, 2, 2, 2, 2, 2), (2,) * 12
 HEIGHT, OWN = 1.2, {"rough": 0.8}
 MAIN = {"smooth": 0.7, "sparse": 0.0, "interactions": 0.6, "uneven": 0.6, "rough": 0.4}
 KINDS = tuple(MAIN)
+POINTS, MASSES = hermegauss(15)
 SERVICES = ("hatecheck_perspective", "hatecheck_bert")
 
 
@@ -41,6 +43,7 @@ class Terrain:
     level: Ints
     n_items: Ints
     right: Ints
+    expected: Floats  # chance of being right by attributes alone, what is an arm's own averaged out; nan where nobody knows it
 
     @property
     def truth(self) -> Floats:
@@ -113,7 +116,8 @@ def make_terrain(shape: tuple[int, ...], kind: str, seed: int) -> Terrain:
     """Draw a surface and its items."""
     rng = np.random.default_rng([seed, len(shape), KINDS.index(kind)])
     level = np.array(list(product(*map(range, shape))))
-    height = np.full(len(level), HEIGHT) + OWN.get(kind, 0.25) * rng.standard_normal(len(level))
+    height, width_of_own = np.full(len(level), HEIGHT), OWN.get(kind, 0.25)
+    own = width_of_own * rng.standard_normal(len(level))
     for axis, n in enumerate(shape):
         effect = rng.standard_normal(n)
         width = 1.3 * (axis in (0, 2)) if kind == "sparse" else MAIN[kind]
@@ -123,7 +127,10 @@ def make_terrain(shape: tuple[int, ...], kind: str, seed: int) -> Terrain:
     share = rng.gamma(0.15 if kind == "uneven" else 1.0, size=len(level)) + 1e-4
     n_items = rng.multinomial(N_ITEMS, share / share.sum())
     axes = tuple(Axis(f"a{i}", tuple(map(str, range(n))), ordered=False) for i, n in enumerate(shape))
-    return Terrain(axes, level, n_items, rng.binomial(n_items, expit(height)))
+    right = rng.binomial(n_items, expit(height + own))
+    return Terrain(
+        axes, level, n_items, right, expit(height[:, None] + width_of_own * POINTS) @ (MASSES / MASSES.sum())
+    )
 
 
 def read_terrain(pools: Path, name: str, seed: int) -> Terrain:  # noqa: ARG001
@@ -137,7 +144,7 @@ def read_terrain(pools: Path, name: str, seed: int) -> Terrain:  # noqa: ARG001
     level, where = np.unique(np.stack([column.codes for column in columns], axis=1), axis=0, return_inverse=True)
     right = (table["predicted"].astype(str) == table["label"].astype(str)).to_numpy()
     n_items, n_right = np.bincount(where.reshape(-1)), np.bincount(where.reshape(-1)[right], minlength=len(level))
-    return Terrain(axes, level.astype(np.int64), n_items, n_right)
+    return Terrain(axes, level.astype(np.int64), n_items, n_right, np.full(len(level), np.nan))
 
 
 def _choose_pairs(shape: tuple[int, ...], kind: str, rng: np.random.Generator) -> list[tuple[tuple[int, int], float]]:

@@ -4,20 +4,22 @@ The logit of being right is a curve of the score, plus effects of attributes, pl
 are normal, each kind with a scale that is learned. Arms are many and each only touches its own labels, so their effects
 are eliminated first; what is left is as large as the number of terms, not of arms.
 
-Attributes may also do nothing together. That is a model of its own, not a small scale of sixty-six pairs, each of which
-would follow the noise a little: both are fitted, and count by how well they explain the labels.
+Attributes may also do nothing together, or each two about as much. These are models of their own: a scale for each of
+sixty-six pairs follows the noise a little, and its evidence, a summit in as many dimensions, is hard to tell. All are
+fitted, and count by how well they explain the labels.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import expit
+from scipy.special import softmax
 
 from fewlabels.latent.departures import squash
 from fewlabels.surfaces.ascent import climb
-from fewlabels.surfaces.plan import FIXED, Plan, Scales, Terms
+from fewlabels.surfaces.plan import FIXED, Plan, Scales, Terms, Variant
 from fewlabels.surfaces.strata import Strata
 
 MOST_STEPS, MOST_HALVINGS = 40, 12
@@ -278,35 +280,40 @@ class _Summit:
 def fit(evidence: Strata, plan: Plan, start: Scales | None = None) -> Fit:
     """Find the scales that explain the labels best, from `start` if it is known where they may be, and look around."""
     begin = plan.start if start is None else np.where(np.isfinite(start), start, plan.start)
-    if "pair" not in plan.kinds:
-        alone = _ascend(evidence, plan, begin)
-        return _gather(plan, alone.lay_sheets(1.0), alone.view, (alone,), 0.0)
-    single = plan.leave_pairs()
-    first = np.ascontiguousarray(evidence.design[:, : len(single.block)])
-    alone = _ascend(replace(evidence, design=first), single, begin[plan.single])
-    begin[plan.single] = alone.view.sheet.scales
-    both = _ascend(evidence, plan, begin)
-    chance = float(expit(both.evidence - alone.evidence))
-    together = 0.0 if chance < FAINT else 1.0 if chance > 1 - FAINT else chance
-    sheets = both.lay_sheets(together) if together else []
-    sheets += [_spell_out(plan, sheet) for sheet in (alone.lay_sheets(1 - together) if together < 1 else [])]
-    best = both.view if together > 0.5 else replace(alone.view, sheet=_spell_out(plan, alone.view.sheet))
-    return _gather(plan, sheets, best, (alone, both), chance)
+    variants, summits = plan.list_variants(), list[_Summit]()
+    for variant in variants:  # each begins where the one before it ended
+        summits.append(_ascend(evidence, variant.plan, variant.read(begin)))
+        begin = variant.spell_out(summits[-1].view.sheet.scales, begin)
+    chances = _weigh(variants, summits)
+    kept = np.where(chances < FAINT, 0.0, chances) / chances[chances >= FAINT].sum()
+    sheets = [
+        _spell_out(variant, sheet)
+        for variant, summit, weight in zip(variants, summits, kept.tolist(), strict=True)
+        for sheet in (summit.lay_sheets(weight) if weight else [])
+    ]
+    together = float(chances[1:].sum())
+    best = 1 + int(kept[1:].argmax()) if together > 0.5 else 0
+    top, slope = summits[best].view.sheet, summits[best].view.slope
+    looks = sum(summit.problem.n_looks for summit in summits)
+    steepest = float(np.abs(slope).max(initial=0.0))
+    return Fit(
+        plan, summits[0].problem.heard, tuple(sheets), _spell_out(variants[best], top), looks, steepest, together
+    )
 
 
 def _ascend(evidence: Strata, plan: Plan, start: Scales) -> _Summit:
-    problem = _Problem(evidence, plan)
+    design = np.ascontiguousarray(evidence.design[:, : len(plan.block)])  # terms of pairs, the last, may be left out
+    problem = _Problem(replace(evidence, design=design), plan)
     return _Summit(problem, climb(problem.look, start, problem.bend))
 
 
-def _spell_out(plan: Plan, sheet: Sheet) -> Sheet:
-    """Put scales without those of pairs among all: pairs do nothing."""
-    scales = np.full(len(plan.start), -np.inf)
-    scales[plan.single] = sheet.scales
-    return replace(sheet, scales=scales)
+def _weigh(variants: Sequence[Variant], summits: Sequence[_Summit]) -> Float[np.ndarray, " variant"]:
+    """How likely every variant is, given the labels."""
+    if len(variants) == 1:
+        return np.ones(1)
+    return softmax([np.log(v.likely) + summit.evidence for v, summit in zip(variants, summits, strict=True)])
 
 
-def _gather(plan: Plan, sheets: list[Sheet], best: _View, summits: tuple[_Summit, ...], together: float) -> Fit:
-    looks = sum(summit.problem.n_looks for summit in summits)
-    steepest = float(np.abs(best.slope).max(initial=0.0))
-    return Fit(plan, summits[0].problem.heard, tuple(sheets), best.sheet, looks, steepest, together)
+def _spell_out(variant: Variant, sheet: Sheet) -> Sheet:
+    """Put the scales of a variant among all."""
+    return replace(sheet, scales=variant.spell_out(sheet.scales))

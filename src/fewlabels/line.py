@@ -43,17 +43,13 @@ def line_up(census: Census, group: Whole, seed: int) -> Line:
     sizes: Counter[Key] = Counter()
     for key, n, n_labels in zip(census.groups, census.found["n"], census.found["n_labels"], strict=True):
         sizes[key] += n - n_labels
-    if sizes.total() <= MOST_ITEMS:
-        names, entry = _place(census, census.pool.list_open(census.keys))
-    else:
-        names, entry = _draw(census, +sizes, seed)
+    names, entry = _list(census) if sizes.total() <= MOST_ITEMS else _draw(census, +sizes, seed)
     return shuffle(names, group[entry], entry, seed)
 
 
 def shuffle(names: list[str], group: Whole, entry: Whole, seed: int) -> Line:
-    """Put items in random order, whatever order the engine gave them in."""
-    by_name = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int64)
-    rows = by_name[np.random.default_rng([seed, 1]).permutation(len(names))]
+    """Put items in random order."""
+    rows = np.random.default_rng([seed, 1]).permutation(len(names))
     places = _queue(group[rows])
     return Line([names[row] for row in rows.tolist()], group[rows].tolist(), places.tolist(), entry[rows].tolist())
 
@@ -64,6 +60,13 @@ def _queue(group: Whole) -> Whole:
     place = np.empty_like(order)
     place[order] = np.arange(len(group)) - np.searchsorted(group[order], group[order])
     return place
+
+
+def _list(census: Census) -> Found:
+    """List all items by name, whatever order the engine gives them in; those that are drawn come in order of their chances."""
+    names, entry = _place(census, census.pool.list_open(census.keys))
+    rows = sorted(range(len(names)), key=names.__getitem__)
+    return [names[row] for row in rows], entry[rows]
 
 
 def _draw(census: Census, sizes: Mapping[Key, int], seed: int) -> Found:

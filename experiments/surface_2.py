@@ -51,7 +51,8 @@ NOTES = (
     "All estimators are asked about exactly these items: what is labelled is known, the rest is expected.",
     "logistic: scikit-learn's default on one column per value; boosting: HistGradientBoostingClassifier, its default.",
     "effects known: somebody who knows what all attributes do, and nothing of single arms. Where 4,096 arms have a dozen items each, luck "
-    "decides which 50 are the worst, and even that guess is hardly better there than logistic regression, which pulls less towards the middle.",
+    "decides which 50 are the worst; where effects merely add up, or arms go their own ways, even that guess is hardly better on these "
+    "than logistic regression, which pulls less towards the middle.",
     "Coverage is of 95 % intervals, averaged over arms of at least 5 items.",
 )
 

@@ -32,7 +32,7 @@ def table() -> pa.Table:
     rng = np.random.default_rng(5)
     columns: dict[str, Any] = make_pool(3, n=N, labelled=0.5)
     columns["name"] = [f"item {i}" for i in range(N)]
-    columns["site"] = [None if i % 7 == 0 else f"site {i % 3}" for i in range(N)]
+    columns["site"] = [None if i % 7 == 0 else "rare" if i < 20 else f"site {i % 3}" for i in range(N)]
     columns["flag"] = (rng.random(N) < 0.5).tolist()
     columns |= {f"q_{c}": p.tolist() for c, p in zip("abc", rng.dirichlet([2, 2, 2], N).T, strict=True)}
     columns["chance"] = rng.uniform(0.01, 0.99, N).tolist()

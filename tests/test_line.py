@@ -208,3 +208,28 @@ def test_a_session_made_before_there_were_samples_still_knows_its_table() -> Non
     ground.require_same(fl.Predictions.read(make()[::-1]), "s.db")
     with pytest.raises(InputError, match="what is said of which item"):
         ground.require_same(fl.Predictions.read(swap(make(), "score")), "s.db")
+
+
+def test_no_habit_of_numbering_decides_who_is_drawn() -> None:
+    """Five sources take turns: items of all of them are drawn, whatever the seed."""
+    pool = make(id=np.arange(N), site="a")
+    for seed in range(5):
+        turns = Counter(int(item.id) % 5 for item in lay(pool, seed=seed)[1])
+        assert len(turns) == 5
+        assert max(turns.values()) < MOST / 2
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_repeat_is_found_where_ids_go_by_tens(seed: int) -> None:
+    """Of one id in five that is looked at, some are repeated in a file that was read twice."""
+    ids = 10 * np.tile(np.arange(N // 2), 2)
+    with pytest.raises(InputError, match=r"every item needs"):
+        lay(make(id=ids), seed=seed)
+
+
+def test_a_table_that_has_lost_its_scores_is_another_table() -> None:
+    ground, _ = lay(make())
+    lost = make()
+    lost.loc[lost["predicted"] == "yes", "score"] = None
+    with pytest.raises(InputError, match="other predictions"):
+        ground.require_same(fl.Predictions.read(lost), "audit.db")

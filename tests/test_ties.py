@@ -111,3 +111,11 @@ def test_a_relief_ties_its_arms_together_as_its_draws_vary(n_terms):
     drawn = np.cov(relief.draw(np.random.default_rng(2), 100_000).T)
     for a, b in itertools.product((0, 7, 20), repeat=2):
         assert cover(ties)[a, b] == pytest.approx(drawn[a, b], abs=2e-5, rel=0.06)
+
+
+def test_a_chance_varies_no_more_than_the_relief_says_however_little_is_known_of_its_logit():
+    part = Slice(1.0, np.array([0.0, 1.5, -3.0]), np.full((3, 1), 2.0), np.eye(1), np.full(3, 1.0))
+    relief = Relief((part,), np.zeros(3))
+    drawn = relief.draw(np.random.default_rng(3), 200_000).var(axis=0)
+    assert relief.variance == pytest.approx(drawn, rel=0.03)  # draws are off by half a percent, nine points by two
+    assert tying.tie(relief, np.zeros(3)).variance == pytest.approx(relief.variance)

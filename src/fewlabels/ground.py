@@ -79,7 +79,7 @@ class Ground:
         """Look at the same items as were looked at when the session was made."""
         if "every" not in self.fingerprint or not pool.has_whole_ids:
             return take_fingerprint(pool, self.by)
-        picking = Picking(self.fingerprint["every"], self.fingerprint["at"])
+        picking = Picking(self.fingerprint["every"], self.fingerprint["seed"])
         return read_fingerprint(take_census(pool, self.by, bins=self.bins, picking=picking))
 
     def ask(self, metric: Metric) -> Question:

@@ -66,7 +66,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Explore(Estimate):
-    """Know the metric in every group alike, however small it is: label where that tells most, of the others too."""
+    """Know the metric in every group of five items or more alike: label where that tells most, of the others too."""
 
     name: str = "explore"
 

@@ -63,10 +63,23 @@ class Relief:
     @cached_property
     def mean(self) -> PerArm:
         """Expected accuracy."""
-        out = np.zeros(len(self.within))
+        return self._moments[0]
+
+    @cached_property
+    def variance(self) -> PerArm:
+        """Variance of the accuracy."""
+        mean, square = self._moments
+        return np.maximum(square - mean**2, 0.0)
+
+    @cached_property
+    def _moments(self) -> tuple[PerArm, PerArm]:
+        """Expected accuracy, and its expected square."""
+        mean, square = np.zeros(len(self.within)), np.zeros(len(self.within))
         for part in self.slices:
-            out += part.weight * (squash(part.centre[:, None] + part.spread[:, None] * POINTS) @ MASSES)
-        return out
+            drawn = squash(part.centre[:, None] + part.spread[:, None] * POINTS)
+            mean += part.weight * (drawn @ MASSES)
+            square += part.weight * (drawn**2 @ MASSES)
+        return mean, square
 
     def interval(self, level: float) -> tuple[PerArm, PerArm]:
         """Central interval of the accuracy."""

@@ -1,7 +1,8 @@
 """From the relief to ties: what a label in one cell tells of the others, as chances and not as logits.
 
-One set of scales is enough to say where to look. Of hundreds of terms that cells have in common, a few dozen directions
-carry nearly all; what is left counts as each cell's own.
+How cells vary together is taken from one set of scales, which is enough to say where to look, and how far each varies from
+all. Of hundreds of terms that cells have in common, a few dozen directions carry nearly all; what is left counts as each
+cell's own.
 """
 
 import numpy as np
@@ -15,13 +16,16 @@ EDGE = 1e-9
 
 
 def tie(relief: Relief, strange: PerArm) -> Ties:
-    """Tie cells together as the likeliest scales do; `strange` is variance of each cell's own that these do not know of."""
+    """Tie cells together; `strange` is variance of each cell's own that the relief does not know of."""
     part = max(relief.slices, key=lambda one: one.weight)
-    steep = relief.mean * (1 - relief.mean)
-    shared, rest = _condense((steep[:, None] * part.lean).astype(np.float32) @ part.root.astype(np.float32))
-    own = (steep * part.own) ** 2 + rest
-    known = np.einsum("cf,cf->c", shared, shared) + own
-    return Ties(shared, own, strange, np.maximum(steep - known, LEAST * steep + EDGE))
+    shared, rest = _condense(part.lean.astype(np.float32) @ part.root.astype(np.float32))
+    own = part.own**2 + rest
+    known = relief.variance / np.maximum(
+        np.einsum("cf,cf->c", shared, shared) + own, EDGE
+    )  # of a chance, by that of its logit
+    outcome = relief.mean * (1 - relief.mean)
+    noise = np.maximum(outcome - relief.variance, LEAST * outcome + EDGE)
+    return Ties(shared * np.sqrt(known)[:, None], own * known, strange, noise)
 
 
 def _condense(shared: Float[np.ndarray, "cell term"]) -> tuple[Float[np.ndarray, "cell factor"], PerArm]:

@@ -20,9 +20,9 @@ SHOWN = 4096  # about how many items of a large table are looked at one by one, 
 def fingerprint_sample(pool: Predictions, found: Columns, groups: Sequence[str], sample: Sample) -> dict[str, Any]:
     """Return the figures of a large table, made of its counts, the group of each of them, and a sample."""
     said = _spell_said(pool, found)
-    facts: dict[str, Any] = {"n_items": sum(found["n"]), "every": sample.picking.every, "at": sample.picking.at}
+    facts: dict[str, Any] = {"n_items": sum(found["n"]), "every": sample.picking.every, "seed": sample.picking.seed}
     if pool.has("score"):
-        facts["score"] = fsum(found["score"])
+        facts["score"] = fsum(value for value in found["score"] if value is not None)
     if any(said):
         facts["predicted"] = dict(sorted(_add_up(said, found["n"]).items()))
     kinds = list(zip(said, groups, found.get("bin", said), strict=True))

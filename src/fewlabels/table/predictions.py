@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 import duckdb
 import ibis
 import ibis.expr.types as ir
-import numpy as np
 import pyarrow as pa
 from ibis.backends import BaseBackend
 
@@ -260,7 +259,7 @@ class Predictions:
         self, keys: Mapping[str, Value], sums: Mapping[str, Value], picking: Picking, *, most: int | None = None
     ) -> tuple[Columns, Sample]:
         """Do the same, and bring the ids that are picked along: a pass for them alone would cost as much again."""
-        also = {"__ids": self.id.collect(where=picking.picks(self.id)), "__filled": self.id.count()}
+        also = {"__ids": self.id.collect(where=picking.picks(self.id, self.engine)), "__filled": self.id.count()}
         found = self._fetch(self._count(keys, {**sums, **also}, most))
         lists, filled = found["__ids"].combine_chunks(), sum(found["__filled"].to_pylist())
         counted = found.drop_columns(list(also)).to_pydict()
@@ -312,7 +311,7 @@ class Predictions:
         """Say which items to bring along while all are counted; None where nobody needs that, or ids are no numbers."""
         if not self.roles.id or not self.has_whole_ids or self.has("agreement") or self.n_items <= samples.LARGE:
             return None
-        return choose_picking(self.n_items, np.random.default_rng([seed, 2]))
+        return choose_picking(self.n_items, seed)
 
     def list_open(self, keys: Mapping[str, Value]) -> Columns:
         """List all unlabelled items: `name` and the keys."""

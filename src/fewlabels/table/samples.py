@@ -1,7 +1,8 @@
 """Of a large table a sample, picked by ids alone while its items are counted, so that one pass serves whoever needs items.
 
-An item is in it where its id leaves a certain remainder, and so the same items are wherever they stand. Repeated ids show in
-it, a fingerprint is made of it, and candidates are drawn from it.
+An item is in it where a random line through its id ends low, and so the same items are wherever they stand, and no habit of
+numbering decides which: of ids that leave the same remainder, some are in it and some are not. Repeated ids show in it, a
+fingerprint is made of it, and candidates are drawn from it.
 """
 
 from collections.abc import Sequence
@@ -12,22 +13,31 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from ibis.backends import BaseBackend
 from jaxtyping import Int
 
+from fewlabels.table.candidates import PRIME, find_chance, work_out_chance
+
 LARGE = 10_000_000  # items; of fewer, nothing has to be picked
-ENOUGH = 1_600_000  # ids, about: a dozen megabytes, and plenty to draw from
+LINE = 2  # terms: enough to pick by; whoever draws from the sample has one more
+ENOUGH = 1_640_000  # ids, about: a dozen megabytes, and plenty to draw from
 
 
 @dataclass(frozen=True)
 class Picking:
-    """Which items are in a sample: those whose id leaves this remainder."""
+    """Which items are in a sample: about one in so many, at random."""
 
-    every: int  # a prime, which no habit of numbering shares
-    at: int
+    every: int
+    seed: int
 
-    def picks(self, id: ir.Value) -> ir.Value:
+    @property
+    def limit(self) -> int:
+        """Below this are the chances of items that are in it."""
+        return PRIME // self.every
+
+    def picks(self, id: ir.Value, engine: BaseBackend) -> ir.Value:
         """Is an item in the sample?"""
-        return (id % self.every).abs() == self.at
+        return find_chance(id, engine, self.seed, LINE) < self.limit
 
 
 @dataclass(frozen=True)
@@ -50,7 +60,8 @@ class Sample:
 
     def thin(self, most: int) -> "Sample":
         """Return about so many of it, the same ones whatever order they are in, in the order of their ids."""
-        few = np.flatnonzero(self.ids // self.picking.every % max(1, len(self.ids) // most) == 0)
+        limit = self.picking.limit // max(1, len(self.ids) // most)
+        few = np.flatnonzero(work_out_chance(self.ids, self.picking.seed, LINE) < limit)
         few = few[np.argsort(self.ids[few], kind="stable")]
         return replace(self, ids=self.ids[few], entry=self.entry[few])
 
@@ -61,10 +72,9 @@ class Sample:
         return replace(self, entry=place[self.entry])
 
 
-def choose_picking(n_items: int, rng: np.random.Generator) -> Picking:
+def choose_picking(n_items: int, seed: int) -> Picking:
     """Say which items of so many to pick."""
-    every = _find_prime(max(2, n_items // ENOUGH))
-    return Picking(every, int(rng.integers(every)))
+    return Picking(max(2, n_items // ENOUGH), seed)
 
 
 def unpack(picking: Picking, lists: pa.ListArray, n_blank: int) -> Sample:
@@ -72,8 +82,3 @@ def unpack(picking: Picking, lists: pa.ListArray, n_blank: int) -> Sample:
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
     ids = lists.flatten().to_numpy(zero_copy_only=False)
     return Sample(picking, ids, np.repeat(np.arange(len(lists)), lengths), n_blank)
-
-
-def _find_prime(most: int) -> int:
-    """Return the greatest prime that is not greater."""
-    return next(n for n in range(most, 1, -1) if all(n % k for k in range(2, int(n**0.5) + 1)))

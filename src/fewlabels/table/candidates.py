@@ -26,23 +26,23 @@ SURE, SPARE = 6, 12  # of so many standard deviations and items more than wanted
 Key: TypeAlias = tuple[Any, ...]
 
 
-def find_chance(id: ir.Value, engine: BaseBackend, seed: int, terms: int = TERMS) -> ir.Value:
+def find_chance(id: ir.Value, engine: BaseBackend, seed: int) -> ir.Value:
     """Return the chance of an item, a whole number below PRIME: a random polynomial of its id (Wegman and Carter, 1981).
 
     Of ids that are whole numbers it is the same in every engine.
     """
     x = as_whole(id, engine)
-    first, *others = _list_terms(seed, terms)
+    first, *others = _list_terms(seed)
     chance: ir.Value = ibis.literal(first, type="int64")
     for term in others:
         chance = (chance * x + term) % PRIME
     return chance
 
 
-def work_out_chance(ids: Int[np.ndarray, " item"], seed: int, terms: int = TERMS) -> Int[np.ndarray, " item"]:
+def work_out_chance(ids: Int[np.ndarray, " item"], seed: int) -> Int[np.ndarray, " item"]:
     """Return the chances of items here, as an engine would."""
     x = np.abs(np.fmod(ids, PRIME).astype(np.int64))
-    first, *others = _list_terms(seed, terms)
+    first, *others = _list_terms(seed)
     chance = np.full(len(ids), first)
     for term in others:
         chance = chance * x + term
@@ -50,8 +50,8 @@ def work_out_chance(ids: Int[np.ndarray, " item"], seed: int, terms: int = TERMS
     return chance
 
 
-def _list_terms(seed: int, n: int) -> list[int]:
-    terms: list[int] = np.random.default_rng([seed, n]).integers(1, PRIME, n).tolist()
+def _list_terms(seed: int) -> list[int]:
+    terms: list[int] = np.random.default_rng([seed, TERMS]).integers(1, PRIME, TERMS).tolist()
     return terms
 
 

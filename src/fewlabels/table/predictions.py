@@ -259,7 +259,7 @@ class Predictions:
         self, keys: Mapping[str, Value], sums: Mapping[str, Value], picking: Picking, *, most: int | None = None
     ) -> tuple[Columns, Sample]:
         """Do the same, and bring the ids that are picked along: a pass for them alone would cost as much again."""
-        also = {"__ids": self.id.collect(where=picking.picks(self.id, self.engine)), "__filled": self.id.count()}
+        also = {"__ids": self.id.collect(where=picking.picks(self.id)), "__filled": self.id.count()}
         found = self._fetch(self._count(keys, {**sums, **also}, most))
         lists, filled = found["__ids"].combine_chunks(), sum(found["__filled"].to_pylist())
         counted = found.drop_columns(list(also)).to_pydict()

@@ -1,8 +1,8 @@
 """Of a large table a sample, picked by ids alone while its items are counted, so that one pass serves whoever needs items.
 
-An item is in it where a random line through its id ends low, and so the same items are wherever they stand, and no habit of
-numbering decides which: of ids that leave the same remainder, some are in it and some are not. Repeated ids show in it, a
-fingerprint is made of it, and candidates are drawn from it.
+An item is in it where its id, times a random step around a circle, ends low. So the same items are in it wherever they
+stand, and no habit of numbering decides which: of ids that leave the same remainder, some are in it and some are not.
+Repeated ids show in it, a fingerprint is made of it, and candidates are drawn from it.
 """
 
 from collections.abc import Sequence
@@ -13,13 +13,11 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from ibis.backends import BaseBackend
-from jaxtyping import Int
-
-from fewlabels.table.candidates import PRIME, find_chance, work_out_chance
+from jaxtyping import Bool, Int
 
 LARGE = 10_000_000  # items; of fewer, nothing has to be picked
-LINE = 2  # terms: enough to pick by; whoever draws from the sample has one more
+WIDTH = 2**32  # of the circle on which ids are laid; to cut a number off costs less than a remainder
+LAST = WIDTH - 1
 ENOUGH = 1_640_000  # ids, about: a dozen megabytes, and plenty to draw from
 
 
@@ -30,14 +28,21 @@ class Picking:
     every: int
     seed: int
 
-    @property
-    def limit(self) -> int:
-        """Below this are the chances of items that are in it."""
-        return PRIME // self.every
-
-    def picks(self, id: ir.Value, engine: BaseBackend) -> ir.Value:
+    def picks(self, id: ir.Value) -> ir.Value:
         """Is an item in the sample?"""
-        return find_chance(id, engine, self.seed, LINE) < self.limit
+        step, shift = self._line
+        return ((id & LAST).cast("int64") * step + shift) & LAST < WIDTH // self.every
+
+    def mark(self, ids: Int[np.ndarray, " item"], every: int) -> Bool[np.ndarray, " item"]:
+        """Say which items were in a sample of one in so many, as an engine would."""
+        step, shift = self._line
+        return ((ids.astype(np.int64) & LAST) * step + shift) & LAST < WIDTH // every
+
+    @property
+    def _line(self) -> tuple[int, int]:
+        """A step, odd and below 2³¹, so that nothing overflows, and where to begin (Dietzfelbinger et al., 1997)."""
+        rng = np.random.default_rng([self.seed, 2])
+        return 2 * int(rng.integers(2**28, 2**30)) + 1, int(rng.integers(WIDTH))
 
 
 @dataclass(frozen=True)
@@ -60,8 +65,7 @@ class Sample:
 
     def thin(self, most: int) -> "Sample":
         """Return about so many of it, the same ones whatever order they are in, in the order of their ids."""
-        limit = self.picking.limit // max(1, len(self.ids) // most)
-        few = np.flatnonzero(work_out_chance(self.ids, self.picking.seed, LINE) < limit)
+        few = np.flatnonzero(self.picking.mark(self.ids, self.picking.every * max(1, len(self.ids) // most)))
         few = few[np.argsort(self.ids[few], kind="stable")]
         return replace(self, ids=self.ids[few], entry=self.entry[few])
 

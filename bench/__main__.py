@@ -159,7 +159,7 @@ def draw_ratios(findings: Sequence[Finding]) -> Sheet:
     ax.set_xscale("log")
     ax.set_yticks(y, [f"{one.what}  |  {one.whose}" for one in findings], fontsize=SMALL - 2)
     ax.set_ylim(len(findings) - 0.4, -0.6)
-    ax.set_xlabel("times as much of what stands beside it: seconds, error or labels", color=INK)
+    ax.set_xlabel("times as much of what stands beside it:\nseconds, error or labels", color=INK)
     return figure
 
 

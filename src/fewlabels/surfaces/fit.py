@@ -28,9 +28,7 @@ LEAST = 1e-10  # weight of a label that tells nothing
 N_SHEETS = 8  # sets of scales to sum over, in pairs on either side of the summit
 UP = 0.7  # from the summit, to see what labels tell of log scales: of larger ones they tell more, so these are less likely
 FAINT = 0.01  # chance of a model that is not worth its sheets
-BRIEF = (
-    np.float32
-)  # digits of what bends and varies, in half the time; where the mode is, slopes say with all of theirs
+BRIEF = np.float32  # digits of what bends and varies, in half the time; slopes, which find the mode, have all of theirs
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,11 @@ def tie(relief: Relief, strange: PerArm) -> Ties:
     part = max(relief.slices, key=lambda one: one.weight)
     shared, rest = _condense(part.lean.astype(np.float32) @ part.root.astype(np.float32))
     own = part.own**2 + rest
-    known = relief.variance / np.maximum(
-        np.einsum("cf,cf->c", shared, shared) + own, EDGE
-    )  # of a chance, by that of its logit
+    spread = np.einsum("cf,cf->c", shared, shared) + own
+    steep = relief.variance / np.maximum(spread, EDGE)  # variance of a chance, by that of its logit
     outcome = relief.mean * (1 - relief.mean)
     noise = np.maximum(outcome - relief.variance, LEAST * outcome + EDGE)
-    return Ties(shared * np.sqrt(known)[:, None], own * known, strange, noise)
+    return Ties(shared * np.sqrt(steep)[:, None], own * steep, strange, noise)
 
 
 def _condense(shared: Float[np.ndarray, "cell term"]) -> tuple[Float[np.ndarray, "cell factor"], PerArm]:

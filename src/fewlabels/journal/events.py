@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from fewlabels.errors import InputError, listing
@@ -82,6 +82,10 @@ class Journal(Protocol):
         """Look up which of these ids are items of this session."""
         ...
 
+    def set_patience(self, seconds: float) -> None:
+        """Wait at most so long while another process writes."""
+        ...
+
     def close(self) -> None:
         """Let go of the file."""
         ...
@@ -106,6 +110,6 @@ def each_once(items: Iterable[Item]) -> Iterator[Item]:
         yield item
 
 
-def tell_time(ago: float = 0.0) -> str:
-    """Return the time, or what it was some seconds ago, as events carry it."""
-    return (datetime.now(UTC) - timedelta(seconds=ago)).isoformat(timespec="milliseconds")
+def tell_time() -> str:
+    """Return the time as events carry it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -7,6 +7,11 @@ from pathlib import Path
 
 from fewlabels.errors import InputError
 
+
+class StorageError(InputError):
+    """A session's file could not be read or written: a full disk, a lock of another process. Nothing was saved."""
+
+
 TAKEN = "already exists; open it, or choose another name"
 RIGHTS = "ask its owner for the right to write, or work on a copy"
 NO_SESSION = "not a session of fewlabels; name the file that was created as one"
@@ -33,8 +38,8 @@ def explained(path: Path, undone: str = "", again: str = "try again") -> Iterato
         raise  # a journal used after it was closed: the fault of a program, not of a file
     except sqlite3.Error as error:
         reason = _REASONS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, "{said}")
-        raise InputError(f"{path}: {undone}{reason.format(said=error, again=again)}") from None
+        raise StorageError(f"{path}: {undone}{reason.format(said=error, again=again)}") from None
     except OSError as error:
-        raise InputError(f"{path}: {undone}{error.strerror}") from None
+        raise StorageError(f"{path}: {undone}{error.strerror}") from None
     except UnicodeEncodeError as error:
         raise InputError(f"{path}: {undone}{error.object!a} is not text; {again} without it") from None

@@ -84,5 +84,8 @@ class MemoryJournal:
         """Look up which of these ids are items of this session."""
         return {id_: Item(*self._items[id_]) for id_ in ids if id_ in self._items}
 
+    def set_patience(self, seconds: float) -> None:
+        """No other process writes here."""
+
     def close(self) -> None:
         """There is nothing to let go of."""

@@ -12,7 +12,7 @@ from typing import Any
 from fewlabels.errors import InputError
 from fewlabels.journal.connections import HASTY, PATIENT, build, closed_if_it_fails, connect_to_read, connect_to_write
 from fewlabels.journal.events import Act, Event, Item, refuse_unknown, tell_time
-from fewlabels.journal.faults import RIGHTS, explained
+from fewlabels.journal.faults import RIGHTS, StorageError, explained
 from fewlabels.journal.places import is_writable, lend_part, put_in_place, refuse_other_than_file, refuse_taken
 from fewlabels.journal.schema import APPEND, FIND, LINE_UP, READ
 
@@ -114,6 +114,11 @@ class SqliteJournal:
             rows = (self._connection.execute(FIND, (id_,)).fetchone() for id_ in ids)
             return {row[0]: Item(*row) for row in rows if row}
 
+    def set_patience(self, seconds: float) -> None:
+        """Wait at most so long while another process writes."""
+        with self._lock, explained(self.path):
+            self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
+
     def close(self) -> None:
         """Let go of the file; the last one to do so folds its `-wal` into it."""
         with self._lock:
@@ -140,7 +145,7 @@ class SqliteJournal:
     def _refuse_if_undone(self) -> None:
         """When the disk fails SQLite takes back the whole transaction, even if the block then goes on regardless."""
         if not self._connection.in_transaction:
-            raise InputError(f"{self.path}: not saved: the disk failed before; free some space and tell it again")
+            raise StorageError(f"{self.path}: not saved: the disk failed before; free some space and tell it again")
 
     def _saving(self) -> AbstractContextManager[None]:
         return explained(self.path, "not saved: ", "tell it again")

@@ -5,19 +5,19 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import uvicorn
-
 from fewlabels.web import Desk, Door, Place, make_app
+from fewlabels.web.connections import MOST
 from fewlabels.web.pace import Pace
+from fewlabels.web.server import Server
 
 
 @contextmanager
-def serving(desk: Desk, pace: Pace | None = None) -> Iterator[str]:
+def serving(desk: Desk, pace: Pace | None = None, most: int = MOST) -> Iterator[str]:
     """Serve a desk on loopback, and give the address with its token."""
     with Place().listen() as taken:
         door = Door((f"127.0.0.1:{taken.getsockname()[1]}",))
-        server = uvicorn.Server(uvicorn.Config(make_app(desk, door, pace), log_level="critical", access_log=False))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [taken]}, daemon=True)
+        server = Server(make_app(desk, door, pace), desk.log, most=most)
+        thread = threading.Thread(target=server.run_on, args=(taken,), daemon=True)
         thread.start()
         while not server.started:
             time.sleep(0.01)

@@ -8,15 +8,19 @@ from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response
 from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from fewlabels.errors import InputError
+from fewlabels.journal import StorageError
 from fewlabels.session import ItemId
 from fewlabels.web.cards import Card
 from fewlabels.web.desk import Board, Desk, Dispute, check_name
 from fewlabels.web.door import Door, Doorkeeper
+from fewlabels.web.failures import RETRY, UNAVAILABLE, Failures, Log, name_request
 from fewlabels.web.media import KINDS
 from fewlabels.web.pace import Pace
+from fewlabels.web.reads import Turns, send_figures
 
 HERE = Path(__file__).parent
 PAGE = {"/": ("page.html", "text/html"), "/page.css": ("page.css", "text/css"), "/page.js": ("page.js", "text/javascript")}  # fmt: skip
@@ -91,8 +95,10 @@ class Problem(BaseModel):
 
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem} for status in (400, 401, 403, 404, 405, 413, 421, 422, 429)
+    status: {"model": Problem} for status in (400, 401, 403, 404, 405, 413, 421, 422, 429, 500, 503)
 }
+
+UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "Not changed: the ETag is one of If-None-Match."}}
 
 
 def make_app(desk: Desk, door: Door, pace: Pace | None = None) -> FastAPI:
@@ -102,8 +108,10 @@ def make_app(desk: Desk, door: Door, pace: Pace | None = None) -> FastAPI:
         title="fewlabels", version="1", docs_url=None, redoc_url=None, openapi_url="/api/openapi.json", responses=PROBLEMS,
         description="Items to label, answers, and what they tell of the model.",
     )  # fmt: skip
+    app.add_middleware(Failures, log=desk.log)
     app.add_middleware(Doorkeeper, door=door)
     app.add_exception_handler(InputError, _explain(400, str))
+    app.add_exception_handler(StorageError, _say_later(desk.log))
     app.add_exception_handler(RequestValidationError, _explain(422, _say_what_is_wrong))
     app.add_exception_handler(HTTPException, _explain(None, lambda error: str(getattr(error, "detail", error))))
     _add_loop(app, desk, pace)
@@ -144,25 +152,32 @@ def _add_loop(app: FastAPI, desk: Desk, pace: Pace) -> None:
 
 
 def _add_reading(app: FastAPI, desk: Desk) -> None:
+    turns = Turns()
+
     @app.get("/api/board")
-    def board() -> Board:
-        """Say how far it is, as it was worked out last."""
+    async def board() -> Board:
+        """Say how far it is, as it was computed last."""
+        await turns.wait()
         return desk.board
 
     @app.get("/api/disputes")
-    def disputes(n: Annotated[int, Query(ge=1, le=MOST)] = 10) -> Disputes:
+    async def disputes(n: Annotated[int, Query(ge=1, le=MOST)] = 10) -> Disputes:
         """List items on which people disagree, with what each says."""
-        return Disputes(items=desk.list_disputes(n), classes=list(desk.session.classes), board=desk.board)
+        await turns.wait()
+        found, classes = await run_in_threadpool(lambda: (desk.list_disputes(n), list(desk.session.classes)))
+        return Disputes(items=found, classes=classes, board=desk.board)
 
-    @app.get("/api/status")
-    def status() -> dict[str, Any]:
+    @app.get("/api/status", response_model=dict[str, Any], responses=UNCHANGED)
+    async def status(request: Request) -> Response:
         """Say how far it is, with every answer so far."""
-        return desk.session.status()
+        await turns.wait()
+        return send_figures(request, await desk.fetch("status"))
 
-    @app.get("/api/assessment")
-    def assessment() -> dict[str, Any]:
+    @app.get("/api/assessment", response_model=dict[str, Any], responses=UNCHANGED)
+    async def assessment(request: Request) -> Response:
         """Say how good the model is, by the labels so far."""
-        return desk.session.assess().to_dict()
+        await turns.wait()
+        return send_figures(request, await desk.fetch("assessment"))
 
     @app.get("/media", include_in_schema=False)
     def media(item: Annotated[str, Query(max_length=1000)], column: Annotated[str, Query(max_length=1000)]) -> Response:
@@ -191,6 +206,14 @@ def _come_in(who: str, pace: Pace) -> str:
 def _explain(status: int | None, say: Callable[[Any], str]) -> Callable[[Request, Exception], Response]:
     def explain(_: Request, error: Exception) -> Response:
         return JSONResponse({"error": say(error)}, status or int(getattr(error, "status_code", 500)))
+
+    return explain
+
+
+def _say_later(log: Log) -> Callable[[Request, Exception], Response]:
+    def explain(request: Request, error: Exception) -> Response:
+        log.note(name_request(request.scope), error)
+        return JSONResponse({"error": UNAVAILABLE}, 503, headers={"retry-after": str(RETRY)})
 
     return explain
 

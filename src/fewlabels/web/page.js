@@ -17,19 +17,33 @@ async function send(what, body) {
   return found;
 }
 
+const RETRIES = { // what may go better a moment later, and what to say meanwhile; 0 is no answer at all
+  0: "The server does not answer. Your answer is kept here and sent as soon as it does.",
+  429: "Too fast: trying again in a moment.",
+  503: "The server cannot use the session's file at the moment: its disk is full, or another program holds it. Your answer is kept here and sent again.",
+};
+
 async function insist(what, body) { // until it is heard: a network that is gone comes back, and a server restarts
-  for (let wait = 500; ; wait = Math.min(2 * wait, 5000)) {
-    try {
-      const found = await send(what, body);
-      trouble("");
-      return found;
-    } catch (error) {
-      if (error.status && error.status !== 429 && error.status < 500) throw error;
-      trouble(error.status === 429 ? "Too fast: trying again in a moment." : "The server does not answer. Your answer is kept here and sent as soon as it does.");
-      await new Promise((done) => setTimeout(done, wait));
+  state.unsent = body !== undefined;
+  try {
+    for (let wait = 500; ; wait = Math.min(2 * wait, 5000)) {
+      try {
+        const found = await send(what, body);
+        trouble("");
+        return found;
+      } catch (error) {
+        const said = RETRIES[error.status || 0];
+        if (!said) throw error;
+        trouble(said);
+        await new Promise((done) => setTimeout(done, wait));
+      }
     }
+  } finally {
+    state.unsent = false;
   }
 }
+
+window.addEventListener("beforeunload", (event) => { if (state.unsent && !at("trouble").hidden) event.preventDefault(); }); // an answer would be lost
 
 // -- showing --------------------------------------------------------------------------------------------------
 
@@ -98,6 +112,7 @@ function showBoard(board) {
   at("settled").hidden = !board.settled;
   at("sentence").textContent = board.sentence;
   at("obstacle").textContent = board.obstacle || "";
+  at("stale").hidden = !board.stale;
   at("metric").textContent = board.metric;
   at("table").tBodies[0].replaceChildren(...board.groups.map((row) => element("tr", {},
     element("th", { scope: "row", textContent: row.group }), element("td", { textContent: row.mean.toFixed(3) }),

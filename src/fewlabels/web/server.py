@@ -1,5 +1,6 @@
 """A server for the page: where it listens, what address to open, and how it ends."""
 
+import asyncio
 import signal
 import socket
 import sys
@@ -8,13 +9,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import uvicorn
+from fastapi import FastAPI
 
 from fewlabels.errors import InputError
 from fewlabels.web.app import make_app
+from fewlabels.web.connections import BACKLOG, MOST, Connections, Listener, Tracked
 from fewlabels.web.desk import Desk
 from fewlabels.web.door import LOOPBACK, Door
+from fewlabels.web.failures import Log
 from fewlabels.web.keys import Kept, keep, recall
 
 TURN = 0.0005  # seconds that a thread may go on while others wait
@@ -70,29 +75,54 @@ def serve(
     door = Door(tuple(f"{name}:{port}" for name in known), secure=secure, origins=desk.rules.origins, **kept.secrets)
     keep(keys, port, door)
     address = f"{'https' if secure else 'http'}://{door.hosts[0]}/?token={door.token}"
-    config = uvicorn.Config(
-        make_app(desk, door),
-        ssl_certfile=place.certificate,
-        ssl_keyfile=place.key,
-        server_header=False,
-        timeout_graceful_shutdown=PATIENCE,
-        log_level="critical",
-        access_log=False,  # the address of a first visit holds the token
-    )
-    server = Server(config)
+    server = Server(make_app(desk, door), desk.log, ssl_certfile=place.certificate, ssl_keyfile=place.key)
     with _heeding(server), _taking_turns():
         said(address)
         if opens:
             webbrowser.open(address)
         try:
-            server.run(sockets=[taken])
+            server.run_on(taken)
         finally:
             desk.close()
             taken.close()
 
 
 class Server(uvicorn.Server):
-    """A server that leaves signals to whoever runs it."""
+    """A server that bounds its connections, logs failures without what they were about, and leaves signals alone."""
+
+    def __init__(self, app: FastAPI, log: Log, *, most: int = MOST, **more: Any) -> None:
+        self._connections, self._log = Connections(log, most), log
+        config = uvicorn.Config(
+            Tracked(app, self._connections),
+            loop="asyncio",  # which asks the listener for connections
+            backlog=BACKLOG,
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=PATIENCE,
+            log_level="critical",
+            access_log=False,  # the address of a first visit holds the token
+            **more,
+        )
+        super().__init__(config)
+
+    def run_on(self, taken: socket.socket) -> None:
+        """Serve on a listening socket until somebody stops it."""
+        with Listener(taken, self._connections) as listener:
+            self.run(sockets=[listener])
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin; what fails in the event loop is logged like all else."""
+        asyncio.get_running_loop().set_exception_handler(self._note)
+        await super().startup(sockets)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look after slow clients once a second; the server ticks ten times."""
+        if counter % 10 == 0:
+            self._connections.drop_slow()
+        return await super().on_tick(counter)
+
+    def _note(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        self._log.note("event loop", context.get("exception") or RuntimeError())
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -4,9 +4,11 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -279,6 +281,43 @@ def test_an_answer_given_without_a_network_is_kept_until_there_is_one(open_page)
         expect(page.locator("#trouble")).to_be_hidden(timeout=WAIT)
         assert [(row["id"], row["label"]) for row in desk.session.answers()] == [(item, "dog")]
         assert len(desk.session.pending) == 1
+
+
+def test_an_answer_that_cannot_be_saved_just_now_is_sent_again(open_page, tmp_path):
+    session = Session.create(tmp_path / "s.db", make_pool(), goal=FindWorst(), prior=fl.flat())
+    desk = Desk(session)
+    with serving(desk) as address, closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as other:
+        page = open_page(address)
+        item = read_item(page)
+        other.execute("BEGIN IMMEDIATE")  # another program writes, and takes its time
+        type_key(page, "2")
+        expect(page.locator("#trouble")).to_contain_text("another program holds it. Your answer is kept", timeout=WAIT)
+        assert read_item(page) == item
+        other.execute("ROLLBACK")
+        expect(page.locator("#said")).to_contain_text(f"{item}: dog", timeout=WAIT)
+        expect(page.locator("#trouble")).to_be_hidden(timeout=WAIT)
+        assert [(row["id"], row["label"]) for row in session.answers()] == [(item, "dog")]
+
+
+def test_a_board_that_cannot_be_computed_says_so_until_it_can(open_page, monkeypatch):
+    desk = make_desk()
+    with serving(desk) as address:
+        page = open_page(address)
+        with monkeypatch.context() as patch:
+            patch.setattr("fewlabels.web.desk.reckon", lambda _: 1 / 0)
+            press(page, "1")
+            expect(page.locator("#stale")).to_be_visible(timeout=WAIT)
+        press(page, "1")
+        expect(page.locator("#progress")).to_contain_text("2 labels", timeout=WAIT)
+        expect(page.locator("#stale")).to_be_hidden(timeout=WAIT)
+
+
+def test_the_page_shows_answers_that_another_process_wrote(open_page, tmp_path):
+    session = Session.create(tmp_path / "s.db", make_pool(), goal=FindWorst(), prior=fl.flat())
+    with serving(Desk(session)) as address, Session.open(tmp_path / "s.db") as other:
+        page = open_page(address)
+        other.tell(dict.fromkeys(other.ask(5, who="bob"), "cat"), who="bob")
+        expect(page.locator("#progress")).to_contain_text("5 labels", timeout=WAIT)
 
 
 def test_an_answer_whose_receipt_is_lost_counts_once(open_page):

@@ -152,7 +152,7 @@ def _add_loop(app: FastAPI, desk: Desk, pace: Pace) -> None:
 
 
 def _add_reading(app: FastAPI, desk: Desk) -> None:
-    turns = Turns()
+    turns, slow_turns = Turns(), Turns(rate=40.0, burst=20.0)
 
     @app.get("/api/board")
     async def board() -> Board:
@@ -170,14 +170,16 @@ def _add_reading(app: FastAPI, desk: Desk) -> None:
     @app.get("/api/status", response_model=dict[str, Any], responses=UNCHANGED)
     async def status(request: Request) -> Response:
         """Say how far it is, with every answer so far."""
-        await turns.wait()
-        return send_figures(request, await desk.fetch("status"))
+        figures = await desk.fetch("status")
+        await slow_turns.wait()  # afterwards: many who waited for the same figures get them one after the other
+        return send_figures(request, figures)
 
     @app.get("/api/assessment", response_model=dict[str, Any], responses=UNCHANGED)
     async def assessment(request: Request) -> Response:
         """Say how good the model is, by the labels so far."""
-        await turns.wait()
-        return send_figures(request, await desk.fetch("assessment"))
+        figures = await desk.fetch("assessment")
+        await slow_turns.wait()
+        return send_figures(request, figures)
 
     @app.get("/media", include_in_schema=False)
     def media(item: Annotated[str, Query(max_length=1000)], column: Annotated[str, Query(max_length=1000)]) -> Response:

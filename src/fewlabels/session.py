@@ -32,6 +32,7 @@ from fewlabels.table import Predictions
 from fewlabels.trust import calibrated
 
 ItemId = str | int
+LONGEST_LEASE = 366 * 24 * 3600  # seconds
 
 
 class Session:
@@ -134,6 +135,8 @@ class Session:
         self._require_name(who)
         if n < 1:
             raise InputError(f"ask: {n} items make no sense; ask for one or more")
+        if lease is not None:
+            check_lease(lease)
         fold = self._fold
         with fold.writing(hurried=True):  # what was asked and is forgotten is asked again; answers wait for the disk
             if lease is not None:
@@ -324,3 +327,10 @@ class Session:
 
     def _as_id(self, name: str) -> ItemId:
         return int(name) if self._ground.whole_ids else name
+
+
+def check_lease(seconds: float) -> float:
+    """Refuse a lease that never begins or never ends."""
+    if not 0 < seconds <= LONGEST_LEASE:
+        raise InputError(f"lease: must be more than 0 and at most {LONGEST_LEASE:,} seconds (a year), got {seconds:g}")
+    return seconds

@@ -236,6 +236,13 @@ class Session:
         return self._ground.goal
 
     @property
+    def files(self) -> dict[str, str]:
+        """The files that messages may name, and what to call them where their paths are nobody's business."""
+        path, pool = getattr(self._fold.journal, "path", None), self._pool
+        found = {} if path is None else {str(path): "the session"}
+        return found if pool is None else found | {pool.source: "the predictions"}
+
+    @property
     def wanted(self) -> int:
         """How many different people answer each item; from two on, answers are votes."""
         return self._ground.votes

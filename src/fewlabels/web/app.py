@@ -19,7 +19,7 @@ from fewlabels.web.desk import Board, Desk, Dispute
 from fewlabels.web.door import Door, Doorkeeper
 from fewlabels.web.media import KINDS
 from fewlabels.web.pace import Pace
-from fewlabels.web.security import Caller, Me, Owner, hide_results, limit_rate, resolve_name
+from fewlabels.web.security import Caller, Me, Owner, hide_paths, hide_results, limit_rate, resolve_name
 
 HERE = Path(__file__).parent
 PAGE = {"/": ("page.html", "text/html"), "/page.css": ("page.css", "text/css"), "/page.js": ("page.js", "text/javascript")}  # fmt: skip
@@ -106,7 +106,7 @@ def make_app(desk: Desk, door: Door, pace: Pace | None = None) -> FastAPI:
         description="Items to label, answers, and what they tell of the model.",
     )  # fmt: skip
     app.add_middleware(Doorkeeper, door=door)
-    app.add_exception_handler(InputError, _explain(400, str))
+    app.add_exception_handler(InputError, _explain(400, lambda error: hide_paths(str(error), desk.session.files)))
     app.add_exception_handler(RequestValidationError, _explain(422, _say_what_is_wrong))
     app.add_exception_handler(HTTPException, _explain(None, lambda error: str(getattr(error, "detail", error))))
     _add_loop(app, desk, door, pace)

@@ -1,5 +1,9 @@
 """What each role may do: annotators answer under their own name; results and other people's answers are the owner's."""
 
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Literal
 
 from fastapi import Depends, Request
@@ -64,3 +68,17 @@ def hide_results(board: Board, caller: Credential) -> Board:
     if caller.is_owner:
         return board
     return board.model_copy(update={"sentence": "", "obstacle": None, "groups": [], "n_groups": 0, "team": None})
+
+
+def hide_paths(message: str, files: Mapping[str, str]) -> str:
+    """Name no path of the server in what goes over the network; of other files beside these, only their names stay.
+
+    >>> hide_paths("/srv/a/s.db: not saved: /srv/a/log is full", {"/srv/a/s.db": "the session"})
+    'the session: not saved: log is full'
+    """
+    spelled = {spelling: name for path, name in files.items() for spelling in (path, str(Path(path).resolve()))}
+    folders = {str(Path(path).parent) + os.sep: "" for path in spelled if Path(path).is_absolute()}
+    for path, name in sorted((spelled | folders).items(), key=lambda pair: -len(pair[0])):
+        if os.sep in path[:-1]:  # a bare name may be a word of the message
+            message = re.sub(rf"(?<![\w./-]){re.escape(path)}", name, message)
+    return message

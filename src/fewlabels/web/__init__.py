@@ -3,10 +3,22 @@
 from fewlabels.web.addresses import Place
 from fewlabels.web.app import make_app
 from fewlabels.web.client import Client
-from fewlabels.web.credentials import Credentials, MemoryStore
+from fewlabels.web.credentials import Credentials, CredentialStore, MemoryStore
 from fewlabels.web.desk import Desk, Rules
 from fewlabels.web.door import Door
 from fewlabels.web.media import Folder
 from fewlabels.web.server import serve
 
-__all__ = ["Client", "Credentials", "Desk", "Door", "Folder", "MemoryStore", "Place", "Rules", "make_app", "serve"]
+__all__ = [
+    "Client",
+    "CredentialStore",
+    "Credentials",
+    "Desk",
+    "Door",
+    "Folder",
+    "MemoryStore",
+    "Place",
+    "Rules",
+    "make_app",
+    "serve",
+]

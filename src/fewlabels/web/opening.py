@@ -77,9 +77,9 @@ def opened_browser(address: str, codes: OneTimeCodes, beside: Path | None) -> It
     except OSError:  # the link is printed in any case
         yield
         return
-    Thread(target=_remove_used, args=(file, code, codes), daemon=True, name="one-time link").start()
+    for work in (lambda: webbrowser.open(file.as_uri()), lambda: _remove_used(file, code, codes)):
+        Thread(target=work, daemon=True, name="browser").start()  # some browsers return only once they are closed
     try:
-        webbrowser.open(file.as_uri())
         yield
     finally:
         codes.drop()

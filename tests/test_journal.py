@@ -326,13 +326,19 @@ def test_a_new_file_needs_nothing_beside_it(path, tmp_path):
         assert connection.execute("PRAGMA user_version").fetchone() == (2,)
 
 
-def test_a_new_file_has_the_usual_rights(tmp_path):
-    mask = os.umask(0o002)
+@pytest.mark.parametrize("mask", [0o000, 0o002, 0o022])
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_new_file_and_its_logs_are_for_the_owner_alone(tmp_path, monkeypatch, mask, has_links):
+    if not has_links:
+        monkeypatch.setattr(Path, "hardlink_to", refuse_links)
+    before = os.umask(mask)
     try:
-        make_file(tmp_path).close()
+        with closing(make_file(tmp_path)) as journal:
+            journal.append([told("0-0", "cat")])
+            modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
     finally:
-        os.umask(mask)
-    assert (tmp_path / "pilot.fewlabels").stat().st_mode & 0o777 == 0o664
+        os.umask(before)
+    assert modes == {f"pilot.fewlabels{end}": 0o600 for end in ("", "-wal", "-shm")}
 
 
 @pytest.mark.parametrize("is_late", [False, True], ids=["before", "meanwhile"])

@@ -32,6 +32,7 @@ from fewlabels.table import Predictions
 from fewlabels.trust import calibrated
 
 ItemId = str | int
+LONGEST_LEASE = 366 * 24 * 3600  # seconds
 
 
 class Session:
@@ -139,6 +140,8 @@ class Session:
         self._require_name(who)
         if n < 1:
             raise InputError(f"ask: {n} items make no sense; ask for one or more")
+        if lease is not None:
+            check_lease(lease)
         fold = self._fold
         with fold.writing(hurried=True):  # what was asked and is forgotten is asked again; answers wait for the disk
             if lease is not None:
@@ -244,6 +247,13 @@ class Session:
         return self._ground.goal
 
     @property
+    def files(self) -> dict[str, str]:
+        """The files that messages may name, and what to call them where their paths are nobody's business."""
+        path, pool = getattr(self._fold.journal, "path", None), self._pool
+        found = {} if path is None else {str(path): "the session"}
+        return found if pool is None else found | {pool.source: "the predictions"}
+
+    @property
     def wanted(self) -> int:
         """How many different people answer each item; from two on, answers are votes."""
         return self._ground.votes
@@ -339,3 +349,10 @@ class Session:
 
     def _as_id(self, name: str) -> ItemId:
         return int(name) if self._ground.whole_ids else name
+
+
+def check_lease(seconds: float) -> float:
+    """Refuse a lease that never begins or never ends."""
+    if not 0 < seconds <= LONGEST_LEASE:
+        raise InputError(f"lease: must be more than 0 and at most {LONGEST_LEASE:,} seconds (a year), got {seconds:g}")
+    return seconds

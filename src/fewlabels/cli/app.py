@@ -20,6 +20,7 @@ VERBS = {
 
 It opens a page in the browser, served to this machine alone; --terminal labels here instead. There, keys typed before an \
 item is on the screen are ignored, because nobody can label what they have not seen.""",
+    "access": "Who may use the labelling page: invite annotators, revoke their links, print links again.",
     "ask": "Which items to label next: for scripts, sheets and other labelling tools.",
     "tell": "Record answers, or take the last one back.",
     "status": "How far a session is, what its labels answer so far, and whether one may stop.",

@@ -10,10 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel
 
-from fewlabels.errors import InputError
 from fewlabels.knowledge import Knowledge
 from fewlabels.polling import say_agreement
-from fewlabels.session import ItemId, Session
+from fewlabels.session import ItemId, Session, check_lease
 from fewlabels.text import tame_line
 from fewlabels.web.background import Background, Figures
 from fewlabels.web.cards import Card, show_item
@@ -34,6 +33,10 @@ class Rules:
     new_classes: bool = False
     reveals: bool = False  # what the model said, once the person has
     origins: tuple[str, ...] = ()  # of pictures from elsewhere
+
+    def __post_init__(self) -> None:
+        """Refuse a lease that cannot be granted."""
+        check_lease(self.lease)
 
 
 class Row(BaseModel):
@@ -231,11 +234,3 @@ def _list_groups(known: Knowledge, sign: int) -> list[Row]:
         )
     ]
     return sorted(rows, key=lambda row: -row.p_sought)
-
-
-def check_name(who: str) -> str:
-    """Return a person's name as it is kept."""
-    name = " ".join(who.split())
-    if len(name) > 80:
-        raise InputError("a name of more than 80 characters is too long; shorten it")
-    return name

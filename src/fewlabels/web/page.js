@@ -3,8 +3,9 @@
 
 const KEYS = "1234567890abcdefghijklmopqrtvwxyz"; // without n, s and u, which mean something else
 const MANY = 12; // classes from which on there is a search box
+const INVALID = "This link is not valid any more. Open your link again, or ask the owner of the session for a new one.";
 const at = (id) => document.getElementById(id);
-const state = { item: null, classes: [], busy: false, board: null, grades: false, settling: false, votes: [], passed: new Set() };
+const state = { me: { role: "owner", name: "" }, item: null, classes: [], busy: false, board: null, grades: false, settling: false, votes: [], passed: new Set() };
 
 // -- talking to the server ------------------------------------------------------------------------------------
 
@@ -108,8 +109,9 @@ function showTeam(team) {
 function showBoard(board) {
   state.board = board;
   showTeam(board.team);
-  at("progress").textContent = `${board.n_labels.toLocaleString("en")} labels · ${board.goal}, ${board.metric}`;
   at("settled").hidden = !board.settled;
+  at("progress").textContent = `${board.n_labels.toLocaleString("en")} labels · ${board.goal}, ${board.metric}`;
+  if (isAnnotator()) return; // results are the owner's
   at("sentence").textContent = board.sentence;
   at("obstacle").textContent = board.obstacle || "";
   at("stale").hidden = !board.stale;
@@ -192,7 +194,7 @@ async function work(what) { // one thing at a time: a second click while one is 
   try {
     await what();
   } catch (error) {
-    trouble(error.status === 401 ? "This page is no longer known to the server. Open the address it printed again." : error.message);
+    trouble(error.status === 401 ? INVALID : error.message);
   } finally {
     state.busy = false;
     document.body.removeAttribute("aria-busy");
@@ -231,9 +233,17 @@ const later = () => work(async () => {
 
 // -- who ------------------------------------------------------------------------------------------------------
 
-const name = () => localStorage.getItem("fewlabels-name") || "";
+const isAnnotator = () => state.me.role === "annotator"; // answers under the name of the link, and sees no results
+
+const name = () => isAnnotator() ? state.me.name : localStorage.getItem("fewlabels-name") || "";
 
 const needsName = () => !!(state.board && state.board.team) && !name();
+
+function showRole() {
+  document.body.classList.toggle("annotator", isAnnotator());
+  at("results").hidden = at("person").disabled = isAnnotator();
+  at("person").title = isAnnotator() ? "Your link is tied to this name" : "Change your name";
+}
 
 function askName() {
   const team = state.board && state.board.team;
@@ -280,12 +290,14 @@ at("to-settle").addEventListener("click", () => look(true));
 
 setInterval(async () => { // what others answered moves the picture too
   if (document.hidden || state.busy) return;
-  try { showBoard(await send("board")); } catch { /* the next request will tell */ }
+  try { showBoard(await send("board")); } catch (error) { if (error.status === 401) trouble(INVALID); /* else the next request will tell */ }
 }, 2000);
 
 work(async () => {
+  state.me = await insist("me");
+  showRole();
   showBoard(await insist("board"));
-  if (localStorage.getItem("fewlabels-name") === null || needsName()) return askName();
+  if (!isAnnotator() && (localStorage.getItem("fewlabels-name") === null || needsName())) return askName();
   at("person").textContent = name() || "no name";
   return next();
 });

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import uvicorn
 
 from fewlabels.web import CredentialStore, Desk, Door, MemoryStore, Place, make_app
+from fewlabels.web.opening import OneTimeCodes
 from fewlabels.web.pace import Pace
 
 LOCAL = Place()
@@ -15,12 +16,18 @@ LOCAL = Place()
 
 @contextmanager
 def serving(
-    desk: Desk, pace: Pace | None = None, *, place: Place = LOCAL, store: CredentialStore | None = None
+    desk: Desk,
+    pace: Pace | None = None,
+    *,
+    place: Place = LOCAL,
+    store: CredentialStore | None = None,
+    codes: OneTimeCodes | None = None,
 ) -> Iterator[str]:
     """Serve a desk on loopback, and give the owner's link."""
     with place.listen() as taken:
         port = taken.getsockname()[1]
-        door = Door(place.list_hosts(port), secure=place.scheme == "https", store=store or MemoryStore())
+        secure, codes = place.scheme == "https", codes or OneTimeCodes()
+        door = Door(place.list_hosts(port), secure=secure, store=store or MemoryStore(), codes=codes)
         config = uvicorn.Config(
             make_app(desk, door, pace), log_level="critical", access_log=False, ssl_certfile=place.certificate, ssl_keyfile=place.key
         )  # fmt: skip

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from fewlabels.web import CredentialStore, Desk, Door, MemoryStore, Place, make_app
 from fewlabels.web.connections import MOST
+from fewlabels.web.opening import OneTimeCodes
 from fewlabels.web.pace import Pace
 from fewlabels.web.server import Server
 
@@ -21,11 +22,13 @@ def serving(
     *,
     place: Place = LOCAL,
     store: CredentialStore | None = None,
+    codes: OneTimeCodes | None = None,
 ) -> Iterator[str]:
     """Serve a desk on loopback, and give the owner's link."""
     with place.listen() as taken:
         port = taken.getsockname()[1]
-        door = Door(place.list_hosts(port), secure=place.scheme == "https", store=store or MemoryStore())
+        secure, codes = place.scheme == "https", codes or OneTimeCodes()
+        door = Door(place.list_hosts(port), secure=secure, store=store or MemoryStore(), codes=codes)
         server = Server(
             make_app(desk, door, pace), desk.log, most=most, ssl_certfile=place.certificate, ssl_keyfile=place.key
         )

@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
@@ -21,7 +22,9 @@ from test_web import PIXEL
 import fewlabels as fl
 from fewlabels.goals import Estimate, FindWorst
 from fewlabels.session import Session
-from fewlabels.web import Desk, Folder, Rules
+from fewlabels.web import Credentials, Desk, Folder, MemoryStore, Rules
+from fewlabels.web.keys import KeysFile, change_keys
+from fewlabels.web.opening import OneTimeCodes, opened_browser
 from fewlabels.web.pace import Pace
 
 BROWSER = shutil.which("chromium")
@@ -222,6 +225,66 @@ def test_a_team_is_asked_for_names(open_page, chromium):
         page.fill("#name", "ann")
         page.keyboard.press("Enter")
         page.wait_for_selector("#classes button")
+        page.close()
+
+
+def test_an_annotators_page_shows_what_an_annotator_may_do(chromium, tmp_path):
+    keys = tmp_path / "s.db.keys"
+    known = change_keys(keys, lambda found: found.invite(["ann <b>", "bob"]))
+    session = Session.create(None, make_pool(), goal=FindWorst(), prior=fl.flat(), votes=2)
+    with serving(Desk(session), store=KeysFile(keys)) as owner:
+        page = chromium.new_context(viewport={"width": 360, "height": 640}).new_page()
+        page.goto(known.annotators[0].link(owner.partition("/?")[0]))
+        page.wait_for_selector("#classes button", timeout=WAIT)  # without being asked for a name
+        assert page.inner_text("#person") == "ann <b>"
+        assert page.locator("#person").is_disabled()
+        for hidden in ("#who", "#views", "#results", "#team"):
+            assert not page.locator(hidden).is_visible()
+        press(page, "1")
+        type_key(page, "d")  # no disagreements for annotators
+        assert page.inner_text("#asked") == "Which class is this?"
+        assert [row["who"] for row in session.votes()] == ["ann <b>"]
+        assert [row for row in page.evaluate(CONTRAST) if row[2] < 4.5] == []
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
+        change_keys(keys, lambda found: found.revoke(["ann <b>"]))
+        type_key(page, "1")
+        expect(page.locator("#trouble")).to_contain_text("not valid any more", timeout=WAIT)
+        assert len(session.votes()) == 1
+        page.context.close()
+
+
+def test_the_owner_cannot_take_an_annotators_name(open_page):
+    known = Credentials.create().invite(["bob"])
+    desk = make_desk()
+    with serving(desk, store=MemoryStore(known)) as owner:
+        page = open_page(owner, "ann")
+        page.locator("#person").click()
+        page.fill("#name", "Bob")
+        page.keyboard.press("Enter")
+        expect(page.locator("#trouble")).to_contain_text("Bob is an annotator with a link of their own", timeout=WAIT)
+        page.locator("#person").click()
+        page.fill("#name", "ann")
+        page.keyboard.press("Enter")
+        press(page, "1")
+        expect(page.locator("#trouble")).to_be_hidden(timeout=WAIT)
+        assert {row["who"] for row in desk.session.answers()} == {"ann"}
+
+
+def test_the_file_that_opens_the_browser_leads_to_the_page(chromium, tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    codes = OneTimeCodes()
+    with (
+        serving(make_desk(), codes=codes) as link,
+        opened_browser(link.partition("/?")[0], codes, tmp_path / "s.db.keys"),
+    ):
+        while not opened:
+            time.sleep(0.01)
+        page = chromium.new_page()
+        page.goto(opened[0])
+        page.wait_for_selector("#who[open]", timeout=WAIT)
+        assert page.url == link.partition("?")[0]
+        assert list(tmp_path.iterdir()) == []
         page.close()
 
 

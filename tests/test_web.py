@@ -8,6 +8,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from http.client import HTTPConnection
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
@@ -263,6 +264,32 @@ def test_answers_with_different_notes_are_kept_all_or_none(people):
     assert people.get("/api/status").json()["n_not_asked"] == 0
 
 
+@pytest.mark.parametrize("how", ["tell", "decide"])
+@pytest.mark.parametrize("second", [{"id": 0, "label": "dog"}, {"id": "0", "label": "cat"}, {"id": 0, "label": "cat", "note": "b"}])  # fmt: skip
+def test_two_answers_to_one_item_in_one_request_are_refused(people, team, how, second):
+    client = people if how == "tell" else team
+    found = client.post(f"/api/{how}", json={"who": "kim", "answers": [{"id": 0, "label": "cat", "note": "a"}, second]})
+    assert (found.status_code, found.json()["error"]) == (400, "answers: more than one for 0; send one for each item")
+    assert client.get("/api/status").json()["n_not_asked"] == 0
+
+
+def test_errors_name_no_path_of_the_server(tmp_path, door):
+    make_pool(3000).to_parquet(tmp_path / "pool.parquet")
+    session = Session.create(tmp_path / "s.db", str(tmp_path / "pool.parquet"), goal=Estimate(), prior=fl.flat())
+    desk = Desk(session)
+    headers = {"authorization": f"Bearer {door.token}", "content-type": "application/json"}
+    with TestClient(make_app(desk, door), base_url=f"http://{HOST}", headers=headers) as client:
+        half = client.post("/api/tell", content=b'{"answers": [{"id": "\\ud800", "label": "cat"}]}')
+        (tmp_path / "pool.parquet").unlink()
+        gone = client.post("/api/ask", json={"n": 100})
+    desk.close()
+    session.close()
+    for answer in (half, gone):
+        assert answer.status_code >= 400
+        assert "the session" in answer.text or "the predictions" in answer.text
+        assert str(tmp_path) not in answer.text
+
+
 # -- the door -------------------------------------------------------------------------------------------------
 
 
@@ -401,6 +428,19 @@ def test_requests_are_bounded(people):
     kind = {"content-type": "application/json"}
     assert people.post("/api/ask", content=stream(1), headers=kind).status_code == 200
     assert people.post("/api/ask", content=stream(20), headers=kind).status_code == 413  # nor unannounced
+
+
+def test_a_long_request_that_does_not_announce_itself_is_told_so(served):
+    """By a real server, which would otherwise hang up without a word."""
+    client, _ = served
+    address, _, token = client.address.partition("/?token=")
+    line = HTTPConnection(address.removeprefix("http://"), timeout=30)
+    body = (b" " * 100_000 for _ in range(30))
+    line.request("POST", "/api/tell", body, {"authorization": f"Bearer {token}"}, encode_chunked=True)
+    answer = line.getresponse()
+    assert answer.status == 413
+    assert "at most 1,000,000 bytes" in answer.read().decode()
+    line.close()
 
 
 def test_credentials_that_come_and_go_cost_no_memory():

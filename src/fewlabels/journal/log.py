@@ -20,20 +20,21 @@ from fewlabels.journal.events import tell_time
 from fewlabels.journal.places import has_bytes, name_beside
 
 TRIES, PAUSE = 20, 0.01  # to move the mark from the log to the file: a reader may delay it
-TABLE = "CREATE TABLE in_use (since TEXT NOT NULL)"
 _MARK = "INSERT INTO in_use VALUES (?)"
 _UNMARK = "DELETE FROM in_use"
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 
-def begin(connection: sqlite3.Connection) -> None:
-    """Begin to write, once the file itself is marked."""
+def begin(connection: sqlite3.Connection, *, is_moved: bool) -> bool:
+    """Begin to write, once the file itself is marked; return whether it is, as far as readers let us."""
+    is_moved = is_moved or _move_to_file(connection)
     connection.execute("BEGIN IMMEDIATE")
     while read_mark(connection) is None:
         connection.execute(_MARK, (tell_time(),))
         connection.execute("COMMIT")
-        _move_to_file(connection)
+        is_moved = _move_to_file(connection, TRIES)
         connection.execute("BEGIN IMMEDIATE")
+    return is_moved
 
 
 def read_mark(connection: sqlite3.Connection) -> str | None:
@@ -48,7 +49,7 @@ def close(connection: sqlite3.Connection) -> None:
     Nobody waits: if another process is writing just now, the log stays and the mark with it.
     """
     try:
-        _unmark(connection)
+        unmark(connection)
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in _FULL:
             _unmark_in_little_space(connection)
@@ -70,7 +71,8 @@ def refuse_without_log(connection: sqlite3.Connection, path: Path) -> None:
     )
 
 
-def _unmark(connection: sqlite3.Connection) -> None:
+def unmark(connection: sqlite3.Connection) -> None:
+    """Let the file say that it is complete."""
     if read_mark(connection) is None:
         return
     connection.execute("PRAGMA query_only = OFF")
@@ -86,14 +88,16 @@ def _unmark_in_little_space(connection: sqlite3.Connection) -> None:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        _unmark(connection)
+        unmark(connection)
     except sqlite3.Error:
         return  # the log stays too: SQLite deletes it only once all of it is in the file
 
 
-def _move_to_file(connection: sqlite3.Connection) -> None:
-    for _ in range(TRIES):
+def _move_to_file(connection: sqlite3.Connection, tries: int = 1) -> bool:
+    """Move the log's pages to the file; return whether all were moved."""
+    for k in range(tries):
+        time.sleep(PAUSE if k else 0)
         is_busy, n_pages, n_moved = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
         if not is_busy and n_pages == n_moved:
-            return
-        time.sleep(PAUSE)
+            return True
+    return False

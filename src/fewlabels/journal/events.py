@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from fewlabels.errors import InputError, listing
@@ -84,6 +85,10 @@ class Journal(Protocol):
 
     def set_patience(self, seconds: float) -> None:
         """Wait at most so long while another process writes."""
+        ...
+
+    def backup(self, path: str | Path) -> None:
+        """Write a copy that is complete by itself to a new file."""
         ...
 
     def close(self) -> None:

@@ -15,6 +15,8 @@ from starlette.exceptions import HTTPException
 from fewlabels.errors import InputError, listing
 from fewlabels.journal import StorageError
 from fewlabels.session import ItemId
+from fewlabels.shortcuts import PAGE as COMMANDS
+from fewlabels.shortcuts import assign_shortcuts
 from fewlabels.text import tame_line
 from fewlabels.web.cards import Card
 from fewlabels.web.desk import Board, Desk, Dispute
@@ -39,11 +41,30 @@ class Ask(BaseModel):
     n: Annotated[int, Field(ge=1, le=MOST)] = 1
 
 
+class Shortcuts(BaseModel):
+    """The keys of the page, the same as those of the terminal."""
+
+    shown: Annotated[
+        dict[str, str], Field(description="Class -> the key shown beside it; none where classes are too many.")
+    ]
+    typed: Annotated[dict[str, str], Field(description="Key -> the class it records.")]
+    commands: Annotated[
+        dict[str, str], Field(description="Command -> its key; empty where classes have all that it could have.")
+    ]
+
+    @classmethod
+    def of(cls, classes: tuple[str, ...]) -> "Shortcuts":
+        """Return the keys for these classes."""
+        found = assign_shortcuts(classes)
+        return cls(shown=found.shown, typed=found.typed, commands=found.place(COMMANDS))
+
+
 class Asked(BaseModel):
     """Items to label, and the classes they may have; none where labels are grades from 0 to 1."""
 
     items: list[Card]
     classes: list[str]
+    shortcuts: Shortcuts
     board: Board
 
 
@@ -75,6 +96,7 @@ class Disputes(BaseModel):
 
     items: list[Dispute]
     classes: list[str]
+    shortcuts: Shortcuts
     board: Board
 
 
@@ -133,8 +155,9 @@ def _add_loop(app: FastAPI, desk: Desk, door: Door, pace: Pace) -> None:
     def ask(wish: Ask, caller: Caller) -> Asked:
         """Give items to label: the same ones until they are told, and nobody else's meanwhile."""
         who = _admit(wish.who, caller, door, pace)
-        cards = desk.ask(who, wish.n)
-        return Asked(items=cards, classes=list(desk.session.classes), board=hide_results(desk.board, caller))
+        cards, classes = desk.ask(who, wish.n), desk.session.classes
+        board = hide_results(desk.board, caller)
+        return Asked(items=cards, classes=list(classes), shortcuts=Shortcuts.of(classes), board=board)
 
     @app.post("/api/tell")
     def tell(told: Tell, caller: Caller) -> Told:
@@ -162,8 +185,8 @@ def _add_adjudication(app: FastAPI, desk: Desk, door: Door, pace: Pace, turns: T
     async def disputes(_: Owner, n: Annotated[int, Query(ge=1, le=MOST)] = 10) -> Disputes:
         """List items on which people disagree, with what each says. The owner's."""
         await turns.wait()
-        found, classes = await run_in_threadpool(lambda: (desk.list_disputes(n), list(desk.session.classes)))
-        return Disputes(items=found, classes=classes, board=desk.board)
+        found, classes = await run_in_threadpool(lambda: (desk.list_disputes(n), desk.session.classes))
+        return Disputes(items=found, classes=list(classes), shortcuts=Shortcuts.of(classes), board=desk.board)
 
 
 def _add_results(app: FastAPI, desk: Desk) -> None:

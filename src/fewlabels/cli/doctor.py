@@ -4,6 +4,7 @@ from fewlabels.cli.options import Columns, File, Path
 from fewlabels.cli.printing import print_diagnosis, printer, working
 from fewlabels.cli.words import given
 from fewlabels.diagnosis import diagnose
+from fewlabels.files import check_outputs
 from fewlabels.summary import write_json
 
 
@@ -17,6 +18,7 @@ def doctor(file: File, /, *, json: Path = None, columns: Columns = Columns()) ->
     json: str
         Write JSON to this file instead; - for standard output.
     """
+    check_outputs({"--json": json}, (file, columns.labels))
     with working("looking"):
         found = diagnose(file, **given(**{name: getattr(columns, name) for name in columns.__dataclass_fields__}))
     if json:

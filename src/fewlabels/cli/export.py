@@ -9,7 +9,7 @@ from fewlabels.cli.printing import complainer
 from fewlabels.cli.sessions import open_session
 from fewlabels.cli.sheets import STUDIO, kind_of, lay_out, render_sheet
 from fewlabels.cli.studio import Form, render_tasks
-from fewlabels.cli.targets import check_target, read_earlier, refuse_other_than_export, refuse_to_lose
+from fewlabels.cli.targets import check_targets, read_earlier, refuse_other_than_export, refuse_to_lose
 from fewlabels.errors import InputError, count
 from fewlabels.files import write_whole
 from fewlabels.session import ItemId
@@ -40,7 +40,7 @@ def export(
         raise InputError("export: --pending, --votes and --disputes are three different sheets; say one")
     out = out or "-"
     kind = kind_of(out)
-    check_target(out, session)
+    check_targets(session, {"--out": out})
     if kind == STUDIO and not pending:
         raise InputError(f"{out}: answers are written as .csv or .jsonl; tasks for Label Studio are --pending")
     with open_session(session, read_only=True) as opened:

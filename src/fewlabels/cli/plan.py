@@ -9,6 +9,7 @@ from fewlabels.cli.options import Columns, File, Flag, Path
 from fewlabels.cli.printing import printer
 from fewlabels.cli.starting import Outlook
 from fewlabels.errors import count
+from fewlabels.files import check_outputs
 from fewlabels.replay import Plan
 from fewlabels.replay import plan as plan_labels
 from fewlabels.summary import write_json
@@ -42,6 +43,7 @@ def plan(
     quiet: bool
         Print nothing.
     """
+    check_outputs({"--json": json}, (file, columns.labels, outlook.cost, outlook.prior))
     choices = outlook.choices()
     pool = columns.read(file)
     with counting("imagining") as tick:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pkgutil import resolve_name
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -15,10 +16,12 @@ from fewlabels.cli.printing import printer
 from fewlabels.cli.starting import GOAL, Aim, usually
 from fewlabels.cli.words import DEFAULT, read_policy, read_prior, split_names
 from fewlabels.errors import count
+from fewlabels.files import check_outputs
 from fewlabels.replay import Simulation
 from fewlabels.replay import simulate as replay
 
 POLICIES = "random,thompson"
+CHECK = "fewlabels.plots:check_format"  # loaded by those who want a picture
 
 
 @Parameter(name="*", group=GOAL)
@@ -71,9 +74,13 @@ def simulate(
     quiet: bool
         Print no table.
     """
+    names = split_names(aims.prior or DEFAULT)
+    check_outputs({"--json": json, "--plot": plot}, (file, columns.labels, aims.cost, *names))
+    if plot:
+        resolve_name(CHECK)(plot)
     goals = split_names(aims.goal or "estimate")
     policies = [read_policy(name) for name in split_names(aims.policy or POLICIES)]
-    priors = [read_prior(name, aims.strength) for name in split_names(aims.prior or DEFAULT)]
+    priors = [read_prior(name, aims.strength) for name in names]
     asked = [replace(aims, goal=goal, policy=None, prior=None, strength=None).choices() for goal in goals]
     for choices in asked:
         del choices["prior"]  # they are played in turn

@@ -4,7 +4,7 @@ from fewlabels.cli.options import File, Path
 from fewlabels.cli.printing import printer, working
 from fewlabels.cli.sessions import open_session
 from fewlabels.cli.showing import print_status
-from fewlabels.cli.targets import check_target
+from fewlabels.cli.targets import check_targets
 from fewlabels.summary import write_json
 
 
@@ -18,7 +18,7 @@ def status(*, session: File, json: Path = None) -> int:
     json: str
         Write JSON to this file instead; - for standard output.
     """
-    check_target(json, session)
+    check_targets(session, {"--json": json})
     with working("reckoning"), open_session(session, read_only=True) as opened:
         found = opened.status()
     if json:

@@ -43,6 +43,16 @@ def tame_line(text: object) -> str:
     return tame(str(text)).replace("\n", "␊").replace("\t", "␉")
 
 
+def dump_json(value: Any, indent: int | None = None) -> str:
+    """Return JSON text without a character that a terminal would obey: those are written as escapes.
+
+    >>> print(dump_json({"name": "\\x1b[31m é \\u202e"}))
+    {"name": "\\u001b[31m é \\u202e"}
+    """
+    text = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)
+    return HARMFUL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def as_text(value: Any) -> str:
     """Return what a person reads of a table's value."""
     if value is None or value != value:

@@ -7,7 +7,7 @@ from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, Unknow
 
 from fewlabels import __version__
 from fewlabels.errors import InputError
-from fewlabels.text import tame
+from fewlabels.text import tame_line
 
 VERBS = {
     "demo": "The main job, end to end, on embedded data.",
@@ -56,7 +56,7 @@ def main() -> None:
     try:
         code = app(sys.argv[1:], print_error=False)
     except CycloptsError as error:
-        code = _complain(_explain(error))
+        code = _complain(" ".join(_explain(error).split("\n")))
     except InputError as error:
         code = _complain(str(error))
     except KeyboardInterrupt:
@@ -89,5 +89,5 @@ def _explain(error: CycloptsError) -> str:
 
 
 def _complain(message: str) -> int:
-    print(f"fewlabels: {tame(message)}", file=sys.stderr)
+    print(f"fewlabels: {tame_line(message)}", file=sys.stderr)
     return 1

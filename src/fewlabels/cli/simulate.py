@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from fewlabels.cli.bars import counting
 from fewlabels.cli.options import Columns, File, Flag, Path
-from fewlabels.cli.printing import printer
+from fewlabels.cli.printing import escape, printer
+from fewlabels.cli.screen import write_text
 from fewlabels.cli.starting import GOAL, Aim, usually
 from fewlabels.cli.words import DEFAULT, read_policy, read_prior, split_names
 from fewlabels.errors import count
@@ -97,10 +97,8 @@ def simulate(
 def _deliver(result: Simulation, json: str | None, plot: str | None, quiet: bool) -> int:
     if plot:
         result.write_plots(plot)
-    if json == "-":
-        print(result.to_json())
-    elif json:
-        result.to_json(json)
+    if json:
+        write_text(json, result.to_json() + "\n")
     if not quiet and json != "-":
         _print(printer(), result)
     return 0

@@ -28,6 +28,7 @@ item is on the screen are ignored, because nobody can label what they have not s
     "watch": "Read answers into a session as their files arrive in a folder.",
     "simulate": "What each way of labelling would have cost, replayed on a labelled table.",
     "plan": "How many labels a goal will take.",
+    "schema": "The JSON Schema of what a verb writes with --json.",
 }
 HOMES = {"import": "importing:import_answers"}  # a verb that is a word of Python's lives elsewhere
 IDLE = {  # options of other verbs that one might expect

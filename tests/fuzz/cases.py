@@ -39,13 +39,18 @@ class Verdict:
     faults: tuple[str, ...]
 
 
-def set_up(seed: int, number: int, corpus: Path, folder: Path) -> Case:
+def lay_out(command: Command, kind: str, corpus: Path, folder: Path) -> None:
+    """Copy what a command line needs."""
+    for name in {*command.beside, kind} - {OPTIONS}:
+        shutil.copy(corpus / name, folder / name)
+
+
+def set_up(seed: int, number: int, corpus: Path, folder: Path, *, quick: bool = False) -> Case:
     """Make the files of a case in an empty folder."""
     rng = Random(f"{seed}/{number}")
     kind = KINDS[number % len(KINDS)]
-    command = choose_options(rng) if kind == OPTIONS else choose_command(rng, kind)
-    for name in command.beside if kind == OPTIONS else (*command.beside, kind):
-        shutil.copy(corpus / name, folder / name)
+    command = choose_options(rng, quick=quick) if kind == OPTIONS else choose_command(rng, kind, quick=quick)
+    lay_out(command, kind, corpus, folder)
     if kind != OPTIONS:
         mutate(rng, folder / kind)
     return Case(number, kind, command, folder)

@@ -24,19 +24,36 @@ class Command:
     beside: tuple[str, ...] = ()
 
 
-def choose_command(rng: Random, kind: str) -> Command:
-    """Choose how a damaged document is read."""
+COMPILED = ("simulate", "plan")  # verbs that compile for a minute when they are first used
+
+
+def choose_command(rng: Random, kind: str, *, quick: bool) -> Command:
+    """Choose how a damaged document is read; quick ones compile nothing."""
+    return rng.choice([command for command in list_commands(kind) if not quick or command.words[0] not in COMPILED])
+
+
+def list_commands(kind: str) -> list[Command]:
+    """List the command lines that read a document of this kind; each can answer where it is not damaged."""
     if kind in TABLES:
-        return Command(rng.choice(_read_table(kind)))
+        return list(map(Command, _read_table(kind)))
     if kind in LOGS:
-        return Command(rng.choice((("doctor", kind, *JSON), ("assess", kind, "--prior", "flat", *JSON), ("ask", kind, *NEW, *JSON))))  # fmt: skip
+        return list(map(Command, _read_log(kind)))
     if kind in SHEETS:
-        session = rng.choice(SESSIONS)
-        more = rng.choice(((), ("--new-classes",), ("--as", "kim")))
-        return Command(("import", kind, "--session", session, *more), (session,))
+        more: tuple[tuple[str, ...], ...] = (("--new-classes",), ("--as", "kim"))
+        return [
+            Command(("import", kind, "--session", "session.db", *words), ("session.db",)) for words in ((), *more)
+        ] + [Command(("import", kind, "--session", "votes.db", "--as", "kim"), ("votes.db",))]
     if kind in SESSIONS:
-        return Command(rng.choice(_use_session(kind)), ("table.csv", "sheet.csv"))
-    return rng.choice(_OTHER_USES[kind])
+        return [Command(words, ("table.csv", "sheet.csv")) for words in _use_session(kind)]
+    return list(_OTHER_USES[kind])
+
+
+def _read_log(kind: str) -> tuple[tuple[str, ...], ...]:
+    return (
+        ("doctor", kind, *JSON),
+        ("assess", kind, "--prior", "flat", *JSON),
+        ("ask", kind, *NEW, "--goal", "estimate", "--hide-labels", *JSON),
+    )
 
 
 def _read_table(kind: str) -> tuple[tuple[str, ...], ...]:
@@ -142,9 +159,10 @@ VERBS: dict[str, tuple[tuple[str, ...], dict[str, Sequence[str] | None]]] = {
 BESIDE = ("table.csv", "table.parquet", "samples_choices.jsonl", "earlier.json", "earlier_classes.json", "costs.csv", "labels.csv", "mix.csv")  # fmt: skip
 
 
-def choose_options(rng: Random) -> Command:
-    """Choose a verb on a valid file, with a few of its options."""
-    verb = rng.choice((*VERBS, "assess", "assess", "surface", "fairness", "ask"))
+def choose_options(rng: Random, *, quick: bool) -> Command:
+    """Choose a verb on a valid file, with a few of its options; quick ones compile nothing."""
+    verbs = (*VERBS, "assess", "assess", "surface", "fairness", "ask")
+    verb = rng.choice([verb for verb in verbs if not quick or verb not in COMPILED])
     usual, options = VERBS[verb]
     file = rng.choice(("table.csv", "table.csv", "table.parquet", "samples_choices.jsonl"))
     chosen = _fill(rng, options, rng.choice((1, 1, 2, 3, 4))) | _fill(rng, COLUMNS, rng.choice((0, 0, 0, 1, 2)))

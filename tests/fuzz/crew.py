@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.fuzz.cases import Verdict
 from tests.fuzz.commands import KINDS
 
-SECONDS = 60.0  # for one case; the first ones of a process import and compile
+SECONDS = 120.0  # for one case; the first ones of a process import, and some compile
 
 
 @dataclass
@@ -21,6 +21,7 @@ class Worker:
 
     seed: int
     corpus: Path
+    quick: bool = False
     _process: subprocess.Popen[str] | None = field(default=None)
 
     def run(self, number: int) -> Verdict:
@@ -55,12 +56,13 @@ class Worker:
 
     def _start(self) -> "subprocess.Popen[str]":
         words = [sys.executable, "-m", "tests.fuzz.worker", str(self.seed), str(self.corpus)]
+        words += ["quick"] if self.quick else []
         return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)  # fmt: skip
 
 
-def run_cases(numbers: range, seed: int, corpus: Path, jobs: int) -> Iterator[Verdict]:
+def run_cases(numbers: range, seed: int, corpus: Path, jobs: int, *, quick: bool = False) -> Iterator[Verdict]:
     """Run cases on several workers, and give their verdicts in order."""
-    idle = [Worker(seed, corpus) for _ in range(jobs)]
+    idle = [Worker(seed, corpus, quick) for _ in range(jobs)]
     workers = list(idle)
 
     def run(number: int) -> Verdict:

@@ -28,7 +28,7 @@ class HarnessSample(Schema):
     @classmethod
     def _keep_lists(cls, metrics: Any) -> Any:
         """A log that lists no metrics has them all the same."""
-        return metrics if isinstance(metrics, list) else None
+        return tuple(metrics) if isinstance(metrics, list) else None
 
     @property
     def figures(self) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ class TaskList(RootModel[tuple[dict[str, Any], ...]]):
     @classmethod
     def _require_objects(cls, tasks: Any) -> Any:
         _require_list("Label Studio's tasks are a list of objects, and this is something else", tasks)
-        return tasks
+        return tuple(tasks)
 
 
 class Result(Schema):
@@ -40,7 +40,7 @@ class Annotation(Schema):
     @classmethod
     def _require_objects(cls, result: Any) -> Any:
         _require_list("its result is no list of objects", result or [])
-        return result or []
+        return tuple(result or [])
 
 
 class Task(Schema):
@@ -52,7 +52,7 @@ class Task(Schema):
     @classmethod
     def _require_objects(cls, annotations: Any) -> Any:
         _require_list("its annotations are not there in full", annotations or [])
-        return annotations or []
+        return tuple(annotations or [])
 
 
 def _require_list(words: str, value: Any) -> None:

@@ -52,7 +52,7 @@ class HealthDocument(Schema):
     def _require_finite(self) -> "HealthDocument":
         odd = next((name for name, value in (self.model_extra or {}).items() if not _is_plain(value)), None)
         if odd is not None:
-            raise ValueError(f"{odd[:40]} should be text or a finite number")
+            raise ValueError(f"{odd[:40]} should hold text and finite numbers")
         return self
 
 
@@ -84,4 +84,6 @@ class SurfaceDocument(Schema):
 
 
 def _is_plain(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
     return value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))

@@ -105,7 +105,8 @@ class Session:
         """
         journal = SqliteJournal.open(path, read_only=read_only, accept_missing=accept_missing)
         try:
-            ground = read_ground(journal.about, journal.blobs, goal=goal, policy=policy)
+            ground = read_ground(journal.about, journal.blobs, goal=goal, policy=policy, where=path)
+            ground.require_items(journal.count_items(), path)
             if pool is not None:
                 pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
                 ground.require_same(pool, path)
@@ -362,7 +363,12 @@ class Session:
         return np.random.default_rng([self._ground.seed, 0, step])
 
     def _as_id(self, name: str) -> ItemId:
-        return int(name) if self._ground.whole_ids else name
+        if not self._ground.whole_ids:
+            return name
+        try:
+            return int(name)
+        except ValueError:
+            raise InputError(f"damaged: item {name!r} should be a whole number; go back to an earlier copy") from None
 
 
 def check_lease(seconds: float) -> float:

@@ -53,6 +53,16 @@ def dump_json(value: Any, indent: int | None = None) -> str:
     return HARMFUL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
+def shorten(text: str, most: int = 900) -> str:
+    """Put a message on one line, and cut what is too long for one out of its middle.
+
+    >>> shorten("one\n  two"), shorten("abcdefgh", most=5)
+    ('one two', 'ab … gh')
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most // 2]} … {line[-(most // 2) :]}"
+
+
 def as_text(value: Any) -> str:
     """Return what a person reads of a table's value."""
     if value is None or value != value:

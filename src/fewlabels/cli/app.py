@@ -7,7 +7,7 @@ from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, Unknow
 
 from fewlabels import __version__
 from fewlabels.errors import InputError
-from fewlabels.text import tame_line
+from fewlabels.text import shorten, tame
 
 VERBS = {
     "demo": "The main job, end to end, on embedded data.",
@@ -92,5 +92,5 @@ def _explain(error: CycloptsError) -> str:
 
 
 def _complain(message: str) -> int:
-    print(f"fewlabels: {tame_line(message)}", file=sys.stderr)
+    print(f"fewlabels: {shorten(tame(message))}", file=sys.stderr)
     return 1

@@ -30,7 +30,12 @@ SCHEMA = (
 INDEX = "CREATE UNIQUE INDEX items_in_line ON items (grp, place)"
 READ = (
     "SELECT seq, kind, id, grp, place, entry, label, who, note, at"
-    " FROM events JOIN items ON items.id = events.item WHERE seq > ? ORDER BY seq"
+    " FROM events LEFT JOIN items ON items.id = events.item WHERE seq > ? ORDER BY seq"
+)
+COUNT = (
+    "SELECT grp, entry, count(*), min(place), max(place),"
+    " sum(typeof(id) = 'text' AND typeof(grp) = 'integer' AND typeof(place) = 'integer' AND typeof(entry) = 'integer')"
+    " FROM items GROUP BY grp, entry"
 )
 APPEND = "INSERT INTO events (kind, item, label, who, note, at) VALUES (?, ?, ?, ?, ?, ?)"
 LINE_UP = "SELECT id, grp, place, entry FROM items WHERE grp = ? AND place >= ? ORDER BY place LIMIT ?"

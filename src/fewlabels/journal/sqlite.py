@@ -12,10 +12,10 @@ from typing import Any
 from fewlabels.errors import InputError
 from fewlabels.journal import log
 from fewlabels.journal.connections import HASTY, PATIENT, build, connect_to_read, connect_to_write, copy_to
-from fewlabels.journal.events import Act, Event, Item, refuse_unknown, tell_time
-from fewlabels.journal.faults import RIGHTS, StorageError, explained
+from fewlabels.journal.events import Act, Event, Item, Pile, read_event, refuse_unknown, tell_time
+from fewlabels.journal.faults import GO_BACK, RIGHTS, StorageError, explained
 from fewlabels.journal.places import is_writable, lend_part, put_in_place, refuse_other_than_file, refuse_taken
-from fewlabels.journal.schema import APPEND, FIND, LINE_UP, READ
+from fewlabels.journal.schema import APPEND, COUNT, FIND, LINE_UP, READ
 
 
 class SqliteJournal:
@@ -28,7 +28,7 @@ class SqliteJournal:
         self._lock = RLock()
         self._depth = 0  # of `writing` blocks
         self._is_moved = True  # the mark that the log is needed, to the file
-        (self._about,) = connection.execute("SELECT about FROM meta").fetchone()
+        self._about = _read_about(path, connection)
         self._blobs = dict(connection.execute("SELECT name, data FROM blobs").fetchall())
 
     @classmethod
@@ -65,7 +65,11 @@ class SqliteJournal:
     @property
     def about(self) -> dict[str, Any]:
         """What the session is made from."""
-        return json.loads(self._about)
+        try:
+            found = json.loads(self._about)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{self.path}: damaged: {str(error)[:100]}; {GO_BACK}") from None
+        return found if isinstance(found, dict) else {}
 
     @property
     def blobs(self) -> dict[str, bytes]:
@@ -76,10 +80,10 @@ class SqliteJournal:
         """Give the events since one already seen, in order."""
         with self._lock, explained(self.path):
             rows = self._connection.execute(READ, (after,)).fetchall()
-        return [
-            Event(seq, kind, Item(id_, group, place, entry), label, who, note, at)
-            for seq, kind, id_, group, place, entry, label, who, note, at in rows
-        ]
+        try:
+            return [read_event(row) for row in rows]
+        except ValueError as error:
+            raise InputError(f"{self.path}: damaged: {error}; {GO_BACK}") from None
 
     @contextmanager
     def writing(self, *, hurried: bool = False) -> Iterator[None]:
@@ -119,6 +123,14 @@ class SqliteJournal:
         with self._lock, explained(self.path):
             rows = (self._connection.execute(FIND, (id_,)).fetchone() for id_ in ids)
             return {row[0]: Item(*row) for row in rows if row}
+
+    def count_items(self) -> list[Pile]:
+        """Count the items of every group and entry."""
+        with self._lock, explained(self.path):
+            rows = self._connection.execute(COUNT).fetchall()
+        if any(n != n_typed for _, _, n, _, _, n_typed in rows):
+            raise InputError(f"{self.path}: damaged: some of its items cannot be read; {GO_BACK}")
+        return [Pile(*row[:5]) for row in rows]
 
     def set_patience(self, seconds: float) -> None:
         """Wait at most so long while another process writes."""
@@ -165,6 +177,13 @@ class SqliteJournal:
 
     def _saving(self) -> AbstractContextManager[None]:
         return explained(self.path, "not saved: ", "tell it again")
+
+
+def _read_about(path: Path, connection: sqlite3.Connection) -> str:
+    rows = connection.execute("SELECT about FROM meta").fetchall()
+    if len(rows) != 1 or not isinstance(rows[0][0], str):
+        raise InputError(f"{path}: damaged: it does not say what it is made from; {GO_BACK}")
+    return str(rows[0][0])
 
 
 @dataclass(frozen=True)

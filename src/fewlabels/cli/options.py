@@ -48,8 +48,8 @@ class Columns:
     "Models of two classes: column with the probability of the positive class."
     positive: str | None = None
     "The positive class [default: 1]."
-    threshold: float = 0.5
-    "Predict the positive class from this probability on."
+    threshold: float | None = None
+    "Predict the positive class from this probability on, whatever a column of predictions says [default: 0.5, where there is none]."
     label: str | None = None
     "Column with the true class; empty where unknown."
     agreement: str | None = None

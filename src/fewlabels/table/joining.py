@@ -148,26 +148,26 @@ def _has_mark(table: ir.Table, column: str, engine: BaseBackend) -> bool:
 
 def _one_per_id(answers: ir.Table, id: str, column: str, engine: BaseBackend) -> ir.Table:
     value = answers[column]
-    answers = answers.filter(value.notnull()).select(__key=as_name(answers[id]), __answer=value).distinct()
-    repeated = answers.group_by("__key").having(answers.count() > 1).aggregate(n=answers.count()).limit(1)
+    answers = answers.filter(value.notnull()).select(__fl_key=as_name(answers[id]), __fl_answer=value).distinct()
+    repeated = answers.group_by("__fl_key").having(answers.count() > 1).aggregate(n=answers.count()).limit(1)
     found = engine.to_pyarrow(repeated).to_pylist()
     if found:
-        raise InputError(f"the labels give id {found[0]['__key']!r} {found[0]['n']} different answers; keep one")
+        raise InputError(f"the labels give id {found[0]['__fl_key']!r} {found[0]['n']} different answers; keep one")
     return answers
 
 
 def _read_flags(answers: ir.Table, table: ir.Table, roles: Roles, engine: BaseBackend) -> ir.Table:
     """Turn the words true and false into flags where predictions are flags: sheets only have words."""
     is_flag = roles.predicted is not None and table[roles.predicted].type().is_boolean()
-    answer = answers["__answer"]
-    if is_flag and answer.type().is_string() and _holds_flags(answers, "__answer", engine):
-        return answers.mutate(__answer=answer.strip().lower() == "true")
+    answer = answers["__fl_answer"]
+    if is_flag and answer.type().is_string() and _holds_flags(answers, "__fl_answer", engine):
+        return answers.mutate(__fl_answer=answer.strip().lower() == "true")
     return answers
 
 
 def _check_ids(table: ir.Table, id: str, answers: ir.Table, engine: BaseBackend) -> tuple[str, ...]:
-    lost = answers.anti_join(table.select(__key=as_name(table[id])), "__key")
-    counts = engine.to_pyarrow(lost.aggregate(lost=lost.count(), example=lost["__key"].min())).to_pylist()[0]
+    lost = answers.anti_join(table.select(__fl_key=as_name(table[id])), "__fl_key")
+    counts = engine.to_pyarrow(lost.aggregate(lost=lost.count(), example=lost["__fl_key"].min())).to_pylist()[0]
     total = engine.to_pyarrow(answers.aggregate(n=answers.count()))["n"][0].as_py()
     if total and counts["lost"] == total:
         example = engine.to_pyarrow(table.select(x=as_name(table[id])).limit(1))["x"].to_pylist()
@@ -186,12 +186,12 @@ def _check_ids(table: ir.Table, id: str, answers: ir.Table, engine: BaseBackend)
 def _join(table: ir.Table, roles: Roles, answers: ir.Table, role: str) -> tuple[ir.Table, str]:
     """Where both have an answer, the separate source wins: it is the newer one."""
     before = getattr(roles, role)
-    joined = table.mutate(__key=as_name(table[roles.id])).left_join(answers, "__key")
-    answer = joined["__answer"]
+    joined = table.mutate(__fl_key=as_name(table[roles.id])).left_join(answers, "__fl_key")
+    answer = joined["__fl_answer"]
     if before:
         answer = _fill(answer, joined[before], role)
     name = before or role
-    extra = [column for column in joined.columns if column in ("__key", "__answer", "__key_right")]
+    extra = [column for column in joined.columns if column in ("__fl_key", "__fl_answer", "__fl_key_right")]
     return joined.mutate(**{name: answer}).drop(*extra), name
 
 

@@ -143,17 +143,18 @@ def check_plots(frame: pd.DataFrame) -> Iterator[tuple[str, Callable[[], object]
     """Every kind of plot."""
     one = assess(frame)
     for kind in KINDS:
-        yield f"plot {kind}", lambda kind=kind: render_svg(one.plot(kind).figure)
+        yield f"plot {kind}", lambda kind=kind: render_svg(one.plot(kind))
+    yield "display", lambda: fl.IntervalsDisplay.from_assessment(one).figure_.savefig("display.png")
     surface = fl.surface(fl.Predictions.read(frame), attributes=("sex", "age"), seed=0)
     for kind in SURFACE_KINDS:
-        yield f"plot surface {kind}", lambda kind=kind: render_svg(surface.plot(kind).figure)
+        yield f"plot surface {kind}", lambda kind=kind: render_svg(surface.plot(kind))
     binary = frame.drop(columns=["predicted", "score", "label"]).dropna()
     pool = fl.Predictions.read(binary, positive_score="chance", label="y")
     gaps = fl.fairness(pool, by=fl.column("sex"), seed=0)
     for plot in (plot_gaps, plot_gap_densities, plot_group_curves):
-        yield plot.__name__, lambda plot=plot: render_svg(plot(gaps).figure)
+        yield plot.__name__, lambda plot=plot: render_svg(plot(gaps))
     difference = fl.compare(fl.Predictions.read(frame), by=fl.column("sex"), groups=("f", "m"), seed=0)
-    yield "plot comparison", lambda: render_svg(difference.plot().figure)
+    yield "plot comparison", lambda: render_svg(difference.plot())
 
 
 def check_demo(_: pd.DataFrame) -> Iterator[tuple[str, Callable[[], object]]]:

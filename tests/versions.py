@@ -3,12 +3,14 @@
 Makes a virtual environment for each, in a temporary folder, installs fewlabels into it, runs `tests/smoke.py` there, and
 prints a table; exit code 1 where something failed. Run from the root of the repository: python -m tests.versions
 Lowest is the lowest version that there is a wheel of for that Python, of all packages that pyproject.toml names; what these
-depend on is as new as they allow. It needs the Pythons, and a package index as pip is set to; uv is installed into a
+depend on is as new as they allow. It needs the Pythons (on the path, or installed by pyenv), and a package index as pip is set to; uv is installed into a
 folder of its own. Spark needs Java, and postgres a PostgreSQL server's programs. All of it takes about half an hour.
 """
 
 import argparse
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -47,7 +49,7 @@ class Environment:
         wheels = [word for name in read_packages() for word in ("--only-binary", name)]
         chosen = ["--resolution", RESOLUTIONS[self.versions], *wheels, "-r", str(ROOT / "pyproject.toml"), *extra]
         install = [str(uv), "pip", "install", "--quiet", "--python", str(self.program)]
-        execute([str(uv), "venv", "--quiet", "--python", self.python, str(self.folder)])
+        execute([str(uv), "venv", "--quiet", "--python", find_python(self.python), str(self.folder)])
         execute([*install, *chosen])
         execute([*install, "--no-deps", str(ROOT)])
         if self.extra in WITH_PYTEST:
@@ -76,6 +78,18 @@ def execute(command: Sequence[str]) -> str:
     if done.returncode:
         raise Failed((done.stdout.strip() or done.stderr.strip())[-2000:])
     return done.stdout
+
+
+def find_python(version: str) -> str:
+    """Return an interpreter of this version: on the path, of pyenv, or what uv knows by that number."""
+    name = f"python{version}"
+    of_pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    found = [shutil.which(name), *sorted(of_pyenv.glob(f"*/bin/{name}"))]
+    return next((str(one) for one in found if one and _runs(str(one))), version)
+
+
+def _runs(program: str) -> bool:
+    return subprocess.run([program, "--version"], capture_output=True, check=False).returncode == 0
 
 
 def install_uv(folder: Path) -> Path:

@@ -203,7 +203,7 @@ def kill_import(
             continue
         found = compare(kept, answers if ended.is_done else {}, answers)
         found = _repeat(found, place, ["import", name, "--session", SESSION])
-        yield with_litter(_join(found, _compare_again(place, answers)), place.sweep(SESSION, name))
+        yield with_litter(found + _compare_again(place, answers), place.sweep(SESSION, name))
 
 
 def _import_copy(place: Place, original: Path, name: str, moment: Moment) -> Ended:
@@ -215,11 +215,6 @@ def _compare_again(place: Place, answers: Answers) -> Trial:
     """After the repetition everything is there, once."""
     kept, trial = try_session(place.folder / SESSION)
     return trial if kept is None else replace(compare(kept, answers), acknowledged=0)
-
-
-def _join(one: Trial, other: Trial) -> Trial:
-    counts = {name: getattr(one, name) + getattr(other, name) for name in ("acknowledged", "lost", "twice", "half", "litter", "broken")}  # fmt: skip
-    return Trial(**counts, recovery=max(one.recovery, other.recovery), notes=(*one.notes, *other.notes))
 
 
 IMPORTS: dict[str, dict[str, Any]] = {
@@ -244,7 +239,7 @@ def kill_watch(rng: random.Random, place: Place, repeats: int) -> Iterator[Trial
         kept, trial = try_session(path)
         found = trial if kept is None else compare(kept, acknowledged, batch)
         found = _repeat(found, place, [*words, "--once"])
-        found = _join(found, _compare_again(place, batch))
+        found += _compare_again(place, batch)
         yield with_litter(found, place.sweep(POOL, SESSION, "in", f"{SESSION}.read"))
 
 
@@ -280,7 +275,9 @@ def _is_whole(path: Path) -> bool:
         return True
     if path.suffix == ".json":
         return "groups" in _parse(text)
-    return text.rstrip().endswith("</html>") if path.suffix == ".html" else "fewlabels" in text[-200:] or len(text) > 500
+    return (
+        text.rstrip().endswith("</html>") if path.suffix == ".html" else "fewlabels" in text[-200:] or len(text) > 500
+    )
 
 
 def _parse(text: str) -> Any:

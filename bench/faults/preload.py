@@ -1,6 +1,6 @@
 """Everything that the verbs need, so that a process which is forked from here starts at once."""
 
-import pandas
+import pandas  # noqa: F401
 
 import fewlabels.cli.ask
 import fewlabels.cli.assess

@@ -25,7 +25,16 @@ from bench.faults import preload  # noqa: F401
 from fewlabels.cli.app import main
 
 CODE = str(Path(fewlabels.__file__).parent)
-WRITING = ("journal", "files", "session", "fold", "intake", "arrivals", "places", "delivery")  # parts of the code that write
+WRITING = (
+    "journal",
+    "files",
+    "session",
+    "fold",
+    "intake",
+    "arrivals",
+    "places",
+    "delivery",
+)  # parts of the code that write
 PATIENCE = 60.0  # seconds after which a process hangs
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["bench.faults.processes"])
@@ -162,7 +171,7 @@ class Lines:
     last: int
     seen: set[tuple[str, int]] = field(default_factory=set)
 
-    def trace(self, frame: FrameType, event: str, arg: object) -> Any:
+    def trace(self, frame: FrameType, event: str, arg: object) -> Any:  # noqa: ARG002
         """Follow the code that writes, and nothing else."""
         path = frame.f_code.co_filename
         if not path.startswith(CODE) or not {*Path(path).with_suffix("").parts[-2:]} & {*WRITING}:

@@ -98,6 +98,7 @@ def kill_server(rng: random.Random, place: Place, repeats: int, *, votes: int) -
     threads = [threading.Thread(target=people.label, args=(k,), daemon=True) for k in range(PEOPLE)]
     for thread in threads:
         thread.start()
+    trials = []
     for _ in range(repeats):
         people.wait_for_more()
         time.sleep(rng.uniform(0, 0.3))
@@ -107,12 +108,14 @@ def kill_server(rng: random.Random, place: Place, repeats: int, *, votes: int) -
         process, again = serve(place)
         people.wait_for_more()
         moved = int(again != address)
-        yield Trial(recovery=time.monotonic() - began, broken=moved, notes=("its address changed",) if moved else ())
+        notes = ("its address changed",) if moved else ()
+        trials.append(Trial(recovery=time.monotonic() - began, broken=moved, notes=notes))
     people.done.set()
     for thread in threads:
         thread.join(PATIENCE)
     ended = stop(process)
-    yield replace(judge_people(place, people), broken=int(not ended))
+    trials[-1] += judge_people(place, people) + Trial(broken=int(not ended))
+    yield from trials
 
 
 def judge_people(place: Place, people: People) -> Trial:

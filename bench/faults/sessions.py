@@ -26,7 +26,9 @@ Answers = Mapping[tuple[str, str], str]  # (item, who) -> label
 def make_pool(folder: Path, n: int) -> Path:
     """Write items of three classes into a file."""
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"id": range(n), "predicted": rng.choice(CLASSES, n), "score": rng.uniform(0.4, 1, n).round(3)})
+    frame = pd.DataFrame(
+        {"id": range(n), "predicted": rng.choice(CLASSES, n), "score": rng.uniform(0.4, 1, n).round(3)}
+    )
     frame["text"] = [f"animal {i}" for i in range(n)]
     frame.to_parquet(folder / POOL)
     return folder / POOL

@@ -1,7 +1,9 @@
 """What came of a fault, and the sum of many."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+
+COUNTS = ("acknowledged", "lost", "twice", "half", "litter", "broken")
 
 
 @dataclass(frozen=True)
@@ -16,6 +18,11 @@ class Trial:
     broken: int = 0  # anything else: a session that does not open, an unclear error, a hang
     recovery: float = 0.0  # seconds until all was well again
     notes: tuple[str, ...] = field(default=(), compare=False)
+
+    def __add__(self, other: "Trial") -> "Trial":
+        """Add counts; the slower recovery stands for both."""
+        counts = {name: getattr(self, name) + getattr(other, name) for name in COUNTS}
+        return Trial(**counts, recovery=max(self.recovery, other.recovery), notes=(*self.notes, *other.notes))
 
     @property
     def is_clean(self) -> bool:
@@ -48,14 +55,6 @@ HEAD = (
 
 
 def add_up(scenario: str, trials: Iterable[Trial]) -> Row:
-    """Add the trials of a scenario."""
+    """Add the trials of a scenario, one for each fault."""
     found = list(trials)
-    counts = {
-        f.name: sum(getattr(trial, f.name) for trial in found)
-        for f in fields(Trial)
-        if f.name not in ("recovery", "notes")
-    }
-    slowest = max((trial.recovery for trial in found), default=0.0)
-    return Row(
-        scenario, len(found), Trial(**counts, recovery=slowest, notes=tuple(n for trial in found for n in trial.notes))
-    )
+    return Row(scenario, len(found), sum(found, Trial()))

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Typed
@@ -54,7 +55,7 @@ def copy(path: Path, *endings: str, to: str = "copy.db") -> Path:
     return path.with_name(to)
 
 
-def labels(path: Path, **how: bool) -> dict[object, object]:
+def labels(path: Path, **how: Any) -> dict[object, object]:
     with fl.Session.open(path, **how) as session:
         return {row["id"]: row["label"] for row in session.answers()}
 

@@ -323,6 +323,19 @@ class TestImports:
         assert "no predicted classes" in type_in(*words, "--show-prediction", "before").err
 
 
+@pytest.mark.parametrize(
+    ("classes", "keys"),
+    [
+        (("0", "1"), ["0", "1"]), (("cat", "dog"), ["1", "2"]), (("1", "10", "2"), ["1", "a", "2"]),
+        (("a", "A", "b"), [None, None, "b"]), (("+", "B"), [None, "b"]),
+    ],
+)  # fmt: skip
+def test_choices_have_the_keys_of_our_page(classes: tuple[str, ...], keys: list[str | None]) -> None:
+    """By itself, Label Studio gives the first class the key 1, though it be called 0."""
+    view = Xml.fromstring(Form.fit({}, classes).render_config())
+    assert [tag.get("hotkey") for tag in view.iter("Choice")] == keys
+
+
 def make(id: object, label: Any, short: bool) -> dict[str, Any]:
     if short:
         return shorten(id, {"choices": label} if isinstance(label, list) else label)

@@ -6,12 +6,14 @@ along as text, under a name that every export of Label Studio keeps (its own `id
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 from xml.etree import ElementTree as Xml
 
 from fewlabels.errors import InputError
+from fewlabels.shortcuts import assign_shortcuts
 from fewlabels.text import as_text, tame_line
 
 ID = "fewlabels_id"  # in the data of every task
@@ -103,8 +105,9 @@ class Form:
             return
         about |= {"choice": "single"} | ({"layout": "select"} if len(self.classes) > MANY else {})
         choices = Xml.SubElement(view, "Choices", about)
+        keys = _list_hotkeys(self.classes)
         for name in self.classes:
-            Xml.SubElement(choices, "Choice", value=name)
+            Xml.SubElement(choices, "Choice", {"value": name, **({"hotkey": keys[name]} if name in keys else {})})
 
 
 def render_tasks(form: Form, shown: Shown, guesses: Mapping[Any, Guess] | None = None) -> str:
@@ -118,6 +121,16 @@ def _name_keys(columns: Sequence[str]) -> dict[str, str]:
     plain = {name: name for name in columns if KEY.fullmatch(name) and name not in RESERVED}
     free = (key for i in range(2 * len(columns) + 1) if (key := f"column_{i + 1}") not in plain)
     return {name: plain.get(name) or next(free) for name in columns}
+
+
+def _list_hotkeys(classes: Sequence[str]) -> dict[str, str]:
+    """Return the keys of our page that Label Studio has too, or it gives its own by position: 1 for a first class called 0.
+
+    It knows letters and digits, in one case.
+    """
+    keys = {name: key.lower() for name, key in assign_shortcuts(tuple(classes)).shown.items()}
+    shared = Counter(keys.values())
+    return {name: key for name, key in keys.items() if key.isascii() and key.isalnum() and shared[key] == 1}
 
 
 def _find_kind(values: Sequence[Any]) -> Literal["Text", "Image"]:

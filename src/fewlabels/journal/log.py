@@ -11,6 +11,7 @@ SQLite deletes the log only when the last connection is closed, after everything
 Several processes may share a file. Each that writes sets the mark again if another has removed it meanwhile.
 """
 
+import shlex
 import sqlite3
 import time
 from pathlib import Path
@@ -64,10 +65,10 @@ def refuse_without_log(connection: sqlite3.Connection, path: Path) -> None:
         return
     n_events, last = connection.execute("SELECT count(*), max(at) FROM events").fetchone()
     raise InputError(
-        f"{path}: answers are missing: it was in use when it was copied, and its log ({path.name}-wal) was not copied with it, or was "
+        f"{path}: answers may be missing: it was in use when it was copied, and its log ({path.name}-wal) was not copied with it, or was "
         f"deleted. It holds {n_events:,} events, and nothing after {max(since, last or since)}. Copy the log too, or copy the "
         "session with: fewlabels backup --session ORIGINAL --out COPY. To go on without what is missing: "
-        f"fewlabels backup --session {path} --out NEW.db --accept-missing"
+        f"fewlabels backup --session {shlex.quote(str(path))} --out NEW.db --accept-missing"
     )
 
 

@@ -5,11 +5,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import uvicorn
-
 from fewlabels.web import CredentialStore, Desk, Door, MemoryStore, Place, make_app
+from fewlabels.web.connections import MOST
 from fewlabels.web.opening import OneTimeCodes
 from fewlabels.web.pace import Pace
+from fewlabels.web.server import Server
 
 LOCAL = Place()
 
@@ -18,6 +18,7 @@ LOCAL = Place()
 def serving(
     desk: Desk,
     pace: Pace | None = None,
+    most: int = MOST,
     *,
     place: Place = LOCAL,
     store: CredentialStore | None = None,
@@ -28,11 +29,10 @@ def serving(
         port = taken.getsockname()[1]
         secure, codes = place.scheme == "https", codes or OneTimeCodes()
         door = Door(place.list_hosts(port), secure=secure, store=store or MemoryStore(), codes=codes)
-        config = uvicorn.Config(
-            make_app(desk, door, pace), log_level="critical", access_log=False, ssl_certfile=place.certificate, ssl_keyfile=place.key
-        )  # fmt: skip
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [taken]}, daemon=True)
+        server = Server(
+            make_app(desk, door, pace), desk.log, most=most, ssl_certfile=place.certificate, ssl_keyfile=place.key
+        )
+        thread = threading.Thread(target=server.run_on, args=(taken,), daemon=True)
         thread.start()
         while not server.started:
             time.sleep(0.01)

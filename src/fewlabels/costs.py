@@ -61,9 +61,10 @@ def _read_csv(path: Path) -> Costs:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             header, *rows = [row for row in csv.reader(file) if row]
-    except FileNotFoundError:
-        raise InputError(f"cost: {path}: no such file") from None
-    except (ValueError, UnicodeDecodeError):
+    except OSError as error:
+        reason = "no such file" if isinstance(error, FileNotFoundError) else error.strerror
+        raise InputError(f"cost: {path}: {reason}") from None
+    except (ValueError, csv.Error):
         raise InputError(f"cost: {path} is not a CSV table: the first line names predicted classes, each next one a true class and its costs") from None  # fmt: skip
     return Costs({row[0].strip(): _read_row(path, header[1:], row, line) for line, row in enumerate(rows, start=2)})
 

@@ -4,31 +4,38 @@ It is written into the session's file whole, so that the session goes on without
 """
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from jaxtyping import Int
 
+from fewlabels import documents
 from fewlabels.assessment import count_for
 from fewlabels.census import Census, take_census
 from fewlabels.checks import require_sound
+from fewlabels.documents import SessionDocument
+from fewlabels.documents.arrays import Arrays, read_arrays
 from fewlabels.errors import InputError, listing
 from fewlabels.goals import Goal, count_sought, require_enough
 from fewlabels.groups import Bins, Groups
+from fewlabels.journal import Pile
 from fewlabels.knowledge import know
-from fewlabels.labels import Tally, arrange, read_axis
+from fewlabels.labels import NONE, STRATA, Axis, Tally, arrange
 from fewlabels.line import Line, line_up
 from fewlabels.metrics import Cost, Metric
 from fewlabels.policies import Policy
 from fewlabels.priors import Prior
-from fewlabels.recipes import read_recipe, recall, write_recipe
+from fewlabels.recipes import find_own, recall, write_recipe
 from fewlabels.summary import Question, require_answerable
 from fewlabels.table import Frame, Picking, Predictions, fingerprint, fingerprint_sample
 
 MOST_VOTES = 20
 MAYBE = ("probability", "stratum", "level")
+KEPT = ("level", "finite", "seed", "source", "notes", "graded", "whole_ids", "frame", "votes")
+GO_BACK = "go back to an earlier copy"
+MOST_ITEMS, MOST_STRATA, ROUGHLY = 2**53, len(STRATA), 1e-6
 ARRAYS = ("group", "predicted", "bin", "label", "n_items", "n_labels", "score", "right")
 
 
@@ -82,6 +89,22 @@ class Ground:
         picking = Picking(self.fingerprint["every"], self.fingerprint["seed"])
         return read_fingerprint(take_census(pool, self.by, bins=self.bins, picking=picking))
 
+    def require_items(self, piles: Iterable[Pile], where: object) -> None:
+        """Refuse a file whose items do not fit its counts: every figure would be wrong."""
+        tally, n_left = self.tally, self.tally.n_items - self.tally.n_labels
+        found, last = np.zeros_like(self.n_askable), np.full(len(self.n_askable), -1)
+        for pile in piles:
+            if (
+                not 0 <= pile.entry < len(n_left)
+                or tally.group[pile.entry] != pile.group
+                or pile.n > n_left[pile.entry]
+            ):
+                raise InputError(f"{where}: damaged: its items do not fit its counts; {GO_BACK}")
+            found[pile.group] += pile.n
+            last[pile.group] = max(last[pile.group], pile.last if pile.first >= 0 else len(n_left) + pile.n)
+        if (found != self.n_askable).any() or (last != found - 1).any():
+            raise InputError(f"{where}: damaged: items are missing from it, or out of order; {GO_BACK}")
+
     def ask(self, metric: Metric) -> Question:
         """Return what to answer about a metric, as chosen at the start."""
         return Question(metric, self.prior, self.level, self.finite, count_sought(self.goal), self.seed)
@@ -101,29 +124,44 @@ class Ground:
 
 
 def read_ground(
-    about: Mapping[str, Any], blobs: Mapping[str, bytes], *, goal: Goal | None = None, policy: Policy | None = None
+    about: Mapping[str, Any],
+    blobs: Mapping[str, bytes],
+    *,
+    goal: Goal | None = None,
+    policy: Policy | None = None,
+    where: object = "the session",
 ) -> Ground:
-    """Turn what a file holds back into a Ground."""
-    names = {
-        "by": about["by_name"], "groups": tuple(about["groups"]), "classes": tuple(about["classes"]),
-        "bins": tuple(about["bins"]), "positive": about["positive"],
-        "axes": tuple(read_axis(axis) for axis in about.get("axes", [])),
-    }  # fmt: skip
+    """Turn what a file holds back into a Ground; `where` it lies begins the message about a damaged one."""
+    found = documents.check(SessionDocument, about, f"{where}: damaged", GO_BACK)
+    arrays = read_arrays(blobs.get("tally", b""), f"{where}: damaged: its counts", GO_BACK)
+    if len(found.n_askable) != len(found.groups):
+        raise arrays.refuse("the items to ask about do not fit the groups")
     return Ground(
-        tally=_unpack(blobs["tally"], names),
-        n_askable=np.array(about["n_askable"], dtype=np.int64),
-        goal=recall(about["goal"], goal, "goal"),
-        policy=recall(about["policy"], policy, "policy"),
-        prior=recall(about["prior"], None, "prior"),
-        by=read_recipe(about["by"]),
-        bins=read_recipe(about.get("ranges")),
-        notes=tuple(about["notes"]),
-        votes=int(about.get("votes", 1)),  # earlier versions knew of no others
-        **{
-            name: about[name]
-            for name in ("level", "finite", "seed", "fingerprint", "source", "graded", "whole_ids", "frame")
-        },
+        tally=_read_tally(found, arrays),
+        n_askable=np.array(found.n_askable, dtype=np.int64),
+        goal=_recall(found.goal, goal, "goal", Goal, where),
+        policy=_recall(found.policy, policy, "policy", Callable, where),
+        prior=_recall(found.prior, None, "prior", Prior, where),
+        by=_recall(found.by, None, "by", Groups, where),
+        bins=_recall(found.ranges, None, "ranges", Bins | None, where),
+        fingerprint=found.fingerprint.model_dump(exclude_unset=True),
+        **{name: getattr(found, name) for name in KEPT},
     )
+
+
+def _recall(plain: Any, given: Any, what: str, kind: Any, where: object) -> Any:
+    """Make a choice again that a file remembers, or refuse the file."""
+    try:
+        made = recall(plain, given, what)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, InputError) and find_own(plain) is not None:
+            raise
+        raise InputError(
+            f"{where}: damaged: {what}: no choice that fewlabels wrote ({str(error)[:100]}); {GO_BACK}"
+        ) from None
+    if not isinstance(made, kind):
+        raise InputError(f"{where}: damaged: {what}: this is another kind of choice; {GO_BACK}")
+    return made
 
 
 def lay_ground(
@@ -247,7 +285,40 @@ def _pack(counts: Tally) -> bytes:
     return file.getvalue()
 
 
-def _unpack(data: bytes, names: Mapping[str, Any]) -> Tally:
-    with np.load(io.BytesIO(data), allow_pickle=False) as found:
-        arrays = dict(found)
-    return Tally(**names, **arrays)
+def _read_tally(found: SessionDocument, arrays: Arrays) -> Tally:
+    """Take the counts out of their archive, each of them possible where it stands."""
+    n_groups, n_classes, n_bins = len(found.groups), len(found.classes), len(found.bins)
+    group = arrays.take("group", "iu", (None,), low=0, high=n_groups - 1)
+    shape, axes = group.shape, tuple(Axis(a.name, a.levels, a.ordered, a.edges) for a in found.axes)
+    n_items = arrays.take("n_items", "iu", shape, low=1, high=MOST_ITEMS)
+    n_labels = arrays.take("n_labels", "iu", shape, low=0, high=MOST_ITEMS)
+    right = arrays.take("right", "f", shape, low=0, high=MOST_ITEMS)
+    if (n_labels > n_items).any() or (right > n_labels + ROUGHLY).any() or len(np.unique(group)) < n_groups:
+        raise arrays.refuse("the array n_labels does not fit n_items")
+    probability, stratum, level = (arrays.found.get(name) for name in MAYBE)
+    return Tally(
+        by=found.by_name,
+        groups=found.groups,
+        classes=found.classes,
+        bins=found.bins,
+        group=group,
+        predicted=arrays.take("predicted", "iu", shape, low=NONE, high=n_classes - 1),
+        bin=arrays.take("bin", "iu", shape, low=NONE, high=n_bins - 1),
+        label=arrays.take("label", "iu", shape, low=NONE, high=n_classes - 1),
+        n_items=n_items,
+        n_labels=n_labels,
+        score=arrays.take("score", "f", shape, low=0, high=MOST_ITEMS, nan=not found.bins),
+        right=right,
+        probability=probability if probability is None else arrays.take("probability", "f", (*shape, n_classes), low=0, high=MOST_ITEMS),
+        positive=found.positive,
+        stratum=stratum if stratum is None else arrays.take("stratum", "iu", shape, low=0, high=MOST_STRATA),
+        axes=axes,
+        level=level if level is None else _read_levels(arrays, n_groups, axes),
+    )  # fmt: skip
+
+
+def _read_levels(arrays: Arrays, n_groups: int, axes: Sequence[Axis]) -> Int[np.ndarray, "group axis"]:
+    level: np.ndarray = arrays.take("level", "iu", (n_groups, len(axes)), low=0)
+    if (level >= [len(axis.levels) for axis in axes]).any():
+        raise arrays.refuse("groups have values that no attribute takes")
+    return level

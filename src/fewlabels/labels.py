@@ -6,7 +6,7 @@ Everything above works on these few numbers and never sees a row.
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -46,11 +46,6 @@ class Axis:
         if number is not None:
             name = bin_names(self.edges)[bisect_right(self.edges[1:-1], number)]
         return self.levels.index(name) if name in self.levels else NONE
-
-
-def read_axis(plain: Mapping[str, Any]) -> Axis:
-    """Turn what `dataclasses.asdict` made of an axis, and a file kept, back into it."""
-    return Axis(plain["name"], tuple(plain["levels"]), plain["ordered"], tuple(plain["edges"]))
 
 
 @dataclass(frozen=True)

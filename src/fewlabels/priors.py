@@ -5,7 +5,6 @@ Dirichlet (which class) to start from. Most never look at labels. One that learn
 they teach about each: where it would start without its own labels, and how the cells hang together.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
+from fewlabels import documents
 from fewlabels.beliefs import Belief, Beta, Conjugate, Dirichlet
 from fewlabels.errors import InputError, did_you_mean, listing
 from fewlabels.labels import NONE, Cells
@@ -23,6 +23,7 @@ Reads = Literal["right", "label"]
 STRENGTH: dict[Reads, float] = {"right": 2.0, "label": 1.0}  # the papers' N0 for Beta and for Dirichlet
 STRONGEST = 1e12
 KNOWN = ("calibrated", "smooth", "scores", "flat")  # by name, on the command line
+HOW_TO_WRITE = "write an assessment with assess --json FILE"
 EDGE = 1e-6  # a mean score of exactly 1 would leave no room for a mistake
 
 
@@ -172,13 +173,9 @@ def from_earlier(earlier: Any, weight: float = 1.0) -> FromEarlier:
     if not 0 < weight <= 1:
         raise InputError(f"prior: weight is {weight}; an earlier assessment counts for more than 0 and at most 1")
     found = _read_earlier(earlier)
-    if "belief" not in found:
-        raise InputError(
-            "prior: this is no assessment written by fewlabels (it has no 'belief'); write one with assess --json FILE"
-        )
-    belief = found["belief"]
-    counts = dict(zip(belief["cells"], map(tuple, belief["counts"]), strict=True))
-    return FromEarlier(counts, found["by"], belief["reads"], tuple(belief["outcomes"]), weight)
+    belief = found.belief
+    counts = dict(zip(belief.cells, belief.counts, strict=True))
+    return FromEarlier(counts, found.by, belief.reads, belief.outcomes, weight)
 
 
 def pseudo_counts(belief: Conjugate) -> Float[np.ndarray, "cell outcome"]:
@@ -189,21 +186,15 @@ def pseudo_counts(belief: Conjugate) -> Float[np.ndarray, "cell outcome"]:
     return belief.alpha.copy()
 
 
-def _read_earlier(earlier: Any) -> Mapping[str, Any]:
-    if isinstance(earlier, Mapping):
-        return earlier
-    if hasattr(earlier, "to_dict"):
-        found: Mapping[str, Any] = earlier.to_dict()
-        return found
-    try:
-        found = json.loads(Path(earlier).read_text(encoding="utf-8"))
-    except OSError:
+def _read_earlier(earlier: Any) -> "documents.EarlierAssessment":
+    if isinstance(earlier, Mapping) or hasattr(earlier, "to_dict"):
+        plain = earlier if isinstance(earlier, Mapping) else earlier.to_dict()
+        return documents.read_earlier(dict(plain), "prior", HOW_TO_WRITE)
+    if not Path(earlier).is_file():
         raise InputError(
             f"prior: {str(earlier)!r} is neither a file nor a known prior; {did_you_mean(str(earlier), KNOWN)}"
-        ) from None
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise InputError(f"prior: {earlier} is not a JSON file; write one with assess --json FILE") from None
-    return found if isinstance(found, dict) else {}
+        )
+    return documents.read_earlier(documents.read_file(Path(earlier)), f"prior: {earlier}", HOW_TO_WRITE)
 
 
 def _positive(strength: float | None) -> float | None:

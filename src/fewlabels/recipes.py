@@ -6,11 +6,12 @@ given again when the file is opened.
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 
-from fewlabels.costs import Costs
+from fewlabels import documents
+from fewlabels.costs import read_costs
 from fewlabels.errors import InputError
 from fewlabels.goals import Compare, Estimate, Explore, FindBest, FindWorst, LeastCertain
 from fewlabels.groups import Bins, Column, Cross, Everything, Predicted, Ranges
@@ -63,15 +64,23 @@ def read_recipe(plain: Any) -> Any:
     if plain.keys() == {"metric"}:
         return METRICS[plain["metric"]]
     if plain.keys() == {"cost"}:
-        return Cost(Costs(read_recipe(plain["cost"])))
+        return Cost(read_costs(read_recipe(plain["cost"])))
     if plain.keys() == {"kind", "with"}:
-        return KNOWN[plain["kind"]](**{name: read_recipe(value) for name, value in plain["with"].items()})
+        return _make(KNOWN[plain["kind"]], {name: read_recipe(value) for name, value in plain["with"].items()})
     return {key: read_recipe(value) for key, value in plain["map"].items()}
+
+
+def _make(kind: type, values: Mapping[str, Any]) -> Any:
+    """Make a choice of values that have the types its class states."""
+    types = get_type_hints(kind)
+    for name, value in values.items():
+        documents.check_type(types[name], value, name)
+    return kind(**values)
 
 
 def recall(plain: Any, given: Any, what: str) -> Any:
     """Return what a file remembers; what it only knows by name must be given, under the same name."""
-    own = _find_own(plain)
+    own = find_own(plain)
     if own is None and given is not None and write_recipe(given) != plain:
         raise InputError(f"this session has another {what}, fixed when it was made; open it without {what}=")
     if own is None:
@@ -82,12 +91,12 @@ def recall(plain: Any, given: Any, what: str) -> Any:
     return given
 
 
-def _find_own(plain: Any) -> str | None:
-    """Return the name of the first thing that only its owner can make again."""
+def find_own(plain: Any) -> str | None:
+    """Return the name of the first thing that only its owner can make again; None where a file knows it all."""
     if isinstance(plain, dict) and plain.keys() == {"own"}:
         return str(plain["own"])
     parts = plain.values() if isinstance(plain, dict) else plain if isinstance(plain, list) else ()
-    return next((own for own in map(_find_own, parts) if own is not None), None)
+    return next((own for own in map(find_own, parts) if own is not None), None)
 
 
 def _write_object(value: Any) -> dict[str, Any]:

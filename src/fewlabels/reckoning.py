@@ -9,6 +9,7 @@ from jaxtyping import Int
 
 from fewlabels.ballots import Ballot
 from fewlabels.beliefs import Rng
+from fewlabels.errors import InputError
 from fewlabels.goals import count_sought
 from fewlabels.ground import Ground
 from fewlabels.knowledge import Knowledge, Prospect, know, know_of_each
@@ -45,13 +46,24 @@ def count_labels(ground: Ground, ledger: Ledger) -> Tally:
     entry = np.array([entry for entry, _, _ in counted], dtype=np.int64)
     n = np.array([n for _, _, n in counted], dtype=np.int64)
     if ground.graded:
-        grade = np.array([float(name) for _, name, _ in counted])
+        grade = np.array([_read_grade(name) for _, name, _ in counted])
         return ground.tally.stick(entry, np.full(len(entry), NONE), n, grade * n)
     classes = list_classes(ground, ledger)
     counts = ground.tally.widen(classes[len(ground.tally.classes) :])
     at = {name: i for i, name in enumerate(classes)}
     label = np.array([at[name] for _, name, _ in counted], dtype=np.int64)
     return counts.stick(entry, label, n, n * (label == counts.predicted[entry]).astype(np.float64))
+
+
+def _read_grade(name: str) -> float:
+    """Read a grade out of a file that may be damaged."""
+    try:
+        grade = float(name)
+    except ValueError:
+        grade = -1.0
+    if not 0 <= grade <= 1:
+        raise InputError(f"damaged: {name[:40]!r} is no grade between 0 and 1; go back to an earlier copy")
+    return grade
 
 
 @dataclass(frozen=True)

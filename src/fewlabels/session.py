@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fewlabels.answers import check_answers, list_answers, list_notes, list_votes
+from fewlabels.answers import check_answers, list_answers, list_votes
 from fewlabels.assessment import require_objects, require_roles
 from fewlabels.beliefs import Rng
 from fewlabels.errors import InputError
@@ -96,14 +96,17 @@ class Session:
         goal: Goal | None = None,
         policy: Policy | None = None,
         read_only: bool = False,
+        accept_missing: bool = False,
     ) -> "Session":
         """Go on with a session; predictions, if given, must be those it was made from.
 
-        A goal or policy of one's own has to be given again: the file only knows its name.
+        A goal or policy of one's own has to be given again: the file only knows its name. A copy of a file that was in use,
+        made without its write-ahead log, lacks answers and is refused; `accept_missing` opens it regardless.
         """
-        journal = SqliteJournal.open(path, read_only=read_only)
+        journal = SqliteJournal.open(path, read_only=read_only, accept_missing=accept_missing)
         try:
-            ground = read_ground(journal.about, journal.blobs, goal=goal, policy=policy)
+            ground = read_ground(journal.about, journal.blobs, goal=goal, policy=policy, where=path)
+            ground.require_items(journal.count_items(), path)
             if pool is not None:
                 pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
                 ground.require_same(pool, path)
@@ -118,9 +121,26 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def set_patience(self, seconds: float) -> None:
+        """Wait at most so long for other threads and processes that use the session, then raise StorageError."""
+        self._fold.patience = seconds
+        self._fold.journal.set_patience(seconds)
+
     def close(self) -> None:
         """Let go of the file."""
         self._fold.journal.close()
+
+    def backup(self, path: str | Path) -> None:
+        """Write a copy of the session to a new file, complete or not at all; also while others label.
+
+        Parameters
+        ----------
+        path: str or Path
+            The copy, readable by its owner alone. It must not exist yet.
+
+        Copying the file itself is not enough while it is in use: the last answers are in the log beside it (`-wal`).
+        """
+        self._fold.journal.backup(path)
 
     # -- the loop ------------------------------------------------------------------------------------------
 
@@ -200,6 +220,12 @@ class Session:
         return judge(
             now.counts, ground.ask(metric), notes=notes, source=ground.source, frame=ground.frame, testimony=said
         )
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """The number of the last event in the file, by whichever process, and how many answers were given or changed."""
+        with self._fold.reading() as ledger:
+            return ledger.seq, ledger.n_heard
 
     @property
     def is_settled(self) -> bool:
@@ -291,15 +317,19 @@ class Session:
         Unless `fresh`, that is how likely it was when somebody last wanted to know, and nobody has to wait.
         """
         with self._fold.reading() as ledger:
-            now, ballots = add_up(self._ground, ledger), [ledger.ballots[name] for name in ledger.disputed]
-            notes = list_notes(self._fold.journal.read(), ledger) if ballots else {}
+            now, ballots, found = add_up(self._ground, ledger), [ledger.ballots[name] for name in ledger.disputed], self.list_disputes()  # fmt: skip
+        likely = [self._reckoner.guess(now, ballot, fresh=fresh) for ballot in ballots]
+        return [{**row, "likely": chances} for row, chances in zip(found, likely, strict=True)]
+
+    def list_disputes(self, most: int | None = None) -> list[dict[str, Any]]:
+        """Return the items on which people disagree and that nobody has decided, at most so many: id, votes, notes."""
+        with self._fold.reading() as ledger:
+            ballots = [ledger.ballots[name] for name in ledger.disputed[:most]]
+            notes = [ledger.notes_on(ballot) for ballot in ballots]
         return [
-            {
-                "id": self._as_id(ballot.item.id), "votes": dict(ballot.votes), "notes": notes.get(ballot.item.id, {}),
-                "likely": self._reckoner.guess(now, ballot, fresh=fresh),
-            }
-            for ballot in ballots
-        ]  # fmt: skip
+            {"id": self._as_id(ballot.item.id), "votes": dict(ballot.votes), "notes": noted}
+            for ballot, noted in zip(ballots, notes, strict=True)
+        ]
 
     def show(self, ids: Sequence[ItemId]) -> dict[ItemId, dict[str, Any]]:
         """Fetch what a person should see of these items; nothing where the predictions are not at hand."""
@@ -333,7 +363,12 @@ class Session:
         return np.random.default_rng([self._ground.seed, 0, step])
 
     def _as_id(self, name: str) -> ItemId:
-        return int(name) if self._ground.whole_ids else name
+        if not self._ground.whole_ids:
+            return name
+        try:
+            return int(name)
+        except ValueError:
+            raise InputError(f"damaged: item {name!r} should be a whole number; go back to an earlier copy") from None
 
 
 def check_lease(seconds: float) -> float:

@@ -1,13 +1,15 @@
 """Label Studio's exports, to be read: JSON and JSON-MIN, whoever annotated, however often."""
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
-from fewlabels.cli.reading import Line, read_text
+from fewlabels import documents
+from fewlabels.cli.reading import Line
 from fewlabels.cli.studio import CONTROL, ID
+from fewlabels.documents import Annotation, Result, Task, TaskList
 from fewlabels.errors import InputError, listing
 from fewlabels.table import spell
 
@@ -36,22 +38,14 @@ def read_export(path: str) -> Export:
     return Export(tuple(lines), n_others)
 
 
-def _read_tasks(path: str) -> list[dict[str, Any]]:
-    try:
-        tasks = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}, line {error.lineno}: not JSON: {error.msg}") from None
-    except RecursionError:
-        raise InputError(f"{path}: nested too deeply for an export of Label Studio") from None
-    if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
-        raise InputError(f"{path}: Label Studio's tasks are a list of objects, and this is something else; {NOT_OURS}")
-    return tasks
+def _read_tasks(path: str) -> Sequence[dict[str, Any]]:
+    return documents.parse(TaskList, documents.read_file(Path(path)), path, NOT_OURS).root
 
 
 def _find_id(task: Mapping[str, Any]) -> str | None:
     data = task["data"] if _is_full(task) else task
     id = data.get(ID)
-    return spell(id) if isinstance(id, str | int | float) and not isinstance(id, bool) else None
+    return spell(id) if isinstance(id, str | int | float) and not isinstance(id, bool) and id == id else None
 
 
 def _is_full(task: Mapping[str, Any]) -> bool:
@@ -61,28 +55,23 @@ def _is_full(task: Mapping[str, Any]) -> bool:
 
 def _read_task(where: str, number: int, id: str, task: Mapping[str, Any]) -> Iterator[Line]:
     if not _is_full(task):
-        yield Line(
-            number, id, _read_short(where, task.get(CONTROL)), name_person(task.get("annotator")), at=_read_time(task)
-        )
+        label, at = _read_short(where, task.get(CONTROL)), _read_time(task.get("updated_at") or task.get("created_at"))
+        yield Line(number, id, label, name_person(task.get("annotator")), at=at)
         return
-    annotations = task.get("annotations") or []
-    if not isinstance(annotations, list) or not all(isinstance(one, dict) for one in annotations):
-        raise InputError(f"{where}: its annotations are not there in full; {NOT_OURS}")
+    annotations = documents.check(Task, {"annotations": task.get("annotations")}, where, NOT_OURS).annotations
     if not annotations:
         yield Line(number, id, None)
-    for one in annotations:
-        is_skipped = bool(one.get("was_cancelled"))
-        label = None if is_skipped else _read_results(where, one.get("result") or [])
-        yield Line(number, id, label, name_person(one.get("completed_by")), is_skipped, _read_time(one))
+    for one in annotations or ():
+        label = None if one.was_cancelled else _read_results(where, one)
+        at = _read_time(one.updated_at or one.created_at)
+        yield Line(number, id, label, name_person(one.completed_by), bool(one.was_cancelled), at)
 
 
-def _read_results(where: str, results: Any) -> Any:
+def _read_results(where: str, annotation: Annotation) -> Any:
     """Return the one answer among the results of an annotation; other controls may stand beside ours."""
-    if not isinstance(results, list) or not all(isinstance(one, dict) for one in results):
-        raise InputError(f"{where}: its result is no list of objects; {NOT_OURS}")
-    answers = [one for one in results if one.get("type") in VALUES]
-    named = [one for one in answers if one.get("from_name") == CONTROL] or answers
-    controls = list(dict.fromkeys(str(one.get("from_name")) for one in named))
+    answers = [one for one in annotation.result or () if isinstance(one.type, str) and one.type in VALUES]
+    named = [one for one in answers if one.from_name == CONTROL] or answers
+    controls = list(dict.fromkeys(str(one.from_name) for one in named))
     if len(controls) > 1:
         raise InputError(
             f"{where}: answers in {listing(controls)}; call the one that is meant {CONTROL} in the labelling config"
@@ -90,10 +79,10 @@ def _read_results(where: str, results: Any) -> Any:
     return _read_one(where, [value for one in named for value in _list_values(where, one)])
 
 
-def _list_values(where: str, result: Mapping[str, Any]) -> list[Any]:
-    value, name = result.get("value"), VALUES[str(result["type"])]
+def _list_values(where: str, result: Result) -> list[Any]:
+    value, name = result.value, VALUES[result.type]
     if not isinstance(value, dict) or name not in value:
-        raise InputError(f"{where}: a result of type {result['type']} without {name}; {NOT_OURS}")
+        raise InputError(f"{where}: a result of type {result.type} without {name}; {NOT_OURS}")
     return value[name] if isinstance(value[name], list) else [value[name]]
 
 
@@ -133,8 +122,8 @@ def name_person(who: Any) -> str:
     return who if isinstance(who, str) and who != "None" else ""
 
 
-def _read_time(annotation: Mapping[str, Any]) -> float:
+def _read_time(at: Any) -> float:
     try:
-        return datetime.fromisoformat(str(annotation.get("updated_at") or annotation.get("created_at"))).timestamp()
+        return datetime.fromisoformat(str(at)).timestamp()
     except (ValueError, OverflowError, OSError):
         return 0.0

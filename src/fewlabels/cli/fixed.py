@@ -35,7 +35,7 @@ def refuse_changes(path: str, start: Start) -> None:
 def _look_into(path: str) -> Ground:
     journal = SqliteJournal.open(path, read_only=True)
     try:
-        return read_ground(journal.about, journal.blobs)
+        return read_ground(journal.about, journal.blobs, where=path)
     finally:
         journal.close()
 

@@ -2,17 +2,18 @@
 
 import csv
 import io
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fewlabels import documents
 from fewlabels.cli.sheets import Record, kind_of
 from fewlabels.cli.studio import ID
 from fewlabels.errors import InputError, listing
 from fewlabels.table import spell
+from fewlabels.text import unescape_formula
 
 MARKS = ",;\t"  # between the columns: spreadsheets choose by country
 ANSWERS = ("label", "agreement")  # what the column with the answer is called
@@ -119,7 +120,7 @@ def _match(path: str, number: int, head: list[str], row: list[str]) -> Record:
         raise InputError(
             f"{path}, line {number}: {len(row)} values for {len(head)} columns; a value with a comma goes in double quotes"
         )
-    record = {**dict.fromkeys(head, ""), **dict(zip(head, row, strict=False))}
+    record = {**dict.fromkeys(head, ""), **dict(zip(head, map(unescape_formula, row), strict=False))}
     if not record["id"]:
         raise InputError(f"{path}, line {number}, column id: it is empty; every row needs the id it was asked with")
     return record
@@ -129,16 +130,17 @@ def _read_jsonl(path: str) -> Iterator[tuple[int, Record]]:
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.strip():
             continue
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise InputError(f"{path}, line {number}: not JSON: {error.msg}") from None
-        if not isinstance(record, dict) or record.get("id") in (None, ""):
+        record = documents.parse_any(line, f"{path}, line {number}")
+        if not isinstance(record, dict) or record.get("id") in (None, "") or not _is_scalar(record["id"]):
             raise InputError(
                 f'{path}, line {number}, column id: every line is an object like {{"id": 12, "label": "cat"}}'
             )
-        if not record.keys() & set(ANSWERS) or isinstance(record[_answer_of(record)], list | dict):
+        if not record.keys() & set(ANSWERS) or not _is_scalar(record[_answer_of(record)]):
             raise InputError(
                 f"{path}, line {number}, column label: there is none; write null where nobody answered yet"
             )
         yield number, record
+
+
+def _is_scalar(value: Any) -> bool:
+    return not isinstance(value, list | dict)

@@ -4,8 +4,9 @@ State is a fold of the journal, so that an answer written down here is all that 
 is for simulations and tests; `SqliteJournal` is a file. Only `ledger` folds what is read here.
 """
 
-from fewlabels.journal.events import Act, Event, Item, Journal, tell_time
+from fewlabels.journal.events import Act, Event, Item, Journal, Pile, tell_time
+from fewlabels.journal.faults import StorageError
 from fewlabels.journal.memory import MemoryJournal
 from fewlabels.journal.sqlite import SqliteJournal
 
-__all__ = ["Act", "Event", "Item", "Journal", "MemoryJournal", "SqliteJournal", "tell_time"]
+__all__ = ["Act", "Event", "Item", "Journal", "MemoryJournal", "Pile", "SqliteJournal", "StorageError", "tell_time"]

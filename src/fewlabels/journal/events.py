@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
 from fewlabels.errors import InputError, listing
 
 Kind = Literal["asked", "told", "skipped", "decided", "withdrawn"]
+KINDS = frozenset(get_args(Kind))
 
 
 class Item(NamedTuple):  # made by the hundred thousand, which takes a dataclass four times as long
@@ -18,6 +20,16 @@ class Item(NamedTuple):  # made by the hundred thousand, which takes a dataclass
     group: int  # index of its group
     place: int  # in the random order of its group: 0, 1, ...
     entry: int  # index of the counts it belongs to
+
+
+class Pile(NamedTuple):
+    """The items of one group that belong to the same counts."""
+
+    group: int
+    entry: int
+    n: int
+    first: int  # place in line
+    last: int
 
 
 @dataclass(frozen=True)
@@ -82,6 +94,14 @@ class Journal(Protocol):
         """Look up which of these ids are items of this session."""
         ...
 
+    def set_patience(self, seconds: float) -> None:
+        """Wait at most so long while another process writes."""
+        ...
+
+    def backup(self, path: str | Path) -> None:
+        """Write a copy that is complete by itself to a new file."""
+        ...
+
     def close(self) -> None:
         """Let go of the file."""
         ...
@@ -106,6 +126,19 @@ def each_once(items: Iterable[Item]) -> Iterator[Item]:
         yield item
 
 
-def tell_time(ago: float = 0.0) -> str:
-    """Return the time, or what it was some seconds ago, as events carry it."""
-    return (datetime.now(UTC) - timedelta(seconds=ago)).isoformat(timespec="milliseconds")
+def tell_time() -> str:
+    """Return the time as events carry it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def read_event(row: tuple[Any, ...]) -> Event:
+    """Make an event of a row, or raise a ValueError that says what is wrong with it."""
+    seq, kind, id_, group, place, entry, label, who, note, at = row
+    if kind not in KINDS:
+        raise ValueError(f"event {seq} is of no known kind")
+    if id_ is None:
+        raise ValueError(f"event {seq} is about an item that is not there")
+    texts = (who, note, at, "" if label is None else label)
+    if not all(isinstance(text, str) for text in texts) or (kind == "told" and label is None):
+        raise ValueError(f"event {seq} has no label, name, note or time that could be read")
+    return Event(seq, kind, Item(id_, group, place, entry), label, who, note, at)

@@ -7,8 +7,15 @@ from pathlib import Path
 
 from fewlabels.errors import InputError
 
+
+class StorageError(InputError):
+    """A session's file could not be read or written: a full disk, a lock of another process. Nothing was saved."""
+
+
 TAKEN = "already exists; open it, or choose another name"
 RIGHTS = "ask its owner for the right to write, or work on a copy"
+GO_BACK = "go back to an earlier copy"
+LONGEST = 200  # characters of what SQLite says: it may repeat the damaged text
 NO_SESSION = "not a session of fewlabels; name the file that was created as one"
 _BUSY = "another process is holding it; try again when that one is done"
 _REASONS = {
@@ -20,7 +27,8 @@ _REASONS = {
     sqlite3.SQLITE_READONLY: "{said}; " + RIGHTS,
     sqlite3.SQLITE_CANTOPEN: "{said}; see that its folder may be written, or work on a copy of it and its -wal",
     sqlite3.SQLITE_NOTADB: NO_SESSION,
-    sqlite3.SQLITE_CORRUPT: "damaged ({said}); go back to an earlier copy",
+    sqlite3.SQLITE_CORRUPT: "damaged ({said}); " + GO_BACK,
+    sqlite3.SQLITE_ERROR: "damaged ({said}); " + GO_BACK,
 }
 
 
@@ -32,9 +40,12 @@ def explained(path: Path, undone: str = "", again: str = "try again") -> Iterato
     except sqlite3.ProgrammingError:
         raise  # a journal used after it was closed: the fault of a program, not of a file
     except sqlite3.Error as error:
-        reason = _REASONS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, "{said}")
-        raise InputError(f"{path}: {undone}{reason.format(said=error, again=again)}") from None
+        reason = _REASONS.get(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF, "{said}")
+        said = str(error)[:LONGEST].partition("\n")[0]
+        raise StorageError(f"{path}: {undone}{reason.format(said=said, again=again)}") from None
     except OSError as error:
-        raise InputError(f"{path}: {undone}{error.strerror}") from None
+        raise StorageError(f"{path}: {undone}{error.strerror}") from None
+    except UnicodeDecodeError:  # in the names of its tables, which errors repeat
+        raise InputError(f"{path}: {undone}damaged (it holds text that is not UTF-8); {GO_BACK}") from None
     except UnicodeEncodeError as error:
         raise InputError(f"{path}: {undone}{error.object!a} is not text; {again} without it") from None

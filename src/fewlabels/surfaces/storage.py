@@ -2,27 +2,32 @@
 
 import io
 import json
-import zipfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from fewlabels import documents
+from fewlabels.documents import SurfaceDocument
+from fewlabels.documents.arrays import Arrays, read_arrays
 from fewlabels.errors import InputError
 from fewlabels.files import write_whole
-from fewlabels.labels import read_axis
+from fewlabels.labels import Axis
 from fewlabels.summary import Estimate
 from fewlabels.surfaces.chart import Chart
 from fewlabels.surfaces.effects import Effects
 from fewlabels.surfaces.fit import Fit, Sheet
-from fewlabels.surfaces.plan import Plan
+from fewlabels.surfaces.plan import FIXED, Plan
 from fewlabels.surfaces.portrait import Scale
 from fewlabels.surfaces.surface import Arm, Surface
 
 FORMAT = "fewlabels surface"
 VERSION = 1
 PLAIN = ("attributes", "model", "health", "warnings", "level", "finite_pool", "source", "frame")
+HOW_TO_SAVE = "make one with surface --save"
+MOST, MOST_LOG = 1e9, 20.0  # beyond which no fit has numbers, or logs of scales
+ROUGHLY = 1e-3
 SHEET = ("scales", "terms", "covariance", "own", "stiff", "lean")
 
 
@@ -55,43 +60,94 @@ def write_surface(surface: Surface, path: str | Path) -> Path:
 def read_surface(path: str | Path) -> Surface:
     """Read what `write_surface` wrote."""
     try:
-        with np.load(path, allow_pickle=False) as packed:
-            found = {name: packed[name] for name in packed.files}
-            about = json.loads(found.pop("about").tobytes())
+        raw = Path(path).read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or 'it cannot be read'}") from None
-    except (ValueError, KeyError, zipfile.BadZipFile):
-        raise InputError(f"{path} is no surface that fewlabels saved; make one with surface --save") from None
-    if about.get("format") != FORMAT or about["version"] > VERSION:
-        raise InputError(f"{path} is no surface, or one of a later version of fewlabels than this")
+    found = read_arrays(raw, f"{path} is no surface that fewlabels saved, or is damaged", HOW_TO_SAVE)
+    packed = found.take("about", "u", (None,))
+    about = documents.parse(SurfaceDocument, packed.tobytes(), str(path), HOW_TO_SAVE)
     return _assemble(about, found)
 
 
-def _assemble(about: dict[str, Any], found: dict[str, np.ndarray]) -> Surface:
-    axes = tuple(map(read_axis, about["axes"]))
-    tables = tuple(found[f"table_{i}"] for i in range(len(axes)))
-    pairs, left_out = (tuple(map(tuple, about[name])) for name in ("pairs", "left_out"))
-    plan = Plan(found["block"], found["centre"], found["spread"], tuple(about["kinds"]))
-    *sheets, summit = (
-        Sheet(weight, *(found[f"{name}_{i}"] for name in SHEET)) for i, weight in enumerate(about["weights"])
-    )
-    knots = None if about["knots"] is None else tuple(about["knots"])
-    chart = Chart(
-        Effects(axes, tables, pairs, left_out),
-        knots=knots,
-        fit=Fit(
-            plan, found["heard"], tuple(sheets), summit, about["n_looks"], about["slope"], about.get("together", 1.0)
-        ),
-        **{name: found[name] for name in ("level", "arm", "n_items", "score")},
-    )
-    plain = {name: about[name] for name in PLAIN} | {name: tuple(about[name]) for name in ("attributes", "warnings")}
+def _assemble(about: SurfaceDocument, found: Arrays) -> Surface:
+    chart = _assemble_chart(about, found)
     return Surface(
-        **plain,
-        arms=tuple(Arm(**arm) for arm in about["arms"]),
-        overall=Estimate(**about["overall"]),
-        scales=tuple(Scale(tuple(scale["attributes"]), scale["scale"]) for scale in about["scales"]),
-        axes=axes,
+        **{name: getattr(about, name) for name in PLAIN if name != "health"},
+        health=about.health.model_dump(exclude_unset=True),
+        arms=tuple(Arm(**dict(arm)) for arm in about.arms),
+        overall=Estimate(**dict(about.overall)),
+        scales=tuple(Scale(scale.attributes, scale.scale) for scale in about.scales),
+        axes=chart.effects.axes,
         place=chart.level,
         chances=chart.relief,
         chart=chart,
+    )
+
+
+def _assemble_chart(about: SurfaceDocument, found: Arrays) -> Chart:
+    effects, n_arms = _read_effects(about, found), len(about.arms)
+    arm = found.take("arm", "iu", (None,), low=0, high=n_arms - 1)
+    if len(np.unique(arm)) < n_arms:
+        raise found.refuse("some arms have no items")
+    return Chart(
+        effects,
+        level=_read_levels(about, found),
+        arm=arm,
+        n_items=found.take("n_items", "f", arm.shape, low=1e-9, high=MOST),
+        score=found.take("score", "f", arm.shape, low=0, high=1, nan=about.knots is None),
+        knots=about.knots,
+        fit=_read_fit(about, found, effects),
+    )
+
+
+def _read_effects(about: SurfaceDocument, found: Arrays) -> Effects:
+    axes = tuple(Axis(axis.name, axis.levels, axis.ordered, axis.edges) for axis in about.axes)
+    tables = tuple(
+        found.take(f"table_{i}", "f", (len(axis.levels) + 1, None), low=-MOST, high=MOST) for i, axis in enumerate(axes)
+    )
+    if any(place >= len(axes) for block in (*about.pairs, *about.left_out) for place in block):
+        raise found.refuse("pairs name attributes that are not there")
+    return Effects(axes, tables, about.pairs, about.left_out)
+
+
+def _read_levels(about: SurfaceDocument, found: Arrays) -> np.ndarray:
+    level: np.ndarray = found.take("level", "iu", (len(about.arms), len(about.axes)), low=0)
+    if (level >= [len(axis.levels) for axis in about.axes]).any():
+        raise found.refuse("arms have values that no attribute takes")
+    return level
+
+
+def _read_fit(about: SurfaceDocument, found: Arrays, effects: Effects) -> Fit:
+    n_curve = 1 if about.knots is None else 2 + len(about.knots)
+    n_terms = n_curve + len(effects.block)
+    if about.kinds != effects.kinds or abs(sum(about.weights[:-1]) - 1) > ROUGHLY:
+        raise found.refuse("its effects or weights do not belong together")
+    plan = Plan(
+        found.take("block", "iu", (n_terms,), low=FIXED, high=len(about.kinds) - 1),
+        *(found.take(name, "f", (n_terms,), low=-MOST, high=MOST) for name in ("centre", "spread")),
+        about.kinds,
+    )
+    heard = found.take("heard", "iu", (None,), low=0, high=len(about.arms) - 1)
+    *sheets, summit = (
+        _read_sheet(found, i, weight, plan, len(heard), n_terms) for i, weight in enumerate(about.weights)
+    )
+    return Fit(plan, heard, tuple(sheets), summit, about.n_looks, about.slope, about.together)
+
+
+def _read_sheet(found: Arrays, i: int, weight: float, plan: Plan, n_heard: int, most_terms: int) -> Sheet:
+    terms = found.take(f"terms_{i}", "f", (None,), low=-MOST, high=MOST)
+    n = len(terms)
+    if n > most_terms:
+        raise found.refuse(f"the array terms_{i} has more terms than there are")
+    covariance = found.take(f"covariance_{i}", "f", (n, n), low=-MOST, high=MOST)
+    if not np.allclose(covariance, covariance.T, rtol=ROUGHLY) or (np.diagonal(covariance) < 0).any():
+        raise found.refuse(f"the array covariance_{i} is no covariance")
+    return Sheet(
+        weight,
+        found.take(f"scales_{i}", "f", (len(plan.start),), high=MOST_LOG),
+        terms,
+        covariance,
+        found.take(f"own_{i}", "f", (n_heard,), low=-MOST, high=MOST),
+        found.take(f"stiff_{i}", "f", (n_heard,), low=1e-12, high=MOST),
+        found.take(f"lean_{i}", "f", (n_heard, n), low=-MOST, high=MOST),
     )

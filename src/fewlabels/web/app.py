@@ -9,16 +9,22 @@ from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response
 from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from fewlabels.errors import InputError, listing
+from fewlabels.journal import StorageError
 from fewlabels.session import ItemId
+from fewlabels.shortcuts import PAGE as COMMANDS
+from fewlabels.shortcuts import assign_shortcuts
 from fewlabels.text import tame_line
 from fewlabels.web.cards import Card
 from fewlabels.web.desk import Board, Desk, Dispute
 from fewlabels.web.door import Door, Doorkeeper
+from fewlabels.web.failures import RETRY, UNAVAILABLE, Failures, Log, name_request
 from fewlabels.web.media import KINDS
 from fewlabels.web.pace import Pace
+from fewlabels.web.reads import Turns, send_figures
 from fewlabels.web.security import Caller, Me, Owner, hide_paths, hide_results, limit_rate, resolve_name
 
 HERE = Path(__file__).parent
@@ -35,11 +41,30 @@ class Ask(BaseModel):
     n: Annotated[int, Field(ge=1, le=MOST)] = 1
 
 
+class Shortcuts(BaseModel):
+    """The keys of the page, the same as those of the terminal."""
+
+    shown: Annotated[
+        dict[str, str], Field(description="Class -> the key shown beside it; none where classes are too many.")
+    ]
+    typed: Annotated[dict[str, str], Field(description="Key -> the class it records.")]
+    commands: Annotated[
+        dict[str, str], Field(description="Command -> its key; empty where classes have all that it could have.")
+    ]
+
+    @classmethod
+    def of(cls, classes: tuple[str, ...]) -> "Shortcuts":
+        """Return the keys for these classes."""
+        found = assign_shortcuts(classes)
+        return cls(shown=found.shown, typed=found.typed, commands=found.place(COMMANDS))
+
+
 class Asked(BaseModel):
     """Items to label, and the classes they may have; none where labels are grades from 0 to 1."""
 
     items: list[Card]
     classes: list[str]
+    shortcuts: Shortcuts
     board: Board
 
 
@@ -71,6 +96,7 @@ class Disputes(BaseModel):
 
     items: list[Dispute]
     classes: list[str]
+    shortcuts: Shortcuts
     board: Board
 
 
@@ -94,8 +120,10 @@ class Problem(BaseModel):
 
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem} for status in (400, 401, 403, 404, 405, 413, 421, 422, 429)
+    status: {"model": Problem} for status in (400, 401, 403, 404, 405, 413, 421, 422, 429, 500, 503)
 }
+
+UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "Not changed: the ETag is one of If-None-Match."}}
 
 
 def make_app(desk: Desk, door: Door, pace: Pace | None = None) -> FastAPI:
@@ -105,13 +133,16 @@ def make_app(desk: Desk, door: Door, pace: Pace | None = None) -> FastAPI:
         title="fewlabels", version="1", docs_url=None, redoc_url=None, openapi_url="/api/openapi.json", responses=PROBLEMS,
         description="Items to label, answers, and what they tell of the model.",
     )  # fmt: skip
+    app.add_middleware(Failures, log=desk.log)
     app.add_middleware(Doorkeeper, door=door)
     app.add_exception_handler(InputError, _explain(400, lambda error: hide_paths(str(error), desk.session.files)))
+    app.add_exception_handler(StorageError, _say_later(desk.log))
     app.add_exception_handler(RequestValidationError, _explain(422, _say_what_is_wrong))
     app.add_exception_handler(HTTPException, _explain(None, lambda error: str(getattr(error, "detail", error))))
+    turns = Turns()
     _add_loop(app, desk, door, pace)
-    _add_adjudication(app, desk, door, pace)
-    _add_reading(app, desk)
+    _add_adjudication(app, desk, door, pace, turns)
+    _add_reading(app, desk, turns)
     _add_results(app, desk)
     app.add_api_route("/favicon.ico", lambda: Response(status_code=204), methods=["GET"], include_in_schema=False)
     for path, file in PAGE.items():
@@ -124,8 +155,9 @@ def _add_loop(app: FastAPI, desk: Desk, door: Door, pace: Pace) -> None:
     def ask(wish: Ask, caller: Caller) -> Asked:
         """Give items to label: the same ones until they are told, and nobody else's meanwhile."""
         who = _admit(wish.who, caller, door, pace)
-        cards = desk.ask(who, wish.n)
-        return Asked(items=cards, classes=list(desk.session.classes), board=hide_results(desk.board, caller))
+        cards, classes = desk.ask(who, wish.n), desk.session.classes
+        board = hide_results(desk.board, caller)
+        return Asked(items=cards, classes=list(classes), shortcuts=Shortcuts.of(classes), board=board)
 
     @app.post("/api/tell")
     def tell(told: Tell, caller: Caller) -> Told:
@@ -141,7 +173,7 @@ def _add_loop(app: FastAPI, desk: Desk, door: Door, pace: Pace) -> None:
         return Undone(id=desk.undo(who), board=hide_results(desk.board, caller))
 
 
-def _add_adjudication(app: FastAPI, desk: Desk, door: Door, pace: Pace) -> None:
+def _add_adjudication(app: FastAPI, desk: Desk, door: Door, pace: Pace, turns: Turns) -> None:
     @app.post("/api/decide")
     def decide(told: Tell, caller: Owner) -> Told:
         """Settle items on which people disagree: what is decided is taken as true, and who decided is kept. The owner's."""
@@ -150,32 +182,41 @@ def _add_adjudication(app: FastAPI, desk: Desk, door: Door, pace: Pace) -> None:
         return Told(kept=len(told.answers), predicted=said, board=desk.board)
 
     @app.get("/api/disputes")
-    def disputes(_: Owner, n: Annotated[int, Query(ge=1, le=MOST)] = 10) -> Disputes:
+    async def disputes(_: Owner, n: Annotated[int, Query(ge=1, le=MOST)] = 10) -> Disputes:
         """List items on which people disagree, with what each says. The owner's."""
-        return Disputes(items=desk.list_disputes(n), classes=list(desk.session.classes), board=desk.board)
+        await turns.wait()
+        found, classes = await run_in_threadpool(lambda: (desk.list_disputes(n), desk.session.classes))
+        return Disputes(items=found, classes=list(classes), shortcuts=Shortcuts.of(classes), board=desk.board)
 
 
 def _add_results(app: FastAPI, desk: Desk) -> None:
-    @app.get("/api/status")
-    def status(_: Owner) -> dict[str, Any]:
+    turns = Turns(rate=40.0, burst=20.0)
+
+    @app.get("/api/status", response_model=dict[str, Any], responses=UNCHANGED)
+    async def status(request: Request, _: Owner) -> Response:
         """Say how far it is, with every answer so far. The owner's."""
-        return desk.session.status()
+        figures = await desk.fetch("status")
+        await turns.wait()  # afterwards: many who waited for the same figures get them one after the other
+        return send_figures(request, figures)
 
-    @app.get("/api/assessment")
-    def assessment(_: Owner) -> dict[str, Any]:
+    @app.get("/api/assessment", response_model=dict[str, Any], responses=UNCHANGED)
+    async def assessment(request: Request, _: Owner) -> Response:
         """Say how good the model is, by the labels so far. The owner's."""
-        return desk.session.assess().to_dict()
+        figures = await desk.fetch("assessment")
+        await turns.wait()
+        return send_figures(request, figures)
 
 
-def _add_reading(app: FastAPI, desk: Desk) -> None:
+def _add_reading(app: FastAPI, desk: Desk, turns: Turns) -> None:
     @app.get("/api/me")
     def me(caller: Caller) -> Me:
         """Say whose link this is, and what it may do."""
         return Me(role=caller.role, name=caller.name)
 
     @app.get("/api/board")
-    def board(caller: Caller) -> Board:
-        """Say how far it is, as it was worked out last; results are the owner's."""
+    async def board(caller: Caller) -> Board:
+        """Say how far it is, as it was computed last; results are the owner's."""
+        await turns.wait()
         return hide_results(desk.board, caller)
 
     @app.get("/media", include_in_schema=False)
@@ -212,6 +253,14 @@ def _list_answers(told: Tell) -> list[tuple[ItemId, str | None, str]]:
 def _explain(status: int | None, say: Callable[[Any], str]) -> Callable[[Request, Exception], Response]:
     def explain(_: Request, error: Exception) -> Response:
         return JSONResponse({"error": say(error)}, status or int(getattr(error, "status_code", 500)))
+
+    return explain
+
+
+def _say_later(log: Log) -> Callable[[Request, Exception], Response]:
+    def explain(request: Request, error: Exception) -> Response:
+        log.note(name_request(request.scope), error)
+        return JSONResponse({"error": UNAVAILABLE}, 503, headers={"retry-after": str(RETRY)})
 
     return explain
 

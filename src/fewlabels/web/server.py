@@ -1,5 +1,6 @@
 """A server for the page: where it listens, what address to open, and how it ends."""
 
+import asyncio
 import signal
 import socket
 import sys
@@ -7,15 +8,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import uvicorn
+from fastapi import FastAPI
 
 from fewlabels.errors import InputError
 from fewlabels.web.addresses import Place
 from fewlabels.web.app import make_app
+from fewlabels.web.connections import BACKLOG, MOST, Connections, Listener, Tracked
 from fewlabels.web.credentials import Credentials, CredentialStore, MemoryStore
 from fewlabels.web.desk import Desk
 from fewlabels.web.door import Door
+from fewlabels.web.failures import Log
 from fewlabels.web.keys import KeysFile, change_keys
 from fewlabels.web.opening import opened_browser
 
@@ -41,21 +46,12 @@ def serve(
     address = place.spell_address(port)
     known, store = _keep_address(keys, address, port)
     door = Door(place.list_hosts(port), secure=place.scheme == "https", origins=desk.rules.origins, store=store)
-    config = uvicorn.Config(
-        make_app(desk, door),
-        ssl_certfile=place.certificate,
-        ssl_keyfile=place.key,
-        server_header=False,
-        timeout_graceful_shutdown=PATIENCE,
-        log_level="critical",
-        access_log=False,  # the address of a first visit holds the token
-    )
-    server = Server(config)
+    server = Server(make_app(desk, door), desk.log, ssl_certfile=place.certificate, ssl_keyfile=place.key)
     with _heeding(server), _taking_turns():
         said(known)
         try:
             with opened_browser(address, door.codes, keys) if opens else nullcontext():
-                server.run(sockets=[taken])
+                server.run_on(taken)
         finally:
             desk.close()
             taken.close()
@@ -70,7 +66,41 @@ def _keep_address(keys: Path | None, address: str, port: int) -> tuple[Credentia
 
 
 class Server(uvicorn.Server):
-    """A server that leaves signals to whoever runs it."""
+    """A server that bounds its connections, logs failures without what they were about, and leaves signals alone."""
+
+    def __init__(self, app: FastAPI, log: Log, *, most: int = MOST, **more: Any) -> None:
+        self._connections, self._log = Connections(log, most), log
+        config = uvicorn.Config(
+            Tracked(app, self._connections),
+            loop="asyncio",  # which asks the listener for connections
+            backlog=BACKLOG,
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=PATIENCE,
+            log_level="critical",
+            access_log=False,  # the address of a first visit holds the token
+            **more,
+        )
+        super().__init__(config)
+
+    def run_on(self, taken: socket.socket) -> None:
+        """Serve on a listening socket until somebody stops it."""
+        with Listener(taken, self._connections) as listener:
+            self.run(sockets=[listener])
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin; what fails in the event loop is logged like all else."""
+        asyncio.get_running_loop().set_exception_handler(self._note)
+        await super().startup(sockets)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look after slow clients once a second; the server ticks ten times."""
+        if counter % 10 == 0:
+            self._connections.drop_slow()
+        return await super().on_tick(counter)
+
+    def _note(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        self._log.note("event loop", context.get("exception") or RuntimeError())
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

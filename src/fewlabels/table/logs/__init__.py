@@ -6,27 +6,31 @@ probabilities. Everything else is graded, and the harness's own verdict is the a
 """
 
 import glob
-from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from fewlabels.errors import InputError
-from fewlabels.table.logs import harness, inspection
 from fewlabels.table.logs.rows import Log
 
-READERS: tuple[tuple[str, Callable[[Path], bool], Callable[[Sequence[Path]], Log]], ...] = (
-    ("lm-evaluation-harness", harness.is_log, harness.read_logs),
-    ("Inspect", inspection.is_log, inspection.read_logs),
+# Readers are loaded when a file has an ending of theirs: what they parse with takes a while to import.
+READERS = (
+    ("lm-evaluation-harness", "fewlabels.table.logs.harness", (".jsonl", ".jsonl.gz")),
+    ("Inspect", "fewlabels.table.logs.inspection", (".json", ".eval")),
 )
 
 
 def read_log(source: Any) -> Log | None:
     """Return what an evaluation log holds; None for anything else, which is left to others to open."""
     paths = _find(source)
-    for name, is_log, read_logs in READERS:
-        found = [is_log(path) for path in paths]
+    for name, module, endings in READERS:
+        if not any(path.name.lower().endswith(endings) for path in paths):
+            continue
+        reader = import_module(module)
+        found = [path.name.lower().endswith(endings) and reader.is_log(path) for path in paths]
         if found and all(found):
-            return read_logs(paths)
+            log: Log = reader.read_logs(paths)
+            return log
         if any(found):
             other = paths[found.index(False)]
             raise InputError(

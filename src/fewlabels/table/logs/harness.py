@@ -4,8 +4,6 @@ A question with choices is answered by the choice of the greatest log-likelihood
 softmax over the choices is the model's confidence. What was generated is graded by a metric of the harness.
 """
 
-import gzip
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,27 +11,24 @@ from typing import Any
 
 import numpy as np
 
+from fewlabels import documents
+from fewlabels.documents import HarnessSample
 from fewlabels.errors import InputError, count, listing
 from fewlabels.table.logs.rows import Item, Log, are_classes, as_share, lay_out, tell_apart
 
-ENDINGS = (".jsonl", ".jsonl.gz")
 MARKS = {"doc_id", "doc", "target", "filtered_resps"}
 NAME = re.compile(r"samples_(.+?)(?:_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl(?:\.gz)?")
-OTHERS = {
-    *MARKS, "arguments", "resps", "filter", "metrics", "doc_hash", "prompt_hash", "target_hash", "input", "schema_version",
-}  # fmt: skip
 # The metric that grades an output, where there are several: what is asked of it first.
 VERDICTS = ("exact_match", "acc", "pass@1", "pass_at_1", "acc_norm", "f1", "em")
-Sample = dict[str, Any]
+CUT_SHORT = "was the log cut short?"
 
 
 def is_log(path: Path) -> bool:
     """Tell from its first line whether a file holds samples."""
-    if not path.name.lower().endswith(ENDINGS):
-        return False
     try:
-        first = json.loads(next(_read_lines(path), "null"))
-    except (ValueError, OSError):
+        _, line = next(documents.read_lines(path), (1, b"null"))
+        first = documents.parse_any(line, str(path))
+    except InputError:
         return False
     return isinstance(first, dict) and set(first) >= MARKS
 
@@ -52,31 +47,20 @@ def read_logs(paths: Sequence[Path]) -> Log:
     return Log(lay_out(items, classes=classes), notes if classes else (*notes, graded))
 
 
-def _require_verdicts(verdicts: Mapping[Path, str | None], samples: Sequence[Sample]) -> None:
+def _require_verdicts(verdicts: Mapping[Path, str | None], samples: Sequence[HarnessSample]) -> None:
     """Refuse a log of which nobody can tell how right its answers are."""
     silent = next((path for path, name in verdicts.items() if name is None), None)
     if silent is not None:
-        names = sorted({name for sample in samples for name in _metrics(sample)})
+        names = sorted({name for sample in samples for name in sample.figures})
         raise InputError(
             f"{silent}: a log of lm-evaluation-harness with nothing to assess: no choices with a known answer, and no "
             f"metric from 0 to 1 (metrics: {listing(names) or 'none'})"
         )
 
 
-def _read_lines(path: Path) -> Iterator[str]:
-    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
-        yield from (line for line in lines if line.strip())
-
-
-def _read_samples(path: Path) -> Iterator[Sample]:
-    for number, line in enumerate(_read_lines(path), start=1):
-        try:
-            sample = json.loads(line)
-        except ValueError as error:
-            raise InputError(f"{path}, line {number}: not JSON ({error}); was the log cut short?") from None
-        if not isinstance(sample, dict) or not set(sample) >= MARKS:
-            raise InputError(f"{path}, line {number}: not a sample of lm-evaluation-harness as the lines before it are")
-        yield sample
+def _read_samples(path: Path) -> Iterator[HarnessSample]:
+    for number, line in documents.read_lines(path):
+        yield documents.parse(HarnessSample, line, f"{path}, line {number}", CUT_SHORT)
 
 
 def _name_task(path: Path) -> str:
@@ -84,27 +68,23 @@ def _name_task(path: Path) -> str:
     return found[1] if found else path.name.split(".")[0]
 
 
-def _keep_one_filter(samples: Sequence[tuple[Path, Sample]]) -> tuple[list[tuple[Path, Sample]], tuple[str, ...]]:
+def _keep_one_filter(
+    samples: Sequence[tuple[Path, HarnessSample]],
+) -> tuple[list[tuple[Path, HarnessSample]], tuple[str, ...]]:
     """Take every question once: its answer is logged again for each filter that read something out of it."""
-    first: dict[Path, str] = {}
+    first: dict[Path, str | None] = {}
     for path, sample in samples:
-        first.setdefault(path, str(sample.get("filter", "none")))
-    kept = [(path, sample) for path, sample in samples if str(sample.get("filter", "none")) == first[path]]
+        first.setdefault(path, sample.filter)
+    kept = [(path, sample) for path, sample in samples if sample.filter == first[path]]
     if len(kept) == len(samples):
         return kept, ()
-    names = listing(sorted(set(first.values())))
+    names = listing(sorted({str(name) for name in first.values()}))
     return kept, (f"answers as filter {names} read them; {count(len(samples) - len(kept), 'line')} of others left out",)
 
 
-def _metrics(sample: Sample) -> dict[str, Any]:
-    named = sample.get("metrics")
-    names = named if isinstance(named, list) else [name for name in sample if name not in OTHERS]
-    return {str(name): sample[name] for name in names if name in sample}
-
-
-def _choose_verdict(samples: Sequence[Sample]) -> str | None:
+def _choose_verdict(samples: Sequence[HarnessSample]) -> str | None:
     """Name the metric that says, for every question, how right the answer is."""
-    metrics = [_metrics(sample) for sample in samples]
+    metrics = [sample.figures for sample in samples]
     names = [name for name in metrics[0] if _are_shares([found.get(name) for found in metrics])]
     return next((name for name in VERDICTS if name in names), names[0] if names else None)
 
@@ -115,31 +95,30 @@ def _are_shares(values: Sequence[Any]) -> bool:
     return bool(shares) and None not in shares
 
 
-def _read_item(task: str, sample: Sample, verdict: str | None) -> Item:
+def _read_item(task: str, sample: HarnessSample, verdict: str | None) -> Item:
     """Read a question; its choices go by their numbers."""
     likelihoods = _read_likelihoods(sample)
-    document = sample["doc"] if isinstance(sample["doc"], Mapping) else {"doc": sample["doc"]}
-    others = {**document, "target": sample["target"], **_metrics(sample)}
-    name, said = f"{task}/{sample['doc_id']}", sample["filtered_resps"]
+    document = sample.doc if isinstance(sample.doc, Mapping) else {"doc": sample.doc}
+    others = {**document, "target": sample.target, **sample.figures}
+    name, graded = f"{task}/{sample.doc_id}", as_share(sample.find(verdict))
     if len(likelihoods) < 2:
-        answer = None if len(likelihoods) else _first_text(said)
-        return Item(name, task, answer, as_share(sample.get(verdict or "")), others=others)
+        answer = None if len(likelihoods) else _first_text(sample.filtered_resps)
+        return Item(name, task, answer, graded, others=others)
     chances = np.exp(likelihoods - np.logaddexp.reduce(likelihoods))
+    acc = sample.find("acc")
     return Item(
-        name, task, str(int(np.argmax(likelihoods))), as_share(sample.get("acc", sample.get(verdict or ""))), _find_target(sample),
+        name, task, str(int(np.argmax(likelihoods))), graded if acc is None else as_share(acc), _find_target(sample),
         {str(i): float(p) for i, p in enumerate(chances)}, others,
     )  # fmt: skip
 
 
-def _read_likelihoods(sample: Sample) -> np.ndarray:
-    """The log-likelihood of every choice; none where text was generated."""
-    pairs = [_read_pair(value) for value in _as_list(sample["filtered_resps"])]
-    if not pairs or any(pair is None for pair in pairs):
-        return np.empty(0)
-    n = (
-        len(pairs) // 2 if "acc_mutual_info" in sample else len(pairs)
-    )  # then each choice is asked again without a question
-    return np.array(pairs[:n], dtype=np.float64)
+def _read_likelihoods(sample: HarnessSample) -> np.ndarray:
+    """The log-likelihood of every choice; none where text was generated, or where none of the choices is possible."""
+    pairs = [_read_pair(value) for value in _as_list(sample.filtered_resps)]
+    twice = sample.find("acc_mutual_info") is not None  # then each choice is asked again without a question
+    known = [pair for pair in pairs if pair is not None]
+    found = np.array(known[: len(pairs) // 2 if twice else len(pairs)], dtype=np.float64)
+    return found if len(known) == len(pairs) and np.isfinite(found).any() else np.empty(0)
 
 
 def _read_pair(value: Any) -> float | None:
@@ -149,23 +128,24 @@ def _read_pair(value: Any) -> float | None:
     if not isinstance(value, list) or len(value) != 2 or str(value[1]) not in ("True", "False"):
         return None
     try:
-        return float(value[0])
-    except (TypeError, ValueError):
+        likelihood = float(value[0])
+    except (TypeError, ValueError, OverflowError):
         return None
+    return likelihood if likelihood < np.inf else None
 
 
-def _find_target(sample: Sample) -> str | None:
+def _find_target(sample: HarnessSample) -> str | None:
     """Return the number of the right choice, which a log tells by number or by text."""
-    choices, target = list_choices(sample), str(sample["target"]).strip()
+    choices, target = list_choices(sample), str(sample.target).strip()
     n = len(_read_likelihoods(sample))
-    if target.isdigit() and int(target) < n:
+    if target.isdecimal() and len(target) < 10 and int(target) < n:
         return str(int(target))
     return str(choices.index(target)) if target in choices[:n] else None
 
 
-def list_choices(sample: Sample) -> list[str]:
+def list_choices(sample: HarnessSample) -> list[str]:
     """Return the texts that were choices, as far as the log says."""
-    given = sample.get("arguments")
+    given = sample.arguments
     requests = list(given.values()) if isinstance(given, Mapping) else _as_list(given)
     return [_continuation(request) for request in requests]
 
@@ -175,7 +155,7 @@ def _continuation(request: Any) -> str:
     return str(parts[1]).strip() if len(parts) > 1 else ""
 
 
-def _name_choices(items: list[Item], samples: Sequence[Sample]) -> list[Item]:
+def _name_choices(items: list[Item], samples: Sequence[HarnessSample]) -> list[Item]:
     """Call choices by their texts where these are the same for all questions (A to D, yes and no), else by number."""
     names = list_choices(samples[0])[: len(items[0].chances)]
     alike = all(list_choices(sample)[: len(item.chances)] == names for item, sample in zip(items, samples, strict=True))

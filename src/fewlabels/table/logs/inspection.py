@@ -4,16 +4,15 @@ The first score of a sample is its verdict; C, I, P and N stand for 1, 0, 0.5 an
 question asked in several epochs is one item, graded by the mean over them.
 """
 
-import json
 import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-import pyarrow as pa
-
+from fewlabels import documents
+from fewlabels.documents import InspectHeader, InspectLog, InspectSample
 from fewlabels.errors import InputError, count
 from fewlabels.table.logs.rows import Item, Log, are_classes, as_share, lay_out, tell_apart
 
@@ -22,15 +21,14 @@ MARK = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"(?:starte
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 HEADERS = ("header.json", "_journal/start.json", "start.json")  # newest first
 NO_ANSWER = "(no answer)"
-ZSTANDARD = 93  # how newer logs are compressed, which Python's zipfile cannot read before 3.14
+CUT_SHORT = "was the log cut short?"
+Part = TypeVar("Part", InspectHeader, InspectSample)
 
 
 def is_log(path: Path) -> bool:
     """Tell from its ending and beginning whether a file is a log of Inspect."""
     if path.name.lower().endswith(".eval"):
         return True
-    if not path.name.lower().endswith(".json"):
-        return False
     with path.open("rb") as file:
         return MARK.match(file.read(HEAD)) is not None
 
@@ -53,73 +51,60 @@ def read_logs(paths: Sequence[Path]) -> Log:
 
 def _read_items(path: Path) -> list[Item]:
     header, samples = _read_archive(path) if path.suffix.lower() == ".eval" else _read_json(path)
-    about = header.get("eval") or {}
-    task, model = str(about.get("task", path.stem)), about.get("model")
+    task, model = (header.eval.task, header.eval.model) if header.eval else (None, None)
     if not samples:
-        status = header.get("status", "unknown")
         raise InputError(
-            f"{path}: a log of Inspect with nothing to assess: it holds no samples (status: {status}); was it run with "
-            "--no-log-samples, or stopped at once?"
+            f"{path}: a log of Inspect with nothing to assess: it holds no samples (status: {header.status or 'unknown'}); "
+            "was it run with --no-log-samples, or stopped at once?"
         )
-    return [_read_sample(task, model, sample) for sample in samples]
+    return [_read_sample(task or path.stem, model, sample) for sample in samples]
 
 
-def _read_json(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _read_json(path: Path) -> tuple[InspectHeader, Sequence[InspectSample]]:
+    log = documents.parse(InspectLog, documents.read_file(path), str(path), CUT_SHORT)
+    return log, log.samples or []
+
+
+def _read_archive(path: Path) -> tuple[InspectHeader, Sequence[InspectSample]]:
     try:
-        log = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise InputError(f"{path}: not JSON ({error}); was the log cut short?") from None
-    return log, log.get("samples") or []
-
-
-def _read_archive(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = set(archive.namelist())
-            found = next((name for name in HEADERS if name in names), None)
-            header = _read_member(archive, found) if found else {}
-            return header, [_read_member(archive, name) for name in sorted(_sample_names(names))]
-    except (zipfile.BadZipFile, ValueError, OSError) as error:
+        archive = zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
         raise InputError(f"{path}: cannot be read as a log of Inspect: {error}") from None
+    with archive:
+        names = set(archive.namelist())
+        found = next((name for name in HEADERS if name in names), None)
+        header = _read_member(archive, path, found, InspectHeader) if found else InspectHeader()
+        samples = [_read_member(archive, path, name, InspectSample) for name in sorted(_sample_names(names))]
+    return header, samples
 
 
 def _sample_names(names: set[str]) -> Iterator[str]:
     return (name for name in names if name.startswith("samples/") and name.endswith(".json"))
 
 
-def _read_member(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
-    info = archive.getinfo(name)
-    found: dict[str, Any] = json.loads(
-        _inflate(archive, info) if info.compress_type == ZSTANDARD else archive.read(name)
-    )
-    return found
+def _read_member(archive: zipfile.ZipFile, path: Path, name: str, schema: type[Part]) -> Part:
+    raw = documents.read_member(archive, name, str(path))
+    return documents.parse(schema, raw, f"{path}, {name}", CUT_SHORT)
 
 
-def _inflate(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Read a member that is compressed with Zstandard, from behind its local header."""
-    file = archive.fp
-    assert file is not None
-    file.seek(info.header_offset + 26)
-    n_name, n_extra = (int.from_bytes(file.read(2), "little") for _ in range(2))
-    file.seek(n_name + n_extra, 1)
-    packed = pa.BufferReader(file.read(info.compress_size))
-    content: bytes = pa.CompressedInputStream(packed, "zstd").read()
-    return content
-
-
-def _read_sample(task: str, model: Any, sample: Mapping[str, Any]) -> Item:
-    scores: Mapping[str, Any] = sample.get("scores") or {}
-    first: Mapping[str, Any] = next(iter(scores.values()), {})
-    verdict, is_choice = _grade(first.get("value")), bool(sample.get("choices"))
-    answer = first.get("answer") or (NO_ANSWER if is_choice else _completion(sample))
+def _read_sample(task: str, model: str | None, sample: InspectSample) -> Item:
+    scores = sample.scores or {}
+    first = next(iter(scores.values()), None)
+    verdict, is_choice = _grade(first and first.value), bool(sample.choices)
+    given = _as_answer(first and first.answer)
     others = {
-        "model": model, **(sample.get("metadata") or {}), "input": _as_text(sample.get("input")),
-        "target": _one(sample.get("target")), **{name: _grade(score.get("value")) for name, score in scores.items()},
+        "model": model, **(sample.metadata or {}), "input": _as_text(sample.input), "target": _one(sample.target),
+        **{name: _grade(score.value) for name, score in scores.items()},
     }  # fmt: skip
     return Item(
-        f"{task}/{sample.get('id')}", task, answer, verdict,
-        _one(sample.get("target")) if is_choice and verdict is not None else None, others=others,
+        f"{task}/{sample.id}", task, given or (NO_ANSWER if is_choice else _completion(sample)), verdict,
+        _one(sample.target) if is_choice and verdict is not None else None, others=others,
     )  # fmt: skip
+
+
+def _as_answer(answer: Any) -> str | None:
+    """Return what a scorer took for the answer, where it is a plain value."""
+    return str(answer) if isinstance(answer, str | int | float) else None
 
 
 def _grade(value: Any) -> float | None:
@@ -141,12 +126,13 @@ def _one(target: Any) -> str | None:
     return None if target is None else str(target)
 
 
-def _completion(sample: Mapping[str, Any]) -> str | None:
-    output = sample.get("output") or {}
-    if output.get("completion"):
-        return str(output["completion"])
-    choices = output.get("choices") or [{}]
-    return _as_text((choices[0].get("message") or {}).get("content"))
+def _completion(sample: InspectSample) -> str | None:
+    if sample.output is None:
+        return None
+    if sample.output.completion:
+        return str(sample.output.completion)
+    first = next(iter(sample.output.choices or []), None)
+    return _as_text(first.message.content) if first and first.message else None
 
 
 def _as_text(content: Any) -> str | None:

@@ -1,13 +1,13 @@
 """Rows of a log, one per item, and the columns they become."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fewlabels.table.roles import RECOGNISED, SCORES_PREFIX
+from fewlabels.table.roles import PREFIXES, RECOGNISED, SCORES_PREFIX
 
-ROLES = {name for names in RECOGNISED.values() for name in names}
+# Other names for a label do no harm: logs have a column called label, or grades.
+ROLES = {name for role, names in RECOGNISED.items() if role != "label" for name in names}
 Scalar = str | int | float | bool | None
 
 
@@ -81,7 +81,7 @@ def spread(records: Sequence[Mapping[str, Any]], taken: set[str]) -> dict[str, l
 
 
 def _free(name: str, taken: set[str]) -> str:
-    plays = name.lower() in ROLES | taken or name.startswith(SCORES_PREFIX)
+    plays = name.lower() in ROLES | taken or name.lower().startswith(PREFIXES)
     return f"doc_{name}" if plays else name
 
 
@@ -93,14 +93,19 @@ def _one_type(values: Sequence[Scalar]) -> list[Scalar]:
     """Flags and words among numbers make all of them words, as a column has one type."""
     there = [value for value in values if value is not None]
     flags = [isinstance(value, bool) for value in there]
-    words = [isinstance(value, str) for value in there]
-    if all(flags) or all(words) or not (any(flags) or any(words)):
+    words = [isinstance(value, str) or _is_long(value) for value in there]
+    if all(flags) or all(isinstance(value, str) for value in there) or not (any(flags) or any(words)):
         return list(values)
     return [None if value is None else str(value) for value in values]
 
 
+def _is_long(value: Scalar) -> bool:
+    """Is this a whole number that no column of numbers holds?"""
+    return isinstance(value, int) and not -(2**63) <= value < 2**63
+
+
 def as_share(value: Any) -> float | None:
     """Return a number from 0 to 1; None for what is none."""
-    if isinstance(value, bool | int | float) and not math.isnan(value) and 0 <= value <= 1:
+    if isinstance(value, bool | int | float) and 0 <= value <= 1:
         return float(value)
     return None

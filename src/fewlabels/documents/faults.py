@@ -1,0 +1,98 @@
+"""What pydantic finds wrong with a document, as a sentence: the place, what should be there, and what is."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from fewlabels.errors import InputError, count
+from fewlabels.text import tame_line
+
+LONGEST = 60  # characters of a value, or of a name, that a message repeats
+DEEPEST = 8  # steps of a path that a message names
+SYNTAX = re.compile(r"(.*?) at line (\d+) column (\d+)")
+TOO_DEEP = "nested too deeply"
+EXPECTED = {
+    "string_type": "text", "int_type": "a whole number", "int_from_float": "a whole number", "float_type": "a number",
+    "finite_number": "a finite number", "bool_type": "true or false", "list_type": "a list", "tuple_type": "a list",
+    "dict_type": "an object", "mapping_type": "an object", "model_type": "an object", "model_attributes_type": "an object",
+    "none_required": "null",
+}  # fmt: skip
+BOUNDS = {
+    "greater_than": "more than {gt}", "greater_than_equal": "at least {ge}", "less_than": "less than {lt}",
+    "less_than_equal": "at most {le}", "literal_error": "{expected}", "string_too_short": "text that is not empty",
+    "too_short": "a list of at least {min_length}", "too_long": "a list of at most {max_length}",
+}  # fmt: skip
+REWORDED = {
+    "recursion limit exceeded": TOO_DEEP,
+    "number out of range": "a number of too many digits",
+    "unexpected end of hex escape": "half of a character (a lone surrogate)",
+    "lone leading surrogate in hex escape": "half of a character (a lone surrogate)",
+}
+
+
+def explain(error: ValidationError, where: str, advice: str = "") -> InputError:
+    """Turn what pydantic says into one line: the file, the place in it and the reason."""
+    faults = error.errors(include_url=False)
+    first, more = faults[0], len(faults) - 1
+    end = f"; {advice}" if advice else ""
+    if first["type"] == "json_invalid":
+        return InputError(f"{_explain_syntax(where, first['ctx']['error'])}{end}")
+    place = _spell_place(first["loc"])
+    others = f" (and {count(more, 'more fault')})" if more else ""
+    return InputError(f"{where}: {f'{place}: ' if place else ''}{_explain_fault(first)}{others}{end}")
+
+
+def describe(value: Any) -> str:
+    """Name a value in a few words, however long it is.
+
+    >>> describe(None), describe("x" * 100), describe([1, 2]), describe(10**400)
+    ('null', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…'", 'a list of 2', 'a number of 401 digits')
+    """
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, list | tuple):
+        return f"a list of {len(value)}"
+    if isinstance(value, dict):
+        return f"an object of {count(len(value), 'field')}"
+    if isinstance(value, int) and abs(value) > 10**LONGEST:
+        return f"a number of {len(str(abs(value)))} digits"
+    return f"'{_cut(value)}'" if isinstance(value, str) else _cut(str(value))
+
+
+def _explain_syntax(where: str, said: str) -> str:
+    found = SYNTAX.fullmatch(said)
+    if found is None:
+        return f"{where}: not JSON: {_cut(said)}"
+    reason = REWORDED.get(found[1], found[1].removeprefix("EOF while parsing ").replace("EOF", "it ends early"))
+    if found[1].startswith("EOF while parsing"):
+        reason = f"it ends inside {reason}"
+    line = "" if ", line " in where else f", line {found[2]}"
+    return (
+        f"{where}{line}: {reason}" if reason == TOO_DEEP else f"{where}{line}: not JSON: {reason} (column {found[3]})"
+    )
+
+
+def _explain_fault(fault: Any) -> str:
+    kind, value, bounds = fault["type"], fault["input"], fault.get("ctx", {})
+    if kind == "missing":
+        return "it is missing"
+    if kind in EXPECTED:
+        return f"it should be {EXPECTED[kind]}, and is {describe(value)}"
+    if kind in BOUNDS:
+        return f"it should be {BOUNDS[kind].format(**bounds)}, and is {describe(value)}"
+    if kind == "value_error":
+        return _cut(str(bounds["error"]), 4 * LONGEST)
+    return f"{_cut(fault['msg'][:1].lower() + fault['msg'][1:], 4 * LONGEST)}; it is {describe(value)}"
+
+
+def _spell_place(steps: Sequence[str | int]) -> str:
+    """Write a path as one would in JavaScript: samples[3].scores.exact_match."""
+    path = "".join(f"[{step}]" if isinstance(step, int) else f".{_cut(step)}" for step in steps[:DEEPEST])
+    return path.removeprefix(".") + (" …" if len(steps) > DEEPEST else "")
+
+
+def _cut(text: str, longest: int = LONGEST) -> str:
+    text = tame_line(text)
+    return text if len(text) < longest else f"{text[: longest - 1]}…"

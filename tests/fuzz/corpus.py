@@ -1,0 +1,172 @@
+"""Small valid documents of every kind that fewlabels reads, made by the tests themselves."""
+
+import csv
+import gzip
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import feather
+
+import fewlabels as fl
+
+Rows = list[dict[str, Any]]
+N_ROWS = 24
+
+
+def make_rows() -> Rows:
+    """Two classes, a score, two attributes, and labels for most items."""
+    rng = Random(7)
+    rows = []
+    for i in range(N_ROWS):
+        truth, said = rng.choice("ab"), rng.choice("aab")
+        score = round(rng.uniform(0.3, 0.99), 2)
+        known = truth if rng.random() < 0.7 else None
+        row = {"id": i, "predicted": said, "score": score, "label": known, "sex": rng.choice("fm")}
+        rows.append(row | {"age": rng.choice([9, 10, 30]), "p1": round(rng.random(), 3), "text": f"item, no. {i}"})
+    return rows
+
+
+def write_csv(rows: Rows) -> bytes:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue().encode()
+
+
+def write_lines(rows: Rows) -> bytes:
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def write_table(write: Callable[[pa.Table, Any], None]) -> bytes:
+    sink = io.BytesIO()
+    write(pa.Table.from_pylist(make_rows()), sink)
+    return sink.getvalue()
+
+
+def _write_arrow(table: pa.Table, sink: Any) -> None:
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
+def make_choices() -> Rows:
+    """Samples of lm-evaluation-harness with choices."""
+    rng = Random(1)
+    found = []
+    for i in range(8):
+        likelihoods, target = [round(rng.uniform(-5, 0), 2) for _ in range(3)], rng.randrange(3)
+        said = max(range(3), key=likelihoods.__getitem__)
+        found.append({
+            "doc_id": i, "doc": {"question": f"q{i}", "subject": rng.choice(["law", "art"])}, "target": str(target),
+            "arguments": {f"gen_args_{k}": {"arg_0": "q", "arg_1": f" {name}"} for k, name in enumerate("ABC")},
+            "resps": [[[str(x), "False"]] for x in likelihoods], "filtered_resps": [[str(x), "False"] for x in likelihoods],
+            "filter": "none", "metrics": ["acc"], "doc_hash": "0", "acc": float(said == target),
+        })  # fmt: skip
+    return found
+
+
+def make_generated() -> Rows:
+    """Samples of lm-evaluation-harness whose answers were generated."""
+    return [
+        {
+            "doc_id": i, "doc": {"question": "6 times 7?", "level": i % 2}, "target": "42",
+            "arguments": {"gen_args_0": {"arg_0": "6 times 7?", "arg_1": {"until": ["\n"]}}},
+            "resps": [["it is 42"]], "filtered_resps": ["42"], "filter": "strict", "metrics": ["exact_match"],
+            "exact_match": float(i % 3 > 0),
+        }
+        for i in range(8)
+    ]  # fmt: skip
+
+
+def make_inspect() -> dict[str, Any]:
+    """A log of Inspect."""
+    samples = [
+        {
+            "id": f"q{i}", "epoch": 1 + i // 6, "input": [{"role": "user", "content": "question"}], "target": "A",
+            "choices": ["right", "wrong"], "metadata": {"subject": "law", "tags": ["x"], "n": i},
+            "output": {"model": "m", "choices": [{"message": {"content": [{"type": "text", "text": "A"}]}}]},
+            "scores": {"choice": {"value": "CIPN"[i % 4], "answer": "AB"[i % 2], "explanation": "because"}},
+        }
+        for i in range(8)
+    ]  # fmt: skip
+    about = {"task": "mmlu", "model": "mockllm/model"}
+    return {"version": 2, "status": "success", "eval": about, "plan": {}, "samples": samples}
+
+
+def write_archive() -> bytes:
+    """The same log as an archive."""
+    log, out = make_inspect(), io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for sample in log.pop("samples"):
+            archive.writestr(f"samples/{sample['id']}_epoch_{sample['epoch']}.json", json.dumps(sample))
+        archive.writestr("header.json", json.dumps(log))
+    return out.getvalue()
+
+
+def make_tasks() -> Rows:
+    """An export of Label Studio, in full."""
+    return [
+        {
+            "id": 100 + i, "data": {"fewlabels_id": str(i), "text": f"item {i}"},
+            "annotations": [{
+                "completed_by": {"id": 3, "email": "kim@example.org"} if i % 2 else 3, "was_cancelled": i == 2,
+                "created_at": f"2026-01-0{1 + i}T10:00:00Z", "updated_at": f"2026-01-0{1 + i}T11:00:00Z",
+                "result": [{"from_name": "label", "to_name": "text", "type": "choices", "value": {"choices": ["ab"[i % 2]]}}],
+            }] if i else [],
+        }
+        for i in range(6)
+    ]  # fmt: skip
+
+
+def make_short_tasks() -> Rows:
+    """The same as JSON-MIN."""
+    return [
+        {"id": 100 + i, "fewlabels_id": str(i), "label": "ab"[i % 2], "annotator": 3, "created_at": "2026-01-01T10:00:00Z"}
+        for i in range(6)
+    ]  # fmt: skip
+
+
+def make_costs() -> bytes:
+    return b",a,b\na,0,1\nb,5,0\n"
+
+
+def build(folder: Path) -> dict[str, Path]:
+    """Write one document of every kind, and return where each lies."""
+    rows, sheet = make_rows(), [{"id": i, "label": "ab"[i % 2]} for i in range(6)]
+    plain = {
+        "table.csv": write_csv(rows), "table.csv.gz": gzip.compress(write_csv(rows), mtime=0),
+        "table.jsonl": write_lines(rows), "table.jsonl.gz": gzip.compress(write_lines(rows), mtime=0),
+        "table.json": json.dumps(rows, indent=1).encode(), "table.parquet": write_table(pq.write_table),
+        "table.arrow": write_table(_write_arrow), "table.feather": write_table(feather.write_feather),
+        "samples_choices.jsonl": write_lines(make_choices()), "samples_generated.jsonl": write_lines(make_generated()),
+        "samples_packed.jsonl.gz": gzip.compress(write_lines(make_choices()), mtime=0),
+        "inspect.json": json.dumps(make_inspect(), indent=2).encode(), "inspect.eval": write_archive(),
+        "tasks.json": json.dumps(make_tasks()).encode(), "short_tasks.json": json.dumps(make_short_tasks()).encode(),
+        "sheet.csv": write_csv(sheet), "sheet.jsonl": write_lines(sheet), "costs.csv": make_costs(),
+        "labels.csv": write_csv(sheet), "mix.csv": b"sex,age,n\nf,9,2\nm,30,1\nf,10,3\n",
+    }  # fmt: skip
+    for name, content in plain.items():
+        (folder / name).write_bytes(content)
+    _fit(folder)
+    return {path.name: path for path in sorted(folder.iterdir())}
+
+
+def _fit(folder: Path) -> None:
+    """Write what fewlabels itself keeps: a surface, an earlier assessment, and sessions."""
+    table = str(folder / "table.csv")
+    fl.surface(table, attributes=("sex", "age")).save(folder / "kept.surface")
+    fl.assess(table, by=fl.column("sex"), prior=fl.flat()).to_json(folder / "earlier.json")
+    fl.assess(table, by=fl.predicted, metric=fl.confusion, prior=fl.flat()).to_json(folder / "earlier_classes.json")
+    for name, votes in (("session.db", 1), ("votes.db", 2)):
+        pool = fl.Predictions.read(table).hide_labels()
+        with fl.Session.create(folder / name, pool, goal=fl.FindWorst(fl.accuracy), by=fl.column("sex"), prior=fl.flat(), votes=votes) as s:  # fmt: skip
+            for who in ("kim", "lee")[:votes]:
+                asked = s.ask(6, who=who)
+                s.tell({i: "ab"[int(i) % 2] for i in asked[:4]} | {asked[4]: None}, who=who)

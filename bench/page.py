@@ -1,9 +1,9 @@
 """Twenty people label at once, as fast as the server lets them: is every answer kept, once, and how long does each take?
 
-A server of its own process, a session in a file, twenty threads that ask and tell over loopback, 10,000 answers in all;
-at random moments the server is killed and started again. A prober sends requests that do nothing at all, over the same
-loopback and through the same door, to tell how long this machine takes for that. With readers, so many clients of another
-process fetch the assessment again and again meanwhile.
+A server of its own process, a session in a file, twenty threads, each with a link of its own, that ask and tell over
+loopback, 10,000 answers in all; at random moments the server is killed and started again. A prober sends requests that do
+nothing at all, over the same loopback and through the same door, to tell how long this machine takes for that. With
+readers, so many clients of another process fetch the assessment again and again meanwhile.
 Run it from the project's folder: python -m bench.page --out bench/page.md
 """
 
@@ -48,21 +48,22 @@ def make_pool(folder: Path) -> dict[int, str]:
     return dict(enumerate(truth.tolist()))
 
 
-def start(folder: Path, votes: int) -> tuple[subprocess.Popen[str], str]:
-    """Serve the page, and read its address."""
+def start(folder: Path, votes: int) -> tuple[subprocess.Popen[str], list[str]]:
+    """Serve the page, and read its links: the owner's, and one for each person."""
     goal = (
         []
         if (folder / "s.db").exists()
         else ["--goal", "find-worst", "--votes", str(votes), "--classes", ",".join(map(str, range(10)))]
     )
-    words = ["label", "pool.parquet", "--session", "s.db", *goal, "--no-browser"]
+    people = ",".join(f"person {number}" for number in range(PEOPLE))
+    words = ["label", "pool.parquet", "--session", "s.db", *goal, "--no-browser", "--invite", people]
     run = subprocess.Popen(
         [sys.executable, "-c", "from fewlabels.cli.app import main; main()", *words],
         cwd=folder, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
     assert run.stdout is not None
-    address = next(line.split()[-1] for line in run.stdout if "http" in line)
-    return run, address
+    lines = (line.split()[-1] for line in run.stdout if "http" in line)
+    return run, [next(lines) for _ in range(PEOPLE + 1)]
 
 
 def read(address: str, n: int, seconds: float) -> None:
@@ -85,8 +86,9 @@ def read(address: str, n: int, seconds: float) -> None:
 class Crowd:
     """People who label until there are enough answers, and note how long each request took."""
 
-    def __init__(self, address: str, truth: dict[int, str], think: float) -> None:
-        self.client, self.truth, self.think = Client(address), truth, think
+    def __init__(self, links: list[str], truth: dict[int, str], think: float) -> None:
+        self.owner, self.clients = links[0], [Client(link) for link in links[1:]]
+        self.truth, self.think = truth, think
         self.spent: dict[str, list[float]] = defaultdict(list)  # by kind of request
         self.told: dict[tuple[int, str], str] = {}
         self.idle: list[float] = []
@@ -94,8 +96,8 @@ class Crowd:
 
     def probe(self, done: threading.Event) -> None:
         """Ask for nothing, again and again."""
-        request = Request(f"{self.client.address.partition('?')[0]}favicon.ico")
-        request.add_header("authorization", f"Bearer {self.client.address.partition('token=')[2]}")
+        request = Request(f"{self.owner.partition('?')[0]}favicon.ico")
+        request.add_header("authorization", f"Bearer {self.owner.partition('token=')[2]}")
         while not done.wait(self.think):
             began = time.perf_counter()
             with suppress(OSError):
@@ -104,14 +106,14 @@ class Crowd:
 
     def label(self, number: int, n: int) -> None:
         """Label so many items."""
-        who, rng = f"person {number}", np.random.default_rng(number)
+        who, client, rng = f"person {number}", self.clients[number], np.random.default_rng(number)
         while n > 0:
-            items = self._try("ask", partial(self.client.ask, 1, who=who))
+            items = self._try("ask", partial(client.ask, 1))
             if not items:
                 continue
             item = items[0]["id"]
             time.sleep(self.think * rng.uniform(0.5, 1.5))
-            while self._try("tell", partial(self.client.tell, {item: self.truth[item]}, who=who)) is None:
+            while self._try("tell", partial(client.tell, {item: self.truth[item]})) is None:
                 pass  # as the page does: until it is heard
             with self.lock:
                 self.told[item, who] = self.truth[item]
@@ -136,13 +138,13 @@ def measure(answers: int, kills: int, think: float, votes: int, readers: int = 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         truth = make_pool(folder)
-        run, address = start(folder, votes)
-        crowd, done = Crowd(address, truth, think), threading.Event()
+        run, links = start(folder, votes)
+        crowd, done = Crowd(links, truth, think), threading.Event()
         prober = threading.Thread(target=crowd.probe, args=(done,))
         prober.start()
         began = time.perf_counter()
         seconds = max(answers / PEOPLE * think, 5.0)
-        reading = subprocess.Popen([sys.executable, "-c", READ, address, str(readers), str(seconds)], stdout=subprocess.PIPE, text=True) if readers else None  # fmt: skip
+        reading = subprocess.Popen([sys.executable, "-c", READ, links[0], str(readers), str(seconds)], stdout=subprocess.PIPE, text=True) if readers else None  # fmt: skip
         people = [threading.Thread(target=crowd.label, args=(i, answers // PEOPLE)) for i in range(PEOPLE)]
         for person in people:
             person.start()
@@ -152,7 +154,7 @@ def measure(answers: int, kills: int, think: float, votes: int, readers: int = 0
             run.send_signal(signal.SIGKILL)
             run.wait()
             run, again = start(folder, votes)
-            assert again == address
+            assert again == links
         for person in people:
             person.join()
         took = time.perf_counter() - began

@@ -61,7 +61,7 @@ PLACES = [
     (Place("127.1"), "http://127.0.0.1:"),
     (Place("127.0.0.2"), "http://127.0.0.2:"),
     (Place("0.0.0.0", names=("localhost",)), "http://localhost:"),
-    (Place("127.0.0.1", names=("LOCALHOST",)), "http://localhost:"),
+    (Place(names=("label.example.org",)), "http://127.0.0.1:"),
     pytest.param(Place("::1"), "http://[::1]:", marks=needs_ipv6),
     pytest.param(Place("[0:0::1]"), "http://[::1]:", marks=needs_ipv6),
     pytest.param(Place("::", names=("localhost",)), "http://localhost:", marks=needs_ipv6),
@@ -125,6 +125,11 @@ def knock(link, host):
     status = line.getresponse().status
     line.close()
     return status
+
+
+def test_names_come_first_where_the_host_is_not_this_machine_alone():
+    assert Place("192.0.2.1", names=("label.example.org",)).spell_address(80) == "http://label.example.org"
+    assert Place("192.0.2.1", names=("b.example",)).list_hosts(81) == ("b.example:81", "192.0.2.1:81")
 
 
 @pytest.mark.parametrize(
@@ -220,3 +225,13 @@ def test_what_cannot_be_served_is_said_before_a_session_is_made(type_in, tmp_pat
     assert says in said.err
     assert "bug" not in said.err
     assert [file.name for file in tmp_path.iterdir()] == ["pool.csv"]
+
+
+def test_a_keys_file_that_is_refused_is_said_before_a_session_is_made(type_in, tmp_path):
+    make_pool().to_csv(tmp_path / "pool.csv", index=False)
+    (tmp_path / "s.db.keys").touch(0o600)
+    (tmp_path / "s.db.keys").write_text('{"port": 1, "token": "", "visit": ""}')
+    said = type_in("label", tmp_path / "pool.csv", "--session", tmp_path / "s.db", "--prior", "flat", "--no-browser")
+    assert (said.code, said.out) == (1, "")
+    assert "is no file of keys: credentials.0.token: String should have at least 40 characters" in said.err
+    assert not (tmp_path / "s.db").exists()

@@ -541,7 +541,7 @@ def test_a_port_that_is_taken_is_said_and_another_is_found(tmp_path):
 )
 def test_options_that_make_no_sense_are_refused(page, said):
     with pytest.raises(fl.InputError, match=said):
-        check_page(page)
+        check_page(page, "no such session")
 
 
 # -- programs -------------------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ def label(
     if terminal:
         require_name(start, who)
     else:
-        resolve_name(CHECK)(page)
+        resolve_name(CHECK)(page, session)
     out = printer()
     with working("opening"):
         opened = start_or_open(session, file, start, columns)

@@ -1,5 +1,6 @@
 """The labelling page from the command line."""
 
+import os
 import re
 from pathlib import Path
 
@@ -10,13 +11,16 @@ from fewlabels.cli.printing import complainer, escape, printer
 from fewlabels.cli.sessions import Opened
 from fewlabels.errors import InputError
 from fewlabels.web import Credentials, Desk, Folder, Place, Rules, serve
-from fewlabels.web.keys import change_keys, name_keys
+from fewlabels.web.keys import change_keys, name_keys, read_keys
 
 ORIGIN = re.compile(r"https?://([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 
 
-def check_page(page: Page) -> None:
+def check_page(page: Page, session: str) -> None:
     """Refuse what cannot be served, before anything is opened or written."""
+    keys = name_keys(session)
+    if os.path.lexists(keys):
+        read_keys(keys)
     _place(page).check()
     Rules(page.lease)
     Credentials.create().invite(page.invite)

@@ -11,6 +11,7 @@ import ssl
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from fewlabels.errors import InputError
 
@@ -88,8 +89,9 @@ class Place:
         """The names of this server, as browsers write them; the first one is printed."""
         own = () if self.bound in ANYWHERE else (spell_host(self.bound, "host"),)
         named = tuple(spell_host(name, "names") for name in self.names)
-        local = LOOPBACK if self.is_private or self.bound in ANYWHERE else ()
-        return tuple(dict.fromkeys((*named, *own, *local)))
+        if self.is_private:  # on this machine its own address always opens
+            return tuple(dict.fromkeys((*own, *named, *LOOPBACK)))
+        return tuple(dict.fromkeys((*named, *own, *(LOOPBACK if self.bound in ANYWHERE else ()))))
 
     def list_hosts(self, port: int) -> tuple[str, ...]:
         """Return what a Host header may say; browsers leave the usual port out, programs may not."""
@@ -170,7 +172,7 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _bind(found: list[tuple[socket.AddressFamily, tuple]]) -> socket.socket:
+def _bind(found: list[tuple[socket.AddressFamily, tuple[Any, ...]]]) -> socket.socket:
     """Listen on the first address that can be taken."""
     problem: OSError = OSError("there is no such address")
     for family, address in found:
@@ -181,7 +183,7 @@ def _bind(found: list[tuple[socket.AddressFamily, tuple]]) -> socket.socket:
     raise problem
 
 
-def _listen_on(family: socket.AddressFamily, address: tuple) -> socket.socket:
+def _listen_on(family: socket.AddressFamily, address: tuple[Any, ...]) -> socket.socket:
     taken = socket.socket(family, socket.SOCK_STREAM)
     try:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

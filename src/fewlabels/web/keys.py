@@ -50,8 +50,8 @@ def change_keys(path: Path, change: Callable[[Credentials], Credentials]) -> Cre
     try:
         if not os.path.lexists(path):
             _create(path)
-        with _locked(path) as handle:
-            before = _read(handle, path)
+        with _locked(path):
+            before = read_keys(path)
             after = change(before)
             if after != before:
                 _replace(path, after)
@@ -81,7 +81,7 @@ class KeysFile:
         try:
             return read_keys(self.path)
         except InputError as error:
-            log.warning("nobody can use the page now: %s", error)
+            log.warning("all requests are refused: %s", error)
             return None
 
 
@@ -110,15 +110,15 @@ def _opened(path: Path) -> Iterator[int]:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[int]:
-    """Open the file, with nobody else changing it. Who had the lock before may have replaced the file meanwhile."""
-    while True:
+def _locked(path: Path) -> Iterator[None]:
+    """Let nobody else change the file. Who had the lock before may have replaced the file meanwhile."""
+    while HAS_LOCKS:
         with _opened(path) as handle:
-            if HAS_LOCKS:
-                fcntl.flock(handle, fcntl.LOCK_EX)
+            fcntl.flock(handle, fcntl.LOCK_EX)
             if os.fstat(handle).st_ino == path.lstat().st_ino:
-                yield handle
+                yield
                 return
+    yield
 
 
 def _read(handle: int, path: Path) -> Credentials:

@@ -12,11 +12,11 @@ from fewlabels.web.server import Server
 
 
 @contextmanager
-def serving(desk: Desk, pace: Pace | None = None, most: int = MOST) -> Iterator[str]:
+def serving(desk: Desk, pace: Pace | None = None, most: int = MOST, **more: str) -> Iterator[str]:
     """Serve a desk on loopback, and give the address with its token."""
     with Place().listen() as taken:
         door = Door((f"127.0.0.1:{taken.getsockname()[1]}",))
-        server = Server(make_app(desk, door, pace), desk.log, most=most)
+        server = Server(make_app(desk, door, pace), desk.log, most=most, **more)
         thread = threading.Thread(target=server.run_on, args=(taken,), daemon=True)
         thread.start()
         while not server.started:

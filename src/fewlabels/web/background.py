@@ -16,9 +16,8 @@ from typing import Any
 from fastapi.encoders import jsonable_encoder
 from starlette.responses import JSONResponse
 
-from fewlabels.journal import StorageError
 from fewlabels.session import Session
-from fewlabels.web.failures import Log
+from fewlabels.web.failures import Log, say_busy
 
 POLL = 1.0  # seconds between two looks at the journal, for what other processes wrote
 PAUSE = 0.5  # seconds between two boards, at least
@@ -59,7 +58,7 @@ class Background:
         for event in (self._closed, self._wake, self._demand):
             event.set()
         self._thread.join()
-        self._settle(self._take_wanted(), StorageError("the server is stopping"))
+        self._settle(self._take_wanted(), say_busy("the server is stopping"))
 
     def wake(self) -> None:
         """Say that something was written."""
@@ -71,7 +70,7 @@ class Background:
         done, _ = await asyncio.wait([wanted], timeout=WAIT)
         found = wanted.result() if done else self._latest.get(kind)
         if found is None:
-            raise StorageError(f"{kind}: not computed yet")
+            raise say_busy(f"the {kind} is still being computed")
         if isinstance(found, Exception):
             raise found
         return found

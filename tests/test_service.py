@@ -1,5 +1,6 @@
 """The server under strain: many readers, slow and idle clients, full disks, locks, failures inside, and other processes."""
 
+import asyncio
 import json
 import os
 import resource
@@ -19,6 +20,7 @@ from urllib.request import Request, urlopen
 import pandas as pd
 import pytest
 from serving import serving
+from starlette.exceptions import HTTPException
 
 import fewlabels as fl
 from fewlabels.goals import FindWorst
@@ -27,9 +29,10 @@ from fewlabels.web import Client, Desk, Folder
 from fewlabels.web.connections import LONGEST
 from fewlabels.web.failures import INTERNAL, UNAVAILABLE, Log
 from fewlabels.web.pace import Pace
+from fewlabels.web.reads import Turns
 
 SOON = 60.0  # seconds: machines may be busy
-LARGE = 100_000_000  # bytes: more than the system buffers
+LARGE = 40_000_000  # bytes: more than the system buffers
 ANY_PACE = Pace(1e9, 1e9)
 
 
@@ -103,6 +106,20 @@ def test_figures_are_new_after_an_answer_and_not_sent_twice():
             status, headers, _ = send(address, f"api/{what}", **{"if-none-match": tag})
             assert (status, headers["etag"] == tag) == (200, False)
             client.undo(who="ann")
+
+
+async def take_turns(turns, n):
+    for _ in range(n):
+        await turns.wait()
+
+
+def test_reads_beyond_the_rate_wait_and_beyond_a_long_queue_are_sent_away():
+    began = time.monotonic()
+    asyncio.run(take_turns(Turns(rate=100.0, burst=10.0), 31))
+    assert time.monotonic() - began >= 0.2
+    with pytest.raises(HTTPException, match="too many clients are reading") as refused:
+        asyncio.run(take_turns(Turns(rate=0.01, burst=1.0), 3))
+    assert (refused.value.status_code, refused.value.headers) == (503, {"retry-after": "2"})
 
 
 def test_the_board_follows_answers_of_another_process(tmp_path):
@@ -182,7 +199,8 @@ def test_clients_that_take_too_long_are_dropped(kind, tmp_path, monkeypatch):
             client.sendall(b"\r\n\r\n")
             time.sleep(3)
         with client:
-            assert read_to_the_end(client) < (LARGE if kind == "slow reader" else 1)
+            n = read_to_the_end(client)
+            assert 100_000 < n < LARGE if kind == "slow reader" else n == 0
         assert Client(address).status()["n_labels"] == 0
 
 

@@ -252,7 +252,8 @@ def _list_answers(told: Tell) -> list[tuple[ItemId, str | None, str]]:
 
 def _explain(status: int | None, say: Callable[[Any], str]) -> Callable[[Request, Exception], Response]:
     def explain(_: Request, error: Exception) -> Response:
-        return JSONResponse({"error": say(error)}, status or int(getattr(error, "status_code", 500)))
+        code = status or int(getattr(error, "status_code", 500))
+        return JSONResponse({"error": say(error)}, code, headers=getattr(error, "headers", None))
 
     return explain
 

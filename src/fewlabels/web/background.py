@@ -16,13 +16,13 @@ from typing import Any
 from fastapi.encoders import jsonable_encoder
 from starlette.responses import JSONResponse
 
-from fewlabels.journal import StorageError
 from fewlabels.session import Session
-from fewlabels.web.failures import Log
+from fewlabels.web.failures import Log, say_busy
 
 POLL = 1.0  # seconds between two looks at the journal, for what other processes wrote
 PAUSE = 0.5  # seconds between two boards, at least
 SHARE = 3  # the thread rests so many times as long as it worked: people who label come first
+MANY, LONG_PAUSE = 8, 2.0  # where more clients than this wait for figures, they are new every so many seconds
 WAIT = 30.0  # seconds that a request waits for new figures; then the latest ones will do
 
 
@@ -46,7 +46,7 @@ class Background:
         self._latest: dict[str, Figures] = {}
         self._wanted: dict[str, Future[Figures | Exception]] = {}
         self._lock, self._wake, self._demand, self._closed = Lock(), Event(), Event(), Event()
-        self._n_answers = session.progress[1]
+        self._n_waiting, self._n_answers = 0, session.progress[1]
         self._thread = Thread(target=self._work, daemon=True, name="figures")
         self.is_stale = False  # the board: computing it failed
 
@@ -59,7 +59,7 @@ class Background:
         for event in (self._closed, self._wake, self._demand):
             event.set()
         self._thread.join()
-        self._settle(self._take_wanted(), StorageError("the server is stopping"))
+        self._settle(self._take_wanted(), say_busy("the server is stopping"))
 
     def wake(self) -> None:
         """Say that something was written."""
@@ -71,7 +71,7 @@ class Background:
         done, _ = await asyncio.wait([wanted], timeout=WAIT)
         found = wanted.result() if done else self._latest.get(kind)
         if found is None:
-            raise StorageError(f"{kind}: not computed yet")
+            raise say_busy(f"the {kind} is still being computed")
         if isinstance(found, Exception):
             raise found
         return found
@@ -79,13 +79,14 @@ class Background:
     def _want(self, kind: str) -> "Future[Figures | Exception]":
         with self._lock:
             future = self._wanted.setdefault(kind, Future())
+            self._n_waiting += 1
         self._demand.set()
         self._wake.set()
         return future
 
     def _take_wanted(self) -> "dict[str, Future[Figures | Exception]]":
         with self._lock:
-            wanted, self._wanted = self._wanted, {}
+            wanted, self._wanted, self._n_waiting = self._wanted, {}, 0
             self._demand.clear()
             return wanted
 
@@ -97,11 +98,11 @@ class Background:
         while not self._closed.is_set():
             self._wake.wait(POLL)
             self._wake.clear()
-            began = time.monotonic()
+            began, n_waiting = time.monotonic(), self._n_waiting
             self._look(self._take_wanted())
-            spent = time.monotonic() - began
-            self._closed.wait(SHARE * spent)
-            self._demand.wait(PAUSE - SHARE * spent)
+            rest = SHARE * (time.monotonic() - began)
+            self._closed.wait(max(rest, LONG_PAUSE) if n_waiting > MANY else rest)
+            self._demand.wait(PAUSE - rest)
 
     def _look(self, wanted: "Mapping[str, Future[Figures | Exception]]") -> None:
         """Compute what is wanted and not known yet; what fails is logged, and tried again after the next answer."""

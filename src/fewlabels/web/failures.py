@@ -8,6 +8,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -47,6 +48,11 @@ def _describe(what: str, error: BaseException | None) -> Iterator[str]:
         yield f"{what[:200]}: {type(error).__name__}"
         yield "".join(traceback.format_tb(error.__traceback__)).rstrip()
         what, error = "caused by", error.__cause__ or error.__context__
+
+
+def say_busy(why: str) -> HTTPException:
+    """Return the answer to a request that may be sent again in a moment."""
+    return HTTPException(503, f"{why}; send the request again in a moment", headers={"retry-after": str(RETRY)})
 
 
 class Failures:

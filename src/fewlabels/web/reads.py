@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fastapi import Request
 from starlette.responses import Response
 
-from fewlabels.journal import StorageError
 from fewlabels.web.background import Figures
+from fewlabels.web.failures import say_busy
 
 LONGEST = 10.0  # seconds that a request waits for its turn
 
@@ -27,7 +27,7 @@ class Turns:
         self._next = max(self._next, now - self.burst / self.rate)
         delay = self._next - now
         if delay > LONGEST:
-            raise StorageError("too many requests are waiting to read")
+            raise say_busy("too many clients are reading")
         self._next += 1 / self.rate
         if delay > 0:
             await asyncio.sleep(delay)

@@ -39,6 +39,22 @@ class Estimate(TypedDict):
 
 
 @closed
+class Provenance(TypedDict):
+    """Where a result comes from."""
+
+    version: Annotated[str, Field(description="of fewlabels")]
+    date: Annotated[str, Field(description="ISO 8601, UTC", pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
+    command: Annotated[str | None, Field(description="as typed; null where the library was called")]
+    seed: Annotated[int, Field(ge=0)] | None
+    source: str
+    fingerprint: Annotated[
+        str | None, Field(description="of the predicted classes and scores", pattern="^[0-9a-f]{64}$")
+    ]
+    n_draws: Count | None
+    labels: Annotated[str, Field(description="how they were chosen")]
+
+
+@closed
 class CurvePoint(TypedDict):
     """How often predictions with this score are right."""
 

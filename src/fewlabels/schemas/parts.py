@@ -19,13 +19,13 @@ Shape = TypeVar("Shape", bound=type)
 
 def closed(shape: Shape) -> Shape:
     """Allow no keys but those of the shape."""
-    shape.__pydantic_config__ = ConfigDict(extra="forbid")
+    shape.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
     return shape
 
 
 def extensible(shape: Shape) -> Shape:
     """Allow other keys beside those of the shape."""
-    shape.__pydantic_config__ = ConfigDict(extra="allow")
+    shape.__pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[attr-defined]
     return shape
 
 

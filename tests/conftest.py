@@ -12,6 +12,12 @@ from fewlabels.cli.app import main
 POOLS = Path(__file__).parents[2] / "shared" / "pools"
 
 
+@pytest.fixture(autouse=True)
+def _fixed_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results are made at one and the same time, so that two of them can be compared."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+
+
 @pytest.fixture
 def pools() -> Path:
     """The folder with real models' predictions, kept outside the project."""

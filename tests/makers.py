@@ -13,6 +13,11 @@ from fewlabels.labels import NONE, Tally
 VANISHING = 1e-9  # the strength of a prior that says nothing
 
 
+def drop_provenance(plain):
+    """A result's JSON without when and how it was made."""
+    return {name: value for name, value in plain.items() if name != "provenance"}
+
+
 def beta(alpha, beta):
     """A Beta per group, groups called 0, 1, ..."""
     alpha, beta = np.atleast_1d(np.asarray(alpha, float)), np.atleast_1d(np.asarray(beta, float))

@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from makers import drop_provenance
 from scipy.special import expit, logit
 
 import fewlabels as fl
@@ -431,7 +432,7 @@ def test_adjusting_takes_the_other_attributes_as_they_are_in_the_pool():
 
 def test_a_saved_surface_answers_without_the_predictions(asked, tmp_path):
     again = fl.Surface.load(asked.save(tmp_path / "s.surface"))
-    assert again.to_dict() == asked.to_dict()
+    assert drop_provenance(again.to_dict()) == drop_provenance(asked.to_dict())
     assert again.ask(light="night") == asked.ask(light="night")
     traffic = {"light": ["night"], "rain": ["wet"], "place": ["tunnel"]}
     assert again.mix(traffic) == asked.mix(traffic)

@@ -10,6 +10,7 @@ from fewlabels.groups import Bins, Groups, predicted
 from fewlabels.labels import STRATA, arrange
 from fewlabels.metrics import Metric, accuracy
 from fewlabels.priors import Prior, list_uses
+from fewlabels.provenance import record
 from fewlabels.summary import Assessment, Question, judge
 from fewlabels.table import Predictions
 from fewlabels.trust import calibrated
@@ -48,7 +49,8 @@ def assess(
     notes = require_sound(pool, census)
     counts = arrange(census)
     question = Question(metric, prior, level, finite_pool, m, seed, n_draws)
-    return judge(counts, question, notes=notes, source=pool.source, frame=pool.frame)
+    made = record(pool.source, inputs=pool.inputs, counts=counts)
+    return judge(counts, question, notes=notes, frame=pool.frame, provenance=made)
 
 
 def compare(pool: Any, groups: tuple[str, str], *, rope: float = 0.05, **choices: Any) -> Comparison:

@@ -13,6 +13,7 @@ from fewlabels.beliefs import Beta, Dirichlet
 from fewlabels.differences import BetaDifference, Difference, DrawnDifference
 from fewlabels.errors import InputError
 from fewlabels.inference import Answer
+from fewlabels.provenance import Provenance, record
 from fewlabels.summary import Assessment, Row, write_json
 
 PLOT, REPORT = "fewlabels.plots:plot_comparison", "fewlabels.report:write_comparison"
@@ -38,19 +39,23 @@ class Comparison:
     warnings: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()  # of the two groups
     difference: Difference | None = field(default=None, repr=False)
+    provenance: Provenance = field(default_factory=record, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contract's JSON as a dict."""
-        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("difference", "rows")}
+        plain = {
+            f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("difference", "rows", "provenance")
+        }
         return plain | {
             "groups": list(self.groups),
             "warnings": list(self.warnings),
             "rows": [asdict(row) for row in self.rows],
+            "provenance": self.provenance.to_dict(),
         }
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Write (or just return) the contract's JSON."""
-        return write_json(self.to_dict(), path)
+        return write_json(self.to_dict(), path, self.provenance.inputs)
 
     def to_markdown(self) -> str:
         """Return GitHub-flavoured Markdown, for pull requests and job summaries."""
@@ -93,6 +98,7 @@ def set_side_by_side(a: Assessment, groups: tuple[str, str], rope: float) -> Com
         groups=groups, metric=a.metric, rope=rope, mean=mean, low=low, high=high, p_below=below,
         p_equivalent=chances["equivalent"], p_above=above, verdict=verdict, confidence=chances[verdict],
         level=a.level, warnings=(*a.notes, *_warn(a, groups)), difference=difference, rows=tuple(a.row(group) for group in groups),
+        provenance=a.provenance,
     )  # fmt: skip
 
 

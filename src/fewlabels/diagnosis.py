@@ -1,12 +1,13 @@
 """What is in a table, what is wrong with it, what can be assessed, and what to type next."""
 
 import shlex
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from fewlabels.checks import Finding, examine
 from fewlabels.errors import InputError
 from fewlabels.groups import Column
+from fewlabels.provenance import Provenance, record
 from fewlabels.table import Predictions, read_columns
 
 MANY = 50  # values beyond which a column is no natural group
@@ -26,6 +27,7 @@ class Diagnosis:
     findings: tuple[Finding, ...]
     can: tuple[str, ...]
     next: tuple[str, ...]
+    provenance: Provenance = field(default_factory=record, repr=False)
 
     @property
     def is_sound(self) -> bool:
@@ -34,7 +36,7 @@ class Diagnosis:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
-        return asdict(self)
+        return {**asdict(self), "provenance": self.provenance.to_dict()}
 
 
 def diagnose(source: Any, **roles: Any) -> Diagnosis:
@@ -62,6 +64,7 @@ def diagnose(source: Any, **roles: Any) -> Diagnosis:
         findings=findings,
         can=_list_possible(pool) if sound else (),
         next=_suggest(pool, attributes) if sound else (),
+        provenance=record(pool.source, inputs=pool.inputs),
     )
 
 

@@ -25,6 +25,7 @@ from fewlabels.knowledge import Knowledge
 from fewlabels.metrics import Metric
 from fewlabels.policies import Policy, choose_policy, name_policy
 from fewlabels.priors import Prior
+from fewlabels.provenance import Provenance, record
 from fewlabels.recipes import recall
 from fewlabels.reckoning import Reckoner, add_up, count_events, list_classes, take_note
 from fewlabels.summary import Assessment, Question, judge
@@ -218,7 +219,7 @@ class Session:
             now, notes = add_up(ground, ledger), take_note(ground, ledger)
         said = self._reckoner.weigh(now)
         return judge(
-            now.counts, ground.ask(metric), notes=notes, source=ground.source, frame=ground.frame, testimony=said
+            now.counts, ground.ask(metric), notes=notes, frame=ground.frame, testimony=said, provenance=self.provenance
         )
 
     @property
@@ -247,7 +248,7 @@ class Session:
             "policy": name_policy(self._ground.policy), "prior": self._ground.prior.name,
             "settled": standing.settled, "answer": {"sentence": standing.sentence, **standing.details},
             "obstacle": None if standing.settled else find_obstacle(goal, known, self._rng(0)),
-            "votes": self._reckoner.describe_votes(now),
+            "votes": self._reckoner.describe_votes(now), "provenance": self.provenance.to_dict(),
         }  # fmt: skip
 
     def knowledge(self) -> Knowledge:
@@ -255,6 +256,14 @@ class Session:
         with self._fold.reading() as ledger:
             now = add_up(self._ground, ledger)
         return self._reckoner.know(now)  # which takes a while, and nobody need wait for it
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where its figures come from, as of now; without the folder of the predictions, since pages show it."""
+        ground = self._ground
+        labels = f"asked for by the policy {name_policy(ground.policy)}, for the goal {ground.goal.name}"
+        inputs = (ground.source,) if self._pool is None else self._pool.inputs
+        return record(Path(ground.source).name, inputs=inputs, counts=ground.tally, seed=ground.seed, labels=labels)
 
     @property
     def goal(self) -> Goal:

@@ -3,7 +3,7 @@
 `judge` turns counts into an Assessment; plots, report and command line show what it holds and compute nothing.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from fewlabels.inference import Answer, infer
 from fewlabels.labels import Tally
 from fewlabels.metrics import ClassRate, Cost, Metric, accuracy, confusion, mcc
 from fewlabels.priors import Flat, FromEarlier, Prior, pseudo_counts
+from fewlabels.provenance import Provenance, record
 from fewlabels.table import Frame
 from fewlabels.testimony import Testimony, hear
 from fewlabels.text import dump_json
@@ -118,6 +119,7 @@ class Assessment:
     source: str = "the table"
     frame: Frame = "pandas"
     testimony: Testimony | None = field(default=None, repr=False)  # where labels are votes
+    provenance: Provenance = field(default_factory=record, repr=False)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -155,7 +157,7 @@ class Assessment:
     def about(self, metric: Metric) -> "Assessment":
         """Ask the same counts about another metric."""
         question = replace(self.question, metric=metric)
-        return judge(self.tally, question, testimony=self.testimony, source=self.source, frame=self.frame)
+        return judge(self.tally, question, testimony=self.testimony, frame=self.frame, provenance=self.provenance)
 
     def reliability(self) -> "Assessment":
         """Accuracy by score bin, from the same counts: the reliability diagram in numbers."""
@@ -170,7 +172,7 @@ class Assessment:
         prior = Flat() if isinstance(self.question.prior, FromEarlier) else self.question.prior
         question = replace(self.question, metric=metric, prior=prior)
         said = self.testimony and self.testimony.regroup(change)
-        return judge(change(self.tally), question, testimony=said, source=self.source, frame=self.frame)
+        return judge(change(self.tally), question, testimony=said, frame=self.frame, provenance=self.provenance)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contract's JSON as a dict."""
@@ -194,11 +196,11 @@ class Assessment:
             plain["trust"] = self.answer.trust.to_dict(self.level)
         if self.testimony is not None:
             plain["annotators"] = self.testimony.to_dict(self.level)
-        return plain | {"warnings": list(self.warnings)}
+        return plain | {"warnings": list(self.warnings), "provenance": self.provenance.to_dict()}
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Write (or just return) the contract's JSON."""
-        return write_json(self.to_dict(), path)
+        return write_json(self.to_dict(), path, self.provenance.inputs)
 
     def to_markdown(self) -> str:
         """Return GitHub-flavoured Markdown, for pull requests and job summaries."""
@@ -228,15 +230,16 @@ def judge(
     question: Question,
     *,
     notes: tuple[str, ...] = (),
-    source: str = "the table",
     frame: Frame = "pandas",
     testimony: Testimony | None = None,
+    provenance: Provenance | None = None,
 ) -> Assessment:
     """Answer a question from counts alone; where these rest on votes, from all that they may truly be."""
     if isinstance(question.metric, Cost):
         question = replace(question, metric=question.metric.over(tally.classes))
     metric = question.metric
     require_answerable(tally, metric)
+    provenance = replace(provenance or record(counts=tally), seed=question.seed, n_draws=question.n_draws)
     rng = np.random.default_rng(question.seed)
     terms: dict[str, Any] = {"finite": question.finite_pool, "n_draws": question.n_draws}
     if testimony is None:
@@ -264,9 +267,10 @@ def judge(
         tally=tally,
         question=question,
         answer=answer,
-        source=source,
+        source=provenance.source,
         frame=frame,
         testimony=testimony,
+        provenance=provenance,
     )
 
 
@@ -281,11 +285,11 @@ def rank_groups(
     return ranks
 
 
-def write_json(plain: Mapping[str, Any], path: str | Path | None) -> str:
+def write_json(plain: Mapping[str, Any], path: str | Path | None, inputs: Iterable[str] = ()) -> str:
     """Return JSON text, and write it where asked."""
     text = dump_json(plain, indent=2)
     if path is not None:
-        write_whole(path, text + "\n")
+        write_whole(path, text + "\n", inputs=inputs)
     return text
 
 

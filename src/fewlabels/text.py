@@ -8,6 +8,7 @@ from typing import Any
 HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 FORMULA = "[=+\\-@＝＋－＠\\t\\r\\n]"  # how a cell starts that a spreadsheet would compute
 ESCAPED = f"^'+{FORMULA}"
+PASSWORD = re.compile(r"(://[^/:@\s]+):[^/@\s]+@")
 NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?")
 
 
@@ -61,6 +62,15 @@ def shorten(text: str, most: int = 900) -> str:
     """
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most // 2]} … {line[-(most // 2) :]}"
+
+
+def hide_passwords(text: str) -> str:
+    """Leave passwords out of the addresses in a text.
+
+    >>> hide_passwords("postgresql://kim:secret@host/db?table=x")
+    'postgresql://kim:***@host/db?table=x'
+    """
+    return PASSWORD.sub(r"\1:***@", text)
 
 
 def as_text(value: Any) -> str:

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from fewlabels.cli.options import Columns, File, Path
 from fewlabels.cli.printing import complainer, printer, working
 from fewlabels.cli.reading import Line
-from fewlabels.cli.screen import write_text
+from fewlabels.cli.screen import sign, write_text
 from fewlabels.cli.sessions import Opened, Who, require_name, start_or_open
 from fewlabels.cli.sheets import STUDIO, kind_of, lay_out, render_sheet
 from fewlabels.cli.showing import note_obstacle, print_asked
@@ -78,7 +78,7 @@ def ask(
         elif out:
             write_text(out, render_sheet(*lay_out(shown), kind_of(out)))
         if json:
-            write_text(json, write_json(_as_plain(opened, shown), None) + "\n")
+            write_text(json, write_json(sign(_as_plain(opened, shown)), None) + "\n")
         if "-" not in (out, json):
             print_asked(printer(), opened, shown, session=session, who=who, sheet=out)
     if 0 < len(shown) < n:
@@ -121,4 +121,5 @@ def _deliver_tasks(opened: Opened, shown: Shown, out: str, config: str | None, g
 
 def _as_plain(opened: Opened, shown: Shown) -> dict[str, Any]:
     items = [{"id": i, "show": {name: as_plain(value) for name, value in row.items()}} for i, row in shown.items()]
-    return {"items": items, "classes": list(opened.session.classes)}
+    made = opened.session.provenance.to_dict()
+    return {"items": items, "classes": list(opened.session.classes), "provenance": made}

@@ -9,10 +9,11 @@ from rich.console import Console
 from fewlabels.cli.conditions import Condition
 from fewlabels.cli.options import Output
 from fewlabels.cli.printing import complainer, escape, print_warnings, printer
-from fewlabels.cli.screen import write_text
+from fewlabels.cli.screen import sign, write_text
 from fewlabels.errors import count
 from fewlabels.files import STDOUT
 from fewlabels.markdown import render_checks
+from fewlabels.summary import write_json
 
 FAILED = 2
 MOST_FAILURES = 25  # that are told one by one
@@ -55,7 +56,7 @@ def deliver(
     failures = [hit for condition in conditions for hit in condition.hits(plain)]
     if output.html:
         result.report(output.html)
-    _write(output.json, result.to_json)
+    _write(output.json, lambda: write_json(sign(plain), None))
     _write(output.markdown, lambda: _render_markdown(result, output, failures))
     aside = complainer()
     if not output.quiet:

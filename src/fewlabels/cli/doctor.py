@@ -2,7 +2,7 @@
 
 from fewlabels.cli.options import Columns, File, Path
 from fewlabels.cli.printing import print_diagnosis, printer, working
-from fewlabels.cli.screen import write_text
+from fewlabels.cli.screen import sign, write_text
 from fewlabels.cli.words import given
 from fewlabels.diagnosis import diagnose
 from fewlabels.files import check_outputs
@@ -23,7 +23,7 @@ def doctor(file: File, /, *, json: Path = None, columns: Columns = Columns()) ->
     with working("looking"):
         found = diagnose(file, **given(**{name: getattr(columns, name) for name in columns.__dataclass_fields__}))
     if json:
-        write_text(json, write_json(found.to_dict(), None) + "\n")
+        write_text(json, write_json(sign(found.to_dict()), None) + "\n")
     else:
         print_diagnosis(printer(), found)
     return 0 if found.is_sound else 1

@@ -5,7 +5,7 @@ from dataclasses import replace
 from fewlabels.cli.bars import counting
 from fewlabels.cli.options import Columns, File, Flag, Path
 from fewlabels.cli.printing import escape, printer
-from fewlabels.cli.screen import write_text
+from fewlabels.cli.screen import sign, write_text
 from fewlabels.cli.starting import Outlook
 from fewlabels.errors import count
 from fewlabels.files import check_outputs
@@ -50,7 +50,7 @@ def plan(
         found = plan_labels(played, runs=runs, n_jobs=jobs, tick=tick, **choices)
     found = _say_if_met(found)
     if json:
-        write_text(json, write_json(found.to_dict(), None) + "\n")
+        write_text(json, write_json(sign(found.to_dict()), None) + "\n")
     if not quiet and json != "-":
         out = printer()
         there = f"{count(found.n_items, 'item')}, {found.n_labels:,} labelled"

@@ -35,7 +35,7 @@ class Answered:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Write (or just return) the contract's JSON."""
-        return write_json(self.to_dict(), path)
+        return write_json(self.to_dict(), path, self.surface.provenance.inputs)
 
     def to_markdown(self) -> str:
         """Return GitHub-flavoured Markdown, for pull requests and job summaries."""

@@ -1,7 +1,8 @@
 """The terminal: whatever is printed there shows control characters and marks of direction instead of obeying them."""
 
+import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from io import TextIOWrapper
 from typing import Any
 
@@ -9,7 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from fewlabels.files import STDOUT, write_whole
-from fewlabels.text import tame
+from fewlabels.text import hide_passwords, tame
 
 
 class Screen(Console):
@@ -22,6 +23,12 @@ class Screen(Console):
         """Render as any console does; rich's own control codes stay as they are."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=tame(segment.text))
+
+
+def sign(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the command that was typed to the provenance of a result; passwords in addresses are left out."""
+    command = shlex.join(["fewlabels", *sys.argv[1:]])
+    return {**plain, "provenance": {**plain["provenance"], "command": hide_passwords(command)}}
 
 
 def write_text(path: str, text: str) -> None:

@@ -12,13 +12,14 @@ from rich.table import Table
 from fewlabels.cli.bars import counting
 from fewlabels.cli.options import Columns, File, Flag, Path
 from fewlabels.cli.printing import escape, printer
-from fewlabels.cli.screen import write_text
+from fewlabels.cli.screen import sign, write_text
 from fewlabels.cli.starting import GOAL, Aim, usually
 from fewlabels.cli.words import DEFAULT, read_policy, read_prior, split_names
 from fewlabels.errors import count
 from fewlabels.files import check_outputs
 from fewlabels.replay import Simulation
 from fewlabels.replay import simulate as replay
+from fewlabels.summary import write_json
 
 POLICIES = "random,thompson"
 CHECK = "fewlabels.plots:check_format"  # loaded by those who want a picture
@@ -98,7 +99,7 @@ def _deliver(result: Simulation, json: str | None, plot: str | None, quiet: bool
     if plot:
         result.write_plots(plot)
     if json:
-        write_text(json, result.to_json() + "\n")
+        write_text(json, write_json(sign(result.to_dict()), None) + "\n")
     if not quiet and json != "-":
         _print(printer(), result)
     return 0

@@ -2,7 +2,7 @@
 
 from fewlabels.cli.options import File, Path
 from fewlabels.cli.printing import printer, working
-from fewlabels.cli.screen import write_text
+from fewlabels.cli.screen import sign, write_text
 from fewlabels.cli.sessions import open_session
 from fewlabels.cli.showing import print_status
 from fewlabels.cli.targets import check_targets
@@ -23,7 +23,7 @@ def status(*, session: File, json: Path = None) -> int:
     with working("reckoning"), open_session(session, read_only=True) as opened:
         found = opened.status()
     if json:
-        write_text(json, write_json(found, None) + "\n")
+        write_text(json, write_json(sign(found), None) + "\n")
     else:
         print_status(printer(), found, session=session)
     return 0

@@ -20,6 +20,7 @@ from fewlabels.gaps.words import say_four_fifths, say_gap
 from fewlabels.groups import CROSS, Groups
 from fewlabels.labels import arrange
 from fewlabels.latent.health import Health, diagnose
+from fewlabels.provenance import Provenance, record
 from fewlabels.summary import write_json
 from fewlabels.table import Frame, Predictions
 
@@ -76,6 +77,7 @@ class Fairness:
     warnings: tuple[str, ...] = ()
     curve: tuple[CurvePoint, ...] = field(default=(), repr=False)  # where scores were calibrated
     frame: Frame = "pandas"
+    provenance: Provenance = field(default_factory=record, repr=False)
 
     def gap(self, metric: str, group: str) -> Gap:
         """Return one gap."""
@@ -94,11 +96,12 @@ class Fairness:
             "finite_pool": self.finite_pool, "method": self.method, "n_items": self.n_items, "n_labels": self.n_labels,
             "health": self.health.to_dict(), "gaps": [_plain(gap.to_dict()) for gap in self.gaps],
             "groups": [_plain(asdict(row)) for row in self.groups], "warnings": list(self.warnings),
+            "provenance": self.provenance.to_dict(),
         }  # fmt: skip
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Write (or just return) the contract's JSON."""
-        return write_json(self.to_dict(), path)
+        return write_json(self.to_dict(), path, self.provenance.inputs)
 
     def to_markdown(self) -> str:
         """Return GitHub-flavoured Markdown, for pull requests and job summaries."""
@@ -158,7 +161,8 @@ def fairness(
     census = visit(pool, by)
     notes = require_sound(pool, census)
     posed, assumed = pose(pool, names)
-    people = arrange_people(arrange(census)) if posed is pool else count_people(posed, by)
+    counts = arrange(census)
+    people = arrange_people(counts) if posed is pool else count_people(posed, by)
     whom = _refer(people, reference)
     rng = np.random.default_rng(seed)
     sample = learner.learn(people, rng, finite=finite_pool)
@@ -170,7 +174,7 @@ def fairness(
     return Fairness(
         people.by, whom, gaps, groups, learner.name, health, rope, level, int(people.n_items.sum()),
         int(people.n_labels.sum()), finite_pool, people.positive, pool.source, (*notes, *assumed, *doubts),
-        _trace(sample, contrast), pool.frame,
+        _trace(sample, contrast), pool.frame, record(pool.source, inputs=pool.inputs, counts=counts, seed=seed),
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ already there, from what they tell.
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -24,6 +24,7 @@ from fewlabels.knowledge import ROUGHLY, Knowledge, know
 from fewlabels.labels import NONE, Tally, arrange
 from fewlabels.policies import Policy, choose_policy, name_policy
 from fewlabels.priors import Flat, Prior
+from fewlabels.provenance import Provenance, record
 from fewlabels.replay.compiled import play
 from fewlabels.replay.crew import spread
 from fewlabels.replay.stage import Stage
@@ -57,10 +58,11 @@ class Plan:
     runs: int
     sentence: str
     remedy: str | None
+    provenance: Provenance = field(default_factory=record, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
-        return asdict(self)
+        return {**asdict(self), "provenance": self.provenance.to_dict()}
 
 
 @use_one_thread()
@@ -113,7 +115,8 @@ def plan(
     needed = _repeat(
         partial(_play_once, counts, known, setting), np.random.SeedSequence(seed).spawn(runs), n_jobs, tick
     )
-    return _conclude(goal, policy, prior, counts, needed, most)
+    found = _conclude(goal, policy, prior, counts, needed, most)
+    return replace(found, provenance=record(pool.source, inputs=pool.inputs, counts=counts, seed=seed))
 
 
 def imagine_stage(rng: Rng, counts: Tally, known: Knowledge) -> Stage:

@@ -4,7 +4,7 @@ An experiment is flat rows: at so many labels, this measure had this mean over t
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -15,11 +15,13 @@ from joblib import delayed
 
 from fewlabels.assessment import require_objects, require_roles
 from fewlabels.errors import InputError
+from fewlabels.files import check_output
 from fewlabels.goals import Compare, Goal, require_enough
 from fewlabels.groups import Bins, Groups, predicted
 from fewlabels.labels import STRATA
 from fewlabels.policies import Policy, name_policy, random, thompson
 from fewlabels.priors import Prior, list_uses
+from fewlabels.provenance import Provenance, record
 from fewlabels.replay.compiled import Measured, is_compiled, measure, play
 from fewlabels.replay.crew import spread
 from fewlabels.replay.measures import GREATER, name_target
@@ -38,6 +40,7 @@ Runs = dict[str, Float[np.ndarray, "run checkpoint"]]
 Reached = tuple[Int[np.ndarray, " reached"], dict[str, Float[np.ndarray, "run reached"]]]
 Tick = Callable[[int, int], None]
 ROUNDING = 1e-9
+REPLAYED = "in the table, of every item; asked for by each policy in turn"
 CHECKPOINTS, LESSONS = 200, 40  # how often to look, and where looking means learning anew
 
 
@@ -49,6 +52,7 @@ class Simulation:
     labels_to_target: tuple[Row, ...]
     n_items: int
     frame: Frame = "pandas"
+    provenance: Provenance = field(default_factory=record, repr=False)
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
@@ -56,15 +60,20 @@ class Simulation:
     def __add__(self, other: "Simulation") -> "Simulation":
         """Put two simulations of the same table together."""
         both = (*self.labels_to_target, *other.labels_to_target)
-        return Simulation((*self.rows, *other.rows), both, self.n_items, self.frame)
+        return Simulation((*self.rows, *other.rows), both, self.n_items, self.frame, self.provenance)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contract's JSON as a dict."""
-        return {"rows": list(self.rows), "labels_to_target": list(self.labels_to_target), "n_items": self.n_items}
+        return {
+            "rows": list(self.rows),
+            "labels_to_target": list(self.labels_to_target),
+            "n_items": self.n_items,
+            "provenance": self.provenance.to_dict(),
+        }
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Write (or just return) the contract's JSON."""
-        return write_json(self.to_dict(), path)
+        return write_json(self.to_dict(), path, self.provenance.inputs)
 
     def to_frame(self, kind: Frame | None = None) -> Any:
         """Return one row per checkpoint and measure, in the kind of frame the predictions came in."""
@@ -76,6 +85,7 @@ class Simulation:
 
     def write_plots(self, path: str | Path) -> Path:
         """Draw every measure against labels, one under the other, in a PNG, SVG or PDF file."""
+        check_output(path, self.provenance.inputs)
         written: Path = resolve_name(WRITE)(self.rows, path, n_items=self.n_items)
         return written
 
@@ -136,7 +146,8 @@ def simulate(
         checkpoints, found = _repeat(trial, marks, seeds, n_jobs, count)
         rows += _tabulate(trial, checkpoints, found)
         reached += _find_targets(trial, checkpoints, found, stage)
-    return Simulation(tuple(rows), tuple(reached), stage.n_items, pool.frame)
+    made = record(pool.source, inputs=pool.inputs, counts=stage.tally, seed=seed, labels=REPLAYED)
+    return Simulation(tuple(rows), tuple(reached), stage.n_items, pool.frame, made)
 
 
 def _require_sense(runs: int, budget: int | None, policies: Sequence[Policy], priors: Sequence[Prior]) -> None:

@@ -27,7 +27,7 @@ CALIBRATION = "The scores of all people count as a calibration curve for each gr
 
 def write_fairness(f: Fairness, path: str | Path) -> Path:
     """Write it as one self-contained HTML file."""
-    return write_whole(path, render_fairness(f))
+    return write_whole(path, render_fairness(f), inputs=f.provenance.inputs)
 
 
 def render_fairness(f: Fairness) -> str:

@@ -17,12 +17,12 @@ SHOP = Environment(loader=PackageLoader("fewlabels.report", "."), autoescape=Tru
 
 def write_report(a: Assessment, path: str | Path) -> Path:
     """Write an assessment as one self-contained HTML file."""
-    return write_whole(path, render_report(a))
+    return write_whole(path, render_report(a), inputs=a.provenance.inputs)
 
 
 def write_comparison(c: Comparison, path: str | Path) -> Path:
     """Write a comparison as one self-contained HTML file."""
-    return write_whole(path, render_comparison(c))
+    return write_whole(path, render_comparison(c), inputs=c.provenance.inputs)
 
 
 def render_report(a: Assessment) -> str:

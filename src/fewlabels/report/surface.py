@@ -22,7 +22,7 @@ COVERAGE = "How much of the space has labels of its own. Where there are none, a
 
 def write_surface(surface: Surface, path: str | Path, *, answers: Answers = ()) -> Path:
     """Write it as one self-contained HTML file, with what was asked of it."""
-    return write_whole(path, render_surface(surface, answers))
+    return write_whole(path, render_surface(surface, answers), inputs=surface.provenance.inputs)
 
 
 def render_surface(s: Surface, answers: Answers = ()) -> str:

@@ -5,7 +5,17 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from fewlabels.schemas.parts import Chance, Count, Figure, Positive, Probability, Warnings, closed, extensible
+from fewlabels.schemas.parts import (
+    Chance,
+    Count,
+    Figure,
+    Positive,
+    Probability,
+    Provenance,
+    Warnings,
+    closed,
+    extensible,
+)
 from fewlabels.schemas.results import Person
 
 
@@ -31,6 +41,7 @@ class Diagnosis(TypedDict):
     findings: list[Finding]
     can: Annotated[list[str], Field(description="what can be assessed")]
     next: Annotated[list[str], Field(description="commands to type next")]
+    provenance: Provenance
 
 
 @closed
@@ -51,6 +62,7 @@ class Plan(TypedDict):
     runs: Annotated[int, Field(ge=2)]
     sentence: str
     remedy: str | None
+    provenance: Provenance
 
 
 @closed
@@ -90,6 +102,7 @@ class Simulation(TypedDict):
     rows: list[Measured]
     labels_to_target: list[Reached]
     n_items: Count
+    provenance: Provenance
 
 
 @closed
@@ -106,6 +119,7 @@ class Asked(TypedDict):
 
     items: list[Item]
     classes: Annotated[list[str], Field(description="labels one may give; empty where labels are grades")]
+    provenance: Provenance
 
 
 @closed
@@ -169,6 +183,7 @@ class Status(TypedDict):
     obstacle: Annotated[str | None, Field(description="why labels alone will hardly settle it")]
     votes: Votes | None
     warnings: Warnings
+    provenance: Provenance
 
 
 @closed

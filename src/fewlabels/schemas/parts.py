@@ -19,13 +19,13 @@ Shape = TypeVar("Shape", bound=type)
 
 def closed(shape: Shape) -> Shape:
     """Allow no keys but those of the shape."""
-    shape.__pydantic_config__ = ConfigDict(extra="forbid")
+    shape.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
     return shape
 
 
 def extensible(shape: Shape) -> Shape:
     """Allow other keys beside those of the shape."""
-    shape.__pydantic_config__ = ConfigDict(extra="allow")
+    shape.__pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[attr-defined]
     return shape
 
 
@@ -36,6 +36,22 @@ class Estimate(TypedDict):
     mean: Figure
     low: Figure
     high: Figure
+
+
+@closed
+class Provenance(TypedDict):
+    """Where a result comes from."""
+
+    version: Annotated[str, Field(description="of fewlabels")]
+    date: Annotated[str, Field(description="ISO 8601, UTC", pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
+    command: Annotated[str | None, Field(description="as typed; null where the library was called")]
+    seed: Annotated[int, Field(ge=0)] | None
+    source: str
+    fingerprint: Annotated[
+        str | None, Field(description="of the predicted classes and scores", pattern="^[0-9a-f]{64}$")
+    ]
+    n_draws: Count | None
+    labels: Annotated[str, Field(description="how they were chosen")]
 
 
 @closed

@@ -13,6 +13,7 @@ from fewlabels.schemas.parts import (
     Level,
     Positive,
     Probability,
+    Provenance,
     Rank,
     Warnings,
     closed,
@@ -117,6 +118,7 @@ class Assessment(TypedDict):
     trust: NotRequired[Trust]
     annotators: NotRequired[Annotators]
     warnings: Warnings
+    provenance: Provenance
 
 
 @closed
@@ -134,6 +136,7 @@ class Comparison(Estimate):
     level: Level
     rows: list[Group]
     warnings: Warnings
+    provenance: Provenance
 
 
 @closed
@@ -196,6 +199,7 @@ class Fairness(TypedDict):
     gaps: list[Gap]
     groups: list[GroupFigure]
     warnings: Warnings
+    provenance: Provenance
 
 
 @closed
@@ -246,3 +250,4 @@ class Surface(TypedDict):
     health: Fit
     answers: NotRequired[Annotated[list[Answer], Field(description="to --ask and --mix")]]
     warnings: Warnings
+    provenance: Provenance

@@ -15,6 +15,7 @@ from fewlabels.labels import STRATA, Cells, Tally, arrange
 from fewlabels.latent import Chances, teach
 from fewlabels.metrics import accuracy
 from fewlabels.priors import Lesson, Reads
+from fewlabels.provenance import Provenance, record
 from fewlabels.summary import Assessment, Estimate, Question, judge
 from fewlabels.surfaces.attributes import cut_by, note_single, require_few_values
 from fewlabels.surfaces.attribution import METHODS, Method, round_together
@@ -100,7 +101,8 @@ def surface(
     counts = arrange(census)
     require_few_values(counts)
     return map_arms(
-        counts, model=model, level=level, finite_pool=finite_pool, seed=seed, notes=notes, source=pool.source, frame=pool.frame
+        counts, model=model, level=level, finite_pool=finite_pool, seed=seed, notes=notes, frame=pool.frame,
+        provenance=record(pool.source, inputs=pool.inputs, counts=counts),
     )  # fmt: skip
 
 
@@ -112,13 +114,13 @@ def map_arms(
     finite_pool: bool = False,
     seed: int = 0,
     notes: tuple[str, ...] = (),
-    source: str = "the table",
     frame: Frame = "pandas",
+    provenance: Provenance | None = None,
 ) -> Surface:
     """Make a surface of counts alone; their groups are the arms."""
     given, chart = _learn(counts.cells(), model, seed, finite=finite_pool)
     question = Question(accuracy, given, level, finite_pool, 1, seed, N_DRAWS)
-    found = judge(counts, question, notes=(*notes, *note_single(counts.axes)), source=source, frame=frame)
+    found = judge(counts, question, notes=(*notes, *note_single(counts.axes)), frame=frame, provenance=provenance)
     return _assemble(found, given, chart)
 
 
@@ -159,6 +161,7 @@ def _assemble(found: Assessment, given: Given, chart: Chart | None) -> Surface:
         chart=chart,
         source=found.source,
         frame=found.frame,
+        provenance=found.provenance,
     )
 
 
@@ -229,4 +232,5 @@ def _map_uncertain(pool: Predictions, fractions: Fractions, level: float, notes:
         chart=chart,
         source=pool.source,
         frame=pool.frame,
+        provenance=record(pool.source, inputs=pool.inputs, n_draws=N_DRAWS),
     )

@@ -14,6 +14,7 @@ from fewlabels.documents.arrays import Arrays, read_arrays
 from fewlabels.errors import InputError
 from fewlabels.files import write_whole
 from fewlabels.labels import Axis
+from fewlabels.provenance import record
 from fewlabels.summary import Estimate
 from fewlabels.surfaces.chart import Chart
 from fewlabels.surfaces.effects import Effects
@@ -53,7 +54,7 @@ def write_surface(surface: Surface, path: str | Path) -> Path:
     arrays |= {f"{name}_{i}": getattr(sheet, name) for i, sheet in enumerate(sheets) for name in SHEET}
     packed = io.BytesIO()
     np.savez_compressed(packed, about=np.frombuffer(json.dumps(about).encode(), dtype=np.uint8), **arrays)
-    write_whole(path, packed.getvalue())
+    write_whole(path, packed.getvalue(), inputs=surface.provenance.inputs)
     return Path(path)
 
 
@@ -81,6 +82,7 @@ def _assemble(about: SurfaceDocument, found: Arrays) -> Surface:
         place=chart.level,
         chances=chart.relief,
         chart=chart,
+        provenance=record(about.source),
     )
 
 

@@ -15,6 +15,7 @@ from fewlabels.beliefs import contain
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.labels import NONE, Axis
 from fewlabels.latent import Chances
+from fewlabels.provenance import Provenance, record
 from fewlabels.summary import Estimate, write_json
 from fewlabels.surfaces.chart import Chart
 from fewlabels.surfaces.portrait import Scale
@@ -72,6 +73,7 @@ class Surface:
     chart: Chart | None = field(default=None, repr=False)  # of the default model alone
     source: str = "the table"
     frame: Frame = "pandas"
+    provenance: Provenance = field(default_factory=record, repr=False)
 
     @property
     def n_items(self) -> int:
@@ -155,12 +157,12 @@ class Surface:
             "attributes": list(self.attributes), "model": self.model, "level": self.level, "finite_pool": self.finite_pool,
             "n_items": self.n_items, "n_labels": self.n_labels, "overall": asdict(self.overall),
             "arms": [asdict(arm) for arm in self.arms], "scales": [asdict(scale) for scale in self.scales],
-            "health": self.health, "warnings": list(self.warnings),
+            "health": self.health, "warnings": list(self.warnings), "provenance": self.provenance.to_dict(),
         }  # fmt: skip
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Write (or just return) the contract's JSON."""
-        return write_json(self.to_dict(), path)
+        return write_json(self.to_dict(), path, self.provenance.inputs)
 
     def to_markdown(self) -> str:
         """Return GitHub-flavoured Markdown, for pull requests and job summaries."""

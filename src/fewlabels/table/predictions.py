@@ -52,6 +52,7 @@ class Predictions:
     scored_classes: tuple[str, ...]  # the classes that have a probability, in the order of their columns
     notes: tuple[str, ...] = ()  # what happened on the way in that its owner should know
     source: str = "the table"
+    inputs: tuple[str, ...] = ()  # files it was read from, or patterns of them
 
     @classmethod
     def read(cls, source: Any, *, labels: Any = None, **roles: Any) -> "Predictions":
@@ -70,7 +71,8 @@ class Predictions:
             notes += more
         items, found, scored = derive(table, engine, roles)
         name = str(source) if isinstance(source, str | Path) else "the table"
-        return cls(items, found, engine, frame, scored, (*notes, *found.notes), name)
+        inputs = tuple(str(one) for one in (source, labels) if isinstance(one, str | Path))
+        return cls(items, found, engine, frame, scored, (*notes, *found.notes), name, inputs)
 
     # -- what it has ---------------------------------------------------------------------------------------
 

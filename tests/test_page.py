@@ -19,6 +19,7 @@ from test_web import PIXEL
 import fewlabels as fl
 from fewlabels.goals import Estimate, FindWorst
 from fewlabels.session import Session
+from fewlabels.shortcuts import assign_shortcuts
 from fewlabels.web import Desk, Folder, Rules
 from fewlabels.web.pace import Pace
 
@@ -121,6 +122,92 @@ def test_items_are_labelled_with_keys_and_taken_back(open_page):
         assert answers[-1]["note"] == "1 s u n"
         assert {row["who"] for row in answers} == {"ann"}
         expect(page.locator("#progress")).to_contain_text("2 labels", timeout=WAIT)
+
+
+def show_keys(page: Page) -> dict[str, str]:
+    """Return the key beside each class."""
+    buttons = page.locator("#classes button")
+    return {one.locator("bdi").inner_text(): one.locator("kbd").inner_text() for one in buttons.all()}
+
+
+@pytest.mark.parametrize(
+    ("classes", "typed"),
+    [
+        (("0", "1"), [("1", "1"), ("0", "0")]),
+        (tuple("0123456789"), [("8", "8"), ("0", "0")]),
+        (("1", "10", "2"), [("2", "2"), ("a", "10")]),
+        (("A", "a", "B"), [("A", "A"), ("a", "a"), ("b", "B")]),
+        (("no", "yes"), [("n", "no"), ("Y", "yes")]),
+        (("d", "l", "n", "s", "u"), [("s", "s"), ("u", "u"), ("n", "n"), ("d", "d"), ("l", "l"), ("?", None)]),
+        (("constructor", "__proto__"), [("2", "constructor"), ("1", "__proto__")]),
+    ],
+)
+def test_a_key_records_the_class_it_looks_like(open_page, classes, typed):
+    desk = make_desk(make_pool(60, classes).assign(predicted=(list(classes) * 60)[:60]), Estimate())
+    with serving(desk, Pace(1e9, 1e9)) as address:
+        page = open_page(address)
+        assert show_keys(page) == assign_shortcuts(desk.session.classes).shown
+        for key, _ in typed:
+            press(page, key)
+        assert [row["label"] for row in desk.session.answers()] == [label for _, label in typed]
+
+
+def test_commands_give_way_to_classes_and_say_so(open_page):
+    desk = make_desk(make_pool(60, ("s", "u", "n")), Estimate())
+    with serving(desk) as address:
+        page = open_page(address)
+        assert page.inner_text("#skip") == "Cannot tell ?"
+        assert page.get_attribute("#undo", "aria-keyshortcuts") == "<"
+        press(page, "s")
+        press(page, "<")
+        expect(page.locator("#said")).to_contain_text("Taken back", timeout=WAIT)
+        type_key(page, "'")
+        page.keyboard.type("snu")
+        page.keyboard.press("Escape")
+        press(page, "u")
+        assert [(row["label"], row["note"]) for row in desk.session.answers()] == [("u", "snu")]
+
+
+def test_many_classes_keep_their_keys_while_they_are_searched(open_page):
+    names = [f"kind {letter}" for letter in "bcdefghijklmnop"]
+    desk = make_desk(make_pool(60, names), Estimate())
+    with serving(desk) as address:
+        page = open_page(address)
+        page.keyboard.press("/")
+        page.keyboard.type("d p")
+        expect(page.locator("#classes button")).to_have_count(1)
+        (key,) = show_keys(page).values()
+        assert key == assign_shortcuts(desk.session.classes).shown["kind p"]
+        page.keyboard.press("Escape")
+        press(page, key)
+        assert [row["label"] for row in desk.session.answers()] == ["kind p"]
+
+
+def test_a_grade_is_typed_as_in_the_terminal(open_page):
+    """No key answers by itself: 1 is the beginning of a number."""
+    pool = make_pool(20).assign(agreement=np.nan, score=0.5).drop(columns="predicted")
+    pool = fl.Predictions.read(pool, agreement="agreement")
+    desk = Desk(Session.create(None, pool, goal=Estimate(), by=fl.everything, prior=fl.flat()))
+    with serving(desk) as address:
+        page = open_page(address)
+        assert page.locator("#classes kbd").count() == 0
+        type_key(page, "1")
+        expect(page.locator("#grade")).to_have_value("1")
+        page.keyboard.press("Backspace")
+        page.keyboard.type("7")
+        page.keyboard.press("Enter")
+        assert desk.session.answers() == []
+        page.keyboard.press("Backspace")
+        page.keyboard.type("0.7")
+        press(page, "Enter")
+        type_key(page, ".")
+        page.keyboard.type("25")
+        press(page, "Enter")
+        type_key(page, "1")
+        press(page, "Enter")
+        page.locator("#classes button").first.click()
+        expect(page.locator("#said")).to_contain_text(": 0", timeout=WAIT)
+        assert [row["label"] for row in desk.session.answers()] == ["0.7", "0.25", "1.0", "0.0"]
 
 
 def test_what_items_hold_stays_text(open_page):

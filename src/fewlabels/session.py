@@ -95,12 +95,14 @@ class Session:
         goal: Goal | None = None,
         policy: Policy | None = None,
         read_only: bool = False,
+        accept_missing: bool = False,
     ) -> "Session":
         """Go on with a session; predictions, if given, must be those it was made from.
 
-        A goal or policy of one's own has to be given again: the file only knows its name.
+        A goal or policy of one's own has to be given again: the file only knows its name. A copy of a file that was in use,
+        made without its write-ahead log, lacks answers and is refused; `accept_missing` opens it regardless.
         """
-        journal = SqliteJournal.open(path, read_only=read_only)
+        journal = SqliteJournal.open(path, read_only=read_only, accept_missing=accept_missing)
         try:
             ground = read_ground(journal.about, journal.blobs, goal=goal, policy=policy)
             if pool is not None:
@@ -120,6 +122,18 @@ class Session:
     def close(self) -> None:
         """Let go of the file."""
         self._fold.journal.close()
+
+    def backup(self, path: str | Path) -> None:
+        """Write a copy of the session to a new file, complete or not at all; also while others label.
+
+        Parameters
+        ----------
+        path: str or Path
+            The copy, readable by its owner alone. It must not exist yet.
+
+        Copying the file itself is not enough while it is in use: the last answers are in the log beside it (`-wal`).
+        """
+        self._fold.journal.backup(path)
 
     # -- the loop ------------------------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ item is on the screen are ignored, because nobody can label what they have not s
     "status": "How far a session is, what its labels answer so far, and whether one may stop.",
     "export": "Write a session's answers, or what it is waiting for, as CSV or JSON lines (or Label Studio's tasks).",
     "import": "Read a sheet of answers, or Label Studio's export, into a session.",
+    "backup": "Copy a session to a new file, also while people label.",
     "watch": "Read answers into a session as their files arrive in a folder.",
     "simulate": "What each way of labelling would have cost, replayed on a labelled table.",
     "plan": "How many labels a goal will take.",

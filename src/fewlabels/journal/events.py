@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from fewlabels.errors import InputError, listing
@@ -80,6 +81,10 @@ class Journal(Protocol):
 
     def find(self, ids: Iterable[str]) -> dict[str, Item]:
         """Look up which of these ids are items of this session."""
+        ...
+
+    def backup(self, path: str | Path) -> None:
+        """Write a copy that is complete by itself to a new file."""
         ...
 
     def close(self) -> None:

@@ -12,6 +12,8 @@ from starlette.exceptions import HTTPException
 
 from fewlabels.errors import InputError
 from fewlabels.session import ItemId
+from fewlabels.shortcuts import PAGE as COMMANDS
+from fewlabels.shortcuts import assign_shortcuts
 from fewlabels.web.cards import Card
 from fewlabels.web.desk import Board, Desk, Dispute, check_name
 from fewlabels.web.door import Door, Doorkeeper
@@ -32,11 +34,30 @@ class Ask(BaseModel):
     n: Annotated[int, Field(ge=1, le=MOST)] = 1
 
 
+class Shortcuts(BaseModel):
+    """The keys of the page, the same as those of the terminal."""
+
+    shown: Annotated[
+        dict[str, str], Field(description="Class -> the key shown beside it; none where classes are too many.")
+    ]
+    typed: Annotated[dict[str, str], Field(description="Key -> the class it records.")]
+    commands: Annotated[
+        dict[str, str], Field(description="Command -> its key; empty where classes have all that it could have.")
+    ]
+
+    @classmethod
+    def of(cls, classes: tuple[str, ...]) -> "Shortcuts":
+        """Return the keys for these classes."""
+        found = assign_shortcuts(classes)
+        return cls(shown=found.shown, typed=found.typed, commands=found.place(COMMANDS))
+
+
 class Asked(BaseModel):
     """Items to label, and the classes they may have; none where labels are grades from 0 to 1."""
 
     items: list[Card]
     classes: list[str]
+    shortcuts: Shortcuts
     board: Board
 
 
@@ -68,6 +89,7 @@ class Disputes(BaseModel):
 
     items: list[Dispute]
     classes: list[str]
+    shortcuts: Shortcuts
     board: Board
 
 
@@ -119,8 +141,8 @@ def _add_loop(app: FastAPI, desk: Desk, pace: Pace) -> None:
     def ask(wish: Ask) -> Asked:
         """Give items to label: the same ones until they are told, and nobody else's meanwhile."""
         who = _come_in(wish.who, pace)
-        cards = desk.ask(who, wish.n)
-        return Asked(items=cards, classes=list(desk.session.classes), board=desk.board)
+        cards, classes = desk.ask(who, wish.n), desk.session.classes
+        return Asked(items=cards, classes=list(classes), shortcuts=Shortcuts.of(classes), board=desk.board)
 
     @app.post("/api/tell")
     def tell(told: Tell) -> Told:
@@ -152,7 +174,8 @@ def _add_reading(app: FastAPI, desk: Desk) -> None:
     @app.get("/api/disputes")
     def disputes(n: Annotated[int, Query(ge=1, le=MOST)] = 10) -> Disputes:
         """List items on which people disagree, with what each says."""
-        return Disputes(items=desk.list_disputes(n), classes=list(desk.session.classes), board=desk.board)
+        items, classes = desk.list_disputes(n), desk.session.classes
+        return Disputes(items=items, classes=list(classes), shortcuts=Shortcuts.of(classes), board=desk.board)
 
     @app.get("/api/status")
     def status() -> dict[str, Any]:

@@ -1,10 +1,9 @@
 "use strict";
 // One item at a time: shown, answered, kept. What was not kept is sent again; the server counts an item once.
 
-const KEYS = "1234567890abcdefghijklmopqrtvwxyz"; // without n, s and u, which mean something else
 const MANY = 12; // classes from which on there is a search box
 const at = (id) => document.getElementById(id);
-const state = { item: null, classes: [], busy: false, board: null, grades: false, settling: false, votes: [], passed: new Set() };
+const state = { item: null, classes: [], busy: false, board: null, grades: false, keys: new Map(), shown: new Map(), commands: new Map(), settling: false, votes: [], passed: new Set() };
 
 // -- talking to the server ------------------------------------------------------------------------------------
 
@@ -61,13 +60,27 @@ function showClasses() {
   for (const id of ["search", "search-label"]) at(id).hidden = !many;
   for (const id of ["grade", "grade-label"]) at(id).hidden = !state.grades;
   const found = state.classes.filter((name) => !many || name.toLowerCase().includes(sought));
-  at("classes").replaceChildren(...(state.grades ? ["0", "0.5", "1"] : found).map((name, i) => {
-    const key = !many && KEYS[i];
+  at("classes").replaceChildren(...(state.grades ? ["0", "0.5", "1"] : found).map((name) => {
+    const key = state.shown.get(name); // grades have none: they are typed
     const button = element("button", { type: "button", onclick: () => answer(name) }, element("bdi", { textContent: name }));
     if (state.votes.some((vote) => vote.label === name)) button.className = "voted";
-    if (key) { button.append(element("kbd", { textContent: key })); button.setAttribute("aria-keyshortcuts", key); button.dataset.key = key; }
+    if (key) { button.append(element("kbd", { textContent: key })); button.setAttribute("aria-keyshortcuts", key); }
     return button;
   }));
+}
+
+function takeShortcuts(shortcuts) { // which key records which class is the server's rule, the same as in the terminal
+  state.keys = new Map(Object.entries(shortcuts.typed));
+  state.shown = new Map(Object.entries(shortcuts.shown));
+  state.commands = new Map(Object.entries(shortcuts.commands).map(([command, key]) => [key, command]));
+  for (const [command, key] of Object.entries(shortcuts.commands)) {
+    for (const shown of document.querySelectorAll(`kbd[data-command=${command}]`)) {
+      shown.textContent = key;
+      shown.hidden = !key;
+      const button = shown.closest("button");
+      if (button) key ? button.setAttribute("aria-keyshortcuts", key) : button.removeAttribute("aria-keyshortcuts");
+    }
+  }
 }
 
 function showDispute(dispute) { // who says what; nothing where one simply labels
@@ -150,6 +163,7 @@ async function next() {
   state.item = found.item;
   state.classes = found.classes;
   state.grades = !found.classes.length;
+  takeShortcuts(found.shortcuts);
   showBoard(found.board);
   showDispute(found.dispute);
   at("later").hidden = !state.settling;
@@ -242,17 +256,17 @@ document.addEventListener("keydown", (event) => {
   const typing = event.target.matches("input");
   if (event.key === "Escape" && typing) return event.target.blur();
   if (event.key === "Enter" && event.target === at("search")) return at("classes").querySelector("button")?.click();
-  if (event.key === "Enter" && event.target === at("grade") && at("grade").value !== "" && at("grade").checkValidity()) return answer(at("grade").value);
+  if (event.key === "Enter" && event.target === at("grade") && at("grade").value !== "" && at("grade").reportValidity()) return answer(at("grade").value);
   if (typing) return;
-  const key = event.key.toLowerCase();
-  const button = [...at("classes").querySelectorAll("button")].find((one) => one.dataset.key === key);
-  if (button) button.click();
-  else if (key === "s") answer(null);
-  else if (key === "u") undo();
-  else if (key === "n") { event.preventDefault(); at("note").focus(); }
-  else if (key === "l" && state.settling) later();
-  else if (key === "d" && state.board && state.board.team) look(!state.settling);
-  else if (key === "/" && !at("search").hidden) { event.preventDefault(); at("search").focus(); }
+  if (state.keys.has(event.key)) { event.preventDefault(); return answer(state.keys.get(event.key)); }
+  if (state.grades && /^[0-9.,]$/.test(event.key)) return at("grade").focus(); // where the browser then types it
+  const command = state.commands.get(event.key) || state.commands.get(event.key.toLowerCase());
+  if (command === "skip") answer(null);
+  else if (command === "undo") undo();
+  else if (command === "note") { event.preventDefault(); at("note").focus(); }
+  else if (command === "later" && state.settling) later();
+  else if (command === "disputes" && state.board && state.board.team) look(!state.settling);
+  else if (command === "search" && !at("search").hidden) { event.preventDefault(); at("search").focus(); }
 });
 
 at("search").addEventListener("input", showClasses);

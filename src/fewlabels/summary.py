@@ -3,7 +3,6 @@
 `judge` turns counts into an Assessment; plots, report and command line show what it holds and compute nothing.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -24,6 +23,7 @@ from fewlabels.metrics import ClassRate, Cost, Metric, accuracy, confusion, mcc
 from fewlabels.priors import Flat, FromEarlier, Prior, pseudo_counts
 from fewlabels.table import Frame
 from fewlabels.testimony import Testimony, hear
+from fewlabels.text import dump_json
 
 # An Assessment can show itself, but showing is floors above: these rooms are reached by name, when asked for.
 PLOT, REPORT, FRAME = (
@@ -283,7 +283,7 @@ def rank_groups(
 
 def write_json(plain: Mapping[str, Any], path: str | Path | None) -> str:
     """Return JSON text, and write it where asked."""
-    text = json.dumps(plain, ensure_ascii=False, indent=2, allow_nan=False)
+    text = dump_json(plain, indent=2)
     if path is not None:
         write_whole(path, text + "\n")
     return text

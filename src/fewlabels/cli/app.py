@@ -7,7 +7,7 @@ from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, Unknow
 
 from fewlabels import __version__
 from fewlabels.errors import InputError
-from fewlabels.text import tame
+from fewlabels.text import tame_line
 
 VERBS = {
     "demo": "The main job, end to end, on embedded data.",
@@ -29,6 +29,7 @@ item is on the screen are ignored, because nobody can label what they have not s
     "watch": "Read answers into a session as their files arrive in a folder.",
     "simulate": "What each way of labelling would have cost, replayed on a labelled table.",
     "plan": "How many labels a goal will take.",
+    "schema": "The JSON Schema of what a verb writes with --json.",
 }
 HOMES = {"import": "importing:import_answers"}  # a verb that is a word of Python's lives elsewhere
 IDLE = {  # options of other verbs that one might expect
@@ -57,7 +58,7 @@ def main() -> None:
     try:
         code = app(sys.argv[1:], print_error=False)
     except CycloptsError as error:
-        code = _complain(_explain(error))
+        code = _complain(" ".join(_explain(error).split("\n")))
     except InputError as error:
         code = _complain(str(error))
     except KeyboardInterrupt:
@@ -90,5 +91,5 @@ def _explain(error: CycloptsError) -> str:
 
 
 def _complain(message: str) -> int:
-    print(f"fewlabels: {tame(message)}", file=sys.stderr)
+    print(f"fewlabels: {tame_line(message)}", file=sys.stderr)
     return 1

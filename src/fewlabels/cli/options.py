@@ -9,7 +9,7 @@ from cyclopts import Group, Parameter, Token
 
 from fewlabels.cli.conditions import Condition, read_condition
 from fewlabels.cli.words import DEFAULT, given, read_bins, read_groups, read_metric, read_prior, split_names
-from fewlabels.errors import InputError
+from fewlabels.files import check_outputs
 from fewlabels.table import Predictions
 
 QUESTION, ANSWER, COLUMNS = (
@@ -119,8 +119,11 @@ class Output:
     quiet: Flag = False
     "Print no table."
 
-    def conditions(self) -> tuple[Condition, ...]:
-        """Return what to fail on; what cannot be meant is refused before any work is done."""
-        if self.json == self.markdown == "-":
-            raise InputError("json and markdown cannot both go to standard output; name a file for one of them")
+    def conditions(self, *inputs: str | None, **more: str | None) -> tuple[Condition, ...]:
+        """Return what to fail on. Outputs that cannot be written or are an input are refused before any work is done.
+
+        `more` are outputs of the verb itself, by option.
+        """
+        outputs = {"--json": self.json, "--markdown": self.markdown, "--html": self.html}
+        check_outputs(outputs | {f"--{name}": path for name, path in more.items()}, inputs)
         return tuple(read_condition(text) for text in self.fail_if)

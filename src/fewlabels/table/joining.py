@@ -16,11 +16,13 @@ from fewlabels.table.derivation import kinds
 from fewlabels.table.names import as_name
 from fewlabels.table.roles import Roles, resolve_roles
 from fewlabels.table.sources import open_source
+from fewlabels.text import ESCAPED
 
 Joined = tuple[ir.Table, dict[str, Any], tuple[str, ...]]
 ASKED = "asked"  # the column of an export that says whether an item was asked for
 CANNOT_TELL = "?"  # the label of an export where nobody can tell
 FLAGS = ("true", "false")
+EXPORTED = (ASKED, "who", "note", "at")  # columns by which an export is known
 
 
 def join_labels(table: ir.Table, source: Any, engine: BaseBackend, given: Mapping[str, Any]) -> Joined:
@@ -35,6 +37,9 @@ def join_labels(table: ir.Table, source: Any, engine: BaseBackend, given: Mappin
         raise InputError(f"labels are matched by id, but the {where} have no id column; name it id, or give --id")
     has_mark = _has_mark(answers, column, engine) and not _predicts_mark(table, roles, engine)
     answers, left_out = _leave_out(answers, column, engine, has_mark=has_mark)
+    answers = _unescape(answers, answer_id, table[roles.id], engine)
+    if roles.predicted is not None:
+        answers = _unescape(answers, column, table[roles.predicted], engine)
     answers = _read_flags(_one_per_id(answers, answer_id, column, engine), table, roles, engine)
     lost = _check_ids(table, roles.id, answers, engine)
     joined, name = _join(table, roles, answers, role)
@@ -62,6 +67,22 @@ def _read_grades(answers: ir.Table, given: Mapping[str, Any], engine: BaseBacken
     if found:
         raise InputError(f"the labels' column {column!r} holds {found[0]!r}, which is no grade between 0 and 1")
     return answers.mutate(**{column: grade})
+
+
+def _unescape(answers: ir.Table, column: str, theirs: ir.Value, engine: BaseBackend) -> ir.Table:
+    """Take away the apostrophe of cells that would be formulas, unless these are not ours and predictions have it too."""
+    value = answers[column]
+    if not value.type().is_string():
+        return answers
+    marked = answers.filter(value.re_search(ESCAPED)).select(x=column).distinct()
+    found = engine.to_pyarrow(marked)["x"].to_pylist()
+    if not found:
+        return answers
+    names = as_name(theirs).name("x").as_table()
+    known = engine.to_pyarrow(names.filter(names["x"].isin(found)).distinct()).num_rows
+    if known == len(found) and not set(EXPORTED) <= set(answers.columns):
+        return answers
+    return answers.mutate(**{column: ibis.cases((value.isin(found), value.substr(1)), else_=value)})
 
 
 def _answer_column(answers: ir.Table, given: Mapping[str, Any]) -> tuple[str, str]:

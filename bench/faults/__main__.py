@@ -10,18 +10,17 @@ Exit code 1 where anything is wrong.
 import argparse
 import random
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench.faults.backups import BACKUPS, MISSING
 from bench.faults.clocks import CLOCKS
 from bench.faults.disks import DISKS
-from bench.faults.kills import KILLS
+from bench.faults.kills import KILLS, Scenario
 from bench.faults.processes import Place
 from bench.faults.servers import SERVERS
 from bench.faults.trials import HEAD, Row, Trial, add_up
 
-Scenario = Callable[[random.Random, Place, int], Iterator[Trial]]
 SCENARIOS: dict[str, Scenario] = {**KILLS, **SERVERS, **DISKS, **CLOCKS, **BACKUPS}
 SKIPPED = dict.fromkeys(BACKUPS, MISSING)  # by name, and why
 
@@ -47,6 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", default="", help="scenarios whose name holds this")
     parser.add_argument("--out", type=Path, help="write the page to this file")
     words = parser.parse_args(arguments)
+    if words.repeats < 1:
+        parser.error("--repeats must be 1 or more")
     names = [name for name in SCENARIOS if words.only in name]
     print(*HEAD, sep="\n", flush=True)
     rows = []

@@ -1,82 +1,13 @@
 """Where a session's file lies: a name nobody has yet, rights, and the logs SQLite keeps beside it."""
 
 import os
-import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from glob import escape
 from pathlib import Path
 
 from fewlabels.errors import InputError
+from fewlabels.files import remove_parts
 from fewlabels.journal.faults import TAKEN
 
-try:
-    import fcntl
-except ImportError:  # on Windows
-    fcntl = None  # type: ignore[assignment]
-
-PART_LETTERS = 8
-
-
-@contextmanager
-def lend_part(path: Path) -> Iterator[Path]:
-    """Lend an empty file beside the one to come, and remove those that killed processes left."""
-    remove_parts(path)
-    part, handle = _make_part(path)
-    try:
-        yield part
-    finally:
-        _remove(part)
-        os.close(handle)  # after SQLite has closed its own: closing one drops the locks of all
-
-
-def remove_parts(path: Path) -> None:
-    """Remove what killed processes left of files that were to become this one.
-
-    A part that has become this file is only a second name. It must not be opened: that would drop our locks on the file.
-    """
-    for part in path.parent.glob(f".{escape(path.name)}.{'?' * PART_LETTERS}.part"):
-        with suppress(OSError):
-            if path.exists() and part.samefile(path):
-                part.unlink()
-            else:
-                _remove_if_left(part)
-
-
-def _make_part(path: Path) -> tuple[Path, int]:
-    """Make an empty file and lock it, so that others know that its process is alive."""
-    while True:
-        part = path.with_name(f".{path.name}.{secrets.token_hex(PART_LETTERS // 2)}.part")
-        handle = os.open(
-            part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666
-        )  # SQLite would give it fewer rights than the umask
-        with suppress(OSError):
-            _lock(handle)
-        if os.fstat(handle).st_nlink:
-            return part, handle
-        os.close(handle)  # another process took it for a part that was left, before it was locked
-
-
-def _remove_if_left(part: Path) -> None:
-    handle = os.open(part, os.O_RDWR)
-    try:
-        _lock(handle)  # which fails while its process is alive
-        _remove(part)
-    finally:
-        os.close(handle)
-
-
-def _lock(handle: int) -> None:
-    """Lock a file until it is closed, at the latest by the death of this process."""
-    if fcntl is None:
-        raise OSError("no locks on this system")
-    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _remove(part: Path) -> None:
-    """Remove a part and its logs; the part last, since the logs are found by it."""
-    for name in (name_beside(part, "-wal"), name_beside(part, "-shm"), part):
-        name.unlink(missing_ok=True)
+MODE = 0o666  # of a new session, as far as the umask allows: by itself SQLite would give it fewer rights
 
 
 def put_in_place(part: Path, path: Path) -> None:
@@ -120,7 +51,7 @@ def refuse_other_than_file(path: Path) -> None:
     if not os.access(path, os.R_OK):
         raise InputError(f"{path}: you may not read it; ask its owner")
     if n_names > 1:
-        remove_parts(path)  # its creation was killed before the part was removed
+        remove_parts(path.parent)  # its creation was killed before the part was removed
 
 
 def refuse_taken(path: Path) -> None:

@@ -65,9 +65,11 @@ def tell_forever(path: Path, who: str, acknowledge: Connection) -> None:
             acknowledge.send(("kept", batch))
 
 
-def receive(end: Connection) -> Iterator[tuple[str, Answers]]:
-    """Give what a process sent before it was killed."""
+def receive(end: Connection, at_least: int = 0) -> Iterator[tuple[str, Answers]]:
+    """Give what a process has sent; wait for some of it unless it has ended."""
     try:
+        for _ in range(at_least):
+            yield end.recv()
         while end.poll(0):
             yield end.recv()
     except (EOFError, OSError):

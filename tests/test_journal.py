@@ -28,6 +28,7 @@ import pytest
 
 from fewlabels import journal as room
 from fewlabels.errors import InputError
+from fewlabels.files import lend_part, remove_parts
 from fewlabels.journal import Act, Item, Journal, MemoryJournal, SqliteJournal, connections, schema, sqlite
 
 ABOUT = {"metric": "accuracy", "groups": ["cats", "dogs"], "seed": 5, "level": 0.95, "name": "päron"}
@@ -978,6 +979,7 @@ def is_created(path, n_items, n_bytes):
         journal.append([told("i0", "cat")])
         assert labels(journal) == ["cat"]
     assert is_sound(path)
+    assert not list(path.parent.glob(".*.part*")), "what a killed creation left is removed by the next one"
     return was_there
 
 
@@ -1009,6 +1011,13 @@ def kill_creators(folder, n_kills):
 @pytest.mark.parametrize(("kill", "words"), [(kill_creator_at_every_line, ()), (kill_creators, (50,))])
 def test_a_killed_creation_leaves_a_whole_session_or_none(tmp_path, kill, words):
     alone(kill, tmp_path, *words)
+
+
+def test_a_part_that_a_living_process_makes_is_left_alone(tmp_path):
+    with lend_part(tmp_path, 0o600) as part:
+        remove_parts(tmp_path)
+        assert part.exists()
+    assert files(tmp_path) == []
 
 
 # several processes

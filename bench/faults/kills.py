@@ -4,6 +4,7 @@ import json
 import random
 import shutil
 import sqlite3
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import fewlabels as fl
-from bench.faults.processes import CONTEXT, Ended, Moment, Place, Span, enter, run_verb, start
+from bench.faults.processes import CONTEXT, Ended, Moment, Place, Span, enter, run_verb, start, wait_for
 from bench.faults.sessions import (
     GOAL,
     POOL,
@@ -64,9 +65,11 @@ def tell_forever(path: Path, who: str, acknowledge: Connection) -> None:
             acknowledge.send(("kept", batch))
 
 
-def receive(end: Connection) -> Iterator[tuple[str, Answers]]:
-    """Give what a process sent before it was killed."""
+def receive(end: Connection, at_least: int = 0) -> Iterator[tuple[str, Answers]]:
+    """Give what a process has sent; wait for some of it unless it has ended."""
     try:
+        for _ in range(at_least):
+            yield end.recv()
         while end.poll(0):
             yield end.recv()
     except (EOFError, OSError):
@@ -178,8 +181,12 @@ def _tell_copy(place: Place, original: Path, batch: Answers, moment: Moment) -> 
 
 
 def _read_version(path: Path) -> int:
-    with closing(sqlite3.connect(path)) as connection:
-        return int(connection.execute("PRAGMA user_version").fetchone()[0])
+    """Read it from a copy: to open the session here would do the work of the next user."""
+    with tempfile.TemporaryDirectory() as folder:
+        for file in path.parent.glob(f"{path.name}*"):
+            shutil.copy(file, folder)
+        with closing(sqlite3.connect(Path(folder) / path.name)) as connection:
+            return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 # -- importing ------------------------------------------------------------------------------------------------
@@ -229,12 +236,19 @@ def kill_watch(rng: random.Random, place: Place, repeats: int) -> Iterator[Trial
     path = make_session(place.folder, 20 * (repeats + 1), votes=2)
     (place.folder / "in").mkdir()
     words = ["watch", "in", "--session", SESSION, "--every", "0.02"]
-    for number in range(repeats):
+    span = 0.0  # seconds from the arrival of a file until it is read, which the first time is not disturbed
+    for number in range(repeats + 1):
+        place.log.write_text("")
         process = start(enter, *words, place=place)
+        wait_for(place.log, "watching")
         batch = _drop(place, number)
-        time.sleep(rng.uniform(0, 0.4))
+        if number == 0:
+            span = wait_for(place.log, "0.csv: 20 new")
+        time.sleep(rng.uniform(0, 1.5 * span))
         process.kill()
         process.join()
+        if number == 0:
+            continue
         acknowledged = batch if f"{number}.csv: 20 new" in place.log.read_text() else {}
         kept, trial = try_session(path)
         found = trial if kept is None else compare(kept, acknowledged, batch)
@@ -287,7 +301,8 @@ def _parse(text: str) -> Any:
         return {}
 
 
-KILLS = {
+Scenario = Callable[[random.Random, Place, int], Iterator[Trial]]
+KILLS: dict[str, Scenario] = {
     "kill: library that tells": kill_library,
     "kill: `tell`": kill_tell,
     "kill: new session": kill_create,

@@ -122,6 +122,16 @@ def start(work: Callable[..., object], *words: Any, place: Place, line: int = sy
     return process
 
 
+def wait_for(log: Path, text: str) -> float:
+    """Wait until a process has printed this; return how many seconds that took."""
+    began = time.monotonic()
+    while text not in log.read_text():
+        if time.monotonic() > began + PATIENCE:
+            raise SystemExit(f"{text!r} was not printed, but: {log.read_text()[-500:]}")
+        time.sleep(0.002)
+    return time.monotonic() - began
+
+
 def enter(*words: str) -> None:
     """Run the command line with these words."""
     sys.argv = ["fewlabels", *words]

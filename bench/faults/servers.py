@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import fewlabels as fl
-from bench.faults.processes import PATIENCE, Place, enter, start
+from bench.faults.processes import PATIENCE, Place, enter, start, wait_for
 from bench.faults.sessions import GOAL, POOL, SESSION, compare, find_label, make_pool, try_session, with_litter
 from bench.faults.trials import Trial
 from fewlabels.web import Client
@@ -31,14 +31,9 @@ def serve(place: Place, *options: str) -> tuple[BaseProcess, str]:
 
 
 def wait_for_address(log: Path) -> str:
-    """Read the address that a server prints."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        found = [line.split() for line in log.read_text().splitlines(keepends=True) if line.endswith("\n")]
-        for word in (word for words in found for word in words if word.startswith("http")):
-            return word
-        time.sleep(0.005)
-    raise SystemExit(f"the server has no address: {log.read_text()[-500:]}")
+    """Read the address that a server prints, once its line is complete."""
+    wait_for(log, "stop with")
+    return next(word for word in log.read_text().split() if word.startswith("http"))
 
 
 def stop(process: BaseProcess) -> bool:

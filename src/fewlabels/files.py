@@ -9,14 +9,20 @@ import re
 import secrets
 import stat
 import sys
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from glob import glob
 from itertools import combinations
 from pathlib import Path
 
 from fewlabels.errors import InputError
 
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None  # type: ignore[assignment]
+
+PART, PART_LETTERS = ".fewlabels-{}.part", 16  # a file that is being written
 STDIN = STDOUT = "-"
 DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|(?:/dev|/proc/self)/fd/(\d+)")
 STANDARD = {"stdout": 1, "stderr": 2}
@@ -140,19 +146,14 @@ def _write_through(path: str, data: bytes) -> None:
 def _replace(place: Path, data: bytes) -> None:
     """Write beside the place and move there; what was there before leaves its owner and mode."""
     before = _look(place)
-    part = place.with_name(f".fewlabels-{secrets.token_hex(8)}.part")
-    mode = 0o666 if before is None else 0o600
-    try:
-        with open(part, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+    with lend_part(place.parent, 0o666 if before is None else 0o600) as part:
+        with part.open("r+b") as file:
             file.write(data)
             file.flush()
             if before is not None:
                 _copy_rights(file.fileno(), before)
             os.fsync(file.fileno())
         part.replace(place)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
 
 
 def _copy_rights(handle: int, before: os.stat_result) -> None:
@@ -162,6 +163,67 @@ def _copy_rights(handle: int, before: os.stat_result) -> None:
             os.chown(handle, user, group)
     lost = 0 if os.fstat(handle).st_gid == before.st_gid else GROUP_RIGHTS
     os.chmod(handle, before.st_mode & RIGHTS & ~lost)
+
+
+@contextmanager
+def lend_part(folder: Path, mode: int) -> Iterator[Path]:
+    """Lend an empty file, and remove it if it is still there at the end; those that killed processes left are removed too.
+
+    A part is locked while its process lives, so others know which parts nobody will finish.
+    """
+    remove_parts(folder)
+    part, handle = _make_part(folder, mode)
+    try:
+        yield part
+    finally:
+        _remove(part)
+        os.close(handle)  # last: closing it drops the locks that SQLite has on the file in this process
+
+
+def remove_parts(folder: Path) -> None:
+    """Remove parts that killed processes left.
+
+    A part of two names is in its place already. It must not be opened: that could drop locks of SQLite.
+    """
+    for part in folder.glob(PART.format("?" * PART_LETTERS)):
+        with suppress(OSError):
+            if part.lstat().st_nlink > 1:
+                part.unlink()
+            elif part.is_file():
+                _remove_if_left(part)
+
+
+def _make_part(folder: Path, mode: int) -> tuple[Path, int]:
+    while True:
+        part = folder / PART.format(secrets.token_hex(PART_LETTERS // 2))
+        handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+        with suppress(OSError):
+            _lock(handle)
+        if os.fstat(handle).st_nlink:
+            return part, handle
+        os.close(handle)  # another process took it for a part that was left, before it was locked
+
+
+def _remove_if_left(part: Path) -> None:
+    handle = os.open(part, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+    try:
+        _lock(handle)  # which fails while its process is alive
+        _remove(part)
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int) -> None:
+    """Lock a file until it is closed, at the latest by the death of this process."""
+    if fcntl is None:
+        raise OSError("no locks on this system")
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _remove(part: Path) -> None:
+    """Remove a part and SQLite's logs of it; the part last, since the logs are found by it."""
+    for ending in ("-wal", "-shm", ""):
+        part.with_name(part.name + ending).unlink(missing_ok=True)
 
 
 def _refuse(path: str | Path, error: OSError | ValueError) -> InputError:

@@ -1,27 +1,13 @@
 """Where a session's file lies: a name nobody has yet, rights, and the logs SQLite keeps beside it."""
 
 import os
-import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from fewlabels.errors import InputError
+from fewlabels.files import remove_parts
 from fewlabels.journal.faults import TAKEN
 
 PRIVATE = 0o600  # answers, names and notes are for the owner; to share a session, change its mode
-
-
-@contextmanager
-def lend_part(path: Path) -> Iterator[Path]:
-    """Lend an empty file beside the one to come."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    part.touch(PRIVATE, exist_ok=False)  # SQLite gives its logs the rights of the file
-    try:
-        yield part
-    finally:
-        for name in (part, name_beside(part, "-wal"), name_beside(part, "-shm")):
-            name.unlink(missing_ok=True)
 
 
 def put_in_place(part: Path, path: Path) -> None:
@@ -59,11 +45,13 @@ def refuse_other_than_file(path: Path) -> None:
     if path.is_dir():
         raise InputError(f"{path} is a folder; name the file of a session in it")
     try:
-        path.stat()
+        n_names = path.stat().st_nlink
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file; create a session first, or mend the name") from None
     if not os.access(path, os.R_OK):
         raise InputError(f"{path}: you may not read it; ask its owner")
+    if n_names > 1:
+        remove_parts(path.parent)  # its creation was killed before the part was removed
 
 
 def refuse_taken(path: Path) -> None:

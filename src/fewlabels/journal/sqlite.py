@@ -10,11 +10,12 @@ from threading import RLock
 from typing import Any
 
 from fewlabels.errors import InputError
+from fewlabels.files import lend_part
 from fewlabels.journal import log
 from fewlabels.journal.connections import HASTY, PATIENT, build, connect_to_read, connect_to_write, copy_to
 from fewlabels.journal.events import Act, Event, Item, Pile, read_event, refuse_unknown, tell_time
 from fewlabels.journal.faults import GO_BACK, RIGHTS, StorageError, explained
-from fewlabels.journal.places import is_writable, lend_part, put_in_place, refuse_other_than_file, refuse_taken
+from fewlabels.journal.places import PRIVATE, is_writable, put_in_place, refuse_other_than_file, refuse_taken
 from fewlabels.journal.schema import APPEND, COUNT, FIND, LINE_UP, READ
 
 
@@ -39,7 +40,7 @@ class SqliteJournal:
         path = Path(path)
         with explained(path, "not created: ", "create it again"):
             refuse_taken(path)
-            with lend_part(path) as part:
+            with lend_part(path.parent, PRIVATE) as part:
                 build(part, json.dumps(about), items, blobs)
                 put_in_place(part, path)
         return cls.open(path)
@@ -142,7 +143,10 @@ class SqliteJournal:
         path = Path(path)
         with explained(path, "not written: ", "try again"):
             refuse_taken(path)
-            with lend_part(path) as part, closing(connect_to_read(self.path, accept_missing=True)) as source:
+            with (
+                lend_part(path.parent, PRIVATE) as part,
+                closing(connect_to_read(self.path, accept_missing=True)) as source,
+            ):
                 copy_to(part, self.path, source)
                 put_in_place(part, path)
 

@@ -17,7 +17,8 @@ from threading import Lock
 from pydantic import ValidationError
 
 from fewlabels.errors import InputError
-from fewlabels.journal.places import lend_part, put_in_place
+from fewlabels.files import lend_part
+from fewlabels.journal.places import PRIVATE, put_in_place
 from fewlabels.web.credentials import Credentials
 
 try:
@@ -147,7 +148,7 @@ def _refuse_unsafe(found: os.stat_result, path: Path) -> None:
 
 
 def _create(path: Path) -> None:
-    with lend_part(path) as part:
+    with lend_part(path.parent, PRIVATE) as part:
         _write(part, Credentials.create())
         try:
             put_in_place(part, path)
@@ -157,7 +158,7 @@ def _create(path: Path) -> None:
 
 
 def _replace(path: Path, credentials: Credentials) -> None:
-    with lend_part(path) as part:
+    with lend_part(path.parent, PRIVATE) as part:
         _write(part, credentials)
         part.replace(path)
 

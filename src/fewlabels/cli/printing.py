@@ -24,12 +24,12 @@ def printer() -> Console:
     """Standard output for people; plain and unwrapped in a pipe."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal that lacks a character shows a question mark
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    return Console(highlight=False, emoji=False, width=None if sys.stdout.isatty() else 120)
 
 
 def complainer() -> Console:
     """Standard error."""
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 
 
 def escape(text: str) -> str:

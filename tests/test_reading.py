@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -26,9 +27,9 @@ FRAME = pd.DataFrame(
 
 def write_arrow(path: Path, table: pa.Table, *, stream: bool = False, compression: str | None = None) -> Path:
     make = pa.ipc.new_stream if stream else pa.ipc.new_file
-    with pa.OSFile(str(path), "wb") as file:
-        with make(file, table.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
-            writer.write_table(table, max_chunksize=50)
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.OSFile(str(path), "wb") as file, make(file, table.schema, options=options) as writer:
+        writer.write_table(table, max_chunksize=50)
     return path
 
 
@@ -59,9 +60,9 @@ class TestNamesOfFiles:
 
 
 class TestJson:
-    DOCUMENTS: dict[str, Callable[[], str]] = {
+    DOCUMENTS: ClassVar[dict[str, Callable[[], str]]] = {
         "lists": lambda: json.dumps(FRAME.to_dict("list")),
-        "pandas": lambda: FRAME.to_json(),
+        "pandas": FRAME.to_json,
         "indented": lambda: json.dumps(FRAME.to_dict("list"), indent=1),
         "records": lambda: FRAME.to_json(orient="records"),
         "lines": lambda: FRAME.to_json(orient="records", lines=True),
@@ -178,7 +179,7 @@ class TestNumerals:
 
 
 class TestNamesOfColumns:
-    INNER = ["__id", "__row", "__hit", "__name", "__known", "__chance", "__key", "__answer", "__ids", "__filled",
+    INNER: ClassVar[list[str]] = ["__id", "__row", "__hit", "__name", "__known", "__chance", "__key", "__answer", "__ids", "__filled",
              "n", "value", "row", "name", "c0", "g0_n", "bin", "slot", "right", "n_labels", "key", "x", "low"]  # fmt: skip
 
     def test_like_our_own_work(self) -> None:
@@ -203,7 +204,7 @@ class TestNamesOfColumns:
         with pytest.raises(InputError, match="column '__FL_label': names that begin with __fl_ are used inside"):
             fl.Predictions.read(FRAME.assign(__FL_label="x"))
 
-    CASES: dict[str, Callable[[Path], object]] = {
+    CASES: ClassVar[dict[str, Callable[[Path], object]]] = {
         "pandas": lambda _: FRAME.assign(Label="b"),
         "arrow": lambda _: pa.Table.from_pandas(FRAME.assign(Label="b")),
         "dict": lambda _: {"predicted": ["a"], "label": ["a"], "Label": ["b"]},
@@ -240,7 +241,12 @@ class TestDamage:
             "tags": pa.array([["x", "y"], []] * 100),
         }
     )
-    KINDS = {"file": {}, "stream": {"stream": True}, "lz4": {"compression": "lz4"}, "zstd": {"compression": "zstd"}}
+    KINDS: ClassVar[dict[str, dict]] = {
+        "file": {},
+        "stream": {"stream": True},
+        "lz4": {"compression": "lz4"},
+        "zstd": {"compression": "zstd"},
+    }
     READ = """
 import sys, duckdb, ibis
 from fewlabels.checks import examine
@@ -272,7 +278,9 @@ for path in sys.argv[1:]:
                     data[rng.randrange(len(data))] = rng.randrange(256)
                 paths.append(tmp_path / f"{kind}{i}.arrow")
                 paths[-1].write_bytes(data[: rng.randrange(len(data))] if i % 8 == 0 else data)
-        done = subprocess.run([sys.executable, "-c", self.READ, *map(str, paths)], capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, "-c", self.READ, *map(str, paths)], capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr[-2000:]
 
     @pytest.mark.parametrize("ending", ["csv.gz", "jsonl.gz", "csv.zst"])
@@ -426,3 +434,17 @@ class TestConfidence:
     def test_numbers_that_are_no_probabilities_are_called_what_they_are(self, score: list[float], advice: str) -> None:
         with pytest.raises(InputError, match=advice):
             fl.assess({"id": range(3), "predicted": list("aab"), "score": score})
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        ("id,predicted\n1,caf\xe9\n".encode("latin-1"), "the text is not UTF-8"),
+        (b"id,predicted,label\n1,a,a\n2,b\n3,a,b,extra\n4,a,b,extra\n", "no predictions found|cannot be read"),
+    ],
+    ids=["latin-1", "ragged"],
+)
+def test_sheets_that_cannot_be_read_say_why(data: bytes, reason: str, tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_bytes(data)
+    with pytest.raises(InputError, match=reason):
+        fl.Predictions.read(tmp_path / "p.csv")

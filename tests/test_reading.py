@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,8 @@ import pyarrow as pa
 import pytest
 
 import fewlabels as fl
+from fewlabels.checks import examine
+from fewlabels.conflicts import Finding
 from fewlabels.errors import InputError
 from fewlabels.table import unpacking
 
@@ -24,9 +27,9 @@ FRAME = pd.DataFrame(
 
 def write_arrow(path: Path, table: pa.Table, *, stream: bool = False, compression: str | None = None) -> Path:
     make = pa.ipc.new_stream if stream else pa.ipc.new_file
-    with pa.OSFile(str(path), "wb") as file:
-        with make(file, table.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
-            writer.write_table(table, max_chunksize=50)
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.OSFile(str(path), "wb") as file, make(file, table.schema, options=options) as writer:
+        writer.write_table(table, max_chunksize=50)
     return path
 
 
@@ -57,9 +60,9 @@ class TestNamesOfFiles:
 
 
 class TestJson:
-    DOCUMENTS: dict[str, Callable[[], str]] = {
+    DOCUMENTS: ClassVar[dict[str, Callable[[], str]]] = {
         "lists": lambda: json.dumps(FRAME.to_dict("list")),
-        "pandas": lambda: FRAME.to_json(),
+        "pandas": FRAME.to_json,
         "indented": lambda: json.dumps(FRAME.to_dict("list"), indent=1),
         "records": lambda: FRAME.to_json(orient="records"),
         "lines": lambda: FRAME.to_json(orient="records", lines=True),
@@ -176,7 +179,7 @@ class TestNumerals:
 
 
 class TestNamesOfColumns:
-    INNER = ["__id", "__row", "__hit", "__name", "__known", "__chance", "__key", "__answer", "__ids", "__filled",
+    INNER: ClassVar[list[str]] = ["__id", "__row", "__hit", "__name", "__known", "__chance", "__key", "__answer", "__ids", "__filled",
              "n", "value", "row", "name", "c0", "g0_n", "bin", "slot", "right", "n_labels", "key", "x", "low"]  # fmt: skip
 
     def test_like_our_own_work(self) -> None:
@@ -201,7 +204,7 @@ class TestNamesOfColumns:
         with pytest.raises(InputError, match="column '__FL_label': names that begin with __fl_ are used inside"):
             fl.Predictions.read(FRAME.assign(__FL_label="x"))
 
-    CASES: dict[str, Callable[[Path], object]] = {
+    CASES: ClassVar[dict[str, Callable[[Path], object]]] = {
         "pandas": lambda _: FRAME.assign(Label="b"),
         "arrow": lambda _: pa.Table.from_pandas(FRAME.assign(Label="b")),
         "dict": lambda _: {"predicted": ["a"], "label": ["a"], "Label": ["b"]},
@@ -238,9 +241,16 @@ class TestDamage:
             "tags": pa.array([["x", "y"], []] * 100),
         }
     )
-    KINDS = {"file": {}, "stream": {"stream": True}, "lz4": {"compression": "lz4"}, "zstd": {"compression": "zstd"}}
+    KINDS: ClassVar[dict[str, dict]] = {
+        "file": {},
+        "stream": {"stream": True},
+        "lz4": {"compression": "lz4"},
+        "zstd": {"compression": "zstd"},
+    }
     READ = """
 import sys, duckdb, ibis
+from fewlabels.checks import examine
+from fewlabels.conflicts import Finding
 from fewlabels.errors import InputError
 from fewlabels.table.scanning import open_files
 engine = ibis.duckdb.connect()
@@ -268,7 +278,9 @@ for path in sys.argv[1:]:
                     data[rng.randrange(len(data))] = rng.randrange(256)
                 paths.append(tmp_path / f"{kind}{i}.arrow")
                 paths[-1].write_bytes(data[: rng.randrange(len(data))] if i % 8 == 0 else data)
-        done = subprocess.run([sys.executable, "-c", self.READ, *map(str, paths)], capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, "-c", self.READ, *map(str, paths)], capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr[-2000:]
 
     @pytest.mark.parametrize("ending", ["csv.gz", "jsonl.gz", "csv.zst"])
@@ -318,3 +330,121 @@ class TestBombs:
         monkeypatch.setenv("FEWLABELS_MAX_UNPACKED", "much")
         with pytest.raises(InputError, match="FEWLABELS_MAX_UNPACKED is 'much'"):
             fl.Predictions.read(path)
+
+
+class TestConflicts:
+    """Columns that contradict each other: which one is used, and in how many rows they differ, is said."""
+
+    N = 40
+    TWO = pd.DataFrame({"id": range(N), "risk": [0.1, 0.4, 0.6, 0.9] * (N // 4), "predicted": ["0", "1", "1", "1"] * (N // 4),
+                        "label": ["0", "0", "1", "1"] * (N // 4)})  # fmt: skip
+
+    def said(self, pool: fl.Predictions) -> str:
+        return "\n".join(finding.message for finding in examine(pool))
+
+    def test_a_predicted_column_beats_a_probability(self) -> None:
+        pool = fl.Predictions.read(self.TWO, positive_score="risk")
+        assert sorted(zip(pool.pairs["predicted"], pool.pairs["n"], strict=True)) == [("0", 10), ("1", 10), ("1", 20)]
+        assert "column 'predicted' is used, and differs in 10 of 40 rows" in self.said(pool)
+        assert any("--threshold 0.5" in text for text in fl.assess(pool).warnings)
+
+    def test_a_threshold_that_is_given_beats_a_recognised_column(self) -> None:
+        pool = fl.Predictions.read(self.TWO, positive_score="risk", threshold=0.5)
+        assert fl.assess(pool, by=fl.everything, finite_pool=True).overall.mean == 1.0
+        assert "column 'predicted' is not used" in self.said(pool)
+        assert "in 10 of 40 rows" in self.said(pool)
+
+    def test_nothing_is_said_where_both_agree(self) -> None:
+        pool = fl.Predictions.read(self.TWO, positive_score="risk", threshold=0.3)
+        assert self.said(pool) == ""
+        frame = self.TWO.assign(predicted=["0", "0", "1", "1"] * 10)
+        assert self.said(fl.Predictions.read(frame, positive_score="risk")) == ""
+        flags = self.TWO.assign(predicted=[False, False, True, True] * 10)
+        assert self.said(fl.Predictions.read(flags, positive_score="risk", threshold=0.5)) == ""
+
+    def test_words_that_contradict_each_other_are_refused(self) -> None:
+        with pytest.raises(InputError, match="both predicted and threshold are given"):
+            fl.Predictions.read(self.TWO, positive_score="risk", predicted="predicted", threshold=0.5)
+        with pytest.raises(InputError, match="threshold goes with positive_score"):
+            fl.Predictions.read(self.TWO, threshold=0.5)
+
+    @pytest.mark.parametrize("words", [{}, {"scores": "p_"}])
+    def test_a_predicted_column_beats_the_largest_probability(self, words: dict[str, str]) -> None:
+        frame = self.TWO.assign(p_0=1 - self.TWO["risk"], p_1=self.TWO["risk"])
+        pool = fl.Predictions.read(frame, **words)
+        assert pool.roles.predicted == "predicted"
+        assert "differs in 10 of 40 rows from the class with the largest probability" in self.said(pool)
+
+    def test_a_score_beside_probabilities_is_compared(self) -> None:
+        frame = self.TWO.assign(p_0=1 - self.TWO["risk"], p_1=self.TWO["risk"], score=0.9)
+        assert "column 'score' is used, and differs in 20 of 40 rows" in self.said(fl.Predictions.read(frame))
+        pool = fl.Predictions.read(frame, scores="p_")
+        assert "column 'score' is not used: the score comes from" in self.said(pool)
+
+    def test_other_class_names_than_one_come_from_predictions_too(self) -> None:
+        frame = self.TWO.replace({"predicted": {"0": "no", "1": "yes"}}).drop(columns="label")
+        pool = fl.Predictions.read(frame, positive_score="risk", positive="yes")
+        assert pool.classes == ("no", "yes")
+
+
+class TestConfidence:
+    """A score that is no confidence in the predicted class is seen by values that a confidence cannot have."""
+
+    def warn(self, **columns: object) -> list[Finding]:
+        return [f for f in examine(fl.Predictions.read({"id": range(400), **columns})) if "'score'" in f.message]
+
+    def test_probabilities_of_class_one_are_seen(self) -> None:
+        p = np.random.default_rng(0).random(400)
+        table = {"id": range(400), "predicted": (p > 0.5).astype(int), "score": p, "label": (p > 0.4).astype(int)}
+        [finding] = self.warn(**{k: v for k, v in table.items() if k != "id"})
+        assert "it looks like the probability of class '1'; if so, say --positive-score score" in finding.message
+        assert finding.options == {"positive_score": "score"}
+        assert finding.message in fl.assess(table, metric=fl.ece, by=fl.everything).warnings
+        assert examine(fl.Predictions.read(table, positive_score="score")) == ()
+
+    @pytest.mark.parametrize("threshold", [0.2, 0.8])
+    def test_whatever_the_threshold(self, threshold: float) -> None:
+        p = np.random.default_rng(1).beta(0.6, 0.6, 400)
+        [finding] = self.warn(predicted=np.where(p > threshold, "yes", "no"), score=p)
+        assert "positive" in finding.message.replace("--positive-score score --positive yes", "positive")
+
+    def test_probabilities_of_class_zero_are_seen(self) -> None:
+        p = np.random.default_rng(0).random(400)
+        [finding] = self.warn(predicted=(p < 0.5).astype(int), score=p)
+        assert finding.options == {"positive_score": "score", "positive": "0"}
+
+    def test_probabilities_of_being_wrong_are_seen(self) -> None:
+        p = np.random.default_rng(0).random(400) / 2
+        [finding] = self.warn(predicted=np.arange(400) % 2, score=p)
+        assert "1 minus the score" in finding.message
+
+    def test_scores_below_one_in_so_many_classes_are_seen(self) -> None:
+        p = np.random.default_rng(0).random(400) / 20
+        assert "below 1/10 in 400 of 400 rows" in self.warn(predicted=np.arange(400) % 10, score=p)[0].message
+
+    @pytest.mark.parametrize("k", [2, 3, 10])
+    def test_confidence_is_let_alone(self, k: int) -> None:
+        p = np.random.default_rng(0).uniform(1 / k, 1, 400)
+        assert self.warn(predicted=np.arange(400) % k, score=p) == []
+
+    @pytest.mark.parametrize(
+        ("score", "advice"),
+        [([1, 5, 3], r"grades: .*\(x - 1\) / 4"), ([3.0, 99.0, 50.0], "percent"), ([-3.0, -0.1, -1.0], "logarithms")],
+    )
+    def test_numbers_that_are_no_probabilities_are_called_what_they_are(self, score: list[float], advice: str) -> None:
+        with pytest.raises(InputError, match=advice):
+            fl.assess({"id": range(3), "predicted": list("aab"), "score": score})
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        ("id,predicted\n1,caf\xe9\n".encode("latin-1"), "the text is not UTF-8"),
+        (b"id,predicted,label\n1,a,a\n2,b\n3,a,b,extra\n4,a,b,extra\n", "no predictions found|cannot be read"),
+    ],
+    ids=["latin-1", "ragged"],
+)
+def test_sheets_that_cannot_be_read_say_why(data: bytes, reason: str, tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_bytes(data)
+    with pytest.raises(InputError, match=reason):
+        fl.Predictions.read(tmp_path / "p.csv")

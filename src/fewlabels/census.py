@@ -149,7 +149,7 @@ def _list_extremes(pool: Predictions) -> dict[str, Value]:
         total = pool.total_probability()
         out |= {"off_sum": (total - 1).abs().max(), "p_bad": (total.isnull() | total.isnan()).ifelse(1, 0).sum()}
         out |= {"p_low": pool.least_probability().min(), "p_high": pool.greatest_probability().max()}
-    return out
+    return out | {name: value.ifelse(1, 0).sum() for name, value in pool.conflicts().items()}
 
 
 def _place(slot: list[Any], borders: list[float], edges: Sequence[float]) -> list[Any]:

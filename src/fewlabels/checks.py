@@ -5,26 +5,19 @@ taken a census of the pool hands it over: then both cost a look at the ids, unle
 only where something is wrong.
 """
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from fewlabels.census import ROUNDING, Census, take_census
+from fewlabels.conflicts import Finding, check_confidence, find_conflicts
 from fewlabels.errors import InputError, count, did_you_mean, listing
 from fewlabels.groups import everything
 from fewlabels.table import Predictions, Sample, Value
 
 SUM_TOLERANCE = 0.02  # half-precision probabilities of a thousand classes stray this far from one
 FEW = 10
+GRADES = 10  # the highest grade that people give
 MANY, PARTS = 10_000_000, 61  # of more ids, repeats are looked for in every so-manieth: holding all takes gigabytes
 UNLABELLED = {"", "?", "-", "-1", "na", "n/a", "nan", "none", "null", "unlabelled", "unlabeled", "unknown", "missing"}
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing worth saying about a table."""
-
-    severity: Literal["error", "warning"]
-    message: str
 
 
 def require_sound(pool: Predictions, census: Census | None = None) -> tuple[str, ...]:
@@ -46,7 +39,7 @@ def examine(pool: Predictions, census: Census | None = None) -> tuple[Finding, .
         facts = pool.measure(_questions(pool))
         found += [*_check_scores(pool, facts), *_check_sums(pool, facts), *_check_agreement(pool, facts)]
     if not any(f.severity == "error" for f in found):
-        found += _check_classes(pool)
+        found += [*_check_classes(pool), *find_conflicts(pool, census), *check_confidence(pool, census)]
     return (*found, *(Finding("warning", note) for note in pool.notes))
 
 
@@ -149,13 +142,26 @@ def _check_scores(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
 
 
 def _describe_range(column: str, value: float, row: int, low: float, high: float) -> str:
-    if low >= 0 and 1 < high <= 100 and high > 2:
-        advice = "they look like percent: divide them by 100"
-    elif low < 0:
-        advice = "they look like logits: put them through a sigmoid (two classes) or softmax (more) first"
-    else:
-        advice = "probabilities cannot be greater than 1"
-    return f"{column}: scores must lie between 0 and 1, but row {row:,} has {value:g}; {advice}"
+    return f"{column}: scores must lie between 0 and 1, but row {row:,} has {value:g}; {_advise(low, high)}"
+
+
+def _advise(low: float, high: float) -> str:
+    """Say what numbers between these bounds may be.
+
+    >>> _advise(1, 5), _advise(3.5, 99)
+    ('they look like grades: bring them to 0 to 1, for instance by (x - 1) / 4', 'they look like percent: divide them by 100')
+    """
+    if low < 0 and high <= 0:
+        return "they look like logits or logarithms of probabilities: put logits through a sigmoid (two classes) or softmax (more), exponentiate logarithms"
+    if low < 0:
+        return "they look like logits: put them through a sigmoid (two classes) or softmax (more) first"
+    if 2 < high <= GRADES and float(low).is_integer() and float(high).is_integer():
+        return f"they look like grades: bring them to 0 to 1, for instance by (x - {low:g}) / {max(high - low, 1):g}"
+    return (
+        "they look like percent: divide them by 100"
+        if GRADES < high <= 100
+        else "probabilities cannot be greater than 1"
+    )
 
 
 def _check_sums(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
@@ -183,7 +189,7 @@ def _check_agreement(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
         return []
     if facts["agreement_low"] < 0 or facts["agreement_high"] > 1:
         hit = pool.find((pool.agreement < 0) | (pool.agreement > 1), value=pool.agreement)
-        return [_error(f"column {pool.roles.agreement!r}: agreement must lie between 0 and 1, but row {hit['row'][0]:,} has {hit['value'][0]:g}; rescale it")]  # fmt: skip
+        return [_error(f"column {pool.roles.agreement!r}: agreement must lie between 0 and 1, but row {hit['row'][0]:,} has {hit['value'][0]:g}; {_advise(facts['agreement_low'], facts['agreement_high'])}")]  # fmt: skip
     return []
 
 
@@ -258,7 +264,7 @@ def _check_polarity(
     if len(pool.classes) != 2 or total < FEW or right / total + 2 * (0.25 / total) ** 0.5 > 0.5 or not confident:
         return []
     flip = "swap the two classes in the predicted column"
-    if pool.roles.positive_score:
+    if pool.roles.positive_score and not pool.roles.predicted:
         other = next(name for name in pool.classes if name != pool.roles.positive)
         flip = f"say --positive {other} (Python: positive={other!r}), or give 1 minus the score"
     return [Finding("warning", f"only {right:,} of {total:,} labelled items are right, far below chance for two classes: the scores may be those of the other class; if so, {flip}")]  # fmt: skip

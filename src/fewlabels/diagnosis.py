@@ -1,16 +1,19 @@
 """What is in a table, what is wrong with it, what can be assessed, and what to type next."""
 
-import shlex
+import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from fewlabels.checks import Finding, examine
 from fewlabels.errors import InputError
-from fewlabels.groups import Column
+from fewlabels.proposals import name_file, type_group, type_options
 from fewlabels.provenance import Provenance, record
 from fewlabels.table import Predictions, read_columns
 
 MANY = 50  # values beyond which a column is no natural group
+MODEL = re.compile("pred|model|argmax|guess", re.IGNORECASE)  # columns with another model's classes, not labels
 
 
 @dataclass(frozen=True)
@@ -48,11 +51,14 @@ def diagnose(source: Any, **roles: Any) -> Diagnosis:
     try:
         pool = source if isinstance(source, Predictions) else Predictions.read(source, **roles)
     except InputError as error:
-        return _unreadable(source, error)
+        return _unreadable(source, roles, error)
     findings = examine(pool)
     sound = all(f.severity != "error" for f in findings)
     most = max(MANY, pool.n_items // 2)  # a column that says something else of every item is no group
-    attributes = {name: n for name, n in _count_values(pool).items() if 1 < n <= most} if sound else {}
+    values = _count_values(pool) if sound else {}
+    attributes = {name: n for name, n in values.items() if 1 < n <= most}
+    findings += _find_labels(pool, values)
+    words = roles or _words_of(pool)
     return Diagnosis(
         source=pool.source,
         columns=read_columns(pool.items),
@@ -63,21 +69,60 @@ def diagnose(source: Any, **roles: Any) -> Diagnosis:
         attributes=attributes,
         findings=findings,
         can=_list_possible(pool) if sound else (),
-        next=_suggest(pool, attributes) if sound else (),
+        next=(*_retry(source, words, findings), *(_suggest(pool, attributes, words) if sound else ())),
         provenance=record(pool.source, inputs=pool.inputs),
     )
 
 
-def _unreadable(source: Any, error: InputError) -> Diagnosis:
-    """Still say what the columns are, if the file can be opened at all."""
+def _unreadable(source: Any, words: Mapping[str, Any], error: InputError) -> Diagnosis:
+    """Still say what the columns are, if the file can be opened at all, and which of them may hold the predictions."""
     try:
         columns = read_columns(source)
     except InputError:
         raise error from None
     likely = [name for name, kind in columns.items() if kind.startswith("float")]
-    name = shlex.quote(str(source)) if isinstance(source, str) else "FILE"
-    tries = tuple(f"fewlabels doctor {name} --positive-score {shlex.quote(column)}" for column in likely[:3])
-    return Diagnosis(str(source), columns, {}, 0, 0, (), {}, (Finding("error", str(error)),), (), tries)
+    tries = [{**words, "positive_score": column} for column in likely[:3]]
+    lines = tuple(_doctor(source, one) for one in tries if _is_readable(source, one))
+    return Diagnosis(str(source), columns, {}, 0, 0, (), {}, (Finding("error", str(error)),), (), lines)
+
+
+def _is_readable(source: Any, words: Mapping[str, Any]) -> bool:
+    try:
+        return all(finding.severity != "error" for finding in examine(Predictions.read(source, **words)))
+    except InputError:
+        return False
+
+
+def _retry(source: Any, words: Mapping[str, Any], findings: tuple[Finding, ...]) -> tuple[str, ...]:
+    """Propose to look again, with the roles that findings suggest."""
+    tries = []
+    for options in (finding.options for finding in findings if finding.options):
+        kept = {name: value for name, value in words.items() if value not in options.values()}
+        tries.append(_doctor(source, {**kept, **options}))
+    return tuple(tries)
+
+
+def _doctor(source: Any, words: Mapping[str, Any]) -> str:
+    file = source.source if isinstance(source, Predictions) else source
+    return f"fewlabels doctor {name_file(file)}{type_options(words)}"
+
+
+def _find_labels(pool: Predictions, values: Mapping[str, int]) -> tuple[Finding, ...]:
+    """Find columns that hold predicted classes only, where no column is the label."""
+    if pool.n_labels or pool.has("agreement") or not pool.has("predicted") or not values:
+        return ()
+    said = {name for name in pool.pairs["predicted"] if name is not None}
+    few = [name for name, n in values.items() if n <= len(said) + 1 and not MODEL.search(name)]
+    found = [name for name in few if _holds_classes(pool, name, said)]
+    return tuple(
+        Finding("warning", f"column {name!r} holds classes that are predicted: if it is the true class, say --label {name}", {"label": name})
+        for name in found[:3]
+    )  # fmt: skip
+
+
+def _holds_classes(pool: Predictions, column: str, said: set[str]) -> bool:
+    values = set(pool.count_by({"value": pool.attribute(column)}, {})["value"]) - {None}
+    return bool(values) and values <= said and len(values) >= min(2, len(said))
 
 
 def _count_values(pool: Predictions) -> dict[str, int]:
@@ -98,27 +143,32 @@ def _list_possible(pool: Predictions) -> tuple[str, ...]:
         can.append("confusion, precision, recall, f1, mcc, cost")
         if len(pool.classes) == 2:
             can.append("tpr, fpr and their like, selection-rate")
+    if not pool.n_labels:
+        answer = "agreement" if pool.has("agreement") else "label"
+        can.append(f"labels kept apart (--labels FILE with the columns id and {answer})")
     priors = ["calibrated", "scores", "flat"] if pool.has("score") else ["calibrated", "flat"]
     return (*can, f"priors: {', '.join(priors)}")
 
 
-def _suggest(pool: Predictions, attributes: dict[str, int]) -> tuple[str, ...]:
-    file = "FILE" if pool.source == "the table" else shlex.quote(pool.source)
-    head = f"fewlabels assess {file}{_role_options(pool)}"
+def _suggest(pool: Predictions, attributes: dict[str, int], words: Mapping[str, Any]) -> tuple[str, ...]:
+    file = f"{name_file(pool.source)}{type_options(words)}"
+    head = f"fewlabels assess {file}"
     by = "--by predicted" if pool.has("predicted") and not pool.has("agreement") else "--by all"
     lines = [f"{head} {by} --html report.html"]
-    if pool.n_labels == 0:
-        answer = "agreement" if pool.has("agreement") else "label"
-        lines.append(f"{head} {by} --labels LABELS.csv   (columns id and {answer}, for the items you have labelled)")
     if pool.has("score"):
         lines.append(f"{head} --by all --metric ece")
     column = _find_column(attributes)
     if pool.n_labels < pool.n_items:
-        options = f"{file}{_role_options(pool)} --session audit.db {_suggest_goal(pool, column)}"
-        lines.append(f"fewlabels label {options} --terminal")
+        lines.append(f"fewlabels label {file} --session {_free_name()} {_suggest_goal(pool, column)} --terminal")
     if column:
         lines.append(f"{head} --by {column}")
     return tuple(lines)
+
+
+def _free_name() -> str:
+    """Return a name for a session that no file has."""
+    names = ("audit.db", *(f"audit-{i}.db" for i in range(2, 1000)))
+    return next((name for name in names if not Path(name).exists()), "new-audit.db")
 
 
 def _suggest_goal(pool: Predictions, column: str | None) -> str:
@@ -130,11 +180,13 @@ def _suggest_goal(pool: Predictions, column: str | None) -> str:
 
 def _find_column(attributes: dict[str, int]) -> str | None:
     """Return the first column with several groups, as one types it."""
-    return next((shlex.quote(Column(name).name) for name, n in attributes.items() if 2 <= n <= MANY), None)
+    typed = (type_group(name) for name, n in attributes.items() if 2 <= n <= MANY)
+    return next((text for text in typed if text is not None), None)
 
 
-def _role_options(pool: Predictions) -> str:
-    options = [("positive-score", pool.roles.positive_score), ("agreement", pool.roles.agreement)]
+def _words_of(pool: Predictions) -> dict[str, Any]:
+    """Return the roles that predictions were read with, as far as their names do not tell them."""
+    words = {"positive_score": pool.roles.positive_score, "agreement": pool.roles.agreement}
     if pool.roles.positive_score and pool.roles.positive != "1":
-        options.append(("positive", pool.roles.positive))
-    return "".join(f" --{name} {shlex.quote(value)}" for name, value in options if value and value != name)
+        words["positive"] = pool.roles.positive
+    return {name: value for name, value in words.items() if value and value != name}

@@ -41,8 +41,9 @@ def _read_sound(path: str) -> Iterator[pa.RecordBatch]:
         _bound_buffers(path)
         n = 0
         with pa.OSFile(path) as file:
-            for n, batch in enumerate(pa.ipc.open_stream(_skip_magic(path, file)), start=1):
+            for batch in pa.ipc.open_stream(_skip_magic(path, file)):
                 batch.validate(full=True)
+                n += 1
                 yield batch
         _require_all(path, n)
     except DAMAGED as error:

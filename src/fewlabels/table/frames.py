@@ -58,7 +58,7 @@ def _arrow_of_pandas(frame: Any) -> pa.Table:
 def _arrow_of_series(name: str, series: Any) -> pa.Array:
     try:
         return pa.Array.from_pandas(series)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
+    except pa.ArrowException:
         raise InputError(_describe_mix(name, list(series))) from None
 
 
@@ -119,5 +119,5 @@ def _arrow_of_values(name: str, values: Any) -> pa.Array:
     plain = values.tolist() if isinstance(values, np.ndarray) and values.dtype == object else values
     try:
         return pa.array(plain if isinstance(plain, np.ndarray) else list(plain), from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+    except (pa.ArrowException, OverflowError):
         raise InputError(_describe_mix(name, list(plain))) from None

@@ -34,6 +34,7 @@ Value: TypeAlias = Any  # an Ibis expression; its methods depend on a type only 
 Columns = dict[str, list[Any]]
 _ONE_AT_A_TIME = RLock()  # a connection that is busy refuses other threads
 WHOLE = r"-?[0-9]{1,18}"
+TOLERANCE, OFF = 1e-6, 0.01  # of two probabilities: rounding, and a difference that matters
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +62,8 @@ class Predictions:
         A path may also be an evaluation log: samples of lm-evaluation-harness, or a log of Inspect.
 
         `roles` are the words of the contract: id, predicted, score, scores, positive_score, positive, threshold,
-        label, agreement, show. `labels` is a second source with the columns id and label, joined by id.
+        label, agreement, show. What is given beats what is recognised by name; but a recognised `predicted` column beats
+        what scores predict, unless a threshold is given. Where they differ, a warning says in how many rows. `labels` is a second source with the columns id and label, joined by id.
         """
         log = read_log(source)
         table, engine, frame = open_source(log.columns if log else source)
@@ -180,6 +182,35 @@ class Predictions:
     def greatest_probability(self) -> Value:
         """The largest over the scored classes."""
         return ibis.greatest(*self.probabilities)
+
+    def conflicts(self) -> dict[str, Value]:
+        """Where columns contradict each other: the predicted class and the scores', the score and its class's probability."""
+        found: dict[str, Value] = {}
+        if not self.scored_classes or self.has("agreement"):
+            return found
+        if self.roles.predicted and self.roles.positive_score:
+            by_score = self.probabilities[1] >= self.roles.threshold
+            found["n_disagree"] = by_score != (self.predicted == self.roles.positive)
+        elif self.roles.predicted:
+            found["n_disagree"] = self._own_probability() < self.greatest_probability() - TOLERANCE
+        if self.roles.score:
+            found["n_off_score"] = (self.score - self._own_probability()).abs() > OFF
+        return found
+
+    def count_set_aside(self) -> dict[str, int]:
+        """Count the rows in which a recognised column that is not used says something else, by its role."""
+        differs = {"predicted": self._differs, "score": lambda column: (self.number(column) - self.score).abs() > OFF}
+        values = {role: differs[role](column).ifelse(1, 0).sum() for role, column in self.roles.set_aside.items()}
+        return {role: int(n or 0) for role, n in self.measure(values).items()} if values else {}
+
+    def _differs(self, column: str) -> Value:
+        flags = self.items[column].type().is_boolean()
+        said = as_name(self.items[column], booleans=self.scored_classes) if flags else self.attribute(column)  # type: ignore[arg-type]
+        return said != self.predicted
+
+    def _own_probability(self) -> Value:
+        cases = list(zip(self.scored_classes, self.probabilities, strict=True))
+        return self.predicted.cases(*cases, else_=ibis.null("float64"))
 
     @property
     def stated(self) -> Value | None:

@@ -43,9 +43,15 @@ def open_files(pattern: str, engine: BaseBackend) -> ir.Table:
         if kind == "parquet":
             table.count().to_pyarrow()  # a truncated file shows itself here, not midway
     except (duckdb.Error, pa.ArrowException, OSError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise InputError(f"{pattern}: cannot be read as {kind}: {reason[:300]}") from None
+        raise InputError(f"{pattern}: cannot be read as {kind}: {_explain(str(error))}") from None
     return table
+
+
+def _explain(error: str) -> str:
+    """Return the first line of an engine's message, or what it means."""
+    if "unicode" in error.lower() or "utf-8" in error.lower():
+        return "the text is not UTF-8; save it as UTF-8"
+    return error.strip().splitlines()[0][:300]
 
 
 def find_files(pattern: str) -> list[str]:
@@ -85,7 +91,7 @@ def _load_csv(paths: list[str], engine: BaseBackend) -> ir.Table:
     # All rows are read to settle types: an id that turns into text in row 50,000 is no surprise later.
     # Flags are not guessed: a class called yes stays yes.
     kinds = ["BIGINT", "DOUBLE", "DATE", "TIMESTAMP", "VARCHAR"]
-    words = {"sample_size": -1, "header": True, "auto_type_candidates": kinds, "hive_partitioning": False}
+    words = {"sample_size": -1, "header": True, "skip": 0, "auto_type_candidates": kinds, "hive_partitioning": False}
     table = engine.read_csv(_quote(paths), **words)
     require_own_names(table.columns, paths[0], _unpack_head(paths[0]))
     return _load(table, engine)

@@ -1,0 +1,85 @@
+"""Whatever doctor proposes runs as it is printed, in a shell, whatever files, columns and classes are called."""
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from fewlabels.cli.printing import complainer, printer
+from fewlabels.proposals import quote
+
+N = 24
+BASE = pd.DataFrame({"key": range(N), "said": ["a", "b"] * 12, "conf 1": 0.75, "it's": ["a", "b", None, "b"] * 6, "site, \"x\"": ["n", "n", "s"] * 8})  # fmt: skip
+RISK = pd.DataFrame({"id": range(N), "-risk": [0.2, 0.7] * 12, "y": ["no", "yes", None, "no"] * 6, ":x: [red]": ["u", "v"] * 12})  # fmt: skip
+CASES = {
+    "roles": ("my file.csv", BASE, ("--id", "key", "--predicted", "said", "--score", "conf 1", "--label", "it's")),
+    "shown": ("-x.csv", BASE, ("--id", "key", "--predicted=said", "--label=it's", "--show", '"site, ""x""",said')),
+    "two classes": ("$HOME;`x`.csv", RISK, ("--positive-score=-risk", "--positive=yes", "--label=y", "--threshold=0.6")),
+    "a pattern": ("p*.csv", RISK.rename(columns={"-risk": "score", "y": "predicted"}).fillna("no"), ()),
+    "labels apart": ("p.csv", RISK.drop(columns="y"), ("--positive-score=-risk", "--labels", "the labels.csv")),
+    "hidden labels": ("p.csv", RISK.rename(columns={"y": "truth"}).assign(predicted=["no", "yes"] * 12), ()),
+    "a probability": ("p.csv", pd.DataFrame({"id": range(N), "predicted": ["x", "y"] * 12, "score": [0.1, 0.9] * 12}), ()),
+    "no predictions": ("p.csv", pd.DataFrame({"id": range(N), "odds": [3.0, 9.5] * 12, "risk it": [0.1, 0.9] * 12}), ()),
+    "grades": ("p.csv", pd.DataFrame({"no": range(N), "g": [0.5, None] * 12, "all": ["u", "v", "w"] * 8}), ("--id=no", "--agreement=g")),
+}  # fmt: skip
+
+
+def split_in_shell(line: str) -> list[str]:
+    script = f"fewlabels() {{ printf '%s\\0' \"$@\"; }}; {line}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, check=True)
+    return done.stdout.decode().split("\0")[:-1]
+
+
+@pytest.mark.parametrize(("name", "frame", "words"), CASES.values(), ids=CASES.keys())
+def test_every_proposal_runs(
+    type_in, name: str, frame: pd.DataFrame, words: tuple, tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    frame.to_csv(name, index=False)
+    pd.DataFrame({"id": range(4), "label": ["1", "0", "1", "1"]}).to_csv("the labels.csv", index=False)
+    Path("audit.db").write_text("another file")
+    file = f"./{name}"
+    lines = json.loads(type_in("doctor", file, *words, "--json", "-").out)["next"]
+    assert lines
+    for line in lines:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(""))  # whoever labels stops at once
+        typed = type_in(*split_in_shell(line))
+        assert typed.code == 0, (line, typed)
+
+
+def test_a_column_with_the_predicted_classes_is_proposed_as_label(type_in, tmp_path: Path) -> None:
+    name, frame, _ = CASES["hidden labels"]
+    frame.to_csv(tmp_path / name, index=False)
+    said = json.loads(type_in("doctor", tmp_path / name, "--json", "-").out)
+    assert said["next"][0] == f"fewlabels doctor {tmp_path / name} --label truth"
+
+
+def test_a_probability_is_proposed_as_such(type_in, tmp_path: Path) -> None:
+    name, frame, _ = CASES["a probability"]
+    frame.to_csv(tmp_path / name, index=False)
+    said = json.loads(type_in("doctor", tmp_path / name, "--json", "-").out)
+    assert said["next"][0] == f"fewlabels doctor {tmp_path / name} --positive-score score --positive y"
+
+
+def test_columns_that_cannot_be_probabilities_are_not_proposed(type_in, tmp_path: Path) -> None:
+    name, frame, _ = CASES["no predictions"]
+    frame.to_csv(tmp_path / name, index=False)
+    said = json.loads(type_in("doctor", tmp_path / name, "--json", "-").out)
+    assert said["next"] == [f"fewlabels doctor {tmp_path / name} --positive-score 'risk it'"]
+
+
+@pytest.mark.parametrize("text", ["a b", "it's", "\x1b[31m'\\", "ü\u202e", "$HOME", ""])
+def test_quotes_are_undone_by_a_shell(text: str) -> None:
+    assert split_in_shell(f"fewlabels {quote(text)}") == [text]
+    assert quote(text).isprintable()
+
+
+def test_no_name_becomes_an_emoji(capsys: pytest.CaptureFixture[str]) -> None:
+    printer().print("a group called :x: and :smiley:")
+    complainer().print("a group called :x: and :smiley:")
+    out, err = capsys.readouterr()
+    assert out == err == "a group called :x: and :smiley:\n"

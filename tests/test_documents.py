@@ -222,3 +222,11 @@ def test_predictions_in_a_table_need_no_schema(tmp_path: Path) -> None:
     code = f"import sys; sys.argv = {words!r}; from fewlabels.cli.app import main\ntry: main()\nexcept SystemExit as stop: print(stop.code, 'pydantic' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["0", "False"]
+
+
+@pytest.mark.parametrize("weights", [(1, -1, 0), (0, 0, 0), ("one", "two", "three"), (-1, 5, 5)])
+def test_weights_of_traffic_that_make_no_sense_are_refused(tmp_path: Path, weights: tuple[Any, ...]) -> None:
+    surface = fl.surface(make_pool(1), attributes=("sex", "age"))
+    traffic = {"sex": ["f", "m", "f"], "age": [9, 30, 10], "n": list(weights)}
+    with pytest.raises(fl.InputError, match="weight"):
+        surface.mix(traffic, weight="n")

@@ -156,7 +156,7 @@ def test_a_damaged_session_is_refused_with_its_name(type_in: Type, session: Path
     ("name", "change", "says"),
     [
         ("about", lambda about: about | {"level": 2}, "level: it should be less than 1"),
-        ("about", lambda about: about | {"arms": about["arms"][:1]}, "does not fit the others"),
+        ("about", lambda about: about | {"arms": about["arms"][:1]}, "the array arm has values outside of 0 to 0"),
         ("about", lambda about: about | {"version": 2}, "version: it should be 1"),
         ("arm", lambda array: array + 99, "the array arm has values outside"),
         ("score", lambda array: array.astype(str), "the array score should hold numbers"),

@@ -2,7 +2,8 @@
 
 A server of its own process, a session in a file, twenty threads that ask and tell over loopback, 10,000 answers in all;
 at random moments the server is killed and started again. A prober sends requests that do nothing at all, over the same
-loopback and through the same door, to tell how long this machine takes for that.
+loopback and through the same door, to tell how long this machine takes for that. With readers, so many clients of another
+process fetch the assessment again and again meanwhile.
 Run it from the project's folder: python -m bench.page --out bench/page.md
 """
 
@@ -15,7 +16,9 @@ import sys
 import tempfile
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -31,6 +34,7 @@ from fewlabels.web import Client
 PEOPLE, ANSWERS, ITEMS = 20, 10_000, 50_000
 THINK = 0.25  # seconds between two answers of a person: faster than anybody reads
 GOAL = 0.1  # seconds, for 95 of 100 requests
+READ = "import sys; from bench.page import read; read(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]))"
 
 
 def make_pool(folder: Path) -> dict[int, str]:
@@ -61,12 +65,29 @@ def start(folder: Path, votes: int) -> tuple[subprocess.Popen[str], str]:
     return run, address
 
 
+def read(address: str, n: int, seconds: float) -> None:
+    """Let so many clients fetch the assessment, each as soon as it has the last one; print how long each time took."""
+    client, end = Client(address), time.perf_counter() + seconds
+
+    def fetch(_: int) -> list[float]:
+        spent = []
+        while (began := time.perf_counter()) < end:
+            with suppress(fl.InputError):
+                client.assessment()
+                spent.append(time.perf_counter() - began)
+        return spent
+
+    with ThreadPoolExecutor(n) as readers:
+        spent = [one for found in readers.map(fetch, range(n)) for one in found]
+    print(*spent)
+
+
 class Crowd:
     """People who label until there are enough answers, and note how long each request took."""
 
     def __init__(self, address: str, truth: dict[int, str], think: float) -> None:
         self.client, self.truth, self.think = Client(address), truth, think
-        self.spent: list[float] = []
+        self.spent: dict[str, list[float]] = defaultdict(list)  # by kind of request
         self.told: dict[tuple[int, str], str] = {}
         self.idle: list[float] = []
         self.failed, self.lock = 0, threading.Lock()
@@ -85,18 +106,18 @@ class Crowd:
         """Label so many items."""
         who, rng = f"person {number}", np.random.default_rng(number)
         while n > 0:
-            items = self._try(partial(self.client.ask, 1, who=who))
+            items = self._try("ask", partial(self.client.ask, 1, who=who))
             if not items:
                 continue
             item = items[0]["id"]
             time.sleep(self.think * rng.uniform(0.5, 1.5))
-            while self._try(partial(self.client.tell, {item: self.truth[item]}, who=who)) is None:
+            while self._try("tell", partial(self.client.tell, {item: self.truth[item]}, who=who)) is None:
                 pass  # as the page does: until it is heard
             with self.lock:
                 self.told[item, who] = self.truth[item]
             n -= 1
 
-    def _try(self, request: Callable[[], Any]) -> Any:
+    def _try(self, kind: str, request: Callable[[], Any]) -> Any:
         began = time.perf_counter()
         try:
             found = request()
@@ -106,11 +127,11 @@ class Crowd:
             time.sleep(0.2)
             return None
         with self.lock:
-            self.spent.append(time.perf_counter() - began)
+            self.spent[kind].append(time.perf_counter() - began)
         return found
 
 
-def measure(answers: int, kills: int, think: float, votes: int) -> str:
+def measure(answers: int, kills: int, think: float, votes: int, readers: int = 0) -> str:
     rng = np.random.default_rng(1)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -120,6 +141,8 @@ def measure(answers: int, kills: int, think: float, votes: int) -> str:
         prober = threading.Thread(target=crowd.probe, args=(done,))
         prober.start()
         began = time.perf_counter()
+        seconds = max(answers / PEOPLE * think, 5.0)
+        reading = subprocess.Popen([sys.executable, "-c", READ, address, str(readers), str(seconds)], stdout=subprocess.PIPE, text=True) if readers else None  # fmt: skip
         people = [threading.Thread(target=crowd.label, args=(i, answers // PEOPLE)) for i in range(PEOPLE)]
         for person in people:
             person.start()
@@ -135,6 +158,7 @@ def measure(answers: int, kills: int, think: float, votes: int) -> str:
         took = time.perf_counter() - began
         done.set()
         prober.join()
+        fetched = [float(word) for word in reading.communicate()[0].split()] if reading else []
         run.send_signal(signal.SIGINT)
         run.wait()
         worked = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -143,24 +167,32 @@ def measure(answers: int, kills: int, think: float, votes: int) -> str:
             twice = len(session.votes()) - len(kept)
             n_labels = session.status()["n_labels"]
     lost = sum(kept.get(item) != label for item, label in crowd.told.items())
-    middle, most, longest = np.quantile(crowd.spent, [0.5, 0.95, 0.999])
-    cpu = (worked.ru_utime + worked.ru_stime) / len(crowd.spent)
+    spent = [one for found in crowd.spent.values() for one in found]
+    middle, most, longest = np.quantile(spent, [0.5, 0.95, 0.999])
+    cpu = (worked.ru_utime + worked.ru_stime) / len(spent)
     rows = [
         ("answers acknowledged", f"{len(crowd.told):,}", ""), ("lost or changed", f"{lost}", "0"), ("kept twice", f"{twice}", "0"),
         ("labels in the session", f"{n_labels:,}", f"{len({item for item, _ in crowd.told}):,}"),
-        ("requests answered", f"{len(crowd.spent):,} in {took:.0f} s", ""), ("requests while the server was away", f"{crowd.failed:,}", ""),
+        ("requests answered", f"{len(spent):,} in {took:.0f} s", ""), ("requests while the server was away", f"{crowd.failed:,}", ""),
         ("median, ms", f"{1000 * middle:.0f}", ""), ("95th percentile, ms", f"{1000 * most:.0f}", f"{1000 * GOAL:.0f}"),
         ("99.9th percentile, ms", f"{1000 * longest:.0f}", ""),
+        *((f"{kind}: median, 95th and 99th percentile, ms", _say(found), f"95th: {1000 * GOAL:.0f}") for kind, found in crowd.spent.items()),
+        *([(f"assessments read by {readers} clients", f"{len(fetched):,} in {seconds:.0f} s", ""),
+           ("assessment: median, 95th and 99th percentile, ms", _say(fetched), "")] if fetched else []),
         ("95th percentile of a request that does nothing, ms", f"{1000 * np.quantile(crowd.idle, 0.95):.0f}", ""),
         ("the server's own time per request, its starts included, ms", f"{1000 * cpu:.1f}", ""),
         ("load of this machine's two cores", f"{os.getloadavg()[1]:.1f}", ""),
     ]  # fmt: skip
     table = "\n".join(f"| {' | '.join(row)} |" for row in (("", "found", "goal"), ("---", "---", "---"), *rows))
-    command = f"python -m bench.page --answers {answers} --kills {kills} --think {think:g} --votes {votes} --out bench/page.md"
+    command = f"python -m bench.page --answers {answers} --kills {kills} --think {think:g} --votes {votes} --readers {readers} --out bench/page.md"
     return (
         f"# The page under load\n\n`{command}`\n\n{PEOPLE} people at once, each thinking {think:g} s on average; the server is killed and "
         f"started again at {kills} random moments. Answers per item: {votes}; {ITEMS:,} items, ten classes, calibrated prior.\n\n{table}\n"
     )
+
+
+def _say(spent: list[float]) -> str:
+    return ", ".join(f"{1000 * one:.0f}" for one in np.quantile(spent, [0.5, 0.95, 0.99]))
 
 
 def main() -> None:
@@ -170,8 +202,9 @@ def main() -> None:
     parser.add_argument("--think", type=float, default=THINK)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--votes", type=int, default=1)
+    parser.add_argument("--readers", type=int, default=0, help="clients that fetch the assessment meanwhile")
     words = parser.parse_args()
-    found = measure(words.answers, words.kills, words.think, words.votes)
+    found = measure(words.answers, words.kills, words.think, words.votes, words.readers)
     print(found)
     if words.out:
         words.out.write_text(found, encoding="utf-8")

@@ -5,24 +5,39 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import uvicorn
-
-from fewlabels.web import Desk, Door, Place, make_app
+from fewlabels.web import CredentialStore, Desk, Door, MemoryStore, Place, make_app
+from fewlabels.web.connections import MOST
+from fewlabels.web.opening import OneTimeCodes
 from fewlabels.web.pace import Pace
+from fewlabels.web.server import Server
+
+LOCAL = Place()
 
 
 @contextmanager
-def serving(desk: Desk, pace: Pace | None = None) -> Iterator[str]:
-    """Serve a desk on loopback, and give the address with its token."""
-    with Place().listen() as taken:
-        door = Door((f"127.0.0.1:{taken.getsockname()[1]}",))
-        server = uvicorn.Server(uvicorn.Config(make_app(desk, door, pace), log_level="critical", access_log=False))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [taken]}, daemon=True)
+def serving(
+    desk: Desk,
+    pace: Pace | None = None,
+    most: int = MOST,
+    *,
+    place: Place = LOCAL,
+    store: CredentialStore | None = None,
+    codes: OneTimeCodes | None = None,
+) -> Iterator[str]:
+    """Serve a desk on loopback, and give the owner's link."""
+    with place.listen() as taken:
+        port = taken.getsockname()[1]
+        secure, codes = place.scheme == "https", codes or OneTimeCodes()
+        door = Door(place.list_hosts(port), secure=secure, store=store or MemoryStore(), codes=codes)
+        server = Server(
+            make_app(desk, door, pace), desk.log, most=most, ssl_certfile=place.certificate, ssl_keyfile=place.key
+        )
+        thread = threading.Thread(target=server.run_on, args=(taken,), daemon=True)
         thread.start()
         while not server.started:
             time.sleep(0.01)
         try:
-            yield f"http://{door.hosts[0]}/?token={door.token}"
+            yield f"{place.spell_address(port)}/?token={door.token}"
         finally:
             server.should_exit = True
             thread.join()

@@ -18,6 +18,7 @@ from conftest import Typed
 import fewlabels as fl
 from fewlabels.cli.reading import read_sheet
 from fewlabels.cli.sheets import lay_out, render_sheet
+from fewlabels.text import unescape_formula
 
 Type = Callable[..., Typed]
 NASTY = ["007", "7", "a,b", 'say "hi"', "two\nlines", "crlf\r\nid", "cr\rid", "Ünïcødé 東京", "a=b", "=1+1", " padded ",
@@ -364,7 +365,8 @@ class TestSheets:
         frame = pd.DataFrame({"id": NASTY, "predicted": ["a", "b\nc", "?"] * 7, "text": NASTY[::-1]})
         frame.to_parquet(pool)
         assert type_in("ask", pool, "--session", db, "-n", 99, "--out", sheet).code == 0
-        fill_in(sheet, lambda row: frame.loc[frame["id"] == row["id"], "predicted"].item(), ending)
+        said = dict(zip(frame["id"], frame["predicted"], strict=True))
+        fill_in(sheet, lambda row: said[unescape_formula(row["id"])], ending)
         assert "21 new answers" in type_in("import", sheet, "--session", db).out
         got = {row["id"]: row["label"] for row in answers(db)}
         assert got == dict(zip(frame["id"], frame["predicted"], strict=True))
@@ -379,6 +381,32 @@ class TestSheets:
         ask(type_in, tmp_path / "p.parquet", "--session", db, "-n", 99)
         assert type_in("tell", *(f"{i}=x=y" for i in NASTY), "--session", db).code == 0
         assert {row["id"] for row in answers(db)} == set(NASTY)
+
+    def test_no_cell_is_a_formula_and_all_come_back(self, type_in: Type, tmp_path: Path) -> None:
+        pool, db, sheet = tmp_path / "p.parquet", tmp_path / "s.db", tmp_path / "sheet.csv"
+        ids = ["=cmd|' /C calc'!A0", "@SUM(1)", "+1;=2", "-x", "\t=1", "\r=1", "\n=1", "'=1", "''@", "-1", "'", "=1"]
+        classes = ["=a", "-1", "+b"] * 4
+        frame = pd.DataFrame({"id": ids, "predicted": classes, "=text": ids[::-1]})
+        frame.to_parquet(pool)
+        type_in("ask", pool, "--session", db, "-n", 99, "--out", sheet)
+        type_in("tell", "--session", db, *(f"{i}={c}" for i, c in zip(ids, classes, strict=True)))
+        labels = tmp_path / "labels.csv"
+        type_in("export", "--session", db, "--out", labels)
+        for file in (sheet, labels):
+            cells = [cell for row in csv.reader(io.StringIO(file.read_text(), newline="")) for cell in row]
+            assert [cell for cell in cells if cell[:1] in set("=+-@\t\r\n")] == ["-1"] * cells.count("-1")
+        assert {line.id: line.label for line in read_sheet(str(labels))} == dict(zip(ids, classes, strict=True))
+        assert "12 unchanged" in type_in("import", labels, "--session", db).out
+        found = json.loads(type_in("assess", pool, "--labels", labels, "--json", "-").out)
+        assert found["n_labels"] == 12
+        assert found["overall"]["mean"] > 0.8
+
+    def test_ids_of_others_keep_their_apostrophe(self, type_in: Type, tmp_path: Path) -> None:
+        frame = pd.DataFrame({"id": ["'-a", "'-b"], "predicted": ["x", "y"], "label": ["x", "y"]})
+        frame[["id", "predicted"]].to_csv(tmp_path / "p.csv", index=False)
+        frame[["id", "label"]].to_csv(tmp_path / "l.csv", index=False)
+        typed = type_in("assess", tmp_path / "p.csv", "--labels", tmp_path / "l.csv", "--json", "-")
+        assert json.loads(typed.out)["n_labels"] == 2
 
     def test_leading_zeros_reach_assess(self, type_in: Type, tmp_path: Path) -> None:
         pool, db, labels = tmp_path / "p.parquet", tmp_path / "s.db", tmp_path / "l.csv"

@@ -323,16 +323,22 @@ def test_a_new_file_needs_nothing_beside_it(path, tmp_path):
     with raw(path) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert connection.execute("PRAGMA application_id").fetchone() == (int.from_bytes(b"fewl"),)
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (3,)
 
 
-def test_a_new_file_has_the_usual_rights(tmp_path):
-    mask = os.umask(0o002)
+@pytest.mark.parametrize("mask", [0o000, 0o002, 0o022])
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_new_file_and_its_logs_are_for_the_owner_alone(tmp_path, monkeypatch, mask, has_links):
+    if not has_links:
+        monkeypatch.setattr(Path, "hardlink_to", refuse_links)
+    before = os.umask(mask)
     try:
-        make_file(tmp_path).close()
+        with closing(make_file(tmp_path)) as journal:
+            journal.append([told("0-0", "cat")])
+            modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
     finally:
-        os.umask(mask)
-    assert (tmp_path / "pilot.fewlabels").stat().st_mode & 0o777 == 0o664
+        os.umask(before)
+    assert modes == {f"pilot.fewlabels{end}": 0o600 for end in ("", "-wal", "-shm")}
 
 
 @pytest.mark.parametrize("is_late", [False, True], ids=["before", "meanwhile"])
@@ -413,7 +419,7 @@ def make_other_database(path):
 def make_newer(path):
     make_file(path.parent).close()
     with raw(path) as connection:
-        connection.execute("PRAGMA user_version = 3")
+        connection.execute("PRAGMA user_version = 4")
 
 
 def make_cut_short(path):
@@ -438,7 +444,7 @@ def make_overwritten(path):
         (make_text, "not a session of fewlabels; name the file that was created as one"),
         (make_emptiness, "not a session of fewlabels"),
         (make_other_database, "not a session of fewlabels"),
-        (make_newer, r"made by a newer fewlabels \(format 3, here 2\); upgrade fewlabels"),
+        (make_newer, r"made by a newer fewlabels \(format 4, here 3\); upgrade fewlabels"),
         (make_cut_short, r"damaged \(database disk image is malformed\); go back to an earlier copy"),
         (make_overwritten, r"damaged \(.*\); go back to an earlier copy"),
     ],
@@ -773,7 +779,7 @@ def test_an_older_file_is_brought_up_to_date(old, path):
         assert old_events(journal) == OLD_EVENTS
         assert (journal.read()[2].seq, journal.read()[2].who) == (3, "ann")
         assert (journal.about, journal.blobs) == ({"metric": "accuracy"}, {"n_items": b"\x01\x02"})
-    assert format_of(old) == 2
+    assert format_of(old) == 3
     with raw(old) as upgraded, raw(path) as new:
         columns = 'SELECT m.name, c.name, c.type, c."notnull", c.dflt_value FROM sqlite_master m, pragma_table_info(m.name) c ORDER BY 1, c.cid'
         assert upgraded.execute(columns).fetchall() == new.execute(columns).fetchall()

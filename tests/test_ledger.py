@@ -62,13 +62,10 @@ def test_what_is_answered_is_not_handed_on():
     assert fold(("asked", "00", "ann"), ("told", "00", "cat"), ("asked", "00", "bob")).pending == {}
 
 
-def test_only_what_others_were_asked_long_ago_is_overdue():
-    ledger = Ledger()
-    for seq, (name, who, at) in enumerate([("00", "ann", "10:00"), ("01", "ann", "10:05"), ("02", "bob", "10:00")]):
-        ledger.take(Event(seq + 1, "asked", BY_NAME[name], None, who, "", at))
-    assert names(ledger.overdue("bob", "10:03")) == ["00"]
-    assert names(ledger.overdue("cleo", "10:06")) == ["00", "01", "02"]
-    assert ledger.overdue("bob", "09:00") == []
+def test_what_others_have_open_is_known_with_the_event_that_asked():
+    ledger = fold(("asked", "00", "ann"), ("asked", "01", "ann"), ("asked", "02", "bob"), ("asked", "00", "ann"))
+    assert [(one.item.id, one.seq) for one in ledger.open_with_others("bob")] == [("00", 4), ("01", 2)]
+    assert names(one.item for one in ledger.open_with_others("cleo")) == ["00", "01", "02"]
 
 
 def test_anyone_may_answer_what_another_was_asked():
@@ -160,8 +157,8 @@ def test_an_item_goes_out_to_another_person_until_it_has_its_votes():
     assert (names(ledger.short_for("bob")), ledger.short_for("ann"), ledger.pending) == (["00"], [], {})
     ledger = votes(*ANN, BOB[0])
     assert (names(ledger.pending_with("bob")), ledger.short_for("cleo")) == (["00"], [])
-    assert names(ledger.overdue("cleo", "z")) == ["00"]
-    assert ledger.overdue("ann", "z") == ledger.pending_for("ann") == []
+    assert names(one.item for one in ledger.open_with_others("cleo")) == ["00"]
+    assert ledger.open_with_others("ann") == ledger.pending_for("ann") == []
     ledger = votes(*ANN, *BOB)
     assert (ledger.short, ledger.pending, ledger.short_for("cleo")) == ({}, {}, [])
 

@@ -4,9 +4,12 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
+import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +22,10 @@ from test_web import PIXEL
 import fewlabels as fl
 from fewlabels.goals import Estimate, FindWorst
 from fewlabels.session import Session
-from fewlabels.web import Desk, Folder, Rules
+from fewlabels.shortcuts import assign_shortcuts
+from fewlabels.web import Credentials, Desk, Folder, MemoryStore, Rules
+from fewlabels.web.keys import KeysFile, change_keys
+from fewlabels.web.opening import OneTimeCodes, opened_browser
 from fewlabels.web.pace import Pace
 
 BROWSER = shutil.which("chromium")
@@ -123,6 +129,92 @@ def test_items_are_labelled_with_keys_and_taken_back(open_page):
         expect(page.locator("#progress")).to_contain_text("2 labels", timeout=WAIT)
 
 
+def show_keys(page: Page) -> dict[str, str]:
+    """Return the key beside each class."""
+    buttons = page.locator("#classes button")
+    return {one.locator("bdi").inner_text(): one.locator("kbd").inner_text() for one in buttons.all()}
+
+
+@pytest.mark.parametrize(
+    ("classes", "typed"),
+    [
+        (("0", "1"), [("1", "1"), ("0", "0")]),
+        (tuple("0123456789"), [("8", "8"), ("0", "0")]),
+        (("1", "10", "2"), [("2", "2"), ("a", "10")]),
+        (("A", "a", "B"), [("A", "A"), ("a", "a"), ("b", "B")]),
+        (("no", "yes"), [("n", "no"), ("Y", "yes")]),
+        (("d", "l", "n", "s", "u"), [("s", "s"), ("u", "u"), ("n", "n"), ("d", "d"), ("l", "l"), ("?", None)]),
+        (("constructor", "__proto__"), [("2", "constructor"), ("1", "__proto__")]),
+    ],
+)
+def test_a_key_records_the_class_it_looks_like(open_page, classes, typed):
+    desk = make_desk(make_pool(60, classes).assign(predicted=(list(classes) * 60)[:60]), Estimate())
+    with serving(desk, Pace(1e9, 1e9)) as address:
+        page = open_page(address)
+        assert show_keys(page) == assign_shortcuts(desk.session.classes).shown
+        for key, _ in typed:
+            press(page, key)
+        assert [row["label"] for row in desk.session.answers()] == [label for _, label in typed]
+
+
+def test_commands_give_way_to_classes_and_say_so(open_page):
+    desk = make_desk(make_pool(60, ("s", "u", "n")), Estimate())
+    with serving(desk) as address:
+        page = open_page(address)
+        assert page.inner_text("#skip") == "Cannot tell ?"
+        assert page.get_attribute("#undo", "aria-keyshortcuts") == "<"
+        press(page, "s")
+        press(page, "<")
+        expect(page.locator("#said")).to_contain_text("Taken back", timeout=WAIT)
+        type_key(page, "'")
+        page.keyboard.type("snu")
+        page.keyboard.press("Escape")
+        press(page, "u")
+        assert [(row["label"], row["note"]) for row in desk.session.answers()] == [("u", "snu")]
+
+
+def test_many_classes_keep_their_keys_while_they_are_searched(open_page):
+    names = [f"kind {letter}" for letter in "bcdefghijklmnop"]
+    desk = make_desk(make_pool(60, names), Estimate())
+    with serving(desk) as address:
+        page = open_page(address)
+        page.keyboard.press("/")
+        page.keyboard.type("d p")
+        expect(page.locator("#classes button")).to_have_count(1)
+        (key,) = show_keys(page).values()
+        assert key == assign_shortcuts(desk.session.classes).shown["kind p"]
+        page.keyboard.press("Escape")
+        press(page, key)
+        assert [row["label"] for row in desk.session.answers()] == ["kind p"]
+
+
+def test_a_grade_is_typed_as_in_the_terminal(open_page):
+    """No key answers by itself: 1 is the beginning of a number."""
+    pool = make_pool(20).assign(agreement=np.nan, score=0.5).drop(columns="predicted")
+    pool = fl.Predictions.read(pool, agreement="agreement")
+    desk = Desk(Session.create(None, pool, goal=Estimate(), by=fl.everything, prior=fl.flat()))
+    with serving(desk) as address:
+        page = open_page(address)
+        assert page.locator("#classes kbd").count() == 0
+        type_key(page, "1")
+        expect(page.locator("#grade")).to_have_value("1")
+        page.keyboard.press("Backspace")
+        page.keyboard.type("7")
+        page.keyboard.press("Enter")
+        assert desk.session.answers() == []
+        page.keyboard.press("Backspace")
+        page.keyboard.type("0.7")
+        press(page, "Enter")
+        type_key(page, ".")
+        page.keyboard.type("25")
+        press(page, "Enter")
+        type_key(page, "1")
+        press(page, "Enter")
+        page.locator("#classes button").first.click()
+        expect(page.locator("#said")).to_contain_text(": 0", timeout=WAIT)
+        assert [row["label"] for row in desk.session.answers()] == ["0.7", "0.25", "1.0", "0.0"]
+
+
 def test_what_items_hold_stays_text(open_page):
     desk = make_desk()
     with serving(desk) as address:
@@ -223,6 +315,66 @@ def test_a_team_is_asked_for_names(open_page, chromium):
         page.close()
 
 
+def test_an_annotators_page_shows_what_an_annotator_may_do(chromium, tmp_path):
+    keys = tmp_path / "s.db.keys"
+    known = change_keys(keys, lambda found: found.invite(["ann <b>", "bob"]))
+    session = Session.create(None, make_pool(), goal=FindWorst(), prior=fl.flat(), votes=2)
+    with serving(Desk(session), store=KeysFile(keys)) as owner:
+        page = chromium.new_context(viewport={"width": 360, "height": 640}).new_page()
+        page.goto(known.annotators[0].link(owner.partition("/?")[0]))
+        page.wait_for_selector("#classes button", timeout=WAIT)  # without being asked for a name
+        assert page.inner_text("#person") == "ann <b>"
+        assert page.locator("#person").is_disabled()
+        for hidden in ("#who", "#views", "#results", "#team"):
+            assert not page.locator(hidden).is_visible()
+        press(page, "1")
+        type_key(page, "d")  # no disagreements for annotators
+        assert page.inner_text("#asked") == "Which class is this?"
+        assert [row["who"] for row in session.votes()] == ["ann <b>"]
+        assert [row for row in page.evaluate(CONTRAST) if row[2] < 4.5] == []
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
+        change_keys(keys, lambda found: found.revoke(["ann <b>"]))
+        type_key(page, "1")
+        expect(page.locator("#trouble")).to_contain_text("not valid any more", timeout=WAIT)
+        assert len(session.votes()) == 1
+        page.context.close()
+
+
+def test_the_owner_cannot_take_an_annotators_name(open_page):
+    known = Credentials.create().invite(["bob"])
+    desk = make_desk()
+    with serving(desk, store=MemoryStore(known)) as owner:
+        page = open_page(owner, "ann")
+        page.locator("#person").click()
+        page.fill("#name", "Bob")
+        page.keyboard.press("Enter")
+        expect(page.locator("#trouble")).to_contain_text("Bob is an annotator with a link of their own", timeout=WAIT)
+        page.locator("#person").click()
+        page.fill("#name", "ann")
+        page.keyboard.press("Enter")
+        press(page, "1")
+        expect(page.locator("#trouble")).to_be_hidden(timeout=WAIT)
+        assert {row["who"] for row in desk.session.answers()} == {"ann"}
+
+
+def test_the_file_that_opens_the_browser_leads_to_the_page(chromium, tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    codes = OneTimeCodes()
+    with (
+        serving(make_desk(), codes=codes) as link,
+        opened_browser(link.partition("/?")[0], codes, tmp_path / "s.db.keys"),
+    ):
+        while not opened:
+            time.sleep(0.01)
+        page = chromium.new_page()
+        page.goto(opened[0])
+        page.wait_for_selector("#who[open]", timeout=WAIT)
+        assert page.url == link.partition("?")[0]
+        assert list(tmp_path.iterdir()) == []
+        page.close()
+
+
 NASTY = [
     "<img src=x onerror=\"document.title='owned'\">",
     "\u202egnorw",
@@ -279,6 +431,43 @@ def test_an_answer_given_without_a_network_is_kept_until_there_is_one(open_page)
         expect(page.locator("#trouble")).to_be_hidden(timeout=WAIT)
         assert [(row["id"], row["label"]) for row in desk.session.answers()] == [(item, "dog")]
         assert len(desk.session.pending) == 1
+
+
+def test_an_answer_that_cannot_be_saved_just_now_is_sent_again(open_page, tmp_path):
+    session = Session.create(tmp_path / "s.db", make_pool(), goal=FindWorst(), prior=fl.flat())
+    desk = Desk(session)
+    with serving(desk) as address, closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as other:
+        page = open_page(address)
+        item = read_item(page)
+        other.execute("BEGIN IMMEDIATE")  # another program writes, and takes its time
+        type_key(page, "2")
+        expect(page.locator("#trouble")).to_contain_text("another program holds it. Your answer is kept", timeout=WAIT)
+        assert read_item(page) == item
+        other.execute("ROLLBACK")
+        expect(page.locator("#said")).to_contain_text(f"{item}: dog", timeout=WAIT)
+        expect(page.locator("#trouble")).to_be_hidden(timeout=WAIT)
+        assert [(row["id"], row["label"]) for row in session.answers()] == [(item, "dog")]
+
+
+def test_a_board_that_cannot_be_computed_says_so_until_it_can(open_page, monkeypatch):
+    desk = make_desk()
+    with serving(desk) as address:
+        page = open_page(address)
+        with monkeypatch.context() as patch:
+            patch.setattr("fewlabels.web.desk.reckon", lambda _: 1 / 0)
+            press(page, "1")
+            expect(page.locator("#stale")).to_be_visible(timeout=WAIT)
+        press(page, "1")
+        expect(page.locator("#progress")).to_contain_text("2 labels", timeout=WAIT)
+        expect(page.locator("#stale")).to_be_hidden(timeout=WAIT)
+
+
+def test_the_page_shows_answers_that_another_process_wrote(open_page, tmp_path):
+    session = Session.create(tmp_path / "s.db", make_pool(), goal=FindWorst(), prior=fl.flat())
+    with serving(Desk(session)) as address, Session.open(tmp_path / "s.db") as other:
+        page = open_page(address)
+        other.tell(dict.fromkeys(other.ask(5, who="bob"), "cat"), who="bob")
+        expect(page.locator("#progress")).to_contain_text("5 labels", timeout=WAIT)
 
 
 def test_an_answer_whose_receipt_is_lost_counts_once(open_page):

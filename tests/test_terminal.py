@@ -21,13 +21,14 @@ from rich.cells import cell_len
 from rich.console import Console
 
 import fewlabels as fl
-from fewlabels.cli.choices import assign_keys, complete, find_class, list_beginnings
+from fewlabels.cli.choices import complete, find_class, list_beginnings
 from fewlabels.cli.entry import Entry
 from fewlabels.cli.items import print_item
 from fewlabels.cli.keys import BACKSPACE, END, ENTER, ESCAPE, SPACE, TAB, Keys, listening
 from fewlabels.cli.labelling import Labelling, Told, Wish
 from fewlabels.cli.sessions import Opened
 from fewlabels.cli.terminal import Terminal
+from fewlabels.shortcuts import assign_shortcuts
 from fewlabels.text import as_plain, as_text, tame, tame_line
 
 COMMAND = Path(sys.executable).parent / "fewlabels"
@@ -261,7 +262,19 @@ class TestWhatKeysMean:
             (["1"], ("cat", "dog"), Told("cat")),
             (["2"], ("cat", "dog"), Told("dog")),
             (["7"], tuple("0123456789"), Told("7")),  # a class that is a key is its own
-            (["A"], (*NINE, "gnu"), Told("gnu")),
+            (["7"], NINE, Told("kind 7")),  # and so is the one number in a name
+            (["1"], ("1", "10", "2"), Told("1")),
+            (["a"], ("1", "10", "2"), Told("10")),
+            (["3", "2"], ("1", "10", "2"), Told("2")),  # three is none of them
+            (["G"], (*NINE, "gnu"), Told("gnu")),
+            (["a"], ("A", "b"), Told("A")),
+            (["a"], ("A", "a"), Told("a")),
+            (["A"], ("A", "a"), Told("A")),
+            (["/"], ("/", "+", "cat"), Told("/")),  # commands give way
+            (["+"], ("/", "+", "cat"), Told("+")),
+            ([":", "c", ENTER], ("/", "+", "cat"), Told("cat")),
+            (["*", SPACE], ("/", "+", "cat"), Told(None)),
+            (["+", "1", ENTER], (*MANY, "+1"), Told("+1")),
             (["x", "+", "", "1"], ("cat", "dog"), Told("cat")),
             ([SPACE], ("cat", "dog"), Told(None)),
             ([BACKSPACE], ("cat", "dog"), Wish.UNDO),
@@ -304,25 +317,21 @@ class TestWhatKeysMean:
         assert hear(["/", "y", "k", ENTER, ESCAPE, SPACE], ("cat",))[0] == Told(None)
         assert hear(["/", "y", "k", ENTER], ("cat",), new_classes=True)[0] == Told("yk")
 
-    def test_classes_have_a_key_each_while_there_are_enough(self) -> None:
-        assert assign_keys(["cat", "dog"]) == {"1": "cat", "2": "dog"}
-        assert list(assign_keys([f"k{i}" for i in range(35)])) == list("123456789abcdefghijklmnoprstuvwxyzq")
-        assert "q" not in assign_keys([f"k{i}" for i in range(34)])  # it stops, as long as it can
-        assert assign_keys(["no", "yes", "No"]) == {"y": "yes", "1": "no", "2": "No"}
-        assert assign_keys([f"k{i}" for i in range(36)]) == {}
-        assert assign_keys(["1", "cat", "/", "+"]) == {"1": "1", "2": "cat", "3": "/", "4": "+"}
-
     def test_a_wrong_key_is_told_the_right_ones(self) -> None:
         said = " ".join(hear(["x", SPACE], ("cat", "dog"))[1].split())
         assert "no class has the key x: keys are 1, 2; / finds a class by name" in said
-        assert "keys are 1, 2, 3, 4, 5, 6, 7, 8, 9, a, b, c and 8 more;" in hear(["%", SPACE], MANY[:20], 200)[1]
+        assert "keys are 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, a, b and 8 more;" in hear(["%", SPACE], MANY[:20], 200)[1]
 
     @pytest.mark.parametrize("width", [24, 40, 60])
     def test_no_key_is_parted_from_its_class(self, width: int) -> None:
         classes = tuple(f"kind of {i}" for i in range(20))
         _, said = hear([SPACE], classes, width)
         lines = [line.strip() for line in said.splitlines()]
-        for part in (*(f"{key} {name}" for key, name in assign_keys(classes).items()), "backspace undo", "q stop"):
+        for part in (
+            *(f"{key} {name}" for name, key in assign_shortcuts(classes).shown.items()),
+            "backspace undo",
+            "q stop",
+        ):
             assert any(part in line for line in lines), part
         assert all(cell_len(line) <= width for line in lines)
 

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     )
     from fewlabels.priors import flat, from_earlier, from_scores
     from fewlabels.replay import plan, simulate
+    from fewlabels.schemas import schema
     from fewlabels.session import Session
     from fewlabels.summary import Assessment
     from fewlabels.surfaces import Surface, smooth, surface, uncertain
@@ -79,6 +80,7 @@ _HOMES = {
                  "epsilon_greedy", "multi_play", "random", "stratified", "thompson", "top_two", "upper_bound"),
     "priors": ("flat", "from_earlier", "from_scores"),
     "replay": ("plan", "simulate"),
+    "schemas": ("schema",),
     "session": ("Session",),
     "summary": ("Assessment",),
     "table": ("Predictions",),
@@ -95,7 +97,7 @@ __all__ = [
     "UpperBound", "accuracy", "assess", "balanced_accuracy", "bins", "calibrated", "column", "compare", "confusion",
     "cost", "cross", "diagnose", "ece", "epsilon_greedy", "everything", "f1", "fairness", "fdr", "flat", "fnr", "for_",
     "fpr", "from_earlier", "from_scores", "log_assessment", "mcc", "multi_play", "npv", "plan", "ppv", "precision",
-    "predicted", "random", "ranges", "recall", "selection_rate", "simulate", "smooth", "stratified", "surface",
+    "predicted", "random", "ranges", "recall", "schema", "selection_rate", "simulate", "smooth", "stratified", "surface",
     "thompson", "tnr", "top_two", "tpr", "uncertain", "upper_bound",
 ]  # fmt: skip
 

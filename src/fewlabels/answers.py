@@ -46,15 +46,6 @@ def list_votes(events: Iterable[Event], ledger: Ledger) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def list_notes(events: Iterable[Event], ledger: Ledger) -> dict[str, dict[str, str]]:
-    """Return what people noted beside their votes: item -> person -> note."""
-    found: dict[str, dict[str, str]] = {}
-    for deed, event in _find_events(events, ledger):
-        if event.note and not deed.decided:
-            found.setdefault(deed.item, {})[deed.who] = event.note
-    return found
-
-
 def _find_events(events: Iterable[Event], ledger: Ledger) -> list[tuple[Deed, Event]]:
     """Return the event behind everything that stands, in the order they happened."""
     kinds = {"told": False, "skipped": False, "decided": True}

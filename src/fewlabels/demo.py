@@ -1,6 +1,7 @@
 """The main job on data that comes with scikit-learn: a weak model of handwritten digits, assessed with few labels."""
 
 import csv
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from io import StringIO
@@ -12,7 +13,7 @@ from jaxtyping import Float
 
 from fewlabels.assessment import assess
 from fewlabels.errors import InputError
-from fewlabels.files import write_whole
+from fewlabels.files import check_outputs, write_whole
 from fewlabels.summary import Assessment
 from fewlabels.table import Predictions
 
@@ -40,8 +41,9 @@ def run_demo(folder: str | Path) -> Demo:
         raise InputError(f"out: {folder} cannot be made: {error.strerror}") from None
     table, truth = predict_digits()
     accuracy = float(np.mean([said == true for said, true in zip(table["predicted"], truth["label"], strict=True)]))
-    predictions = write_whole(folder / "digits.csv", _as_csv(table))
-    write_whole(folder / "truth.csv", _as_csv(truth))  # for those who want to play the person who labels
+    texts = {folder / "digits.csv": _as_csv(table), folder / "truth.csv": _as_csv(truth)}  # the truth, to play with
+    _refuse_others(folder / "report.html", texts)
+    predictions, _ = (write_whole(path, text) for path, text in texts.items())
     result = assess(Predictions.read(predictions), finite_pool=True, seed=SEED)
     report = result.report(folder / "report.html")
     worst = result.worst_first[0]
@@ -53,6 +55,16 @@ def run_demo(folder: str | Path) -> Demo:
         f"and the chance that no other digit is worse is {worst.p_worst:.0%}."
     )
     return Demo(result, report, predictions, story)
+
+
+def _refuse_others(report: Path, texts: Mapping[Path, str]) -> None:
+    """Refuse to replace files that an earlier demo did not write."""
+    check_outputs({path.name: str(path) for path in (report, *texts)})
+    others = [path for path, text in texts.items() if path.is_file() and path.read_bytes() != text.encode()]
+    if report.exists() and not all(path.exists() for path in texts):
+        others.append(report)
+    if others:
+        raise InputError(f"out: {others[0]} is there already, and is not of this demo; name another folder with --out")
 
 
 def predict_digits() -> tuple[Table, Table]:

@@ -80,8 +80,8 @@ class BetaDifference:
         return betaincinv(self._narrow.alpha[0], self._narrow.beta[0], u), weight
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Quantiles, by solving `below`."""
-        return self._solve((1 - level) / 2), self._solve((1 + level) / 2)
+        """Quantiles, by solving `below`; they contain the mean."""
+        return min(self._solve((1 - level) / 2), self.mean()), max(self._solve((1 + level) / 2), self.mean())
 
     def _solve(self, target: float) -> float:
         """Halve the range [-1, 1] until nine digits are left of it."""
@@ -111,9 +111,9 @@ class DrawnDifference:
         return float((self.samples > x + ROUNDING).mean())
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Quantiles of the draws."""
+        """Quantiles of the draws; they contain the mean."""
         low, high = np.quantile(self.samples, [(1 - level) / 2, (1 + level) / 2])
-        return float(low), float(high)
+        return min(float(low), self.mean()), max(float(high), self.mean())
 
 
 @cache

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.beliefs import Array, Beta, Conjugate, Dirichlet, Rng
+from fewlabels.beliefs import Array, Beta, Conjugate, Dirichlet, Rng, contain
 from fewlabels.counts import count_interval
 
 Luck = Float[np.ndarray, " group"] | None
@@ -38,9 +38,10 @@ class Finite:
         return (self.known[:, 0] + self.rest * self.belief.mean()) / self._size()
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
-        """What is known, and the interval of the count of the rest."""
+        """What is known, and the interval of the count of the rest; it contains the mean."""
         low, high = count_interval(self.rest, self.belief.alpha, self.belief.beta, level, self.luck)
-        return (self.known[:, 0] + low) / self._size(), (self.known[:, 0] + high) / self._size()
+        ends = (self.known[:, 0] + low) / self._size(), (self.known[:, 0] + high) / self._size()
+        return contain(self.mean(), ends)
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group"]:
         """Draw θ, then the outcomes of the rest."""
@@ -76,7 +77,7 @@ class FiniteShares:
         rest = np.broadcast_to(self.rest[:, None], alpha.shape)
         left = None if self.luck is None else np.broadcast_to(self.luck[:, None], alpha.shape)
         low, high = count_interval(rest, alpha, beta, level, left)
-        return (self.known + low) / self._size(), (self.known + high) / self._size()
+        return contain(self.mean(), ((self.known + low) / self._size(), (self.known + high) / self._size()))
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group outcome"]:
         """Draw θ, then the outcomes of the rest."""

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from fewlabels.beliefs import Belief, Beta, Conjugate, Dirichlet, Draws, Rng
+from fewlabels.beliefs import Belief, Beta, Conjugate, Dirichlet, Draws, Rng, contain
 from fewlabels.finite import Finite, FiniteShares, restrict
 from fewlabels.labels import Tally
 from fewlabels.metrics import Cost, Metric
@@ -65,8 +65,8 @@ class Knowledge:
         return self._figures.mean()
 
     def interval(self, level: float | None = None) -> tuple[PerGroup, PerGroup]:
-        """Credible interval per group."""
-        return self._figures.interval(self.level if level is None else level)
+        """Credible interval per group; it contains the mean."""
+        return contain(self.mean(), self._figures.interval(self.level if level is None else level))
 
     def width(self) -> PerGroup:
         """How wide the interval is, per group."""

@@ -8,7 +8,7 @@ decides it. Where one does, the last word counts, whoever said it.
 """
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import NamedTuple
 
 from fewlabels.ballots import Answer, Ballot, Decision
@@ -20,7 +20,7 @@ class Open(NamedTuple):
 
     item: Item
     who: str
-    at: str  # since when
+    seq: int  # of the event that asked
 
 
 class Deed(NamedTuple):
@@ -45,22 +45,30 @@ class Ledger:
     short: dict[str, Item] = field(default_factory=dict)  # drawn and answered, but not by as many as are wanted
     counted: Counter[tuple[int, str]] = field(default_factory=Counter)  # (entry, label) -> how many
     place: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))  # group -> how many were drawn
-    deeds: dict[Deed, None] = field(default_factory=dict)  # that stand, in the order they were done
+    deeds: dict[Deed, str] = field(
+        default_factory=dict
+    )  # that stand, in the order they were done, and the note beside each
     seen: Counter[str] = field(default_factory=Counter)  # how often each label is said now
+    disputes: dict[str, None] = field(default_factory=dict)  # items with all their votes, which differ, and no decision
+
+    def copy(self) -> "Ledger":
+        """Return the same state in containers of its own."""
+        names = [one.name for one in fields(self) if isinstance(getattr(self, one.name), dict)]
+        return replace(self, **{name: getattr(self, name).copy() for name in names})
 
     def take(self, event: Event) -> None:
         """Fold one more event in."""
         self.seq = event.seq
         if event.kind == "asked":
-            self._ask(Open(event.item, event.who, event.at))
+            self._ask(Open(event.item, event.who, event.seq))
             return
         self.n_heard += 1
         if event.kind == "withdrawn":
-            self._withdraw(Open(event.item, event.who, event.at))
+            self._withdraw(Open(event.item, event.who, event.seq))
         elif event.kind == "decided":
-            self._decide(event.item, Decision(event.label, event.who))
+            self._decide(event.item, Decision(event.label, event.who), event.note)
         else:
-            self._answer(event.item, event.label if event.kind == "told" else None, event.who)
+            self._answer(event.item, event.label if event.kind == "told" else None, event.who, event.note)
 
     @property
     def n_labels(self) -> int:
@@ -85,12 +93,17 @@ class Ledger:
     @property
     def disputed(self) -> list[str]:
         """Items about which people disagree, once everybody was heard, and that nobody has decided."""
-        return [name for name, ballot in self.ballots.items() if ballot.is_disputed and name not in self.short]
+        return list(self.disputes)
 
     @property
     def heard(self) -> list[Ballot]:
         """Votes that count: about items whose turn has come."""
         return [ballot for name, ballot in self.ballots.items() if name in self.drawn]
+
+    def notes_on(self, ballot: Ballot) -> dict[str, str]:
+        """What people noted beside their votes on an item."""
+        noted = {who: self.deeds[Deed(ballot.item.id, who)] for who in ballot.votes}
+        return {who: note for who, note in noted.items() if note}
 
     def last_of(self, who: str) -> str | None:
         """The item this person answered or decided last."""
@@ -102,13 +115,11 @@ class Ledger:
 
     def pending_for(self, who: str) -> list[Item]:
         """Items this person might answer: first one's own, then those that others leave open."""
-        others = [one.item for one in self.pending.values() if one.who != who and not self._has_heard(one.item, who)]
-        return self.pending_with(who) + others
+        return self.pending_with(who) + [one.item for one in self.open_with_others(who)]
 
-    def overdue(self, who: str, since: str) -> list[Item]:
-        """Items that somebody else was asked about before this time, and has not answered: they may be handed on."""
-        late = [one.item for one in self.pending.values() if one.who != who and one.at < since]
-        return [item for item in late if not self._has_heard(item, who)]
+    def open_with_others(self, who: str) -> list[Open]:
+        """Items that somebody else was asked about and has not answered, and that this person has not answered either."""
+        return [one for one in self.pending.values() if one.who != who and not self._has_heard(one.item, who)]
 
     def short_for(self, who: str) -> list[Item]:
         """Items that want one more answer, are nobody's at the moment, and that this person has not answered."""
@@ -138,22 +149,22 @@ class Ledger:
             self.counted[item.entry, early.label] += 1
         self._mind(early)
 
-    def _answer(self, item: Item, label: Answer, who: str) -> None:
+    def _answer(self, item: Item, label: Answer, who: str, note: str) -> None:
         before = self.ballots.get(item.id, Ballot(item))
         others = {} if self.wanted == 1 else {name: said for name, said in before.votes.items() if name != who}
         for name in before.votes.keys() - others.keys():
             del self.deeds[Deed(item.id, name)]
         self._put(before, before._replace(votes={**others, who: label}))
-        self.deeds[Deed(item.id, who)] = None
+        self.deeds[Deed(item.id, who)] = note
         if item.id not in self.short or self._is_with(item, who):
             self.pending.pop(item.id, None)
 
-    def _decide(self, item: Item, decision: Decision) -> None:
+    def _decide(self, item: Item, decision: Decision, note: str) -> None:
         before = self.ballots.get(item.id, Ballot(item))
         if before.decision is not None:
             del self.deeds[Deed(item.id, before.decision.who, decided=True)]
         self._put(before, before._replace(decision=decision))
-        self.deeds[Deed(item.id, decision.who, decided=True)] = None
+        self.deeds[Deed(item.id, decision.who, decided=True)] = note
         self.pending.pop(item.id, None)
 
     def _withdraw(self, again: Open) -> None:
@@ -180,18 +191,22 @@ class Ledger:
         """Let one ballot take the place of another; an empty one is none."""
         self._count(before, -1)
         self.ballots.pop(before.item.id, None)
+        self.disputes.pop(before.item.id, None)
         if after.votes or after.decision is not None:
             self.ballots[after.item.id] = after
         self._count(after, 1)
         self._mind(after)
 
     def _mind(self, ballot: Ballot) -> None:
-        """Note whether an item wants more answers."""
+        """Note whether an item wants more answers, or has them and people disagree."""
         item = ballot.item
         self.short.pop(item.id, None)
         is_open = item.id in self.drawn and ballot.decision is None
         if is_open and 0 < len(ballot.votes) < self.wanted:
             self.short[item.id] = item
+            self.disputes.pop(item.id, None)
+        elif ballot.is_disputed:
+            self.disputes.setdefault(item.id)
 
     def _count(self, ballot: Ballot, n: int) -> None:
         for label in ballot.said:

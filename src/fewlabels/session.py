@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fewlabels.answers import check_answers, list_answers, list_notes, list_votes
+from fewlabels.answers import check_answers, list_answers, list_votes
 from fewlabels.assessment import require_objects, require_roles
 from fewlabels.beliefs import Rng
 from fewlabels.errors import InputError
@@ -32,6 +32,7 @@ from fewlabels.table import Predictions
 from fewlabels.trust import calibrated
 
 ItemId = str | int
+LONGEST_LEASE = 366 * 24 * 3600  # seconds
 
 
 class Session:
@@ -95,12 +96,14 @@ class Session:
         goal: Goal | None = None,
         policy: Policy | None = None,
         read_only: bool = False,
+        accept_missing: bool = False,
     ) -> "Session":
         """Go on with a session; predictions, if given, must be those it was made from.
 
-        A goal or policy of one's own has to be given again: the file only knows its name.
+        A goal or policy of one's own has to be given again: the file only knows its name. A copy of a file that was in use,
+        made without its write-ahead log, lacks answers and is refused; `accept_missing` opens it regardless.
         """
-        journal = SqliteJournal.open(path, read_only=read_only)
+        journal = SqliteJournal.open(path, read_only=read_only, accept_missing=accept_missing)
         try:
             ground = read_ground(journal.about, journal.blobs, goal=goal, policy=policy, where=path)
             ground.require_items(journal.count_items(), path)
@@ -118,9 +121,26 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def set_patience(self, seconds: float) -> None:
+        """Wait at most so long for other threads and processes that use the session, then raise StorageError."""
+        self._fold.patience = seconds
+        self._fold.journal.set_patience(seconds)
+
     def close(self) -> None:
         """Let go of the file."""
         self._fold.journal.close()
+
+    def backup(self, path: str | Path) -> None:
+        """Write a copy of the session to a new file, complete or not at all; also while others label.
+
+        Parameters
+        ----------
+        path: str or Path
+            The copy, readable by its owner alone. It must not exist yet.
+
+        Copying the file itself is not enough while it is in use: the last answers are in the log beside it (`-wal`).
+        """
+        self._fold.journal.backup(path)
 
     # -- the loop ------------------------------------------------------------------------------------------
 
@@ -135,6 +155,8 @@ class Session:
         self._require_name(who)
         if n < 1:
             raise InputError(f"ask: {n} items make no sense; ask for one or more")
+        if lease is not None:
+            check_lease(lease)
         fold = self._fold
         with fold.writing(hurried=True):  # what was asked and is forgotten is asked again; answers wait for the disk
             if lease is not None:
@@ -200,6 +222,12 @@ class Session:
         )
 
     @property
+    def progress(self) -> tuple[int, int]:
+        """The number of the last event in the file, by whichever process, and how many answers were given or changed."""
+        with self._fold.reading() as ledger:
+            return ledger.seq, ledger.n_heard
+
+    @property
     def is_settled(self) -> bool:
         """May we stop?"""
         return self._ground.goal.settled(self.knowledge(), self._rng(0))
@@ -232,6 +260,13 @@ class Session:
     def goal(self) -> Goal:
         """What the labels are for."""
         return self._ground.goal
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The files that messages may name, and what to call them where their paths are nobody's business."""
+        path, pool = getattr(self._fold.journal, "path", None), self._pool
+        found = {} if path is None else {str(path): "the session"}
+        return found if pool is None else found | {pool.source: "the predictions"}
 
     @property
     def wanted(self) -> int:
@@ -282,15 +317,19 @@ class Session:
         Unless `fresh`, that is how likely it was when somebody last wanted to know, and nobody has to wait.
         """
         with self._fold.reading() as ledger:
-            now, ballots = add_up(self._ground, ledger), [ledger.ballots[name] for name in ledger.disputed]
-            notes = list_notes(self._fold.journal.read(), ledger) if ballots else {}
+            now, ballots, found = add_up(self._ground, ledger), [ledger.ballots[name] for name in ledger.disputed], self.list_disputes()  # fmt: skip
+        likely = [self._reckoner.guess(now, ballot, fresh=fresh) for ballot in ballots]
+        return [{**row, "likely": chances} for row, chances in zip(found, likely, strict=True)]
+
+    def list_disputes(self, most: int | None = None) -> list[dict[str, Any]]:
+        """Return the items on which people disagree and that nobody has decided, at most so many: id, votes, notes."""
+        with self._fold.reading() as ledger:
+            ballots = [ledger.ballots[name] for name in ledger.disputed[:most]]
+            notes = [ledger.notes_on(ballot) for ballot in ballots]
         return [
-            {
-                "id": self._as_id(ballot.item.id), "votes": dict(ballot.votes), "notes": notes.get(ballot.item.id, {}),
-                "likely": self._reckoner.guess(now, ballot, fresh=fresh),
-            }
-            for ballot in ballots
-        ]  # fmt: skip
+            {"id": self._as_id(ballot.item.id), "votes": dict(ballot.votes), "notes": noted}
+            for ballot, noted in zip(ballots, notes, strict=True)
+        ]
 
     def show(self, ids: Sequence[ItemId]) -> dict[ItemId, dict[str, Any]]:
         """Fetch what a person should see of these items; nothing where the predictions are not at hand."""
@@ -330,3 +369,10 @@ class Session:
             return int(name)
         except ValueError:
             raise InputError(f"damaged: item {name!r} should be a whole number; go back to an earlier copy") from None
+
+
+def check_lease(seconds: float) -> float:
+    """Refuse a lease that never begins or never ends."""
+    if not 0 < seconds <= LONGEST_LEASE:
+        raise InputError(f"lease: must be more than 0 and at most {LONGEST_LEASE:,} seconds (a year), got {seconds:g}")
+    return seconds

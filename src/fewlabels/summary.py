@@ -3,7 +3,6 @@
 `judge` turns counts into an Assessment; plots, report and command line show what it holds and compute nothing.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.beliefs import Draws, Rng
+from fewlabels.beliefs import Draws, Rng, contain
 from fewlabels.cautions import caution
 from fewlabels.errors import InputError, did_you_mean, listing
 from fewlabels.files import write_whole
@@ -24,6 +23,7 @@ from fewlabels.metrics import ClassRate, Cost, Metric, accuracy, confusion, mcc
 from fewlabels.priors import Flat, FromEarlier, Prior, pseudo_counts
 from fewlabels.table import Frame
 from fewlabels.testimony import Testimony, hear
+from fewlabels.text import dump_json
 
 # An Assessment can show itself, but showing is floors above: these rooms are reached by name, when asked for.
 PLOT, REPORT, FRAME = (
@@ -283,7 +283,7 @@ def rank_groups(
 
 def write_json(plain: Mapping[str, Any], path: str | Path | None) -> str:
     """Return JSON text, and write it where asked."""
-    text = json.dumps(plain, ensure_ascii=False, indent=2, allow_nan=False)
+    text = dump_json(plain, indent=2)
     if path is not None:
         write_whole(path, text + "\n")
     return text
@@ -307,7 +307,8 @@ def require_answerable(tally: Tally, metric: Metric) -> None:
 def _rows(rng: Rng, tally: Tally, question: Question, answer: Answer) -> tuple[Row, ...]:
     n_items, n_labels = tally.count("n_items"), tally.count("n_labels")
     score = np.bincount(tally.group, weights=tally.score, minlength=len(n_items)) / n_items
-    mean, (low, high) = answer.groups.mean(), answer.groups.interval(question.level)
+    mean = answer.groups.mean()
+    low, high = contain(mean, answer.groups.interval(question.level))
     ranks = rank_groups(rng, answer.draws, lowest_is_best=question.metric.worst == "highest")
     tails = [(1 - question.level) / 2, (1 + question.level) / 2]
     rank_low, rank_high = np.quantile(ranks, tails, axis=0, method="inverted_cdf")
@@ -328,8 +329,9 @@ def _overall(tally: Tally, question: Question, answer: Answer, rows: tuple[Row, 
     per_class = isinstance(question.metric, ClassRate) and tally.by == "predicted"
     if len(rows) == 1 and not per_class:
         return Estimate(rows[0].mean, rows[0].low, rows[0].high)
-    low, high = answer.overall.interval(question.level)
-    return Estimate(_overall_mean(tally, question, answer, rows), float(low[0]), float(high[0]))
+    mean = _overall_mean(tally, question, answer, rows)
+    low, high = contain(np.array([mean]), answer.overall.interval(question.level))
+    return Estimate(mean, float(low[0]), float(high[0]))
 
 
 def _overall_mean(tally: Tally, question: Question, answer: Answer, rows: tuple[Row, ...]) -> float:
@@ -342,7 +344,8 @@ def _overall_mean(tally: Tally, question: Question, answer: Answer, rows: tuple[
 
 def _matrix(tally: Tally, question: Question, answer: Answer) -> tuple[Entry, ...]:
     cells = answer.cells
-    mean, (low, high) = answer.shown.mean(), answer.shown.interval(question.level)
+    mean = answer.shown.mean()
+    low, high = contain(mean, answer.shown.interval(question.level))
     named = tally.by not in ("predicted", "all")
     return tuple(
         Entry(

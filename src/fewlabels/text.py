@@ -5,7 +5,28 @@ import re
 from typing import Any
 
 # Controls (but tab and newline), marks that turn the direction of writing around, and halves of characters.
-HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+FORMULA = "[=+\\-@＝＋－＠\\t\\r\\n]"  # how a cell starts that a spreadsheet would compute
+ESCAPED = f"^'+{FORMULA}"
+NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?")
+
+
+def escape_formula(cell: str) -> str:
+    """Put an apostrophe before a cell that a spreadsheet would compute; numbers stay numbers.
+
+    >>> escape_formula("=1+1"), escape_formula("-1"), escape_formula("'=1")
+    ("'=1+1", '-1', "''=1")
+    """
+    return f"'{cell}" if re.match(f"'*{FORMULA}", cell) and not NUMBER.fullmatch(cell) else cell
+
+
+def unescape_formula(cell: str) -> str:
+    """Take away the apostrophe that `escape_formula` put there.
+
+    >>> unescape_formula("'=1+1"), unescape_formula("'tis"), unescape_formula("''=1")
+    ('=1+1', "'tis", "'=1")
+    """
+    return cell[1:] if re.match(ESCAPED, cell) else cell
 
 
 def tame(text: str) -> str:
@@ -20,6 +41,16 @@ def tame(text: str) -> str:
 def tame_line(text: object) -> str:
     """The same on one line: names of items and classes."""
     return tame(str(text)).replace("\n", "␊").replace("\t", "␉")
+
+
+def dump_json(value: Any, indent: int | None = None) -> str:
+    """Return JSON text without a character that a terminal would obey: those are written as escapes.
+
+    >>> print(dump_json({"name": "\\x1b[31m é \\u202e"}))
+    {"name": "\\u001b[31m é \\u202e"}
+    """
+    text = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)
+    return HARMFUL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def shorten(text: str, most: int = 900) -> str:

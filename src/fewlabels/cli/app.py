@@ -20,14 +20,17 @@ VERBS = {
 
 It opens a page in the browser, served to this machine alone; --terminal labels here instead. There, keys typed before an \
 item is on the screen are ignored, because nobody can label what they have not seen.""",
+    "access": "Who may use the labelling page: invite annotators, revoke their links, print links again.",
     "ask": "Which items to label next: for scripts, sheets and other labelling tools.",
     "tell": "Record answers, or take the last one back.",
     "status": "How far a session is, what its labels answer so far, and whether one may stop.",
     "export": "Write a session's answers, or what it is waiting for, as CSV or JSON lines (or Label Studio's tasks).",
     "import": "Read a sheet of answers, or Label Studio's export, into a session.",
+    "backup": "Copy a session to a new file, also while people label.",
     "watch": "Read answers into a session as their files arrive in a folder.",
     "simulate": "What each way of labelling would have cost, replayed on a labelled table.",
     "plan": "How many labels a goal will take.",
+    "schema": "The JSON Schema of what a verb writes with --json.",
 }
 HOMES = {"import": "importing:import_answers"}  # a verb that is a word of Python's lives elsewhere
 IDLE = {  # options of other verbs that one might expect
@@ -56,7 +59,7 @@ def main() -> None:
     try:
         code = app(sys.argv[1:], print_error=False)
     except CycloptsError as error:
-        code = _complain(_explain(error))
+        code = _complain(" ".join(_explain(error).split("\n")))
     except InputError as error:
         code = _complain(str(error))
     except KeyboardInterrupt:

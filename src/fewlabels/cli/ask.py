@@ -1,6 +1,5 @@
 """`fewlabels ask`: which items to label next?"""
 
-import sys
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
 
@@ -9,12 +8,13 @@ from cyclopts import Parameter
 from fewlabels.cli.options import Columns, File, Path
 from fewlabels.cli.printing import complainer, printer, working
 from fewlabels.cli.reading import Line
+from fewlabels.cli.screen import write_text
 from fewlabels.cli.sessions import Opened, Who, require_name, start_or_open
 from fewlabels.cli.sheets import STUDIO, kind_of, lay_out, render_sheet
 from fewlabels.cli.showing import note_obstacle, print_asked
 from fewlabels.cli.starting import Start
 from fewlabels.cli.studio import Form, render_tasks
-from fewlabels.cli.targets import check_target, read_earlier, refuse_other_text, refuse_to_lose
+from fewlabels.cli.targets import check_targets, read_earlier, refuse_other_text, refuse_to_lose
 from fewlabels.errors import InputError, count
 from fewlabels.files import write_whole
 from fewlabels.session import ItemId
@@ -61,8 +61,11 @@ def ask(
         Write JSON to this file; - for standard output.
     """
     require_name(start, who)
-    earlier = _check(session, file, n, out, json)
-    _check_studio(session, file, out, config, show_prediction == "before")
+    check_targets(
+        session, {"--out": out, "--config": config, "--json": json}, file, columns.labels, start.cost, start.prior
+    )
+    earlier = _check(session, n, out)
+    _check_studio(file, out, config, show_prediction == "before")
     with working("opening"):
         opened = start_or_open(session, file, start, columns)
     with opened.session:
@@ -73,9 +76,9 @@ def ask(
         if out and kind_of(out) == STUDIO:
             _deliver_tasks(opened, shown, out, config, show_prediction == "before")
         elif out:
-            _deliver(out, render_sheet(*lay_out(shown), kind_of(out)))
+            write_text(out, render_sheet(*lay_out(shown), kind_of(out)))
         if json:
-            _deliver(json, write_json(_as_plain(opened, shown), None) + "\n")
+            write_text(json, write_json(_as_plain(opened, shown), None) + "\n")
         if "-" not in (out, json):
             print_asked(printer(), opened, shown, session=session, who=who, sheet=out)
     if 0 < len(shown) < n:
@@ -86,12 +89,10 @@ def ask(
     return 0
 
 
-def _check(session: str, file: str | None, n: int, out: str | None, json: str | None) -> list[Line]:
+def _check(session: str, n: int, out: str | None) -> list[Line]:
     """Refuse what cannot be done before a session is started; return what the sheet to be written holds now."""
     if n < 1:
         raise InputError(f"ask: {n} items make no sense; ask for one or more")
-    for path in (out, json):
-        check_target(path, session, file)
     if out:
         kind_of(out)
     earlier = read_earlier(out)
@@ -100,14 +101,13 @@ def _check(session: str, file: str | None, n: int, out: str | None, json: str | 
     return earlier
 
 
-def _check_studio(session: str, file: str | None, out: str | None, config: str | None, guessing: bool) -> None:
+def _check_studio(file: str | None, out: str | None, config: str | None, guessing: bool) -> None:
     """Refuse what only Label Studio's tasks have, where none are written."""
     if (config is not None or guessing) and not (out and kind_of(out) == STUDIO):
         option = "--config" if config is not None else "--show-prediction"
         raise InputError(f"ask: {option} goes with tasks for Label Studio: --out TASKS.json")
     if guessing and file is None:
         raise InputError("ask: --show-prediction before needs the predictions; name their file before the options")
-    check_target(config, session, file)
 
 
 def _deliver_tasks(opened: Opened, shown: Shown, out: str, config: str | None, guessing: bool) -> None:
@@ -122,10 +122,3 @@ def _deliver_tasks(opened: Opened, shown: Shown, out: str, config: str | None, g
 def _as_plain(opened: Opened, shown: Shown) -> dict[str, Any]:
     items = [{"id": i, "show": {name: as_plain(value) for name, value in row.items()}} for i, row in shown.items()]
     return {"items": items, "classes": list(opened.session.classes)}
-
-
-def _deliver(path: str, text: str) -> None:
-    if path == "-":
-        sys.stdout.write(text)
-    else:
-        write_whole(path, text)

@@ -22,7 +22,7 @@ def assess(
     file: str
         Predictions: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes. Or the log of a language model: samples of lm-evaluation-harness, or of Inspect.
     """
-    conditions = output.conditions()
+    conditions = output.conditions(file, columns.labels, asked.cost, asked.prior)
     choices = asked.choices()
     with working("assessing"):
         pool = columns.read(file)

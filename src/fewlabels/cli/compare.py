@@ -28,7 +28,7 @@ def compare(
     rope: float
         Differences up to this size are as good as none (region of practical equivalence).
     """
-    conditions = output.conditions()
+    conditions = output.conditions(file, columns.labels, asked.cost, asked.prior)
     pair, choices = read_pair(groups), asked.choices()
     with working("comparing"):
         result = compare_groups(columns.read(file), pair, rope=rope, **choices)

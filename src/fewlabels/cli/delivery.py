@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from rich.console import Console
-from rich.markup import escape
 
 from fewlabels.cli.conditions import Condition
 from fewlabels.cli.options import Output
-from fewlabels.cli.printing import complainer, print_warnings, printer
+from fewlabels.cli.printing import complainer, escape, print_warnings, printer
+from fewlabels.cli.screen import write_text
 from fewlabels.errors import count
-from fewlabels.files import write_whole
+from fewlabels.files import STDOUT
 from fewlabels.markdown import render_checks
 
-FAILED, STDOUT = 2, "-"
+FAILED = 2
 MOST_FAILURES = 25  # that are told one by one
 
 
@@ -74,10 +74,8 @@ def deliver(
 
 def _write(path: str | None, render: Callable[[], str]) -> None:
     """Write text to a file or to standard output; where nobody asked for it, it is not even made."""
-    if path == STDOUT:
-        print(render().rstrip("\n"))
-    elif path:
-        write_whole(path, render().rstrip("\n") + "\n")
+    if path:
+        write_text(path, render().rstrip("\n") + "\n")
 
 
 def _render_markdown(result: Result, output: Output, failures: Sequence[str]) -> str:

@@ -1,8 +1,6 @@
 """`fewlabels demo`: the main job, end to end, on embedded data."""
 
-from rich.markup import escape
-
-from fewlabels.cli.printing import print_assessment, print_warnings, printer, working
+from fewlabels.cli.printing import escape, print_assessment, print_warnings, printer, working
 from fewlabels.demo import run_demo
 
 
@@ -17,7 +15,7 @@ def demo(*, out: str = "fewlabels-demo") -> int:
     with working("training and assessing"):
         result = run_demo(out)
     screen = printer()
-    screen.print(escape(result.story), soft_wrap=True)
+    screen.print(result.story, markup=False, soft_wrap=True)
     print_assessment(screen, result.assessment)
     print_warnings(screen, result.assessment.warnings)
     screen.print(f"report: [bold]{escape(str(result.report))}[/]", soft_wrap=True)

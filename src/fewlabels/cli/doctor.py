@@ -2,8 +2,10 @@
 
 from fewlabels.cli.options import Columns, File, Path
 from fewlabels.cli.printing import print_diagnosis, printer, working
+from fewlabels.cli.screen import write_text
 from fewlabels.cli.words import given
 from fewlabels.diagnosis import diagnose
+from fewlabels.files import check_outputs
 from fewlabels.summary import write_json
 
 
@@ -17,12 +19,11 @@ def doctor(file: File, /, *, json: Path = None, columns: Columns = Columns()) ->
     json: str
         Write JSON to this file instead; - for standard output.
     """
+    check_outputs({"--json": json}, (file, columns.labels))
     with working("looking"):
         found = diagnose(file, **given(**{name: getattr(columns, name) for name in columns.__dataclass_fields__}))
     if json:
-        text = write_json(found.to_dict(), None if json == "-" else json)
-        if json == "-":
-            print(text)
+        write_text(json, write_json(found.to_dict(), None) + "\n")
     else:
         print_diagnosis(printer(), found)
     return 0 if found.is_sound else 1

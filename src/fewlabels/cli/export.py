@@ -1,17 +1,17 @@
 """`fewlabels export`: a session's answers, or what it is waiting for, as a sheet."""
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 from fewlabels.cli.options import File, Flag, Path
 from fewlabels.cli.printing import complainer
+from fewlabels.cli.screen import write_text
 from fewlabels.cli.sessions import open_session
 from fewlabels.cli.sheets import STUDIO, kind_of, lay_out, render_sheet
 from fewlabels.cli.studio import Form, render_tasks
-from fewlabels.cli.targets import check_target, read_earlier, refuse_other_than_export, refuse_to_lose
+from fewlabels.cli.targets import check_targets, read_earlier, refuse_other_than_export, refuse_to_lose
 from fewlabels.errors import InputError, count
-from fewlabels.files import write_whole
+from fewlabels.files import STDOUT
 from fewlabels.session import ItemId
 from fewlabels.table.joining import CANNOT_TELL
 
@@ -40,7 +40,7 @@ def export(
         raise InputError("export: --pending, --votes and --disputes are three different sheets; say one")
     out = out or "-"
     kind = kind_of(out)
-    check_target(out, session)
+    check_targets(session, {"--out": out})
     if kind == STUDIO and not pending:
         raise InputError(f"{out}: answers are written as .csv or .jsonl; tasks for Label Studio are --pending")
     with open_session(session, read_only=True) as opened:
@@ -63,10 +63,9 @@ def export(
             columns = ["id", answer, *REST]
             refuse_other_than_export(out, columns)
     text = render_tasks(Form.fit(shown, ()), shown) if kind == STUDIO else render_sheet(rows, columns, kind)
-    if out == "-":
-        sys.stdout.write(text)
+    write_text(out, text)
+    if out == STDOUT:
         return 0
-    write_whole(out, text)
     complainer().print(f"written: {out} ({count(len(rows), 'item' if pending else 'answer')})", markup=False)
     return 0
 

@@ -45,7 +45,7 @@ def fairness(
     seed: int
         Seed of the random draws.
     """
-    conditions = output.conditions()
+    conditions = output.conditions(file, columns.labels)
     groups, metrics = read_groups(by), split_names(metric)
     with working("learning how far to trust the scores"):
         result = judge_fairness(

@@ -13,7 +13,15 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from fewlabels.cli.annotations import Export, read_export
-from fewlabels.cli.naming import explain_unknown, find_items, is_mark, match_class, read_grade, require_class
+from fewlabels.cli.naming import (
+    explain_unknown,
+    find_items,
+    is_mark,
+    match_class,
+    read_grade,
+    require_class,
+    saying_nothing_kept,
+)
 from fewlabels.cli.options import Flag
 from fewlabels.cli.reading import Line, read_sheet
 from fewlabels.cli.sessions import Who
@@ -81,19 +89,25 @@ class Taken:
 
 
 def take_in(session: Session, path: str, file: str, terms: Terms) -> Taken:
-    """Read a file of answers into a session at this path: all of them or none."""
-    are_votes = session.wanted > 1
-    batch = read_batch(file, path, session.classes, terms, by_person=are_votes)
-    if are_votes and not all(answer.who for answer in batch.answers):
-        raise InputError(f"{file}: every item is answered by several people here: say who answered, in a column who or with --as NAME; nothing was kept")  # fmt: skip
-    before = _recall(session, path, batch, terms)
-    news = [answer for answer in batch.answers if answer.key not in before or before[answer.key] != answer.label]
-    for who, labels in _group(news) if are_votes else _take_turns(batch, news):
-        session.tell(labels, who=who, new_classes=terms.new_classes)
-    n_new = sum(answer.key not in before for answer in news)
+    """Read a file of answers into a session at this path: all of them or none, in one transaction."""
+    with saying_nothing_kept():
+        batch = read_batch(file, path, session.classes, terms, by_person=session.wanted > 1)
+        if session.wanted > 1 and not all(answer.who for answer in batch.answers):
+            raise InputError(f"{file}: every item is answered by several people here: say who answered, in a column who or with --as NAME")  # fmt: skip
+        with session.together():
+            before = _recall(session, path, batch, terms)
+            news = [
+                answer for answer in batch.answers if answer.key not in before or before[answer.key] != answer.label
+            ]
+            for who, labels in _group(news) if session.wanted > 1 else _take_turns(batch, news):
+                session.tell(labels, who=who, new_classes=terms.new_classes)
+    return _count(session, batch, n_new=sum(answer.key not in before for answer in news), n_told=len(news))
+
+
+def _count(session: Session, batch: Batch, *, n_new: int, n_told: int) -> Taken:
     asked = {str(row["id"]) for row in session.answers() if row["asked"]}
     unasked = {answer.item for answer in batch.answers} - asked
-    return Taken(n_new, len(news) - n_new, len(batch.answers) - len(news), len(unasked), batch.remarks)
+    return Taken(n_new, n_told - n_new, len(batch.answers) - n_told, len(unasked), batch.remarks)
 
 
 def read_batch(file: str, path: str, classes: Sequence[str], terms: Terms, *, by_person: bool = False) -> Batch:

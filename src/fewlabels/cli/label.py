@@ -11,7 +11,7 @@ from fewlabels.cli.keys import HAS_KEYS, listening
 from fewlabels.cli.labelling import Labelling
 from fewlabels.cli.lines import Lines
 from fewlabels.cli.options import Columns, File, Flag
-from fewlabels.cli.page import Page, check_page
+from fewlabels.cli.page import Page
 from fewlabels.cli.printing import printer, working
 from fewlabels.cli.sessions import Opened, Who, require_name, start_or_open
 from fewlabels.cli.showing import name_session, note_obstacle, print_next, print_progress, say
@@ -20,7 +20,7 @@ from fewlabels.cli.terminal import Terminal
 from fewlabels.errors import InputError, count, listing
 from fewlabels.text import tame_line
 
-SERVE = "fewlabels.cli.serving:run_page"  # loaded by those who want a page
+CHECK, SERVE = "fewlabels.cli.serving:check_page", "fewlabels.cli.serving:run_page"  # loaded by those who want a page
 
 
 def label(
@@ -59,7 +59,8 @@ def label(
         raise InputError("on the page everyone says their own name; --as goes with --terminal")
     if terminal:
         require_name(start, who)
-    check_page(page)
+    else:
+        resolve_name(CHECK)(page)
     out = printer()
     with working("opening"):
         opened = start_or_open(session, file, start, columns)
@@ -67,8 +68,9 @@ def label(
         note_obstacle(opened)
         _say_what_is_shown(out, opened)
         if not terminal:
-            serve = resolve_name(SERVE)
-            serve(opened, file, session, page, new_classes=new_classes, reveals=show_prediction == "after")
+            resolve_name(SERVE)(
+                opened, file, session, page, new_classes=new_classes, reveals=show_prediction == "after"
+            )
             return 0
         work = Labelling(opened, out, who, new_classes, show_prediction == "after")
         try:

@@ -26,7 +26,8 @@ class Lines:
     def ask(self, id: ItemId, row: Mapping[str, Any], classes: tuple[str, ...]) -> Told | Wish:
         """Show an item and read a line."""
         if not self._number:
-            say(self._out, f"an answer per line; labels: {say_classes(classes)}; empty: nobody can tell; undo")
+            undo = f"; {UNDO}" if _is_command(UNDO, classes) else ""
+            say(self._out, f"an answer per line; labels: {say_classes(classes)}; empty: nobody can tell{undo}")
         print_item(self._out, id, row)
         line = self._read()
         if not line:
@@ -46,7 +47,7 @@ class Lines:
         text = text.strip()
         if text in ("", CANNOT_TELL):
             return Told(None)
-        if text == UNDO:
+        if text == UNDO and _is_command(UNDO, classes):
             return Wish.UNDO
         where = f"line {self._number} of the answers: "
         if not classes:
@@ -55,3 +56,8 @@ class Lines:
         if not self._new_classes:
             require_class(name, classes, about=where, kept="The answers before it are kept")
         return Told(name)
+
+
+def _is_command(word: str, classes: tuple[str, ...]) -> bool:
+    """Does a word mean a command? Not where a class is called so, in upper or lower case."""
+    return word not in (name.strip().casefold() for name in classes)

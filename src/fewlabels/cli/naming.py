@@ -1,7 +1,8 @@
 """What people type -> the item and the class they mean, by the names these have in the session."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from fewlabels.answers import FLAGS
 from fewlabels.errors import InputError, did_you_mean, end_sentence, listing
@@ -9,6 +10,17 @@ from fewlabels.journal import SqliteJournal
 from fewlabels.table.joining import CANNOT_TELL
 
 WHOLE = re.compile(r"([-+]?\d{1,20})\.0*")
+NOTHING_KEPT = "nothing was kept"
+
+
+@contextmanager
+def saying_nothing_kept() -> Iterator[None]:
+    """Add to every refusal inside that nothing was kept, unless it says so."""
+    try:
+        yield
+    except InputError as error:
+        said = str(error)
+        raise InputError(said if NOTHING_KEPT in said.lower() else f"{said}; {NOTHING_KEPT}") from None
 
 
 def find_items(path: str, ids: Iterable[str]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from cyclopts import Group, Parameter, Token
 
 from fewlabels.cli.conditions import Condition, read_condition
 from fewlabels.cli.words import DEFAULT, given, read_bins, read_groups, read_metric, read_prior, split_names
-from fewlabels.errors import InputError
+from fewlabels.files import check_outputs
 from fewlabels.table import Predictions
 
 QUESTION, ANSWER, COLUMNS = (
@@ -48,8 +48,8 @@ class Columns:
     "Models of two classes: column with the probability of the positive class."
     positive: str | None = None
     "The positive class [default: 1]."
-    threshold: float = 0.5
-    "Predict the positive class from this probability on."
+    threshold: float | None = None
+    "Predict the positive class from this probability on, whatever a column of predictions says [default: 0.5, where there is none]."
     label: str | None = None
     "Column with the true class; empty where unknown."
     agreement: str | None = None
@@ -119,8 +119,11 @@ class Output:
     quiet: Flag = False
     "Print no table."
 
-    def conditions(self) -> tuple[Condition, ...]:
-        """Return what to fail on; what cannot be meant is refused before any work is done."""
-        if self.json == self.markdown == "-":
-            raise InputError("json and markdown cannot both go to standard output; name a file for one of them")
+    def conditions(self, *inputs: str | None, **more: str | None) -> tuple[Condition, ...]:
+        """Return what to fail on. Outputs that cannot be written or are an input are refused before any work is done.
+
+        `more` are outputs of the verb itself, by option.
+        """
+        outputs = {"--json": self.json, "--markdown": self.markdown, "--html": self.html}
+        check_outputs(outputs | {f"--{name}": path for name, path in more.items()}, inputs)
         return tuple(read_condition(text) for text in self.fail_if)

@@ -2,12 +2,10 @@
 
 from dataclasses import dataclass
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from cyclopts import Group, Parameter
 
 from fewlabels.cli.options import Flag, Names
-from fewlabels.errors import InputError
 
 PAGE = Group("The page", sort_key=4)
 
@@ -18,9 +16,11 @@ class Page:
     """Where the page is, and what it may show."""
 
     host: str = "127.0.0.1"
-    "Address to listen on. Others than this machine's own are reached by everybody on the network: use --certificate."
+    "Address to listen on. Others than this machine's own can be reached from the network: use --certificate."
     port: Annotated[int, Parameter(show_default="any that is free")] = 0
     "Port to listen on."
+    invite: Names = ()
+    "Annotators, joined by commas, who get a link each; an annotator answers under that name and sees no results."
     names: Names = ()
     "Names that browsers know this machine by, where --host is not one."
     certificate: str | None = None
@@ -35,17 +35,3 @@ class Page:
     "Seconds for which an item is one person's; then it goes to the next who asks."
     no_browser: Flag = False
     "Do not open a browser."
-
-
-def check_page(page: Page) -> None:
-    """Refuse what cannot be served, before anything is opened or written."""
-    if (page.certificate is None) != (page.key is None):
-        raise InputError("--certificate and --key go together")
-    if not page.lease > 0:
-        raise InputError(f"lease: {page.lease:g} seconds make no sense; an item is somebody's for a while")
-    if page.host in ("0.0.0.0", "::") and not page.names:
-        raise InputError(f"host: on {page.host} browsers reach this machine by another name; say which: --names NAME")
-    for origin in page.media_from:
-        parts = urlsplit(origin)
-        if parts.scheme not in ("http", "https") or not parts.netloc or f"{parts.scheme}://{parts.netloc}" != origin:
-            raise InputError(f"media-from: {origin!r} is no origin; write for instance https://pictures.example.org")

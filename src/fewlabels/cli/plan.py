@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from rich.markup import escape
-
 from fewlabels.cli.bars import counting
 from fewlabels.cli.options import Columns, File, Flag, Path
-from fewlabels.cli.printing import printer
+from fewlabels.cli.printing import escape, printer
+from fewlabels.cli.screen import write_text
 from fewlabels.cli.starting import Outlook
 from fewlabels.errors import count
+from fewlabels.files import check_outputs
 from fewlabels.replay import Plan
 from fewlabels.replay import plan as plan_labels
 from fewlabels.summary import write_json
@@ -42,6 +42,7 @@ def plan(
     quiet: bool
         Print nothing.
     """
+    check_outputs({"--json": json}, (file, columns.labels, outlook.cost, outlook.prior))
     choices = outlook.choices()
     pool = columns.read(file)
     with counting("imagining") as tick:
@@ -49,9 +50,7 @@ def plan(
         found = plan_labels(played, runs=runs, n_jobs=jobs, tick=tick, **choices)
     found = _say_if_met(found)
     if json:
-        text = write_json(found.to_dict(), None if json == "-" else json)
-        if json == "-":
-            print(text)
+        write_text(json, write_json(found.to_dict(), None) + "\n")
     if not quiet and json != "-":
         out = printer()
         there = f"{count(found.n_items, 'item')}, {found.n_labels:,} labelled"

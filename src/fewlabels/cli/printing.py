@@ -3,38 +3,37 @@
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from io import TextIOWrapper
 from math import isnan
 
 from rich.console import Console
 from rich.markup import escape as escape_markup
 from rich.table import Table
 
+from fewlabels.cli.screen import Screen, accept_all_letters
 from fewlabels.comparison import Comparison
 from fewlabels.diagnosis import Diagnosis
 from fewlabels.errors import count
 from fewlabels.gaps import Fairness, Gap
 from fewlabels.summary import Assessment, Row
-from fewlabels.text import tame
+from fewlabels.text import tame_line
 
 SHOWN = 25
 
 
 def printer() -> Console:
     """Standard output for people; plain and unwrapped in a pipe."""
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a terminal that lacks a character shows a question mark
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    accept_all_letters()
+    return Screen(width=None if sys.stdout.isatty() else 120)
 
 
 def complainer() -> Console:
     """Standard error."""
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return Screen(stderr=True, soft_wrap=True)
 
 
 def escape(text: str) -> str:
     """Keep names that come out of a file from being obeyed, by rich or by the terminal."""
-    return escape_markup(tame(text))
+    return escape_markup(tame_line(text))
 
 
 def working(what: str) -> AbstractContextManager[object]:
@@ -48,7 +47,7 @@ def print_assessment(out: Console, a: Assessment) -> None:
     quantity = "on exactly these items" if a.finite_pool else "on the population these items came from"
     of = f" of class {escape(a.positive)}" if a.positive is not None else ""
     out.print(
-        f"[bold]{a.metric}[/]{of} {quantity}: {count(a.n_items, 'item')}, {a.n_labels:,} labelled; prior {a.prior}, {100 * a.level:g}% intervals"
+        f"[bold]{escape(a.metric)}[/]{of} {quantity}: {count(a.n_items, 'item')}, {a.n_labels:,} labelled; prior {escape(a.prior)}, {100 * a.level:g}% intervals"
     )
     interval = escape(f"[{a.overall.low:.3f}, {a.overall.high:.3f}]")
     out.print(f"overall [bold]{a.overall.mean:.3f}[/]  {interval}")
@@ -76,7 +75,7 @@ def print_comparison(out: Console, c: Comparison) -> None:
     """Print the difference, where it lies, and the verdict."""
     a, b = (escape(name) for name in c.groups)
     out.print(
-        f"[bold]{c.metric}[/] of {a} minus {b}: {c.mean:+.3f}  {escape(f'[{c.low:+.3f}, {c.high:+.3f}]')}  ({100 * c.level:g}%)"
+        f"[bold]{escape(c.metric)}[/] of {a} minus {b}: {c.mean:+.3f}  {escape(f'[{c.low:+.3f}, {c.high:+.3f}]')}  ({100 * c.level:g}%)"
     )
     out.print(
         f"P(below −{c.rope:g}) {c.p_below:.3f}   P(within) {c.p_equivalent:.3f}   P(above +{c.rope:g}) {c.p_above:.3f}"
@@ -89,7 +88,7 @@ def print_fairness(out: Console, f: Fairness) -> None:
     where = "on exactly these items" if f.finite_pool else "on the population these items came from"
     out.print(
         f"[bold]{escape(f.by)}[/], compared with {escape(f.whom)}, {where}: {count(f.n_items, 'item')}, {f.n_labels:,} "
-        f"labelled; positive class {escape(f.positive)}, method {f.method}, {100 * f.level:g}% intervals",
+        f"labelled; positive class {escape(f.positive)}, method {escape(f.method)}, {100 * f.level:g}% intervals",
         soft_wrap=True,
     )
     shown = f.pick(2 * SHOWN)
@@ -113,7 +112,7 @@ def _table_of_gaps(f: Fairness, gaps: Sequence[Gap]) -> Table:
         numbers = (_number(value, "+.3f") for value in (gap.mean, gap.low, gap.high))
         chances = (_number(p, ".3f") for p in (gap.p_greater, gap.p_practically_fair))
         more = "settled" if gap.is_settled else "–" if gap.more_labels is None else f"about {gap.more_labels:,}"
-        grid.add_row(gap.metric, escape(gap.group), *numbers, *chances, more)
+        grid.add_row(escape(gap.metric), escape(gap.group), *numbers, *chances, more)
     return grid
 
 

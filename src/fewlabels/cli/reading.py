@@ -13,6 +13,7 @@ from fewlabels.cli.sheets import Record, kind_of
 from fewlabels.cli.studio import ID
 from fewlabels.errors import InputError, listing
 from fewlabels.table import spell
+from fewlabels.text import unescape_formula
 
 MARKS = ",;\t"  # between the columns: spreadsheets choose by country
 ANSWERS = ("label", "agreement")  # what the column with the answer is called
@@ -119,7 +120,7 @@ def _match(path: str, number: int, head: list[str], row: list[str]) -> Record:
         raise InputError(
             f"{path}, line {number}: {len(row)} values for {len(head)} columns; a value with a comma goes in double quotes"
         )
-    record = {**dict.fromkeys(head, ""), **dict(zip(head, row, strict=False))}
+    record = {**dict.fromkeys(head, ""), **dict(zip(head, map(unescape_formula, row), strict=False))}
     if not record["id"]:
         raise InputError(f"{path}, line {number}, column id: it is empty; every row needs the id it was asked with")
     return record

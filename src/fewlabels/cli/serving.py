@@ -1,28 +1,52 @@
 """The labelling page from the command line."""
 
+import re
 from pathlib import Path
+
+from rich.console import Console
 
 from fewlabels.cli.page import Page
 from fewlabels.cli.printing import complainer, escape, printer
 from fewlabels.cli.sessions import Opened
-from fewlabels.web import Desk, Folder, Place, Rules, serve
+from fewlabels.errors import InputError
+from fewlabels.web import Credentials, Desk, Folder, Place, Rules, serve
+from fewlabels.web.keys import change_keys, name_keys
 
-ENDING = ".keys"  # of the file beside the session that lets open pages go on after a restart
+ORIGIN = re.compile(r"https?://([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
+
+
+def check_page(page: Page) -> None:
+    """Refuse what cannot be served, before anything is opened or written."""
+    _place(page).check()
+    Rules(page.lease)
+    Credentials.create().invite(page.invite)
+    for origin in page.media_from:
+        if not ORIGIN.fullmatch(origin):
+            raise InputError(f"media-from: {origin!r} is no origin; write for instance https://pictures.example.org")
 
 
 def run_page(opened: Opened, file: str, session: str, page: Page, *, new_classes: bool, reveals: bool) -> None:
     """Serve the page until somebody stops it."""
-    place = Place(page.host, page.port, page.certificate, page.key)
+    place, keys = _place(page), name_keys(session)
     rules = Rules(page.lease, new_classes, reveals, page.media_from)
+    change_keys(keys, lambda known: known.invite(page.invite))
     desk = Desk(opened.session, rules, folder=Folder(Path(page.media or Path(file).parent)), predicted=opened.predicted)
     if not place.is_private and page.certificate is None:
         complainer().print(
             f"anybody on the network can listen in on {escape(page.host)}: without --certificate nothing is encrypted, tokens and labels included"
         )
     out = printer()
+    serve(desk, place, keys=keys, said=lambda known: _say_links(out, known), opens=not page.no_browser)
 
-    def say(address: str) -> None:
-        out.print(f"label here: {escape(address)}", soft_wrap=True)
-        out.print("stop with Ctrl-C; every answer is kept as it is given")
 
-    serve(desk, place, names=page.names, keys=Path(session + ENDING), said=say, opens=not page.no_browser)
+def _place(page: Page) -> Place:
+    return Place(page.host, page.port, page.certificate, page.key, page.names)
+
+
+def _say_links(out: Console, known: Credentials) -> None:
+    """Print the owner's link, and one for each annotator."""
+    address = known.address
+    out.print(f"label here: {escape(known.owner.link(address))}", soft_wrap=True)
+    for one in known.annotators:
+        out.print(f"{escape(one.name)} labels here: {escape(one.link(address))}", soft_wrap=True)
+    out.print("stop with Ctrl-C; every answer is kept as it is given")

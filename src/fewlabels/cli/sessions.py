@@ -49,13 +49,13 @@ class Opened:
         }
 
 
-def open_session(path: str, *, read_only: bool = False) -> Session:
+def open_session(path: str, *, read_only: bool = False, accept_missing: bool = False) -> Session:
     """Go on with a session."""
     if not Path(path).exists():
         raise InputError(
             f"{path}: there is no such session; start one with: fewlabels ask PREDICTIONS --session {shlex.quote(path)} --goal find-worst"
         )
-    return Session.open(path, read_only=read_only)
+    return Session.open(path, read_only=read_only, accept_missing=accept_missing)
 
 
 def require_name(start: Start, who: str) -> None:

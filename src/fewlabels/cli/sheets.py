@@ -2,13 +2,12 @@
 
 import csv
 import io
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fewlabels.errors import InputError
-from fewlabels.text import as_plain, as_text
+from fewlabels.text import as_plain, as_text, dump_json, escape_formula
 
 STUDIO = "studio"
 ENDINGS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": STUDIO}
@@ -28,14 +27,15 @@ def kind_of(path: str) -> str:
 def render_sheet(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], kind: str) -> str:
     """Return rows as text."""
     if kind == "jsonl":
-        lines = (json.dumps({c: as_plain(row[c]) for c in columns}, ensure_ascii=False) for row in rows)
+        lines = (dump_json({c: as_plain(row[c]) for c in columns}) for row in rows)
         return "".join(f"{line}\n" for line in lines)
     cells = [[_as_cell(row[c]) for c in columns] for row in rows]
-    # Python before 3.13 leaves a lone carriage return unquoted, and then cannot read it.
-    every = any("\r" in cell for row in cells for cell in row)
+    # Python before 3.13 leaves a lone carriage return unquoted, and then cannot read it; a spreadsheet may take a
+    # semicolon or a tab for the end of a cell.
+    every = any(mark in cell for row in cells for cell in row for mark in "\r;\t")
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL if every else csv.QUOTE_MINIMAL)
-    writer.writerows([list(columns), *cells])
+    writer.writerows([[escape_formula(cell) for cell in row] for row in (columns, *cells)])
     return out.getvalue()
 
 

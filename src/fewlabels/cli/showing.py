@@ -15,7 +15,7 @@ from fewlabels.goals import Standing
 from fewlabels.knowledge import Knowledge
 from fewlabels.polling import say_agreement
 from fewlabels.session import ItemId, Session
-from fewlabels.text import tame, tame_line
+from fewlabels.text import tame_line
 
 LINES = 10  # of an item in a list of several
 MANY_CLASSES = 40
@@ -142,7 +142,7 @@ def print_next(out: Console, command: str, remark: str = "") -> None:
 
 def say(out: Console, sentence: str) -> None:
     """Print a sentence that may hold other people's names, broken between words where there is a screen."""
-    out.print(tame(sentence), markup=False, soft_wrap=not out.is_terminal)
+    out.print(tame_line(sentence), markup=False, soft_wrap=not out.is_terminal)
 
 
 def say_classes(classes: Sequence[str]) -> str:

@@ -2,23 +2,26 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pkgutil import resolve_name
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from fewlabels.cli.bars import counting
 from fewlabels.cli.options import Columns, File, Flag, Path
-from fewlabels.cli.printing import printer
+from fewlabels.cli.printing import escape, printer
+from fewlabels.cli.screen import write_text
 from fewlabels.cli.starting import GOAL, Aim, usually
 from fewlabels.cli.words import DEFAULT, read_policy, read_prior, split_names
 from fewlabels.errors import count
+from fewlabels.files import check_outputs
 from fewlabels.replay import Simulation
 from fewlabels.replay import simulate as replay
 
 POLICIES = "random,thompson"
+CHECK = "fewlabels.plots:check_format"  # loaded by those who want a picture
 
 
 @Parameter(name="*", group=GOAL)
@@ -71,9 +74,13 @@ def simulate(
     quiet: bool
         Print no table.
     """
+    names = split_names(aims.prior or DEFAULT)
+    check_outputs({"--json": json, "--plot": plot}, (file, columns.labels, aims.cost, *names))
+    if plot:
+        resolve_name(CHECK)(plot)
     goals = split_names(aims.goal or "estimate")
     policies = [read_policy(name) for name in split_names(aims.policy or POLICIES)]
-    priors = [read_prior(name, aims.strength) for name in split_names(aims.prior or DEFAULT)]
+    priors = [read_prior(name, aims.strength) for name in names]
     asked = [replace(aims, goal=goal, policy=None, prior=None, strength=None).choices() for goal in goals]
     for choices in asked:
         del choices["prior"]  # they are played in turn
@@ -90,10 +97,8 @@ def simulate(
 def _deliver(result: Simulation, json: str | None, plot: str | None, quiet: bool) -> int:
     if plot:
         result.write_plots(plot)
-    if json == "-":
-        print(result.to_json())
-    elif json:
-        result.to_json(json)
+    if json:
+        write_text(json, result.to_json() + "\n")
     if not quiet and json != "-":
         _print(printer(), result)
     return 0

@@ -2,9 +2,10 @@
 
 from fewlabels.cli.options import File, Path
 from fewlabels.cli.printing import printer, working
+from fewlabels.cli.screen import write_text
 from fewlabels.cli.sessions import open_session
 from fewlabels.cli.showing import print_status
-from fewlabels.cli.targets import check_target
+from fewlabels.cli.targets import check_targets
 from fewlabels.summary import write_json
 
 
@@ -18,13 +19,11 @@ def status(*, session: File, json: Path = None) -> int:
     json: str
         Write JSON to this file instead; - for standard output.
     """
-    check_target(json, session)
+    check_targets(session, {"--json": json})
     with working("reckoning"), open_session(session, read_only=True) as opened:
         found = opened.status()
     if json:
-        text = write_json(found, None if json == "-" else json)
-        if json == "-":
-            print(text)
+        write_text(json, write_json(found, None) + "\n")
     else:
         print_status(printer(), found, session=session)
     return 0

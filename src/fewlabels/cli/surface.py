@@ -63,7 +63,7 @@ def surface(
     seed: int
         Seed of the random draws [default: 0].
     """
-    conditions = output.conditions()
+    conditions = output.conditions(file, columns.labels, mix, save=save)
     asked = [read_question(text) for text in ask]
     _check(mix, weight, save)
     choices = given(

@@ -2,37 +2,27 @@
 
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fewlabels.cli.annotations import read_export
 from fewlabels.cli.reading import Line, read_sheet
 from fewlabels.cli.sheets import STUDIO, kind_of
 from fewlabels.errors import InputError, count
+from fewlabels.files import check_outputs
 from fewlabels.session import Session
 
-DATABASE = b"SQLite format 3"
+BESIDE = ("", "-wal", "-shm", "-journal", ".keys", ".read")  # endings of the files that belong to a session
 
 
-def check_target(out: str | None, *others: str | None) -> None:
-    """Refuse a place that cannot be written, or that holds what must not be lost, before any work is done."""
-    if out is None or out == "-":
-        return
-    target = Path(out)
-    if target.is_dir() or not target.parent.is_dir():
-        what = "is a folder; name a file in it" if target.is_dir() else "cannot be written: there is no such folder"
-        raise InputError(f"{out} {what}")
-    if any(
-        other is not None and Path(other).exists() and target.exists() and target.samefile(other) for other in others
-    ):
-        raise InputError(f"{out} is what is being read; write to another file")
-    if target.is_file() and _read_line(out).startswith(DATABASE):
-        raise InputError(f"{out} is a database, perhaps a session; write to another file")
+def check_targets(session: str, outputs: Mapping[str, str | None], *inputs: str | None) -> None:
+    """Refuse outputs, by option, that are an input or a file of the session, before any work is done."""
+    check_outputs(outputs, (*inputs, *(session + ending for ending in BESIDE)))
 
 
 def refuse_other_than_export(out: str, columns: Sequence[str]) -> None:
     """Refuse to write over anything but an earlier export."""
-    if out == "-" or not Path(out).exists():
+    if out == "-" or not Path(out).is_file():
         return
     if _read_head(out) not in ([], list(columns)):
         raise InputError(f"{out} is there already, and it is no export of answers; name another file")
@@ -40,13 +30,13 @@ def refuse_other_than_export(out: str, columns: Sequence[str]) -> None:
 
 def refuse_other_text(out: str, text: str) -> None:
     """Refuse to write over a text that was changed by hand, or is something else."""
-    if Path(out).exists() and Path(out).read_bytes() != text.encode():
+    if Path(out).is_file() and Path(out).read_bytes() != text.encode():
         raise InputError(f"{out} is there already, and says something else; remove it, or name another file")
 
 
 def read_earlier(out: str | None) -> list[Line]:
     """Return what a sheet that would be written over holds."""
-    if out is None or out == "-" or not Path(out).exists():
+    if out is None or out == "-" or not Path(out).is_file():
         return []
     try:
         return _read_lines(out)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from rich.console import Console
 
-from fewlabels.cli.naming import explain_unknown, find_items, is_mark, match_class, require_class
+from fewlabels.cli.naming import explain_unknown, find_items, is_mark, match_class, require_class, saying_nothing_kept
 from fewlabels.cli.options import File, Flag
 from fewlabels.cli.printing import printer
 from fewlabels.cli.sessions import Who, open_session
@@ -62,11 +62,12 @@ def tell(
             say(out, undo_last(opened, who))
         else:
             labels = _read(answers, session, opened.classes, new_classes)
-            if decide:
-                opened.decide(labels, who=who, note=note, new_classes=new_classes)
-                _say_decided(out, labels, who)
-            else:
-                _record(out, opened, labels, who, note, new_classes)
+            with saying_nothing_kept():
+                if decide:
+                    opened.decide(labels, who=who, note=note, new_classes=new_classes)
+                    _say_decided(out, labels, who)
+                else:
+                    _record(out, opened, labels, who, note, new_classes)
         print_session(out, opened)
     return 0
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from fewlabels.beliefs import contain
 from fewlabels.gaps.methods import Sample
 from fewlabels.gaps.people import People
 from fewlabels.gaps.prospects import count_labels
@@ -136,12 +137,17 @@ class Contrast:
         multiple = multiple[~np.isnan(multiple)]
         if not len(multiple):
             return None
-        return Ratio(float(np.median(multiple)), *self.interval(multiple), float((multiple < FOUR_FIFTHS).mean()))
+        low, high = np.quantile(multiple, self._tails)
+        return Ratio(float(np.median(multiple)), float(low), float(high), float((multiple < FOUR_FIFTHS).mean()))
 
     def interval(self, draws: Draws) -> tuple[float, float]:
-        """Quantiles."""
-        low, high = np.quantile(draws, [(1 - self.level) / 2, (1 + self.level) / 2])
+        """Quantiles; they contain the mean."""
+        low, high = contain(draws.mean(), np.quantile(draws, self._tails))
         return float(low), float(high)
+
+    @property
+    def _tails(self) -> list[float]:
+        return [(1 - self.level) / 2, (1 + self.level) / 2]
 
 
 def _narrow(mean: float, low: float, high: float, rope: float) -> float:

@@ -1,11 +1,13 @@
-"""Connections to a session's file: to write it, to read it, and to make it."""
+"""Connections to a session's file: to write it, to read it, to make it and to copy it."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
+from fewlabels.errors import InputError
 from fewlabels.journal.events import Item, each_once
+from fewlabels.journal.log import refuse_without_log, unmark
 from fewlabels.journal.places import has_bytes, is_writable, name_beside
 from fewlabels.journal.schema import INDEX, SCHEMA, VERSION, read_header, refuse_other_than_session, upgrade
 
@@ -19,18 +21,18 @@ def connect(path: Path, choice: str = "") -> sqlite3.Connection:
     return sqlite3.connect(name, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
 
 
-def connect_to_write(path: Path) -> sqlite3.Connection:
+def connect_to_write(path: Path, *, accept_missing: bool = False) -> sqlite3.Connection:
     """Open a session to write it, and bring it up to date."""
     connection = connect(path)
     with closed_if_it_fails(connection):
-        refuse_other_than_session(connection, path)
+        _refuse(connection, path, accept_missing)
         connection.execute("PRAGMA journal_mode = WAL")
         sync_always(connection)
         upgrade(connection)
     return connection
 
 
-def connect_to_read(path: Path) -> sqlite3.Connection:
+def connect_to_read(path: Path, *, accept_missing: bool = False) -> sqlite3.Connection:
     """Follow the file, or copy it into memory where it cannot be followed.
 
     SQLite reads with the help of files beside it. Where we may not write these must not be ours, or the owner could no
@@ -40,9 +42,17 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
     connection = connect(path, "&immutable=1" if is_quiet else "")
     with closed_if_it_fails(connection):
         connection.execute("PRAGMA query_only = ON")
-        refuse_other_than_session(connection, path)
-        is_old = read_header(connection, "user_version") < VERSION
+        is_old = _refuse(connection, path, accept_missing)
     return _copied(connection) if is_quiet or is_old else connection
+
+
+def _refuse(connection: sqlite3.Connection, path: Path, accept_missing: bool) -> bool:
+    """Refuse what is no session, and a copy without its log unless that is accepted; return whether it is an older file."""
+    refuse_other_than_session(connection, path)
+    is_old = read_header(connection, "user_version") < VERSION
+    if not (is_old or accept_missing):  # older files have no mark
+        refuse_without_log(connection, path)
+    return is_old
 
 
 def _copied(connection: sqlite3.Connection) -> sqlite3.Connection:
@@ -84,3 +94,14 @@ def build(path: Path, about: str, items: Iterable[Item], blobs: Mapping[str, byt
         connection.execute(INDEX)  # sorting all rows once is quicker than finding each its place
         connection.execute("COMMIT")
         connection.execute("PRAGMA journal_mode = WAL")
+
+
+def copy_to(part: Path, path: Path, source: sqlite3.Connection) -> None:
+    """Copy a session at this path as it is at this moment; what is written meanwhile is not in the copy, and nobody waits."""
+    with closing(connect(part)) as connection:
+        sync_always(connection)
+        source.backup(connection)
+        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise InputError(f"{path}: damaged ({' '.join(found.split())}); go back to an earlier copy")
+        unmark(connection)

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
 from fewlabels.errors import InputError, listing
@@ -93,6 +94,14 @@ class Journal(Protocol):
         """Look up which of these ids are items of this session."""
         ...
 
+    def set_patience(self, seconds: float) -> None:
+        """Wait at most so long while another process writes."""
+        ...
+
+    def backup(self, path: str | Path) -> None:
+        """Write a copy that is complete by itself to a new file."""
+        ...
+
     def close(self) -> None:
         """Let go of the file."""
         ...
@@ -117,9 +126,9 @@ def each_once(items: Iterable[Item]) -> Iterator[Item]:
         yield item
 
 
-def tell_time(ago: float = 0.0) -> str:
-    """Return the time, or what it was some seconds ago, as events carry it."""
-    return (datetime.now(UTC) - timedelta(seconds=ago)).isoformat(timespec="milliseconds")
+def tell_time() -> str:
+    """Return the time as events carry it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def read_event(row: tuple[Any, ...]) -> Event:

@@ -7,6 +7,11 @@ from pathlib import Path
 
 from fewlabels.errors import InputError
 
+
+class StorageError(InputError):
+    """A session's file could not be read or written: a full disk, a lock of another process. Nothing was saved."""
+
+
 TAKEN = "already exists; open it, or choose another name"
 RIGHTS = "ask its owner for the right to write, or work on a copy"
 GO_BACK = "go back to an earlier copy"
@@ -37,9 +42,9 @@ def explained(path: Path, undone: str = "", again: str = "try again") -> Iterato
     except sqlite3.Error as error:
         reason = _REASONS.get(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF, "{said}")
         said = str(error)[:LONGEST].partition("\n")[0]
-        raise InputError(f"{path}: {undone}{reason.format(said=said, again=again)}") from None
+        raise StorageError(f"{path}: {undone}{reason.format(said=said, again=again)}") from None
     except OSError as error:
-        raise InputError(f"{path}: {undone}{error.strerror}") from None
+        raise StorageError(f"{path}: {undone}{error.strerror}") from None
     except UnicodeDecodeError:  # in the names of its tables, which errors repeat
         raise InputError(f"{path}: {undone}damaged (it holds text that is not UTF-8); {GO_BACK}") from None
     except UnicodeEncodeError as error:

@@ -6,9 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from operator import itemgetter
+from pathlib import Path
 from threading import RLock
 from typing import Any, TypeAlias
 
+from fewlabels.errors import InputError
 from fewlabels.journal.events import Act, Event, Item, each_once, refuse_unknown, tell_time
 
 Row: TypeAlias = tuple[Any, ...]  # an item's plain values: the garbage collector passes over them, however many
@@ -83,6 +85,13 @@ class MemoryJournal:
     def find(self, ids: Iterable[str]) -> dict[str, Item]:
         """Look up which of these ids are items of this session."""
         return {id_: Item(*self._items[id_]) for id_ in ids if id_ in self._items}
+
+    def set_patience(self, seconds: float) -> None:
+        """No other process writes here."""
+
+    def backup(self, path: str | Path) -> None:
+        """Refuse: there is no file to copy."""
+        raise InputError(f"{path}: not written: the session is in memory; give it a file when you create it")
 
     def close(self) -> None:
         """There is nothing to let go of."""

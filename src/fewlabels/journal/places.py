@@ -9,12 +9,14 @@ from pathlib import Path
 from fewlabels.errors import InputError
 from fewlabels.journal.faults import TAKEN
 
+PRIVATE = 0o600  # answers, names and notes are for the owner; to share a session, change its mode
+
 
 @contextmanager
 def lend_part(path: Path) -> Iterator[Path]:
     """Lend an empty file beside the one to come."""
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    part.touch(0o666, exist_ok=False)  # by itself SQLite would give it fewer rights than the umask allows
+    part.touch(PRIVATE, exist_ok=False)  # SQLite gives its logs the rights of the file
     try:
         yield part
     finally:
@@ -37,7 +39,7 @@ def _link(part: Path, path: Path) -> None:
     except FileExistsError:
         raise
     except OSError:  # a file system without links: there, a kill between these two lines leaves an empty file
-        path.touch(exist_ok=False)
+        path.touch(PRIVATE, exist_ok=False)
         part.replace(path)
 
 

@@ -8,9 +8,10 @@ from fewlabels.errors import InputError
 from fewlabels.journal.faults import NO_SESSION
 
 APPLICATION = int.from_bytes(b"fewl")  # in the header of every session: other SQLite files do not have it
-VERSION = 2  # of the schema
+VERSION = 3  # of the schema
 
 
+_IN_USE = "CREATE TABLE in_use (since TEXT NOT NULL)"  # see `log`
 _REFUSE = "BEGIN SELECT RAISE(ABORT, 'the journal only grows'); END"
 SCHEMA = (
     "CREATE TABLE meta (about TEXT NOT NULL)",
@@ -22,6 +23,7 @@ SCHEMA = (
     f"CREATE TRIGGER no_delete BEFORE DELETE ON events {_REFUSE}",
     f"CREATE TRIGGER no_update BEFORE UPDATE ON events {_REFUSE}",
     f"CREATE TRIGGER no_replace BEFORE INSERT ON events WHEN NEW.seq IN (SELECT seq FROM events) {_REFUSE}",
+    _IN_USE,
     f"PRAGMA application_id = {APPLICATION}",
     f"PRAGMA user_version = {VERSION}",
 )
@@ -46,7 +48,15 @@ def _add_who_and_note(connection: sqlite3.Connection) -> None:
         connection.execute(f"ALTER TABLE events ADD COLUMN {column} TEXT NOT NULL DEFAULT ''")
 
 
-UPGRADES: dict[int, Callable[[sqlite3.Connection], None]] = {1: _add_who_and_note}  # from this version to the next
+def _add_mark(connection: sqlite3.Connection) -> None:
+    """Version 2 did not tell a copy without its log."""
+    connection.execute(_IN_USE)
+
+
+UPGRADES: dict[int, Callable[[sqlite3.Connection], None]] = {  # from this version to the next
+    1: _add_who_and_note,
+    2: _add_mark,
+}
 
 
 def upgrade(connection: sqlite3.Connection) -> None:

@@ -3,16 +3,17 @@
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
 from fewlabels.errors import InputError
-from fewlabels.journal.connections import HASTY, PATIENT, build, closed_if_it_fails, connect_to_read, connect_to_write
+from fewlabels.journal import log
+from fewlabels.journal.connections import HASTY, PATIENT, build, connect_to_read, connect_to_write, copy_to
 from fewlabels.journal.events import Act, Event, Item, Pile, read_event, refuse_unknown, tell_time
-from fewlabels.journal.faults import GO_BACK, RIGHTS, explained
+from fewlabels.journal.faults import GO_BACK, RIGHTS, StorageError, explained
 from fewlabels.journal.places import is_writable, lend_part, put_in_place, refuse_other_than_file, refuse_taken
 from fewlabels.journal.schema import APPEND, COUNT, FIND, LINE_UP, READ
 
@@ -26,6 +27,7 @@ class SqliteJournal:
         self._connection = connection
         self._lock = RLock()
         self._depth = 0  # of `writing` blocks
+        self._is_moved = True  # the mark that the log is needed, to the file
         self._about = _read_about(path, connection)
         self._blobs = dict(connection.execute("SELECT name, data FROM blobs").fetchall())
 
@@ -43,8 +45,8 @@ class SqliteJournal:
         return cls.open(path)
 
     @classmethod
-    def open(cls, path: str | Path, read_only: bool = False) -> "SqliteJournal":
-        """Open a session; only to read, where it may not be written.
+    def open(cls, path: str | Path, read_only: bool = False, *, accept_missing: bool = False) -> "SqliteJournal":
+        """Open a session; only to read, where it may not be written. A copy without its log is refused unless accepted.
 
         Where we may not write and nobody else is writing, what is read is what the file held at this moment.
         """
@@ -52,9 +54,13 @@ class SqliteJournal:
         with explained(path):
             refuse_other_than_file(path)
             read_only = read_only or not is_writable(path)
-            connection = connect_to_read(path) if read_only else connect_to_write(path)
-            with closed_if_it_fails(connection):
+            connect = connect_to_read if read_only else connect_to_write
+            connection = connect(path, accept_missing=accept_missing)
+            try:
                 return cls(path, connection, read_only)
+            except BaseException:
+                log.close(connection)
+                raise
 
     @property
     def about(self) -> dict[str, Any]:
@@ -126,17 +132,32 @@ class SqliteJournal:
             raise InputError(f"{self.path}: damaged: some of its items cannot be read; {GO_BACK}")
         return [Pile(*row[:5]) for row in rows]
 
+    def set_patience(self, seconds: float) -> None:
+        """Wait at most so long while another process writes."""
+        with self._lock, explained(self.path):
+            self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
+
+    def backup(self, path: str | Path) -> None:
+        """Write a copy that is complete by itself to a new file, its owner's alone; also while others write."""
+        path = Path(path)
+        with explained(path, "not written: ", "try again"):
+            refuse_taken(path)
+            with lend_part(path) as part, closing(connect_to_read(self.path, accept_missing=True)) as source:
+                copy_to(part, self.path, source)
+                put_in_place(part, path)
+
     def close(self) -> None:
         """Let go of the file; the last one to do so folds its `-wal` into it."""
         with self._lock:
-            self._connection.close()
+            log.close(self._connection)
 
     def _begin(self, steps: "_Steps") -> None:
         if self._depth > 1:
             self._refuse_if_undone()  # a savepoint without a transaction would be saved by itself
         with self._saving():
-            for step in steps.begin:
-                self._connection.execute(step)
+            self._connection.execute(steps.begin)
+            if self._depth == 1:
+                self._is_moved = log.begin(self._connection, is_moved=self._is_moved)
 
     def _keep(self, steps: "_Steps") -> None:
         self._refuse_if_undone()
@@ -152,7 +173,7 @@ class SqliteJournal:
     def _refuse_if_undone(self) -> None:
         """When the disk fails SQLite takes back the whole transaction, even if the block then goes on regardless."""
         if not self._connection.in_transaction:
-            raise InputError(f"{self.path}: not saved: the disk failed before; free some space and tell it again")
+            raise StorageError(f"{self.path}: not saved: the disk failed before; free some space and tell it again")
 
     def _saving(self) -> AbstractContextManager[None]:
         return explained(self.path, "not saved: ", "tell it again")
@@ -169,11 +190,11 @@ def _read_about(path: Path, connection: sqlite3.Connection) -> str:
 class _Steps:
     """How SQLite begins a block, keeps it and undoes it."""
 
-    begin: tuple[str, ...]
+    begin: str
     keep: str
     undo: tuple[str, ...]
 
 
-_OUTER = _Steps((PATIENT, "BEGIN IMMEDIATE"), "COMMIT", ("ROLLBACK",))
-_HURRIED = _Steps((HASTY, "BEGIN IMMEDIATE"), "COMMIT", ("ROLLBACK",))
-_INNER = _Steps(("SAVEPOINT block",), "RELEASE block", ("ROLLBACK TO block", "RELEASE block"))
+_OUTER = _Steps(PATIENT, "COMMIT", ("ROLLBACK",))
+_HURRIED = _Steps(HASTY, "COMMIT", ("ROLLBACK",))
+_INNER = _Steps("SAVEPOINT block", "RELEASE block", ("ROLLBACK TO block", "RELEASE block"))

@@ -16,6 +16,7 @@ WEAKEST = 0.1  # labels that a belief is worth at the least,
 RAREST = 0.04  # and of what is rare: a Beta that is worth less is narrower again, being sure of the rest
 LEVEL, REACH = 0.95, 3.92  # of the intervals that are matched, and how wide they are in standard deviations
 ROUNDS, EDGE = 2, 1e-9
+NARROWEST = 1e-6  # width of an interval that is matched
 LEAST = 0.05  # share of an outcome's variance that is left open
 
 
@@ -62,7 +63,7 @@ def match_width(names: tuple[str, ...], mean: Float[np.ndarray, " cell"], width:
     >>> round(float(high[0] - low[0]), 2)
     0.3
     """
-    mean = np.clip(mean, EDGE, 1 - EDGE)
+    mean, width = np.clip(mean, EDGE, 1 - EDGE), np.maximum(width, NARROWEST)
     least = np.maximum(WEAKEST, RAREST / np.minimum(mean, 1 - mean) - 1)
     strength = np.maximum(mean * (1 - mean) * (REACH / width) ** 2 - 1, least)
     for _ in range(ROUNDS):  # the variance goes with one over the strength and one

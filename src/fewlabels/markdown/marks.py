@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from fewlabels.text import tame_line
 
 MARKS = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
+LINKS = re.compile(r"([@#]|:(?=//)|www(?=\.))")  # starts of mentions, issues and addresses; a comment ends them
 ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
@@ -16,8 +17,7 @@ def escape(text: object) -> str:
     &lt;b&gt;a\|b&lt;/b&gt;
     """
     line = "".join(ENTITIES.get(c, c) for c in tame_line(text))
-    # Nobody wants to be called because a group is named after them: a comment keeps name and sign apart.
-    return MARKS.sub(r"\\\1", line).replace("@", "@<!-- -->") or "(blank)"
+    return LINKS.sub(r"\1<!-- -->", MARKS.sub(r"\\\1", line)) or "(blank)"
 
 
 def lay_out(header: Sequence[str], rows: Iterable[Sequence[str]], *, n_names: int = 1) -> str:

@@ -6,7 +6,7 @@ without pyplot, so there is no global state; `render_svg` is what the report emb
 
 from fewlabels.plots.calibration import plot_ece
 from fewlabels.plots.confusion import plot_confusion
-from fewlabels.plots.curves import plot_simulation, write_curves
+from fewlabels.plots.curves import check_format, plot_simulation, write_curves
 from fewlabels.plots.difference import plot_comparison
 from fewlabels.plots.displays import ConfusionDisplay, IntervalsDisplay, ReliabilityDisplay
 from fewlabels.plots.extremes import plot_extremes
@@ -20,7 +20,7 @@ from fewlabels.plots.sheet import render_svg
 from fewlabels.plots.surface import SURFACE_KINDS, plot_surface
 
 __all__ = [
-    "KINDS", "SURFACE_KINDS", "ConfusionDisplay", "IntervalsDisplay", "ReliabilityDisplay", "plot_assessment", "plot_comparison", "plot_confusion", "plot_ece", "plot_extremes",
+    "KINDS", "SURFACE_KINDS", "ConfusionDisplay", "IntervalsDisplay", "ReliabilityDisplay", "check_format", "plot_assessment", "plot_comparison", "plot_confusion", "plot_ece", "plot_extremes",
     "plot_gap_densities", "plot_gaps", "plot_group_curves", "plot_intervals",
     "plot_ranks", "plot_reliability", "plot_scatter", "plot_simulation", "plot_surface",
     "render_svg", "write_curves",

@@ -1,6 +1,7 @@
 """How a measure of a simulation develops with the labels: a line for every way of labelling, with its band."""
 
 from collections.abc import Sequence
+from io import BytesIO
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from fewlabels.errors import InputError, did_you_mean
+from fewlabels.files import write_whole
 from fewlabels.plots.sheet import WIDTH, Sheet, new_axes
 from fewlabels.plots.style import GREY, INK, PALE, SMALL, clean_axes
 from fewlabels.plots.words import shorten
@@ -44,18 +46,22 @@ def plot_simulation(
 
 def write_curves(rows: Sequence[dict[str, Any]], path: str | Path, *, n_items: int | None = None) -> Path:
     """Draw all measures of a simulation under each other, in a file."""
-    path = Path(path)
-    if path.suffix not in (".png", ".svg", ".pdf"):
-        raise InputError(f"plot: {path} should end in .png, .svg or .pdf")
+    kind = check_format(path)
     measures = list(dict.fromkeys(row["measure"] for row in rows))
     figure = Sheet(figsize=(WIDTH, 3.6 * len(measures)), layout="constrained")
     for measure, ax in zip(measures, figure.subplots(len(measures), 1, squeeze=False)[:, 0], strict=True):
         plot_simulation(rows, measure, n_items=n_items, ax=ax)
-    try:
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise InputError(f"plot: {path} cannot be written: {error.strerror}") from None
-    return path
+    drawn = BytesIO()
+    figure.savefig(drawn, format=kind, dpi=150)
+    return write_whole(path, drawn.getvalue())
+
+
+def check_format(path: str | Path) -> str:
+    """Return the format of a picture by the ending of its file, or refuse."""
+    kind = Path(path).suffix
+    if kind not in (".png", ".svg", ".pdf"):
+        raise InputError(f"plot: {path} should end in .png, .svg or .pdf")
+    return kind[1:]
 
 
 def _sort_ways(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fewlabels.plots.kinds import KINDS
-from fewlabels.plots.sheet import Sheet, render_svg
+from fewlabels.plots.sheet import Sheet, find_figure, render_svg
 from fewlabels.summary import Assessment
 
 
@@ -31,9 +31,7 @@ class Display:
     def plot(self, *, ax: Axes | None = None) -> "Display":
         """Draw it (again)."""
         self.ax_ = KINDS[self.kind](self.assessment, ax)
-        figure = self.ax_.get_figure(root=True)
-        assert figure is not None
-        self.figure_ = figure
+        self.figure_ = find_figure(self.ax_)
         return self
 
     def _repr_html_(self) -> str | None:

@@ -50,10 +50,14 @@ def new_axes(height: float) -> Axes:
     return Sheet(figsize=(WIDTH, height), layout="constrained").subplots()
 
 
+def find_figure(ax: Axes) -> Figure:
+    """Return the whole figure that axes are on, also where they are on a part of it."""
+    return ax.figure.figure  # get_figure(root=True) came with matplotlib 3.10
+
+
 def render_svg(ax: Axes) -> str:
     """Return the picture as an SVG element to embed in a page: the same picture, the same text."""
-    out, figure = StringIO(), ax.get_figure(root=True)
-    assert figure is not None
+    out, figure = StringIO(), find_figure(ax)
     with letters_may_be_missing(), mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "fewlabels"}):
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     svg = out.getvalue()

@@ -8,11 +8,12 @@ import numpy as np
 from jaxtyping import Float
 
 from fewlabels.beliefs import Beta, Rng
-from fewlabels.errors import InputError
+from fewlabels.errors import InputError, listing
 from fewlabels.labels import Cells
 from fewlabels.latent import Chances
 
 WARM = 0.1  # labels at the pool's accuracy that every arm starts with (004, section 4.4)
+APART = "beta-i"
 DEEP = ("bern-gp", "beta-gp", "beta-gp-sl", "beta-gp-slp")
 FIT_DEEP = "fewlabels.surfaces.deep:fit_deep"  # needs JAX, so it is reached by name, when asked for
 PerArm = Float[np.ndarray, " arm"]
@@ -76,9 +77,28 @@ def estimate_constant(cells: Cells, seed: int) -> Chances:  # noqa: ARG001
 
 def estimate_apart(cells: Cells, seed: int) -> Chances:  # noqa: ARG001
     """Beta-I: every arm by itself."""
-    share = (cells.right.sum() + WARM / 2) / (cells.n_labels.sum() + WARM)
-    right, wrong = cells.outcomes.T
-    return Apart(Beta(cells.names, right + WARM * share, wrong + WARM * (1 - share)))
+    (right, wrong), (start_right, start_wrong) = cells.outcomes.T, _start_apart(cells)
+    return Apart(Beta(cells.names, right + start_right, wrong + start_wrong))
+
+
+def _start_apart(cells: Cells) -> tuple[float, float]:
+    """Start at the pool's accuracy; where all labels agree there is no other outcome to learn from: Jeffreys' prior."""
+    n_right, n = float(cells.right.sum()), float(cells.n_labels.sum())
+    if n and n_right in (0.0, n):
+        return 0.5, 0.5
+    share = (n_right + WARM / 2) / (n + WARM)
+    return WARM * share, WARM * (1 - share)
+
+
+def warn_apart(cells: Cells) -> tuple[str, ...]:
+    """Name the arms of Beta-I whose start leaves hardly any room for the outcome that their labels do not show."""
+    n_right, n = cells.right, cells.n_labels
+    alike = (n > 0) & ((n_right == 0) | (n_right == n))
+    if alike.sum() == (n > 0).sum():  # Jeffreys' prior, or no label
+        return ()
+    named = [name for name, is_alike in zip(cells.names, alike, strict=True) if is_alike]
+    why = f"model beta-i starts every arm with {WARM:g} labels; where all of an arm's labels are right, or all wrong, its interval is too narrow"
+    return (f"{why}: {listing(named)}; the model smooth does not have this problem",) if named else ()
 
 
 def _estimate_deep(kind: str) -> Callable[[Cells, int], Chances]:
@@ -96,6 +116,6 @@ def _estimate_deep(kind: str) -> Callable[[Cells, int], Chances]:
 
 ESTIMATORS: dict[str, Callable[[Cells, int], Chances]] = {
     "constant": estimate_constant,
-    "beta-i": estimate_apart,
+    APART: estimate_apart,
     **{kind: _estimate_deep(kind) for kind in DEEP},
 }

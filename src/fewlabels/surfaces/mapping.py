@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fewlabels.beliefs import Conjugate
+from fewlabels.beliefs import Conjugate, contain
 from fewlabels.census import take_census
 from fewlabels.checks import require_sound
 from fewlabels.errors import InputError, did_you_mean
@@ -19,7 +19,7 @@ from fewlabels.summary import Assessment, Estimate, Question, judge
 from fewlabels.surfaces.attributes import cut_by, note_single, require_few_values
 from fewlabels.surfaces.attribution import METHODS, Method, round_together
 from fewlabels.surfaces.chart import Chart, draw_chart
-from fewlabels.surfaces.estimators import ESTIMATORS
+from fewlabels.surfaces.estimators import APART, ESTIMATORS, warn_apart
 from fewlabels.surfaces.layout import lay_out, learn_effects
 from fewlabels.surfaces.portrait import Portrait, list_scales
 from fewlabels.surfaces.surface import Arm, Surface
@@ -150,7 +150,7 @@ def _assemble(found: Assessment, given: Given, chart: Chart | None) -> Surface:
         overall=found.overall,
         health=health,
         scales=() if chart is None else list_scales(chart.effects, chart.fit),
-        warnings=(*found.warnings, *_warn(health)),
+        warnings=(*found.warnings, *(warn_apart(cells) if given.name == APART else ()), *_warn(health)),
         level=found.level,
         finite_pool=found.finite_pool,
         axes=cells.axes,
@@ -202,7 +202,7 @@ def _map_uncertain(pool: Predictions, fractions: Fractions, level: float, notes:
     """Make a surface of items that may be of several arms."""
     chart, counts = chart_uncertain(fractions), fractions.counts
     relief = chart.relief
-    low, high = relief.interval(level)
+    low, high = contain(relief.mean, relief.interval(level))
     draws = relief.draw(np.random.default_rng(0), N_DRAWS)
     p_worst = np.bincount(draws.argmin(axis=1), minlength=len(low)) / N_DRAWS
     whole = draws @ (counts.n_items / counts.n_items.sum())
@@ -212,7 +212,7 @@ def _map_uncertain(pool: Predictions, fractions: Fractions, level: float, notes:
     ]
     figures = (round_together(counts.n_items), round_together(counts.n_labels), relief.mean, low, high, p_worst)
     health = examine(chart)
-    tails = np.quantile(whole, [(1 - level) / 2, (1 + level) / 2])
+    tails = contain(whole.mean(), np.quantile(whole, [(1 - level) / 2, (1 + level) / 2]))
     return Surface(
         attributes=tuple(axis.name for axis in fractions.axes),
         model=DEFAULT,

@@ -94,13 +94,13 @@ def keep_likely(
 ) -> ir.Table:
     """Leave out the items that will not be drawn, and work the keys of the others out; `within` are those of groups."""
     limits = {key: _find_limit(n, wanted[key]) for key, n in sizes.items()}
-    near = items.filter(items["__chance"] < max(limits.values())).mutate(**keys)  # most are out before anything else
+    near = items.filter(items["__fl_chance"] < max(limits.values())).mutate(**keys)  # most are out before anything else
     if not within:
         return near
     near = near.mutate(**{name: near[name].fill_null(MISSING) for name in within if near[name].type().is_string()})
     columns = {name: list(values) for name, values in zip(within, zip(*limits, strict=True), strict=True)}
-    joined = near.inner_join(ibis.memtable(pa.table({**columns, "__limit": list(limits.values())})), list(within))
-    return joined.filter(joined["__chance"] < joined["__limit"])
+    joined = near.inner_join(ibis.memtable(pa.table({**columns, "__fl_limit": list(limits.values())})), list(within))
+    return joined.filter(joined["__fl_chance"] < joined["__fl_limit"])
 
 
 def _find_limit(n: int, wanted: int) -> int:
@@ -124,9 +124,9 @@ def drop_surplus(found: dict[str, list[Any]], within: Sequence[str], wanted: Map
     at = {key: i for i, key in enumerate(wanted)}
     keys = zip(*(found[key] for key in within), strict=True) if within else [()] * len(found["name"])
     group = np.array([at[key] for key in keys], dtype=np.int64)
-    chance, names = np.array(found["__chance"], dtype=np.int64), np.array(found["name"], dtype=np.str_)
+    chance, names = np.array(found["__fl_chance"], dtype=np.int64), np.array(found["name"], dtype=np.str_)
     rows = _take_first(chance, names, group, list(wanted.values())).tolist()
-    return {name: [column[i] for i in rows] for name, column in found.items() if name != "__chance"}
+    return {name: [column[i] for i in rows] for name, column in found.items() if name != "__fl_chance"}
 
 
 def _take_first(

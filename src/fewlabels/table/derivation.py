@@ -13,11 +13,12 @@ import ibis.expr.types as ir
 from ibis.backends import BaseBackend
 
 from fewlabels.errors import InputError, listing
+from fewlabels.table.column_names import OURS
 from fewlabels.table.names import as_name, natural_order
-from fewlabels.table.roles import Kind, Roles, resolve_roles
+from fewlabels.table.numerals import read_numerals
+from fewlabels.table.roles import NUMBERS, PREFIXES, RECOGNISED, Kind, Roles, resolve_roles
 
-# Names nobody else would choose: the owner may group by a column called score.
-OURS = "__fl_"
+# The owner may group by a column called score, so ours have names of their own.
 ID, PREDICTED, SCORE, LABEL, AGREEMENT, PROBABILITY, TOP = (
     OURS + name for name in ("id", "predicted", "score", "label", "agreement", "p", "top")
 )
@@ -26,7 +27,7 @@ Derived = tuple[ir.Table, Roles, tuple[str, ...]]
 
 def derive(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) -> Derived:
     """Return the table with our columns, the roles found, and the classes that have a probability."""
-    roles = resolve_roles(kinds(table), **given)
+    table, roles = _find_roles(table, engine, given)
     _require_predictions(table, roles)
     booleans = _boolean_names(table, roles)
     new: dict[str, ir.Value] = {ID: table[roles.id]} if roles.id else {}
@@ -39,6 +40,30 @@ def derive(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) -> De
         return table.mutate(**new, **columns), roles, scored
     table, scored = _derive_multiclass(table.mutate(**new), roles, engine, booleans)
     return table, roles, scored
+
+
+def _find_roles(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) -> tuple[ir.Table, Roles]:
+    """Give each role its column; columns of numbers that are written as text are read as numbers."""
+    texts = [name for name, kind in kinds(table).items() if kind == "text"]
+    asked = {given[role]: role for role in NUMBERS if given.get(role)}
+    likely = [name for name in texts if name in asked or _may_hold_numbers(name, given.get("scores"))]
+    read = read_numerals(table, engine, likely)
+    for column, row, text in read.words:
+        if column in asked:
+            raise InputError(f"{asked[column]}: column {column!r} holds string, not numbers (row {row:,} has {text!r}); name the column that holds numbers between 0 and 1")  # fmt: skip
+    roles = resolve_roles(kinds(read.table), **given)
+    words = [word for word in read.words if not (roles.score and word[0].lower() in RECOGNISED["score"])]
+    unread = tuple(
+        f"column {column!r} is not used: row {row:,} has {text!r}, which is no number" for column, row, text in words
+    )
+    return read.table, replace(roles, notes=(*read.notes, *unread, *roles.notes))
+
+
+def _may_hold_numbers(name: str, scores: str | None) -> bool:
+    """Would a column of that name play a role if it held numbers?"""
+    plain = name.lower()
+    is_score = plain in RECOGNISED["score"] or plain in RECOGNISED["agreement"]
+    return is_score or (name.startswith(scores) if scores else plain.startswith(PREFIXES))
 
 
 def kinds(table: ir.Table) -> dict[str, Kind]:
@@ -113,20 +138,22 @@ def _derive_binary(
 
 
 def _two_classes(table: ir.Table, roles: Roles, engine: BaseBackend, booleans: tuple[str, str]) -> tuple[str, str]:
-    seen = sorted(_label_names(table, roles, engine, booleans), key=natural_order)
+    seen = sorted(_class_names(table, roles, engine, booleans), key=natural_order)
     positive = roles.positive or next((name for name in ("1", "True") if name in seen), "1")
     others = [name for name in seen if name != positive]
     if len(others) > 1:
-        raise InputError(f"positive_score is for models of two classes, and {positive!r} is the positive one; but the labels are {listing(seen)}. Say which is positive with --positive, or give one score column per class with --scores")  # fmt: skip
+        raise InputError(f"positive_score is for models of two classes, and {positive!r} is the positive one; but the classes are {listing(seen)}. Say which is positive with --positive, or give one score column per class with --scores")  # fmt: skip
     fallback = {"1": "0", "0": "1", "True": "False", "False": "True"}.get(positive, f"not {positive}")
     return positive, others[0] if others else fallback
 
 
-def _label_names(table: ir.Table, roles: Roles, engine: BaseBackend, booleans: tuple[str, str]) -> set[str]:
-    if roles.label is None:
-        return set()
-    names = table.select(name=as_name(table[roles.label], booleans=booleans)).distinct().limit(100)
-    return {name for name in engine.to_pyarrow(names)["name"].to_pylist() if name is not None}
+def _class_names(table: ir.Table, roles: Roles, engine: BaseBackend, booleans: tuple[str, str]) -> set[str]:
+    """List the classes that are seen as labels or in the predicted column; a hundred are too many anyway."""
+    found: set[str] = set()
+    for column in filter(None, (roles.label, roles.predicted)):
+        names = table.select(name=as_name(table[column], booleans=booleans)).distinct().limit(100)
+        found |= {name for name in engine.to_pyarrow(names)["name"].to_pylist() if name is not None}
+    return found
 
 
 def _number(table: ir.Table, role: str, column: str) -> ir.Value:
@@ -152,13 +179,12 @@ def _grade(table: ir.Table, column: str, engine: BaseBackend) -> ir.Value:
 def _require_predictions(table: ir.Table, roles: Roles) -> None:
     if roles.predicted or roles.scores or roles.scores_list or roles.positive_score or roles.agreement:
         return
-    likely = [name for name, kind in table.schema().items() if kind.is_floating()]
-    hint = (
-        f"; if {likely[0]!r} is the probability of the positive class, with --positive-score {likely[0]}"
-        if likely
-        else ""
-    )
+    one = next((name for name, kind in table.schema().items() if kind.is_floating()), None)
+    many = next((name for name, kind in table.schema().items() if kind.is_array()), None)
+    hint = f"; if {one!r} is the probability of the positive class, with --positive-score {one}" if one else ""
+    hint += f"; if {many!r} lists the probabilities of all classes, with --scores {many}" if many else ""
+    notes = f" ({'; '.join(roles.notes)})" if roles.notes else ""
     raise InputError(
         "no predictions found: no column is called predicted or p_<class>. "
-        f"Name one with --predicted COLUMN{hint}. Columns: {listing(table.columns, most=20)}"
+        f"Name one with --predicted COLUMN{hint}. Columns: {listing(table.columns, most=20)}{notes}"
     )

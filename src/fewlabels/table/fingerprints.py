@@ -86,9 +86,11 @@ def _digest(rows: Sequence[tuple[Any, ...]]) -> str:
 
 def _find_said(pool: Predictions) -> Value | None:
     """The predicted class as its owner wrote it: what flags are called here may depend on the labels."""
-    if not pool.has("predicted") or pool.has("agreement") or pool.roles.positive_score:
+    if not pool.has("predicted") or pool.has("agreement"):
         return None
-    return as_name(pool.items[pool.roles.predicted]) if pool.roles.predicted else pool.predicted
+    if pool.roles.predicted:
+        return as_name(pool.items[pool.roles.predicted])
+    return None if pool.roles.positive_score else pool.predicted
 
 
 def _add_marks(pool: Predictions) -> dict[str, Value]:

@@ -16,11 +16,13 @@ from fewlabels.table.derivation import kinds
 from fewlabels.table.names import as_name
 from fewlabels.table.roles import Roles, resolve_roles
 from fewlabels.table.sources import open_source
+from fewlabels.text import ESCAPED
 
 Joined = tuple[ir.Table, dict[str, Any], tuple[str, ...]]
 ASKED = "asked"  # the column of an export that says whether an item was asked for
 CANNOT_TELL = "?"  # the label of an export where nobody can tell
 FLAGS = ("true", "false")
+EXPORTED = (ASKED, "who", "note", "at")  # columns by which an export is known
 
 
 def join_labels(table: ir.Table, source: Any, engine: BaseBackend, given: Mapping[str, Any]) -> Joined:
@@ -35,6 +37,9 @@ def join_labels(table: ir.Table, source: Any, engine: BaseBackend, given: Mappin
         raise InputError(f"labels are matched by id, but the {where} have no id column; name it id, or give --id")
     has_mark = _has_mark(answers, column, engine) and not _predicts_mark(table, roles, engine)
     answers, left_out = _leave_out(answers, column, engine, has_mark=has_mark)
+    answers = _unescape(answers, answer_id, table[roles.id], engine)
+    if roles.predicted is not None:
+        answers = _unescape(answers, column, table[roles.predicted], engine)
     answers = _read_flags(_one_per_id(answers, answer_id, column, engine), table, roles, engine)
     lost = _check_ids(table, roles.id, answers, engine)
     joined, name = _join(table, roles, answers, role)
@@ -62,6 +67,22 @@ def _read_grades(answers: ir.Table, given: Mapping[str, Any], engine: BaseBacken
     if found:
         raise InputError(f"the labels' column {column!r} holds {found[0]!r}, which is no grade between 0 and 1")
     return answers.mutate(**{column: grade})
+
+
+def _unescape(answers: ir.Table, column: str, theirs: ir.Value, engine: BaseBackend) -> ir.Table:
+    """Take away the apostrophe of cells that would be formulas, unless these are not ours and predictions have it too."""
+    value = answers[column]
+    if not value.type().is_string():
+        return answers
+    marked = answers.filter(value.re_search(ESCAPED)).select(x=column).distinct()
+    found = engine.to_pyarrow(marked)["x"].to_pylist()
+    if not found:
+        return answers
+    names = as_name(theirs).name("x").as_table()
+    known = engine.to_pyarrow(names.filter(names["x"].isin(found)).distinct()).num_rows
+    if known == len(found) and not set(EXPORTED) <= set(answers.columns):
+        return answers
+    return answers.mutate(**{column: ibis.cases((value.isin(found), value.substr(1)), else_=value)})
 
 
 def _answer_column(answers: ir.Table, given: Mapping[str, Any]) -> tuple[str, str]:
@@ -127,26 +148,26 @@ def _has_mark(table: ir.Table, column: str, engine: BaseBackend) -> bool:
 
 def _one_per_id(answers: ir.Table, id: str, column: str, engine: BaseBackend) -> ir.Table:
     value = answers[column]
-    answers = answers.filter(value.notnull()).select(__key=as_name(answers[id]), __answer=value).distinct()
-    repeated = answers.group_by("__key").having(answers.count() > 1).aggregate(n=answers.count()).limit(1)
+    answers = answers.filter(value.notnull()).select(__fl_key=as_name(answers[id]), __fl_answer=value).distinct()
+    repeated = answers.group_by("__fl_key").having(answers.count() > 1).aggregate(n=answers.count()).limit(1)
     found = engine.to_pyarrow(repeated).to_pylist()
     if found:
-        raise InputError(f"the labels give id {found[0]['__key']!r} {found[0]['n']} different answers; keep one")
+        raise InputError(f"the labels give id {found[0]['__fl_key']!r} {found[0]['n']} different answers; keep one")
     return answers
 
 
 def _read_flags(answers: ir.Table, table: ir.Table, roles: Roles, engine: BaseBackend) -> ir.Table:
     """Turn the words true and false into flags where predictions are flags: sheets only have words."""
     is_flag = roles.predicted is not None and table[roles.predicted].type().is_boolean()
-    answer = answers["__answer"]
-    if is_flag and answer.type().is_string() and _holds_flags(answers, "__answer", engine):
-        return answers.mutate(__answer=answer.strip().lower() == "true")
+    answer = answers["__fl_answer"]
+    if is_flag and answer.type().is_string() and _holds_flags(answers, "__fl_answer", engine):
+        return answers.mutate(__fl_answer=answer.strip().lower() == "true")
     return answers
 
 
 def _check_ids(table: ir.Table, id: str, answers: ir.Table, engine: BaseBackend) -> tuple[str, ...]:
-    lost = answers.anti_join(table.select(__key=as_name(table[id])), "__key")
-    counts = engine.to_pyarrow(lost.aggregate(lost=lost.count(), example=lost["__key"].min())).to_pylist()[0]
+    lost = answers.anti_join(table.select(__fl_key=as_name(table[id])), "__fl_key")
+    counts = engine.to_pyarrow(lost.aggregate(lost=lost.count(), example=lost["__fl_key"].min())).to_pylist()[0]
     total = engine.to_pyarrow(answers.aggregate(n=answers.count()))["n"][0].as_py()
     if total and counts["lost"] == total:
         example = engine.to_pyarrow(table.select(x=as_name(table[id])).limit(1))["x"].to_pylist()
@@ -165,12 +186,12 @@ def _check_ids(table: ir.Table, id: str, answers: ir.Table, engine: BaseBackend)
 def _join(table: ir.Table, roles: Roles, answers: ir.Table, role: str) -> tuple[ir.Table, str]:
     """Where both have an answer, the separate source wins: it is the newer one."""
     before = getattr(roles, role)
-    joined = table.mutate(__key=as_name(table[roles.id])).left_join(answers, "__key")
-    answer = joined["__answer"]
+    joined = table.mutate(__fl_key=as_name(table[roles.id])).left_join(answers, "__fl_key")
+    answer = joined["__fl_answer"]
     if before:
         answer = _fill(answer, joined[before], role)
     name = before or role
-    extra = [column for column in joined.columns if column in ("__key", "__answer", "__key_right")]
+    extra = [column for column in joined.columns if column in ("__fl_key", "__fl_answer", "__fl_key_right")]
     return joined.mutate(**{name: answer}).drop(*extra), name
 
 

@@ -21,7 +21,8 @@ from ibis.backends import BaseBackend
 from fewlabels.errors import InputError, did_you_mean, listing
 from fewlabels.table import samples
 from fewlabels.table.candidates import Key, as_whole, drop_surplus, find_chance, keep_likely
-from fewlabels.table.derivation import AGREEMENT, ID, LABEL, OURS, PREDICTED, PROBABILITY, SCORE, derive
+from fewlabels.table.column_names import OURS
+from fewlabels.table.derivation import AGREEMENT, ID, LABEL, PREDICTED, PROBABILITY, SCORE, derive
 from fewlabels.table.joining import join_labels
 from fewlabels.table.logs import read_log
 from fewlabels.table.names import MISSING, as_name, natural_order
@@ -69,7 +70,7 @@ class Predictions:
             notes += more
         items, found, scored = derive(table, engine, roles)
         name = str(source) if isinstance(source, str | Path) else "the table"
-        return cls(items, found, engine, frame, scored, notes, name)
+        return cls(items, found, engine, frame, scored, (*notes, *found.notes), name)
 
     # -- what it has ---------------------------------------------------------------------------------------
 
@@ -259,9 +260,9 @@ class Predictions:
         self, keys: Mapping[str, Value], sums: Mapping[str, Value], picking: Picking, *, most: int | None = None
     ) -> tuple[Columns, Sample]:
         """Do the same, and bring the ids that are picked along: a pass for them alone would cost as much again."""
-        also = {"__ids": self.id.collect(where=picking.picks(self.id)), "__filled": self.id.count()}
+        also = {"__fl_ids": self.id.collect(where=picking.picks(self.id)), "__fl_filled": self.id.count()}
         found = self._fetch(self._count(keys, {**sums, **also}, most))
-        lists, filled = found["__ids"].combine_chunks(), sum(found["__filled"].to_pylist())
+        lists, filled = found["__fl_ids"].combine_chunks(), sum(found["__fl_filled"].to_pylist())
         counted = found.drop_columns(list(also)).to_pydict()
         return counted, unpack(picking, lists, sum(counted["n"]) - filled)
 
@@ -293,9 +294,11 @@ class Predictions:
 
     def find(self, where: Value, *, most: int = 1, **show: Value) -> Columns:
         """Fetch the first rows where something holds, with their row number."""
-        numbered = self.items.mutate(__row=self.row(), __hit=where, **{f"__show_{k}": v for k, v in show.items()})
-        hits = numbered.filter(numbered["__hit"]).order_by("__row").limit(most)
-        return self._ask(hits.select(row="__row", **{k: f"__show_{k}" for k in show}))
+        numbered = self.items.mutate(
+            __fl_row=self.row(), __fl_hit=where, **{f"__fl_show_{k}": v for k, v in show.items()}
+        )
+        hits = numbered.filter(numbered["__fl_hit"]).order_by("__fl_row").limit(most)
+        return self._ask(hits.select(row="__fl_row", **{k: f"__fl_show_{k}" for k in show}))
 
     def count_distinct(self, keys: Mapping[str, Value], *, first: int | None = None) -> int:
         """Count the combinations of keys that occur; in the first rows alone, if told."""
@@ -315,7 +318,7 @@ class Predictions:
 
     def list_open(self, keys: Mapping[str, Value]) -> Columns:
         """List all unlabelled items: `name` and the keys."""
-        return self._ask(self._list_open(self.items).select(name="__name", **keys))
+        return self._ask(self._list_open(self.items).select(name="__fl_name", **keys))
 
     def draw_open(
         self,
@@ -330,13 +333,15 @@ class Predictions:
 
         `within` are the keys that tell groups apart, `sizes` says how many unlabelled items each of them has.
         """
-        items = self._list_open(self.items.mutate(__chance=find_chance(self.id, self.engine, seed)))
+        items = self._list_open(self.items.mutate(__fl_chance=find_chance(self.id, self.engine, seed)))
         items = keep_likely(items, keys, sizes, wanted, within)
-        return drop_surplus(self._ask(items.select("__chance", name="__name", **{k: k for k in keys})), within, wanted)
+        return drop_surplus(
+            self._ask(items.select("__fl_chance", name="__fl_name", **{k: k for k in keys})), within, wanted
+        )
 
     def _list_open(self, items: ir.Table) -> ir.Table:
         """List the items that have no label; rows are numbered before any is left out."""
-        return items.mutate(__name=self.name, __known=self.known()).filter(lambda t: ~t["__known"])
+        return items.mutate(__fl_name=self.name, __fl_known=self.known()).filter(lambda t: ~t["__fl_known"])
 
     def take_part(self, parts: int) -> "Predictions":
         """Return about one in so many items, the same ones every time, and those without an id; ids that are alike stay together."""
@@ -346,9 +351,9 @@ class Predictions:
 
     def fetch(self, names: Sequence[str], columns: Mapping[str, Value]) -> dict[str, dict[str, Any]]:
         """Fetch a few rows by the names of their items."""
-        items = self.items.mutate(__name=self.name, **{f"__show_{i}": v for i, v in enumerate(columns.values())})
+        items = self.items.mutate(__fl_name=self.name, **{f"__fl_show_{i}": v for i, v in enumerate(columns.values())})
         rows = items.filter(self._is_among(items, names))
-        found = self._ask(rows.select(name="__name", **{f"c{i}": f"__show_{i}" for i in range(len(columns))}))
+        found = self._ask(rows.select(name="__fl_name", **{f"c{i}": f"__fl_show_{i}" for i in range(len(columns))}))
         return {
             name: {column: found[f"c{i}"][row] for i, column in enumerate(columns)}
             for row, name in enumerate(found["name"])
@@ -357,7 +362,7 @@ class Predictions:
     def _is_among(self, items: ir.Table, names: Sequence[str]) -> Value:
         """Is an item one of these? Whole numbers are compared as such, so that an engine may use its index."""
         if not self.roles.id or not self.has_whole_ids:
-            return items["__name"].isin(list(names))
+            return items["__fl_name"].isin(list(names))
         return items[ID].isin([int(name) for name in names if re.fullmatch(WHOLE, name) and str(int(name)) == name])
 
     def show(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:

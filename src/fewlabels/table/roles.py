@@ -1,14 +1,15 @@
 """Which column plays which role: CONTRACT's words, recognised by name or given.
 
-Knows names and kinds of columns only, no data and no engine, so every rule here is a pure function.
+Knows names and kinds of columns only, no data and no engine, so every rule here is a pure function. What is given beats
+what is recognised, with one exception: a recognised `predicted` column beats what scores predict, unless a threshold is given.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from fewlabels.errors import InputError, did_you_mean
+from fewlabels.errors import InputError, did_you_mean, listing
 
 Kind = Literal["number", "text", "boolean", "list", "other"]
 
@@ -16,16 +17,28 @@ Kind = Literal["number", "text", "boolean", "list", "other"]
 RECOGNISED: dict[str, tuple[str, ...]] = {
     "id": ("id", "item_id", "uid"),
     "predicted": ("predicted", "prediction", "pred", "y_pred"),
-    "score": ("score", "confidence"),
-    "label": ("label", "y_true", "true_label", "ground_truth"),
+    "score": ("score", "confidence", "proba", "prob"),
+    "label": ("label", "y_true", "target", "gold", "true_label", "ground_truth"),
     "agreement": ("agreement",),
 }
 SCORES_PREFIX = "p_"
+PREFIXES = (SCORES_PREFIX, "prob_", "proba_")
+NUMBERS = ("score", "positive_score", "agreement")  # the roles of columns of numbers
 # Columns that tell what some model said, or the truth: whoever sees them first labels differently.
 TELLING = re.compile(
     r"(pred|predicted|predictions?|scores?|proba?|probability|p|conf|confidence|logits?|labels?|y|true|truth|ground|gold)([_\W\d]|$)",
     re.IGNORECASE,
 )
+LIKELY = {  # names that are not recognised, but like those that are
+    "score": re.compile(
+        r"(scores?|conf|confidences?|proba?s?|probability|probabilities|softmax|logits?)([_\W\d]|$)|.*[_\W](score|conf|confidence|proba?|probability)$",
+        re.IGNORECASE,
+    ),
+    "label": re.compile(
+        r"(labels?|true|truth|y_?true|gold|ground|actual|annotation|reference)([_\W\d]|$)|.*[_\W](label|labels|truth|true|gold|actual)$",
+        re.IGNORECASE,
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -43,6 +56,10 @@ class Roles:
     label: str | None = None
     agreement: str | None = None
     show: tuple[str, ...] = ()
+    set_aside: Mapping[str, str] = field(
+        default_factory=dict
+    )  # role -> recognised column that something given replaces
+    notes: tuple[str, ...] = ()
 
     def used(self) -> dict[str, str]:
         """Return role -> column, for people."""
@@ -65,7 +82,7 @@ def resolve_roles(
     scores: str | None = None,
     positive_score: str | None = None,
     positive: str | None = None,
-    threshold: float = 0.5,
+    threshold: float | None = None,
     label: str | None = None,
     agreement: str | None = None,
     show: Sequence[str] = (),
@@ -82,27 +99,49 @@ def resolve_roles(
             _require(columns, role, column)
     for column in show:
         _require(columns, "show", column)
-    if positive_score is not None and scores is not None:
-        raise InputError("both scores and positive_score are given; give the one that holds the model's probabilities")
-    if not 0 < threshold < 1:
-        raise InputError(f"threshold is {threshold}; it must lie between 0 and 1")
+    _refuse_contradictions(predicted, scores, positive_score, threshold)
     taken = {name for name in asked.values() if name}
-    derived = positive_score is not None or scores not in (None, SCORES_PREFIX)
     many, one = _find_scores(columns, scores, positive_score, taken)
-    return Roles(
+    is_derived = positive_score is not None or scores is not None
+    found_predicted = predicted or _recognise(columns, "predicted", taken)
+    found_score = score or _recognise(columns, "score", taken, strict=not is_derived)
+    found_agreement = agreement or (None if label else _recognise(columns, "agreement", taken))
+    found_label = label or (None if agreement else _recognise(columns, "label", taken, exact=bool(found_agreement)))
+    aside = {}
+    if threshold is not None and positive_score and not predicted and found_predicted:
+        aside["predicted"], found_predicted = found_predicted, None
+    if is_derived and not score and found_score:
+        aside["score"], found_score = found_score, None
+    roles = Roles(
         id=id or _recognise(columns, "id", taken),
-        # An explicit source of predictions outranks a column that merely has the right name.
-        predicted=predicted or (None if derived else _recognise(columns, "predicted", taken)),
-        score=score or (None if derived else _recognise(columns, "score", taken)),
+        predicted=found_predicted,
+        score=found_score,
         scores=many,
         scores_list=one,
         positive_score=positive_score,
         positive=None if positive is None else str(positive),
-        threshold=threshold,
-        label=label or (None if agreement else _recognise(columns, "label", taken)),
-        agreement=agreement or (None if label else _recognise(columns, "agreement", taken)),
+        threshold=0.5 if threshold is None else threshold,
+        label=found_label,
+        agreement=found_agreement,
         show=tuple(show),
+        set_aside=aside,
     )
+    return _add_notes(roles, columns)
+
+
+def _refuse_contradictions(
+    predicted: str | None, scores: str | None, positive_score: str | None, threshold: float | None
+) -> None:
+    if positive_score is not None and scores is not None:
+        raise InputError("both scores and positive_score are given; give the one that holds the model's probabilities")
+    if threshold is None:
+        return
+    if not 0 < threshold < 1:
+        raise InputError(f"threshold is {threshold}; it must lie between 0 and 1")
+    if positive_score is None:
+        raise InputError("threshold goes with positive_score, the probability that it is compared with; give both")
+    if predicted is not None:
+        raise InputError(f"both predicted and threshold are given; predictions come from column {predicted!r} or from the threshold")  # fmt: skip
 
 
 def _require(columns: Mapping[str, Kind], role: str, column: str) -> None:
@@ -110,15 +149,17 @@ def _require(columns: Mapping[str, Kind], role: str, column: str) -> None:
         raise InputError(f"{role}: there is no column {column!r}; {did_you_mean(column, columns)}")
 
 
-def _recognise(columns: Mapping[str, Kind], role: str, taken: set[str]) -> str | None:
-    exact, *others = RECOGNISED[role]
-    numbers = role in ("score", "agreement")  # an empty column of that name is read as text, and plays no role
-    free = [name for name in columns if name not in taken and (columns[name] == "number" or not numbers)]
-    if exact in free:
-        return exact
-    same = [name for name in free if name.lower() == exact]
-    found = same or [name for name in free if name.lower() in others]
-    if len(found) > 1:
+def _recognise(
+    columns: Mapping[str, Kind], role: str, taken: set[str], *, strict: bool = True, exact: bool = False
+) -> str | None:
+    """Find the column with a role's name; `exact` leaves the other spellings out, `strict` refuses two of them."""
+    first, *others = RECOGNISED[role]
+    free = [name for name in columns if name not in taken and (columns[name] == "number" or role not in NUMBERS)]
+    if first in free:
+        return first
+    same = [name for name in free if name.lower() == first]
+    found = same or [name for name in free if name.lower() in others and not exact]
+    if len(found) > 1 and strict:
         option = role.replace("_", "-")
         raise InputError(
             f"{role} is ambiguous: columns {' and '.join(map(repr, found))} could all be it; say which with --{option} (Python: {role}=)"
@@ -129,16 +170,16 @@ def _recognise(columns: Mapping[str, Kind], role: str, taken: set[str]) -> str |
 def _find_scores(
     columns: Mapping[str, Kind], scores: str | None, positive_score: str | None, taken: set[str]
 ) -> tuple[dict[str, str], str | None]:
-    """Return (class -> column, list column): of the prefix or column asked for, else of `p_*`."""
+    """Return (class -> column, list column): of the prefix or column asked for, else of the first prefix recognised."""
     if positive_score is not None:
         return {}, None
-    if scores is not None and columns.get(scores) == "list":
-        return {}, scores
-    prefix = SCORES_PREFIX if scores is None else scores
-    named = [name for name in columns if name.startswith(prefix) and len(name) > len(prefix) and name not in taken]
-    found = {name[len(prefix) :]: name for name in named if columns[name] == "number"}
     if scores is None:
-        return (found, None) if len(found) >= 2 and len(found) == len(named) else ({}, None)
+        sets = (_list_recognised(columns, prefix, taken) for prefix in PREFIXES)
+        return next((found for found in sets if found), {}), None
+    if columns.get(scores) == "list":
+        return {}, scores
+    named = [name for name in columns if name.startswith(scores) and len(name) > len(scores) and name not in taken]
+    found = {name[len(scores) :]: name for name in named if columns[name] == "number"}
     if scores in columns and columns[scores] == "number" and len(found) < 2:
         raise InputError(f"scores: column {scores!r} holds one number; is it the score of the predicted class (score) or of the positive class (positive_score)?")  # fmt: skip
     if len(found) < 2:
@@ -147,3 +188,40 @@ def _find_scores(
         wrong = next(name for name in named if columns[name] != "number")
         raise InputError(f"scores: column {wrong!r} starts with {scores!r} but does not hold numbers")
     return found, None
+
+
+def list_prefixed(columns: Mapping[str, Kind], prefix: str, taken: set[str]) -> list[str]:
+    """List the columns whose names begin so, in upper or lower case, but for those that play another role."""
+    n = len(prefix)
+    return [name for name in columns if name[:n].lower() == prefix and len(name) > n and name not in taken]
+
+
+def _list_recognised(columns: Mapping[str, Kind], prefix: str, taken: set[str]) -> dict[str, str]:
+    named = list_prefixed(columns, prefix, taken)
+    is_whole = len(named) >= 2 and all(columns[name] == "number" for name in named)
+    return {name[len(prefix) :]: name for name in named} if is_whole else {}
+
+
+def _add_notes(roles: Roles, columns: Mapping[str, Kind]) -> Roles:
+    """Say which columns look as if they play a role, and do not."""
+    return replace(roles, notes=tuple(_list_notes(roles, columns)))
+
+
+def _list_notes(roles: Roles, columns: Mapping[str, Kind]) -> Iterator[str]:
+    used = {roles.id, roles.predicted, roles.score, roles.positive_score, roles.label, roles.agreement}
+    free = [name for name in columns if name not in used | {*roles.scores.values(), roles.scores_list}]
+    if roles.label and roles.agreement:
+        yield f"column {roles.label!r} is not used: outputs are graded by column {roles.agreement!r} (to use the label instead, say --label {roles.label})"  # fmt: skip
+    if not (roles.score or roles.scores or roles.scores_list or roles.positive_score):
+        likely = [name for name in free if _may_score(name, columns[name])]
+        if likely:
+            yield f"no scores are used, though the name of column {listing(map(repr, likely))} suggests some: say --score (confidence in the predicted class), --positive-score (probability of the positive class) or --scores (one per class)"  # fmt: skip
+    if not (roles.label or roles.agreement):
+        likely = [name for name in free if LIKELY["label"].match(name)]
+        if likely:
+            yield f"no labels are used, though the name of column {listing(map(repr, likely))} suggests some: say --label with the column of the true class"  # fmt: skip
+
+
+def _may_score(name: str, kind: Kind) -> bool:
+    is_one = name.lower().startswith(PREFIXES) or LIKELY["score"].match(name) is not None
+    return is_one and kind in ("number", "list")

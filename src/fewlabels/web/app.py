@@ -1,5 +1,6 @@
 """The HTTP API and the page, over a desk."""
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,21 +9,29 @@ from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response
 from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from fewlabels.errors import InputError
+from fewlabels.errors import InputError, listing
+from fewlabels.journal import StorageError
 from fewlabels.session import ItemId
+from fewlabels.shortcuts import PAGE as COMMANDS
+from fewlabels.shortcuts import assign_shortcuts
+from fewlabels.text import tame_line
 from fewlabels.web.cards import Card
-from fewlabels.web.desk import Board, Desk, Dispute, check_name
+from fewlabels.web.desk import Board, Desk, Dispute
 from fewlabels.web.door import Door, Doorkeeper
+from fewlabels.web.failures import RETRY, UNAVAILABLE, Failures, Log, name_request
 from fewlabels.web.media import KINDS
 from fewlabels.web.pace import Pace
+from fewlabels.web.reads import Turns, send_figures
+from fewlabels.web.security import Caller, Me, Owner, hide_paths, hide_results, limit_rate, resolve_name
 
 HERE = Path(__file__).parent
 PAGE = {"/": ("page.html", "text/html"), "/page.css": ("page.css", "text/css"), "/page.js": ("page.js", "text/javascript")}  # fmt: skip
 INERT = {"content-security-policy": "default-src 'none'; sandbox"}  # whatever a file holds
 MOST = 100  # items asked for, or answers given, in one request
-Who = Annotated[str, Field(max_length=200, description="Whose work this is; people with different names get different items.")]  # fmt: skip
+Who = Annotated[str, Field(max_length=200, description="Who answers. An annotator's link has its own name: leave it out. People with different names get different items.")]  # fmt: skip
 
 
 class Ask(BaseModel):
@@ -32,11 +41,30 @@ class Ask(BaseModel):
     n: Annotated[int, Field(ge=1, le=MOST)] = 1
 
 
+class Shortcuts(BaseModel):
+    """The keys of the page, the same as those of the terminal."""
+
+    shown: Annotated[
+        dict[str, str], Field(description="Class -> the key shown beside it; none where classes are too many.")
+    ]
+    typed: Annotated[dict[str, str], Field(description="Key -> the class it records.")]
+    commands: Annotated[
+        dict[str, str], Field(description="Command -> its key; empty where classes have all that it could have.")
+    ]
+
+    @classmethod
+    def of(cls, classes: tuple[str, ...]) -> "Shortcuts":
+        """Return the keys for these classes."""
+        found = assign_shortcuts(classes)
+        return cls(shown=found.shown, typed=found.typed, commands=found.place(COMMANDS))
+
+
 class Asked(BaseModel):
     """Items to label, and the classes they may have; none where labels are grades from 0 to 1."""
 
     items: list[Card]
     classes: list[str]
+    shortcuts: Shortcuts
     board: Board
 
 
@@ -68,6 +96,7 @@ class Disputes(BaseModel):
 
     items: list[Dispute]
     classes: list[str]
+    shortcuts: Shortcuts
     board: Board
 
 
@@ -91,8 +120,10 @@ class Problem(BaseModel):
 
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem} for status in (400, 401, 403, 404, 405, 413, 421, 422, 429)
+    status: {"model": Problem} for status in (400, 401, 403, 404, 405, 413, 421, 422, 429, 500, 503)
 }
+
+UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "Not changed: the ETag is one of If-None-Match."}}
 
 
 def make_app(desk: Desk, door: Door, pace: Pace | None = None) -> FastAPI:
@@ -102,67 +133,91 @@ def make_app(desk: Desk, door: Door, pace: Pace | None = None) -> FastAPI:
         title="fewlabels", version="1", docs_url=None, redoc_url=None, openapi_url="/api/openapi.json", responses=PROBLEMS,
         description="Items to label, answers, and what they tell of the model.",
     )  # fmt: skip
+    app.add_middleware(Failures, log=desk.log)
     app.add_middleware(Doorkeeper, door=door)
-    app.add_exception_handler(InputError, _explain(400, str))
+    app.add_exception_handler(InputError, _explain(400, lambda error: hide_paths(str(error), desk.session.files)))
+    app.add_exception_handler(StorageError, _say_later(desk.log))
     app.add_exception_handler(RequestValidationError, _explain(422, _say_what_is_wrong))
     app.add_exception_handler(HTTPException, _explain(None, lambda error: str(getattr(error, "detail", error))))
-    _add_loop(app, desk, pace)
-    _add_reading(app, desk)
+    turns = Turns()
+    _add_loop(app, desk, door, pace)
+    _add_adjudication(app, desk, door, pace, turns)
+    _add_reading(app, desk, turns)
+    _add_results(app, desk)
     app.add_api_route("/favicon.ico", lambda: Response(status_code=204), methods=["GET"], include_in_schema=False)
     for path, file in PAGE.items():
         app.add_api_route(path, _serve_file(*file), methods=["GET"], include_in_schema=False)
     return app
 
 
-def _add_loop(app: FastAPI, desk: Desk, pace: Pace) -> None:
+def _add_loop(app: FastAPI, desk: Desk, door: Door, pace: Pace) -> None:
     @app.post("/api/ask")
-    def ask(wish: Ask) -> Asked:
+    def ask(wish: Ask, caller: Caller) -> Asked:
         """Give items to label: the same ones until they are told, and nobody else's meanwhile."""
-        who = _come_in(wish.who, pace)
-        cards = desk.ask(who, wish.n)
-        return Asked(items=cards, classes=list(desk.session.classes), board=desk.board)
+        who = _admit(wish.who, caller, door, pace)
+        cards, classes = desk.ask(who, wish.n), desk.session.classes
+        board = hide_results(desk.board, caller)
+        return Asked(items=cards, classes=list(classes), shortcuts=Shortcuts.of(classes), board=board)
 
     @app.post("/api/tell")
-    def tell(told: Tell) -> Told:
+    def tell(told: Tell, caller: Caller) -> Told:
         """Keep answers: all or none. A later answer to the same item replaces the earlier one; of votes, the same person's."""
-        who = _come_in(told.who, pace)
-        said = desk.tell(who, [(one.id, one.label, one.note) for one in told.answers])
-        return Told(kept=len(told.answers), predicted=said, board=desk.board)
-
-    @app.post("/api/decide")
-    def decide(told: Tell) -> Told:
-        """Settle items on which people disagree: what is decided is taken as true, and who decided is kept."""
-        who = _come_in(told.who, pace)
-        said = desk.decide(who, [(one.id, one.label, one.note) for one in told.answers])
-        return Told(kept=len(told.answers), predicted=said, board=desk.board)
+        who = _admit(told.who, caller, door, pace)
+        said = desk.tell(who, _list_answers(told))
+        return Told(kept=len(told.answers), predicted=said, board=hide_results(desk.board, caller))
 
     @app.post("/api/undo")
-    def undo(wish: Undo) -> Undone:
+    def undo(wish: Undo, caller: Caller) -> Undone:
         """Take one's last answer or decision back: its item is open again."""
-        who = _come_in(wish.who, pace)
-        return Undone(id=desk.undo(who), board=desk.board)
+        who = _admit(wish.who, caller, door, pace)
+        return Undone(id=desk.undo(who), board=hide_results(desk.board, caller))
 
 
-def _add_reading(app: FastAPI, desk: Desk) -> None:
-    @app.get("/api/board")
-    def board() -> Board:
-        """Say how far it is, as it was worked out last."""
-        return desk.board
+def _add_adjudication(app: FastAPI, desk: Desk, door: Door, pace: Pace, turns: Turns) -> None:
+    @app.post("/api/decide")
+    def decide(told: Tell, caller: Owner) -> Told:
+        """Settle items on which people disagree: what is decided is taken as true, and who decided is kept. The owner's."""
+        who = _admit(told.who, caller, door, pace)
+        said = desk.decide(who, _list_answers(told))
+        return Told(kept=len(told.answers), predicted=said, board=desk.board)
 
     @app.get("/api/disputes")
-    def disputes(n: Annotated[int, Query(ge=1, le=MOST)] = 10) -> Disputes:
-        """List items on which people disagree, with what each says."""
-        return Disputes(items=desk.list_disputes(n), classes=list(desk.session.classes), board=desk.board)
+    async def disputes(_: Owner, n: Annotated[int, Query(ge=1, le=MOST)] = 10) -> Disputes:
+        """List items on which people disagree, with what each says. The owner's."""
+        await turns.wait()
+        found, classes = await run_in_threadpool(lambda: (desk.list_disputes(n), desk.session.classes))
+        return Disputes(items=found, classes=list(classes), shortcuts=Shortcuts.of(classes), board=desk.board)
 
-    @app.get("/api/status")
-    def status() -> dict[str, Any]:
-        """Say how far it is, with every answer so far."""
-        return desk.session.status()
 
-    @app.get("/api/assessment")
-    def assessment() -> dict[str, Any]:
-        """Say how good the model is, by the labels so far."""
-        return desk.session.assess().to_dict()
+def _add_results(app: FastAPI, desk: Desk) -> None:
+    turns = Turns(rate=40.0, burst=20.0)
+
+    @app.get("/api/status", response_model=dict[str, Any], responses=UNCHANGED)
+    async def status(request: Request, _: Owner) -> Response:
+        """Say how far it is, with every answer so far. The owner's."""
+        figures = await desk.fetch("status")
+        await turns.wait()  # afterwards: many who waited for the same figures get them one after the other
+        return send_figures(request, figures)
+
+    @app.get("/api/assessment", response_model=dict[str, Any], responses=UNCHANGED)
+    async def assessment(request: Request, _: Owner) -> Response:
+        """Say how good the model is, by the labels so far. The owner's."""
+        figures = await desk.fetch("assessment")
+        await turns.wait()
+        return send_figures(request, figures)
+
+
+def _add_reading(app: FastAPI, desk: Desk, turns: Turns) -> None:
+    @app.get("/api/me")
+    def me(caller: Caller) -> Me:
+        """Say whose link this is, and what it may do."""
+        return Me(role=caller.role, name=caller.name)
+
+    @app.get("/api/board")
+    async def board(caller: Caller) -> Board:
+        """Say how far it is, as it was computed last; results are the owner's."""
+        await turns.wait()
+        return hide_results(desk.board, caller)
 
     @app.get("/media", include_in_schema=False)
     def media(item: Annotated[str, Query(max_length=1000)], column: Annotated[str, Query(max_length=1000)]) -> Response:
@@ -180,17 +235,32 @@ def _serve_file(name: str, kind: str) -> Callable[[], Response]:
     return serve
 
 
-def _come_in(who: str, pace: Pace) -> str:
-    """Return the name that a request comes in, or send it away if they come too fast."""
-    name = check_name(who)
-    if not pace.allows(name):
-        raise HTTPException(429, "that is faster than anybody reads; wait a moment")
-    return name
+def _admit(who: str, caller: Caller, door: Door, pace: Pace) -> str:
+    """Return the name that a request counts under, unless there are too many or the name is another person's."""
+    limit_rate(pace, caller)
+    return resolve_name(caller, who, door.store.read())
+
+
+def _list_answers(told: Tell) -> list[tuple[ItemId, str | None, str]]:
+    """List answers, one for each item: which of two would count is anybody's guess."""
+    n_of = Counter(str(one.id) for one in told.answers)
+    twice = [item for item, n in n_of.items() if n > 1]
+    if twice:
+        raise InputError(f"answers: more than one for {listing(map(tame_line, twice))}; send one for each item")
+    return [(one.id, one.label, one.note) for one in told.answers]
 
 
 def _explain(status: int | None, say: Callable[[Any], str]) -> Callable[[Request, Exception], Response]:
     def explain(_: Request, error: Exception) -> Response:
         return JSONResponse({"error": say(error)}, status or int(getattr(error, "status_code", 500)))
+
+    return explain
+
+
+def _say_later(log: Log) -> Callable[[Request, Exception], Response]:
+    def explain(request: Request, error: Exception) -> Response:
+        log.note(name_request(request.scope), error)
+        return JSONResponse({"error": UNAVAILABLE}, 503, headers={"retry-after": str(RETRY)})
 
     return explain
 

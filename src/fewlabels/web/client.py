@@ -1,4 +1,4 @@
-"""A program as the labeller: the same three calls as a Session has, over HTTP."""
+"""A program as the labeller: the same calls as a Session has, over HTTP."""
 
 import json
 from collections.abc import Mapping
@@ -17,7 +17,11 @@ WAIT = 60.0  # seconds for an answer
 
 @dataclass(frozen=True)
 class Client:
-    """A labelling page somewhere: its address as `fewlabels label` prints it, or address and token apart."""
+    """A labelling page somewhere: a link as `fewlabels label` prints it, or address and token apart.
+
+    With an annotator's link, answers count under that annotator's name: leave `who` out. Disagreements, decisions, status
+    and assessment need the owner's link.
+    """
 
     address: str
     token: str = field(default="", repr=False)
@@ -46,6 +50,10 @@ class Client:
         """Take one's last answer back."""
         found: ItemId | None = self._send("undo", {"who": who})["id"]
         return found
+
+    def me(self) -> dict[str, Any]:
+        """Return whose link this is: a role, owner or annotator, and the annotator's name."""
+        return self._send("me")
 
     def status(self) -> dict[str, Any]:
         """Return where the goal stands."""

@@ -3,27 +3,26 @@
 What the labels tell is worked out behind their backs, again and again as answers arrive, so that nobody waits for it.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from threading import Event, Thread
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import BaseModel
 
-from fewlabels.errors import InputError
 from fewlabels.knowledge import Knowledge
 from fewlabels.polling import say_agreement
-from fewlabels.session import ItemId, Session
+from fewlabels.session import ItemId, Session, check_lease
 from fewlabels.text import tame_line
+from fewlabels.web.background import Background, Figures
 from fewlabels.web.cards import Card, show_item
+from fewlabels.web.failures import Log
 from fewlabels.web.media import Folder
 from fewlabels.web.shelf import Shelf
 
 MOST_GROUPS = 60  # on the small picture
 N_DRAWS = 2000
-PAUSE = 0.5  # seconds between two reckonings, at least
+PATIENCE = 3.0  # seconds that a request waits for other requests and processes that write
 
 
 @dataclass(frozen=True)
@@ -34,6 +33,10 @@ class Rules:
     new_classes: bool = False
     reveals: bool = False  # what the model said, once the person has
     origins: tuple[str, ...] = ()  # of pictures from elsewhere
+
+    def __post_init__(self) -> None:
+        """Refuse a lease that cannot be granted."""
+        check_lease(self.lease)
 
 
 class Row(BaseModel):
@@ -82,6 +85,7 @@ class Board(BaseModel):
     groups: list[Row]
     n_groups: int
     team: Team | None = None
+    stale: bool = False  # there are answers it does not know of: computing it failed
 
 
 class Vote(BaseModel):
@@ -109,24 +113,28 @@ class Desk:
         *,
         folder: Folder | None = None,
         predicted: Callable[[ItemId], str | None] = lambda _: None,
+        log: Log | None = None,
     ) -> None:
-        self.session, self.rules, self.folder = session, rules or Rules(), folder
+        self.session, self.rules, self.folder, self.log = session, rules or Rules(), folder, log or Log()
         self._predicted, self._shelf = predicted, Shelf(session)
-        self._board = reckon(session)
-        self._changed, self._closed = Event(), Event()
-        self._worker = Thread(target=self._work, daemon=True, name="reckoning")
-        self._worker.start()
+        session.set_patience(PATIENCE)
+        kinds = {"status": session.status, "assessment": lambda: session.assess().to_dict()}
+        self._background = Background(session, self.log, self._refresh, kinds)
+        self._refresh()
+        self._background.start()
 
     def close(self) -> None:
-        """Stop reckoning."""
-        self._closed.set()
-        self._changed.set()
-        self._worker.join()
+        """Stop computing."""
+        self._background.close()
 
     @property
     def board(self) -> Board:
-        """What was worked out last."""
-        return self._board
+        """What was computed last."""
+        return self._board.model_copy(update={"stale": self._background.is_stale})
+
+    async def fetch(self, kind: Literal["status", "assessment"]) -> Figures:
+        """Return figures that take long to compute."""
+        return await self._background.fetch(kind)
 
     def ask(self, who: str, n: int = 1) -> list[Card]:
         """Return items for this person, theirs alone until the lease is over."""
@@ -146,7 +154,7 @@ class Desk:
 
     def list_disputes(self, n: int) -> list[Dispute]:
         """Return items on which people disagree."""
-        found = self.session.disputes(fresh=False)[:n]
+        found = self.session.list_disputes(n)
         rows = self._shelf.show([row["id"] for row in found])
         return [
             Dispute(
@@ -161,7 +169,7 @@ class Desk:
             for note in dict.fromkeys(note for _, _, note in answers):
                 labels = {item: label for item, label, said in answers if said == note}
                 tell(labels, who=who, note=note, new_classes=self.rules.new_classes)
-        self._changed.set()
+        self._background.wake()
 
     def _reveal(self, answers: Sequence[tuple[ItemId, str | None, str]]) -> dict[str, str]:
         if not self.rules.reveals:
@@ -172,7 +180,7 @@ class Desk:
     def undo(self, who: str) -> ItemId | None:
         """Take this person's last answer back."""
         taken = self.session.undo(who=who)
-        self._changed.set()
+        self._background.wake()
         return taken
 
     def find_media(self, item: str, column: str) -> str | None:
@@ -181,15 +189,8 @@ class Desk:
         value = row.get(column)
         return value if isinstance(value, str) else None
 
-    def _work(self) -> None:
-        """Reckon whenever something has changed, until the desk is closed."""
-        while not self._closed.is_set():
-            self._changed.wait()
-            self._changed.clear()
-            if not self._closed.is_set():
-                began = time.monotonic()
-                self._board = reckon(self.session)
-                self._closed.wait(max(PAUSE, 3 * (time.monotonic() - began)))  # those who label come first
+    def _refresh(self) -> None:
+        self._board = reckon(self.session)
 
 
 def reckon(session: Session) -> Board:
@@ -233,11 +234,3 @@ def _list_groups(known: Knowledge, sign: int) -> list[Row]:
         )
     ]
     return sorted(rows, key=lambda row: -row.p_sought)
-
-
-def check_name(who: str) -> str:
-    """Return a person's name as it is kept."""
-    name = " ".join(who.split())
-    if len(name) > 80:
-        raise InputError("a name of more than 80 characters is too long; shorten it")
-    return name

@@ -1,30 +1,35 @@
-"""Who may come in, and what browsers may do with what they get: checked before any request reaches the desk.
+"""Which requests are let in, and what browsers may do with what they get: checked before any request reaches the app.
 
 - Host: only names this server goes by, so that a foreign page cannot rebind its own name to it.
-- Token: a random one, said in the address of the first visit and kept as a cookie from then on; programs send it along.
+- Credential: a token, said in the address of the first visit and exchanged for a cookie there; programs send it along.
 - Origin: a request that changes something and comes with a cookie must come from our own page.
 - Size: bounded, whether announced or not.
 """
 
-import hmac
-import secrets
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from fewlabels.web.credentials import Credential, CredentialStore, MemoryStore
+from fewlabels.web.opening import OneTimeCodes
 
 LARGEST = 1_000_000  # bytes of a request
 OURS = "x-fewlabels"  # a header that no foreign page can send without asking first
 SAFE = ("GET", "HEAD")
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+TOO_LONG = f"a request has at most {LARGEST:,} bytes; send answers in several"
 WELCOME = """<!doctype html><html lang="en"><meta charset="utf-8"><title>fewlabels</title>
 <meta http-equiv="refresh" content="0;url=/"><p><a href="/">Go on to the labelling page</a></p></html>"""
 REFUSED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>fewlabels</title>
-<h1>This page needs its whole address</h1>
-<p>Open the address that <code>fewlabels label</code> printed, with everything after the question mark.</p></html>"""
+<h1>This page needs a link that is valid</h1>
+<p>Open your link as <code>fewlabels label</code> printed it, with everything after the question mark.
+If it was revoked, ask the owner of the session for a new one.</p></html>"""
 
 
 @dataclass(frozen=True)
@@ -34,13 +39,20 @@ class Door:
     hosts: tuple[str, ...]  # as browsers name them, with the port
     secure: bool = False  # behind TLS
     origins: tuple[str, ...] = ()  # of pictures from elsewhere
-    token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
-    visit: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)  # what the cookie holds
+    store: CredentialStore = field(default_factory=MemoryStore)
+    codes: OneTimeCodes = field(default_factory=OneTimeCodes, repr=False)
+
+    @property
+    def token(self) -> str:
+        """The owner's token."""
+        found = self.store.read()
+        return "" if found is None else found.owner.token
 
     @property
     def cookie(self) -> str:
         """Its name; browsers send cookies to every port of a host."""
-        return f"fewlabels_{self.hosts[0].rpartition(':')[2]}"
+        port = re.search(r":(\d+)$", self.hosts[0])
+        return f"fewlabels_{port[1] if port else 'page'}"
 
     @property
     def headers(self) -> dict[str, str]:
@@ -58,21 +70,29 @@ class Door:
             "cache-control": "no-store",
         }  # fmt: skip
 
-    def knows(self, headers: Headers, cookies: Mapping[str, str]) -> str | None:
-        """Say how a request shows that it may come in: by token, by cookie, or not at all."""
-        kind, _, said = headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer" and _is_same(said.strip(), self.token):
-            return "token"
-        return "cookie" if _is_same(cookies.get(self.cookie, ""), self.visit) else None
+    def authenticate(self, headers: Headers) -> tuple[Credential, Literal["token", "cookie"]] | None:
+        """Return whose request this is, and how it shows that; None where it does not."""
+        found, (kind, _, token) = self.store.read(), headers.get("authorization", "").partition(" ")
+        if found is None:
+            return None
+        if kind.lower() == "bearer" and (caller := found.find("token", token.strip())):
+            return caller, "token"
+        caller = found.find("cookie", _read_cookies(headers).get(self.cookie, ""))
+        return None if caller is None else (caller, "cookie")
+
+    def exchange(self, query: Mapping[str, list[str]]) -> Credential | None:
+        """Return whose link a first visit came by: one with a token, or with a code that can be used once."""
+        found = self.store.read()
+        if found is None:
+            return None
+        if "code" in query:
+            return found.owner if self.codes.redeem(query["code"][0]) else None
+        return found.find("token", query["token"][0])
 
     def is_ours(self, headers: Headers) -> bool:
         """Does a request that changes something come from our own page?"""
         origin, scheme = headers.get("origin"), "https" if self.secure else "http"
         return OURS in headers and (origin is None or origin in [f"{scheme}://{host}" for host in self.hosts])
-
-
-def _is_same(said: str, meant: str) -> bool:
-    return hmac.compare_digest(said.encode("utf-8", "surrogateescape"), meant.encode())
 
 
 class Doorkeeper:
@@ -94,27 +114,31 @@ class Doorkeeper:
         await self.app(scope, _bound(receive), send)
 
     def _refuse(self, scope: Scope) -> Response | None:
+        """Answer what may not reach the app; whatever may, is told whose request it is."""
         door, headers = self.door, Headers(scope=scope)
-        if headers.get("host", "") not in door.hosts:
+        if headers.get("host", "").lower() not in door.hosts:
             return _say(421, "this server does not go by that name")
         length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > LARGEST:
-            return _say(413, f"a request has at most {LARGEST:,} bytes; send answers in several")
-        if scope["path"] == "/" and scope["method"] in SAFE:
-            said = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-            if said:
-                return self._welcome() if _is_same(said, door.token) else HTMLResponse(REFUSED, 401)
-        known = door.knows(headers, _read_cookies(headers))
+        if not length.isdecimal() or len(length) > 12 or int(length) > LARGEST:
+            return _say(413, TOO_LONG)
+        if scope["path"] == "/" and scope["method"] == "GET":
+            query = parse_qs(scope["query_string"].decode("latin-1"))
+            if query.keys() & {"token", "code"}:
+                return self._welcome(door.exchange(query))
+        known = door.authenticate(headers)
         if known is None:
             return HTMLResponse(REFUSED, 401) if scope["path"] == "/" else _say(401, "say who you are: Authorization: Bearer TOKEN")  # fmt: skip
-        if known == "cookie" and scope["method"] not in SAFE and not door.is_ours(headers):
+        if known[1] == "cookie" and scope["method"] not in SAFE and not door.is_ours(headers):
             return _say(403, "this request does not come from the labelling page")
+        scope["state"] = {**scope.get("state", {}), "caller": known[0]}
         return None
 
-    def _welcome(self) -> Response:
-        """Exchange the token for a cookie, and leave the address that holds it."""
+    def _welcome(self, caller: Credential | None) -> Response:
+        """Exchange a link for a cookie, and leave the address that holds the secret."""
+        if caller is None:
+            return HTMLResponse(REFUSED, 401)
         answer = HTMLResponse(WELCOME)
-        answer.set_cookie(self.door.cookie, self.door.visit, httponly=True, samesite="strict", secure=self.door.secure)
+        answer.set_cookie(self.door.cookie, caller.cookie, httponly=True, samesite="strict", secure=self.door.secure)
         return answer
 
     def _dress(self, send: Send) -> Send:
@@ -129,7 +153,7 @@ class Doorkeeper:
 
 
 def _bound(receive: Receive) -> Receive:
-    """Stop reading a request that is longer than it may be."""
+    """Refuse the rest of a request that is longer than it may be and did not announce it."""
     n = 0
 
     async def bounded() -> Message:
@@ -137,7 +161,7 @@ def _bound(receive: Receive) -> Receive:
         message = await receive()
         n += len(message.get("body", b""))
         if n > LARGEST:
-            return {"type": "http.disconnect"}
+            raise HTTPException(413, TOO_LONG)
         return message
 
     return bounded

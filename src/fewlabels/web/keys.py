@@ -1,34 +1,169 @@
-"""What lets people in, kept beside the session and readable by its owner alone, so that open pages survive a restart."""
+"""The keys file beside a session: credentials, for their owner alone, followed while the page is served.
 
-import json
+A file that other users could have written lets strangers in, and one that they may read gives tokens away: both are
+refused, as are links and files of another user. Changes are atomic, and two processes that change it take turns.
+"""
+
+import errno
+import logging
 import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 
-from fewlabels.web.door import Door
+from pydantic import ValidationError
+
+from fewlabels.errors import InputError
+from fewlabels.journal.places import lend_part, put_in_place
+from fewlabels.web.credentials import Credentials
+
+try:
+    import fcntl
+except ImportError:  # Windows: there, of two changes at the same moment the later one counts
+    HAS_LOCKS = False
+else:
+    HAS_LOCKS = True
+
+ENDING = ".keys"  # after the name of the session's file
+LARGEST = 1_000_000  # bytes
+ANEW = "delete it to make new links"
+READ_ONLY = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # no links; no waiting for a pipe
+log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Kept:
-    """The port and the secrets of last time; none the first time."""
-
-    port: int = 0
-    secrets: dict[str, str] = field(default_factory=dict, repr=False)
+def name_keys(session: str | Path) -> Path:
+    """Return where the keys of a session are."""
+    return Path(f"{session}{ENDING}")
 
 
-def recall(path: Path | None) -> Kept:
-    """Read what was kept; whatever is not as we wrote it is forgotten."""
+def read_keys(path: Path) -> Credentials:
+    """Read the credentials, if nobody else could have written or read them."""
+    with _opened(path) as handle:
+        return _read(handle, path)
+
+
+def change_keys(path: Path, change: Callable[[Credentials], Credentials]) -> Credentials:
+    """Change the credentials; where there are none yet, the owner's is made first."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8")) if path is not None else {}
-        return Kept(int(found["port"]), {name: str(found[name]) for name in ("token", "visit")})
-    except (OSError, ValueError, KeyError, TypeError):
-        return Kept()
+        if not os.path.lexists(path):
+            _create(path)
+        with _locked(path) as handle:
+            before = _read(handle, path)
+            after = change(before)
+            if after != before:
+                _replace(path, after)
+            return after
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
 
 
-def keep(path: Path | None, port: int, door: Door) -> None:
-    """Write it, for the owner's eyes."""
-    if path is None:
+@dataclass
+class KeysFile:
+    """Credentials in a file, read again whenever the file changes, so that invitations and revocations count at once."""
+
+    path: Path
+    _seen: tuple[int, ...] = ()
+    _credentials: Credentials | None = None
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def read(self) -> Credentials | None:
+        """Return the credentials; None where the file is gone or may not be trusted."""
+        with self._lock:
+            seen = _sign(self.path)
+            if seen != self._seen:
+                self._seen, self._credentials = seen, self._load()
+            return self._credentials
+
+    def _load(self) -> Credentials | None:
+        try:
+            return read_keys(self.path)
+        except InputError as error:
+            log.warning("nobody can use the page now: %s", error)
+            return None
+
+
+def _sign(path: Path) -> tuple[int, ...]:
+    """Tell one state of a file from another."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return (-1,)
+    return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_mode)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    try:
+        handle = os.open(path, READ_ONLY)
+    except FileNotFoundError:
+        raise InputError(f"{path} is gone; serve the page again to make new links") from None
+    except OSError as error:
+        problem = "is a symbolic link" if error.errno == errno.ELOOP else f"cannot be read: {error.strerror}"
+        raise InputError(f"{path} {problem}; {ANEW}") from None
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[int]:
+    """Open the file, with nobody else changing it. Who had the lock before may have replaced the file meanwhile."""
+    while True:
+        with _opened(path) as handle:
+            if HAS_LOCKS:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            if os.fstat(handle).st_ino == path.lstat().st_ino:
+                yield handle
+                return
+
+
+def _read(handle: int, path: Path) -> Credentials:
+    _refuse_unsafe(os.fstat(handle), path)
+    with open(handle, "rb", closefd=False) as file:
+        text = file.read(LARGEST + 1)
+    try:
+        return Credentials.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]  # what came may be a secret
+        place = ".".join(map(str, first["loc"]))
+        raise InputError(f"{path} is no file of keys: {f'{place}: ' if place else ''}{first['msg']}; {ANEW}") from None
+
+
+def _refuse_unsafe(found: os.stat_result, path: Path) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise InputError(f"{path} is no ordinary file; {ANEW}")
+    if found.st_size > LARGEST:
+        raise InputError(f"{path} is no file of keys: it has {found.st_size:,} bytes; {ANEW}")
+    if os.name != "posix":
         return
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        json.dump({"port": port, "token": door.token, "visit": door.visit}, file)
+    if found.st_uid != os.geteuid():
+        raise InputError(f"{path} belongs to another user, who could let anybody in; {ANEW}")
+    if found.st_mode & 0o077:
+        raise InputError(f"{path}: other users may read or write it (mode {found.st_mode & 0o777:03o}), so its links are not secret; {ANEW}")  # fmt: skip
+
+
+def _create(path: Path) -> None:
+    with lend_part(path) as part:
+        _write(part, Credentials.create())
+        try:
+            put_in_place(part, path)
+        except InputError:  # another process was quicker
+            if not os.path.lexists(path):
+                raise
+
+
+def _replace(path: Path, credentials: Credentials) -> None:
+    with lend_part(path) as part:
+        _write(part, credentials)
+        part.replace(path)
+
+
+def _write(part: Path, credentials: Credentials) -> None:
+    with part.open("wb") as file:
+        file.write(credentials.model_dump_json(indent=1).encode())
+        file.flush()
+        os.fsync(file.fileno())

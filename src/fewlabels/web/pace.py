@@ -1,36 +1,35 @@
-"""How fast one person may answer: nobody reads thirty items a second, and a stuck key should not label a thousand."""
+"""A rate limit for each credential: nobody reads thirty items a second, and a stuck key should not label a thousand."""
 
 import time
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
 
-MOST = 10_000  # people remembered
+MOST = 10_000  # credentials remembered; of those that come and go over time, the oldest are dropped
 
 
 @dataclass
 class Pace:
-    """So many requests a second for everyone, and some at once."""
+    """So many requests a second for every credential, and some at once (a token bucket each)."""
 
     rate: float = 30.0
     burst: float = 60.0
     clock: Callable[[], float] = time.monotonic
-    _left: dict[str, tuple[float, float]] = field(default_factory=lambda: defaultdict(lambda: (0.0, 0.0)), repr=False)
+    _left: dict[str, tuple[float, float]] = field(default_factory=dict, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
-    def allows(self, who: str) -> bool:
-        """May this person go on now?
+    def allows(self, credential: str) -> bool:
+        """May this credential send one more request now?
 
         >>> pace = Pace(rate=1.0, burst=2.0, clock=lambda: 0.0)
-        >>> [pace.allows("ann") for _ in range(3)], pace.allows("bob")
+        >>> [pace.allows("one") for _ in range(3)], pace.allows("other")
         ([True, True, False], True)
         """
         now = self.clock()
         with self._lock:
-            if len(self._left) > MOST:  # a name costs nothing to make up
-                self._left.clear()
-            left, then = self._left.get(who, (self.burst, now))
+            left, then = self._left.pop(credential, (self.burst, now))
             left = min(self.burst, left + self.rate * (now - then))
-            self._left[who] = (left - 1 if left >= 1 else left, now)
+            self._left[credential] = (left - 1 if left >= 1 else left, now)
+            if len(self._left) > MOST:
+                del self._left[next(iter(self._left))]
             return left >= 1

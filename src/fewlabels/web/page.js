@@ -1,10 +1,10 @@
 "use strict";
 // One item at a time: shown, answered, kept. What was not kept is sent again; the server counts an item once.
 
-const KEYS = "1234567890abcdefghijklmopqrtvwxyz"; // without n, s and u, which mean something else
 const MANY = 12; // classes from which on there is a search box
+const INVALID = "This link is not valid any more. Open your link again, or ask the owner of the session for a new one.";
 const at = (id) => document.getElementById(id);
-const state = { item: null, classes: [], busy: false, board: null, grades: false, settling: false, votes: [], passed: new Set() };
+const state = { me: { role: "owner", name: "" }, item: null, classes: [], busy: false, board: null, grades: false, keys: new Map(), shown: new Map(), commands: new Map(), settling: false, votes: [], passed: new Set() };
 
 // -- talking to the server ------------------------------------------------------------------------------------
 
@@ -17,19 +17,33 @@ async function send(what, body) {
   return found;
 }
 
+const RETRIES = { // what may go better a moment later, and what to say meanwhile; 0 is no answer at all
+  0: "The server does not answer. Your answer is kept here and sent as soon as it does.",
+  429: "Too fast: trying again in a moment.",
+  503: "The server cannot use the session's file at the moment: its disk is full, or another program holds it. Your answer is kept here and sent again.",
+};
+
 async function insist(what, body) { // until it is heard: a network that is gone comes back, and a server restarts
-  for (let wait = 500; ; wait = Math.min(2 * wait, 5000)) {
-    try {
-      const found = await send(what, body);
-      trouble("");
-      return found;
-    } catch (error) {
-      if (error.status && error.status !== 429 && error.status < 500) throw error;
-      trouble(error.status === 429 ? "Too fast: trying again in a moment." : "The server does not answer. Your answer is kept here and sent as soon as it does.");
-      await new Promise((done) => setTimeout(done, wait));
+  state.unsent = body !== undefined;
+  try {
+    for (let wait = 500; ; wait = Math.min(2 * wait, 5000)) {
+      try {
+        const found = await send(what, body);
+        trouble("");
+        return found;
+      } catch (error) {
+        const said = RETRIES[error.status || 0];
+        if (!said) throw error;
+        trouble(said);
+        await new Promise((done) => setTimeout(done, wait));
+      }
     }
+  } finally {
+    state.unsent = false;
   }
 }
+
+window.addEventListener("beforeunload", (event) => { if (state.unsent && !at("trouble").hidden) event.preventDefault(); }); // an answer would be lost
 
 // -- showing --------------------------------------------------------------------------------------------------
 
@@ -61,13 +75,27 @@ function showClasses() {
   for (const id of ["search", "search-label"]) at(id).hidden = !many;
   for (const id of ["grade", "grade-label"]) at(id).hidden = !state.grades;
   const found = state.classes.filter((name) => !many || name.toLowerCase().includes(sought));
-  at("classes").replaceChildren(...(state.grades ? ["0", "0.5", "1"] : found).map((name, i) => {
-    const key = !many && KEYS[i];
+  at("classes").replaceChildren(...(state.grades ? ["0", "0.5", "1"] : found).map((name) => {
+    const key = state.shown.get(name); // grades have none: they are typed
     const button = element("button", { type: "button", onclick: () => answer(name) }, element("bdi", { textContent: name }));
     if (state.votes.some((vote) => vote.label === name)) button.className = "voted";
-    if (key) { button.append(element("kbd", { textContent: key })); button.setAttribute("aria-keyshortcuts", key); button.dataset.key = key; }
+    if (key) { button.append(element("kbd", { textContent: key })); button.setAttribute("aria-keyshortcuts", key); }
     return button;
   }));
+}
+
+function takeShortcuts(shortcuts) { // which key records which class is the server's rule, the same as in the terminal
+  state.keys = new Map(Object.entries(shortcuts.typed));
+  state.shown = new Map(Object.entries(shortcuts.shown));
+  state.commands = new Map(Object.entries(shortcuts.commands).map(([command, key]) => [key, command]));
+  for (const [command, key] of Object.entries(shortcuts.commands)) {
+    for (const shown of document.querySelectorAll(`kbd[data-command=${command}]`)) {
+      shown.textContent = key;
+      shown.hidden = !key;
+      const button = shown.closest("button");
+      if (button) key ? button.setAttribute("aria-keyshortcuts", key) : button.removeAttribute("aria-keyshortcuts");
+    }
+  }
 }
 
 function showDispute(dispute) { // who says what; nothing where one simply labels
@@ -94,10 +122,12 @@ function showTeam(team) {
 function showBoard(board) {
   state.board = board;
   showTeam(board.team);
-  at("progress").textContent = `${board.n_labels.toLocaleString("en")} labels · ${board.goal}, ${board.metric}`;
   at("settled").hidden = !board.settled;
+  at("progress").textContent = `${board.n_labels.toLocaleString("en")} labels · ${board.goal}, ${board.metric}`;
+  if (isAnnotator()) return; // results are the owner's
   at("sentence").textContent = board.sentence;
   at("obstacle").textContent = board.obstacle || "";
+  at("stale").hidden = !board.stale;
   at("metric").textContent = board.metric;
   at("table").tBodies[0].replaceChildren(...board.groups.map((row) => element("tr", {},
     element("th", { scope: "row", textContent: row.group }), element("td", { textContent: row.mean.toFixed(3) }),
@@ -150,6 +180,7 @@ async function next() {
   state.item = found.item;
   state.classes = found.classes;
   state.grades = !found.classes.length;
+  takeShortcuts(found.shortcuts);
   showBoard(found.board);
   showDispute(found.dispute);
   at("later").hidden = !state.settling;
@@ -177,7 +208,7 @@ async function work(what) { // one thing at a time: a second click while one is 
   try {
     await what();
   } catch (error) {
-    trouble(error.status === 401 ? "This page is no longer known to the server. Open the address it printed again." : error.message);
+    trouble(error.status === 401 ? INVALID : error.message);
   } finally {
     state.busy = false;
     document.body.removeAttribute("aria-busy");
@@ -216,9 +247,17 @@ const later = () => work(async () => {
 
 // -- who ------------------------------------------------------------------------------------------------------
 
-const name = () => localStorage.getItem("fewlabels-name") || "";
+const isAnnotator = () => state.me.role === "annotator"; // answers under the name of the link, and sees no results
+
+const name = () => isAnnotator() ? state.me.name : localStorage.getItem("fewlabels-name") || "";
 
 const needsName = () => !!(state.board && state.board.team) && !name();
+
+function showRole() {
+  document.body.classList.toggle("annotator", isAnnotator());
+  at("results").hidden = at("person").disabled = isAnnotator();
+  at("person").title = isAnnotator() ? "Your link is tied to this name" : "Change your name";
+}
 
 function askName() {
   const team = state.board && state.board.team;
@@ -242,17 +281,17 @@ document.addEventListener("keydown", (event) => {
   const typing = event.target.matches("input");
   if (event.key === "Escape" && typing) return event.target.blur();
   if (event.key === "Enter" && event.target === at("search")) return at("classes").querySelector("button")?.click();
-  if (event.key === "Enter" && event.target === at("grade") && at("grade").value !== "" && at("grade").checkValidity()) return answer(at("grade").value);
+  if (event.key === "Enter" && event.target === at("grade") && at("grade").value !== "" && at("grade").reportValidity()) return answer(at("grade").value);
   if (typing) return;
-  const key = event.key.toLowerCase();
-  const button = [...at("classes").querySelectorAll("button")].find((one) => one.dataset.key === key);
-  if (button) button.click();
-  else if (key === "s") answer(null);
-  else if (key === "u") undo();
-  else if (key === "n") { event.preventDefault(); at("note").focus(); }
-  else if (key === "l" && state.settling) later();
-  else if (key === "d" && state.board && state.board.team) look(!state.settling);
-  else if (key === "/" && !at("search").hidden) { event.preventDefault(); at("search").focus(); }
+  if (state.keys.has(event.key)) { event.preventDefault(); return answer(state.keys.get(event.key)); }
+  if (state.grades && /^[0-9.,]$/.test(event.key)) return at("grade").focus(); // where the browser then types it
+  const command = state.commands.get(event.key) || state.commands.get(event.key.toLowerCase());
+  if (command === "skip") answer(null);
+  else if (command === "undo") undo();
+  else if (command === "note") { event.preventDefault(); at("note").focus(); }
+  else if (command === "later" && state.settling) later();
+  else if (command === "disputes" && state.board && state.board.team) look(!state.settling);
+  else if (command === "search" && !at("search").hidden) { event.preventDefault(); at("search").focus(); }
 });
 
 at("search").addEventListener("input", showClasses);
@@ -265,12 +304,14 @@ at("to-settle").addEventListener("click", () => look(true));
 
 setInterval(async () => { // what others answered moves the picture too
   if (document.hidden || state.busy) return;
-  try { showBoard(await send("board")); } catch { /* the next request will tell */ }
+  try { showBoard(await send("board")); } catch (error) { if (error.status === 401) trouble(INVALID); /* else the next request will tell */ }
 }, 2000);
 
 work(async () => {
+  state.me = await insist("me");
+  showRole();
   showBoard(await insist("board"));
-  if (localStorage.getItem("fewlabels-name") === null || needsName()) return askName();
+  if (!isAnnotator() && (localStorage.getItem("fewlabels-name") === null || needsName())) return askName();
   at("person").textContent = name() || "no name";
   return next();
 });

@@ -68,6 +68,13 @@ def find_interval(n: int, alpha: float, beta: float, level: float) -> tuple[int,
 
 
 @inner
+def expect_rest(n: int, alpha: float, beta: float) -> float:
+    """Expected number of right outcomes among n more: intervals contain it."""
+    a, b = max(alpha, TINY), max(beta, TINY)
+    return n * a / (a + b)
+
+
+@inner
 def trim_ends(p: Floats, low: int, high: int, level: float) -> tuple[int, int]:
     """Drop the less likely end as long as enough is left; of two alike, both or none."""
     spare = (TINY - level) * p.sum()
@@ -103,9 +110,9 @@ def cover_shares(
             known, n = counts[i, g, 0], counts[i, g, 1]
             if i == 0 or n != counts[i - 1, g, 1]:
                 low, high = find_interval(size[g] - int(n), alpha[g] + known, beta[g] + n - known, level)
-                slack = ROUNDING * size[g]
-                covered[g] = 1.0 if low - slack <= right[g] - known <= high + slack else 0.0
-                width[g] = (high - low) / size[g]
+                slack, mean = ROUNDING * size[g], expect_rest(size[g] - int(n), alpha[g] + known, beta[g] + n - known)
+                covered[g] = 1.0 if min(low, mean) - slack <= right[g] - known <= max(high, mean) + slack else 0.0
+                width[g] = (max(float(high), mean) - min(float(low), mean)) / size[g]
             coverage[i] += covered[g]
             mean_width[i] += width[g]
     return coverage / n_groups, mean_width / n_groups

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fewlabels.table.roles import RECOGNISED, SCORES_PREFIX
+from fewlabels.table.roles import PREFIXES, RECOGNISED, SCORES_PREFIX
 
-ROLES = {name for names in RECOGNISED.values() for name in names}
+# Other names for a label do no harm: logs have a column called label, or grades.
+ROLES = {name for role, names in RECOGNISED.items() if role != "label" for name in names}
 Scalar = str | int | float | bool | None
 
 
@@ -80,7 +81,7 @@ def spread(records: Sequence[Mapping[str, Any]], taken: set[str]) -> dict[str, l
 
 
 def _free(name: str, taken: set[str]) -> str:
-    plays = name.lower() in ROLES | taken or name.startswith(SCORES_PREFIX)
+    plays = name.lower() in ROLES | taken or name.lower().startswith(PREFIXES)
     return f"doc_{name}" if plays else name
 
 

@@ -1,0 +1,60 @@
+"""What came of a fault, and the sum of many."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+COUNTS = ("acknowledged", "lost", "twice", "half", "litter", "broken")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Counts after a fault: all but `acknowledged` should be 0."""
+
+    acknowledged: int = 0  # answers, sessions or files that were said to be kept
+    lost: int = 0  # acknowledged, and not there or changed
+    twice: int = 0  # there more than once, or an item handed to two people at a time
+    half: int = 0  # what belongs together and is there in part; files that are not whole
+    litter: int = 0  # files that should not be there once the command was repeated
+    broken: int = 0  # anything else: a session that does not open, an unclear error, a hang
+    recovery: float = 0.0  # seconds until all was well again
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+    def __add__(self, other: "Trial") -> "Trial":
+        """Add counts; the slower recovery stands for both."""
+        counts = {name: getattr(self, name) + getattr(other, name) for name in COUNTS}
+        return Trial(**counts, recovery=max(self.recovery, other.recovery), notes=(*self.notes, *other.notes))
+
+    @property
+    def is_clean(self) -> bool:
+        """Did the fault do no harm?"""
+        return not (self.lost or self.twice or self.half or self.litter or self.broken)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A scenario's faults, added up."""
+
+    scenario: str
+    faults: int
+    total: Trial
+    skipped: str = ""
+
+    def write(self) -> str:
+        """Write a row of a Markdown table."""
+        if self.skipped:
+            return f"| {self.scenario} | skipped: {self.skipped} | | | | | | | |"
+        t = self.total
+        counts = (self.faults, t.acknowledged, t.lost, t.twice, t.half, t.litter, t.broken)
+        return f"| {self.scenario} | {' | '.join(f'{n:,}' for n in counts)} | {t.recovery:.2f} |"
+
+
+HEAD = (
+    "| scenario | faults | acknowledged | lost | twice | half-kept | litter | other | slowest recovery, s |",
+    "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
+)
+
+
+def add_up(scenario: str, trials: Iterable[Trial]) -> Row:
+    """Add the trials of a scenario, one for each fault."""
+    found = list(trials)
+    return Row(scenario, len(found), sum(found, Trial()))

@@ -1,0 +1,132 @@
+"""Which key records which class: one rule, for the labelling page and the terminal alike.
+
+A key records what it looks like. A class whose name is one character has that key. Other classes get a digit or a letter that
+is no other class's name, and where names hold numbers no digit but their own. Keys of commands give way to those of classes.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+DIGITS = "123456789"
+LETTERS = "abcefghijkmoprtvwxyz"  # without d, l, n, q, s and u, which are commands
+INITIALS = {"yes": "y", "no": "n", "true": "t", "false": "f"}  # words with a usual short form
+NUMBER = re.compile(r"(?:(?<!\w)[-+−])?\d+(?:[.,]\d+)*")
+WORD = re.compile(r"[^\W\d_]+")
+WORDS = {
+    word: str(n)
+    for n, word in enumerate(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"])
+}
+ROMAN = {word: str(n) for n, word in enumerate(["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX"], start=1)}
+PAGE = {"skip": "s?_", "undo": "u<~", "note": "n'\"", "later": "l>^", "disputes": "d!%", "search": "/:\\"}
+TERMINAL = {"find": "/:\\", "more": "+*=", "stop": "q"}
+
+
+@dataclass(frozen=True)
+class Shortcuts:
+    """The keys of classes; none where there are too many classes for a key each."""
+
+    shown: dict[str, str]  # class -> the key shown beside it
+    typed: dict[str, str]  # key -> class; in upper and lower case, where that leaves no doubt
+    names: frozenset[str]  # of classes with one character, in both cases
+
+    def place(self, commands: Mapping[str, str], taken: Collection[str] = ()) -> dict[str, str]:
+        """Give each command the first of its keys that no class has; an empty one where all are taken.
+
+        >>> assign_shortcuts(("s", "cat")).place({"skip": "s?", "undo": "u<"})
+        {'skip': '?', 'undo': 'u'}
+        """
+        unfree = self.typed.keys() | self.names | set(taken)
+        return {name: next((key for key in keys if key not in unfree), "") for name, keys in commands.items()}
+
+
+@lru_cache
+def assign_shortcuts(classes: tuple[str, ...]) -> Shortcuts:
+    """Give every class a key, or none where there are too many.
+
+    >>> assign_shortcuts(("0", "1")).shown, assign_shortcuts(("cat", "dog")).shown
+    ({'0': '0', '1': '1'}, {'cat': '1', 'dog': '2'})
+    >>> assign_shortcuts(("1", "10", "2")).shown, assign_shortcuts(("no", "yes", "unsure")).shown
+    ({'1': '1', '10': 'a', '2': '2'}, {'no': 'n', 'yes': 'y', 'unsure': '1'})
+    """
+    singles = {name: name for name in classes if _is_character(name)}
+    names = frozenset(form for name in singles for form in _both_cases(name))
+    shown = _assign(classes, {name: name for name in singles if _is_on_keyboards(name)})
+    if shown is None:
+        return Shortcuts({}, {}, names)
+    return Shortcuts(shown, _accept_both_cases(singles | {key: name for name, key in shown.items()}), names)
+
+
+def _assign(classes: Sequence[str], own: Mapping[str, str]) -> dict[str, str] | None:
+    """Return the key of every class: its own, one that its name suggests, or the next that is free."""
+    looks = Counter(map(_fold, classes))
+    keys = {**own, **_read_hints([name for name in classes if name not in own], looks)}
+    used = {_fold(key) for key in keys.values()}
+    initials = Counter(_fold(name)[:1] for name in classes)
+    digits = "" if any(map(_read_numbers, classes)) else DIGITS
+    for name in classes:
+        if name not in keys:
+            free = [key for key in digits + LETTERS if key not in used and not looks[key]]
+            if not free:
+                return None
+            keys[name] = _choose(name, free, initials)
+            used.add(keys[name])
+    return {name: keys[name] for name in classes}
+
+
+def _choose(name: str, free: Sequence[str], initials: Mapping[str, int]) -> str:
+    """Prefer a digit, then the initial, then a letter with which no other name begins."""
+    initial = _fold(name)[:1]
+    apart = [key for key in free if initials[key] == (key == initial)]
+    digits = [key for key in apart if key in DIGITS]
+    return [*digits, *(key for key in apart if key == initial), *apart, *free][0]
+
+
+def _read_hints(names: Sequence[str], looks: Mapping[str, int]) -> dict[str, str]:
+    """Return the keys that names suggest, such as 3 for "3 stars", where no two suggest the same and no class is called so."""
+    hints = {name: hint for name in names if (hint := _read_hint(name))}
+    shared = Counter(hints.values())
+    return {name: hint for name, hint in hints.items() if shared[hint] == 1 and not looks[hint]}
+
+
+def _read_hint(name: str) -> str:
+    numbers = _read_numbers(name)
+    if len(numbers) == 1 and len(numbers[0]) == 1:
+        return numbers[0]
+    return INITIALS.get(_fold(name), "")
+
+
+def _read_numbers(name: str) -> list[str]:
+    """Return the numbers in a name, in digits, English words, or Roman at its end."""
+    plain = unicodedata.normalize("NFKC", name)
+    words = WORD.findall(plain)
+    named = [WORDS[word.lower()] for word in words if word.lower() in WORDS]
+    return NUMBER.findall(plain) + named + [ROMAN[word] for word in words[-1:] if word in ROMAN]
+
+
+def _accept_both_cases(by_key: Mapping[str, str]) -> dict[str, str]:
+    """Add the other case of every key, unless it is a key itself or two classes would share it."""
+    others = {(form, name) for key, name in by_key.items() for form in _both_cases(key) if form not in by_key}
+    shared = Counter(form for form, _ in others)
+    return {**by_key, **{form: name for form, name in sorted(others) if shared[form] == 1}}
+
+
+def _both_cases(key: str) -> set[str]:
+    return {form for form in (key, key.lower(), key.upper()) if len(form) == 1}
+
+
+def _is_character(name: str) -> bool:
+    return len(name) == 1 and name.isprintable() and not name.isspace()
+
+
+def _is_on_keyboards(character: str) -> bool:
+    """Is it typed by a key? East Asian characters and pictures are composed of several."""
+    return unicodedata.east_asian_width(character) not in ("W", "F") and unicodedata.category(character)[0] in "LNPS"
+
+
+def _fold(text: str) -> str:
+    """Return what a name looks like: without spaces around it, in lower case, in plain characters."""
+    return unicodedata.normalize("NFKC", text).strip().casefold()

@@ -1,0 +1,138 @@
+"""Files -> a table of DuckDB's. Parquet is scanned where it lies; text and Arrow files are loaded once, and checked.
+
+Names of files are taken as they are: a file that exists is that file even where its name looks like a pattern, and
+folders called `name=value` add no columns.
+"""
+
+import glob
+import gzip
+import os
+from pathlib import Path
+
+import duckdb
+import ibis
+import ibis.expr.types as ir
+import pyarrow as pa
+import pyarrow.parquet as pq
+from ibis.backends import BaseBackend
+
+from fewlabels.errors import InputError, listing
+from fewlabels.table.arrow_files import read_batches
+from fewlabels.table.column_names import HEAD, read_head, require_distinct, require_own_names
+from fewlabels.table.frames import arrow_of_arrays, suit_engine
+from fewlabels.table.json_columns import read_columns
+from fewlabels.table.unpacking import check_stream
+
+SUFFIXES = {
+    "parquet": (".parquet", ".pq"),
+    "csv": (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".csv.zst"),
+    "json": (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz", ".json", ".json.gz"),
+    "arrow": (".arrow", ".feather", ".ipc"),
+}
+
+
+def open_files(pattern: str, engine: BaseBackend) -> ir.Table:
+    """Open a file, or all files that a pattern matches."""
+    paths = find_files(pattern)
+    kinds = {_kind_of(path) for path in paths}
+    if len(kinds) > 1:
+        raise InputError(f"{pattern}: files of different kinds ({listing(sorted(kinds))}); name one kind")
+    kind = kinds.pop()
+    try:
+        table = _scan(kind, paths, engine)
+        if kind == "parquet":
+            table.count().to_pyarrow()  # a truncated file shows itself here, not midway
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(f"{pattern}: cannot be read as {kind}: {reason[:300]}") from None
+    return table
+
+
+def find_files(pattern: str) -> list[str]:
+    """Return the file of that name, else those that match the pattern."""
+    if Path(pattern).is_file():
+        return [pattern]
+    if Path(pattern).is_dir():
+        raise InputError(f"{pattern} is a folder; name the files, for instance '{pattern.rstrip('/')}/*.parquet'")
+    paths = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 (a pattern may be absolute)
+    if not paths:
+        raise InputError(f"{pattern}: no such file")
+    return paths
+
+
+def _kind_of(path: str) -> str:
+    for kind, endings in SUFFIXES.items():
+        if path.lower().endswith(endings):
+            return kind
+    known = listing([e for endings in SUFFIXES.values() for e in endings], most=20)
+    raise InputError(f"{path}: the kind of file is told by its ending, and this one is not known; known are {known}")
+
+
+def _scan(kind: str, paths: list[str], engine: BaseBackend) -> ir.Table:
+    for path in paths:
+        if Path(path).stat().st_size == 0:
+            raise InputError(f"{path} is empty")
+        check_stream(path)
+    return {"parquet": _scan_parquet, "csv": _load_csv, "json": _load_json, "arrow": _load_arrow}[kind](paths, engine)
+
+
+def _scan_parquet(paths: list[str], engine: BaseBackend) -> ir.Table:
+    require_distinct(pq.read_schema(paths[0]).names, paths[0])
+    return engine.read_parquet(_quote(paths), hive_partitioning=False)
+
+
+def _load_csv(paths: list[str], engine: BaseBackend) -> ir.Table:
+    # All rows are read to settle types: an id that turns into text in row 50,000 is no surprise later.
+    # Flags are not guessed: a class called yes stays yes.
+    kinds = ["BIGINT", "DOUBLE", "DATE", "TIMESTAMP", "VARCHAR"]
+    words = {"sample_size": -1, "header": True, "auto_type_candidates": kinds, "hive_partitioning": False}
+    table = engine.read_csv(_quote(paths), **words)
+    require_own_names(table.columns, paths[0], _unpack_head(paths[0]))
+    return _load(table, engine)
+
+
+def _load_json(paths: list[str], engine: BaseBackend) -> ir.Table:
+    found = [read_columns(path) for path in paths]
+    columns = [one for one in found if one is not None]
+    if columns and len(columns) < len(paths):
+        raise InputError(f"{paths[found.index(None)]}: one object per row, unlike other files; name one kind")
+    if columns:
+        return _load_arrow_table(pa.concat_tables([arrow_of_arrays(one) for one in columns]), engine)
+    table = engine.read_json(_quote(paths), hive_partitioning=False)
+    require_own_names(table.columns, paths[0], _unpack_head(paths[0]))
+    return _load(table, engine)
+
+
+def _load_arrow(paths: list[str], engine: BaseBackend) -> ir.Table:
+    reader = read_batches(paths)
+    require_distinct(reader.schema.names, paths[0])
+    return _load_arrow_table(suit_engine(reader), engine)
+
+
+def _load_arrow_table(source: pa.Table | pa.RecordBatchReader, engine: BaseBackend) -> ir.Table:
+    """Copy Arrow data into the engine, batch by batch."""
+    name, view = ibis.util.gen_name("fewlabels"), ibis.util.gen_name("fewlabels")
+    engine.con.register(view, source)
+    engine.con.execute(f'CREATE TEMP TABLE "{name}" AS SELECT * FROM "{view}"')
+    engine.con.unregister(view)
+    return engine.table(name)
+
+
+def _load(table: ir.Table, engine: BaseBackend) -> ir.Table:
+    return engine.create_table(ibis.util.gen_name("fewlabels"), table, temp=True)
+
+
+def _quote(paths: list[str]) -> list[str]:
+    """Write names so that DuckDB takes them as names, not as patterns."""
+    marks = {ord(mark): f"[{mark}]" for mark in "[*?"}
+    return [os.path.abspath(path).translate(marks) for path in paths]  # noqa: PTH100 (links stay links)
+
+
+def _unpack_head(path: str) -> bytes:
+    """Return the beginning of a text file, whether compressed or not; nothing of what cannot be unpacked here."""
+    if path.lower().endswith(".gz"):
+        with gzip.open(path, "rb") as file:
+            return file.read(HEAD)
+    if path.lower().endswith(".zst"):
+        return bytes(pa.CompressedInputStream(path, "zstd").read(HEAD))
+    return read_head(path)

@@ -1,0 +1,63 @@
+"""Compressed files: is the stream whole, and how large is what it holds?
+
+A few megabytes can unpack to gigabytes. So what a file unpacks to is bounded before anything is loaded: by `MOST_TIMES`
+its own size, and never less than `MOST_BYTES`. The environment variable FEWLABELS_MAX_UNPACKED (bytes) sets another bound.
+"""
+
+import gzip
+import os
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from fewlabels.errors import InputError
+
+MOST_BYTES = 512 * 1024**2
+MOST_TIMES = 100  # text compresses five to twenty times, rarely fifty
+LIMIT = "FEWLABELS_MAX_UNPACKED"
+CHUNK = 1 << 20
+
+
+def find_limit(n_packed: int) -> int:
+    """Return how many bytes a file of this size may unpack to."""
+    said = os.environ.get(LIMIT, "")
+    if said and not said.isdecimal():
+        raise InputError(f"{LIMIT} is {said!r}; give a number of bytes")
+    return int(said) if said else max(MOST_BYTES, MOST_TIMES * n_packed)
+
+
+def require_bounded(path: str | Path, n_unpacked: int) -> None:
+    """Refuse a file that unpacks to more than the limit."""
+    n_packed = Path(path).stat().st_size
+    limit = find_limit(n_packed)
+    if n_unpacked > limit:
+        raise InputError(
+            f"{path}: {_megabytes(n_packed)} unpack to more than {_megabytes(limit)}, too much to be loaded; "
+            f"if that is right, set {LIMIT} to the number of bytes to allow"
+        )
+
+
+def check_stream(path: str) -> None:
+    """Unpack a .gz or .zst file once without keeping it: it must be whole, and within the limit."""
+    if not path.lower().endswith((".gz", ".zst")):
+        return
+    limit, n = find_limit(Path(path).stat().st_size), 0
+    try:
+        with _unpack(path) as stream:
+            while n <= limit and (chunk := stream.read(CHUNK)):
+                n += len(chunk)
+    except EOFError:
+        raise InputError(f"{path}: the compressed stream ends early; was the file cut short?") from None
+    except (OSError, zlib.error, pa.ArrowException) as error:
+        raise InputError(f"{path}: the compressed stream is damaged: {str(error).splitlines()[0]}") from None
+    require_bounded(path, n)
+
+
+def _unpack(path: str) -> Any:
+    return gzip.open(path, "rb") if path.lower().endswith(".gz") else pa.CompressedInputStream(path, "zstd")
+
+
+def _megabytes(n: int) -> str:
+    return f"{n / 1e6:,.1f} MB" if n < 1e7 else f"{n / 1e6:,.0f} MB"

@@ -1,0 +1,195 @@
+"""Where the page is served, and how browsers name that: every address that is printed opens as it is printed.
+
+Browsers write hosts in one way (lower case, IPv6 in brackets and as short as can be) and leave the usual port out of
+the Host header; names are therefore brought into that form before they are printed and compared.
+"""
+
+import ipaddress
+import re
+import socket
+import ssl
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from fewlabels.errors import InputError
+
+ANYWHERE = ("0.0.0.0", "::")  # every address of this machine
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+USUAL = {"http": 80, "https": 443}
+NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*\.?")
+NUMBER = re.compile(r"(0x[0-9a-f]*|[0-9]+)\.?")
+BLOCKED = frozenset((
+    1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111,
+    113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548,
+    554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665,
+    6666, 6667, 6668, 6669, 6679, 6697, 10080,
+))  # fmt: skip  # ports of other services, which no browser opens (the "bad ports" of the fetch standard)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where to listen: on this machine alone unless an address is named; port 0 is any that is free.
+
+    Parameters
+    ----------
+    host: str
+        Address or name to listen on; 0.0.0.0 or :: for every address of this machine.
+    port: int
+        Port to listen on.
+    certificate, key: str
+        Files with a TLS certificate and its private key.
+    names: tuple of str
+        Names that browsers know this machine by, where `host` is not one.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    certificate: str | None = None
+    key: str | None = None
+    names: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        """Refuse what cannot be served, or what no browser would open."""
+        if not 0 <= self.port <= 65535:
+            raise InputError(f"port: must be between 0 and 65535, got {self.port}")
+        if self.port in BLOCKED:
+            raise InputError(
+                f"port: browsers open no page on port {self.port}, which is another service's; choose another"
+            )
+        if self.bound in ANYWHERE and not self.names:
+            raise InputError(
+                f"host: on {self.host} browsers reach this machine by another name; say which: --names NAME"
+            )
+        if (self.certificate is None) != (self.key is None):
+            raise InputError("--certificate and --key go together")
+        self.list_hosts(self.port)  # refuses odd names
+        if self.certificate is not None and self.key is not None:
+            check_certificate(self.certificate, self.key)
+
+    @cached_property
+    def bound(self) -> str:
+        """The host as the system takes it: without brackets."""
+        host = self.host.strip().lower()
+        return host[1:-1] if host.startswith("[") and host.endswith("]") else host
+
+    @property
+    def is_private(self) -> bool:
+        """Can nobody but this machine reach it?"""
+        return self.bound == "localhost" or _is_loopback(self.bound)
+
+    @property
+    def scheme(self) -> str:
+        """How browsers talk to it."""
+        return "http" if self.certificate is None else "https"
+
+    @cached_property
+    def known(self) -> tuple[str, ...]:
+        """The names of this server, as browsers write them; the first one is printed."""
+        own = () if self.bound in ANYWHERE else (spell_host(self.bound, "host"),)
+        named = tuple(spell_host(name, "names") for name in self.names)
+        local = LOOPBACK if self.is_private or self.bound in ANYWHERE else ()
+        return tuple(dict.fromkeys((*named, *own, *local)))
+
+    def list_hosts(self, port: int) -> tuple[str, ...]:
+        """Return what a Host header may say; browsers leave the usual port out, programs may not."""
+        full = tuple(f"{name}:{port}" for name in self.known)
+        return (*full, *self.known) if port == USUAL[self.scheme] else full
+
+    def spell_address(self, port: int) -> str:
+        """Return the address to open, without a path."""
+        usual = port == USUAL[self.scheme]
+        return f"{self.scheme}://{self.known[0]}{'' if usual else f':{port}'}"
+
+    def listen(self) -> socket.socket:
+        """Take the port, on the first address of the host that allows it."""
+        try:
+            found = socket.getaddrinfo(self.bound, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            return _bind([(family, address) for family, *_, address in found])
+        except (OSError, OverflowError, UnicodeError, ValueError) as error:
+            raise InputError(f"{self.host}:{self.port} cannot be listened on: {error}; name another --port or --host") from None  # fmt: skip
+
+
+def spell_host(name: str, option: str) -> str:
+    """Write a host as browsers do.
+
+    >>> spell_host("Label.Example.ORG", "names"), spell_host("0:0::1", "host"), spell_host("127.1", "host")
+    ('label.example.org', '[::1]', '127.0.0.1')
+    """
+    bare = name.strip().removeprefix("[").removesuffix("]")
+    try:
+        if ":" in bare:
+            return f"[{_check_zone(ipaddress.IPv6Address(bare)).compressed}]"
+        if NUMBER.fullmatch(bare.rpartition(".")[2]):
+            return socket.inet_ntoa(socket.inet_aton(bare))
+        found = bare.encode("idna").decode().lower()
+    except (ValueError, OSError):
+        found = ""
+    if not NAME.fullmatch(found):
+        raise InputError(
+            f"{option}: {name!r} is no name of a machine; write for instance label.example.org or 192.0.2.1"
+        )
+    return found
+
+
+def check_certificate(certificate: str, key: str) -> None:
+    """Refuse a certificate and a key that no server can use."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    for option, file in (("certificate", certificate), ("key", key)):
+        _check_readable(option, file)
+    try:
+        context.load_cert_chain(certificate, key, password=_refuse_passphrase)
+    except ssl.SSLError as error:
+        reason = (error.reason or "no PEM data").lower().replace("_", " ")
+        raise InputError(f"certificate: {certificate} and {key} cannot be used together: {reason}; both must be PEM files, and the key that of the certificate") from None  # fmt: skip
+
+
+def _check_readable(option: str, file: str) -> None:
+    try:
+        if not Path(file).is_file():
+            raise InputError(f"{option}: {file}: there is no such file")
+        Path(file).open("rb").close()
+    except OSError as error:
+        raise InputError(f"{option}: {file} cannot be read: {error.strerror}") from None
+
+
+def _refuse_passphrase() -> str:
+    raise InputError("key: the private key has a passphrase; write it without one to a file that only you can read")
+
+
+def _check_zone(address: ipaddress.IPv6Address) -> ipaddress.IPv6Address:
+    if address.scope_id is not None:
+        raise ValueError("browsers open no address with a zone")
+    return address
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _bind(found: list[tuple[socket.AddressFamily, tuple]]) -> socket.socket:
+    """Listen on the first address that can be taken."""
+    problem: OSError = OSError("there is no such address")
+    for family, address in found:
+        try:
+            return _listen_on(family, address)
+        except OSError as error:
+            problem = error
+    raise problem
+
+
+def _listen_on(family: socket.AddressFamily, address: tuple) -> socket.socket:
+    taken = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6 and address[0] == "::":
+            taken.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)  # IPv4 too, whatever the system's habit
+        taken.bind(address)
+        taken.listen()
+    except BaseException:
+        taken.close()
+        raise
+    return taken

@@ -1,0 +1,139 @@
+"""Figures that take long to compute, computed by one thread and kept until something happens: no request computes them.
+
+The board is computed after every answer, also one that another process wrote. Other figures are computed when somebody
+asks for them; all who ask meanwhile get the same one.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from hashlib import blake2b
+from threading import Event, Lock, Thread
+from typing import Any
+
+from fastapi.encoders import jsonable_encoder
+from starlette.responses import JSONResponse
+
+from fewlabels.journal import StorageError
+from fewlabels.session import Session
+from fewlabels.web.failures import Log
+
+POLL = 1.0  # seconds between two looks at the journal, for what other processes wrote
+PAUSE = 0.5  # seconds between two boards, at least
+SHARE = 3  # the thread rests so many times as long as it worked: people who label come first
+WAIT = 30.0  # seconds that a request waits for new figures; then the latest ones will do
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Figures as they are sent."""
+
+    body: bytes  # JSON
+    tag: str  # that changes with them
+    event: int  # the last one they know of
+    made: float  # when, on the monotonic clock
+
+
+class Background:
+    """A thread that computes, one thing at a time."""
+
+    def __init__(
+        self, session: Session, log: Log, refresh: Callable[[], None], kinds: Mapping[str, Callable[[], Any]]
+    ) -> None:
+        self._session, self._log, self._refresh, self._kinds = session, log, refresh, kinds
+        self._latest: dict[str, Figures] = {}
+        self._wanted: dict[str, Future[Figures | Exception]] = {}
+        self._lock, self._wake, self._demand, self._closed = Lock(), Event(), Event(), Event()
+        self._n_answers = session.progress[1]
+        self._thread = Thread(target=self._work, daemon=True, name="figures")
+        self.is_stale = False  # the board: computing it failed
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop, and send those who wait away."""
+        for event in (self._closed, self._wake, self._demand):
+            event.set()
+        self._thread.join()
+        self._settle(self._take_wanted(), StorageError("the server is stopping"))
+
+    def wake(self) -> None:
+        """Say that something was written."""
+        self._wake.set()
+
+    async def fetch(self, kind: str) -> Figures:
+        """Return figures that know of everything up to now, or after a while the latest there are."""
+        wanted = asyncio.wrap_future(self._want(kind))
+        done, _ = await asyncio.wait([wanted], timeout=WAIT)
+        found = wanted.result() if done else self._latest.get(kind)
+        if found is None:
+            raise StorageError(f"{kind}: not computed yet")
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def _want(self, kind: str) -> "Future[Figures | Exception]":
+        with self._lock:
+            future = self._wanted.setdefault(kind, Future())
+        self._demand.set()
+        self._wake.set()
+        return future
+
+    def _take_wanted(self) -> "dict[str, Future[Figures | Exception]]":
+        with self._lock:
+            wanted, self._wanted = self._wanted, {}
+            self._demand.clear()
+            return wanted
+
+    def _settle(self, wanted: "Mapping[str, Future[Figures | Exception]]", found: Figures | Exception) -> None:
+        for future in wanted.values():
+            future.set_result(found)
+
+    def _work(self) -> None:
+        while not self._closed.is_set():
+            self._wake.wait(POLL)
+            self._wake.clear()
+            began = time.monotonic()
+            self._look(self._take_wanted())
+            spent = time.monotonic() - began
+            self._closed.wait(SHARE * spent)
+            self._demand.wait(PAUSE - SHARE * spent)
+
+    def _look(self, wanted: "Mapping[str, Future[Figures | Exception]]") -> None:
+        """Compute what is wanted and not known yet; what fails is logged, and tried again after the next answer."""
+        try:
+            event, n_answers = self._session.progress
+        except Exception as error:
+            self._log.note("looking at the journal", error)
+            self._settle(wanted, error)
+            return
+        if n_answers != self._n_answers:
+            self._n_answers = n_answers
+            self._refresh_board()
+        for kind, future in wanted.items():
+            future.set_result(self._compute(kind, event))
+
+    def _refresh_board(self) -> None:
+        try:
+            self._refresh()
+            self.is_stale = False
+        except Exception as error:
+            self.is_stale = True
+            self._log.note("computing the board", error)
+
+    def _compute(self, kind: str, event: int) -> Figures | Exception:
+        latest = self._latest.get(kind)
+        if latest is not None and latest.event == event:
+            return latest
+        try:
+            body = bytes(JSONResponse(jsonable_encoder(self._kinds[kind]())).body)
+        except Exception as error:
+            self._log.note(f"computing {kind}", error)
+            return error
+        tag = f'"{blake2b(body, digest_size=12).hexdigest()}"'
+        self._latest[kind] = Figures(body, tag, event, time.monotonic())
+        return self._latest[kind]

@@ -1,0 +1,140 @@
+"""Connections to the page: how many there may be, and how long one may take without sending or reading anything.
+
+Every connection takes a file descriptor of the process, whether its client knows the token or not. At the limit the
+connection that has waited longest makes room for a new one; a connection whose request is being answered stays.
+"""
+
+import errno
+import socket
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from fewlabels.web.failures import Log
+
+try:
+    import resource
+except ImportError:  # Windows has no such limit
+    MOST = 512
+else:
+    MOST = min(512, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
+BACKLOG = max(8, MOST // 8)  # connections that the system accepts before we do
+State = Literal["waiting", "receiving", "answering", "sending"]  # for a request, its body, us, or its client to read
+LONGEST: dict[State, float] = {"waiting": 15.0, "receiving": 30.0, "sending": 30.0}  # seconds
+Peer = tuple[str, int]
+
+
+@dataclass
+class Connection:
+    """One client's connection, and what it has been doing since when."""
+
+    socket: socket.socket
+    state: State
+    since: float
+
+    def drop(self) -> None:
+        """End it; whoever reads or writes it notices."""
+        with suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
+
+
+class Connections:
+    """All that are open. Only the thread of the event loop may use it."""
+
+    def __init__(self, log: Log, most: int = MOST) -> None:
+        self.log, self.most = log, most
+        self._open: dict[Peer, Connection] = {}
+
+    def admit(self, client: socket.socket, peer: Peer) -> bool:
+        """Take a new connection in, if there is room or room can be made."""
+        if len(self._open) >= self.most:
+            self._forget_closed()
+        if len(self._open) >= self.most and not self.drop_longest():
+            return False
+        self._open[peer] = Connection(client, "waiting", time.monotonic())
+        return True
+
+    def drop_longest(self) -> bool:
+        """Drop the connection that has waited longest for its client; is there one?"""
+        waiting = {peer: one for peer, one in self._open.items() if one.state in ("waiting", "receiving")}
+        if not waiting:
+            return False
+        self._open.pop(min(waiting, key=lambda peer: waiting[peer].since)).drop()
+        return True
+
+    def drop_slow(self) -> None:
+        """Drop connections whose clients take too long."""
+        self._forget_closed()
+        now = time.monotonic()
+        slow = [peer for peer, one in self._open.items() if now - one.since > LONGEST.get(one.state, float("inf"))]
+        for peer in slow:
+            self._open.pop(peer).drop()
+
+    def note(self, peer: Peer | None, state: State) -> None:
+        """Note what a connection is doing from now on."""
+        one = self._open.get(peer) if peer is not None else None
+        if one is not None:
+            one.state, one.since = state, time.monotonic()
+
+    def _forget_closed(self) -> None:
+        self._open = {peer: one for peer, one in self._open.items() if one.socket.fileno() >= 0}
+
+
+class Listener(socket.socket):
+    """A listening socket that admits connections before anything else sees them: TLS handshakes count too."""
+
+    def __init__(self, taken: socket.socket, connections: Connections) -> None:
+        super().__init__(fileno=taken.detach())
+        self._connections = connections
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """Return the next connection for which there is room, and close others."""
+        while True:
+            try:
+                client, address = super().accept()
+            except OSError as error:
+                self._make_room(error)
+                raise
+            if self._connections.admit(client, tuple(address[:2])):
+                return client, address
+            client.close()
+
+    def _make_room(self, error: OSError) -> None:
+        if error.errno in (errno.EMFILE, errno.ENFILE) and self._connections.drop_longest():
+            self._connections.log.note("accepting a connection", error)
+            raise BlockingIOError from error  # the event loop comes back once the descriptor is free
+
+
+class Tracked:
+    """An app that notes what its connections are doing."""
+
+    def __init__(self, app: ASGIApp, connections: Connections) -> None:
+        self.app, self.connections = app, connections
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        peer, note = scope.get("client"), self.connections.note
+        has_body = any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
+        note(peer, "receiving" if has_body else "answering")
+
+        async def receive_noting() -> Message:
+            message = await receive()
+            if message["type"] == "http.request" and not message.get("more_body"):
+                note(peer, "answering")
+            return message
+
+        async def send_noting(message: Message) -> None:
+            note(peer, "sending")
+            await send(message)
+            note(peer, "answering")
+
+        try:
+            await self.app(scope, receive_noting, send_noting)
+        finally:
+            note(peer, "waiting")

@@ -1,0 +1,320 @@
+"""Files and frames as people really have them: each is read as it is meant, or refused with the reason."""
+
+import gzip
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import fewlabels as fl
+from fewlabels.errors import InputError
+from fewlabels.table import unpacking
+
+FRAME = pd.DataFrame(
+    {"id": range(6), "predicted": list("aabbab"), "score": [0.9, 0.8, 0.7, 0.6, 0.9, 0.8], "label": list("abbbab")}
+)
+
+
+def write_arrow(path: Path, table: pa.Table, *, stream: bool = False, compression: str | None = None) -> Path:
+    make = pa.ipc.new_stream if stream else pa.ipc.new_file
+    with pa.OSFile(str(path), "wb") as file:
+        with make(file, table.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
+            writer.write_table(table, max_chunksize=50)
+    return path
+
+
+class TestNamesOfFiles:
+    @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+    def test_a_folder_called_like_a_column_adds_none(self, tmp_path: Path, ending: str) -> None:
+        folder = tmp_path / "label=x" / "country=y"
+        folder.mkdir(parents=True)
+        path = folder / f"p.{ending}"
+        write = {"csv": FRAME.to_csv, "parquet": FRAME.to_parquet}.get(ending)
+        write(path, index=False) if write else FRAME.to_json(path, orient="records", lines=True)
+        pool = fl.Predictions.read(path)
+        assert (pool.classes, pool.attributes) == (("a", "b"), ())
+
+    @pytest.mark.parametrize("name", ["d[1].csv", "s*.csv", "q?.csv", "a'b.csv", "[*].csv"])
+    def test_a_file_that_exists_is_that_file(self, tmp_path: Path, name: str) -> None:
+        folder = tmp_path / "f[1]"
+        folder.mkdir()
+        for other in ("d1.csv", "sX.csv", "qX.csv", "b.csv"):
+            FRAME.head(2).to_csv(folder / other, index=False)
+        FRAME.to_csv(folder / name, index=False)
+        assert fl.Predictions.read(folder / name).n_items == 6
+
+    def test_a_pattern_still_is_one(self, tmp_path: Path) -> None:
+        for name in ("a[1].csv", "a2.csv"):
+            FRAME.assign(id=[name + str(i) for i in range(6)]).to_csv(tmp_path / name, index=False)
+        assert fl.Predictions.read(str(tmp_path / "a*.csv")).n_items == 12
+
+
+class TestJson:
+    DOCUMENTS: dict[str, Callable[[], str]] = {
+        "lists": lambda: json.dumps(FRAME.to_dict("list")),
+        "pandas": lambda: FRAME.to_json(),
+        "indented": lambda: json.dumps(FRAME.to_dict("list"), indent=1),
+        "records": lambda: FRAME.to_json(orient="records"),
+        "lines": lambda: FRAME.to_json(orient="records", lines=True),
+        "lines that begin with a list": lambda: "".join(
+            json.dumps({"x": [i, 2], **row}) + "\n" for i, row in enumerate(FRAME.to_dict("records"))
+        ),
+    }
+
+    @pytest.mark.parametrize("make", DOCUMENTS.values(), ids=DOCUMENTS.keys())
+    @pytest.mark.parametrize("ending", ["json", "json.gz"])
+    def test_is_read_by_rows_or_by_columns(self, make: Callable[[], str], ending: str, tmp_path: Path) -> None:
+        path = tmp_path / f"p.{ending}"
+        data = make().encode()
+        path.write_bytes(gzip.compress(data) if ending.endswith("gz") else data)
+        assert (fl.Predictions.read(path).n_items, fl.Predictions.read(path).n_labels) == (6, 6)
+
+    @pytest.mark.parametrize(
+        ("text", "reason"),
+        [
+            (FRAME.to_json(orient="split"), "holds its rows in 'data'; write one object per row"),
+            (FRAME.to_json(orient="table"), "holds its rows in 'data'"),
+            ('{"predicted": ["a", "b"], "label": ["a"]}', "differ in length: predicted 2, label 1"),
+            ('{"predicted": {"0": "a"}, "label": {"1": "a"}}', "rows have different names"),
+        ],
+    )
+    def test_that_is_no_table_is_refused(self, text: str, reason: str, tmp_path: Path) -> None:
+        (tmp_path / "p.json").write_text(text)
+        with pytest.raises(InputError, match=reason):
+            fl.Predictions.read(tmp_path / "p.json")
+
+
+class TestSeries:
+    SHUFFLED = FRAME.set_index("id").sample(frac=1, random_state=0)
+
+    def test_are_matched_by_their_index(self) -> None:
+        pool = fl.Predictions.read({"predicted": FRAME["predicted"], "label": self.SHUFFLED["label"]})
+        assert fl.assess(pool, by=fl.everything, finite_pool=True).overall.mean == pytest.approx(5 / 6)
+
+    def test_of_one_index_go_with_arrays(self) -> None:
+        part = self.SHUFFLED
+        pool = fl.Predictions.read({"predicted": part["predicted"].to_numpy(), "label": part["label"]})
+        assert fl.assess(pool, by=fl.everything, finite_pool=True).overall.mean == pytest.approx(5 / 6)
+
+    def test_that_cannot_be_matched_are_refused(self) -> None:
+        with pytest.raises(InputError, match="indexes of 'predicted' and 'label' name different rows"):
+            fl.Predictions.read({"predicted": FRAME["predicted"], "label": FRAME["label"].set_axis(range(1, 7))})
+        with pytest.raises(InputError, match="'score' has none to be matched by"):
+            fl.Predictions.read(
+                {"predicted": FRAME["predicted"], "label": self.SHUFFLED["label"], "score": FRAME["score"].to_list()}
+            )
+
+
+class TestSpellings:
+    @pytest.mark.parametrize(
+        ("predicted", "score", "label"),
+        [
+            ("predicted", "score", "label"),
+            ("prediction", "confidence", "y_true"),
+            ("pred", "proba", "target"),
+            ("y_pred", "prob", "gold"),
+            ("Pred", "Proba", "Gold"),
+        ],
+    )
+    def test_of_columns_are_recognised(self, predicted: str, score: str, label: str) -> None:
+        frame = FRAME.rename(columns={"score": score, "predicted": predicted, "label": label})
+        assert fl.Predictions.read(frame).roles.used() == {
+            "id": "id", "predicted": predicted, "score": score, "label": label,
+        }  # fmt: skip
+
+    @pytest.mark.parametrize("prefix", ["p_", "prob_", "proba_", "Prob_"])
+    def test_of_probabilities_are_recognised(self, prefix: str) -> None:
+        table = {f"{prefix}{i}": [0.1 * (i == 3) + 0.09] * 2 for i in range(10)}
+        assert fl.Predictions.read(table).pairs["predicted"] == ["3"]
+
+    def test_a_target_is_no_label_where_outputs_are_graded(self) -> None:
+        pool = fl.Predictions.read({"id": [1, 2], "target": ["x", "y"], "agreement": [0.5, None]})
+        assert (pool.roles.label, pool.attributes) == (None, ("target",))
+
+    @pytest.mark.parametrize(
+        ("frame", "note"),
+        [
+            (FRAME.rename(columns={"score": "probability"}), "no scores are used.*'probability'"),
+            (FRAME.rename(columns={"score": "p_a"}), "no scores are used.*'p_a'"),
+            (FRAME.rename(columns={"label": "truth"}), "no labels are used.*'truth'.*--label"),
+            (FRAME.assign(score="high"), "column 'score' is not used: row 1 has 'high', which is no number"),
+            (FRAME.assign(agreement=0.5), "column 'label' is not used: outputs are graded"),
+        ],
+        ids=["probability", "one p_", "truth", "words", "grades"],
+    )
+    def test_like_known_ones_are_named_if_not_used(self, frame: pd.DataFrame, note: str) -> None:
+        assert any(pd.Series([text]).str.contains(note).item() for text in fl.assess(frame).warnings)
+
+
+class TestNumerals:
+    @pytest.mark.parametrize("write", ["{:.0%}", "{:.1f}", " {:.1f} "])
+    @pytest.mark.parametrize("mark", [".", ","])
+    def test_in_text_are_numbers(self, write: str, mark: str) -> None:
+        frame = FRAME.assign(score=[write.format(s).replace(".", mark) for s in FRAME["score"]])
+        pool = fl.Predictions.read(frame)
+        assert pool.measure({"s": pool.score.sum()})["s"] == pytest.approx(4.7)
+        assert "text read as numbers" in fl.assess(pool).warnings[0]
+
+    def test_in_a_sheet_with_semicolons(self, tmp_path: Path) -> None:
+        (tmp_path / "p.csv").write_text("id;predicted;score;label\n1;a;0,938;a\n2;b;0,5;b\n")
+        assert fl.Predictions.read(tmp_path / "p.csv").has("score")
+
+    def test_of_every_class(self) -> None:
+        pool = fl.Predictions.read({"p_a": ["93%", "0%"], "p_b": ["7%", "100%"]})
+        assert sorted(pool.pairs["predicted"]) == ["a", "b"]
+
+    def test_that_are_none_are_refused_where_asked_for(self) -> None:
+        with pytest.raises(InputError, match=r"score: column 'site' holds string, not numbers \(row 2 has 'x'\)"):
+            fl.Predictions.read({"predicted": ["a", "b"], "site": ["0.5", "x"]}, score="site")
+
+
+class TestNamesOfColumns:
+    INNER = ["__id", "__row", "__hit", "__name", "__known", "__chance", "__key", "__answer", "__ids", "__filled",
+             "n", "value", "row", "name", "c0", "g0_n", "bin", "slot", "right", "n_labels", "key", "x", "low"]  # fmt: skip
+
+    def test_like_our_own_work(self) -> None:
+        frame = FRAME.assign(label=["a", "b", None, "b", None, None])
+        names = {name: [f"{name} {side}" for side in "xyxyxy"] for name in self.INNER}
+        pool = fl.Predictions.read(frame.assign(**names))
+        assert pool.show(["3"]) == {"3": {name: f"{name} y" for name in self.INNER}}
+        keys = {f"k{i}": pool.attribute(name) for i, name in enumerate(self.INNER)}
+        values = {f"k{i}": [f"{name} x"] * 2 + [f"{name} y"] for i, name in enumerate(self.INNER)}
+        assert pool.list_open(keys) == {"name": ["2", "4", "5"], **values}
+        found = pool.find(pool.attribute("__name") == "__name y", **keys)
+        assert found == {"row": [2], **{f"k{i}": [f"{name} y"] for i, name in enumerate(self.INNER)}}
+        joined = fl.Predictions.read(frame.assign(**names), labels={"id": [2], "label": ["a"]})
+        assert (joined.n_labels, joined.attributes) == (4, tuple(self.INNER))
+
+    @pytest.mark.parametrize("name", ["n", "__ids", "right", "g0_n", "bin"])
+    def test_like_our_own_can_be_grouped_by(self, name: str) -> None:
+        a = fl.assess(FRAME.assign(**{name: list("xyxyxy")}), by=fl.column(name), prior=fl.flat())
+        assert [(row.group, row.n_items, row.n_labels) for row in a.groups] == [("x", 3, 3), ("y", 3, 3)]
+
+    def test_that_begin_like_those_we_add_are_refused(self) -> None:
+        with pytest.raises(InputError, match="column '__FL_label': names that begin with __fl_ are used inside"):
+            fl.Predictions.read(FRAME.assign(__FL_label="x"))
+
+    CASES: dict[str, Callable[[Path], object]] = {
+        "pandas": lambda _: FRAME.assign(Label="b"),
+        "arrow": lambda _: pa.Table.from_pandas(FRAME.assign(Label="b")),
+        "dict": lambda _: {"predicted": ["a"], "label": ["a"], "Label": ["b"]},
+        "csv": lambda folder: FRAME.assign(Label="b").to_csv(folder / "p.csv", index=False) or folder / "p.csv",
+        "csv twice": lambda folder: (folder / "p.csv").write_text("id,label,predicted,label\n1,a,a,b\n")
+        and folder / "p.csv",
+        "parquet": lambda folder: FRAME.assign(Label="b").to_parquet(folder / "p.parquet") or folder / "p.parquet",
+        "feather": lambda folder: write_arrow(folder / "p.arrow", pa.Table.from_pandas(FRAME.assign(Label="b"))),
+        "jsonl": lambda folder: (folder / "p.jsonl").write_text('{"predicted": "a", "label": "a", "Label": "b"}\n')
+        and folder / "p.jsonl",
+    }  # fmt: skip
+
+    @pytest.mark.parametrize("make", CASES.values(), ids=CASES.keys())
+    def test_that_differ_only_in_case_are_refused(self, make: Callable[[Path], object], tmp_path: Path) -> None:
+        with pytest.raises(InputError, match=r"(?i)'label'.*(case|twice)"):
+            fl.Predictions.read(make(tmp_path))
+
+    def test_that_only_look_renamed_are_fine(self, tmp_path: Path) -> None:
+        FRAME.assign(label_1="x").to_csv(tmp_path / "p.csv", index=False)
+        assert fl.Predictions.read(tmp_path / "p.csv").attributes == ("label_1",)
+
+    def test_that_are_empty_are_refused(self) -> None:
+        with pytest.raises(InputError, match="column 2 has no name"):
+            fl.Predictions.read(pa.table([["a"], ["b"]], names=["predicted", ""]))
+
+
+class TestDamage:
+    TABLE = pa.table(
+        {
+            "id": range(200),
+            "predicted": pa.array(["cat", "dog"] * 100).dictionary_encode(),
+            "score": np.linspace(0.5, 1, 200),
+            "label": pa.array([None, "cat", "dog", "dog"] * 50),
+            "tags": pa.array([["x", "y"], []] * 100),
+        }
+    )
+    KINDS = {"file": {}, "stream": {"stream": True}, "lz4": {"compression": "lz4"}, "zstd": {"compression": "zstd"}}
+    READ = """
+import sys, duckdb, ibis
+from fewlabels.errors import InputError
+from fewlabels.table.scanning import open_files
+engine = ibis.duckdb.connect()
+for path in sys.argv[1:]:
+    try:
+        name = open_files(path, engine).get_name()
+        engine.con.execute(f'SELECT predicted, label, max(score), any_value(tags) FROM "{name}" GROUP BY ALL').fetchall()
+    except (InputError, duckdb.Error) as error:  # a damaged name of a column is another name
+        assert 0 < len(str(error)) < 1000, error
+"""
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_sound_arrow_files_are_read(self, kind: str, tmp_path: Path) -> None:
+        path = write_arrow(tmp_path / "p.feather", self.TABLE, **self.KINDS[kind])
+        assert (fl.Predictions.read(path).n_items, fl.Predictions.read(path).n_labels) == (200, 150)
+
+    def test_of_arrow_files_never_ends_the_process(self, tmp_path: Path) -> None:
+        rng = random.Random(0)
+        paths = []
+        for kind, words in self.KINDS.items():
+            sound = write_arrow(tmp_path / "p.arrow", self.TABLE, **words).read_bytes()
+            for i in range(40):
+                data = bytearray(sound)
+                for _ in range(rng.choice([1, 2, 8])):
+                    data[rng.randrange(len(data))] = rng.randrange(256)
+                paths.append(tmp_path / f"{kind}{i}.arrow")
+                paths[-1].write_bytes(data[: rng.randrange(len(data))] if i % 8 == 0 else data)
+        done = subprocess.run([sys.executable, "-c", self.READ, *map(str, paths)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-2000:]
+
+    @pytest.mark.parametrize("ending", ["csv.gz", "jsonl.gz", "csv.zst"])
+    def test_a_stream_that_ends_early_is_named(self, ending: str, tmp_path: Path) -> None:
+        path = tmp_path / f"p.{ending}"
+        frame = pd.DataFrame({"id": range(9999), "predicted": "a", "score": np.random.default_rng(0).random(9999)})
+        text = frame.to_json(orient="records", lines=True) if "json" in ending else frame.to_csv(index=False)
+        with pa.CompressedOutputStream(str(path), "zstd" if ending.endswith("zst") else "gzip") as file:
+            file.write(text.encode())
+        path.write_bytes(path.read_bytes()[:-1000])
+        with pytest.raises(InputError, match=r"the compressed stream (ends early|is damaged)"):
+            fl.Predictions.read(path)
+
+    def test_a_stream_with_other_bytes_is_named(self, tmp_path: Path) -> None:
+        data = bytearray(gzip.compress(FRAME.to_csv(index=False).encode()))
+        data[len(data) // 2] ^= 255
+        (tmp_path / "p.csv.gz").write_bytes(data)
+        with pytest.raises(InputError, match="the compressed stream is damaged"):
+            fl.Predictions.read(tmp_path / "p.csv.gz")
+
+
+class TestBombs:
+    """What unpacks to far more than it takes is refused before it is loaded; here the limit is lower than in use."""
+
+    @pytest.fixture(autouse=True)
+    def low(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(unpacking, "MOST_BYTES", 1_000_000)
+        monkeypatch.setattr(unpacking, "MOST_TIMES", 5)
+
+    def test_of_text_are_refused(self, tmp_path: Path) -> None:
+        for name, row in (("p.csv.gz", "a" * 50), ("p.jsonl.gz", '{"predicted": "a"}')):
+            (tmp_path / name).write_bytes(gzip.compress(f"{row}\n".encode() * 200_000))
+            with pytest.raises(InputError, match=r"unpack to more than .* FEWLABELS_MAX_UNPACKED"):
+                fl.Predictions.read(tmp_path / name)
+
+    def test_of_arrow_are_refused(self, tmp_path: Path) -> None:
+        table = pa.table({"predicted": ["a" * 1000] * 20_000})
+        for compression in ("zstd", "lz4"):
+            path = write_arrow(tmp_path / "p.feather", table, compression=compression)
+            with pytest.raises(InputError, match="unpack to more than"):
+                fl.Predictions.read(path)
+
+    def test_the_limit_can_be_raised(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        path = write_arrow(tmp_path / "p.feather", pa.table({"predicted": ["a" * 99] * 50_000}), compression="zstd")
+        monkeypatch.setenv("FEWLABELS_MAX_UNPACKED", "100000000")
+        assert fl.Predictions.read(path).n_items == 50_000
+        monkeypatch.setenv("FEWLABELS_MAX_UNPACKED", "much")
+        with pytest.raises(InputError, match="FEWLABELS_MAX_UNPACKED is 'much'"):
+            fl.Predictions.read(path)

@@ -1,0 +1,145 @@
+"""Do the lowest and the newest versions that pyproject.toml allows work, on every Python, with every extra?
+
+Makes a virtual environment for each, in a temporary folder, installs fewlabels into it, runs `tests/smoke.py` there, and
+prints a table; exit code 1 where something failed. Run from the root of the repository: python -m tests.versions
+Lowest is the lowest version that there is a wheel of for that Python, of all packages that pyproject.toml names; what these
+depend on is as new as they allow. It needs the Pythons (on the path, or installed by pyenv), and a package index as pip is set to; uv is installed into a
+folder of its own. Spark needs Java, and postgres a PostgreSQL server's programs. All of it takes about half an hour.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PYTHONS = ("3.11", "3.13")
+RESOLUTIONS = {"lowest": "lowest-direct", "newest": "highest"}
+EXTRAS = ("base", "demo", "polars", "arviz", "mlflow", "postgres", "dask", "deep", "spark")
+WITH_PYTEST = ("postgres", "dask", "spark")  # whose servers are started by what tests share
+SECONDS = 1800  # for one environment
+NAME = re.compile(r"[A-Za-z0-9._-]+")
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What is installed, and where."""
+
+    python: str
+    versions: str
+    extra: str
+    folder: Path
+
+    @property
+    def program(self) -> Path:
+        """Its interpreter."""
+        return self.folder / "bin" / "python"
+
+    def make(self, uv: Path) -> None:
+        """Install what pyproject.toml asks for, then fewlabels itself."""
+        extra = [] if self.extra == "base" else ["--extra", self.extra]
+        wheels = [word for name in read_packages() for word in ("--only-binary", name)]
+        chosen = ["--resolution", RESOLUTIONS[self.versions], *wheels, "-r", str(ROOT / "pyproject.toml"), *extra]
+        install = [str(uv), "pip", "install", "--quiet", "--python", str(self.program)]
+        execute([str(uv), "venv", "--quiet", "--python", find_python(self.python), str(self.folder)])
+        execute([*install, *chosen])
+        execute([*install, "--no-deps", str(ROOT)])
+        if self.extra in WITH_PYTEST:
+            execute([*install, "pytest"])
+
+    def check(self) -> str:
+        """Run the smoke test; return what failed."""
+        return execute([str(self.program), str(ROOT / "tests" / "smoke.py"), self.extra])
+
+
+class Failed(Exception):
+    """A command ended with another exit code than 0."""
+
+
+def read_packages() -> list[str]:
+    """Name every package that pyproject.toml asks for to run."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    asked = [*project["dependencies"], *(line for name in EXTRAS[1:] for line in extras[name])]
+    return sorted({NAME.match(line).group().lower() for line in asked})  # type: ignore[union-attr]
+
+
+def execute(command: Sequence[str]) -> str:
+    """Run a command; return what it printed, or raise what it said."""
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False)
+    if done.returncode:
+        raise Failed((done.stdout.strip() or done.stderr.strip())[-2000:])
+    return done.stdout
+
+
+def find_python(version: str) -> str:
+    """Return an interpreter of this version: on the path, of pyenv, or what uv knows by that number."""
+    name = f"python{version}"
+    of_pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    found = [shutil.which(name), *sorted(of_pyenv.glob(f"*/bin/{name}"))]
+    return next((str(one) for one in found if one and _runs(str(one))), version)
+
+
+def _runs(program: str) -> bool:
+    return subprocess.run([program, "--version"], capture_output=True, check=False).returncode == 0
+
+
+def install_uv(folder: Path) -> Path:
+    """Put uv into an environment of its own, by pip and the index that it is set to."""
+    execute([sys.executable, "-m", "venv", str(folder)])
+    execute([str(folder / "bin" / "pip"), "install", "--quiet", "uv"])
+    return folder / "bin" / "uv"
+
+
+def try_all(chosen: Sequence[tuple[str, str, str]], folder: Path) -> Iterator[tuple[str, str, str, str, float]]:
+    """Give python, versions, extra, what failed and the seconds that it took, one after the other."""
+    uv = install_uv(folder / "uv")
+    for python, versions, extra in chosen:
+        began = time.perf_counter()
+        environment = Environment(python, versions, extra, folder / f"{python}-{versions}-{extra}")
+        try:
+            environment.make(uv)
+            environment.check()
+            problem = ""
+        except (Failed, subprocess.TimeoutExpired) as error:
+            problem = str(error)
+        yield python, versions, extra, problem, time.perf_counter() - began
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print a row for each environment as it is done, and what failed on standard error."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.versions", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    for name, values in (("pythons", PYTHONS), ("versions", tuple(RESOLUTIONS)), ("extras", EXTRAS)):
+        parser.add_argument(
+            f"--{name}", default=",".join(values), help="joined by commas; by default %(default)s", metavar="NAMES"
+        )
+    words = parser.parse_args(arguments)
+    chosen = [
+        (python, versions, extra)
+        for python in words.pythons.split(",")
+        for versions in words.versions.split(",")
+        for extra in words.extras.split(",")
+    ]
+    n_failed = 0
+    print("| python | versions | extra | outcome | seconds |\n|---|---|---|---|---:|", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for python, versions, extra, problem, seconds in try_all(chosen, Path(folder)):
+            print(f"| {python} | {versions} | {extra} | {'failed' if problem else 'ok'} | {seconds:.0f} |", flush=True)
+            if problem:
+                print(problem, file=sys.stderr, flush=True)
+                n_failed += 1
+    raise SystemExit(1 if n_failed else 0)
+
+
+if __name__ == "__main__":
+    main()

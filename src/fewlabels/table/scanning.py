@@ -43,9 +43,14 @@ def open_files(pattern: str, engine: BaseBackend) -> ir.Table:
         if kind == "parquet":
             table.count().to_pyarrow()  # a truncated file shows itself here, not midway
     except (duckdb.Error, pa.ArrowException, OSError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise InputError(f"{pattern}: cannot be read as {kind}: {reason[:300]}") from None
+        raise InputError(f"{pattern}: cannot be read as {kind}: {_explain(error)[:300]}") from None
     return table
+
+
+def _explain(error: Exception) -> str:
+    """Return the reason alone: what our reader of Arrow files says comes back wrapped in DuckDB's words and a traceback."""
+    said = str(error).strip().splitlines()[0].partition(" Detail: Python exception")[0]
+    return said.rpartition("cannot be read as arrow: ")[2]
 
 
 def find_files(pattern: str) -> list[str]:

@@ -42,7 +42,7 @@ def open_files(pattern: str, engine: BaseBackend) -> ir.Table:
         table = _scan(kind, paths, engine)
         if kind == "parquet":
             table.count().to_pyarrow()  # a truncated file shows itself here, not midway
-    except (duckdb.Error, pa.ArrowException, OSError) as error:
+    except (duckdb.Error, pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{pattern}: cannot be read as {kind}: {_explain(error)[:300]}") from None
     return table
 

@@ -156,7 +156,7 @@ def test_a_damaged_session_is_refused_with_its_name(type_in: Type, session: Path
     ("name", "change", "says"),
     [
         ("about", lambda about: about | {"level": 2}, "level: it should be less than 1"),
-        ("about", lambda about: about | {"arms": about["arms"][:1]}, "does not fit the others"),
+        ("about", lambda about: about | {"arms": about["arms"][:1]}, "the array arm has values outside of 0 to 0"),
         ("about", lambda about: about | {"version": 2}, "version: it should be 1"),
         ("arm", lambda array: array + 99, "the array arm has values outside"),
         ("score", lambda array: array.astype(str), "the array score should hold numbers"),
@@ -222,3 +222,11 @@ def test_predictions_in_a_table_need_no_schema(tmp_path: Path) -> None:
     code = f"import sys; sys.argv = {words!r}; from fewlabels.cli.app import main\ntry: main()\nexcept SystemExit as stop: print(stop.code, 'pydantic' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["0", "False"]
+
+
+@pytest.mark.parametrize("weights", [(1, -1, 0), (0, 0, 0), ("one", "two", "three"), (-1, 5, 5)])
+def test_weights_of_traffic_that_make_no_sense_are_refused(tmp_path: Path, weights: tuple[Any, ...]) -> None:
+    surface = fl.surface(make_pool(1), attributes=("sex", "age"))
+    traffic = {"sex": ["f", "m", "f"], "age": [9, 30, 10], "n": list(weights)}
+    with pytest.raises(fl.InputError, match="weight"):
+        surface.mix(traffic, weight="n")

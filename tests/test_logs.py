@@ -264,3 +264,10 @@ def test_a_log_is_assessed_without_a_word_about_columns(tmp_path: Path, type_in:
     assert len(typed.out.splitlines()) == 2  # outputs are no classes: the whole is one group
     assert "graded by the harness's own exact_match" in typed.err
     assert "samples_gsm8k.jsonl --by level" in type_in("doctor", path).out
+
+
+def test_outputs_without_an_answer_are_a_group_of_their_own(tmp_path: Path, type_in: Type) -> None:
+    rows = [generate(0, "42", 1.0), generate(1, "41", 0.0), generate(2, "42", 1.0) | {"filtered_resps": []}]
+    path = write_lines(tmp_path / "samples_x.jsonl", rows)
+    found = json.loads(type_in("assess", path, "--by", "predicted", "--prior", "flat", "--json", "-").out)
+    assert [row["group"] for row in found["groups"]] == ["41", "42", "(missing)"]

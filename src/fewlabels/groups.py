@@ -84,8 +84,8 @@ class Predicted:
     name: str = "predicted"
 
     def cut(self, pool: Predictions) -> Cut:
-        """Group by the predicted class."""
-        return Cut((Facet(self.name, pool.predicted),))
+        """Group by the predicted class; outputs that are graded may lack one."""
+        return Cut((Facet(self.name, pool.predicted, blank=MISSING),))
 
 
 @dataclass(frozen=True)

@@ -110,8 +110,8 @@ METRICS = (
 )  # fmt: skip
 BY = ("all", "predicted", "bins", "bins:2", "bins:equal-mass:3", "sex", "age", "ranges:age", "sex,age", "sex,predicted", "text", "id", "", "bins:0", "ranges:sex", "nowhere")  # fmt: skip
 PRIORS = ("calibrated", "smooth", "scores", "flat", "earlier.json", "earlier_classes.json", "nonsense", "table.csv")
-NUMBERS = ("0", "1", "-1", "0.5", "0.999999", "1e-9", "1e9", "1e300", "nan", "inf", "-inf", "x", "", "2", "3")
-COUNTS = ("0", "1", "2", "-1", "7", "100", "99999999999999999999", "1.5", "x")
+NUMBERS = ("0.5", "0.2", "0.9", "0.05", "1", "2", "3", "0", "-1", "0.999999", "1e-9", "1e300", "nan", "-inf", "x", "")
+COUNTS = ("1", "2", "0", "3", "7", "-1", "99999999999999999999", "1.5", "x")
 CONDITIONS = ("low < 0.8", "overall.low < 0.5", "mean > 2", "nonsense", "p_worst > 0.1", "low <")
 GOALS = ("estimate", "explore", "least-certain", "find-worst", "find-best", "compare", "nonsense")
 POLICIES = ("random", "stratified", "thompson", "top-two", "multi-play", "epsilon-greedy", "upper-bound", "nonsense")
@@ -165,7 +165,7 @@ def choose_options(rng: Random, *, quick: bool) -> Command:
     verb = rng.choice([verb for verb in verbs if not quick or verb not in COMPILED])
     usual, options = VERBS[verb]
     file = rng.choice(("table.csv", "table.csv", "table.parquet", "samples_choices.jsonl"))
-    chosen = _fill(rng, options, rng.choice((1, 1, 2, 3, 4))) | _fill(rng, COLUMNS, rng.choice((0, 0, 0, 1, 2)))
+    chosen = _fill(rng, options, rng.choice((1, 1, 2, 3, 4))) | _fill(rng, COLUMNS, rng.choice((0, 0, 0, 0, 0, 1, 2)))
     start = {usual[i]: usual[i + 1] for i in range(0, len(usual), 2)}
     words = [part for name, value in (start | chosen).items() for part in ((name,) if value is None else (name, value))]
     return Command((verb, file, *words, *rng.choice((JSON, JSON, JSON, ()))), BESIDE)
@@ -173,4 +173,11 @@ def choose_options(rng: Random, *, quick: bool) -> Command:
 
 def _fill(rng: Random, options: dict[str, Sequence[str] | None], n: int) -> dict[str, str | None]:
     names = rng.sample(list(options), min(n, len(options)))
-    return {name: None if options[name] is None else rng.choice(options[name]) for name in names}
+    return {name: _pick(rng, options[name]) for name in names}
+
+
+def _pick(rng: Random, values: Sequence[str] | None) -> str | None:
+    """Pick a value; those that make sense stand in the first half of the list, and are picked more often."""
+    if values is None:
+        return None
+    return rng.choice(values[: (len(values) + 1) // 2] if rng.random() < 0.85 else values)

@@ -6,7 +6,6 @@ import json
 import sqlite3
 import struct
 import zipfile
-import zlib
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
@@ -165,11 +164,13 @@ def _damage_cells(rng: Random, path: Path) -> None:
 
 
 def _damage_packed(rng: Random, path: Path) -> None:
-    """Damage what is inside, or cut the stream."""
-    with suppress(OSError, EOFError, zlib.error):
-        inside = damage_bytes(rng, gzip.decompress(path.read_bytes()))
-        path.write_bytes(gzip.compress(inside, mtime=0))
-    if rng.random() < 0.3:
+    """Damage what is inside as what it is, and now and then cut the stream."""
+    inside = path.with_suffix("")
+    inside.write_bytes(gzip.decompress(path.read_bytes()))
+    mutate(rng, inside)
+    path.write_bytes(gzip.compress(inside.read_bytes(), mtime=0))
+    inside.unlink()
+    if rng.random() < 0.2:
         raw = path.read_bytes()
         path.write_bytes(raw[: rng.randrange(len(raw) + 1)])
 

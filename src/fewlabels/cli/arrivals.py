@@ -74,7 +74,7 @@ def recall_files(session: str) -> frozenset[str]:
     memory = Path(session + MEMORY)
     try:
         names = json.loads(memory.read_text(encoding="utf-8")) if memory.exists() else []
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         names = None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise InputError(f"{memory} should say which files were read, and does not; remove it, and all are read again")

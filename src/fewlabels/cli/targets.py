@@ -75,7 +75,7 @@ def _read_head(path: str) -> list[str]:
         return next(csv.reader([line]), [])
     try:
         return list(json.loads(line or "{}"))
-    except (json.JSONDecodeError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return [line]
 
 

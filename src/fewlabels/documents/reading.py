@@ -37,8 +37,7 @@ def _spell(value: Any) -> Any:
 
 
 Name = Annotated[str, BeforeValidator(_spell)]
-Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-Count = Annotated[int, Field(ge=0, lt=2**63)]
+Count = Annotated[int, Field(ge=0, lt=2**53)]
 Share = Annotated[float, Field(ge=0, le=1)]
 STATED = ConfigDict(strict=True, allow_inf_nan=False, arbitrary_types_allowed=True)
 JSON_VALUE: TypeAdapter[Any] = TypeAdapter(Any)

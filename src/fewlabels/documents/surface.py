@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field, model_validator
 from fewlabels.documents.axes import AxisDocument, FrameName, Level
 from fewlabels.documents.reading import Count, Schema, Share
 
+ROUGHLY = 1e-6
 Place = Annotated[int, Field(ge=0)]
 
 
@@ -20,8 +21,8 @@ class IntervalDocument(Schema):
 
     @model_validator(mode="after")
     def _require_order(self) -> "IntervalDocument":
-        if self.low > self.high:
-            raise ValueError(f"the interval from {self.low} to {self.high} is upside down")
+        if not self.low - ROUGHLY <= self.mean <= self.high + ROUGHLY:
+            raise ValueError(f"the mean {self.mean:g} is not in the interval from {self.low:g} to {self.high:g}")
         return self
 
 

@@ -139,6 +139,8 @@ def read_event(row: tuple[Any, ...]) -> Event:
     if id_ is None:
         raise ValueError(f"event {seq} is about an item that is not there")
     texts = (who, note, at, "" if label is None else label)
-    if not all(isinstance(text, str) for text in texts) or (kind == "told" and label is None):
+    if not all(isinstance(text, str) for text in texts):
         raise ValueError(f"event {seq} has no label, name, note or time that could be read")
+    if kind != "decided" and (label is None) == (kind == "told"):
+        raise ValueError(f"event {seq} is {kind}, with {'no' if label is None else 'a'} label")
     return Event(seq, kind, Item(id_, group, place, entry), label, who, note, at)

@@ -121,7 +121,7 @@ class Surface:
         found = count_rows(traffic, self.attributes, weight)
         values = zip(*(found[name] for name in self.attributes), strict=True)
         place = np.array([[axis.find(v) for axis, v in zip(self.axes, row, strict=True)] for row in values])
-        mean, low, high = self._blend(place, np.array(found["n"], dtype=np.float64))
+        mean, low, high = self._blend(place, _require_weights(found["n"]))
         at = np.unique(_look_up(self.place, place))
         seen = [self.arms[i] for i in at if i != NONE]
         return Reading({}, sum(arm.n_items for arm in seen), sum(arm.n_labels for arm in seen), mean, low, high)
@@ -256,3 +256,11 @@ def _look_up(place: Int[np.ndarray, "arm axis"], asked: Int[np.ndarray, "asked a
     """Return which arm has these values; −1 where none has."""
     at = {tuple(values): i for i, values in enumerate(place.tolist())}
     return np.array([at.get(tuple(values), NONE) for values in asked.tolist()], dtype=np.int64)
+
+
+def _require_weights(given: Sequence[float | None]) -> Float[np.ndarray, " row"]:
+    """Refuse weights that cannot say how often rows occur; without any row there is nothing to average over."""
+    weights = np.array([0.0 if n is None else n for n in given], dtype=np.float64)
+    if not (weights >= 0).all() or not 0 < weights.sum() < np.inf:
+        raise InputError("mix: weights say how often rows occur: finite, none below 0, and some above")
+    return weights

@@ -427,6 +427,10 @@ def count_rows(source: Any, columns: Sequence[str], weight: str | None = None) -
     for column in (*columns, *([weight] if weight else [])):
         if column not in table.columns:
             raise InputError(f"there is no column {column!r}; {did_you_mean(column, table.columns)}")
+    if weight and not table[weight].type().is_numeric():
+        raise InputError(
+            f"weight: column {weight!r} of {source} holds more than numbers; a weight says how often a row occurs"
+        )
     n = table.count() if weight is None else table[weight].cast("float64").sum()
     keys = {column: as_name(table[column]).fill_null(MISSING) for column in columns}
     return engine.to_pyarrow(table.group_by(**keys).aggregate(n=n)).to_pydict()

@@ -42,16 +42,17 @@ def open_files(pattern: str, engine: BaseBackend) -> ir.Table:
         table = _scan(kind, paths, engine)
         if kind == "parquet":
             table.count().to_pyarrow()  # a truncated file shows itself here, not midway
-    except (duckdb.Error, pa.ArrowException, OSError) as error:
+    except (duckdb.Error, pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{pattern}: cannot be read as {kind}: {_explain(str(error))}") from None
     return table
 
 
 def _explain(error: str) -> str:
-    """Return the first line of an engine's message, or what it means."""
+    """Return the reason alone: what our reader of Arrow files says comes back wrapped in DuckDB's words and a traceback."""
     if "unicode" in error.lower() or "utf-8" in error.lower():
         return "the text is not UTF-8; save it as UTF-8"
-    return error.strip().splitlines()[0][:300]
+    reason = error.strip().splitlines()[0].partition(" Detail: Python exception")[0]
+    return reason.rpartition("cannot be read as arrow: ")[2][:300]
 
 
 def find_files(pattern: str) -> list[str]:

@@ -52,6 +52,7 @@ def caution(
         *(_name_never_predicted(answer) if isinstance(metric, ClassRate) else ()),
         *(_warn_bins(answer) if metric is ece and answer.trust is None else ()),
         *_count_draws(answer),
+        *_doubt_fit(answer),
     )
 
 
@@ -104,6 +105,12 @@ def _count_draws(answer: Answer) -> list[str]:
     return [
         f"computed from {n:,} draws because there are so many classes: expect errors of a few percent of an interval's width"
     ]
+
+
+def _doubt_fit(answer: Answer) -> list[str]:
+    """Say what the model that learned from all labels says against itself."""
+    doubt = getattr(answer.trust, "doubt", None)
+    return [] if doubt is None else [doubt]
 
 
 def _never_predicted(answer: Answer) -> list[str]:

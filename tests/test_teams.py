@@ -9,8 +9,8 @@ import pytest
 
 import fewlabels as fl
 from fewlabels.inference import infer
-from fewlabels.reckoning import add_up
 from fewlabels.polling import ALONE
+from fewlabels.reckoning import add_up
 from fewlabels.session import Session
 from fewlabels.summary import judge
 
@@ -359,7 +359,8 @@ def test_figures_of_votes_about_exactly_these_items_are_those_of_the_mixture(pri
     mean, (low, high) = draws.mean(axis=0), np.quantile(draws, [0.025, 0.975], axis=0)
     known = session.knowledge()
     step = 1.01 / known.n_items.min()
-    assert (known.before.alpha > 0).all() and (known.before.beta > 0).all() and (known.counts >= 0).all()
+    assert min(known.before.alpha.min(), known.before.beta.min()) > 0
+    assert known.counts.min() >= 0
     shown = session.assess().groups
     for figures in (
         (known.mean(), *known.interval()),

@@ -66,7 +66,7 @@ def _name_unlabelled(rows: Sequence[Ranged], *, learned: bool, scored: bool) -> 
 
 def _name_undefined(metric: Metric, answer: Answer, rows: Sequence[Ranged]) -> list[str]:
     empty = [row.group for row, missing in zip(rows, answer.undefined, strict=True) if missing]
-    why = "no item there is predicted so, or truly so; it could be anything"
+    why = "no item there is predicted so, or truly so; it could be anything, and takes no part in P(worst) and ranks"
     return [f"{metric.name} is not defined in {listing(empty)}: {why}"] if empty else []
 
 

@@ -111,7 +111,7 @@ class Knowledge:
     @cached_property
     def _figures(self) -> Belief:
         if self.parts:
-            return Mixture(tuple(part._figures for part in self.parts))  # noqa: SLF001
+            return Mixture(tuple(part._figures for part in self.parts))
         exact = self.exact
         return Draws(self.groups, self.draw(np.random.default_rng(self.seed), self.n_draws)) if exact is None else exact
 

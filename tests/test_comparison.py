@@ -6,6 +6,7 @@ from makers import make_pool, outcome_pool
 
 import fewlabels as fl
 from fewlabels.differences import BetaDifference, DrawnDifference
+from fewlabels.errors import InputError
 
 CIFAR = outcome_pool(human=(279, 202, 0), trees=(350, 161, 0))
 GROUP = fl.column("group")
@@ -47,7 +48,9 @@ def test_the_three_chances_add_up_and_the_verdict_is_the_largest(rope, finite_po
     found = compare(pool, ("a", "b"), rope=rope, finite_pool=finite_pool)
     chances = {"below": found.p_below, "equivalent": found.p_equivalent, "above": found.p_above}
     assert sum(chances.values()) == pytest.approx(1, abs=1e-12)
-    assert found.verdict == max(chances, key=chances.get)
+    assert found.verdict == (max(chances, key=chances.get) if max(chances.values()) >= 0.95 else "not settled")
+    likeliest = compare(pool, ("a", "b"), rope=rope, finite_pool=finite_pool, confidence=0.3).verdict
+    assert likeliest == max(chances, key=chances.get)
     assert found.confidence == max(chances.values())
     assert found.low < found.mean < found.high
 
@@ -85,8 +88,22 @@ def test_a_difference_of_exactly_the_rope_is_equivalent_from_either_side(right, 
     assert found.verdict == "equivalent"
 
 
-def test_a_group_equals_itself():
-    assert compare(CIFAR, ("human", "human"), rope=0.0).verdict == "equivalent"
+def test_a_group_is_not_compared_with_itself():
+    with pytest.raises(InputError, match="cannot be compared with itself"):
+        compare(CIFAR, ("human", "human"))
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, 1.5, -0.1])
+def test_a_confidence_that_is_no_probability_is_refused(confidence):
+    with pytest.raises(InputError, match="confidence is"):
+        compare(CIFAR, ("human", "trees"), confidence=confidence)
+
+
+def test_no_verdict_is_stated_below_the_confidence():
+    found = compare(outcome_pool(a=(6, 4, 5), b=(9, 3, 5)), ("a", "b"))
+    assert (found.verdict, found.confidence < 0.95) == ("not settled", True)
+    assert found.sentence.startswith("not settled: a is lower than b by more than 0.05 with probability")
+    assert found.sentence in found.to_markdown()
 
 
 def test_the_json_keeps_the_contract():

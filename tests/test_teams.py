@@ -8,7 +8,9 @@ import pandas as pd
 import pytest
 
 import fewlabels as fl
+from fewlabels.inference import infer
 from fewlabels.polling import ALONE
+from fewlabels.reckoning import add_up
 from fewlabels.session import Session
 from fewlabels.summary import judge
 
@@ -330,3 +332,45 @@ def test_wrong_words_are_explained(type_in, db, file, tmp_path, words, says):
     assert (typed.code, typed.out, len(typed.err.splitlines())) == (1, "", 1)
     assert says in typed.err
     assert not (tmp_path / "new.db").exists()
+
+
+# -- exactly these items -----------------------------------------------------------------------------------
+
+
+def mix_by_hand(session, n=20_000):
+    """Draw from the mixture over imputed label sets of what each says about exactly these items."""
+    with session._fold.reading() as ledger:
+        now = add_up(session._ground, ledger)
+    truths, ground = session._reckoner.weigh(now).truths, session._ground
+    rng = np.random.default_rng(7)
+    parts = [infer(rng, t, ground.goal.metric, ground.prior, finite=True, n_draws=n // len(truths)) for t in truths]
+    return np.concatenate([part.groups.draw(rng, n // len(truths)) for part in parts])
+
+
+@pytest.mark.parametrize("prior", [fl.flat(), fl.calibrated()], ids=["flat", "calibrated"])
+@pytest.mark.parametrize("seed", range(3))
+def test_figures_of_votes_about_exactly_these_items_are_those_of_the_mixture(prior, seed):
+    """Draws on both sides: means within 0.015, ends of intervals within one item."""
+    pool, truth = make_pool(n=60, seed=seed)
+    goal = fl.Estimate(width=0.4)
+    session = Session.create(None, pool, goal=goal, prior=prior, votes=2, finite_pool=True, seed=seed)
+    work(session, truth, rounds=4, seed=seed)
+    draws = mix_by_hand(session)
+    mean, (low, high) = draws.mean(axis=0), np.quantile(draws, [0.025, 0.975], axis=0)
+    known = session.knowledge()
+    step = 1.01 / known.n_items.min()
+    assert min(known.before.alpha.min(), known.before.beta.min()) > 0
+    assert known.counts.min() >= 0
+    shown = session.assess().groups
+    for figures in (
+        (known.mean(), *known.interval()),
+        tuple(np.array([getattr(row, name) for row in shown]) for name in ("mean", "low", "high")),
+    ):
+        assert figures[0] == pytest.approx(mean, abs=0.015)
+        assert figures[1] == pytest.approx(low, abs=step)
+        assert figures[2] == pytest.approx(high, abs=step)
+    widest = session.status()["answer"]["widest"]
+    assert widest["high"] - widest["low"] == pytest.approx((high - low).max(), abs=2 * step)
+    if abs((high - low).max() - goal.width) > 2 * step:
+        assert session.is_settled == bool((high - low).max() < goal.width)
+    assert known.finish(np.random.default_rng(0)).width().max() <= known.width().max() + step

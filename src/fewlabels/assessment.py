@@ -4,7 +4,7 @@ from typing import Any
 
 from fewlabels.census import take_census
 from fewlabels.checks import require_sound
-from fewlabels.comparison import Comparison, set_side_by_side
+from fewlabels.comparison import Comparison, require_choices, set_side_by_side
 from fewlabels.errors import InputError
 from fewlabels.groups import Bins, Groups, predicted
 from fewlabels.labels import STRATA, arrange
@@ -53,14 +53,19 @@ def assess(
     return judge(counts, question, notes=notes, frame=pool.frame, provenance=made)
 
 
-def compare(pool: Any, groups: tuple[str, str], *, rope: float = 0.05, **choices: Any) -> Comparison:
+def compare(
+    pool: Any, groups: tuple[str, str], *, rope: float = 0.05, confidence: float = 0.95, **choices: Any
+) -> Comparison:
     """Say how two groups differ, and whether by more than `rope`; `choices` are those of `assess`.
+
+    A verdict is stated from a probability of `confidence` on; below, it is "not settled".
 
     >>> pool = {"predicted": ["a"] * 40 + ["b"] * 40, "label": ["a"] * 39 + ["b"] + ["b"] * 20 + ["a"] * 20}
     >>> compare(pool, ("a", "b")).verdict
     'above'
     """
-    return set_side_by_side(assess(pool, **choices), groups, rope)
+    require_choices(rope, confidence)
+    return set_side_by_side(assess(pool, **choices), groups, rope, confidence)
 
 
 def require_objects(**choices: object) -> None:

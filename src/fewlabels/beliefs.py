@@ -4,7 +4,6 @@ The narrow waist of the house: everything that estimates makes a Belief, everyth
 Values, not objects with moods: observing returns a new belief. Axes are (draw, group, outcome).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
@@ -172,7 +171,7 @@ class Draws:
         return self.samples[rng.integers(len(self.samples), size=n)]
 
 
-def contain(mean: Array, ends: Sequence[Array] | Array) -> tuple[Array, Array]:
+def contain(mean: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
     """Widen intervals that miss their own mean.
 
     Most of the probability can lie at one end: of a single item that is right with probability 0.96, the 95 % interval is

@@ -52,6 +52,7 @@ def caution(
         *(_name_never_predicted(answer) if isinstance(metric, ClassRate) else ()),
         *(_warn_bins(answer) if metric is ece and answer.trust is None else ()),
         *_count_draws(answer),
+        *_doubt_fit(answer),
     )
 
 
@@ -65,7 +66,7 @@ def _name_unlabelled(rows: Sequence[Ranged], *, learned: bool, scored: bool) -> 
 
 def _name_undefined(metric: Metric, answer: Answer, rows: Sequence[Ranged]) -> list[str]:
     empty = [row.group for row, missing in zip(rows, answer.undefined, strict=True) if missing]
-    why = "no item there is predicted so, or truly so; it could be anything"
+    why = "no item there is predicted so, or truly so; it could be anything, and takes no part in P(worst) and ranks"
     return [f"{metric.name} is not defined in {listing(empty)}: {why}"] if empty else []
 
 
@@ -104,6 +105,12 @@ def _count_draws(answer: Answer) -> list[str]:
     return [
         f"computed from {n:,} draws because there are so many classes: expect errors of a few percent of an interval's width"
     ]
+
+
+def _doubt_fit(answer: Answer) -> list[str]:
+    """Say what the model that learned from all labels says against itself."""
+    doubt = getattr(answer.trust, "doubt", None)
+    return [] if doubt is None else [doubt]
 
 
 def _never_predicted(answer: Answer) -> list[str]:

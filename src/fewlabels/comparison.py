@@ -1,7 +1,7 @@
 """Two groups side by side: how far apart they are, and whether that matters.
 
-The region of practical equivalence (ROPE) is the user's word for "as good as equal"; the verdict is where most of the
-posterior of the difference lies.
+The region of practical equivalence (ROPE) holds differences that are as good as none. The verdict names the region that
+holds most of the posterior of the difference, if it holds enough of it; otherwise it is not settled.
 """
 
 from dataclasses import asdict, dataclass, field, fields
@@ -10,7 +10,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from fewlabels.beliefs import Beta, Dirichlet
-from fewlabels.differences import BetaDifference, Difference, DrawnDifference
+from fewlabels.differences import NOT_SETTLED, BetaDifference, Difference, DrawnDifference, say_not_settled
 from fewlabels.errors import InputError
 from fewlabels.inference import Answer
 from fewlabels.provenance import Provenance, record
@@ -18,6 +18,7 @@ from fewlabels.summary import Assessment, Row, write_json
 
 PLOT, REPORT = "fewlabels.plots:plot_comparison", "fewlabels.report:write_comparison"
 MARKDOWN = "fewlabels.markdown:render_comparison"
+DEFAULT_CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Comparison:
     verdict: str
     confidence: float
     level: float
+    required: float = 0.95  # probability from which on a verdict is stated
     warnings: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()  # of the two groups
     difference: Difference | None = field(default=None, repr=False)
@@ -75,6 +77,8 @@ class Comparison:
     def sentence(self) -> str:
         """The verdict in words."""
         a, b = self.groups
+        if self.verdict == NOT_SETTLED:
+            return say_not_settled(a, b, self.rope, (self.p_below, self.p_equivalent, self.p_above))
         words = {
             "below": f"{a} is lower than {b} by more than {self.rope:g}",
             "above": f"{a} is higher than {b} by more than {self.rope:g}",
@@ -83,23 +87,35 @@ class Comparison:
         return f"{words[self.verdict]}, with probability {self.confidence:.2f}"
 
 
-def set_side_by_side(a: Assessment, groups: tuple[str, str], rope: float) -> Comparison:
-    """Set two groups of an assessment side by side."""
-    if not rope >= 0:
-        raise InputError(f"rope is {rope}; it is a half-width and cannot be negative")
+def set_side_by_side(
+    a: Assessment, groups: tuple[str, str], rope: float, confidence: float = DEFAULT_CONFIDENCE
+) -> Comparison:
+    """Set two groups of an assessment side by side; a verdict is stated from a probability of `confidence` on."""
+    require_choices(rope, confidence)
     groups = (str(groups[0]), str(groups[1]))
+    if groups[0] == groups[1]:
+        raise InputError(f"groups: {groups[0]!r} cannot be compared with itself; name two groups")
     first, second = (_position(a, group) for group in groups)
     difference = _difference(a.answer, first, second)
     mean, (low, high) = difference.mean(), difference.interval(a.level)
     below, above = difference.below(-rope), difference.above(rope)
     chances = {"below": below, "equivalent": max(0.0, 1 - below - above), "above": above}
-    verdict = max(chances, key=lambda name: chances[name])
+    likeliest = max(chances, key=lambda name: chances[name])
+    verdict = likeliest if chances[likeliest] >= confidence else NOT_SETTLED
     return Comparison(
         groups=groups, metric=a.metric, rope=rope, mean=mean, low=low, high=high, p_below=below,
-        p_equivalent=chances["equivalent"], p_above=above, verdict=verdict, confidence=chances[verdict],
-        level=a.level, warnings=(*a.notes, *_warn(a, groups)), difference=difference, rows=tuple(a.row(group) for group in groups),
+        p_equivalent=chances["equivalent"], p_above=above, verdict=verdict, confidence=chances[likeliest],
+        level=a.level, required=confidence, warnings=(*a.notes, *_warn(a, groups)), difference=difference, rows=tuple(a.row(group) for group in groups),
         provenance=a.provenance,
     )  # fmt: skip
+
+
+def require_choices(rope: float, confidence: float) -> None:
+    """Refuse a region or a probability that cannot be meant."""
+    if not rope >= 0:
+        raise InputError(f"rope is {rope}; it is a half-width and cannot be negative")
+    if not 0 < confidence < 1:
+        raise InputError(f"confidence is {confidence}; it must lie between 0 and 1, for instance 0.95")
 
 
 def _warn(a: Assessment, groups: tuple[str, str]) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ def run_demo(folder: str | Path) -> Demo:
         f"It is right {result.overall.mean:.0%} of the time ({result.overall.low:.0%} to {result.overall.high:.0%}); "
         f"with every label it would be seen to be {accuracy:.1%}.\n"
         f"It is probably worst when it says '{worst.group}': {worst.mean:.0%} ({worst.low:.0%} to {worst.high:.0%}), "
-        f"and the chance that no other digit is worse is {worst.p_worst:.0%}."
+        f"and the chance that no other digit is worse is {worst.p_worst or 0.0:.0%}."
     )
     return Demo(result, report, predictions, story)
 

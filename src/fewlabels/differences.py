@@ -17,6 +17,8 @@ from fewlabels.beliefs import Beta
 PANELS, NODES, HALVINGS = 256, 16, 32
 ROUNDING = 1e-9  # 0.7 − 0.8 is within 0.1, whatever floating point says
 
+NOT_SETTLED = "not settled"  # verdict where no region of a difference is probable enough
+
 
 @runtime_checkable
 class Difference(Protocol):
@@ -114,6 +116,15 @@ class DrawnDifference:
         """Quantiles of the draws; they contain the mean."""
         low, high = np.quantile(self.samples, [(1 - level) / 2, (1 + level) / 2])
         return min(float(low), self.mean()), max(float(high), self.mean())
+
+
+def say_not_settled(a: str, b: str, rope: float, chances: tuple[float, float, float]) -> str:
+    """Put in a sentence that no region of a difference is probable enough."""
+    below, within, above = chances
+    return (
+        f"not settled: {a} is lower than {b} by more than {rope:g} with probability {below:.2f}, higher with {above:.2f}, "
+        f"and they differ by at most {rope:g} with {within:.2f}"
+    )
 
 
 @cache

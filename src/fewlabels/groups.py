@@ -193,6 +193,12 @@ class Cross:
 
     parts: tuple[Groups, ...]
 
+    def __post_init__(self) -> None:
+        names = [part.name for part in self.parts]
+        twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+        if twice:
+            raise InputError(f"by: {twice[0]!r} is named twice; name every attribute once")
+
     @property
     def name(self) -> str:
         """What it is called on the command line."""

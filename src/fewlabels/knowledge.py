@@ -24,6 +24,7 @@ N_DRAWS = 2000
 ROUGHLY = 500
 FEWEST = 200
 BUDGET = 8_000_000  # numbers drawn at a time
+MOST_OF = 0.999  # share of a belief that labels may be
 PerGroup = Float[np.ndarray, " group"]
 Gain = Callable[["Knowledge", Theta], Float[np.ndarray, "draw group"]]
 
@@ -52,6 +53,7 @@ class Knowledge:
     n_draws: int = N_DRAWS  # for figures without a closed form
     seed: int = 0  # of these
     ties: Ties | None = None  # what a label in one cell tells of others, where it does
+    parts: tuple["Knowledge", ...] = ()  # where labels are uncertain: what is known with each set of labels they may be
 
     # -- a belief about the metric --------------------------------------------------------------------------
 
@@ -78,6 +80,8 @@ class Knowledge:
 
         Unless it is about exactly these items, the sizes of cells are a sample of the population's, and drawn too.
         """
+        if self.parts:
+            return Mixture(self.parts).draw(rng, n)
         exact = self.exact
         if exact is not None and self.joint is None:
             return exact.draw(rng, n)
@@ -88,8 +92,8 @@ class Knowledge:
 
     @cached_property
     def exact(self) -> Belief | None:
-        """The closed form, where there is one."""
-        return self.scheme.close(self.shown, finite=self.finite)
+        """The closed form, where there is one; a mixture has none."""
+        return None if self.parts else self.scheme.close(self.shown, finite=self.finite)
 
     @cached_property
     def shown(self) -> "Conjugate | Finite | FiniteShares":
@@ -100,12 +104,14 @@ class Knowledge:
         return restrict(
             self.unlabelled or self.belief,
             self.counts,
-            cells.n_items - self.counts.sum(axis=1).round().astype(np.int64),
+            cells.n_items - self.n_labelled.round().astype(np.int64),
             self.luck,
         )
 
     @cached_property
     def _figures(self) -> Belief:
+        if self.parts:
+            return Mixture(tuple(part._figures for part in self.parts))
         exact = self.exact
         return Draws(self.groups, self.draw(np.random.default_rng(self.seed), self.n_draws)) if exact is None else exact
 
@@ -146,6 +152,11 @@ class Knowledge:
     def n_labels(self) -> PerGroup:
         """Labels per group, pending ones included."""
         return self.sum_by_group(self.counts.sum(axis=1) + self.pending)
+
+    @cached_property
+    def n_labelled(self) -> Float[np.ndarray, " cell"]:
+        """Items with a label in each cell; where labels are uncertain, `counts` may be worth fewer."""
+        return (self.parts[0] if self.parts else self).counts.sum(axis=1)
 
     @property
     def is_heard(self) -> Bool[np.ndarray, " group"]:
@@ -205,11 +216,14 @@ class Knowledge:
     def label(self, counts: Float[np.ndarray, "cell outcome"]) -> "Knowledge":
         """Return what is known with these labels too, each about its own cell: what it teaches of others comes later."""
         ties = None if self.ties is None else self.ties.observe(counts.sum(axis=1))
-        return replace(self, counts=self.counts + counts, joint=None, unlabelled=None, luck=None, ties=ties)
+        parts = tuple(part.label(counts) for part in self.parts)
+        return replace(
+            self, counts=self.counts + counts, joint=None, unlabelled=None, luck=None, ties=ties, parts=parts
+        )
 
     def _count_askable(self) -> Int[np.ndarray, " cell"]:
         """Items of each cell that may still get a label; what nobody could tell is spread over a group's cells."""
-        rest = self.scheme.cells.n_items - self.counts.sum(axis=1)
+        rest = self.scheme.cells.n_items - self.n_labelled
         askable = self.left + self.sum_by_group(self.pending.astype(np.float64))
         share = np.minimum(askable / np.maximum(self.sum_by_group(rest), 1.0), 1.0)
         return np.round(rest * share[self.scheme.cells.group]).astype(np.int64)
@@ -281,20 +295,18 @@ def know(
 
 
 def know_of_each(known: Knowledge, truths: Sequence[Knowledge]) -> Knowledge:
-    """Return what is known where the labels are in doubt: one of these, each as likely as another.
+    """Return what is known where labels are uncertain: a mixture over the sets of labels they may be, all as likely.
 
-    Of a single cell it is the conjugate belief with the mean and the variance of them all, as if there were fewer labels;
-    of all cells together it is their mixture.
+    Every figure comes from the mixture. What one more label is worth is judged by the conjugate belief with its mean and
+    variance in each cell, split so that labels and prior are both positive.
     """
     after = match([truth.belief for truth in truths])
     whole = pseudo_counts(after)
-    start = np.mean([pseudo_counts(truth.before) for truth in truths], axis=0)
-    counts = whole - start * np.minimum(0.999, (whole / start).min(axis=1, keepdims=True))  # doubt may outweigh labels
-    counts *= np.minimum(1.0, known.counts.sum(axis=1) / counts.sum(axis=1))[:, None]
+    total = whole.sum(axis=1)
+    counts = whole * np.minimum(MOST_OF, known.counts.sum(axis=1) / total)[:, None]
     rest = whole - counts
     before = replace(after, alpha=rest) if isinstance(after, Dirichlet) else Beta(after.groups, rest[:, 0], rest[:, 1])
-    joint = Mixture(tuple(truth.joint or truth.shown for truth in truths))
-    return replace(known, before=before, counts=counts, joint=joint, unlabelled=None)
+    return replace(known, before=before, counts=counts, joint=None, unlabelled=None, parts=tuple(truths))
 
 
 def _expected(belief: Conjugate) -> Float[np.ndarray, "cell outcome"]:

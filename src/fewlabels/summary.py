@@ -32,6 +32,7 @@ PLOT, REPORT, FRAME = (
     "fewlabels.report:write_report",
     "fewlabels.frames:to_frame",
 )
+PLACES = ("p_worst", "p_best", "rank_low", "rank_high")
 INFERENCE_DATA, MARKDOWN = "fewlabels.frames:to_inference_data", "fewlabels.markdown:render_assessment"
 
 
@@ -46,7 +47,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Row:
-    """What we believe about one group. Rank 1 is the best group."""
+    """What we believe about one group. Rank 1 is the best group; a group whose metric is undefined has none."""
 
     group: str
     share: float
@@ -56,10 +57,22 @@ class Row:
     mean: float
     low: float
     high: float
-    p_worst: float
-    p_best: float
-    rank_low: int
-    rank_high: int
+    p_worst: float | None
+    p_best: float | None
+    rank_low: int | None
+    rank_high: int | None
+
+    @property
+    def ranks(self) -> str:
+        """The interval of ranks as text."""
+        if self.rank_low is None or self.rank_high is None:
+            return "–"
+        return f"{self.rank_low:,}" if self.rank_low == self.rank_high else f"{self.rank_low:,}–{self.rank_high:,}"
+
+    @property
+    def chance_of_worst(self) -> str:
+        """P(worst) as text."""
+        return "–" if self.p_worst is None else f"{self.p_worst:.2f}"
 
 
 @dataclass(frozen=True)
@@ -91,8 +104,7 @@ class Question:
             raise InputError(f"level is {self.level}; it must lie between 0 and 1, for instance 0.95")
         if self.m < 1:
             raise InputError(f"m is {self.m}; at least one group is the worst")
-        if self.seed < 0:
-            raise InputError(f"seed is {self.seed}; it cannot be negative")
+        require_seed(self.seed)
         if self.n_draws < 100:
             raise InputError(f"draws: {self.n_draws} are too few to tell a quantile; use 1,000 or more")
 
@@ -239,6 +251,8 @@ def judge(
         question = replace(question, metric=question.metric.over(tally.classes))
     metric = question.metric
     require_answerable(tally, metric)
+    if question.m > len(tally.groups):
+        raise InputError(f"m is {question.m}, but there are only {len(tally.groups)} groups; choose fewer")
     provenance = replace(provenance or record(counts=tally), seed=question.seed, n_draws=question.n_draws)
     rng = np.random.default_rng(question.seed)
     terms: dict[str, Any] = {"finite": question.finite_pool, "n_draws": question.n_draws}
@@ -274,6 +288,12 @@ def judge(
     )
 
 
+def require_seed(seed: int) -> None:
+    """Refuse what is no seed."""
+    if seed < 0:
+        raise InputError(f"seed is {seed}; it cannot be negative")
+
+
 def rank_groups(
     rng: Rng, draws: Float[np.ndarray, "draw group"], *, lowest_is_best: bool
 ) -> Int[np.ndarray, "draw group"]:
@@ -287,10 +307,23 @@ def rank_groups(
 
 def write_json(plain: Mapping[str, Any], path: str | Path | None, inputs: Iterable[str] = ()) -> str:
     """Return JSON text, and write it where asked."""
-    text = dump_json(plain, indent=2)
+    text = dump_json(drop_undefined(plain), indent=2)
     if path is not None:
         write_whole(path, text + "\n", inputs=inputs)
     return text
+
+
+def drop_undefined(value: Any) -> Any:
+    """Replace numbers that JSON does not have (NaN, infinity) by null.
+
+    >>> drop_undefined({"mean": float("nan"), "rows": [1.0, float("inf")]})
+    {'mean': None, 'rows': [1.0, None]}
+    """
+    if isinstance(value, Mapping):
+        return {key: drop_undefined(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [drop_undefined(item) for item in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _is_of_one_class(metric: Metric, tally: Tally) -> bool:
@@ -313,19 +346,31 @@ def _rows(rng: Rng, tally: Tally, question: Question, answer: Answer) -> tuple[R
     score = np.bincount(tally.group, weights=tally.score, minlength=len(n_items)) / n_items
     mean = answer.groups.mean()
     low, high = contain(mean, answer.groups.interval(question.level))
-    ranks = rank_groups(rng, answer.draws, lowest_is_best=question.metric.worst == "highest")
-    tails = [(1 - question.level) / 2, (1 + question.level) / 2]
-    rank_low, rank_high = np.quantile(ranks, tails, axis=0, method="inverted_cdf")
-    p_worst = (ranks > len(n_items) - question.m).mean(axis=0)
-    p_best = (ranks == 1).mean(axis=0)
+    places = _place(rng, question, answer)
     return tuple(
         Row(
             group=group, share=float(n_items[g] / n_items.sum()), n_items=int(n_items[g]), n_labels=int(n_labels[g]),
             score=None if np.isnan(score[g]) else float(score[g]), mean=float(mean[g]), low=float(low[g]), high=float(high[g]),
-            p_worst=float(p_worst[g]), p_best=float(p_best[g]), rank_low=int(rank_low[g]), rank_high=int(rank_high[g]),
+            **places[g],
         )
         for g, group in enumerate(tally.groups)
     )  # fmt: skip
+
+
+def _place(rng: Rng, question: Question, answer: Answer) -> list[dict[str, Any]]:
+    """Say where every group stands among the others; groups whose metric is undefined take no part."""
+    (defined,) = np.nonzero(~answer.undefined)
+    out: list[dict[str, Any]] = [dict.fromkeys(PLACES) for _ in answer.undefined]
+    if not len(defined):
+        return out
+    ranks = rank_groups(rng, answer.draws[:, defined], lowest_is_best=question.metric.worst == "highest")
+    tails = [(1 - question.level) / 2, (1 + question.level) / 2]
+    rank_low, rank_high = np.quantile(ranks, tails, axis=0, method="inverted_cdf")
+    p_worst, p_best = (ranks > len(defined) - question.m).mean(axis=0), (ranks == 1).mean(axis=0)
+    for i, g in enumerate(defined):
+        values = (float(p_worst[i]), float(p_best[i]), int(rank_low[i]), int(rank_high[i]))
+        out[g] = dict(zip(PLACES, values, strict=True))
+    return out
 
 
 def _overall(tally: Tally, question: Question, answer: Answer, rows: tuple[Row, ...]) -> Estimate:

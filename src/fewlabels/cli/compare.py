@@ -13,6 +13,7 @@ def compare(
     *,
     groups: str,
     rope: float = 0.05,
+    confidence: float = 0.95,
     asked: Asked = Asked(),
     output: Output = Output(),
     columns: Columns = Columns(),
@@ -27,9 +28,11 @@ def compare(
         The two groups, joined by a comma: human,trees.
     rope: float
         Differences up to this size are as good as none (region of practical equivalence).
+    confidence: float
+        Probability from which on a verdict is stated; below it, the answer is "not settled".
     """
     conditions = output.conditions(file, columns.labels, asked.cost, asked.prior)
     pair, choices = read_pair(groups), asked.choices()
     with working("comparing"):
-        result = compare_groups(columns.read(file), pair, rope=rope, **choices)
+        result = compare_groups(columns.read(file), pair, rope=rope, confidence=confidence, **choices)
     return deliver(result, output, conditions, lambda out: print_comparison(out, result))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fewlabels.errors import InputError, did_you_mean
+from fewlabels.summary import PLACES
 
 SIGNS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt, "==": operator.eq, "!=": operator.ne,
@@ -48,7 +49,8 @@ class Condition:
         if "overall" not in result:  # a comparison is one row
             return [("difference", result)]
         overall = [("overall", result["overall"])] if self.scope != "groups" else []
-        groups = [(row["group"], row) for row in result["groups"]] if self.scope != "overall" else []
+        ranked = [row for row in result["groups"] if not (self.name in PLACES and row[self.name] is None)]
+        groups = [(row["group"], row) for row in ranked] if self.scope != "overall" else []
         if not self.scope and self.name not in result["overall"]:
             overall = []  # p_worst and its like exist for groups only
         return overall + groups

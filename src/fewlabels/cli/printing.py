@@ -63,10 +63,9 @@ def _table_of(a: Assessment, rows: tuple[Row, ...]) -> Table:
     for name in (a.by, "items", "labels", a.metric, f"{100 * a.level:g}% interval", "P(worst)", "rank"):
         table.add_column(escape(name), justify="left" if name == a.by else "right", overflow="fold")
     for r in rows:
-        rank = f"{r.rank_low}" if r.rank_low == r.rank_high else f"{r.rank_low}–{r.rank_high}"
         interval = escape(f"[{r.low:.3f}, {r.high:.3f}]")
         table.add_row(
-            escape(r.group), f"{r.n_items:,}", f"{r.n_labels:,}", f"{r.mean:.3f}", interval, f"{r.p_worst:.2f}", rank
+            escape(r.group), f"{r.n_items:,}", f"{r.n_labels:,}", f"{r.mean:.3f}", interval, r.chance_of_worst, r.ranks
         )
     return table
 
@@ -80,7 +79,7 @@ def print_comparison(out: Console, c: Comparison) -> None:
     out.print(
         f"P(below −{c.rope:g}) {c.p_below:.3f}   P(within) {c.p_equivalent:.3f}   P(above +{c.rope:g}) {c.p_above:.3f}"
     )
-    out.print(f"verdict: [bold]{escape(c.sentence)}[/]")
+    out.print(f"verdict: [bold]{escape(c.sentence)}[/]", soft_wrap=True)
 
 
 def print_fairness(out: Console, f: Fairness) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.beliefs import contain
 from fewlabels.gaps.methods import Sample
 from fewlabels.gaps.people import People
 from fewlabels.gaps.prospects import count_labels
@@ -142,8 +141,8 @@ class Contrast:
 
     def interval(self, draws: Draws) -> tuple[float, float]:
         """Quantiles; they contain the mean."""
-        low, high = contain(draws.mean(), np.quantile(draws, self._tails))
-        return float(low), float(high)
+        mean, (low, high) = float(draws.mean()), np.quantile(draws, self._tails)
+        return min(float(low), mean), max(float(high), mean)
 
     @property
     def _tails(self) -> list[float]:

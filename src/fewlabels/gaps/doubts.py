@@ -11,13 +11,17 @@ from fewlabels.latent.health import Health
 
 DOUBT = 0.001  # chance of scores that point the wrong way as they do, were they of no use
 OTHER_CLASS = "of the other class"
+HANDFUL = 5  # labels
+OF_POSITIVE = frozenset({"tpr", "fnr", "equalised-odds", "balance-positive"})
+OF_NEGATIVE = frozenset({"fpr", "tnr", "equalised-odds", "balance-negative"})
 
 
 def list_doubts(
-    people: People, health: Health, notes: Sequence[str], *, by_scores: bool, lending: bool
+    people: People, health: Health, notes: Sequence[str], asked: Sequence[str], *, by_scores: bool, lending: bool
 ) -> Iterator[str]:
     """Yield what a reader should know: of a method that counts scores, or whose groups lend each other strength; `notes` was said before."""
     yield from _miss_labels(people, by_scores=by_scores, lending=lending)
+    yield from _name_thin(people, asked)
     if by_scores and not any(OTHER_CLASS in note for note in notes) and _point_the_wrong_way(people):
         yield (
             f"those labelled {people.positive!r} have the lower scores: are these the scores {OTHER_CLASS}? Then turn "
@@ -42,6 +46,23 @@ def _miss_labels(people: People, *, by_scores: bool, lending: bool) -> Iterator[
         yield f"no label in {listing(blank)}: {instead}"
     if n_positive in (0, n):
         yield f"{'the only label is' if n == 1 else f'all {n:,} labels are'} of one class: what tells the classes apart is a guess until others are labelled"
+
+
+def _name_thin(people: People, asked: Sequence[str]) -> Iterator[str]:
+    """Name groups whose figures rest on a handful of labels: of anybody, of the positive, or of the others."""
+    n_positive = np.bincount(people.group, weights=people.n_positive, minlength=len(people.groups))
+    of = (
+        ("labels", people.heard, asked),
+        (f"labels {people.positive!r}", n_positive, OF_POSITIVE.intersection(asked)),
+        (f"labels other than {people.positive!r}", people.heard - n_positive, OF_NEGATIVE.intersection(asked)),
+    )
+    few = np.zeros(len(people.groups), dtype=bool)
+    for what, n, metrics in of:
+        thin = (people.heard > 0) & (n < HANDFUL) & ~few
+        if metrics and thin.any():
+            named = [f"{group} ({k:.0f})" for group, k, is_thin in zip(people.groups, n, thin, strict=True) if is_thin]
+            yield f"{', '.join(sorted(metrics))}: fewer than {HANDFUL} {what} in {listing(named)}; figures there rest on little else than scores and priors"
+        few |= thin if what == "labels" else False
 
 
 def _see_no_difference(people: People) -> Iterator[str]:

@@ -20,8 +20,9 @@ from fewlabels.gaps.words import say_four_fifths, say_gap
 from fewlabels.groups import CROSS, Groups
 from fewlabels.labels import arrange
 from fewlabels.latent.health import Health, diagnose
+from fewlabels.metrics import METRICS
 from fewlabels.provenance import Provenance, record
-from fewlabels.summary import write_json
+from fewlabels.summary import require_seed, write_json
 from fewlabels.table import Frame, Predictions
 
 PLOT, REPORT = "fewlabels.plots:plot_gaps", "fewlabels.report:write_fairness"
@@ -157,7 +158,7 @@ def fairness(
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
     names = tuple(dict.fromkeys(_name(metric) for metric in metrics))
     learner = METHODS[_find(method, METHODS, "method")] if isinstance(method, str) else method
-    _check(names, rope, level)
+    _check(names, rope, level, seed)
     census = visit(pool, by)
     notes = require_sound(pool, census)
     posed, assumed = pose(pool, names)
@@ -170,7 +171,7 @@ def fairness(
     gaps = tuple(gap for name in names for gap in contrast.compare(name))
     groups, health = _measure(contrast, [name for name in names if name != ODDS], sample)
     lending = isinstance(learner, Calibrating) and learner.shape.pooled
-    doubts = list_doubts(people, health, notes, by_scores=isinstance(sample, Drawn), lending=lending)
+    doubts = list_doubts(people, health, notes, names, by_scores=isinstance(sample, Drawn), lending=lending)
     return Fairness(
         people.by, whom, gaps, groups, learner.name, health, rope, level, int(people.n_items.sum()),
         int(people.n_labels.sum()), finite_pool, people.positive, pool.source, (*notes, *assumed, *doubts),
@@ -207,7 +208,8 @@ def _trace(sample: Sample, contrast: Contrast) -> tuple[CurvePoint, ...]:
     )
 
 
-def _check(names: Sequence[str], rope: float, level: float) -> None:
+def _check(names: Sequence[str], rope: float, level: float, seed: int) -> None:
+    require_seed(seed)
     if not names:
         raise InputError(f"metric: nothing is asked for; there is: {', '.join(NAMES)}")
     if not rope >= 0:
@@ -221,7 +223,16 @@ def _check(names: Sequence[str], rope: float, level: float) -> None:
 
 
 def _name(metric: Any) -> str:
-    return _find(metric if isinstance(metric, str) else str(getattr(metric, "name", metric)), NAMES, "metric")
+    """Return the name of a quantity; an object of one's own is refused, for its name would stand for another one."""
+    if isinstance(metric, str):
+        return _find(metric, NAMES, "metric")
+    name = str(getattr(metric, "name", metric))
+    if metric not in (METRICS.get(name), QUANTITIES.get(name)):
+        raise InputError(
+            f"fairness: the metric {name!r} is not one of fewlabels; fairness works out its own quantities, and cannot use "
+            f"other objects; give one of these names: {', '.join(NAMES)}"
+        )
+    return _find(name, NAMES, "metric")
 
 
 def _find(name: str, known: Any, kind: str) -> str:

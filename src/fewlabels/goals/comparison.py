@@ -7,7 +7,14 @@ import numpy as np
 from jaxtyping import Float
 
 from fewlabels.beliefs import Belief, Beta, Draws, Rng
-from fewlabels.differences import PANELS, BetaDifference, Difference, DrawnDifference
+from fewlabels.differences import (
+    NOT_SETTLED,
+    PANELS,
+    BetaDifference,
+    Difference,
+    DrawnDifference,
+    say_not_settled,
+)
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.goals.goal import Gains, Standing, require_confidence, say_chance
 from fewlabels.goals.variance import gain_by_variance
@@ -65,8 +72,8 @@ class Compare:
         difference = self._difference(belief, rng)
         chances = self._weigh(difference)
         verdict, p = _decide(chances)
+        verdict = verdict if p >= self.confidence else NOT_SETTLED
         words = {
-            "undecided": f"whether {self.a} or {self.b} is higher is as open as can be",
             "below": f"{self.a} is lower than {self.b} by more than {self.rope:g}",
             "above": f"{self.a} is higher than {self.b} by more than {self.rope:g}",
             "equivalent": f"{self.a} and {self.b} differ by at most {self.rope:g}",
@@ -76,8 +83,11 @@ class Compare:
             "groups": [self.a, self.b], "rope": self.rope, "mean": difference.mean(), "low": low, "high": high,
             **{f"p_{name}": chance for name, chance in chances.items()}, "verdict": verdict, "confidence": p,
         }  # fmt: skip
-        said = words[verdict] if verdict == "undecided" else f"{words[verdict]}, with probability {say_chance(p)}"
+        said = f"{words[verdict]}, with probability {say_chance(p)}" if verdict in words else self._say_open(chances)
         return Standing(self._suffices(belief, p), said, details)
+
+    def _say_open(self, chances: dict[str, float]) -> str:
+        return say_not_settled(self.a, self.b, self.rope, (chances["below"], chances["equivalent"], chances["above"]))
 
     def _suffices(self, belief: Knowledge, p: float) -> bool:
         return p >= self.confidence and bool(belief.is_heard[self._positions(belief)].all())

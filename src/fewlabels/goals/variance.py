@@ -43,7 +43,7 @@ def _find_rest(belief: Knowledge) -> tuple[Float[np.ndarray, " cell"], Float[np.
     size = belief.scheme.cells.n_items
     if not belief.finite:
         return np.ones(len(size)), np.zeros(len(size))
-    rest = np.maximum(size - belief.counts.sum(axis=1) - belief.pending, 0.0)
+    rest = np.maximum(size - belief.n_labelled - belief.pending, 0.0)
     return rest / size, (rest > 0) / size
 
 

@@ -5,13 +5,13 @@ then says what that implies for any cells made of strata, labelled or not.
 """
 
 from fewlabels.latent.departures import Departures
-from fewlabels.latent.fit import Fit, Sheet, fit
+from fewlabels.latent.fit import Fit, Sheet, fit, integrate
 from fewlabels.latent.joint import Chances
 from fewlabels.latent.lessons import count_unlabelled, teach
 from fewlabels.latent.logits import Logits, project
 from fewlabels.latent.model import Evidence, Model
 
 __all__ = [
-    "Chances", "Departures", "Evidence", "Fit", "Logits", "Model", "Sheet", "count_unlabelled", "fit", "project",
-    "teach",
+    "Chances", "Departures", "Evidence", "Fit", "Logits", "Model", "Sheet", "count_unlabelled", "fit", "integrate",
+    "project", "teach",
 ]  # fmt: skip

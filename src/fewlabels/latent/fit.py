@@ -15,6 +15,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import logit, softmax
 
 from fewlabels.latent.departures import FURTHEST, Grid, bound, squash
+from fewlabels.latent.importance import count_effective, spread_points, weigh_points
 from fewlabels.latent.model import Evidence, Model
 
 MOST_STEPS, MOST_HALVINGS = 40, 12
@@ -58,10 +59,18 @@ class Fit:
     covariance: Square
     group: Int[np.ndarray, " heard"]  # groups with labels
     sheets: tuple[Sheet, ...]
+    n_points: float | None = None  # effective number of points, where sheets are weighted points of the posterior
+
+    @property
+    def is_sampled(self) -> bool:
+        """Are the sheets weighted points?"""
+        return self.n_points is not None
 
     @cached_property
     def conditional(self) -> Float[np.ndarray, "term term"]:
-        """Covariance of the terms, were the scale known."""
+        """Covariance of the terms within a sheet: as if the scale were known; none where sheets are points."""
+        if self.is_sampled:
+            return np.zeros((len(self.mode) - 1, len(self.mode) - 1))
         cross = self.covariance[:-1, -1:]
         return self.covariance[:-1, :-1] - cross @ cross.T / self.covariance[-1, -1]
 
@@ -184,6 +193,22 @@ def fit(evidence: Evidence, model: Model, start: Params | None = None) -> Fit:
     covariance = _invert(-view.bend)
     group = np.unique(evidence.group)
     return Fit(model, at, covariance, group, _lay_sheets(problem, at, view, covariance))
+
+
+def integrate(evidence: Evidence, near: Fit) -> Fit:
+    """Average over the posterior by importance sampling around a fit, where a normal around its mode does not describe it.
+
+    Every point is a sheet, with nothing left uncertain about its terms.
+    """
+    problem = _Problem(evidence, near.model)
+    points = spread_points(near.mode, near.covariance)
+    points, weight = weigh_points(points, near.mode, near.covariance, lambda at: problem.look(at).value)
+    views = [problem.look(at) for at in points]
+    still = np.zeros((*views[0].chance.shape, points.shape[1] - 1))
+    sheets = [Sheet(v.at, float(w), v.grid.place, v.chance, still) for v, w in zip(views, weight, strict=True)]
+    centre = weight @ points
+    spread = (weight * (points - centre).T) @ (points - centre)
+    return Fit(near.model, centre, spread, near.group, tuple(sheets), n_points=count_effective(weight))
 
 
 def _guess(problem: _Problem) -> Params:

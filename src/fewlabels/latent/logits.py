@@ -17,6 +17,8 @@ from fewlabels.latent.departures import squash
 from fewlabels.latent.fit import Fit, Sheet
 
 EDGE = 1e-6
+LIGHTEST = 0.02  # weight up to which a sheet does not matter
+STEEPEST = 5.0  # fall of a log likelihood at two standard deviations, up to which the normal is believed
 POINTS, MASSES = hermegauss(5)
 MASSES = MASSES / MASSES.sum()
 
@@ -48,6 +50,18 @@ class Logits:
         moved = sum(m * squash(self.at + x * self.wander[:, :, None]) for x, m in zip(POINTS, MASSES, strict=True))
         return np.einsum("s,scn,scn->c", self.weight, self.chance, moved)
 
+    def fits(self, right: Float[np.ndarray, " cell"], total: Float[np.ndarray, " cell"]) -> bool:
+        """Check that no cell's own labels rule out what the normal approximation of the curve holds possible.
+
+        Two standard deviations from its centre, the log likelihood of a cell's labels should not fall by much more than the
+        log density of a normal, which falls by 2. It does where the likelihood is flat around the mode and steep further
+        off: scores of 1 and labels that are all right.
+        """
+        kept = self.weight > LIGHTEST
+        centre, sd = np.einsum("scn,scn->sc", self.chance[kept], self.at[kept]), self.wander[kept]
+        middle, *ends = (_log_likelihood(centre + x * sd, right, total) for x in (0, -2, 2))
+        return not any(np.any(middle - end > STEEPEST) for end in ends)
+
     def interval(self, level: float) -> tuple[Float[np.ndarray, " cell"], Float[np.ndarray, " cell"]]:
         """Central interval of the accuracy: of the mixture over departures, widened by what is not known of the curve."""
         chance = self.weight[:, None, None] * self.chance
@@ -62,8 +76,7 @@ class Logits:
     def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "draw cell"]:
         """Joint draws: one scale, one curve and one departure of every group at a time."""
         sheets = rng.choice(len(self.weight), size=n, p=self.weight)
-        root = np.linalg.cholesky(self.fit.conditional)
-        moved = rng.standard_normal((n, len(root))) @ root.T
+        moved = self._move(rng, n)
         groups, first, place = np.unique(self.group, return_index=True, return_inverse=True)
         chosen, cell = rng.random((n, len(groups))), np.arange(len(self.group))
         out = np.empty((n, len(cell)))
@@ -72,6 +85,18 @@ class Logits:
             node = _pick(self.chance[sheet, first], chosen[drawn])[:, place.reshape(-1)]
             out[drawn] = self.at[sheet, cell, node] + moved[drawn] @ self.slope[sheet].T
         return squash(out)
+
+    def _move(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "draw term"]:
+        """Draw how far the terms are from their mode; nowhere where the fit is made of points."""
+        root = self.fit.conditional if self.fit.is_sampled else np.linalg.cholesky(self.fit.conditional)
+        return rng.standard_normal((n, len(root))) @ root.T
+
+
+def _log_likelihood(
+    at: Float[np.ndarray, "sheet cell"], right: Float[np.ndarray, " cell"], total: Float[np.ndarray, " cell"]
+) -> Float[np.ndarray, "sheet cell"]:
+    """Log likelihood of right ones among labels, at these logits."""
+    return right * np.log(squash(at)) + (total - right) * np.log(squash(-at))
 
 
 def _pick(

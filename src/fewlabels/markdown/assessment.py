@@ -43,8 +43,7 @@ def _table_of(a: Assessment, rows: Sequence[Row]) -> str:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    rank = f"{row.rank_low}" if row.rank_low == row.rank_high else f"{row.rank_low}–{row.rank_high}"
     interval = write_interval(row.low, row.high)
     return (
-        escape(row.group), f"{row.n_items:,}", f"{row.n_labels:,}", f"{row.mean:.3f}", interval, f"{row.p_worst:.2f}", rank,
+        escape(row.group), f"{row.n_items:,}", f"{row.n_labels:,}", f"{row.mean:.3f}", interval, row.chance_of_worst, row.ranks,
     )  # fmt: skip

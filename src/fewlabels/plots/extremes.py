@@ -16,12 +16,13 @@ WORST, BEST = 8, 7  # how many candidates for each
 
 def plot_extremes(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
     """Draw P(worst) to the right and P(best) to the left, for the likeliest groups."""
-    rows = _pick(assessment.worst_first)
+    rows = _pick([row for row in assessment.worst_first if row.p_worst is not None] or assessment.worst_first)
     ax = ax or new_axes(stack_height(len(rows)) + 0.2)
     stack_names(ax, [row.group for row in rows])
-    reach = 1.18 * max(max(row.p_worst, row.p_best) for row in rows)
-    _draw_chances(ax, [row.p_worst for row in rows], ORANGE, side=1, least=reach / 50)
-    _draw_chances(ax, [row.p_best for row in rows], BLUE, side=-1, least=reach / 50)
+    worst, best = [row.p_worst or 0.0 for row in rows], [row.p_best or 0.0 for row in rows]
+    reach = 1.18 * (max(*worst, *best) or 1.0)
+    _draw_chances(ax, worst, ORANGE, side=1, least=reach / 50)
+    _draw_chances(ax, best, BLUE, side=-1, least=reach / 50)
     ax.set_xlim(-reach, reach)
     ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{100 * abs(x):g}%"))
     ax.axvline(0, color=INK, linewidth=0.8)
@@ -34,10 +35,10 @@ def plot_extremes(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
 def _pick(rows: Sequence[Row]) -> list[Row]:
     """Choose the likeliest for worst and for best, worst first."""
     if len(rows) > WORST + BEST:
-        worst = sorted(rows, key=lambda row: -row.p_worst)[:WORST]
-        best = sorted(rows, key=lambda row: -row.p_best)[:BEST]
+        worst = sorted(rows, key=lambda row: -(row.p_worst or 0.0))[:WORST]
+        best = sorted(rows, key=lambda row: -(row.p_best or 0.0))[:BEST]
         rows = [row for row in rows if row in worst or row in best]
-    return sorted(rows, key=lambda row: row.p_best - row.p_worst)
+    return sorted(rows, key=lambda row: (row.p_best or 0.0) - (row.p_worst or 0.0))
 
 
 def _draw_chances(ax: Axes, chances: Sequence[float], colour: str, *, side: int, least: float) -> None:

@@ -7,7 +7,7 @@ from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from fewlabels.plots.sheet import new_axes
 from fewlabels.plots.style import BLUE, GREY, INK, MOST, stack_height, stack_names, write_margin
 from fewlabels.plots.words import count_shown, spell, write_level
-from fewlabels.summary import Assessment, Row
+from fewlabels.summary import Assessment
 
 
 def plot_ranks(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
@@ -15,7 +15,7 @@ def plot_ranks(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
     rows, n = assessment.worst_first[:MOST], len(assessment.groups)
     ax = ax or new_axes(stack_height(len(rows)))
     stack_names(ax, [row.group for row in rows])
-    low, high = np.array([row.rank_low for row in rows]), np.array([row.rank_high for row in rows])
+    low, high = np.array([row.rank_low or 1 for row in rows]), np.array([row.rank_high or n for row in rows])
     half = max(0.3, n / 400)  # a rank is a place with a width, so that a single one can be seen
     ax.barh(
         range(len(rows)), high - low + 2 * half, left=low - half, height=0.42, zorder=2,
@@ -26,11 +26,7 @@ def plot_ranks(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
         [1, *(tick for tick in MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]).tick_values(1, n) if 1 < tick <= n)]
     )
     ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    write_margin(ax, [_places(row) for row in rows], "ranks")
+    write_margin(ax, [row.ranks for row in rows], "ranks")
     text = f"rank by {spell(assessment.metric)} (1 = best), {write_level(assessment.level)} intervals"
     ax.set_xlabel(text + count_shown(assessment, len(rows)), color=INK)
     return ax
-
-
-def _places(row: Row) -> str:
-    return f"{row.rank_low:,}" if row.rank_low == row.rank_high else f"{row.rank_low:,}–{row.rank_high:,}"

@@ -30,7 +30,7 @@ from fewlabels.replay.crew import spread
 from fewlabels.replay.stage import Stage
 from fewlabels.replay.threads import use_one_thread
 from fewlabels.replay.trial import Trial, count_askable
-from fewlabels.summary import require_answerable
+from fewlabels.summary import require_answerable, require_seed
 from fewlabels.table import Predictions
 from fewlabels.trust import calibrated
 
@@ -91,6 +91,7 @@ def plan(
     >>> plan(pool, goal=Estimate(width=0.2), runs=20, n_jobs=1).n_more < 200
     True
     """
+    require_seed(seed)
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
     prior, policy = prior or calibrated(), policy or choose_policy(count_sought(goal))
     require_objects(by=by, goal=goal, prior=prior)

@@ -28,7 +28,7 @@ from fewlabels.replay.measures import GREATER, name_target
 from fewlabels.replay.stage import Stage, set_stage
 from fewlabels.replay.threads import use_one_thread
 from fewlabels.replay.trial import Trial, mark_checkpoints
-from fewlabels.summary import require_answerable, write_json
+from fewlabels.summary import require_answerable, require_seed, write_json
 from fewlabels.table import Frame, Predictions
 from fewlabels.trust import calibrated
 
@@ -124,6 +124,7 @@ def simulate(
     >>> rows[-1]["n_labels"], rows[-1]["measure"], rows[-1]["mean"]
     (80, 'found', 1.0)
     """
+    require_seed(seed)
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
     require_objects(by=by, goal=goal)
     _require_sense(runs, budget, policies, priors)

@@ -8,7 +8,7 @@ from fewlabels.surfaces import Arm, Reading, Surface, count_bands, find_common, 
 
 NAMED = 3  # things that are named in a sentence
 FEW = 3  # attributes up to which an arm can be described in a sentence
-SURE = 0.8  # chance of being the worst from which that is said
+SURE = 0.95  # chance of being the worst from which that is said
 MUCH = 0.2  # share of items in arms without a label that is a reason to label there
 MODELS = {
     "smooth": "Model: the logit of being right is a curve of the score (where there is one), plus an effect of every attribute, plus an effect of every two together, plus what is an arm's own. How large each kind of effect is, labels decide; so arms that share attributes lend each other strength, and an arm with many labels speaks for itself.",

@@ -65,7 +65,7 @@ def render_comparison(c: Comparison) -> str:
         tables=(),
         method=[
             f"Metric: {c.metric}, {words.meaning(c.metric)}.",
-            "The verdict is the region (lower, practically equal, higher) that holds most of the posterior of the difference.",
+            f"The verdict is the region (lower, practically equal, higher) that holds at least {c.required:g} of the posterior of the difference; where none does, it is not settled.",
         ],
     )
 

@@ -37,6 +37,7 @@ PRIORS = {
 }
 
 LEANS = ", if the prior is to be believed, on which this figure leans."
+SURE = 0.95  # probability from which on a group is called the worst
 
 
 def meaning(metric: str) -> str:
@@ -69,10 +70,10 @@ def supported(a: Assessment) -> list[str]:
     said = []
     worst = a.worst_first[0]
     if len(a.groups) > 1:
-        certain = max(a.groups, key=lambda row: row.p_worst)
-        if certain.p_worst >= 0.8 and a.question.m == 1:
+        certain = max(a.groups, key=lambda row: row.p_worst or 0.0)
+        if (certain.p_worst or 0.0) >= SURE and a.question.m == 1:
             said.append(
-                f"“{certain.group}” is the worst group with probability {certain.p_worst:.2f}: {between(a, certain)}."
+                f"“{certain.group}” is the worst group with probability {certain.chance_of_worst}: {between(a, certain)}."
             )
         lower_is_worse = a.question.metric.worst == "lowest"
         weak = [
@@ -98,9 +99,10 @@ def unsupported(a: Assessment) -> list[str]:
     """What they do not support."""
     said = list(a.warnings)
     if len(a.groups) > 1 and a.n_labels:
-        candidates = sorted((r for r in a.groups if r.p_worst >= 0.05), key=lambda r: -r.p_worst)
-        if a.question.m == 1 and candidates and candidates[0].p_worst < 0.8:
-            chances = ", ".join(f"“{r.group}” ({r.p_worst:.2f})" for r in candidates[:6])
+        chance = {r.group: r.p_worst for r in a.groups if r.p_worst is not None and r.p_worst >= 0.05}
+        candidates = sorted(chance, key=lambda group: -chance[group])
+        if a.question.m == 1 and candidates and chance[candidates[0]] < SURE:
+            chances = ", ".join(f"“{group}” ({chance[group]:.2f})" for group in candidates[:6])
             said.append(f"Which group is the worst is not settled. Probabilities: {chances}.")
         if not thin_groups(a.groups):
             said.append(

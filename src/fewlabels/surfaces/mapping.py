@@ -140,7 +140,7 @@ def _assemble(found: Assessment, given: Given, chart: Chart | None) -> Surface:
     arms = tuple(
         Arm(
             {axis.name: axis.levels[at] for axis, at in zip(cells.axes, place, strict=True)}, row.n_items, row.n_labels,
-            row.mean, row.low, row.high, row.p_worst,
+            row.mean, row.low, row.high, row.p_worst or 0.0,
         )
         for row, place in zip(found.groups, cells.level.tolist(), strict=True)
     )  # fmt: skip
@@ -215,12 +215,13 @@ def _map_uncertain(pool: Predictions, fractions: Fractions, level: float, notes:
     ]
     figures = (round_together(counts.n_items), round_together(counts.n_labels), relief.mean, low, high, p_worst)
     health = examine(chart)
-    tails = contain(whole.mean(), np.quantile(whole, [(1 - level) / 2, (1 + level) / 2]))
+    tails = np.quantile(whole, [(1 - level) / 2, (1 + level) / 2])
+    mean = float(whole.mean())
     return Surface(
         attributes=tuple(axis.name for axis in fractions.axes),
         model=DEFAULT,
         arms=tuple(Arm(*row) for row in zip(names, *(column.tolist() for column in figures), strict=True)),
-        overall=Estimate(float(whole.mean()), float(tails[0]), float(tails[1])),
+        overall=Estimate(mean, min(mean, float(tails[0])), max(mean, float(tails[1]))),
         health=health,
         scales=list_scales(chart.effects, chart.fit),
         warnings=(*notes, *fractions.notes, *_warn(health)),

@@ -204,7 +204,8 @@ class Surface:
     def _read(self, names: Sequence[dict[str, str]], weights: csr_array) -> tuple[Reading, ...]:
         """Mean and interval over some arms of the pool, for every question and its weights of arms."""
         values = weights @ self._draws.T / weights.sum(axis=1)[:, None]
-        low, high = contain(values.mean(axis=1), np.quantile(values, self._tails, axis=1))
+        low, high = np.quantile(values, self._tails, axis=1)
+        low, high = contain(values.mean(axis=1), (low, high))
         inside, labels = (weights > 0).astype(np.int64), np.array([arm.n_labels for arm in self.arms])
         counts = (inside @ self.size).tolist(), (inside @ labels).tolist()
         figures = zip(names, *counts, values.mean(axis=1).tolist(), low.tolist(), high.tolist(), strict=True)
@@ -220,8 +221,8 @@ class Surface:
         n = int(np.clip(BRIEFLY // len(at), FEWEST, len(self._draws)))
         draws = self._draws[:, at] if self.chart is None else self.chart.draw(combinations, at, n)
         values = draws @ share
-        mean = values.mean()
-        return float(mean), *map(float, contain(mean, np.quantile(values, self._tails)))
+        mean, (low, high) = float(values.mean()), np.quantile(values, self._tails)
+        return mean, min(float(low), mean), max(float(high), mean)
 
     @property
     def _tails(self) -> list[float]:

@@ -11,6 +11,7 @@ from fewlabels.latent.curve import Point, spread_scores, trace
 from fewlabels.trust.layout import Layout
 
 EXAMPLE = 0.9
+ENOUGH = 20  # effective points of a posterior
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,17 @@ class Trust:
     def strength(self) -> float:
         """What the scores and the other groups' labels are worth in a typical cell, in labels."""
         return float(np.median(np.maximum(self.worth, 0.0)))
+
+    @property
+    def doubt(self) -> str | None:
+        """Say so where few points describe the posterior."""
+        n = self.fit.n_points
+        if n is None or n >= ENOUGH:
+            return None
+        return (
+            f"the posterior of the curve is far from normal, and only {n:.0f} effective points describe it: intervals are "
+            "rough; --prior flat does without the curve"
+        )
 
     def draw_curve(self, level: float = 0.95) -> tuple[Point, ...]:
         """Return how often scores are right, over the range that they have."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from fewlabels.beliefs import Conjugate
 from fewlabels.labels import Cells
-from fewlabels.latent import count_unlabelled, fit, project, teach
+from fewlabels.latent import count_unlabelled, fit, integrate, project, teach
 from fewlabels.priors import Lesson, Reads
 from fewlabels.trust.explanation import Trust
 from fewlabels.trust.layout import lay_out
@@ -28,9 +28,13 @@ class Calibrated:
     def learn(self, cells: Cells, reads: Reads, *, finite: bool) -> Lesson:
         """Fit the curve to all labels, and say what it implies for every cell."""
         layout = lay_out(cells)
-        found = fit(layout.gather(cells), layout.model)
+        seen = layout.gather(cells)
+        found = fit(seen, layout.model)
         weights = [cells.layers.n_items.astype(np.float64), *([count_unlabelled(cells)] if finite else [])]
         everything, *rest = project(found, layout.design, weights, cells.layers.cell, layout.group)
+        if not everything.fits(cells.right, cells.n_labels.astype(np.float64)):
+            found = integrate(seen, found)
+            everything, *rest = project(found, layout.design, weights, cells.layers.cell, layout.group)
         lesson = teach(cells, reads, everything, rest[0] if finite else None)
         return replace(lesson, trust=Trust(found, layout, lesson.before.strength(), _span(cells)))
 

@@ -1,0 +1,190 @@
+"""Figures that must hold whatever the data are: intervals that labels support, and means inside of them."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import fewlabels as fl
+from fewlabels.errors import InputError
+from fewlabels.gaps.rates import Rate
+
+
+def make_pool(*groups, extra=1):
+    """A pool of groups, each (predicted, score, labels right, labels wrong, items without a label)."""
+    rows = [
+        (name, score, label)
+        for name, score, right, wrong, rest in groups
+        for label in [name] * right + ["other"] * wrong + [None] * rest
+    ] + [("other", 0.5, None)] * extra
+    columns = zip(*rows, strict=True)
+    return dict(zip(("predicted", "score", "label"), map(list, columns), strict=True))
+
+
+OTHERS = {
+    "alone": (),
+    "half-right": (("b", 0.6, 20, 20, 100),),
+    "right": (("b", 1.0, 90, 0, 100),),
+    "wrong": (("b", 1.0, 0, 90, 100),),
+    "low scores": (("b", 0.0, 90, 0, 100),),
+    "unlabelled": (("b", 0.6, 0, 0, 100),),
+}
+
+
+@pytest.mark.parametrize("finite_pool", [False, True])
+@pytest.mark.parametrize("others", OTHERS)
+@pytest.mark.parametrize("score", [1.0, 0.9999, 0.99, 0.9, 0.0])
+def test_ninety_of_ninety_right_are_known_to_be_right_whatever_the_score(score, others, finite_pool):
+    """Jeffreys' prior alone puts the low end at 0.973; a score that saturates must not lose it."""
+    a = fl.assess(make_pool(("a", score, 90, 0, 110), *OTHERS[others]), finite_pool=finite_pool)
+    assert a.row("a").low > 0.94
+    assert a.row("a").high > 0.99
+
+
+@pytest.mark.parametrize("score", [1.0, 0.99, 0.0])
+def test_ninety_of_ninety_wrong_are_known_to_be_wrong_whatever_the_score(score):
+    row = fl.assess(make_pool(("a", score, 0, 90, 110))).row("a")
+    assert row.high < 0.08
+    assert row.low < 0.01
+
+
+def test_scores_of_one_and_joint_draws_agree_with_the_interval():
+    a = fl.assess(make_pool(("a", 1.0, 90, 0, 110), ("b", 0.7, 20, 10, 100)), finite_pool=False)
+    drawn = np.quantile(a.draws[:, [row.group for row in a.groups].index("a")], 0.025)
+    assert drawn > 0.95
+
+
+# -- whatever the data ------------------------------------------------------------------------------------------
+
+METRICS = (fl.accuracy, fl.ece, fl.recall, fl.precision, fl.f1, fl.tpr, fl.fpr, fl.npv, fl.mcc, fl.confusion)
+PRIORS = (fl.flat(), fl.from_scores(), fl.calibrated())
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from("01"),
+        st.sampled_from([0.0, 0.5, 0.9, 1.0]) | st.floats(0, 1),
+        st.sampled_from(["0", "1", None]),
+        st.sampled_from("xyz"),
+    ),
+    min_size=2,
+    max_size=25,
+)
+
+
+def require_figures(result, low=0.0, high=1.0):
+    """Every row of a result: ends and mean in order, within the metric's range, and JSON without NaN."""
+    plain = json.loads(result.to_json(), parse_constant=pytest.fail)
+    rows = [plain["overall"]] if "overall" in plain else []
+    for row in [*rows, *plain.get("groups", ()), *plain.get("arms", ()), *plain.get("matrix", ())]:
+        if row["mean"] is not None:
+            assert low - 1e-9 <= row["low"] <= row["mean"] <= row["high"] <= high + 1e-9, row
+
+
+def read(rows):
+    predicted, score, label, group = (list(column) for column in zip(*rows, strict=True))
+    return {"predicted": predicted, "score": score, "label": label, "g": group}
+
+
+@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(
+    ROWS, st.sampled_from(METRICS), st.sampled_from(PRIORS), st.booleans(), st.sampled_from(["g", "predicted", "all"])
+)
+def test_every_assessment_has_its_means_inside_its_intervals(rows, metric, prior, finite_pool, by):
+    groups = {"g": fl.column("g"), "predicted": fl.predicted, "all": fl.everything}[by]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        try:
+            pool = fl.Predictions.read(read(rows), positive="1")
+            found = fl.assess(pool, by=groups, metric=metric, prior=prior, finite_pool=finite_pool, n_draws=500)
+        except InputError:
+            return
+        require_figures(found, low=-1.0 if metric is fl.mcc else 0.0)
+
+
+@settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(ROWS, st.sampled_from(["smooth", "beta-i", "constant"]), st.booleans())
+def test_every_surface_has_its_means_inside_its_intervals(rows, model, finite_pool):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        try:
+            found = fl.surface(read(rows), attributes=("g",), model=model, finite_pool=finite_pool)
+        except InputError:
+            return
+        require_figures(found)
+
+
+@settings(max_examples=10, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(ROWS, st.sampled_from(["beta-binomial", "frequency"]))
+def test_every_gap_has_its_mean_inside_its_interval(rows, method):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        try:
+            pool = fl.Predictions.read(read(rows), positive="1")
+            found = fl.fairness(pool, by=fl.column("g"), method=method)
+        except InputError:
+            return
+        require_figures(found)
+        for gap in json.loads(found.to_json(), parse_constant=pytest.fail)["gaps"]:
+            assert gap["mean"] is None or -1 <= gap["low"] <= gap["mean"] <= gap["high"] <= 1
+
+
+@pytest.mark.parametrize("right", [True, False])
+@pytest.mark.parametrize("finite_pool", [True, False])
+def test_arms_by_themselves_have_numbers_where_all_labels_agree(right, finite_pool):
+    pool = {"predicted": ["1"] * 40, "label": ["1" if right else "0"] * 20 + [None] * 20, "g": list("xy") * 20}
+    pool = {name: [*column, last] for (name, column), last in zip(pool.items(), ("0", None, "x"), strict=True)}
+    found = fl.surface(pool, attributes=("g",), model="beta-i", finite_pool=finite_pool)
+    require_figures(found)
+    assert all(arm.high - arm.low > 0.05 for arm in found.arms)
+
+
+# -- what is refused, and what takes no part ----------------------------------------------------------------------
+
+
+def test_a_group_without_a_rate_takes_no_part_in_ranks():
+    pool = fl.Predictions.read(
+        {"predicted": ["1"] * 8 + ["0"] * 8, "label": ["1", "0"] * 8, "g": ["x"] * 8 + ["y"] * 4 + ["z"] * 4},
+        positive="1",
+    )
+    found = fl.assess(pool, by=fl.column("g"), metric=fl.ppv, prior=fl.flat())
+    assert [(row.p_worst, row.rank_low) for row in found.groups if row.group != "x"] == [(None, None)] * 2
+    assert (found.row("x").p_worst, found.row("x").rank_high) == (1.0, 1)
+    assert any("takes no part" in text for text in found.warnings)
+    assert found.to_markdown()
+
+
+def test_more_worst_groups_than_groups_are_refused():
+    with pytest.raises(InputError, match="m is 7, but there are only 2 groups"):
+        fl.assess({"predicted": ["a", "b"] * 4, "label": ["a", "b"] * 4}, m=7)
+
+
+def test_an_attribute_named_twice_is_refused():
+    with pytest.raises(InputError, match="named twice"):
+        fl.cross(fl.predicted, fl.predicted)
+
+
+FAIR = {"predicted": ["1", "0"] * 20, "label": ["1"] * 11 + ["0"] * 19 + [None] * 10, "g": ["x"] * 20 + ["y"] * 20}
+
+
+def test_a_fairness_metric_of_ones_own_is_refused_not_replaced_by_its_name():
+    own = Rate("tpr", (), ("fn", "tp"))
+    with pytest.raises(InputError, match="'tpr' is not one of fewlabels"):
+        fl.fairness(FAIR, by=fl.column("g"), metrics=(own,), method="beta-binomial")
+    assert fl.fairness(FAIR, by=fl.column("g"), metrics=(fl.tpr,), method="beta-binomial").gaps
+
+
+def test_a_fairness_figure_that_rests_on_a_handful_of_labels_says_so():
+    found = fl.fairness(FAIR, by=fl.column("g"), metrics=("tpr",), method="beta-binomial")
+    assert any("fewer than 5 labels '1' in y (0)" in text for text in found.warnings)
+
+
+def test_a_negative_seed_is_refused():
+    for call in (
+        lambda: fl.fairness(FAIR, by=fl.column("g"), seed=-1),
+        lambda: list(fl.simulate(FAIR, goal=fl.Estimate(), seed=-1)),
+        lambda: fl.plan(FAIR, goal=fl.Estimate(), seed=-1),
+    ):
+        with pytest.raises(InputError, match="seed is -1"):
+            call()

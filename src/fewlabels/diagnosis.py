@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fewlabels.checks import Finding, examine
+from fewlabels.checks import examine
+from fewlabels.conflicts import Finding
 from fewlabels.errors import InputError
 from fewlabels.proposals import name_file, type_group, type_options
 from fewlabels.provenance import Provenance, record

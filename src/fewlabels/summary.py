@@ -182,7 +182,7 @@ class Assessment:
     def _regrouped(self, change: Callable[[Tally], Tally], metric: Metric) -> "Assessment":
         """Ask other groups; an earlier assessment knew nothing of them, so they start flat."""
         prior = Flat() if isinstance(self.question.prior, FromEarlier) else self.question.prior
-        question = replace(self.question, metric=metric, prior=prior)
+        question = replace(self.question, metric=metric, prior=prior, m=1)  # there may be fewer of them
         said = self.testimony and self.testimony.regroup(change)
         return judge(change(self.tally), question, testimony=said, frame=self.frame, provenance=self.provenance)
 

@@ -109,9 +109,9 @@ def unsupported(a: Assessment) -> list[str]:
                 "Groups whose intervals overlap may stand in either order; the ranks below say how far that goes."
             )
     if len(a.groups) >= 20:
-        chance = (1 - a.level) * len(a.groups)
+        n_missed = (1 - a.level) * len(a.groups)
         said.append(
-            f"With {len(a.groups):,} groups, about {chance:.0f} intervals miss the truth even when all is well."
+            f"With {len(a.groups):,} groups, about {n_missed:.0f} intervals miss the truth even when all is well."
         )
     said.append(
         "The labelled items must have been picked at random within each group. If they were picked because they looked odd, "

@@ -13,14 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from conftest import Typed
 from makers import make_pool
 
 import fewlabels as fl
-from fewlabels import documents
-from fewlabels.documents import InspectLog, reading
+from fewlabels.documents import reading
 from fewlabels.documents.arrays import read_arrays
+from fewlabels.documents.inspection import InspectLog
+from fewlabels.documents.reading import parse, read_file, read_lines
 
 Type = Callable[..., Typed]
 SAMPLE = {"id": "q", "scores": {"exact_match": {"value": "C"}}}
@@ -28,7 +31,7 @@ SAMPLE = {"id": "q", "scores": {"exact_match": {"value": "C"}}}
 
 def refuse(raw: str | bytes) -> str:
     with pytest.raises(fl.InputError) as error:
-        documents.parse(InspectLog, raw, "log.json", "was it cut short?")
+        parse(InspectLog, raw, "log.json", "was it cut short?")
     return str(error.value)
 
 
@@ -63,11 +66,11 @@ def test_what_is_read_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "bomb.jsonl.gz").write_bytes(gzip.compress(b"{}\n" * 10**6))
     (tmp_path / "large.json").write_text(" " * 2000)
     with pytest.raises(fl.InputError, match="line 1: larger than"):
-        list(documents.read_lines(tmp_path / "long.jsonl"))
+        list(read_lines(tmp_path / "long.jsonl"))
     with pytest.raises(fl.InputError, match="larger than"):
-        list(documents.read_lines(tmp_path / "bomb.jsonl.gz"))
+        list(read_lines(tmp_path / "bomb.jsonl.gz"))
     with pytest.raises(fl.InputError, match="larger than"):
-        documents.read_file(tmp_path / "large.json")
+        read_file(tmp_path / "large.json")
 
 
 def test_a_stream_that_ends_early_says_after_which_line(tmp_path: Path, type_in: Type) -> None:
@@ -217,7 +220,7 @@ def test_a_long_message_is_cut_in_its_middle(type_in: Type, tmp_path: Path) -> N
 
 def test_predictions_in_a_table_need_no_schema(tmp_path: Path) -> None:
     """What is not read through a schema does not wait for pydantic to be imported."""
-    fl.Predictions.read(make_pool(1)).items.to_parquet(tmp_path / "t.parquet")
+    pq.write_table(pa.table(make_pool(1)), tmp_path / "t.parquet")
     words = ["fewlabels", "assess", str(tmp_path / "t.parquet"), "--prior", "flat", "--quiet"]
     code = f"import sys; sys.argv = {words!r}; from fewlabels.cli.app import main\ntry: main()\nexcept SystemExit as stop: print(stop.code, 'pydantic' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from fewlabels import documents
 from fewlabels.assessment import count_for
 from fewlabels.census import Census, take_census
 from fewlabels.checks import require_sound
-from fewlabels.documents import SessionDocument
 from fewlabels.documents.arrays import Arrays, read_arrays
+from fewlabels.documents.reading import check
+from fewlabels.documents.session import SessionDocument
 from fewlabels.errors import InputError, listing
 from fewlabels.goals import Goal, count_sought, require_enough
 from fewlabels.groups import Bins, Groups
@@ -132,7 +132,7 @@ def read_ground(
     where: object = "the session",
 ) -> Ground:
     """Turn what a file holds back into a Ground; `where` it lies begins the message about a damaged one."""
-    found = documents.check(SessionDocument, about, f"{where}: damaged", GO_BACK)
+    found = check(SessionDocument, about, f"{where}: damaged", GO_BACK)
     arrays = read_arrays(blobs.get("tally", b""), f"{where}: damaged: its counts", GO_BACK)
     if len(found.n_askable) != len(found.groups):
         raise arrays.refuse("the items to ask about do not fit the groups")

@@ -5,25 +5,28 @@ Dirichlet (which class) to start from. Most never look at labels. One that learn
 they teach about each: where it would start without its own labels, and how the cells hang together.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels import documents
 from fewlabels.beliefs import Belief, Beta, Conjugate, Dirichlet
 from fewlabels.errors import InputError, did_you_mean, listing
 from fewlabels.labels import NONE, Cells
 from fewlabels.ties import Ties
 
+if TYPE_CHECKING:
+    from fewlabels.documents.earlier import EarlierAssessment
+
 Reads = Literal["right", "label"]
 STRENGTH: dict[Reads, float] = {"right": 2.0, "label": 1.0}  # the papers' N0 for Beta and for Dirichlet
 STRONGEST = 1e12
 KNOWN = ("calibrated", "smooth", "scores", "flat")  # by name, on the command line
-HOW_TO_WRITE = "write an assessment with assess --json FILE"
+READ_EARLIER = "fewlabels.documents.earlier:read_earlier"  # its parser takes a while to import, and few ask for it
 EDGE = 1e-6  # a mean score of exactly 1 would leave no room for a mistake
 
 
@@ -186,15 +189,15 @@ def pseudo_counts(belief: Conjugate) -> Float[np.ndarray, "cell outcome"]:
     return belief.alpha.copy()
 
 
-def _read_earlier(earlier: Any) -> "documents.EarlierAssessment":
+def _read_earlier(earlier: Any) -> "EarlierAssessment":
+    read: Callable[[Any, str], EarlierAssessment] = resolve_name(READ_EARLIER)
     if isinstance(earlier, Mapping) or hasattr(earlier, "to_dict"):
-        plain = earlier if isinstance(earlier, Mapping) else earlier.to_dict()
-        return documents.read_earlier(dict(plain), "prior", HOW_TO_WRITE)
+        return read(dict(earlier if isinstance(earlier, Mapping) else earlier.to_dict()), "prior")
     if not Path(earlier).is_file():
         raise InputError(
             f"prior: {str(earlier)!r} is neither a file nor a known prior; {did_you_mean(str(earlier), KNOWN)}"
         )
-    return documents.read_earlier(documents.read_file(Path(earlier)), f"prior: {earlier}", HOW_TO_WRITE)
+    return read(Path(earlier), f"prior: {earlier}")
 
 
 def _positive(strength: float | None) -> float | None:

@@ -10,8 +10,8 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from fewlabels import documents
 from fewlabels.costs import read_costs
+from fewlabels.documents.reading import check_type
 from fewlabels.errors import InputError
 from fewlabels.goals import Compare, Estimate, Explore, FindBest, FindWorst, LeastCertain
 from fewlabels.groups import Bins, Column, Cross, Everything, Predicted, Ranges
@@ -74,7 +74,7 @@ def _make(kind: type, values: Mapping[str, Any]) -> Any:
     """Make a choice of values that have the types its class states."""
     types = get_type_hints(kind)
     for name, value in values.items():
-        documents.check_type(types[name], value, name)
+        check_type(types[name], value, name)
     return kind(**values)
 
 

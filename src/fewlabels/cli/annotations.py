@@ -6,10 +6,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from fewlabels import documents
 from fewlabels.cli.reading import Line
 from fewlabels.cli.studio import CONTROL, ID
-from fewlabels.documents import Annotation, Result, Task, TaskList
+from fewlabels.documents.reading import check, parse, read_file
+from fewlabels.documents.studio import Annotation, Result, Task, TaskList
 from fewlabels.errors import InputError, listing
 from fewlabels.table import spell
 
@@ -39,7 +39,7 @@ def read_export(path: str) -> Export:
 
 
 def _read_tasks(path: str) -> Sequence[dict[str, Any]]:
-    return documents.parse(TaskList, documents.read_file(Path(path)), path, NOT_OURS).root
+    return parse(TaskList, read_file(Path(path)), path, NOT_OURS).root
 
 
 def _find_id(task: Mapping[str, Any]) -> str | None:
@@ -58,7 +58,7 @@ def _read_task(where: str, number: int, id: str, task: Mapping[str, Any]) -> Ite
         label, at = _read_short(where, task.get(CONTROL)), _read_time(task.get("updated_at") or task.get("created_at"))
         yield Line(number, id, label, name_person(task.get("annotator")), at=at)
         return
-    annotations = documents.check(Task, {"annotations": task.get("annotations")}, where, NOT_OURS).annotations
+    annotations = check(Task, {"annotations": task.get("annotations")}, where, NOT_OURS).annotations
     if not annotations:
         yield Line(number, id, None)
     for one in annotations or ():

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fewlabels import documents
 from fewlabels.cli.sheets import Record, kind_of
 from fewlabels.cli.studio import ID
+from fewlabels.documents.reading import parse_any
 from fewlabels.errors import InputError, listing
 from fewlabels.table import spell
 from fewlabels.text import unescape_formula
@@ -130,7 +130,7 @@ def _read_jsonl(path: str) -> Iterator[tuple[int, Record]]:
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.strip():
             continue
-        record = documents.parse_any(line, f"{path}, line {number}")
+        record = parse_any(line, f"{path}, line {number}")
         if not isinstance(record, dict) or record.get("id") in (None, "") or not _is_scalar(record["id"]):
             raise InputError(
                 f'{path}, line {number}, column id: every line is an object like {{"id": 12, "label": "cat"}}'

@@ -1,12 +1,14 @@
 """The JSON of an earlier assessment, as far as a prior needs it: the pseudo-counts of every cell."""
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from fewlabels.documents.reading import Schema, check, parse_any
+from fewlabels.documents.reading import Schema, check, parse_any, read_file
 from fewlabels.errors import InputError
 
+ADVICE = "write one with assess --json FILE"
 MOST = 1e15  # labels that a cell may be worth
 Pseudo = Annotated[float, Field(ge=0, le=MOST)]
 
@@ -39,9 +41,9 @@ class EarlierAssessment(Schema):
     belief: EarlierBelief
 
 
-def read_earlier(source: bytes | dict[str, Any], where: str, advice: str) -> EarlierAssessment:
-    """Read an assessment out of its JSON, or out of the dict that it was."""
-    found = parse_any(source, where, f"not a JSON file; {advice}") if isinstance(source, bytes) else source
+def read_earlier(source: Path | dict[str, Any], where: str) -> EarlierAssessment:
+    """Read an assessment out of the file with its JSON, or out of the dict that it was."""
+    found = source if isinstance(source, dict) else parse_any(read_file(source), where, f"not a JSON file; {ADVICE}")
     if not isinstance(found, dict) or "belief" not in found:
-        raise InputError(f"{where}: this is no assessment written by fewlabels (it has no 'belief'); {advice}")
-    return check(EarlierAssessment, found, where, advice)
+        raise InputError(f"{where}: this is no assessment written by fewlabels (it has no 'belief'); {ADVICE}")
+    return check(EarlierAssessment, found, where, ADVICE)

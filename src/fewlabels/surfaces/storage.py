@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from fewlabels import documents
-from fewlabels.documents import SurfaceDocument
 from fewlabels.documents.arrays import Arrays, read_arrays
+from fewlabels.documents.reading import parse
+from fewlabels.documents.surface import SurfaceDocument
 from fewlabels.errors import InputError
 from fewlabels.files import write_whole
 from fewlabels.labels import Axis
@@ -66,7 +66,7 @@ def read_surface(path: str | Path) -> Surface:
         raise InputError(f"{path}: {error.strerror or 'it cannot be read'}") from None
     found = read_arrays(raw, f"{path} is no surface that fewlabels saved, or is damaged", HOW_TO_SAVE)
     packed = found.take("about", "u", (None,))
-    about = documents.parse(SurfaceDocument, packed.tobytes(), str(path), HOW_TO_SAVE)
+    about = parse(SurfaceDocument, packed.tobytes(), str(path), HOW_TO_SAVE)
     return _assemble(about, found)
 
 
@@ -126,7 +126,8 @@ def _read_fit(about: SurfaceDocument, found: Arrays, effects: Effects) -> Fit:
         raise found.refuse("its effects or weights do not belong together")
     plan = Plan(
         found.take("block", "iu", (n_terms,), low=FIXED, high=len(about.kinds) - 1),
-        *(found.take(name, "f", (n_terms,), low=-MOST, high=MOST) for name in ("centre", "spread")),
+        found.take("centre", "f", (n_terms,), low=-MOST, high=MOST),
+        found.take("spread", "f", (n_terms,), low=-MOST, high=MOST),
         about.kinds,
     )
     heard = found.take("heard", "iu", (None,), low=0, high=len(about.arms) - 1)

@@ -259,7 +259,7 @@ def _look_up(place: Int[np.ndarray, "arm axis"], asked: Int[np.ndarray, "asked a
     return np.array([at.get(tuple(values), NONE) for values in asked.tolist()], dtype=np.int64)
 
 
-def _require_weights(given: Sequence[float | None]) -> Float[np.ndarray, " row"]:
+def _require_weights(given: Sequence[float | int | None]) -> Float[np.ndarray, " row"]:
     """Refuse weights that cannot say how often rows occur; without any row there is nothing to average over."""
     weights = np.array([0.0 if n is None else n for n in given], dtype=np.float64)
     if not (weights >= 0).all() or not 0 < weights.sum() < np.inf:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from fewlabels import documents
-from fewlabels.documents import HarnessSample
+from fewlabels.documents.harness import HarnessSample
+from fewlabels.documents.reading import parse, parse_any, read_lines
 from fewlabels.errors import InputError, count, listing
 from fewlabels.table.logs.rows import Item, Log, are_classes, as_share, lay_out, tell_apart
 
@@ -26,8 +26,8 @@ CUT_SHORT = "was the log cut short?"
 def is_log(path: Path) -> bool:
     """Tell from its first line whether a file holds samples."""
     try:
-        _, line = next(documents.read_lines(path), (1, b"null"))
-        first = documents.parse_any(line, str(path))
+        _, line = next(read_lines(path), (1, b"null"))
+        first = parse_any(line, str(path))
     except InputError:
         return False
     return isinstance(first, dict) and set(first) >= MARKS
@@ -59,8 +59,8 @@ def _require_verdicts(verdicts: Mapping[Path, str | None], samples: Sequence[Har
 
 
 def _read_samples(path: Path) -> Iterator[HarnessSample]:
-    for number, line in documents.read_lines(path):
-        yield documents.parse(HarnessSample, line, f"{path}, line {number}", CUT_SHORT)
+    for number, line in read_lines(path):
+        yield parse(HarnessSample, line, f"{path}, line {number}", CUT_SHORT)
 
 
 def _name_task(path: Path) -> str:

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fewlabels import documents
-from fewlabels.documents import InspectHeader, InspectLog, InspectSample
+from fewlabels.documents.inspection import InspectHeader, InspectLog, InspectSample
+from fewlabels.documents.reading import parse, read_file, read_member
 from fewlabels.errors import InputError, count
 from fewlabels.table.logs.rows import Item, Log, are_classes, as_share, lay_out, tell_apart
 
@@ -61,7 +61,7 @@ def _read_items(path: Path) -> list[Item]:
 
 
 def _read_json(path: Path) -> tuple[InspectHeader, Sequence[InspectSample]]:
-    log = documents.parse(InspectLog, documents.read_file(path), str(path), CUT_SHORT)
+    log = parse(InspectLog, read_file(path), str(path), CUT_SHORT)
     return log, log.samples or []
 
 
@@ -83,8 +83,8 @@ def _sample_names(names: set[str]) -> Iterator[str]:
 
 
 def _read_member(archive: zipfile.ZipFile, path: Path, name: str, schema: type[Part]) -> Part:
-    raw = documents.read_member(archive, name, str(path))
-    return documents.parse(schema, raw, f"{path}, {name}", CUT_SHORT)
+    raw = read_member(archive, name, str(path))
+    return parse(schema, raw, f"{path}, {name}", CUT_SHORT)
 
 
 def _read_sample(task: str, model: str | None, sample: InspectSample) -> Item:

@@ -199,11 +199,13 @@ class Predictions:
 
     def count_set_aside(self) -> dict[str, int]:
         """Count the rows in which a recognised column that is not used says something else, by its role."""
-        differs = {"predicted": self._differs, "score": lambda column: (self.number(column) - self.score).abs() > OFF}
-        values = {role: differs[role](column).ifelse(1, 0).sum() for role, column in self.roles.set_aside.items()}
+        aside = self.roles.set_aside
+        values = {role: self._differs(role, column).ifelse(1, 0).sum() for role, column in aside.items()}
         return {role: int(n or 0) for role, n in self.measure(values).items()} if values else {}
 
-    def _differs(self, column: str) -> Value:
+    def _differs(self, role: str, column: str) -> Value:
+        if role == "score":
+            return (self.number(column) - self.score).abs() > OFF
         flags = self.items[column].type().is_boolean()
         said = as_name(self.items[column], booleans=self.scored_classes) if flags else self.attribute(column)  # type: ignore[arg-type]
         return said != self.predicted

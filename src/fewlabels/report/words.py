@@ -99,10 +99,10 @@ def unsupported(a: Assessment) -> list[str]:
     """What they do not support."""
     said = list(a.warnings)
     if len(a.groups) > 1 and a.n_labels:
-        chance = {r.group: r.p_worst for r in a.groups if r.p_worst is not None and r.p_worst >= 0.05}
-        candidates = sorted(chance, key=lambda group: -chance[group])
-        if a.question.m == 1 and candidates and chance[candidates[0]] < SURE:
-            chances = ", ".join(f"“{group}” ({chance[group]:.2f})" for group in candidates[:6])
+        p_worst = {r.group: r.p_worst for r in a.groups if r.p_worst is not None and r.p_worst >= 0.05}
+        candidates = sorted(p_worst, key=lambda group: -p_worst[group])
+        if a.question.m == 1 and candidates and p_worst[candidates[0]] < SURE:
+            chances = ", ".join(f"“{group}” ({p_worst[group]:.2f})" for group in candidates[:6])
             said.append(f"Which group is the worst is not settled. Probabilities: {chances}.")
         if not thin_groups(a.groups):
             said.append(

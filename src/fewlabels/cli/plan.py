@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+from rich.console import Console
+
 from fewlabels.cli.bars import counting
 from fewlabels.cli.options import Columns, File, Flag, Path
-from fewlabels.cli.printing import escape, printer
+from fewlabels.cli.printing import complainer, escape, print_warnings, printer
 from fewlabels.cli.screen import sign, write_text
 from fewlabels.cli.starting import Outlook
 from fewlabels.errors import count
@@ -51,17 +53,20 @@ def plan(
     found = _say_if_met(found)
     if json:
         write_text(json, write_json(sign(found.to_dict()), None) + "\n")
-    if not quiet and json != "-":
-        out = printer()
-        there = f"{count(found.n_items, 'item')}, {found.n_labels:,} labelled"
-        out.print(
-            f"{there}; by {escape(found.by)}, policy {escape(found.policy)}, prior {escape(found.prior)}",
-            soft_wrap=True,
-        )
-        out.print(f"[bold]{escape(found.sentence)}[/]", soft_wrap=True)
-        if found.remedy:
-            out.print(f"what would help: {escape(found.remedy)}", soft_wrap=True)
+    if not quiet:
+        print_warnings(complainer(), found.warnings)
+        if json != "-":
+            _print(printer(), found)
     return 0
+
+
+def _print(out: Console, found: Plan) -> None:
+    there = f"{count(found.n_items, 'item')}, {found.n_labels:,} labelled"
+    choices = f"by {escape(found.by)}, policy {escape(found.policy)}, prior {escape(found.prior)}"
+    out.print(f"{there}; {choices}", soft_wrap=True)
+    out.print(f"[bold]{escape(found.sentence)}[/]", soft_wrap=True)
+    if found.remedy:
+        out.print(f"what would help: {escape(found.remedy)}", soft_wrap=True)
 
 
 def _say_if_met(found: Plan) -> Plan:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from fewlabels.cli.bars import counting
 from fewlabels.cli.options import Columns, File, Flag, Path
-from fewlabels.cli.printing import escape, printer
+from fewlabels.cli.printing import complainer, escape, print_warnings, printer
 from fewlabels.cli.screen import sign, write_text
 from fewlabels.cli.starting import GOAL, Aim, usually
 from fewlabels.cli.words import DEFAULT, read_policy, read_prior, split_names
@@ -100,8 +100,10 @@ def _deliver(result: Simulation, json: str | None, plot: str | None, quiet: bool
         result.write_plots(plot)
     if json:
         write_text(json, write_json(sign(result.to_dict()), None) + "\n")
-    if not quiet and json != "-":
-        _print(printer(), result)
+    if not quiet:
+        print_warnings(complainer(), result.warnings)
+        if json != "-":
+            _print(printer(), result)
     return 0
 
 

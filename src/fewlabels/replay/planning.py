@@ -58,11 +58,12 @@ class Plan:
     runs: int
     sentence: str
     remedy: str | None
+    warnings: tuple[str, ...] = ()  # about the table
     provenance: Provenance = field(default_factory=record, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
-        return {**asdict(self), "provenance": self.provenance.to_dict()}
+        return {**asdict(self), "warnings": list(self.warnings), "provenance": self.provenance.to_dict()}
 
 
 @use_one_thread()
@@ -99,7 +100,7 @@ def plan(
     if runs < 2:
         raise InputError(f"plan: {runs} imagined future tells nothing about chance; use 20 or more")
     census = take_census(pool, by, bins=bins, **count_for(pool, prior))
-    require_sound(pool, census)
+    warnings = require_sound(pool, census)
     counts = arrange(census)
     require_answerable(counts, goal.metric)
     require_enough(goal, len(counts.groups))
@@ -117,7 +118,8 @@ def plan(
         partial(_play_once, counts, known, setting), np.random.SeedSequence(seed).spawn(runs), n_jobs, tick
     )
     found = _conclude(goal, policy, prior, counts, needed, most)
-    return replace(found, provenance=record(pool.source, inputs=pool.inputs, counts=counts, seed=seed))
+    made = record(pool.source, inputs=pool.inputs, counts=counts, seed=seed)
+    return replace(found, warnings=warnings, provenance=made)
 
 
 def imagine_stage(rng: Rng, counts: Tally, known: Knowledge) -> Stage:

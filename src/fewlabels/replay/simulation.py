@@ -52,6 +52,7 @@ class Simulation:
     labels_to_target: tuple[Row, ...]
     n_items: int
     frame: Frame = "pandas"
+    warnings: tuple[str, ...] = ()  # about the table
     provenance: Provenance = field(default_factory=record, repr=False)
 
     def __iter__(self) -> Iterator[Row]:
@@ -60,7 +61,8 @@ class Simulation:
     def __add__(self, other: "Simulation") -> "Simulation":
         """Put two simulations of the same table together."""
         both = (*self.labels_to_target, *other.labels_to_target)
-        return Simulation((*self.rows, *other.rows), both, self.n_items, self.frame, self.provenance)
+        warnings = tuple(dict.fromkeys((*self.warnings, *other.warnings)))
+        return Simulation((*self.rows, *other.rows), both, self.n_items, self.frame, warnings, self.provenance)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contract's JSON as a dict."""
@@ -68,6 +70,7 @@ class Simulation:
             "rows": list(self.rows),
             "labels_to_target": list(self.labels_to_target),
             "n_items": self.n_items,
+            "warnings": list(self.warnings),
             "provenance": self.provenance.to_dict(),
         }
 
@@ -148,7 +151,7 @@ def simulate(
         rows += _tabulate(trial, checkpoints, found)
         reached += _find_targets(trial, checkpoints, found, stage)
     made = record(pool.source, inputs=pool.inputs, counts=stage.tally, seed=seed, labels=REPLAYED)
-    return Simulation(tuple(rows), tuple(reached), stage.n_items, pool.frame, made)
+    return Simulation(tuple(rows), tuple(reached), stage.n_items, pool.frame, stage.warnings, made)
 
 
 def _require_sense(runs: int, budget: int | None, policies: Sequence[Policy], priors: Sequence[Prior]) -> None:

@@ -27,6 +27,7 @@ class Stage:
     entry: Int[np.ndarray, " item"]
     label: Int[np.ndarray, " item"]
     right: Float[np.ndarray, " item"]
+    warnings: tuple[str, ...] = ()  # about the table
 
     @property
     def n_items(self) -> int:
@@ -93,7 +94,7 @@ def set_stage(
         raise InputError(
             f"simulate replays labelled items, and {pool.source} has none; plan says what to expect without labels"
         )
-    require_sound(pool)
+    warnings = require_sound(pool)
     pool = pool.drop_unlabelled() if pool.n_labels < pool.n_items else pool
     counts = tally(pool, by, bins=bins, probabilities=probabilities, strata=strata, grades=True)
     key, entry = counts.place(SPLITS)
@@ -105,4 +106,5 @@ def set_stage(
         entry=np.repeat(entry, n),
         label=np.repeat(counts.label[order], n),
         right=np.repeat(counts.right[order] / n, n),
+        warnings=warnings,
     )

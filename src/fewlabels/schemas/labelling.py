@@ -62,6 +62,7 @@ class Plan(TypedDict):
     runs: Annotated[int, Field(ge=2)]
     sentence: str
     remedy: str | None
+    warnings: list[str]
     provenance: Provenance
 
 
@@ -102,6 +103,7 @@ class Simulation(TypedDict):
     rows: list[Measured]
     labels_to_target: list[Reached]
     n_items: Count
+    warnings: list[str]
     provenance: Provenance
 
 

@@ -233,21 +233,21 @@ IMPORTS: dict[str, dict[str, Any]] = {
 
 def kill_watch(rng: random.Random, place: Place, repeats: int) -> Iterator[Trial]:
     """Kill `watch` while a sheet with answers of two people arrives; then let it read what is left."""
-    path = make_session(place.folder, 20 * (repeats + 1), votes=2)
+    path = make_session(place.folder, 20 * (repeats + 2), votes=2)
     (place.folder / "in").mkdir()
     words = ["watch", "in", "--session", SESSION, "--every", "0.02"]
-    span = 0.0  # seconds from the arrival of a file until it is read, which the first time is not disturbed
-    for number in range(repeats + 1):
+    span = 0.0  # seconds from the arrival of a file until it is read; two are read undisturbed, as votes take time
+    for number in range(repeats + 2):
         place.log.write_text("")
         process = start(enter, *words, place=place)
         wait_for(place.log, "watching")
         batch = _drop(place, number)
-        if number == 0:
-            span = wait_for(place.log, "0.csv: 20 new")
+        if number < 2:
+            span = wait_for(place.log, f"{number}.csv: 20 new")
         time.sleep(rng.uniform(0, 1.5 * span))
         process.kill()
         process.join()
-        if number == 0:
+        if number < 2:
             continue
         acknowledged = batch if f"{number}.csv: 20 new" in place.log.read_text() else {}
         kept, trial = try_session(path)

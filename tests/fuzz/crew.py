@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -43,16 +44,19 @@ class Worker:
         if line:
             found = json.loads(line)
             return Verdict(**{**found, "words": tuple(found["words"]), "faults": tuple(found["faults"])})
-        self._process = None
-        code = process.wait()
+        code = self.stop()
         fault = f"no end within {SECONDS:g} seconds" if is_late else f"the process died (exit code {code})"
         return Verdict(number, KINDS[number % len(KINDS)], (), code, (fault,))
 
-    def stop(self) -> None:
-        """End the process."""
-        if self._process is not None and self._process.stdin is not None:
-            self._process.stdin.close()
-            self._process.wait(SECONDS)
+    def stop(self) -> int:
+        """End the process, and return its exit code."""
+        process, self._process = self._process, None
+        if process is None:
+            return 0
+        for pipe in (process.stdin, process.stdout):
+            with suppress(BrokenPipeError):
+                pipe.close()
+        return process.wait(SECONDS)
 
     def _start(self) -> "subprocess.Popen[str]":
         words = [sys.executable, "-m", "tests.fuzz.worker", str(self.seed), str(self.corpus)]

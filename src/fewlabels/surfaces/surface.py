@@ -221,8 +221,9 @@ class Surface:
         n = int(np.clip(BRIEFLY // len(at), FEWEST, len(self._draws)))
         draws = self._draws[:, at] if self.chart is None else self.chart.draw(combinations, at, n)
         values = draws @ share
-        mean, (low, high) = float(values.mean()), np.quantile(values, self._tails)
-        return mean, min(float(low), mean), max(float(high), mean)
+        mean = values.mean(keepdims=True)
+        low, high = contain(mean, np.quantile(values, self._tails)[:, None])
+        return float(mean[0]), float(low[0]), float(high[0])
 
     @property
     def _tails(self) -> list[float]:

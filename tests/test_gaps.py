@@ -1,6 +1,7 @@
 """Fairness: the curves, what they are learned from, and the gaps between groups."""
 
 import json
+from dataclasses import replace
 from io import StringIO
 
 import numpy as np
@@ -16,10 +17,11 @@ from fewlabels.cli.conditions import read_condition
 from fewlabels.cli.printing import print_fairness
 from fewlabels.errors import InputError
 from fewlabels.gaps import METHODS, fairness
-from fewlabels.gaps.contrasts import ODDS
+from fewlabels.gaps.contrasts import ODDS, Ratio
 from fewlabels.gaps.curve import OURS, SHAPES, Curves, Shape
 from fewlabels.gaps.people import count_people, expect_unseen, round_out
 from fewlabels.gaps.rates import QUANTITIES, RATES
+from fewlabels.gaps.words import say_four_fifths
 from fewlabels.latent.chains import Effort, run_chains
 from fewlabels.latent.health import diagnose
 from fewlabels.plots import plot_group_curves
@@ -429,6 +431,12 @@ def test_four_fifths_are_read_of_selection_alone():
     assert found.say_four_fifths(found.gaps[1]) is None
     three = ask(make_people(n=600, n_labels=50, groups=("f", "m", "x")), metrics=("selection-rate",))
     assert three.say_four_fifths(three.gaps[-1]).startswith("the lowest selection rate of all groups is 0.")
+
+
+def test_four_fifths_that_no_interval_tells_are_not_settled():
+    ratio = Ratio(median=0.81, low=0.7, high=0.93, p_below_four_fifths=0.45)
+    gap = replace(ask(make_people(n=200, n_labels=50), metrics=("selection-rate",)).gaps[0], ratio=ratio)
+    assert say_four_fifths(gap, "m", level=0.95).endswith("not settled, at least four fifths with probability 0.55")
 
 
 @pytest.fixture(scope="module")

@@ -77,9 +77,10 @@ def say_four_fifths(gap: Gap, whom: str, *, level: float) -> str | None:
     of, times = (f"the selection rate of {gap.group}", f"that of {whom}")
     if gap.group == LARGEST:
         of, times = "the lowest selection rate of all groups", "the highest"
+    verdict = f"{side} four fifths with probability {say_chance(sure)}"
     return (
         f"{of} is {ratio.median:.2f} times {times} ({100 * level:g}% interval {ratio.low:.2f} to {ratio.high:.2f}): "
-        f"{side} four fifths with probability {say_chance(sure)}"
+        f"{verdict if sure >= level else f'not settled, {verdict}'}"
     )
 
 

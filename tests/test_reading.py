@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import fewlabels as fl
@@ -448,3 +449,15 @@ def test_sheets_that_cannot_be_read_say_why(data: bytes, reason: str, tmp_path: 
     (tmp_path / "p.csv").write_bytes(data)
     with pytest.raises(InputError, match=reason):
         fl.Predictions.read(tmp_path / "p.csv")
+
+
+def test_a_parquet_file_whose_pages_are_damaged_is_refused_when_they_are_read(tmp_path):
+    path = tmp_path / "damaged.parquet"
+    table = pa.table({"p1": [0.2, 0.9, 0.7], "label": ["a", "b", "a"]})
+    pq.write_table(table, path, use_dictionary=False, compression="none")
+    data = bytearray(path.read_bytes())
+    for i in range(2):
+        data[pq.read_metadata(path).row_group(0).column(i).data_page_offset] = 0x0D  # no type of a page's header
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=r"damaged.parquet: the engine could not read it: \S"):
+        fl.assess(fl.Predictions.read(str(path), positive_score="p1", positive="a"), by=fl.everything, metric=fl.tpr)

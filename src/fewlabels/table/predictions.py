@@ -12,7 +12,6 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, TypeAlias
 
-import duckdb
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
@@ -23,6 +22,7 @@ from fewlabels.table import samples
 from fewlabels.table.candidates import Key, as_whole, drop_surplus, find_chance, keep_likely
 from fewlabels.table.column_names import OURS
 from fewlabels.table.derivation import AGREEMENT, ID, LABEL, PREDICTED, PROBABILITY, SCORE, derive
+from fewlabels.table.engine_errors import explain_engine_errors, name_source
 from fewlabels.table.joining import join_labels
 from fewlabels.table.logs import read_log
 from fewlabels.table.names import MISSING, as_name, natural_order
@@ -65,14 +65,14 @@ class Predictions:
         label, agreement, show. What is given beats what is recognised by name; but a recognised `predicted` column beats
         what scores predict, unless a threshold is given. Where they differ, a warning says in how many rows. `labels` is a second source with the columns id and label, joined by id.
         """
-        log = read_log(source)
+        name, log = name_source(source), read_log(source)
         table, engine, frame = open_source(log.columns if log else source)
         notes = log.notes if log else ()
-        if labels is not None:
-            table, roles, more = join_labels(table, labels, engine, roles)
-            notes += more
-        items, found, scored = derive(table, engine, roles)
-        name = str(source) if isinstance(source, str | Path) else "the table"
+        with explain_engine_errors(name):
+            if labels is not None:
+                table, roles, more = join_labels(table, labels, engine, roles)
+                notes += more
+            items, found, scored = derive(table, engine, roles)
         inputs = tuple(str(one) for one in (source, labels) if isinstance(one, str | Path))
         return cls(items, found, engine, frame, scored, (*notes, *found.notes), name, inputs)
 
@@ -408,13 +408,8 @@ class Predictions:
         return self._fetch(expression).to_pydict()
 
     def _fetch(self, expression: ir.Table) -> pa.Table:
-        try:
-            with _ONE_AT_A_TIME:
-                return self.engine.to_pyarrow(expression)
-        except duckdb.Error as error:
-            raise InputError(
-                f"{self.source}: the engine could not read it: {str(error).strip().splitlines()[0]}"
-            ) from None
+        with _ONE_AT_A_TIME, explain_engine_errors(self.source):
+            return self.engine.to_pyarrow(expression)
 
 
 def read_columns(source: Any) -> dict[str, str]:
@@ -435,4 +430,5 @@ def count_rows(source: Any, columns: Sequence[str], weight: str | None = None) -
         )
     n = table.count() if weight is None else table[weight].cast("float64").sum()
     keys = {column: as_name(table[column]).fill_null(MISSING) for column in columns}
-    return engine.to_pyarrow(table.group_by(**keys).aggregate(n=n)).to_pydict()
+    with explain_engine_errors(name_source(source)):
+        return engine.to_pyarrow(table.group_by(**keys).aggregate(n=n)).to_pydict()

@@ -241,6 +241,13 @@ class TestInspect:
         unscored = [ask("q1", "A", "C") | {"scores": None}]
         assert "score it first" in type_in("assess", write_log(tmp_path / name, unscored)).err
 
+    def test_an_archive_that_unpacks_to_too_much_is_refused(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("FEWLABELS_MAX_UNPACKED", "100")
+        with pytest.raises(fl.InputError, match=r"log.eval: .* unpack to more than 0.0 MB, too much to be loaded"):
+            fl.Predictions.read(write_log(tmp_path / "log.eval", [ask("q1", "A", "C", **OPTIONS)]))
+
     def test_a_broken_archive_gets_one_message(self, tmp_path: Path, type_in: Type) -> None:
         (tmp_path / "log.eval").write_bytes(b"PK not really")
         typed = type_in("assess", tmp_path / "log.eval")

@@ -15,6 +15,7 @@ from fewlabels.documents.inspection import InspectHeader, InspectLog, InspectSam
 from fewlabels.documents.reading import parse, read_file, read_member
 from fewlabels.errors import InputError, count
 from fewlabels.table.logs.rows import Item, Log, are_classes, as_share, lay_out, tell_apart
+from fewlabels.table.unpacking import require_bounded
 
 HEAD = 4096  # bytes in which a log in JSON shows itself
 MARK = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"(?:started|success|cancelled|error)"')
@@ -71,6 +72,7 @@ def _read_archive(path: Path) -> tuple[InspectHeader, Sequence[InspectSample]]:
     except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
         raise InputError(f"{path}: cannot be read as a log of Inspect: {error}") from None
     with archive:
+        require_bounded(path, sum(member.file_size for member in archive.infolist()))
         names = set(archive.namelist())
         found = next((name for name in HEADERS if name in names), None)
         header = _read_member(archive, path, found, InspectHeader) if found else InspectHeader()

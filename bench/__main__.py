@@ -72,6 +72,7 @@ PARTS = (
     Part("surfaces", "bench.surfaces"),
     Part("fairness", "bench.fairness", (), ("--rows", "1000000"), ("--rows", "100000", "--repeats", "1")),
     Part("page", "bench.page", (), ("--answers", "2000"), ("--answers", "500")),
+    Part("faults", "bench.faults", (), ("--repeats", "5"), ("--repeats", "1")),
     Part("votes", "bench.votes", (), ("--runs", "10"), ("--runs", "2")),
     Part("peers", "bench.peers", (), ("--runs", "4"), ("--runs", "2", "--only", "snacks20")),
     Part("coverage", "bench.coverage", (), ("--repeats", "20"), ("--repeats", "5", "--only", "cifar10_resnet110")),

@@ -13,24 +13,20 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bench.faults.backups import BACKUPS, MISSING
+from bench.faults.backups import BACKUPS
 from bench.faults.clocks import CLOCKS
 from bench.faults.disks import DISKS
 from bench.faults.kills import KILLS, Scenario
 from bench.faults.processes import Place
 from bench.faults.servers import SERVERS
-from bench.faults.trials import HEAD, Row, Trial, add_up
+from bench.faults.trials import HEAD, Row, add_up
 
 SCENARIOS: dict[str, Scenario] = {**KILLS, **SERVERS, **DISKS, **CLOCKS, **BACKUPS}
-SKIPPED = dict.fromkeys(BACKUPS, MISSING)  # by name, and why
 
 
 def run_scenarios(names: Sequence[str], repeats: int, seed: int) -> Iterator[Row]:
     """Give a row per scenario, each in a folder of its own."""
     for name in names:
-        if SKIPPED.get(name):
-            yield Row(name, 0, Trial(), SKIPPED[name])
-            continue
         with tempfile.TemporaryDirectory() as folder:
             place = Place.make(Path(folder))
             yield add_up(name, SCENARIOS[name](random.Random(f"{seed} {name}"), place, repeats))

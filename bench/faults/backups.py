@@ -4,7 +4,6 @@ import random
 import threading
 import time
 from collections.abc import Iterator
-from importlib.util import find_spec
 
 from bench.faults.processes import PATIENCE, Place, run_verb
 from bench.faults.servers import BESIDE, PEOPLE, People, serve, stop
@@ -12,7 +11,6 @@ from bench.faults.sessions import POOL, SESSION, compare, make_session, try_sess
 from bench.faults.trials import Trial
 
 COPY = "copy.db"
-MISSING = "" if find_spec("fewlabels.cli.backup") else "there is no verb `backup`"
 
 
 def back_up_while_served(rng: random.Random, place: Place, repeats: int) -> Iterator[Trial]:

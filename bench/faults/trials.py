@@ -37,12 +37,9 @@ class Row:
     scenario: str
     faults: int
     total: Trial
-    skipped: str = ""
 
     def write(self) -> str:
         """Write a row of a Markdown table."""
-        if self.skipped:
-            return f"| {self.scenario} | skipped: {self.skipped} | | | | | | | |"
         t = self.total
         counts = (self.faults, t.acknowledged, t.lost, t.twice, t.half, t.litter, t.broken)
         return f"| {self.scenario} | {' | '.join(f'{n:,}' for n in counts)} | {t.recovery:.2f} |"

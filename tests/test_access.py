@@ -400,7 +400,7 @@ def test_who_is_invited_before_the_page_is_served_is_told_so(type_in, tmp_path):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--session", "{db}", "--revoke", "ann"], "no annotator is called ann; nobody was invited"),
+        (["--session", "{db}", "--revoke", "ann"], "no annotator is called ann; no annotator was invited"),
         (["--session", "{db}", "--invite", "ann", "--revoke", "ANN"], "cannot be invited and revoked at once"),
         (["--session", "{missing}", "--invite", "ann"], "there is no such session"),
         (["--session", "{pool}", "--invite", "ann"], "not a session of fewlabels"),

@@ -169,7 +169,7 @@ def _copy_rights(handle: int, before: os.stat_result) -> None:
 def lend_part(folder: Path, mode: int) -> Iterator[Path]:
     """Lend an empty file, and remove it if it is still there at the end; those that killed processes left are removed too.
 
-    A part is locked while its process lives, so others know which parts nobody will finish.
+    A part is locked while its process lives, so others can tell which parts are abandoned.
     """
     remove_parts(folder)
     part, handle = _make_part(folder, mode)

@@ -96,7 +96,7 @@ class Fold:
 
 
 class Leases:
-    """How long ago items were asked about, by a clock that nobody sets.
+    """How long ago items were asked about, by the monotonic clock, which is never set.
 
     The times in a journal are those of the computer's clock, which jumps when somebody sets it. So they tell only of
     what happened before this process looked; an event that was not there a second ago is at most a second old.

@@ -272,7 +272,7 @@ class Session:
 
     @property
     def files(self) -> dict[str, str]:
-        """The files that messages may name, and what to call them where their paths are nobody's business."""
+        """The files that messages may name, and what to call them where their paths must not be shown."""
         path, pool = getattr(self._fold.journal, "path", None), self._pool
         found = {} if path is None else {str(path): "the session"}
         return found if pool is None else found | {pool.source: "the predictions"}
@@ -331,7 +331,7 @@ class Session:
         return [{**row, "likely": chances} for row, chances in zip(found, likely, strict=True)]
 
     def list_disputes(self, most: int | None = None) -> list[dict[str, Any]]:
-        """Return the items on which people disagree and that nobody has decided, at most so many: id, votes, notes."""
+        """Return the items on which people disagree and that are not decided, at most so many: id, votes, notes."""
         with self._fold.reading() as ledger:
             ballots = [ledger.ballots[name] for name in ledger.disputed[:most]]
             notes = [ledger.notes_on(ballot) for ballot in ballots]

@@ -97,7 +97,7 @@ def build(path: Path, about: str, items: Iterable[Item], blobs: Mapping[str, byt
 
 
 def copy_to(part: Path, path: Path, source: sqlite3.Connection) -> None:
-    """Copy a session at this path as it is at this moment; what is written meanwhile is not in the copy, and nobody waits."""
+    """Copy a session at this path as it is at this moment; what is written meanwhile is not in the copy, and writers are not delayed."""
     with closing(connect(part)) as connection:
         sync_always(connection)
         source.backup(connection)

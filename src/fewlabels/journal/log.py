@@ -1,7 +1,7 @@
 """Whether a session's file is complete without its write-ahead log, and how a copy without its log is recognised.
 
 While a session is written, answers are in the log (`-wal`) before they are in the file, and the file alone cannot show that
-any are missing. So before the first answer goes to the log, a mark goes to the file; whoever closes the session removes it.
+any are missing. So before the first answer goes to the log, a mark goes to the file; closing the session removes it.
 SQLite deletes the log only when the last connection is closed, after everything was moved to the file. Hence:
 
 - no mark: the file is complete;
@@ -45,9 +45,9 @@ def read_mark(connection: sqlite3.Connection) -> str | None:
 
 
 def close(connection: sqlite3.Connection) -> None:
-    """Close a connection, and remove the mark before, lest SQLite delete the log and leave the mark.
+    """Close a connection, and remove the mark before, so that SQLite never deletes the log and leaves the mark.
 
-    Nobody waits: if another process is writing just now, the log stays and the mark with it.
+    It does not wait: if another process is writing just now, the log stays and the mark with it.
     """
     try:
         unmark(connection)

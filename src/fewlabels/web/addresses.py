@@ -76,7 +76,7 @@ class Place:
 
     @property
     def is_private(self) -> bool:
-        """Can nobody but this machine reach it?"""
+        """Is it reached from this machine alone?"""
         return self.bound == "localhost" or _is_loopback(self.bound)
 
     @property

@@ -36,7 +36,7 @@ class Connection:
     since: float
 
     def drop(self) -> None:
-        """End it; whoever reads or writes it notices."""
+        """End it: reading or writing it fails from now on."""
         with suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
 

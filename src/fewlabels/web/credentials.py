@@ -153,7 +153,7 @@ class Credentials(BaseModel):
         unknown = [name for key, name in gone.items() if key not in self._by_name]
         if unknown:
             known = [one.name for one in self.annotators]
-            hint = did_you_mean(unknown[0], known) if known else "nobody was invited"
+            hint = did_you_mean(unknown[0], known) if known else "no annotator was invited"
             raise InputError(f"no annotator is called {listing(map(tame_line, unknown))}; {hint}")
         return self._with(one for one in self.credentials if one.is_owner or fold_name(one.name) not in gone)
 

@@ -1,6 +1,6 @@
 """The keys file beside a session: credentials, for their owner alone, followed while the page is served.
 
-A file that other users could have written lets strangers in, and one that they may read gives tokens away: both are
+A file that other users could have written may hold credentials of theirs, and one that they may read gives tokens away: both are
 refused, as are links and files of another user. Changes are atomic, and two processes that change it take turns.
 """
 
@@ -41,7 +41,7 @@ def name_keys(session: str | Path) -> Path:
 
 
 def read_keys(path: Path) -> Credentials:
-    """Read the credentials, if nobody else could have written or read them."""
+    """Read the credentials, if no other user could have written or read them."""
     with _opened(path) as handle:
         return _read(handle, path)
 
@@ -112,7 +112,7 @@ def _opened(path: Path) -> Iterator[int]:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Let nobody else change the file. Who had the lock before may have replaced the file meanwhile."""
+    """Keep other processes from changing the file. Who had the lock before may have replaced the file meanwhile."""
     while HAS_LOCKS:
         with _opened(path) as handle:
             fcntl.flock(handle, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""A rate limit for each credential: nobody reads thirty items a second, and a stuck key should not label a thousand."""
+"""A rate limit for each credential: thirty items a second are more than a person reads, and a stuck key should not label a thousand."""
 
 import time
 from collections.abc import Callable

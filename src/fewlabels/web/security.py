@@ -48,7 +48,7 @@ def limit_rate(pace: Pace, caller: Credential) -> None:
 
 
 def resolve_name(caller: Credential, who: str, known: Credentials | None) -> str:
-    """Return the name that an answer is kept under; nobody answers in the name of an annotator but the annotator."""
+    """Return the name that an answer is kept under; only an annotator's own link answers in the annotator's name."""
     name = check_name(who)
     if not caller.is_owner:
         if name not in ("", caller.name):

@@ -393,13 +393,13 @@ def test_an_item_is_one_persons_until_the_lease_is_over(monkeypatch):
     monkeypatch.setattr("fewlabels.fold.monotonic", lambda: clock[0])
     s = begin()
     (ann,) = s.ask(1, who="ann", lease=60.0)
-    clock[0] = 50
+    clock[0] = 50.0
     (bob,) = s.ask(1, who="bob", lease=60.0)
     assert bob != ann
     assert s.ask(1, who="ann", lease=60.0) == [ann]  # she is still there, and keeps it for another minute
-    clock[0] = 100
+    clock[0] = 100.0
     assert s.ask(2, who="cleo", lease=60.0)[0] not in (ann, bob)
-    clock[0] = 115  # both have gone
+    clock[0] = 115.0  # both have gone
     assert set(s.ask(4, who="cleo", lease=60.0)) >= {ann, bob}
     assert s.ask(1, who="ann", lease=60.0) != [ann]
 
@@ -995,10 +995,10 @@ def filled(table, ids):
 
 
 def assert_same(found, expected):
-    """Numbers agree to rounding, and nothing else may differ but what is noted about labels."""
+    """Numbers agree to rounding, and nothing else may differ but what is noted about labels and where they came from."""
     if isinstance(expected, dict):
         assert found.keys() == expected.keys()
-        for key in expected.keys() - {"warnings"}:
+        for key in expected.keys() - {"warnings", "provenance"}:
             assert_same(found[key], expected[key])
     elif isinstance(expected, list):
         assert len(found) == len(expected)

@@ -148,7 +148,7 @@ def _describe_range(column: str, value: float, row: int, low: float, high: float
 def _advise(low: float, high: float) -> str:
     """Say what numbers between these bounds may be.
 
-    >>> _advise(1, 5), _advise(3.5, 99)
+    >>> _advise(1.0, 5.0), _advise(3.5, 99.0)
     ('they look like grades: bring them to 0 to 1, for instance by (x - 1) / 4', 'they look like percent: divide them by 100')
     """
     if low < 0 and high <= 0:

@@ -23,8 +23,8 @@ def name_file(source: Any) -> str:
 def type_options(words: Mapping[str, Any]) -> str:
     """Return roles as one types them after the file.
 
-    >>> type_options({"positive_score": "my risk", "threshold": 0.3, "show": ["a,b", "c"], "label": "-x"})
-    " --positive-score 'my risk' --threshold 0.3 --show '\\"a,b\\",c' --label=-x"
+    >>> print(type_options({"positive_score": "my risk", "threshold": 0.3, "show": ["a,b", "c"], "label": "-x"}).strip())
+    --positive-score 'my risk' --threshold 0.3 --show '"a,b",c' --label=-x
     """
     return "".join(f" {_type_option(name, value)}" for name, value in words.items() if _is_typed(value))
 

@@ -57,7 +57,7 @@ def dump_json(value: Any, indent: int | None = None) -> str:
 def shorten(text: str, most: int = 900) -> str:
     """Put a message on one line, and cut what is too long for one out of its middle.
 
-    >>> shorten("one\n  two"), shorten("abcdefgh", most=5)
+    >>> shorten("one\\n  two"), shorten("abcdefgh", most=5)
     ('one two', 'ab … gh')
     """
     line = " ".join(text.split())

@@ -35,7 +35,7 @@ def schema(verb: str) -> dict[str, Any]:
 
     Examples
     --------
-    >>> schema("assess")["properties"]["n_items"]
+    >>> schema("assess")["properties"].get("n_items")
     {'minimum': 0, 'title': 'N Items', 'type': 'integer'}
     """
     if verb not in SHAPES:

@@ -25,6 +25,7 @@ class Finding(TypedDict):
 
     severity: Literal["error", "warning"]
     message: str
+    options: Annotated[dict[str, str], Field(description="roles to try instead, by option")]
 
 
 @closed

@@ -134,6 +134,7 @@ class Comparison(Estimate):
     verdict: Literal["below", "equivalent", "above", "not settled"]
     confidence: Annotated[Chance, Field(description="probability of the likeliest of the three")]
     level: Level
+    required: Annotated[Chance, Field(description="confidence from which on a verdict is stated")]
     rows: list[Group]
     warnings: Warnings
     provenance: Provenance

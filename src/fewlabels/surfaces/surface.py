@@ -222,7 +222,8 @@ class Surface:
         draws = self._draws[:, at] if self.chart is None else self.chart.draw(combinations, at, n)
         values = draws @ share
         mean = values.mean(keepdims=True)
-        low, high = contain(mean, np.quantile(values, self._tails)[:, None])
+        low, high = np.quantile(values, self._tails, axis=0, keepdims=True)
+        low, high = contain(mean, (low, high))
         return float(mean[0]), float(low[0]), float(high[0])
 
     @property

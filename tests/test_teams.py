@@ -374,3 +374,30 @@ def test_figures_of_votes_about_exactly_these_items_are_those_of_the_mixture(pri
     if abs((high - low).max() - goal.width) > 2 * step:
         assert session.is_settled == bool((high - low).max() < goal.width)
     assert known.finish(np.random.default_rng(0)).width().max() <= known.width().max() + step
+
+
+def test_answers_of_one_person_settle_nothing_where_several_are_wanted():
+    session, _ = start(votes=2, goal=fl.Estimate(width=0.4), by=fl.everything)
+    asked = session.ask(150, who="ann")
+    session.tell(dict.fromkeys(asked, "cat"), who="ann")
+    session.tell({asked[0]: "cat"}, who="bob")
+    status = session.status()
+    assert not (status["settled"])
+    assert not (session.is_settled)
+    assert not session.standing().settled
+    assert "fewer votes" in status["obstacle"]
+    assert status["votes"]["agreement"] is None  # of a single item
+    session.tell(dict.fromkeys(asked, "cat"), who="bob")
+    assert session.is_settled
+    assert session.status()["votes"]["agreement"]["n_items"] == 150
+
+
+def test_a_session_says_at_its_start_what_is_odd_about_the_table(tmp_path, type_in):
+    rng = np.random.default_rng(0)
+    score = rng.random(200)
+    pd.DataFrame({"id": range(200), "predicted": (score > 0.5).astype(int), "score": score}).to_csv(
+        tmp_path / "p.csv", index=False
+    )
+    said = type_in("ask", tmp_path / "p.csv", "--session", tmp_path / "s.db", "--goal", "estimate")
+    assert said.code == 0
+    assert "it looks like the probability of class '1'" in said.err

@@ -17,6 +17,7 @@ from fewlabels.votes import Poll, Truth, measure_agreement, weigh
 
 ALONE = "no item has answers of two people yet, so nothing tells whether annotators err; the figures take every answer as right"
 HARDLY = 0.005
+FEWEST_SHARED = 3  # items with two votes, from which on kappa says anything
 Pattern = tuple[int, tuple[tuple[str, str], ...], str | None]  # entry, votes, what was decided
 
 
@@ -73,6 +74,8 @@ def guess_truth(posed: Posed, testimony: Testimony, ballot: Ballot) -> dict[str,
 def describe_votes(posed: Posed, testimony: Testimony | None, level: float) -> dict[str, Any]:
     """Return how far people agree and how good each is, as plain data."""
     agreement = measure_agreement(posed.poll, level)
+    if agreement is not None and agreement.n_items < FEWEST_SHARED:
+        agreement = None
     people = [] if testimony is None else [asdict(one) for one in testimony.verdict.rate(level)]
     return {
         "n_votes": int(posed.poll.n_votes.sum()), "agreement": None if agreement is None else asdict(agreement),

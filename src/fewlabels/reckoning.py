@@ -20,6 +20,8 @@ from fewlabels.polling import Posed, describe_votes, guess_truth, pose, weigh_ba
 from fewlabels.table import natural_order
 from fewlabels.testimony import Testimony
 
+LACKS_VOTES = "most items have fewer votes than every item should get: let other people answer them too"
+
 
 def list_classes(ground: Ground, ledger: Ledger) -> tuple[str, ...]:
     """Return the classes an item may have, new ones last; none where labels are grades."""
@@ -78,6 +80,11 @@ class Sum:
     ballots: tuple[Ballot, ...] = ()  # where labels are votes
     n_short: int = 0  # items that want more votes
     n_disputed: int = 0
+
+    @property
+    def lacks_votes(self) -> bool:
+        """Do most items with a vote want more? How often people err is then hardly known, and nothing is settled by them."""
+        return bool(self.ballots) and 2 * self.n_short > len(self.ballots)
 
 
 def add_up(ground: Ground, ledger: Ledger) -> Sum:

@@ -7,6 +7,7 @@ was, and several processes may work on one file.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from fewlabels.policies import Policy, choose_policy, name_policy
 from fewlabels.priors import Prior
 from fewlabels.provenance import Provenance, record
 from fewlabels.recipes import recall
-from fewlabels.reckoning import Reckoner, add_up, count_events, list_classes, take_note
+from fewlabels.reckoning import LACKS_VOTES, Reckoner, Sum, add_up, count_events, list_classes, take_note
 from fewlabels.summary import Assessment, Question, judge
 from fewlabels.table import Predictions
 from fewlabels.trust import calibrated
@@ -231,23 +232,29 @@ class Session:
     @property
     def is_settled(self) -> bool:
         """May we stop?"""
-        return self._ground.goal.settled(self.knowledge(), self._rng(0))
+        return self.standing().settled
 
     def standing(self) -> Standing:
         """Say where the goal stands."""
-        return describe(self._ground.goal, self.knowledge(), self._rng(0))
+        with self._fold.reading() as ledger:
+            now = add_up(self._ground, ledger)
+        return self._stand(now, self._reckoner.know(now))
+
+    def _stand(self, now: Sum, known: Knowledge) -> Standing:
+        standing = describe(self._ground.goal, known, self._rng(0))
+        return replace(standing, settled=False) if now.lacks_votes else standing
 
     def status(self) -> dict[str, Any]:
         """Return the contract's JSON as a dict."""
         with self._fold.reading() as ledger:
             now, counts = add_up(self._ground, ledger), count_events(self._ground, ledger)
         known = self._reckoner.know(now)
-        goal, standing = self._ground.goal, describe(self._ground.goal, known, self._rng(0))
+        goal, standing = self._ground.goal, self._stand(now, known)
         return {
             **counts, "goal": goal.name, "metric": goal.metric.name, "by": self._ground.tally.by,
             "policy": name_policy(self._ground.policy), "prior": self._ground.prior.name,
             "settled": standing.settled, "answer": {"sentence": standing.sentence, **standing.details},
-            "obstacle": None if standing.settled else find_obstacle(goal, known, self._rng(0)),
+            "obstacle": None if standing.settled else LACKS_VOTES if now.lacks_votes else find_obstacle(goal, known, self._rng(0)),
             "votes": self._reckoner.describe_votes(now), "provenance": self.provenance.to_dict(),
         }  # fmt: skip
 
@@ -264,6 +271,11 @@ class Session:
         labels = f"asked for by the policy {name_policy(ground.policy)}, for the goal {ground.goal.name}"
         inputs = (ground.source,) if self._pool is None else self._pool.inputs
         return record(Path(ground.source).name, inputs=inputs, counts=ground.tally, seed=ground.seed, labels=labels)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is odd about the table that the session was made from."""
+        return self._ground.notes
 
     @property
     def goal(self) -> Goal:

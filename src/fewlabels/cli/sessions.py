@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from fewlabels.cli.fixed import refuse_changes
 from fewlabels.cli.options import Columns
+from fewlabels.cli.printing import complainer, print_warnings
 from fewlabels.cli.starting import Start
 from fewlabels.cli.studio import Guess
 from fewlabels.errors import InputError
@@ -82,7 +83,9 @@ def start_or_open(path: str, file: str | None, start: Start, columns: Columns) -
 
 def _start(path: str, pool: Predictions, start: Start, choices: dict[str, Any]) -> Opened:
     try:
-        return Opened(Session.create(path, pool, **choices), pool, is_new=True)
+        session = Session.create(path, pool, **choices)
+        print_warnings(complainer(), session.notes)  # before anybody labels by them
+        return Opened(session, pool, is_new=True)
     except InputError:
         if not Path(path).exists():
             raise

@@ -142,7 +142,7 @@ def fairness(
     *,
     by: Groups,
     reference: str | None = None,
-    metrics: Sequence[Any] = DEFAULT,
+    metrics: Any = DEFAULT,
     method: str | Method = "calibrated",
     rope: float = 0.02,
     level: float = 0.95,
@@ -152,11 +152,12 @@ def fairness(
     """Say how differently groups of people are treated, and how sure that is.
 
     `reference` is the group that others are compared with (unless told otherwise, the largest), or "rest", for everybody
-    else; `rope` is the margin within which a gap is as good as none. `metrics` are names, or objects like `fl.tpr`.
+    else; `rope` is the margin within which a gap is as good as none. `metrics` are names, or objects like `fl.tpr`; one or several.
     Of more than two classes, the positive one is set against the rest; where none is named, accuracy can be asked for.
     """
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
-    names = tuple(dict.fromkeys(_name(metric) for metric in metrics))
+    several = metrics if isinstance(metrics, Sequence) and not isinstance(metrics, str) else (metrics,)
+    names = tuple(dict.fromkeys(_name(metric) for metric in several))
     learner = METHODS[_find(method, METHODS, "method")] if isinstance(method, str) else method
     _check(names, rope, level, seed)
     census = visit(pool, by)

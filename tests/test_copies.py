@@ -31,6 +31,24 @@ from fewlabels.journal import connections, sqlite
 connections.unmark = lambda connection: os.kill(os.getpid(), signal.SIGKILL)
 sqlite.SqliteJournal.open(sys.argv[1]).backup(sys.argv[2])
 """
+TELL = """
+import gc, os, sys, threading, time
+import fewlabels as fl
+def tell():
+    session = fl.Session.open(sys.argv[1])
+    session.tell({3: "cat"})
+    return session
+"""
+ENDINGS = {  # how a program may end that does not close its session
+    "global": "s = tell()",
+    "local": "tell()",
+    "exit": "s = tell(); sys.exit(1)",
+    "error": "s = tell(); 1 / 0",
+    "cycle": "s = tell(); s.itself = s; del s; gc.collect(); os._exit(0)",
+    "block": "s = tell(); block = s.together(); block.__enter__(); s.tell({4: 'dog'})",
+    "thread": "s = tell(); threading.Thread(target=lambda: [s.status() for _ in iter(int, 1)], daemon=True).start(); time.sleep(0.2)",
+    "fork": "s = tell(); pid = os.fork(); pid and os.waitpid(pid, 0); assert pid == 0 or os.path.exists(sys.argv[1] + '-wal')",
+}
 
 
 @pytest.fixture
@@ -121,6 +139,13 @@ def test_a_killed_session_lacks_nothing_whoever_opens_it_next(db: Path) -> None:
     with pytest.raises(InputError, match="made from other predictions"):
         fl.Session.open(db, {"id": [1], "predicted": ["x"]})
     assert labels(db) == {3: "cat"}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_session_that_was_not_closed_is_complete(db: Path, ending: str) -> None:
+    subprocess.run([sys.executable, "-c", TELL + ENDINGS[ending], db], check=False, capture_output=True, timeout=60)
+    assert not Path(f"{db}-wal").exists()
+    assert labels(copy(db)) == {3: "cat"}
 
 
 def test_where_nobody_may_write_a_copy_without_its_log_is_refused_too(
@@ -236,10 +261,10 @@ def test_a_damaged_session_is_not_backed_up(db: Path, tmp_path: Path) -> None:
         file.seek((page - 1) * size)
         file.write(b"\xff" * size)
     with (
-        fl.Session.open(db) as session,
+        closing(SqliteJournal.open(db)) as journal,
         pytest.raises(InputError, match=r"s.db: damaged \(.*go back to an earlier copy"),
     ):
-        session.backup(tmp_path / "b.db")
+        journal.backup(tmp_path / "b.db")
     assert os.listdir(tmp_path) == ["s.db"]  # noqa: PTH208
 
 

@@ -11,18 +11,22 @@ SQLite deletes the log only when the last connection is closed, after everything
 Several processes may share a file. Each that writes sets the mark again if another has removed it meanwhile.
 """
 
+import os
 import shlex
 import sqlite3
 import time
 from pathlib import Path
+from threading import RLock
 
 from fewlabels.errors import InputError
 from fewlabels.journal.events import tell_time
 from fewlabels.journal.places import has_bytes, name_beside
 
 TRIES, PAUSE = 20, 0.01  # to move the mark from the log to the file: a reader may delay it
+PATIENCE = 1.0  # seconds to wait for others when closing
 _MARK = "INSERT INTO in_use VALUES (?)"
 _UNMARK = "DELETE FROM in_use"
+_OF_PARENTS: list[sqlite3.Connection] = []  # kept, since Python closes what nothing refers to
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 
@@ -47,15 +51,31 @@ def read_mark(connection: sqlite3.Connection) -> str | None:
 def close(connection: sqlite3.Connection) -> None:
     """Close a connection, and remove the mark before, so that SQLite never deletes the log and leaves the mark.
 
-    It does not wait: if another process is writing just now, the log stays and the mark with it.
+    It waits a moment for another process that writes; if that takes longer, the log stays and the mark with it.
     """
     try:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         unmark(connection)
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in _FULL:
             _unmark_in_little_space(connection)
     finally:
         connection.close()
+
+
+def close_at_last(connection: sqlite3.Connection, lock: RLock, process: int) -> None:
+    """Close a connection of a journal that is garbage or whose process ends, unless a thread still writes or it is another process's.
+
+    After a fork, closing the connection of the parent could delete the log that the parent needs.
+    """
+    if os.getpid() != process:
+        _OF_PARENTS.append(connection)
+    elif lock.acquire(timeout=PATIENCE):
+        try:
+            close(connection)
+        finally:
+            lock.release()
 
 
 def refuse_without_log(connection: sqlite3.Connection, path: Path) -> None:
@@ -77,7 +97,7 @@ def unmark(connection: sqlite3.Connection) -> None:
     if read_mark(connection) is None:
         return
     connection.execute("PRAGMA query_only = OFF")
-    connection.execute("PRAGMA busy_timeout = 0")
+    connection.execute(f"PRAGMA busy_timeout = {int(1000 * PATIENCE)}")
     connection.execute("BEGIN IMMEDIATE")
     connection.execute(_UNMARK)
     connection.execute("COMMIT")

@@ -1,6 +1,7 @@
 """A journal in a file that survives kills and full disks, and that several processes may share."""
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
 from typing import Any
+from weakref import finalize
 
 from fewlabels.errors import InputError
 from fewlabels.files import lend_part
@@ -31,6 +33,7 @@ class SqliteJournal:
         self._is_moved = True  # the mark that the log is needed, to the file
         self._about = _read_about(path, connection)
         self._blobs = dict(connection.execute("SELECT name, data FROM blobs").fetchall())
+        self._close = finalize(self, log.close_at_last, connection, self._lock, os.getpid())
 
     @classmethod
     def create(
@@ -153,7 +156,7 @@ class SqliteJournal:
     def close(self) -> None:
         """Let go of the file; the last one to do so folds its `-wal` into it."""
         with self._lock:
-            log.close(self._connection)
+            self._close()
 
     def _begin(self, steps: "_Steps") -> None:
         if self._depth > 1:

@@ -171,7 +171,7 @@ def test_every_verb_warns_that_the_log_is_gone_until_the_session_is_written(db: 
     run(TELL_AND_DIE, db)
     Path(f"{db}-wal").unlink()
     for words, n in ((["status"], 1), (["ask"], 1), (["ask"], 0)):
-        command = [sys.executable, "-c", "from fewlabels.cli.app import main; main()", *words, "--session", db]
+        command = [sys.executable, "-c", "from fewlabels.cli.app import main; main()", *words, "--session", str(db)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         assert done.stderr.count("is gone") == n
 

@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -31,6 +32,31 @@ from fewlabels.journal import connections, sqlite
 connections.unmark = lambda connection: os.kill(os.getpid(), signal.SIGKILL)
 sqlite.SqliteJournal.open(sys.argv[1]).backup(sys.argv[2])
 """
+MARK_AND_DIE = """
+import os, signal, sys
+import fewlabels as fl
+from fewlabels.journal import log
+log._move_to_file = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+fl.Session.open(sys.argv[1]).tell({3: "cat"})
+"""
+TELL = """
+import gc, os, sys, threading, time
+import fewlabels as fl
+def tell():
+    session = fl.Session.open(sys.argv[1])
+    session.tell({3: "cat"})
+    return session
+"""
+ENDINGS = {  # how a program may end that does not close its session
+    "global": "s = tell()",
+    "local": "tell()",
+    "exit": "s = tell(); sys.exit(1)",
+    "error": "s = tell(); 1 / 0",
+    "cycle": "s = tell(); s.itself = s; del s; gc.collect(); os._exit(0)",
+    "block": "s = tell(); block = s.together(); block.__enter__(); s.tell({4: 'dog'})",
+    "thread": "s = tell(); threading.Thread(target=lambda: [s.status() for _ in iter(int, 1)], daemon=True).start(); time.sleep(0.2)",
+    "fork": "s = tell(); pid = os.fork(); pid and os.waitpid(pid, 0); assert pid == 0 or os.path.exists(sys.argv[1] + '-wal')",
+}
 
 
 @pytest.fixture
@@ -69,9 +95,7 @@ def run(code: str, *words: object) -> None:
 def test_a_copy_without_its_log_is_refused_and_left_as_it_is(session: fl.Session, db: Path, read_only: bool) -> None:
     made = copy(db)
     before = made.read_bytes()
-    with pytest.raises(
-        InputError, match=r"copy.db: answers may be missing: .* its log \(copy.db-wal\) was not copied with it"
-    ):
+    with pytest.raises(InputError, match=r"copy.db: answers may be missing: .* without its log \(copy.db-wal\)"):
         fl.Session.open(made, read_only=read_only)
     assert made.read_bytes() == before
     assert not list(db.parent.glob("copy.db-*"))
@@ -86,15 +110,30 @@ def test_every_verb_says_what_is_missing_and_how_to_go_on(
         assert typed.code == 1
         assert "answers may be missing" in typed.err
         assert "fewlabels backup --session ORIGINAL --out COPY" in typed.err
+        assert len(typed.err) - len(str(tmp_path)) < 3 * 100
     assert type_in("backup", "--session", made, "--out", tmp_path / "b.db", "--accept-missing").code == 0
     assert labels(tmp_path / "b.db") == {}
+    assert type_in("status", "--session", made).code == 1, "the copy is complete, what it was made from is not"
 
 
 def test_what_is_missing_may_be_accepted_in_python(session: fl.Session, db: Path) -> None:
     made = copy(db)
     with fl.Session.open(made, accept_missing=True) as found:
         found.tell({5: "dog"})
-    assert labels(made) == {5: "dog"}
+        with pytest.raises(InputError, match="answers may be missing"):
+            fl.Session.open(made)
+    with pytest.raises(InputError, match="answers may be missing"):
+        fl.Session.open(made)
+    assert labels(made, accept_missing=True) == {5: "dog"}
+    with fl.Session.open(made, accept_missing=True) as found:
+        found.backup(made.with_name("b.db"))
+    assert labels(made.with_name("b.db")) == {5: "dog"}
+
+
+def test_a_complete_session_may_be_opened_with_that_too(db: Path) -> None:
+    with fl.Session.open(db, accept_missing=True) as session:
+        session.tell({5: "dog"})
+    assert labels(copy(db)) == {5: "dog"}
 
 
 def test_a_copy_with_its_log_is_whole(session: fl.Session, db: Path) -> None:
@@ -106,11 +145,35 @@ def test_a_copy_of_a_closed_session_is_whole(session: fl.Session, db: Path) -> N
     assert labels(copy(db)) == {0: "cat", 1: "dog"}
 
 
-def test_a_log_that_was_deleted_is_missed(db: Path) -> None:
+def move_log(db: Path) -> None:
+    """Another SQLite program opens the file, moves the log to it and deletes the log."""
+    with closing(sqlite3.connect(db)) as connection:
+        connection.execute("SELECT count(*) FROM events").fetchall()
+    assert not Path(f"{db}-wal").exists()
+
+
+@pytest.mark.parametrize("name", ["s.db", "moved.db"])
+def test_a_killed_session_whose_log_another_program_moved_is_complete(
+    type_in: Type, db: Path, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    run(TELL_AND_DIE, db)
+    move_log(db)
+    made = copy(db)
+    path = db.rename(db.with_name(name))
+    for read_only in (True, False, False):
+        assert labels(path, read_only=read_only) == {3: "cat"}
+    assert [f"{name}-wal) is gone" in one.message for one in caplog.records] == [True]
+    with pytest.raises(InputError, match="answers may be missing"):
+        fl.Session.open(made)
+
+
+def test_every_verb_warns_that_the_log_is_gone_until_the_session_is_written(db: Path) -> None:
     run(TELL_AND_DIE, db)
     Path(f"{db}-wal").unlink()
-    with pytest.raises(InputError, match="answers may be missing"):
-        fl.Session.open(db)
+    for words, n in ((["status"], 1), (["ask"], 1), (["ask"], 0)):
+        command = [sys.executable, "-c", "from fewlabels.cli.app import main; main()", *words, "--session", str(db)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert done.stderr.count("is gone") == n
 
 
 def test_a_killed_session_lacks_nothing_whoever_opens_it_next(db: Path) -> None:
@@ -121,6 +184,13 @@ def test_a_killed_session_lacks_nothing_whoever_opens_it_next(db: Path) -> None:
     with pytest.raises(InputError, match="made from other predictions"):
         fl.Session.open(db, {"id": [1], "predicted": ["x"]})
     assert labels(db) == {3: "cat"}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_session_that_was_not_closed_is_complete(db: Path, ending: str) -> None:
+    subprocess.run([sys.executable, "-c", TELL + ENDINGS[ending], db], check=False, capture_output=True, timeout=60)
+    assert not Path(f"{db}-wal").exists()
+    assert labels(copy(db)) == {3: "cat"}
 
 
 def test_where_nobody_may_write_a_copy_without_its_log_is_refused_too(
@@ -191,6 +261,26 @@ def test_a_reader_only_delays_the_mark(db: Path, monkeypatch: pytest.MonkeyPatch
     assert labels(db) == {0: "cat", 1: "dog", 2: "dog"}
 
 
+def test_a_mark_that_only_the_log_has_is_moved_by_the_next_process(db: Path) -> None:
+    run(MARK_AND_DIE, db)
+    with fl.Session.open(db) as session:
+        session.tell({0: "cat"})
+        with pytest.raises(InputError, match="answers may be missing"):
+            labels(copy(db))
+
+
+def test_a_mark_that_another_process_set_meanwhile_is_moved_too(db: Path) -> None:
+    with fl.Session.open(db) as session:
+        session.tell({0: "cat"})
+        fl.Session.open(db).close()  # which takes the mark back
+        session._fold.journal._connection.execute("PRAGMA wal_checkpoint")  # type: ignore[attr-defined]
+        run(MARK_AND_DIE, db)
+        session.tell({1: "cat"})
+        with pytest.raises(InputError, match="answers may be missing"):
+            labels(copy(db))
+    assert labels(db) == {0: "cat", 1: "cat"}
+
+
 # backups
 
 
@@ -236,10 +326,10 @@ def test_a_damaged_session_is_not_backed_up(db: Path, tmp_path: Path) -> None:
         file.seek((page - 1) * size)
         file.write(b"\xff" * size)
     with (
-        fl.Session.open(db) as session,
+        closing(SqliteJournal.open(db)) as journal,
         pytest.raises(InputError, match=r"s.db: damaged \(.*go back to an earlier copy"),
     ):
-        session.backup(tmp_path / "b.db")
+        journal.backup(tmp_path / "b.db")
     assert os.listdir(tmp_path) == ["s.db"]  # noqa: PTH208
 
 

@@ -1016,7 +1016,40 @@ def test_a_killed_creation_leaves_a_whole_session_or_none(tmp_path, kill, words)
 def test_a_part_that_a_living_process_makes_is_left_alone(tmp_path):
     with lend_part(tmp_path, 0o600) as part:
         remove_parts(tmp_path)
+        command = "import sys, pathlib, fewlabels.files as f; f.remove_parts(pathlib.Path(sys.argv[1]))"
+        subprocess.run([sys.executable, "-c", command, tmp_path], check=True)
         assert part.exists()
+    assert files(tmp_path) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="lists open files by /proc")
+def test_a_part_is_not_open_while_sqlite_writes_it(tmp_path):
+    with lend_part(tmp_path, 0o600):
+        opened = [str(file.readlink()) for file in Path("/proc/self/fd").iterdir() if file.is_symlink()]
+    assert not [name for name in opened if name.endswith(".part")]
+
+
+def test_only_parts_of_processes_of_this_machine_that_are_gone_are_removed(tmp_path):
+    with lend_part(tmp_path, 0o600) as part:
+        own = part.name
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    host = own.split("-")[1]
+    left, foreign, alive = (
+        f".fewlabels-{one}-{pid}-00.part"
+        for one, pid in ((host, process.pid), ("other", process.pid), (host, os.getppid()))
+    )
+    for name in (own, left, f"{left}-wal", foreign, alive):
+        (tmp_path / name).touch()
+    remove_parts(tmp_path)
+    assert files(tmp_path) == sorted([foreign, alive])
+
+
+def test_where_a_session_cannot_be_put_in_place_nothing_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr(Path, "hardlink_to", refuse_links)
+    monkeypatch.setattr(Path, "replace", refuse_links)
+    with pytest.raises(InputError, match="not created: Operation not permitted"):
+        make_file(tmp_path)
     assert files(tmp_path) == []
 
 

@@ -7,26 +7,26 @@ stays a link: its target is replaced. A pipe or a terminal is written to as it s
 import os
 import re
 import secrets
+import socket
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from glob import glob
+from hashlib import sha256
 from itertools import combinations
 from pathlib import Path
 
 from fewlabels.errors import InputError
 
-try:
-    import fcntl
-except ImportError:  # on Windows
-    fcntl = None  # type: ignore[assignment]
-
-PART, PART_LETTERS = ".fewlabels-{}.part", 16  # a file that is being written
+PART = ".fewlabels-{host}-{process}-{random}.part"  # a file that is being written
+PART_NAME = re.compile(r"\.fewlabels-(?P<host>\w+)-(?P<process>\d+)-\w+\.part")
 STDIN = STDOUT = "-"
 DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|(?:/dev|/proc/self)/fd/(\d+)")
 STANDARD = {"stdout": 1, "stderr": 2}
 DATABASE = b"SQLite format 3\0"
+_LENT: set[str] = set()  # names of this process's parts
 RIGHTS, GROUP_RIGHTS = 0o777, 0o070
 
 
@@ -158,6 +158,8 @@ def _replace(place: Path, data: bytes) -> None:
 
 def _copy_rights(handle: int, before: os.stat_result) -> None:
     """Keep owner, group and mode; rights of a group that cannot be kept are dropped."""
+    if os.name != "posix":
+        return
     for user, group in ((-1, before.st_gid), (before.st_uid, -1)):
         with suppress(OSError):
             os.chown(handle, user, group)
@@ -169,55 +171,56 @@ def _copy_rights(handle: int, before: os.stat_result) -> None:
 def lend_part(folder: Path, mode: int) -> Iterator[Path]:
     """Lend an empty file, and remove it if it is still there at the end; those that killed processes left are removed too.
 
-    A part is locked while its process lives, so others can tell which parts are abandoned.
+    It is neither open nor locked meanwhile: its name says which process writes it. On some systems our lock would keep SQLite
+    out, and closing our handle would drop SQLite's locks.
     """
     remove_parts(folder)
-    part, handle = _make_part(folder, mode)
+    part = folder / PART.format(host=_name_host(), process=os.getpid(), random=secrets.token_hex(8))
+    _LENT.add(part.name)
     try:
+        os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode))
         yield part
     finally:
         _remove(part)
-        os.close(handle)  # last: closing it drops the locks that SQLite has on the file in this process
+        _LENT.discard(part.name)
 
 
 def remove_parts(folder: Path) -> None:
-    """Remove parts that killed processes left.
-
-    A part of two names is in its place already. It must not be opened: that could drop locks of SQLite.
-    """
-    for part in folder.glob(PART.format("?" * PART_LETTERS)):
+    """Remove parts that killed processes left. A part of two names is in its place already."""
+    if os.name != "posix":
+        return  # there, asking whether a process is alive would end it
+    for part in folder.glob(PART.format(host="*", process="*", random="*")):
         with suppress(OSError):
-            if part.lstat().st_nlink > 1:
-                part.unlink()
-            elif part.is_file():
-                _remove_if_left(part)
+            if part.lstat().st_nlink > 1 or (part.is_file() and _is_left(part.name)):
+                _remove(part)
 
 
-def _make_part(folder: Path, mode: int) -> tuple[Path, int]:
-    while True:
-        part = folder / PART.format(secrets.token_hex(PART_LETTERS // 2))
-        handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
-        with suppress(OSError):
-            _lock(handle)
-        if os.fstat(handle).st_nlink:
-            return part, handle
-        os.close(handle)  # another process took it for a part that was left, before it was locked
+def _is_left(name: str) -> bool:
+    """Is this the part of a process of this machine that is gone? Of other machines one cannot tell."""
+    found = PART_NAME.fullmatch(name)
+    if not found or found["host"] != _name_host() or name in _LENT:
+        return False
+    process = int(found["process"])
+    return process == os.getpid() or not _is_alive(process)
 
 
-def _remove_if_left(part: Path) -> None:
-    handle = os.open(part, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+def _is_alive(process: int) -> bool:
     try:
-        _lock(handle)  # which fails while its process is alive
-        _remove(part)
-    finally:
-        os.close(handle)
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
 
 
-def _lock(handle: int) -> None:
-    """Lock a file until it is closed, at the latest by the death of this process."""
-    if fcntl is None:
-        raise OSError("no locks on this system")
-    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+@cache
+def _name_host() -> str:
+    """Name the machine, or the container, whose process numbers these are."""
+    name = socket.gethostname()
+    with suppress(OSError, AttributeError):
+        name += os.readlink("/proc/self/ns/pid")  # noqa: PTH115
+    return sha256(name.encode()).hexdigest()[:8]
 
 
 def _remove(part: Path) -> None:

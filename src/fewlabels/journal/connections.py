@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fewlabels.errors import InputError
 from fewlabels.journal.events import Item, each_once
-from fewlabels.journal.log import refuse_without_log, unmark
+from fewlabels.journal.log import unmark
 from fewlabels.journal.places import has_bytes, is_writable, name_beside
 from fewlabels.journal.schema import INDEX, SCHEMA, VERSION, read_header, refuse_other_than_session, upgrade
 
@@ -21,18 +21,18 @@ def connect(path: Path, choice: str = "") -> sqlite3.Connection:
     return sqlite3.connect(name, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
 
 
-def connect_to_write(path: Path, *, accept_missing: bool = False) -> sqlite3.Connection:
+def connect_to_write(path: Path) -> sqlite3.Connection:
     """Open a session to write it, and bring it up to date."""
     connection = connect(path)
     with closed_if_it_fails(connection):
-        _refuse(connection, path, accept_missing)
+        refuse_other_than_session(connection, path)
         connection.execute("PRAGMA journal_mode = WAL")
         sync_always(connection)
         upgrade(connection)
     return connection
 
 
-def connect_to_read(path: Path, *, accept_missing: bool = False) -> sqlite3.Connection:
+def connect_to_read(path: Path) -> sqlite3.Connection:
     """Follow the file, or copy it into memory where it cannot be followed.
 
     SQLite reads with the help of files beside it. Where we may not write these must not be ours, or the owner could no
@@ -42,17 +42,9 @@ def connect_to_read(path: Path, *, accept_missing: bool = False) -> sqlite3.Conn
     connection = connect(path, "&immutable=1" if is_quiet else "")
     with closed_if_it_fails(connection):
         connection.execute("PRAGMA query_only = ON")
-        is_old = _refuse(connection, path, accept_missing)
+        refuse_other_than_session(connection, path)
+        is_old = read_header(connection, "user_version") < VERSION
     return _copied(connection) if is_quiet or is_old else connection
-
-
-def _refuse(connection: sqlite3.Connection, path: Path, accept_missing: bool) -> bool:
-    """Refuse what is no session, and a copy without its log unless that is accepted; return whether it is an older file."""
-    refuse_other_than_session(connection, path)
-    is_old = read_header(connection, "user_version") < VERSION
-    if not (is_old or accept_missing):  # older files have no mark
-        refuse_without_log(connection, path)
-    return is_old
 
 
 def _copied(connection: sqlite3.Connection) -> sqlite3.Connection:

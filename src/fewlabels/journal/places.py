@@ -26,7 +26,15 @@ def _link(part: Path, path: Path) -> None:
         raise
     except OSError:  # a file system without links: there, a kill between these two lines leaves an empty file
         path.touch(PRIVATE, exist_ok=False)
+        _replace_empty(part, path)
+
+
+def _replace_empty(part: Path, path: Path) -> None:
+    try:
         part.replace(path)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
 
 
 def _sync_folder(folder: Path) -> None:

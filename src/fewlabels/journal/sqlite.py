@@ -1,6 +1,7 @@
 """A journal in a file that survives kills and full disks, and that several processes may share."""
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -8,11 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
 from typing import Any
+from weakref import finalize
 
 from fewlabels.errors import InputError
 from fewlabels.files import lend_part
 from fewlabels.journal import log
-from fewlabels.journal.connections import HASTY, PATIENT, build, connect_to_read, connect_to_write, copy_to
+from fewlabels.journal.connections import (
+    HASTY,
+    PATIENT,
+    build,
+    closed_if_it_fails,
+    connect_to_read,
+    connect_to_write,
+    copy_to,
+)
 from fewlabels.journal.events import Act, Event, Item, Pile, read_event, refuse_unknown, tell_time
 from fewlabels.journal.faults import GO_BACK, RIGHTS, StorageError, explained
 from fewlabels.journal.places import PRIVATE, is_writable, put_in_place, refuse_other_than_file, refuse_taken
@@ -22,15 +32,17 @@ from fewlabels.journal.schema import APPEND, COUNT, FIND, LINE_UP, READ
 class SqliteJournal:
     """A journal in a file, which several threads and processes may use at once."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, read_only: bool) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, read_only: bool, missing: log.Missing) -> None:
         self.path = path
         self.read_only = read_only
         self._connection = connection
         self._lock = RLock()
         self._depth = 0  # of `writing` blocks
-        self._is_moved = True  # the mark that the log is needed, to the file
+        self._moved: str | None = None  # the mark that the log is needed, once it is known to be in the file
         self._about = _read_about(path, connection)
         self._blobs = dict(connection.execute("SELECT name, data FROM blobs").fetchall())
+        keep_mark = missing is log.Missing.ANSWERS or (read_only and missing is log.Missing.LOG)
+        self._close = finalize(self, log.close_at_last, connection, self._lock, os.getpid(), keep_mark=keep_mark)
 
     @classmethod
     def create(
@@ -56,11 +68,15 @@ class SqliteJournal:
             refuse_other_than_file(path)
             read_only = read_only or not is_writable(path)
             connect = connect_to_read if read_only else connect_to_write
-            connection = connect(path, accept_missing=accept_missing)
+            connection = connect(path)
+            with closed_if_it_fails(connection):
+                missing = log.look_for_missing(connection, path, accept_missing=accept_missing)
+                if missing is log.Missing.ANSWERS and not read_only:
+                    log.keep_incomplete(connection)
             try:
-                return cls(path, connection, read_only)
+                return cls(path, connection, read_only, missing)
             except BaseException:
-                log.close(connection)
+                log.close(connection, keep_mark=missing is not log.Missing.NOTHING)
                 raise
 
     @property
@@ -143,17 +159,14 @@ class SqliteJournal:
         path = Path(path)
         with explained(path, "not written: ", "try again"):
             refuse_taken(path)
-            with (
-                lend_part(path.parent, PRIVATE) as part,
-                closing(connect_to_read(self.path, accept_missing=True)) as source,
-            ):
+            with lend_part(path.parent, PRIVATE) as part, closing(connect_to_read(self.path)) as source:
                 copy_to(part, self.path, source)
                 put_in_place(part, path)
 
     def close(self) -> None:
         """Let go of the file; the last one to do so folds its `-wal` into it."""
         with self._lock:
-            log.close(self._connection)
+            self._close()
 
     def _begin(self, steps: "_Steps") -> None:
         if self._depth > 1:
@@ -161,7 +174,7 @@ class SqliteJournal:
         with self._saving():
             self._connection.execute(steps.begin)
             if self._depth == 1:
-                self._is_moved = log.begin(self._connection, is_moved=self._is_moved)
+                self._moved = log.begin(self._connection, self.path, self._moved)
 
     def _keep(self, steps: "_Steps") -> None:
         self._refuse_if_undone()

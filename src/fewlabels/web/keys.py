@@ -32,6 +32,7 @@ ENDING = ".keys"  # after the name of the session's file
 LARGEST = 1_000_000  # bytes
 ANEW = "delete it to make new links"
 READ_ONLY = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # no links; no waiting for a pipe
+READ_AND_WRITE = READ_ONLY | os.O_RDWR  # without the right to write, a file on NFS cannot be locked
 log = logging.getLogger(__name__)
 
 
@@ -96,9 +97,9 @@ def _sign(path: Path) -> tuple[int, ...]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[int]:
+def _opened(path: Path, how: int = READ_ONLY) -> Iterator[int]:
     try:
-        handle = os.open(path, READ_ONLY)
+        handle = os.open(path, how)
     except FileNotFoundError:
         raise InputError(f"{path} is gone; serve the page again to make new links") from None
     except OSError as error:
@@ -114,7 +115,7 @@ def _opened(path: Path) -> Iterator[int]:
 def _locked(path: Path) -> Iterator[None]:
     """Keep other processes from changing the file. Who had the lock before may have replaced the file meanwhile."""
     while HAS_LOCKS:
-        with _opened(path) as handle:
+        with _opened(path, READ_AND_WRITE) as handle:
             fcntl.flock(handle, fcntl.LOCK_EX)
             if os.fstat(handle).st_ino == path.lstat().st_ino:
                 yield

@@ -492,6 +492,30 @@ def test_an_answer_whose_receipt_is_lost_counts_once(open_page):
         assert count_labels(desk) == 1
 
 
+def test_an_undo_whose_receipt_is_lost_takes_back_one_answer(open_page):
+    desk = make_desk()
+    with serving(desk) as address:
+        page, lost = open_page(address), []
+        items = [read_item(page)]
+        press(page, "1")
+        items.append(read_item(page))
+        press(page, "1")
+
+        def swallow(route):
+            lost.append(1)
+            if len(lost) > 1:
+                route.continue_()
+                return
+            route.fetch()
+            route.abort()
+
+        page.route("**/api/undo", swallow)
+        type_key(page, "u")
+        expect(page.locator("#said")).to_contain_text(f"Taken back: {items[1]}", timeout=WAIT)
+        assert len(lost) == 2
+        assert [row["id"] for row in desk.session.answers()] == items[:1]
+
+
 def test_fields_of_every_kind_can_be_read(open_page, tmp_path):
     """Long text scrolls by keys alone, right-to-left text runs its own way, and sound has controls."""
     (tmp_path / "a.wav").write_bytes(b"RIFF")

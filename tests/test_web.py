@@ -88,6 +88,19 @@ def test_items_are_asked_told_and_taken_back(people):
     assert people.get("/api/assessment").json()["metric"] == "accuracy"
 
 
+def test_a_named_undo_that_is_sent_twice_takes_back_one_answer(people, desk):
+    first, second = (item["id"] for item in people.post("/api/ask", json={"who": "ann", "n": 2}).json()["items"])
+    for item in (first, second):
+        people.post("/api/tell", json={"who": "ann", "answers": [{"id": item, "label": "cat"}]})
+    last = people.get("/api/last", params={"who": "ann"}).json()
+    assert last == {"id": second, "decided": False}
+    undone = [people.post("/api/undo", json={"who": "ann", **last}).json()["id"] for _ in range(2)]
+    assert undone == [second, second]
+    desk.session.tell({second: "dog"}, who="bob")  # now it is another person's
+    assert people.post("/api/undo", json={"who": "ann", **last}).json()["id"] is None
+    assert [row["who"] for row in desk.session.answers()] == ["ann", "bob"]
+
+
 def test_the_same_answer_twice_counts_once(people):
     item = people.post("/api/ask", json={"who": "ann"}).json()["items"][0]["id"]
     for _ in range(3):

@@ -101,9 +101,18 @@ class Disputes(BaseModel):
 
 
 class Undo(BaseModel):
-    """A wish to take one's last answer back."""
+    """A wish to take one's last answer back; with an id only if it is the last, so that a repeated request does nothing more."""
 
     who: Who = ""
+    id: Annotated[ItemId | None, Field(description="From /api/last: take nothing else back.")] = None
+    decided: Annotated[bool, Field(description="Of this item take a decision back, not an answer.")] = False
+
+
+class Last(BaseModel):
+    """What undo would take back; null where there is nothing."""
+
+    id: ItemId | None
+    decided: bool = False
 
 
 class Undone(BaseModel):
@@ -170,7 +179,16 @@ def _add_loop(app: FastAPI, desk: Desk, door: Door, pace: Pace) -> None:
     def undo(wish: Undo, caller: Caller) -> Undone:
         """Take one's last answer or decision back: its item is open again."""
         who = _admit(wish.who, caller, door, pace)
-        return Undone(id=desk.undo(who), board=hide_results(desk.board, caller))
+        only = None if wish.id is None else (wish.id, wish.decided)
+        taken = desk.undo(who, only, decisions=caller.is_owner)
+        return Undone(id=taken, board=hide_results(desk.board, caller))
+
+    @app.get("/api/last")
+    def last(caller: Caller, who: Annotated[str, Query(max_length=200)] = "") -> Last:
+        """Name one's last answer or decision, which undo takes back. Decisions are the owner's."""
+        name = _admit(who, caller, door, pace)
+        found = desk.session.find_last(who=name, decisions=caller.is_owner)
+        return Last(id=None) if found is None else Last(id=found[0], decided=found[1])
 
 
 def _add_adjudication(app: FastAPI, desk: Desk, door: Door, pace: Pace, turns: Turns) -> None:

@@ -177,9 +177,9 @@ class Desk:
         found = {str(item): self._predicted(item) for item, _, _ in answers}
         return {item: tame_line(said) for item, said in found.items() if said is not None}
 
-    def undo(self, who: str) -> ItemId | None:
-        """Take this person's last answer back."""
-        taken = self.session.undo(who=who)
+    def undo(self, who: str, only: tuple[ItemId, bool] | None = None, *, decisions: bool = True) -> ItemId | None:
+        """Take this person's last answer back; with `only`, nothing but this answer or decision."""
+        taken = self.session.undo(who=who, only=only, decisions=decisions)
         self._background.wake()
         return taken
 

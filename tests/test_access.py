@@ -130,6 +130,46 @@ def test_nobody_answers_in_the_name_of_an_annotator(client, desk, keys, what, li
     assert status == 200 or after == before
 
 
+def test_annotators_leave_other_peoples_answers_alone(client, desk, keys):
+    first = post(client, "ask", bearer(keys, "ann")).json()["items"][0]["id"]
+    for label in ("cat", "dog"):  # one's own answer may be corrected
+        assert post(client, "tell", bearer(keys, "ann"), "", (first, label)).status_code == 200
+    second = desk.session.ask(1, who="bob", lease=600.0)[0]
+    refused = post(client, "tell", bearer(keys, "bob"), "", (first, "cat"), (second, "cat"))
+    assert (refused.status_code, str(first) in refused.json()["error"]) == (409, True)
+    assert post(client, "undo", bearer(keys, "bob")).json()["id"] is None
+    assert [(row["id"], row["label"], row["who"]) for row in desk.session.answers()] == [(first, "dog", "ann")]
+    assert post(client, "tell", bearer(keys), "kim", (first, "cat")).status_code == 200  # the owner may
+    assert post(client, "tell", bearer(keys, "ann"), "", (first, "dog")).status_code == 409
+
+
+def test_an_item_whose_lease_ran_out_belongs_to_who_answers_it(client, desk, keys):
+    item = desk.session.ask(1, who="ann", lease=600.0)[0]
+    assert desk.session.ask(1, who="bob", lease=1e-9) == [item]
+    assert post(client, "tell", bearer(keys, "ann"), "", (item, "cat")).status_code == 200  # late, but the first
+    assert post(client, "tell", bearer(keys, "bob"), "", (item, "dog")).status_code == 409
+
+
+def test_annotators_do_not_take_back_what_the_owner_decided(keys):
+    desk = make_desk(votes=2)
+    with enter(desk, keys) as team:
+        item = vote(team, keys)
+        desk.session.decide({item: "cat"}, who="ann")  # under the name of a later annotator
+        assert team.get("/api/last", headers=bearer(keys, "ann")).json()["id"] is None
+        assert post(team, "undo", bearer(keys, "ann")).json()["id"] is None
+        assert desk.session.list_disputes() == []
+        assert post(team, "undo", bearer(keys, "bob")).json()["id"] == item
+    desk.close()
+
+
+def test_invited_names_are_spelled_as_in_the_session(tmp_path):
+    session = Session.create(tmp_path / "s.db", make_pool(), goal=FindWorst(), prior=fl.flat(), votes=2)
+    session.tell({session.ask(1, who="ann")[0]: "cat"}, who="ann")
+    session.close()
+    subprocess.run([*CLI, "access", "--session", "s.db", "--invite", "Ann,Bob"], cwd=tmp_path, check=True)
+    assert [one.name for one in read_keys(tmp_path / "s.db.keys").annotators] == ["ann", "Bob"]
+
+
 def test_a_client_works_with_an_annotators_link():
     known = Credentials.create().invite(["ann"])
     desk = make_desk()

@@ -340,6 +340,22 @@ def test_an_annotators_page_shows_what_an_annotator_may_do(chromium, tmp_path):
         page.context.close()
 
 
+def test_an_item_that_somebody_else_answered_meanwhile_is_dropped(chromium):
+    known = Credentials.create().invite(["ann"])
+    desk = make_desk()
+    with serving(desk, store=MemoryStore(known)) as owner:
+        page = chromium.new_context().new_page()
+        page.goto(known.annotators[0].link(owner.partition("/?")[0]))
+        page.wait_for_selector("#classes button", timeout=WAIT)
+        item = read_item(page)
+        desk.session.tell({item: "dog"}, who="bob")
+        press(page, "1")
+        expect(page.locator("#trouble")).to_contain_text(f"somebody else has answered {item}", timeout=WAIT)
+        assert read_item(page) != item
+        assert [row["who"] for row in desk.session.answers()] == ["bob"]
+        page.context.close()
+
+
 def test_the_owner_cannot_take_an_annotators_name(open_page):
     known = Credentials.create().invite(["bob"])
     desk = make_desk()

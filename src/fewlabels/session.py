@@ -214,9 +214,11 @@ class Session:
             wanted = last if only is None else Deed(spell(only[0]), who, only[1])
             if wanted is None:
                 return None
-            taken = self._as_id(wanted.item) if wanted == last or ledger.is_taken_back(wanted) else None
-            if wanted == last:
-                self._fold.append([Act("withdrawn", wanted.item, who=who)])
+            if wanted != last:
+                is_open = wanted.item in ledger.drawn and ledger.is_taken_back(wanted)
+                return self._as_id(wanted.item) if is_open else None
+            taken = self._as_id(wanted.item)
+            self._fold.append([Act("withdrawn", wanted.item, who=who)])
         return taken
 
     def find_last(self, *, who: str = "", decisions: bool = True) -> tuple[ItemId, bool] | None:

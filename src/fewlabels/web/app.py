@@ -129,7 +129,7 @@ class Problem(BaseModel):
 
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem} for status in (400, 401, 403, 404, 405, 413, 421, 422, 429, 500, 503)
+    status: {"model": Problem} for status in (400, 401, 403, 404, 405, 409, 413, 421, 422, 429, 500, 503)
 }
 
 UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "Not changed: the ETag is one of If-None-Match."}}
@@ -170,9 +170,12 @@ def _add_loop(app: FastAPI, desk: Desk, door: Door, pace: Pace) -> None:
 
     @app.post("/api/tell")
     def tell(told: Tell, caller: Caller) -> Told:
-        """Keep answers: all or none. A later answer to the same item replaces the earlier one; of votes, the same person's."""
+        """Keep answers: all or none. A later answer to the same item replaces the earlier one; of votes, the same person's.
+
+        An annotator replaces only answers of their own; items that somebody else has answered are refused with a 409.
+        """
         who = _admit(told.who, caller, door, pace)
-        said = desk.tell(who, _list_answers(told))
+        said = desk.tell(who, _list_answers(told), replaces=caller.is_owner)
         return Told(kept=len(told.answers), predicted=said, board=hide_results(desk.board, caller))
 
     @app.post("/api/undo")

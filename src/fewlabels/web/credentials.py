@@ -51,6 +51,17 @@ def fold_name(name: str) -> str:
     return check_name(name).casefold()
 
 
+def match_names(names: Iterable[str], known: Iterable[str]) -> dict[str, str]:
+    """Return each name by its folded form, spelled as a known one if they differ only in case: it is the same person.
+
+    >>> match_names(["Ann", "Bob"], ["ann", "cleo"])
+    {'ann': 'ann', 'bob': 'Bob'}
+    """
+    known = [name for name in known if 0 < len(name) <= LONGEST_NAME and name == tame_line(" ".join(name.split()))]
+    spelled = {fold_name(name): name for name in known}
+    return {fold_name(name): name if name in known else spelled.get(fold_name(name), name) for name in names}
+
+
 class Credential(BaseModel):
     """A token, and whose it is. An annotator answers under one name; the owner chooses a name for each request."""
 
@@ -139,9 +150,9 @@ class Credentials(BaseModel):
         """Return a line for everybody: who it is, and the link to open."""
         return [f"{one.name or one.role}: {one.link(self.address)}" for one in self.credentials]
 
-    def invite(self, names: Iterable[str]) -> "Credentials":
-        """Add annotators; those who are there keep their token."""
-        wanted = {fold_name(name): check_annotator(name) for name in names}
+    def invite(self, names: Iterable[str], known: Iterable[str] = ()) -> "Credentials":
+        """Add annotators; those who are there keep their token. Names that are `known` from answers keep their spelling."""
+        wanted = match_names(map(check_annotator, names), known)
         new = [Credential(role="annotator", name=name, token=make_token()) for key, name in wanted.items() if key not in self._by_name]  # fmt: skip
         if len(self.annotators) + len(new) > MOST_ANNOTATORS:
             raise InputError(f"a session has at most {MOST_ANNOTATORS:,} annotators; revoke some first")

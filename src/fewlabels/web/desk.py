@@ -9,7 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 from pydantic import BaseModel
+from starlette.exceptions import HTTPException
 
+from fewlabels.errors import listing
 from fewlabels.knowledge import Knowledge
 from fewlabels.polling import say_agreement
 from fewlabels.session import ItemId, Session, check_lease
@@ -142,9 +144,17 @@ class Desk:
         rows = self._shelf.show(ids)
         return [show_item(i, rows[i], self.folder, self.rules.origins) for i in ids]
 
-    def tell(self, who: str, answers: Sequence[tuple[ItemId, str | None, str]]) -> dict[str, str]:
-        """Keep answers: item, class or None, and a note. Returns what the model said of them, where that is shown."""
-        self._keep(self.session.tell, who, answers)
+    def tell(
+        self, who: str, answers: Sequence[tuple[ItemId, str | None, str]], *, replaces: bool = True
+    ) -> dict[str, str]:
+        """Keep answers: item, class or None, and a note. Returns what the model said of them, where that is shown.
+
+        Unless it `replaces` answers of other people, those are refused.
+        """
+        with self.session.together():
+            if not replaces:
+                _refuse_taken(self.session.list_taken([item for item, _, _ in answers], who=who))
+            self._keep(self.session.tell, who, answers)
         return self._reveal(answers)
 
     def decide(self, who: str, answers: Sequence[tuple[ItemId, str | None, str]]) -> dict[str, str]:
@@ -191,6 +201,14 @@ class Desk:
 
     def _refresh(self) -> None:
         self._board = reckon(self.session)
+
+
+def _refuse_taken(items: Sequence[ItemId]) -> None:
+    if items:
+        names = listing(tame_line(str(item)) for item in items)
+        raise HTTPException(
+            409, f"somebody else has answered {names} meanwhile; nothing was saved; ask for another item"
+        )
 
 
 def reckon(session: Session) -> Board:

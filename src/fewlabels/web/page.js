@@ -215,10 +215,22 @@ async function work(what) { // one thing at a time: a second click while one is 
   }
 }
 
+async function record(item, label) { // nothing where somebody else has answered the item meanwhile: then go on to another
+  try {
+    return await insist(state.settling ? "decide" : "tell", { who: name(), answers: [{ id: item.id, label, note: at("note").value }] });
+  } catch (error) {
+    if (error.status !== 409) throw error;
+    await next();
+    trouble(error.message);
+    return null;
+  }
+}
+
 const answer = (label) => work(async () => {
   const item = state.item;
   if (!item) return;
-  const found = await insist(state.settling ? "decide" : "tell", { who: name(), answers: [{ id: item.id, label, note: at("note").value }] });
+  const found = await record(item, label);
+  if (!found) return;
   const said = found.predicted[String(item.id)];
   at("said").textContent = `${state.settling ? "Decided: " : ""}${item.id}: ${label === null ? "nobody can tell" : label}${said === undefined ? "" : ` (the model says ${said})`}`;
   await next();

@@ -25,7 +25,7 @@ from starlette.exceptions import HTTPException
 import fewlabels as fl
 from fewlabels.goals import FindWorst
 from fewlabels.session import Session
-from fewlabels.web import Client, Desk, Folder, Place
+from fewlabels.web import Client, Desk, Folder, Place, Rules
 from fewlabels.web.connections import LONGEST
 from fewlabels.web.failures import INTERNAL, UNAVAILABLE, Log
 from fewlabels.web.pace import Pace
@@ -301,6 +301,15 @@ def test_a_failure_inside_is_logged_and_says_nothing_of_the_inside(monkeypatch):
     assert said[0].startswith("POST /api/ask: KeyError\n  File")
     assert "in fail" in said[0]
     assert "secret" not in said[0].replace('raise KeyError("a secret")', "")  # the line of code, not the value
+
+
+def test_an_answer_that_is_saved_is_not_reported_as_a_failure():
+    said = []
+    desk = make_desk(log=Log(said.append), rules=Rules(reveals=True), predicted=fail)
+    with serving(desk, ANY_PACE) as address:
+        tell_one(Client(address))
+        assert len(desk.session.answers()) == 1
+    assert said[0].startswith("reading predictions: KeyError")
 
 
 def test_a_computation_that_fails_is_shown_as_stale_and_tried_again(monkeypatch):

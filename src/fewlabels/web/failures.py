@@ -16,7 +16,7 @@ from fewlabels.journal import StorageError
 from fewlabels.text import tame_line
 
 LOGGER = logging.getLogger("fewlabels.web")  # on standard error, unless a program sends it elsewhere
-INTERNAL = "internal error; nothing was saved by this request; the server's log says where it happened"
+INTERNAL = "internal error; reload the page to see what was saved; the server's log says where it happened"
 UNAVAILABLE = "the session's file cannot be used at the moment (a full disk, or another process holds it); nothing was saved; send it again in a moment"  # fmt: skip
 RETRY = 2  # seconds until a client should try again
 EVERY = 60.0  # seconds between two entries about the same failure

@@ -1,5 +1,6 @@
 """Who may use the page: roles, links, the keys file, and the browser that is opened."""
 
+import errno
 import json
 import os
 import subprocess
@@ -216,6 +217,22 @@ def test_a_keys_file_that_is_gone_or_unsafe_lets_nobody_in(client, keys, caplog)
     assert client.get("/api/me", headers=headers).status_code == 200
     keys.unlink()
     assert client.get("/api/me", headers=headers).status_code == client.get("/").status_code == 401
+
+
+def test_a_keys_file_that_cannot_be_read_for_a_moment_is_read_again(client, keys, monkeypatch):
+    headers = bearer(keys)
+    change_keys(keys, lambda known: known.invite(["cleo"]))
+
+    def fail(*_, **__):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("fewlabels.web.keys.os.open", fail)
+        busy = client.get("/api/me", headers=headers)
+        with pytest.raises(fl.InputError, match="Too many open files; try again$"):
+            read_keys(keys)
+    assert (busy.status_code, "delete" in busy.text) == (503, False)
+    assert client.get("/api/me", headers=headers).status_code == 200
 
 
 def test_pages_go_on_after_a_restart(desk, keys):

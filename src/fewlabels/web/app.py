@@ -19,6 +19,8 @@ from fewlabels.shortcuts import PAGE as COMMANDS
 from fewlabels.shortcuts import assign_shortcuts
 from fewlabels.text import tame_line
 from fewlabels.web.cards import Card
+from fewlabels.web.credentials import UNAVAILABLE as KEYS_UNAVAILABLE
+from fewlabels.web.credentials import KeysUnavailableError
 from fewlabels.web.desk import Board, Desk, Dispute
 from fewlabels.web.door import Door, Doorkeeper
 from fewlabels.web.failures import RETRY, UNAVAILABLE, Failures, Log, name_request
@@ -145,7 +147,8 @@ def make_app(desk: Desk, door: Door, pace: Pace | None = None) -> FastAPI:
     app.add_middleware(Failures, log=desk.log)
     app.add_middleware(Doorkeeper, door=door)
     app.add_exception_handler(InputError, _explain(400, lambda error: hide_paths(str(error), desk.session.files)))
-    app.add_exception_handler(StorageError, _say_later(desk.log))
+    app.add_exception_handler(StorageError, _say_later(desk.log, UNAVAILABLE))
+    app.add_exception_handler(KeysUnavailableError, _say_later(desk.log, KEYS_UNAVAILABLE))
     app.add_exception_handler(RequestValidationError, _explain(422, _say_what_is_wrong))
     app.add_exception_handler(HTTPException, _explain(None, lambda error: str(getattr(error, "detail", error))))
     turns = Turns()
@@ -279,10 +282,10 @@ def _explain(status: int | None, say: Callable[[Any], str]) -> Callable[[Request
     return explain
 
 
-def _say_later(log: Log) -> Callable[[Request, Exception], Response]:
+def _say_later(log: Log, text: str) -> Callable[[Request, Exception], Response]:
     def explain(request: Request, error: Exception) -> Response:
         log.note(name_request(request.scope), error)
-        return JSONResponse({"error": UNAVAILABLE}, 503, headers={"retry-after": str(RETRY)})
+        return JSONResponse({"error": text}, 503, headers={"retry-after": str(RETRY)})
 
     return explain
 

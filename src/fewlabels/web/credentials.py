@@ -19,8 +19,13 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from fewlabels.errors import InputError, did_you_mean, listing
 from fewlabels.text import tame_line
 
+UNAVAILABLE = "the file of keys cannot be read at the moment; send the request again"
 LONGEST_NAME = 80  # characters
 MOST_ANNOTATORS = 1000
+
+
+class KeysUnavailableError(InputError):
+    """The credentials cannot be read at the moment; that says nothing about them."""
 
 
 def make_token() -> str:

@@ -17,7 +17,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fewlabels.web.credentials import Credential, CredentialStore, MemoryStore
+from fewlabels.web.credentials import UNAVAILABLE, Credential, CredentialStore, KeysUnavailableError, MemoryStore
+from fewlabels.web.failures import RETRY
 from fewlabels.web.opening import OneTimeCodes
 
 LARGEST = 1_000_000  # bytes of a request
@@ -107,11 +108,17 @@ class Doorkeeper:
             await self.app(scope, receive, send)
             return
         send = self._dress(send)
-        refusal = self._refuse(scope)
+        refusal = self._check(scope)
         if refusal is not None:
             await refusal(scope, receive, send)
             return
         await self.app(scope, _bound(receive), send)
+
+    def _check(self, scope: Scope) -> Response | None:
+        try:
+            return self._refuse(scope)
+        except KeysUnavailableError:
+            return JSONResponse({"error": UNAVAILABLE}, 503, headers={"retry-after": str(RETRY)})
 
     def _refuse(self, scope: Scope) -> Response | None:
         """Answer what may not reach the app; whatever may, is told whose request it is."""

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from fewlabels.errors import InputError
 from fewlabels.files import lend_part
 from fewlabels.journal.places import PRIVATE, put_in_place
-from fewlabels.web.credentials import Credentials
+from fewlabels.web.credentials import Credentials, KeysUnavailableError
 
 try:
     import fcntl
@@ -32,6 +32,14 @@ ENDING = ".keys"  # after the name of the session's file
 LARGEST = 1_000_000  # bytes
 ANEW = "delete it to make new links"
 READ_ONLY = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # no links; no waiting for a pipe
+REFUSED = (
+    errno.ELOOP,
+    errno.EACCES,
+    errno.EPERM,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.ENXIO,
+)  # what the file is, or its mode
 log = logging.getLogger(__name__)
 
 
@@ -42,8 +50,11 @@ def name_keys(session: str | Path) -> Path:
 
 def read_keys(path: Path) -> Credentials:
     """Read the credentials, if no other user could have written or read them."""
-    with _opened(path) as handle:
-        return _read(handle, path)
+    try:
+        with _opened(path) as handle:
+            return _read(handle, path)
+    except OSError as error:  # too many open files, a disk that fails: nothing about the keys
+        raise KeysUnavailableError(f"{path} cannot be read at the moment: {error.strerror}; try again") from None
 
 
 def change_keys(path: Path, change: Callable[[Credentials], Credentials]) -> Credentials:
@@ -71,16 +82,22 @@ class KeysFile:
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def read(self) -> Credentials | None:
-        """Return the credentials; None where the file is gone or may not be trusted."""
+        """Return the credentials; None where the file is gone or may not be trusted.
+
+        Raises KeysUnavailableError where that cannot be found out at the moment.
+        """
         with self._lock:
             seen = _sign(self.path)
             if seen != self._seen:
-                self._seen, self._credentials = seen, self._load()
+                self._credentials = self._load()  # where the system fails, the next request tries again
+                self._seen = seen
             return self._credentials
 
     def _load(self) -> Credentials | None:
         try:
             return read_keys(self.path)
+        except KeysUnavailableError:
+            raise
         except InputError as error:
             log.warning("all requests are refused: %s", error)
             return None
@@ -90,8 +107,10 @@ def _sign(path: Path) -> tuple[int, ...]:
     """Tell one state of a file from another."""
     try:
         found = path.lstat()
-    except OSError:
+    except FileNotFoundError:
         return (-1,)
+    except OSError as error:
+        raise KeysUnavailableError(f"{path} cannot be read at the moment: {error.strerror}; try again") from None
     return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_mode)
 
 
@@ -102,6 +121,8 @@ def _opened(path: Path) -> Iterator[int]:
     except FileNotFoundError:
         raise InputError(f"{path} is gone; serve the page again to make new links") from None
     except OSError as error:
+        if error.errno not in REFUSED:
+            raise
         problem = "is a symbolic link" if error.errno == errno.ELOOP else f"cannot be read: {error.strerror}"
         raise InputError(f"{path} {problem}; {ANEW}") from None
     try:

@@ -457,7 +457,7 @@ def test_an_answer_that_cannot_be_saved_just_now_is_sent_again(open_page, tmp_pa
         item = read_item(page)
         other.execute("BEGIN IMMEDIATE")  # another program writes, and takes its time
         type_key(page, "2")
-        expect(page.locator("#trouble")).to_contain_text("another program holds it. Your answer is kept", timeout=WAIT)
+        expect(page.locator("#trouble")).to_contain_text("another process holds it", timeout=WAIT)
         assert read_item(page) == item
         other.execute("ROLLBACK")
         expect(page.locator("#said")).to_contain_text(f"{item}: dog", timeout=WAIT)

@@ -27,7 +27,7 @@ from fewlabels.goals import FindWorst
 from fewlabels.session import Session
 from fewlabels.web import Client, Desk, Folder, Place, Rules
 from fewlabels.web.connections import LONGEST
-from fewlabels.web.failures import INTERNAL, UNAVAILABLE, Log
+from fewlabels.web.failures import INTERNAL, STOP, UNAVAILABLE, Log
 from fewlabels.web.pace import Pace
 from fewlabels.web.reads import Turns
 
@@ -270,6 +270,25 @@ def test_a_file_that_cannot_be_written_just_now_is_a_503(what, tmp_path):
         assert [row["label"] for row in desk.session.answers()] == ["cat"]
     assert len(said) == 1
     assert "POST /api/tell: " in said[0]
+
+
+@pytest.mark.parametrize("what", ["damaged", "readonly"])
+def test_a_file_that_stays_unusable_is_a_500_that_says_so(what, tmp_path):
+    said = []
+    desk = make_desk(tmp_path / "s.db", Log(said.append))
+    with serving(desk, ANY_PACE) as address:
+        (item,) = Client(address).ask(1, who="ann")
+        if what == "readonly":
+            desk.session._fold.journal._connection.execute("PRAGMA query_only = ON")
+        else:
+            with closing(sqlite3.connect(tmp_path / "s.db")) as other:
+                other.execute("ALTER TABLE events RENAME TO lost")
+        body = {"who": "ann", "answers": [{"id": item["id"], "label": "cat"}]}
+        status, _, answer = send(address, "api/tell", body)
+        desk.session._fold.journal._connection.execute("PRAGMA query_only = OFF")
+    assert (status, STOP in json.loads(answer)["error"]) == (500, True)
+    assert what in json.loads(answer)["error"]
+    assert str(tmp_path) not in answer.decode()
 
 
 def test_requests_that_wait_for_a_lock_do_not_wait_for_each_other_in_turn(tmp_path):

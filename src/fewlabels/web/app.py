@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from fewlabels.errors import InputError, listing
-from fewlabels.journal import StorageError
+from fewlabels.journal import StorageError, UnusableError
 from fewlabels.session import ItemId
 from fewlabels.shortcuts import PAGE as COMMANDS
 from fewlabels.shortcuts import assign_shortcuts
@@ -23,7 +23,7 @@ from fewlabels.web.credentials import UNAVAILABLE as KEYS_UNAVAILABLE
 from fewlabels.web.credentials import KeysUnavailableError
 from fewlabels.web.desk import Board, Desk, Dispute
 from fewlabels.web.door import Door, Doorkeeper
-from fewlabels.web.failures import RETRY, UNAVAILABLE, Failures, Log, name_request
+from fewlabels.web.failures import RETRY, STOP, UNAVAILABLE, Failures, Log, name_request
 from fewlabels.web.media import KINDS
 from fewlabels.web.pace import Pace
 from fewlabels.web.reads import Turns, send_figures
@@ -148,6 +148,7 @@ def make_app(desk: Desk, door: Door, pace: Pace | None = None) -> FastAPI:
     app.add_middleware(Doorkeeper, door=door)
     app.add_exception_handler(InputError, _explain(400, lambda error: hide_paths(str(error), desk.session.files)))
     app.add_exception_handler(StorageError, _say_later(desk.log, UNAVAILABLE))
+    app.add_exception_handler(UnusableError, _say_stop(desk))
     app.add_exception_handler(KeysUnavailableError, _say_later(desk.log, KEYS_UNAVAILABLE))
     app.add_exception_handler(RequestValidationError, _explain(422, _say_what_is_wrong))
     app.add_exception_handler(HTTPException, _explain(None, lambda error: str(getattr(error, "detail", error))))
@@ -286,6 +287,14 @@ def _say_later(log: Log, text: str) -> Callable[[Request, Exception], Response]:
     def explain(request: Request, error: Exception) -> Response:
         log.note(name_request(request.scope), error)
         return JSONResponse({"error": text}, 503, headers={"retry-after": str(RETRY)})
+
+    return explain
+
+
+def _say_stop(desk: Desk) -> Callable[[Request, Exception], Response]:
+    def explain(request: Request, error: Exception) -> Response:
+        desk.log.note(name_request(request.scope), error)
+        return JSONResponse({"error": f"{hide_paths(str(error), desk.session.files)}; {STOP}"}, 500)
 
     return explain
 

@@ -20,7 +20,7 @@ async function send(what, body) {
 const RETRIES = { // what may go better a moment later, and what to say meanwhile; 0 is no answer at all
   0: "The server does not answer. Your answer is kept here and sent as soon as it does.",
   429: "Too fast: trying again in a moment.",
-  503: "The server cannot use the session's file at the moment: its disk is full, or another program holds it. Your answer is kept here and sent again.",
+  503: (message) => `${message[0].toUpperCase()}${message.slice(1)}. Your answer is kept here and sent again.`,
 };
 
 async function insist(what, body) { // until it is heard: a network that is gone comes back, and a server restarts
@@ -34,7 +34,7 @@ async function insist(what, body) { // until it is heard: a network that is gone
       } catch (error) {
         const said = RETRIES[error.status || 0];
         if (!said) throw error;
-        trouble(said);
+        trouble(typeof said === "string" ? said : said(error.message));
         await new Promise((done) => setTimeout(done, wait));
       }
     }

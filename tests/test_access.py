@@ -338,11 +338,15 @@ def test_keys_are_for_their_owner_alone_and_hold_what_links_need(keys):
     assert known.owner.cookie not in (known.owner.token, known.find_annotator("ann").cookie)
 
 
-def test_a_keys_file_of_an_earlier_version_is_the_owners(tmp_path):
+def test_the_token_that_everybody_had_is_replaced_once_and_that_is_said(tmp_path, caplog):
     path = tmp_path / "s.db.keys"
     path.touch(0o600)
     path.write_text(json.dumps({"port": 8123, "token": GOOD, "visit": OTHER}))
-    assert (read_keys(path).owner.token, read_keys(path).port) == (GOOD, 8123)
+    known = change_keys(path, lambda found: found)
+    assert GOOD not in path.read_text()
+    assert (known.port, read_keys(path).owner) == (8123, known.owner)
+    assert change_keys(path, lambda found: found).owner == known.owner
+    assert caplog.text.count("which no longer works") == 1
 
 
 # -- the browser ----------------------------------------------------------------------------------------------

@@ -99,13 +99,14 @@ class Credentials(BaseModel):
     port: Annotated[int, Field(ge=0, le=65535, strict=True)] = 0
     address: Annotated[str, Field(max_length=500)] = ""  # scheme, host and port; none before the first start
     credentials: Annotated[tuple[Credential, ...], Field(max_length=MOST_ANNOTATORS + 1)]
+    shared: Annotated[bool, Field(exclude=True, repr=False)] = False  # read from a file of the first version
 
     @model_validator(mode="before")
     @classmethod
     def _read_first_version(cls, found: Any) -> Any:
-        """Files of earlier versions hold one token, which was everybody's: it becomes the owner's."""
+        """Files of the first version hold one token, which everybody was given."""
         if isinstance(found, dict) and set(found) == {"port", "token", "visit"}:
-            return {"port": found["port"], "credentials": [{"role": "owner", "token": found["token"]}]}
+            return {"port": found["port"], "credentials": [{"role": "owner", "token": found["token"]}], "shared": True}
         return found
 
     @model_validator(mode="after")
@@ -122,6 +123,10 @@ class Credentials(BaseModel):
     def create(cls) -> "Credentials":
         """Make the owner's credential, and no other."""
         return cls(credentials=(Credential(role="owner", token=make_token()),))
+
+    def replace_shared(self) -> "Credentials":
+        """Give the owner a new token where everybody had the old one."""
+        return self.model_copy(update={"credentials": self.create().credentials}) if self.shared else self
 
     @property
     def owner(self) -> Credential:

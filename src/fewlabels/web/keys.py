@@ -40,6 +40,7 @@ REFUSED = (
     errno.EISDIR,
     errno.ENXIO,
 )  # what the file is, or its mode
+SHARED = "%s held one link for everybody, which no longer works: open the owner's new link, and invite each annotator (fewlabels access --session SESSION --invite NAMES)"  # fmt: skip
 log = logging.getLogger(__name__)
 
 
@@ -65,8 +66,10 @@ def change_keys(path: Path, change: Callable[[Credentials], Credentials]) -> Cre
         with _locked(path):
             before = read_keys(path)
             after = change(before)
-            if after != before:
+            if after != before or before.shared:
                 _replace(path, after)
+            if before.shared:
+                log.warning(SHARED, path)
             return after
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from None
@@ -148,7 +151,7 @@ def _read(handle: int, path: Path) -> Credentials:
     with open(handle, "rb", closefd=False) as file:
         text = file.read(LARGEST + 1)
     try:
-        return Credentials.model_validate_json(text)
+        return Credentials.model_validate_json(text).replace_shared()
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]  # what came may be a secret
         place = ".".join(map(str, first["loc"]))

@@ -8,6 +8,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import quote
 from urllib.request import urlopen
 
 import pytest
@@ -206,6 +207,18 @@ def test_a_revoked_link_and_its_open_page_are_refused_at_once(client, desk, keys
     assert bearer(keys, "bob") != headers
     assert client.get("/api/me", headers=headers).status_code == 401
     assert client.get("/api/me", headers=bearer(keys, "bob")).json()["name"] == "bob"
+
+
+def test_a_page_whose_cookie_was_replaced_by_another_link_is_refused(client, desk, keys):
+    change_keys(keys, lambda known: known.invite(["Zoë <b>"]))
+    names = {"owner:": read_keys(keys).owner, "annotator:Zoë <b>": read_keys(keys).find_annotator("Zoë <b>")}
+    for opened, credential in names.items():
+        client.get("/", params={"token": credential.token})
+        for page in names:
+            headers = {"x-fewlabels": quote(page, safe="")}
+            found = [client.get("/api/me", headers=headers), client.post("/api/ask", json={}, headers=headers)]
+            assert {one.status_code for one in found} == {200 if page == opened else 401}
+            assert page == opened or "Reload this page" in found[0].json()["error"]
 
 
 def test_a_keys_file_that_is_gone_or_unsafe_lets_nobody_in(client, keys, caplog):

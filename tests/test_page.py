@@ -356,6 +356,20 @@ def test_an_item_that_somebody_else_answered_meanwhile_is_dropped(chromium):
         page.context.close()
 
 
+def test_an_owners_tab_does_not_answer_under_the_name_of_a_link_opened_later(open_page):
+    known = Credentials.create().invite(["ann"])
+    desk = make_desk()
+    with serving(desk, store=MemoryStore(known)) as owner:
+        page = open_page(owner, "kim")
+        other = page.context.new_page()
+        other.goto(known.annotators[0].link(owner.partition("/?")[0]))
+        other.wait_for_selector("#classes button", timeout=WAIT)
+        page.bring_to_front()
+        type_key(page, "1")
+        expect(page.locator("#trouble")).to_contain_text("Reload this page", timeout=WAIT)
+        assert desk.session.answers() == []
+
+
 def test_the_owner_cannot_take_an_annotators_name(open_page):
     known = Credentials.create().invite(["bob"])
     desk = make_desk()

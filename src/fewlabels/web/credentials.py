@@ -86,6 +86,11 @@ class Credential(BaseModel):
         """What the browser keeps instead of the token."""
         return hmac.new(self.token.encode(), b"fewlabels cookie", sha256).hexdigest()
 
+    @property
+    def label(self) -> str:
+        """Whose page it is, as the page says with each request."""
+        return f"{self.role}:{self.name}"
+
     def link(self, address: str) -> str:
         """Return what a person opens."""
         return f"{address}/?token={self.token}"

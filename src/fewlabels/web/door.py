@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -22,7 +22,9 @@ from fewlabels.web.failures import RETRY
 from fewlabels.web.opening import OneTimeCodes
 
 LARGEST = 1_000_000  # bytes of a request
-OURS = "x-fewlabels"  # a header that no foreign page can send without asking first
+OURS = "x-fewlabels"  # a header that no foreign page can send without asking first: whose page it is, or 1
+INVALID = "This link is not valid any more. Open your link again, or ask the owner of the session for a new one."
+REPLACED = "Another link was opened in this browser, so that answers would count under another name. Reload this page to go on with that link, or open your own link again."  # fmt: skip
 SAFE = ("GET", "HEAD")
 TOO_LONG = f"a request has at most {LARGEST:,} bytes; send answers in several"
 WELCOME = """<!doctype html><html lang="en"><meta charset="utf-8"><title>fewlabels</title>
@@ -134,10 +136,16 @@ class Doorkeeper:
                 return self._welcome(door.exchange(query))
         known = door.authenticate(headers)
         if known is None:
-            return HTMLResponse(REFUSED, 401) if scope["path"] == "/" else _say(401, "say who you are: Authorization: Bearer TOKEN")  # fmt: skip
-        if known[1] == "cookie" and scope["method"] not in SAFE and not door.is_ours(headers):
-            return _say(403, "this request does not come from the labelling page")
+            return HTMLResponse(REFUSED, 401) if scope["path"] == "/" else _say(401, INVALID if OURS in headers else "say who you are: Authorization: Bearer TOKEN")  # fmt: skip
         scope["state"] = {**scope.get("state", {}), "caller": known[0]}
+        return self._refuse_foreign(scope, headers, known[0]) if known[1] == "cookie" else None
+
+    def _refuse_foreign(self, scope: Scope, headers: Headers, caller: Credential) -> Response | None:
+        """Refuse a request with our cookie from another site's page, or from a page that was opened by another link."""
+        if headers.get(OURS, "1") != "1" and unquote(headers[OURS]) != caller.label:
+            return _say(401, REPLACED)
+        if scope["method"] not in SAFE and not self.door.is_ours(headers):
+            return _say(403, "this request does not come from the labelling page")
         return None
 
     def _welcome(self, caller: Credential | None) -> Response:

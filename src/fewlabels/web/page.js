@@ -2,15 +2,15 @@
 // One item at a time: shown, answered, kept. What was not kept is sent again; the server counts an item once.
 
 const MANY = 12; // classes from which on there is a search box
-const INVALID = "This link is not valid any more. Open your link again, or ask the owner of the session for a new one.";
 const at = (id) => document.getElementById(id);
-const state = { me: { role: "owner", name: "" }, item: null, classes: [], busy: false, board: null, grades: false, keys: new Map(), shown: new Map(), commands: new Map(), settling: false, votes: [], passed: new Set() };
+const state = { me: { role: "owner", name: "" }, identity: "1", item: null, classes: [], busy: false, board: null, grades: false, keys: new Map(), shown: new Map(), commands: new Map(), settling: false, votes: [], passed: new Set() };
 
 // -- talking to the server ------------------------------------------------------------------------------------
 
 async function send(what, body) {
-  const answer = await fetch(`/api/${what}`, body === undefined ? {} : {
-    method: "POST", headers: { "content-type": "application/json", "x-fewlabels": "1" }, body: JSON.stringify(body),
+  const headers = { "x-fewlabels": state.identity }; // cookies are shared by all tabs: the server compares
+  const answer = await fetch(`/api/${what}`, body === undefined ? { headers } : {
+    method: "POST", headers: { ...headers, "content-type": "application/json" }, body: JSON.stringify(body),
   });
   const found = await answer.json().catch(() => ({}));
   if (!answer.ok) throw Object.assign(new Error(found.error || `the server says ${answer.status}`), { status: answer.status });
@@ -208,7 +208,7 @@ async function work(what) { // one thing at a time: a second click while one is 
   try {
     await what();
   } catch (error) {
-    trouble(error.status === 401 ? INVALID : error.message);
+    trouble(error.message);
   } finally {
     state.busy = false;
     document.body.removeAttribute("aria-busy");
@@ -317,11 +317,12 @@ at("to-settle").addEventListener("click", () => look(true));
 
 setInterval(async () => { // what others answered moves the picture too
   if (document.hidden || state.busy) return;
-  try { showBoard(await send("board")); } catch (error) { if (error.status === 401) trouble(INVALID); /* else the next request will tell */ }
+  try { showBoard(await send("board")); } catch (error) { if (error.status === 401) trouble(error.message); /* else the next request will tell */ }
 }, 2000);
 
 work(async () => {
   state.me = await insist("me");
+  state.identity = encodeURIComponent(`${state.me.role}:${state.me.name}`);
   showRole();
   showBoard(await insist("board"));
   if (!isAnnotator() && (localStorage.getItem("fewlabels-name") === null || needsName())) return askName();

@@ -394,6 +394,20 @@ def test_a_browser_that_never_comes_leaves_nothing_behind(tmp_path, monkeypatch)
     assert list(tmp_path.iterdir()) == []
 
 
+def test_files_of_killed_servers_are_removed_at_the_next_start(tmp_path, monkeypatch):
+    monkeypatch.setattr("webbrowser.open", lambda _: True)
+    old, young, other = (
+        tmp_path / name for name in ("s.db.keys.0123abcd.html", "s.db.keys.0123abce.html", "report.html")
+    )
+    for file in (old, young, other):
+        file.touch()
+    for file in (old, other):
+        os.utime(file, (0, 0))
+    with opened_browser("http://127.0.0.1:8000", OneTimeCodes(), tmp_path / "s.db.keys"):
+        pass
+    assert set(tmp_path.iterdir()) == {young, other}
+
+
 BROWSER = """#!/bin/sh
 printf '%s' "$*" > seen.txt
 file="${1#file://}"

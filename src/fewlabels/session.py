@@ -323,6 +323,10 @@ class Session:
         with self._fold.reading() as ledger:
             return list_classes(self._ground, ledger)
 
+    def has_item(self, id: ItemId) -> bool:
+        """Is this an item one may ask about?"""
+        return bool(self._fold.journal.find([spell(id)]))
+
     def group(self, id: ItemId) -> str:
         """Return the group of an item one may ask about."""
         found = self._fold.journal.find([str(id)])

@@ -200,6 +200,8 @@ class Desk:
 
     def find_media(self, item: str, column: str) -> str | None:
         """Return what an item's column says, where it may name a file."""
+        if not self.session.has_item(item):  # the engine would read the whole file for nothing
+            return None
         row = self._shelf.show([item]).get(item, {})
         value = row.get(column)
         return value if isinstance(value, str) else None

@@ -20,11 +20,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from fewlabels.web.credentials import UNAVAILABLE, Credential, CredentialStore, KeysUnavailableError, MemoryStore
 from fewlabels.web.failures import RETRY
 from fewlabels.web.opening import OneTimeCodes
+from fewlabels.web.pace import Pace
 
 LARGEST = 1_000_000  # bytes of a request
 OURS = "x-fewlabels"  # a header that no foreign page can send without asking first: whose page it is, or 1
 INVALID = "This link is not valid any more. Open your link again, or ask the owner of the session for a new one."
 REPLACED = "Another link was opened in this browser, so that answers would count under another name. Reload this page to go on with that link, or open your own link again."  # fmt: skip
+RATE, BURST = (
+    90.0,
+    150.0,
+)  # requests of any kind, for each credential; fewer than all reads (`Turns`), so that few of them wait
 SAFE = ("GET", "HEAD")
 TOO_LONG = f"a request has at most {LARGEST:,} bytes; send answers in several"
 WELCOME = """<!doctype html><html lang="en"><meta charset="utf-8"><title>fewlabels</title>
@@ -101,8 +106,8 @@ class Door:
 class Doorkeeper:
     """Lets a request through to the app, or answers it."""
 
-    def __init__(self, app: ASGIApp, door: Door) -> None:
-        self.app, self.door = app, door
+    def __init__(self, app: ASGIApp, door: Door, pace: Pace | None = None) -> None:
+        self.app, self.door, self.pace = app, door, pace or Pace(RATE, BURST)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check, then pass on with what every answer says."""
@@ -138,6 +143,8 @@ class Doorkeeper:
         if known is None:
             return HTMLResponse(REFUSED, 401) if scope["path"] == "/" else _say(401, INVALID if OURS in headers else "say who you are: Authorization: Bearer TOKEN")  # fmt: skip
         scope["state"] = {**scope.get("state", {}), "caller": known[0]}
+        if not self.pace.allows(known[0].token):
+            return _say(429, "rate limit exceeded; retry in a moment")
         return self._refuse_foreign(scope, headers, known[0]) if known[1] == "cookie" else None
 
     def _refuse_foreign(self, scope: Scope, headers: Headers, caller: Credential) -> Response | None:

@@ -1,5 +1,6 @@
 """Who may use the page: roles, links, the keys file, and the browser that is opened."""
 
+import errno
 import json
 import os
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import quote
 from urllib.request import urlopen
 
 import pytest
@@ -88,7 +90,7 @@ def vote(client, keys):
 ROUTES = [  # and what the owner and an annotator are answered
     ("GET", "/", 200, 200), ("GET", "/page.js", 200, 200), ("GET", "/api/me", 200, 200), ("GET", "/api/board", 200, 200),
     ("GET", "/api/status", 200, 403), ("GET", "/api/assessment", 200, 403), ("GET", "/api/disputes", 200, 403),
-    ("POST", "/api/ask", 200, 200), ("POST", "/api/tell", 200, 200), ("POST", "/api/undo", 200, 200), ("POST", "/api/decide", 200, 403),
+    ("POST", "/api/ask", 200, 200), ("POST", "/api/tell", 200, 200), ("POST", "/api/undo", 200, 200), ("GET", "/api/last", 200, 200), ("POST", "/api/decide", 200, 403),
 ]  # fmt: skip
 
 
@@ -130,6 +132,46 @@ def test_nobody_answers_in_the_name_of_an_annotator(client, desk, keys, what, li
     assert status == 200 or after == before
 
 
+def test_annotators_leave_other_peoples_answers_alone(client, desk, keys):
+    first = post(client, "ask", bearer(keys, "ann")).json()["items"][0]["id"]
+    for label in ("cat", "dog"):  # one's own answer may be corrected
+        assert post(client, "tell", bearer(keys, "ann"), "", (first, label)).status_code == 200
+    second = desk.session.ask(1, who="bob", lease=600.0)[0]
+    refused = post(client, "tell", bearer(keys, "bob"), "", (first, "cat"), (second, "cat"))
+    assert (refused.status_code, str(first) in refused.json()["error"]) == (409, True)
+    assert post(client, "undo", bearer(keys, "bob")).json()["id"] is None
+    assert [(row["id"], row["label"], row["who"]) for row in desk.session.answers()] == [(first, "dog", "ann")]
+    assert post(client, "tell", bearer(keys), "kim", (first, "cat")).status_code == 200  # the owner may
+    assert post(client, "tell", bearer(keys, "ann"), "", (first, "dog")).status_code == 409
+
+
+def test_an_item_whose_lease_ran_out_belongs_to_who_answers_it(client, desk, keys):
+    item = desk.session.ask(1, who="ann", lease=600.0)[0]
+    assert desk.session.ask(1, who="bob", lease=1e-9) == [item]
+    assert post(client, "tell", bearer(keys, "ann"), "", (item, "cat")).status_code == 200  # late, but the first
+    assert post(client, "tell", bearer(keys, "bob"), "", (item, "dog")).status_code == 409
+
+
+def test_annotators_do_not_take_back_what_the_owner_decided(keys):
+    desk = make_desk(votes=2)
+    with enter(desk, keys) as team:
+        item = vote(team, keys)
+        desk.session.decide({item: "cat"}, who="ann")  # under the name of a later annotator
+        assert team.get("/api/last", headers=bearer(keys, "ann")).json()["id"] is None
+        assert post(team, "undo", bearer(keys, "ann")).json()["id"] is None
+        assert desk.session.list_disputes() == []
+        assert post(team, "undo", bearer(keys, "bob")).json()["id"] == item
+    desk.close()
+
+
+def test_invited_names_are_spelled_as_in_the_session(tmp_path):
+    session = Session.create(tmp_path / "s.db", make_pool(), goal=FindWorst(), prior=fl.flat(), votes=2)
+    session.tell({session.ask(1, who="ann")[0]: "cat"}, who="ann")
+    session.close()
+    subprocess.run([*CLI, "access", "--session", "s.db", "--invite", "Ann,Bob"], cwd=tmp_path, check=True)
+    assert [one.name for one in read_keys(tmp_path / "s.db.keys").annotators] == ["ann", "Bob"]
+
+
 def test_a_client_works_with_an_annotators_link():
     known = Credentials.create().invite(["ann"])
     desk = make_desk()
@@ -167,6 +209,18 @@ def test_a_revoked_link_and_its_open_page_are_refused_at_once(client, desk, keys
     assert client.get("/api/me", headers=bearer(keys, "bob")).json()["name"] == "bob"
 
 
+def test_a_page_whose_cookie_was_replaced_by_another_link_is_refused(client, desk, keys):
+    change_keys(keys, lambda known: known.invite(["Zoë <b>"]))
+    names = {"owner:": read_keys(keys).owner, "annotator:Zoë <b>": read_keys(keys).find_annotator("Zoë <b>")}
+    for opened, credential in names.items():
+        client.get("/", params={"token": credential.token})
+        for page in names:
+            headers = {"x-fewlabels": quote(page, safe="")}
+            found = [client.get("/api/me", headers=headers), client.post("/api/ask", json={}, headers=headers)]
+            assert {one.status_code for one in found} == {200 if page == opened else 401}
+            assert page == opened or "Reload this page" in found[0].json()["error"]
+
+
 def test_a_keys_file_that_is_gone_or_unsafe_lets_nobody_in(client, keys, caplog):
     headers = bearer(keys)
     keys.chmod(0o622)
@@ -176,6 +230,22 @@ def test_a_keys_file_that_is_gone_or_unsafe_lets_nobody_in(client, keys, caplog)
     assert client.get("/api/me", headers=headers).status_code == 200
     keys.unlink()
     assert client.get("/api/me", headers=headers).status_code == client.get("/").status_code == 401
+
+
+def test_a_keys_file_that_cannot_be_read_for_a_moment_is_read_again(client, keys, monkeypatch):
+    headers = bearer(keys)
+    change_keys(keys, lambda known: known.invite(["cleo"]))
+
+    def fail(*_, **__):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("fewlabels.web.keys.os.open", fail)
+        busy = client.get("/api/me", headers=headers)
+        with pytest.raises(fl.InputError, match="Too many open files; try again$"):
+            read_keys(keys)
+    assert (busy.status_code, "delete" in busy.text) == (503, False)
+    assert client.get("/api/me", headers=headers).status_code == 200
 
 
 def test_pages_go_on_after_a_restart(desk, keys):
@@ -281,11 +351,15 @@ def test_keys_are_for_their_owner_alone_and_hold_what_links_need(keys):
     assert known.owner.cookie not in (known.owner.token, known.find_annotator("ann").cookie)
 
 
-def test_a_keys_file_of_an_earlier_version_is_the_owners(tmp_path):
+def test_the_token_that_everybody_had_is_replaced_once_and_that_is_said(tmp_path, caplog):
     path = tmp_path / "s.db.keys"
     path.touch(0o600)
     path.write_text(json.dumps({"port": 8123, "token": GOOD, "visit": OTHER}))
-    assert (read_keys(path).owner.token, read_keys(path).port) == (GOOD, 8123)
+    known = change_keys(path, lambda found: found)
+    assert GOOD not in path.read_text()
+    assert (known.port, read_keys(path).owner) == (8123, known.owner)
+    assert change_keys(path, lambda found: found).owner == known.owner
+    assert caplog.text.count("which no longer works") == 1
 
 
 # -- the browser ----------------------------------------------------------------------------------------------
@@ -318,6 +392,20 @@ def test_a_browser_that_never_comes_leaves_nothing_behind(tmp_path, monkeypatch)
         assert opened == [file.as_uri()]
         assert file.stat().st_mode & 0o777 == 0o600
     assert list(tmp_path.iterdir()) == []
+
+
+def test_files_of_killed_servers_are_removed_at_the_next_start(tmp_path, monkeypatch):
+    monkeypatch.setattr("webbrowser.open", lambda _: True)
+    old, young, other = (
+        tmp_path / name for name in ("s.db.keys.0123abcd.html", "s.db.keys.0123abce.html", "report.html")
+    )
+    for file in (old, young, other):
+        file.touch()
+    for file in (old, other):
+        os.utime(file, (0, 0))
+    with opened_browser("http://127.0.0.1:8000", OneTimeCodes(), tmp_path / "s.db.keys"):
+        pass
+    assert set(tmp_path.iterdir()) == {young, other}
 
 
 BROWSER = """#!/bin/sh

@@ -340,6 +340,36 @@ def test_an_annotators_page_shows_what_an_annotator_may_do(chromium, tmp_path):
         page.context.close()
 
 
+def test_an_item_that_somebody_else_answered_meanwhile_is_dropped(chromium):
+    known = Credentials.create().invite(["ann"])
+    desk = make_desk()
+    with serving(desk, store=MemoryStore(known)) as owner:
+        page = chromium.new_context().new_page()
+        page.goto(known.annotators[0].link(owner.partition("/?")[0]))
+        page.wait_for_selector("#classes button", timeout=WAIT)
+        item = read_item(page)
+        desk.session.tell({item: "dog"}, who="bob")
+        press(page, "1")
+        expect(page.locator("#trouble")).to_contain_text(f"somebody else has answered {item}", timeout=WAIT)
+        assert read_item(page) != item
+        assert [row["who"] for row in desk.session.answers()] == ["bob"]
+        page.context.close()
+
+
+def test_an_owners_tab_does_not_answer_under_the_name_of_a_link_opened_later(open_page):
+    known = Credentials.create().invite(["ann"])
+    desk = make_desk()
+    with serving(desk, store=MemoryStore(known)) as owner:
+        page = open_page(owner, "kim")
+        other = page.context.new_page()
+        other.goto(known.annotators[0].link(owner.partition("/?")[0]))
+        other.wait_for_selector("#classes button", timeout=WAIT)
+        page.bring_to_front()
+        type_key(page, "1")
+        expect(page.locator("#trouble")).to_contain_text("Reload this page", timeout=WAIT)
+        assert desk.session.answers() == []
+
+
 def test_the_owner_cannot_take_an_annotators_name(open_page):
     known = Credentials.create().invite(["bob"])
     desk = make_desk()
@@ -441,7 +471,7 @@ def test_an_answer_that_cannot_be_saved_just_now_is_sent_again(open_page, tmp_pa
         item = read_item(page)
         other.execute("BEGIN IMMEDIATE")  # another program writes, and takes its time
         type_key(page, "2")
-        expect(page.locator("#trouble")).to_contain_text("another program holds it. Your answer is kept", timeout=WAIT)
+        expect(page.locator("#trouble")).to_contain_text("another process holds it", timeout=WAIT)
         assert read_item(page) == item
         other.execute("ROLLBACK")
         expect(page.locator("#said")).to_contain_text(f"{item}: dog", timeout=WAIT)
@@ -490,6 +520,30 @@ def test_an_answer_whose_receipt_is_lost_counts_once(open_page):
         assert lost == [1]
         assert [(row["id"], row["label"]) for row in desk.session.answers()] == [(item, "cat")]
         assert count_labels(desk) == 1
+
+
+def test_an_undo_whose_receipt_is_lost_takes_back_one_answer(open_page):
+    desk = make_desk()
+    with serving(desk) as address:
+        page, lost = open_page(address), []
+        items = [read_item(page)]
+        press(page, "1")
+        items.append(read_item(page))
+        press(page, "1")
+
+        def swallow(route):
+            lost.append(1)
+            if len(lost) > 1:
+                route.continue_()
+                return
+            route.fetch()
+            route.abort()
+
+        page.route("**/api/undo", swallow)
+        type_key(page, "u")
+        expect(page.locator("#said")).to_contain_text(f"Taken back: {items[1]}", timeout=WAIT)
+        assert len(lost) == 2
+        assert [row["id"] for row in desk.session.answers()] == items[:1]
 
 
 def test_fields_of_every_kind_can_be_read(open_page, tmp_path):

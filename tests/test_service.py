@@ -25,9 +25,9 @@ from starlette.exceptions import HTTPException
 import fewlabels as fl
 from fewlabels.goals import FindWorst
 from fewlabels.session import Session
-from fewlabels.web import Client, Desk, Folder, Place
+from fewlabels.web import Client, Desk, Folder, Place, Rules
 from fewlabels.web.connections import LONGEST
-from fewlabels.web.failures import INTERNAL, UNAVAILABLE, Log
+from fewlabels.web.failures import INTERNAL, STOP, UNAVAILABLE, Log
 from fewlabels.web.pace import Pace
 from fewlabels.web.reads import Turns
 
@@ -272,6 +272,25 @@ def test_a_file_that_cannot_be_written_just_now_is_a_503(what, tmp_path):
     assert "POST /api/tell: " in said[0]
 
 
+@pytest.mark.parametrize("what", ["damaged", "readonly"])
+def test_a_file_that_stays_unusable_is_a_500_that_says_so(what, tmp_path):
+    said = []
+    desk = make_desk(tmp_path / "s.db", Log(said.append))
+    with serving(desk, ANY_PACE) as address:
+        (item,) = Client(address).ask(1, who="ann")
+        if what == "readonly":
+            desk.session._fold.journal._connection.execute("PRAGMA query_only = ON")
+        else:
+            with closing(sqlite3.connect(tmp_path / "s.db")) as other:
+                other.execute("ALTER TABLE events RENAME TO lost")
+        body = {"who": "ann", "answers": [{"id": item["id"], "label": "cat"}]}
+        status, _, answer = send(address, "api/tell", body)
+        desk.session._fold.journal._connection.execute("PRAGMA query_only = OFF")
+    assert (status, STOP in json.loads(answer)["error"]) == (500, True)
+    assert what in json.loads(answer)["error"]
+    assert str(tmp_path) not in answer.decode()
+
+
 def test_requests_that_wait_for_a_lock_do_not_wait_for_each_other_in_turn(tmp_path):
     desk = make_desk(tmp_path / "s.db")
     with serving(desk, ANY_PACE) as address, held(tmp_path / "s.db"), ThreadPoolExecutor(20) as people:
@@ -301,6 +320,15 @@ def test_a_failure_inside_is_logged_and_says_nothing_of_the_inside(monkeypatch):
     assert said[0].startswith("POST /api/ask: KeyError\n  File")
     assert "in fail" in said[0]
     assert "secret" not in said[0].replace('raise KeyError("a secret")', "")  # the line of code, not the value
+
+
+def test_an_answer_that_is_saved_is_not_reported_as_a_failure():
+    said = []
+    desk = make_desk(log=Log(said.append), rules=Rules(reveals=True), predicted=fail)
+    with serving(desk, ANY_PACE) as address:
+        tell_one(Client(address))
+        assert len(desk.session.answers()) == 1
+    assert said[0].startswith("reading predictions: KeyError")
 
 
 def test_a_computation_that_fails_is_shown_as_stale_and_tried_again(monkeypatch):

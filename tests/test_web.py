@@ -27,6 +27,7 @@ from fewlabels.goals import Estimate, FindBest, FindWorst
 from fewlabels.session import Session
 from fewlabels.web import Client, Credentials, Desk, Door, Folder, MemoryStore, Place, Rules, make_app
 from fewlabels.web.cards import show_item
+from fewlabels.web.door import Doorkeeper
 from fewlabels.web.pace import Pace
 from fewlabels.web.server import _listen
 from fewlabels.web.shelf import Shelf
@@ -86,6 +87,19 @@ def test_items_are_asked_told_and_taken_back(people):
     assert people.post("/api/undo", json={"who": "ann"}).json()["id"] == second
     assert people.post("/api/undo", json={"who": "bob"}).json()["id"] is None
     assert people.get("/api/assessment").json()["metric"] == "accuracy"
+
+
+def test_a_named_undo_that_is_sent_twice_takes_back_one_answer(people, desk):
+    first, second = (item["id"] for item in people.post("/api/ask", json={"who": "ann", "n": 2}).json()["items"])
+    for item in (first, second):
+        people.post("/api/tell", json={"who": "ann", "answers": [{"id": item, "label": "cat"}]})
+    last = people.get("/api/last", params={"who": "ann"}).json()
+    assert last == {"id": second, "decided": False}
+    undone = [people.post("/api/undo", json={"who": "ann", **last}).json()["id"] for _ in range(2)]
+    assert undone == [second, second]
+    desk.session.tell({second: "dog"}, who="bob")  # now it is another person's
+    assert people.post("/api/undo", json={"who": "ann", **last}).json()["id"] is None
+    assert [row["who"] for row in desk.session.answers()] == ["ann", "bob"]
 
 
 def test_the_same_answer_twice_counts_once(people):
@@ -459,6 +473,18 @@ def test_the_rate_limit_is_of_the_credential_whatever_the_name():
             found = [client.post("/api/ask", json={"who": f"name {i}" if one.is_owner else ""}, headers=headers) for i in range(5)]  # fmt: skip
             assert [answer.status_code for answer in found] == [200] * 3 + [429] * 2
     desk.close()
+
+
+def test_requests_of_every_kind_have_a_rate_limit(desk, door):
+    with TestClient(make_app(desk, door), base_url=f"http://{HOST}", headers={"authorization": f"Bearer {door.token}"}) as client:  # fmt: skip
+        with_limit = Doorkeeper(client.app, door, Pace(1e-9, 2.0))
+        limited = TestClient(with_limit, base_url=f"http://{HOST}", headers=client.headers)
+        assert [limited.get(path).status_code for path in ("/api/me", "/media?item=x&column=text", "/api/me")] == [200, 404, 429]  # fmt: skip
+
+
+def test_the_engine_is_not_asked_about_unknown_items(desk, monkeypatch):
+    monkeypatch.setattr(desk.session, "show", lambda _: 1 / 0)
+    assert desk.find_media("no such item", "text") is None
 
 
 # -- what items hold ------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ decides it. Where one does, the last word counts, whoever said it.
 """
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from typing import NamedTuple
 
@@ -107,7 +108,32 @@ class Ledger:
 
     def last_of(self, who: str) -> str | None:
         """The item this person answered or decided last."""
-        return next((deed.item for deed in reversed(self.deeds) if deed.who == who), None)
+        last = self.last_deed(who)
+        return None if last is None else last.item
+
+    def last_deed(self, who: str, *, decisions: bool = True) -> Deed | None:
+        """Return what this person may take back: the last answer or decision, or the last answer alone.
+
+        A withdrawal takes back what the person did last to the item. So without decisions, there is nothing to take back
+        where the same name has also decided the item.
+        """
+        last = next(
+            (deed for deed in reversed(self.deeds) if deed.who == who and (decisions or not deed.decided)), None
+        )
+        hides = last is not None and not decisions and last._replace(decided=True) in self.deeds
+        return None if hides else last
+
+    def is_taken_back(self, deed: Deed) -> bool:
+        """Is an item open again where it was answered, or decided?"""
+        ballot = self.ballots.get(deed.item)
+        if ballot is None:
+            return True
+        return ballot.decision is None if deed.decided else self.wanted > 1 and deed.who not in ballot.votes
+
+    def list_taken(self, items: Iterable[str], who: str) -> list[str]:
+        """List those items that a new answer of this person would take from somebody else."""
+        answered = (item for item in items if self.wanted == 1 and item in self.ballots)
+        return [item for item in answered if who not in self.ballots[item].votes]
 
     def pending_with(self, who: str) -> list[Item]:
         """Items this person was asked about and has not answered."""

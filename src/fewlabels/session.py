@@ -5,7 +5,7 @@ was, and several processes may work on one file.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from fewlabels.ground import Ground, lay_ground, read_ground
 from fewlabels.groups import Bins, Groups, predicted
 from fewlabels.journal import Act, Item, Journal, MemoryJournal, SqliteJournal
 from fewlabels.knowledge import Knowledge
+from fewlabels.ledger import Deed
 from fewlabels.metrics import Metric
 from fewlabels.policies import Policy, choose_policy, name_policy
 from fewlabels.priors import Prior
@@ -30,7 +31,7 @@ from fewlabels.provenance import Provenance, record
 from fewlabels.recipes import recall
 from fewlabels.reckoning import LACKS_VOTES, Reckoner, Sum, add_up, count_events, list_classes, take_note
 from fewlabels.summary import Assessment, Question, judge
-from fewlabels.table import Predictions
+from fewlabels.table import Predictions, spell
 from fewlabels.trust import calibrated
 
 ItemId = str | int
@@ -195,14 +196,48 @@ class Session:
                 Act("decided", name, label, who, note) for name, label in self._check(labels, new_classes).items()
             )
 
-    def undo(self, *, who: str = "") -> ItemId | None:
-        """Take one's last answer back, and its item is asked again; or one's last decision. None where there is neither."""
+    def undo(self, *, who: str = "", only: tuple[ItemId, bool] | None = None, decisions: bool = True) -> ItemId | None:
+        """Take one's last answer back, and its item is asked again; or one's last decision. None where there is neither.
+
+        Parameters
+        ----------
+        who: str
+            Who answered.
+        only: tuple
+            An item, and whether it was decided (see `find_last`): nothing else is taken back. So the same call may be
+            repeated; it returns the item as long as it is open again.
+        decisions: bool
+            May decisions be taken back?
+        """
         with self._fold.writing():
-            last = self._fold.ledger.last_of(who)
-            if last is None:
+            ledger = self._fold.ledger
+            last = ledger.last_deed(who, decisions=decisions)
+            wanted = last if only is None else Deed(spell(only[0]), who, only[1])
+            if wanted is None:
                 return None
-            self._fold.append([Act("withdrawn", last, who=who)])
-        return self._as_id(last)
+            if wanted != last:
+                is_open = wanted.item in ledger.drawn and ledger.is_taken_back(wanted)
+                return self._as_id(wanted.item) if is_open else None
+            taken = self._as_id(wanted.item)
+            self._fold.append([Act("withdrawn", wanted.item, who=who)])
+        return taken
+
+    def find_last(self, *, who: str = "", decisions: bool = True) -> tuple[ItemId, bool] | None:
+        """Return the item that `undo` would take back, and whether it was decided rather than answered."""
+        with self._fold.reading() as ledger:
+            last = ledger.last_deed(who, decisions=decisions)
+        return None if last is None else (self._as_id(last.item), last.decided)
+
+    def list_taken(self, items: Iterable[ItemId], *, who: str) -> list[ItemId]:
+        """List those items that somebody else has answered, where one person answers each: a new answer would replace theirs."""
+        with self._fold.reading() as ledger:
+            return [self._as_id(name) for name in ledger.list_taken(map(spell, items), who)]
+
+    def list_names(self) -> list[str]:
+        """List the names of all people who were asked or answered, in the order of their last event."""
+        with self._fold.reading():
+            names = [event.who for event in self._fold.journal.read()]
+        return list(dict.fromkeys(reversed(names)))[::-1]
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -299,6 +334,10 @@ class Session:
         """Classes an item may have; none where labels are grades."""
         with self._fold.reading() as ledger:
             return list_classes(self._ground, ledger)
+
+    def has_item(self, id: ItemId) -> bool:
+        """Is this an item one may ask about?"""
+        return bool(self._fold.journal.find([spell(id)]))
 
     def group(self, id: ItemId) -> str:
         """Return the group of an item one may ask about."""

@@ -31,8 +31,9 @@ def access(*, session: File, invite: Names = (), revoke: Names = ()) -> int:
     both = {fold_name(name) for name in invite} & {fold_name(name) for name in revoke}
     if both:
         raise InputError(f"access: {listing(map(tame_line, sorted(both)))} cannot be invited and revoked at once; do one after the other")  # fmt: skip
-    open_session(session, read_only=True).close()  # only a session has links
-    known = change_keys(name_keys(session), lambda found: found.revoke(revoke).invite(invite))
+    with open_session(session, read_only=True) as opened:  # only a session has links
+        names = opened.list_names()
+    known = change_keys(name_keys(session), lambda found: found.revoke(revoke).invite(invite, names))
     out = printer()
     _say(out, "revoked", revoke)
     if known.address:

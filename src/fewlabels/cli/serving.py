@@ -33,7 +33,8 @@ def run_page(opened: Opened, file: str, session: str, page: Page, *, new_classes
     """Serve the page until somebody stops it."""
     place, keys = _place(page), name_keys(session)
     rules = Rules(page.lease, new_classes, reveals, page.media_from)
-    change_keys(keys, lambda known: known.invite(page.invite))
+    names = opened.session.list_names() if page.invite else []
+    change_keys(keys, lambda known: known.invite(page.invite, names))
     desk = Desk(opened.session, rules, folder=Folder(Path(page.media or Path(file).parent)), predicted=opened.predicted)
     if not place.is_private and page.certificate is None:
         complainer().print(

@@ -5,8 +5,19 @@ is for simulations and tests; `SqliteJournal` is a file. Only `ledger` folds wha
 """
 
 from fewlabels.journal.events import Act, Event, Item, Journal, Pile, tell_time
-from fewlabels.journal.faults import StorageError
+from fewlabels.journal.faults import StorageError, UnusableError
 from fewlabels.journal.memory import MemoryJournal
 from fewlabels.journal.sqlite import SqliteJournal
 
-__all__ = ["Act", "Event", "Item", "Journal", "MemoryJournal", "Pile", "SqliteJournal", "StorageError", "tell_time"]
+__all__ = [
+    "Act",
+    "Event",
+    "Item",
+    "Journal",
+    "MemoryJournal",
+    "Pile",
+    "SqliteJournal",
+    "StorageError",
+    "UnusableError",
+    "tell_time",
+]

@@ -9,7 +9,11 @@ from fewlabels.errors import InputError
 
 
 class StorageError(InputError):
-    """A session's file could not be read or written: a full disk, a lock of another process. Nothing was saved."""
+    """A session's file could not be read or written at the moment: a full disk, a lock of another process. Nothing was saved."""
+
+
+class UnusableError(InputError):
+    """A session's file is damaged, or may not be written: trying again does not help. Nothing was saved."""
 
 
 TAKEN = "already exists; open it, or choose another name"
@@ -30,6 +34,14 @@ _REASONS = {
     sqlite3.SQLITE_CORRUPT: "damaged ({said}); " + GO_BACK,
     sqlite3.SQLITE_ERROR: "damaged ({said}); " + GO_BACK,
 }
+_PASSING = (  # which may go better a moment later
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_PROTOCOL,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CANTOPEN,
+)
 
 
 @contextmanager
@@ -40,9 +52,11 @@ def explained(path: Path, undone: str = "", again: str = "try again") -> Iterato
     except sqlite3.ProgrammingError:
         raise  # a journal used after it was closed: the fault of a program, not of a file
     except sqlite3.Error as error:
-        reason = _REASONS.get(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF, "{said}")
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
         said = str(error)[:LONGEST].partition("\n")[0]
-        raise StorageError(f"{path}: {undone}{reason.format(said=said, again=again)}") from None
+        reason = _REASONS.get(code, "{said}").format(said=said, again=again)
+        kind = StorageError if code in _PASSING else UnusableError
+        raise kind(f"{path}: {undone}{reason}") from None
     except OSError as error:
         raise StorageError(f"{path}: {undone}{error.strerror}") from None
     except UnicodeDecodeError:  # in the names of its tables, which errors repeat

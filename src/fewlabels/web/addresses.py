@@ -5,6 +5,7 @@ the Host header; names are therefore brought into that form before they are prin
 """
 
 import ipaddress
+import os
 import re
 import socket
 import ssl
@@ -186,7 +187,8 @@ def _bind(found: list[tuple[socket.AddressFamily, tuple[Any, ...]]]) -> socket.s
 def _listen_on(family: socket.AddressFamily, address: tuple[Any, ...]) -> socket.socket:
     taken = socket.socket(family, socket.SOCK_STREAM)
     try:
-        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if os.name == "posix":  # elsewhere it lets two servers listen on one port
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6 and address[0] == "::":
             taken.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)  # IPv4 too, whatever the system's habit
         taken.bind(address)

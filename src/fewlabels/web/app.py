@@ -13,15 +13,17 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from fewlabels.errors import InputError, listing
-from fewlabels.journal import StorageError
+from fewlabels.journal import StorageError, UnusableError
 from fewlabels.session import ItemId
 from fewlabels.shortcuts import PAGE as COMMANDS
 from fewlabels.shortcuts import assign_shortcuts
 from fewlabels.text import tame_line
 from fewlabels.web.cards import Card
+from fewlabels.web.credentials import UNAVAILABLE as KEYS_UNAVAILABLE
+from fewlabels.web.credentials import KeysUnavailableError
 from fewlabels.web.desk import Board, Desk, Dispute
 from fewlabels.web.door import Door, Doorkeeper
-from fewlabels.web.failures import RETRY, UNAVAILABLE, Failures, Log, name_request
+from fewlabels.web.failures import RETRY, STOP, UNAVAILABLE, Failures, Log, name_request
 from fewlabels.web.media import KINDS
 from fewlabels.web.pace import Pace
 from fewlabels.web.reads import Turns, send_figures
@@ -101,9 +103,18 @@ class Disputes(BaseModel):
 
 
 class Undo(BaseModel):
-    """A wish to take one's last answer back."""
+    """A wish to take one's last answer back; with an id only if it is the last, so that a repeated request does nothing more."""
 
     who: Who = ""
+    id: Annotated[ItemId | None, Field(description="From /api/last: take nothing else back.")] = None
+    decided: Annotated[bool, Field(description="Of this item take a decision back, not an answer.")] = False
+
+
+class Last(BaseModel):
+    """What undo would take back; null where there is nothing."""
+
+    id: ItemId | None
+    decided: bool = False
 
 
 class Undone(BaseModel):
@@ -120,7 +131,7 @@ class Problem(BaseModel):
 
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem} for status in (400, 401, 403, 404, 405, 413, 421, 422, 429, 500, 503)
+    status: {"model": Problem} for status in (400, 401, 403, 404, 405, 409, 413, 421, 422, 429, 500, 503)
 }
 
 UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "Not changed: the ETag is one of If-None-Match."}}
@@ -136,7 +147,9 @@ def make_app(desk: Desk, door: Door, pace: Pace | None = None) -> FastAPI:
     app.add_middleware(Failures, log=desk.log)
     app.add_middleware(Doorkeeper, door=door)
     app.add_exception_handler(InputError, _explain(400, lambda error: hide_paths(str(error), desk.session.files)))
-    app.add_exception_handler(StorageError, _say_later(desk.log))
+    app.add_exception_handler(StorageError, _say_later(desk.log, UNAVAILABLE))
+    app.add_exception_handler(UnusableError, _say_stop(desk))
+    app.add_exception_handler(KeysUnavailableError, _say_later(desk.log, KEYS_UNAVAILABLE))
     app.add_exception_handler(RequestValidationError, _explain(422, _say_what_is_wrong))
     app.add_exception_handler(HTTPException, _explain(None, lambda error: str(getattr(error, "detail", error))))
     turns = Turns()
@@ -161,16 +174,28 @@ def _add_loop(app: FastAPI, desk: Desk, door: Door, pace: Pace) -> None:
 
     @app.post("/api/tell")
     def tell(told: Tell, caller: Caller) -> Told:
-        """Keep answers: all or none. A later answer to the same item replaces the earlier one; of votes, the same person's."""
+        """Keep answers: all or none. A later answer to the same item replaces the earlier one; of votes, the same person's.
+
+        An annotator replaces only answers of their own; items that somebody else has answered are refused with a 409.
+        """
         who = _admit(told.who, caller, door, pace)
-        said = desk.tell(who, _list_answers(told))
+        said = desk.tell(who, _list_answers(told), replaces=caller.is_owner)
         return Told(kept=len(told.answers), predicted=said, board=hide_results(desk.board, caller))
 
     @app.post("/api/undo")
     def undo(wish: Undo, caller: Caller) -> Undone:
         """Take one's last answer or decision back: its item is open again."""
         who = _admit(wish.who, caller, door, pace)
-        return Undone(id=desk.undo(who), board=hide_results(desk.board, caller))
+        only = None if wish.id is None else (wish.id, wish.decided)
+        taken = desk.undo(who, only, decisions=caller.is_owner)
+        return Undone(id=taken, board=hide_results(desk.board, caller))
+
+    @app.get("/api/last")
+    def last(caller: Caller, who: Annotated[str, Query(max_length=200)] = "") -> Last:
+        """Name one's last answer or decision, which undo takes back. Decisions are the owner's."""
+        name = _admit(who, caller, door, pace)
+        found = desk.session.find_last(who=name, decisions=caller.is_owner)
+        return Last(id=None) if found is None else Last(id=found[0], decided=found[1])
 
 
 def _add_adjudication(app: FastAPI, desk: Desk, door: Door, pace: Pace, turns: Turns) -> None:
@@ -258,10 +283,18 @@ def _explain(status: int | None, say: Callable[[Any], str]) -> Callable[[Request
     return explain
 
 
-def _say_later(log: Log) -> Callable[[Request, Exception], Response]:
+def _say_later(log: Log, text: str) -> Callable[[Request, Exception], Response]:
     def explain(request: Request, error: Exception) -> Response:
         log.note(name_request(request.scope), error)
-        return JSONResponse({"error": UNAVAILABLE}, 503, headers={"retry-after": str(RETRY)})
+        return JSONResponse({"error": text}, 503, headers={"retry-after": str(RETRY)})
+
+    return explain
+
+
+def _say_stop(desk: Desk) -> Callable[[Request, Exception], Response]:
+    def explain(request: Request, error: Exception) -> Response:
+        desk.log.note(name_request(request.scope), error)
+        return JSONResponse({"error": f"{hide_paths(str(error), desk.session.files)}; {STOP}"}, 500)
 
     return explain
 

@@ -19,8 +19,13 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from fewlabels.errors import InputError, did_you_mean, listing
 from fewlabels.text import tame_line
 
+UNAVAILABLE = "the file of keys cannot be read at the moment; send the request again"
 LONGEST_NAME = 80  # characters
 MOST_ANNOTATORS = 1000
+
+
+class KeysUnavailableError(InputError):
+    """The credentials cannot be read at the moment; that says nothing about them."""
 
 
 def make_token() -> str:
@@ -51,6 +56,17 @@ def fold_name(name: str) -> str:
     return check_name(name).casefold()
 
 
+def match_names(names: Iterable[str], known: Iterable[str]) -> dict[str, str]:
+    """Return each name by its folded form, spelled as a known one if they differ only in case: it is the same person.
+
+    >>> match_names(["Ann", "Bob"], ["ann", "cleo"])
+    {'ann': 'ann', 'bob': 'Bob'}
+    """
+    known = [name for name in known if 0 < len(name) <= LONGEST_NAME and name == tame_line(" ".join(name.split()))]
+    spelled = {fold_name(name): name for name in known}
+    return {fold_name(name): name if name in known else spelled.get(fold_name(name), name) for name in names}
+
+
 class Credential(BaseModel):
     """A token, and whose it is. An annotator answers under one name; the owner chooses a name for each request."""
 
@@ -70,6 +86,11 @@ class Credential(BaseModel):
         """What the browser keeps instead of the token."""
         return hmac.new(self.token.encode(), b"fewlabels cookie", sha256).hexdigest()
 
+    @property
+    def label(self) -> str:
+        """Whose page it is, as the page says with each request."""
+        return f"{self.role}:{self.name}"
+
     def link(self, address: str) -> str:
         """Return what a person opens."""
         return f"{address}/?token={self.token}"
@@ -83,13 +104,14 @@ class Credentials(BaseModel):
     port: Annotated[int, Field(ge=0, le=65535, strict=True)] = 0
     address: Annotated[str, Field(max_length=500)] = ""  # scheme, host and port; none before the first start
     credentials: Annotated[tuple[Credential, ...], Field(max_length=MOST_ANNOTATORS + 1)]
+    shared: Annotated[bool, Field(exclude=True, repr=False)] = False  # read from a file of the first version
 
     @model_validator(mode="before")
     @classmethod
     def _read_first_version(cls, found: Any) -> Any:
-        """Files of earlier versions hold one token, which was everybody's: it becomes the owner's."""
+        """Files of the first version hold one token, which everybody was given."""
         if isinstance(found, dict) and set(found) == {"port", "token", "visit"}:
-            return {"port": found["port"], "credentials": [{"role": "owner", "token": found["token"]}]}
+            return {"port": found["port"], "credentials": [{"role": "owner", "token": found["token"]}], "shared": True}
         return found
 
     @model_validator(mode="after")
@@ -106,6 +128,10 @@ class Credentials(BaseModel):
     def create(cls) -> "Credentials":
         """Make the owner's credential, and no other."""
         return cls(credentials=(Credential(role="owner", token=make_token()),))
+
+    def replace_shared(self) -> "Credentials":
+        """Give the owner a new token where everybody had the old one."""
+        return self.model_copy(update={"credentials": self.create().credentials}) if self.shared else self
 
     @property
     def owner(self) -> Credential:
@@ -139,9 +165,9 @@ class Credentials(BaseModel):
         """Return a line for everybody: who it is, and the link to open."""
         return [f"{one.name or one.role}: {one.link(self.address)}" for one in self.credentials]
 
-    def invite(self, names: Iterable[str]) -> "Credentials":
-        """Add annotators; those who are there keep their token."""
-        wanted = {fold_name(name): check_annotator(name) for name in names}
+    def invite(self, names: Iterable[str], known: Iterable[str] = ()) -> "Credentials":
+        """Add annotators; those who are there keep their token. Names that are `known` from answers keep their spelling."""
+        wanted = match_names(map(check_annotator, names), known)
         new = [Credential(role="annotator", name=name, token=make_token()) for key, name in wanted.items() if key not in self._by_name]  # fmt: skip
         if len(self.annotators) + len(new) > MOST_ANNOTATORS:
             raise InputError(f"a session has at most {MOST_ANNOTATORS:,} annotators; revoke some first")

@@ -9,7 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 from pydantic import BaseModel
+from starlette.exceptions import HTTPException
 
+from fewlabels.errors import listing
 from fewlabels.knowledge import Knowledge
 from fewlabels.polling import say_agreement
 from fewlabels.session import ItemId, Session, check_lease
@@ -142,9 +144,17 @@ class Desk:
         rows = self._shelf.show(ids)
         return [show_item(i, rows[i], self.folder, self.rules.origins) for i in ids]
 
-    def tell(self, who: str, answers: Sequence[tuple[ItemId, str | None, str]]) -> dict[str, str]:
-        """Keep answers: item, class or None, and a note. Returns what the model said of them, where that is shown."""
-        self._keep(self.session.tell, who, answers)
+    def tell(
+        self, who: str, answers: Sequence[tuple[ItemId, str | None, str]], *, replaces: bool = True
+    ) -> dict[str, str]:
+        """Keep answers: item, class or None, and a note. Returns what the model said of them, where that is shown.
+
+        Unless it `replaces` answers of other people, those are refused.
+        """
+        with self.session.together():
+            if not replaces:
+                _refuse_taken(self.session.list_taken([item for item, _, _ in answers], who=who))
+            self._keep(self.session.tell, who, answers)
         return self._reveal(answers)
 
     def decide(self, who: str, answers: Sequence[tuple[ItemId, str | None, str]]) -> dict[str, str]:
@@ -172,25 +182,40 @@ class Desk:
         self._background.wake()
 
     def _reveal(self, answers: Sequence[tuple[ItemId, str | None, str]]) -> dict[str, str]:
+        """Return what the model said. The answers are saved by now, so a failure here must not look as if they were not."""
         if not self.rules.reveals:
             return {}
-        found = {str(item): self._predicted(item) for item, _, _ in answers}
+        try:
+            found = {str(item): self._predicted(item) for item, _, _ in answers}
+        except Exception as error:
+            self.log.note("reading predictions", error)
+            return {}
         return {item: tame_line(said) for item, said in found.items() if said is not None}
 
-    def undo(self, who: str) -> ItemId | None:
-        """Take this person's last answer back."""
-        taken = self.session.undo(who=who)
+    def undo(self, who: str, only: tuple[ItemId, bool] | None = None, *, decisions: bool = True) -> ItemId | None:
+        """Take this person's last answer back; with `only`, nothing but this answer or decision."""
+        taken = self.session.undo(who=who, only=only, decisions=decisions)
         self._background.wake()
         return taken
 
     def find_media(self, item: str, column: str) -> str | None:
         """Return what an item's column says, where it may name a file."""
+        if not self.session.has_item(item):  # the engine would read the whole file for nothing
+            return None
         row = self._shelf.show([item]).get(item, {})
         value = row.get(column)
         return value if isinstance(value, str) else None
 
     def _refresh(self) -> None:
         self._board = reckon(self.session)
+
+
+def _refuse_taken(items: Sequence[ItemId]) -> None:
+    if items:
+        names = listing(tame_line(str(item)) for item in items)
+        raise HTTPException(
+            409, f"somebody else has answered {names} meanwhile; nothing was saved; ask for another item"
+        )
 
 
 def reckon(session: Session) -> Board:

@@ -10,18 +10,26 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fewlabels.web.credentials import Credential, CredentialStore, MemoryStore
+from fewlabels.web.credentials import UNAVAILABLE, Credential, CredentialStore, KeysUnavailableError, MemoryStore
+from fewlabels.web.failures import RETRY
 from fewlabels.web.opening import OneTimeCodes
+from fewlabels.web.pace import Pace
 
 LARGEST = 1_000_000  # bytes of a request
-OURS = "x-fewlabels"  # a header that no foreign page can send without asking first
+OURS = "x-fewlabels"  # a header that no foreign page can send without asking first: whose page it is, or 1
+INVALID = "This link is not valid any more. Open your link again, or ask the owner of the session for a new one."
+REPLACED = "Another link was opened in this browser, so that answers would count under another name. Reload this page to go on with that link, or open your own link again."  # fmt: skip
+RATE, BURST = (
+    90.0,
+    150.0,
+)  # requests of any kind, for each credential; fewer than all reads (`Turns`), so that few of them wait
 SAFE = ("GET", "HEAD")
 TOO_LONG = f"a request has at most {LARGEST:,} bytes; send answers in several"
 WELCOME = """<!doctype html><html lang="en"><meta charset="utf-8"><title>fewlabels</title>
@@ -98,8 +106,8 @@ class Door:
 class Doorkeeper:
     """Lets a request through to the app, or answers it."""
 
-    def __init__(self, app: ASGIApp, door: Door) -> None:
-        self.app, self.door = app, door
+    def __init__(self, app: ASGIApp, door: Door, pace: Pace | None = None) -> None:
+        self.app, self.door, self.pace = app, door, pace or Pace(RATE, BURST)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check, then pass on with what every answer says."""
@@ -107,11 +115,17 @@ class Doorkeeper:
             await self.app(scope, receive, send)
             return
         send = self._dress(send)
-        refusal = self._refuse(scope)
+        refusal = self._check(scope)
         if refusal is not None:
             await refusal(scope, receive, send)
             return
         await self.app(scope, _bound(receive), send)
+
+    def _check(self, scope: Scope) -> Response | None:
+        try:
+            return self._refuse(scope)
+        except KeysUnavailableError:
+            return JSONResponse({"error": UNAVAILABLE}, 503, headers={"retry-after": str(RETRY)})
 
     def _refuse(self, scope: Scope) -> Response | None:
         """Answer what may not reach the app; whatever may, is told whose request it is."""
@@ -127,10 +141,18 @@ class Doorkeeper:
                 return self._welcome(door.exchange(query))
         known = door.authenticate(headers)
         if known is None:
-            return HTMLResponse(REFUSED, 401) if scope["path"] == "/" else _say(401, "say who you are: Authorization: Bearer TOKEN")  # fmt: skip
-        if known[1] == "cookie" and scope["method"] not in SAFE and not door.is_ours(headers):
-            return _say(403, "this request does not come from the labelling page")
+            return HTMLResponse(REFUSED, 401) if scope["path"] == "/" else _say(401, INVALID if OURS in headers else "say who you are: Authorization: Bearer TOKEN")  # fmt: skip
         scope["state"] = {**scope.get("state", {}), "caller": known[0]}
+        if not self.pace.allows(known[0].token):
+            return _say(429, "rate limit exceeded; retry in a moment")
+        return self._refuse_foreign(scope, headers, known[0]) if known[1] == "cookie" else None
+
+    def _refuse_foreign(self, scope: Scope, headers: Headers, caller: Credential) -> Response | None:
+        """Refuse a request with our cookie from another site's page, or from a page that was opened by another link."""
+        if headers.get(OURS, "1") != "1" and unquote(headers[OURS]) != caller.label:
+            return _say(401, REPLACED)
+        if scope["method"] not in SAFE and not self.door.is_ours(headers):
+            return _say(403, "this request does not come from the labelling page")
         return None
 
     def _welcome(self, caller: Credential | None) -> Response:

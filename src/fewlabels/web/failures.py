@@ -12,12 +12,13 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fewlabels.journal import StorageError
+from fewlabels.journal import StorageError, UnusableError
 from fewlabels.text import tame_line
 
 LOGGER = logging.getLogger("fewlabels.web")  # on standard error, unless a program sends it elsewhere
-INTERNAL = "internal error; nothing was saved by this request; the server's log says where it happened"
+INTERNAL = "internal error; reload the page to see what was saved; the server's log says where it happened"
 UNAVAILABLE = "the session's file cannot be used at the moment (a full disk, or another process holds it); nothing was saved; send it again in a moment"  # fmt: skip
+STOP = "stop labelling and tell the owner of the session: nothing can be saved"
 RETRY = 2  # seconds until a client should try again
 EVERY = 60.0  # seconds between two entries about the same failure
 MOST = 1000  # failures remembered
@@ -32,7 +33,11 @@ class Log:
 
     def note(self, what: str, error: BaseException) -> None:
         """Write down what failed and where."""
-        lines = [f"{what[:200]}: {error}"] if isinstance(error, StorageError) else list(_describe(what, error))
+        lines = (
+            [f"{what[:200]}: {error}"]
+            if isinstance(error, StorageError | UnusableError)
+            else list(_describe(what, error))
+        )
         key, now = (type(error).__name__, lines[-1]), time.monotonic()
         if now - self._seen.get(key, -EVERY) < EVERY:
             return

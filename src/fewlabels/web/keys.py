@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from fewlabels.errors import InputError
 from fewlabels.files import lend_part
 from fewlabels.journal.places import PRIVATE, put_in_place
-from fewlabels.web.credentials import Credentials
+from fewlabels.web.credentials import Credentials, KeysUnavailableError
 
 try:
     import fcntl
@@ -33,6 +33,15 @@ LARGEST = 1_000_000  # bytes
 ANEW = "delete it to make new links"
 READ_ONLY = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # no links; no waiting for a pipe
 READ_AND_WRITE = READ_ONLY | os.O_RDWR  # without the right to write, a file on NFS cannot be locked
+REFUSED = (
+    errno.ELOOP,
+    errno.EACCES,
+    errno.EPERM,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.ENXIO,
+)  # what the file is, or its mode
+SHARED = "%s held one link for everybody, which no longer works: open the owner's new link, and invite each annotator (fewlabels access --session SESSION --invite NAMES)"  # fmt: skip
 log = logging.getLogger(__name__)
 
 
@@ -43,8 +52,11 @@ def name_keys(session: str | Path) -> Path:
 
 def read_keys(path: Path) -> Credentials:
     """Read the credentials, if no other user could have written or read them."""
-    with _opened(path) as handle:
-        return _read(handle, path)
+    try:
+        with _opened(path) as handle:
+            return _read(handle, path)
+    except OSError as error:  # too many open files, a disk that fails: nothing about the keys
+        raise KeysUnavailableError(f"{path} cannot be read at the moment: {error.strerror}; try again") from None
 
 
 def change_keys(path: Path, change: Callable[[Credentials], Credentials]) -> Credentials:
@@ -55,8 +67,10 @@ def change_keys(path: Path, change: Callable[[Credentials], Credentials]) -> Cre
         with _locked(path):
             before = read_keys(path)
             after = change(before)
-            if after != before:
+            if after != before or before.shared:
                 _replace(path, after)
+            if before.shared:
+                log.warning(SHARED, path)
             return after
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from None
@@ -72,16 +86,22 @@ class KeysFile:
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def read(self) -> Credentials | None:
-        """Return the credentials; None where the file is gone or may not be trusted."""
+        """Return the credentials; None where the file is gone or may not be trusted.
+
+        Raises KeysUnavailableError where that cannot be found out at the moment.
+        """
         with self._lock:
             seen = _sign(self.path)
             if seen != self._seen:
-                self._seen, self._credentials = seen, self._load()
+                self._credentials = self._load()  # where the system fails, the next request tries again
+                self._seen = seen
             return self._credentials
 
     def _load(self) -> Credentials | None:
         try:
             return read_keys(self.path)
+        except KeysUnavailableError:
+            raise
         except InputError as error:
             log.warning("all requests are refused: %s", error)
             return None
@@ -91,8 +111,10 @@ def _sign(path: Path) -> tuple[int, ...]:
     """Tell one state of a file from another."""
     try:
         found = path.lstat()
-    except OSError:
+    except FileNotFoundError:
         return (-1,)
+    except OSError as error:
+        raise KeysUnavailableError(f"{path} cannot be read at the moment: {error.strerror}; try again") from None
     return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_mode)
 
 
@@ -103,6 +125,8 @@ def _opened(path: Path, how: int = READ_ONLY) -> Iterator[int]:
     except FileNotFoundError:
         raise InputError(f"{path} is gone; serve the page again to make new links") from None
     except OSError as error:
+        if error.errno not in REFUSED:
+            raise
         problem = "is a symbolic link" if error.errno == errno.ELOOP else f"cannot be read: {error.strerror}"
         raise InputError(f"{path} {problem}; {ANEW}") from None
     try:
@@ -128,7 +152,7 @@ def _read(handle: int, path: Path) -> Credentials:
     with open(handle, "rb", closefd=False) as file:
         text = file.read(LARGEST + 1)
     try:
-        return Credentials.model_validate_json(text)
+        return Credentials.model_validate_json(text).replace_shared()
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]  # what came may be a secret
         place = ".".join(map(str, first["loc"]))

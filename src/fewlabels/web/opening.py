@@ -6,12 +6,13 @@ removed when that is done. It lies beside the session: sandboxed browsers see no
 
 import html
 import os
+import re
 import secrets
 import tempfile
 import time
 import webbrowser
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -72,6 +73,7 @@ def opened_browser(address: str, codes: OneTimeCodes, beside: Path | None) -> It
     code = codes.issue()
     beside = (beside or Path(tempfile.gettempdir(), "fewlabels")).absolute()
     file = beside.with_name(f"{beside.name}.{secrets.token_hex(4)}.html")
+    _remove_leftovers(beside)
     try:
         _write(file, REDIRECT.format(address=html.escape(f"{address}/?code={code}")))
     except OSError:  # the link is printed in any case
@@ -89,6 +91,16 @@ def opened_browser(address: str, codes: OneTimeCodes, beside: Path | None) -> It
 def _write(file: Path, text: str) -> None:
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as opened:
         opened.write(text)
+
+
+def _remove_leftovers(beside: Path) -> None:
+    """Remove files of servers that were killed; their codes are of no use any more."""
+    now = time.time()
+    name = re.compile(rf"{re.escape(beside.name)}\.[0-9a-f]{{8}}\.html")
+    with suppress(OSError):
+        for file in [one for one in beside.parent.iterdir() if name.fullmatch(one.name)]:
+            if now - file.lstat().st_mtime > SECONDS:  # a younger one may be another server's
+                file.unlink(missing_ok=True)
 
 
 def _remove_used(file: Path, code: str, codes: OneTimeCodes) -> None:

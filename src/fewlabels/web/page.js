@@ -2,15 +2,15 @@
 // One item at a time: shown, answered, kept. What was not kept is sent again; the server counts an item once.
 
 const MANY = 12; // classes from which on there is a search box
-const INVALID = "This link is not valid any more. Open your link again, or ask the owner of the session for a new one.";
 const at = (id) => document.getElementById(id);
-const state = { me: { role: "owner", name: "" }, item: null, classes: [], busy: false, board: null, grades: false, keys: new Map(), shown: new Map(), commands: new Map(), settling: false, votes: [], passed: new Set() };
+const state = { me: { role: "owner", name: "" }, identity: "1", item: null, classes: [], busy: false, board: null, grades: false, keys: new Map(), shown: new Map(), commands: new Map(), settling: false, votes: [], passed: new Set() };
 
 // -- talking to the server ------------------------------------------------------------------------------------
 
 async function send(what, body) {
-  const answer = await fetch(`/api/${what}`, body === undefined ? {} : {
-    method: "POST", headers: { "content-type": "application/json", "x-fewlabels": "1" }, body: JSON.stringify(body),
+  const headers = { "x-fewlabels": state.identity }; // cookies are shared by all tabs: the server compares
+  const answer = await fetch(`/api/${what}`, body === undefined ? { headers } : {
+    method: "POST", headers: { ...headers, "content-type": "application/json" }, body: JSON.stringify(body),
   });
   const found = await answer.json().catch(() => ({}));
   if (!answer.ok) throw Object.assign(new Error(found.error || `the server says ${answer.status}`), { status: answer.status });
@@ -20,7 +20,7 @@ async function send(what, body) {
 const RETRIES = { // what may go better a moment later, and what to say meanwhile; 0 is no answer at all
   0: "The server does not answer. Your answer is kept here and sent as soon as it does.",
   429: "Too fast: trying again in a moment.",
-  503: "The server cannot use the session's file at the moment: its disk is full, or another program holds it. Your answer is kept here and sent again.",
+  503: (message) => `${message[0].toUpperCase()}${message.slice(1)}. Your answer is kept here and sent again.`,
 };
 
 async function insist(what, body) { // until it is heard: a network that is gone comes back, and a server restarts
@@ -34,7 +34,7 @@ async function insist(what, body) { // until it is heard: a network that is gone
       } catch (error) {
         const said = RETRIES[error.status || 0];
         if (!said) throw error;
-        trouble(said);
+        trouble(typeof said === "string" ? said : said(error.message));
         await new Promise((done) => setTimeout(done, wait));
       }
     }
@@ -208,25 +208,38 @@ async function work(what) { // one thing at a time: a second click while one is 
   try {
     await what();
   } catch (error) {
-    trouble(error.status === 401 ? INVALID : error.message);
+    trouble(error.message);
   } finally {
     state.busy = false;
     document.body.removeAttribute("aria-busy");
   }
 }
 
+async function record(item, label) { // nothing where somebody else has answered the item meanwhile: then go on to another
+  try {
+    return await insist(state.settling ? "decide" : "tell", { who: name(), answers: [{ id: item.id, label, note: at("note").value }] });
+  } catch (error) {
+    if (error.status !== 409) throw error;
+    await next();
+    trouble(error.message);
+    return null;
+  }
+}
+
 const answer = (label) => work(async () => {
   const item = state.item;
   if (!item) return;
-  const found = await insist(state.settling ? "decide" : "tell", { who: name(), answers: [{ id: item.id, label, note: at("note").value }] });
+  const found = await record(item, label);
+  if (!found) return;
   const said = found.predicted[String(item.id)];
   at("said").textContent = `${state.settling ? "Decided: " : ""}${item.id}: ${label === null ? "nobody can tell" : label}${said === undefined ? "" : ` (the model says ${said})`}`;
   await next();
   at("asked").focus({ preventScroll: true });
 });
 
-const undo = () => work(async () => {
-  const found = await insist("undo", { who: name() });
+const undo = () => work(async () => { // the answer is named: a request that is sent twice takes back one
+  const last = await insist(`last?who=${encodeURIComponent(name())}`);
+  const found = last.id === null ? last : await insist("undo", { who: name(), ...last });
   at("said").textContent = found.id === null ? "There is no answer of yours to take back." : `Taken back: ${found.id}`;
   await next();
 });
@@ -304,11 +317,12 @@ at("to-settle").addEventListener("click", () => look(true));
 
 setInterval(async () => { // what others answered moves the picture too
   if (document.hidden || state.busy) return;
-  try { showBoard(await send("board")); } catch (error) { if (error.status === 401) trouble(INVALID); /* else the next request will tell */ }
+  try { showBoard(await send("board")); } catch (error) { if (error.status === 401) trouble(error.message); /* else the next request will tell */ }
 }, 2000);
 
 work(async () => {
   state.me = await insist("me");
+  state.identity = encodeURIComponent(`${state.me.role}:${state.me.name}`);
   showRole();
   showBoard(await insist("board"));
   if (!isAnnotator() && (localStorage.getItem("fewlabels-name") === null || needsName())) return askName();

@@ -233,11 +233,12 @@ def integrate(evidence: Evidence, near: Fit) -> Fit:
 
 
 def _look_at_all(
-    problem: _Problem, points: Float[np.ndarray, "point parameter"]
+    problem: _Problem, points: Float[np.ndarray, "point parameter"], most: int = MOST_NUMBERS
 ) -> tuple[Float[np.ndarray, " point"], Float[np.ndarray, "point heard node"], Float[np.ndarray, "point heard node"]]:
     """Log posterior at every point, the departures and how likely they are there, as many points at a time as fit in memory."""
     n_strata, n_groups = len(problem.evidence.group), len(problem.start)
-    blocks = np.array_split(points, -(-len(points) * n_strata * NODES // MOST_NUMBERS))
+    step = max(1, most // max(1, n_strata * NODES))
+    blocks = [points[i : i + step] for i in range(0, len(points), step)]
     repeated = {n: problem.repeat(n) for n in {len(block) for block in blocks}}
     out = []
     for block in blocks:

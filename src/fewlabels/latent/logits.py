@@ -96,9 +96,10 @@ class Logits:
         groups, first, place = np.unique(self.group, return_index=True, return_inverse=True)
         node = _pick(self.chance[:, first], sheets, rng.random((n, len(groups))))[:, place.reshape(-1)]
         out = self.at[sheets[:, None], np.arange(len(self.group)), node]
-        for sheet in () if moved is None else np.unique(sheets):
-            (drawn,) = np.nonzero(sheets == sheet)
-            out[drawn] += moved[drawn] @ self.slope[sheet].T
+        if moved is not None:
+            for sheet in np.unique(sheets):
+                (drawn,) = np.nonzero(sheets == sheet)
+                out[drawn] += moved[drawn] @ self.slope[sheet].T
         return squash(out)
 
     def _move(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "draw term"]:

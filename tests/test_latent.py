@@ -8,8 +8,8 @@ from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import cauchy, norm, t
 
-from fewlabels.latent import Departures, Evidence, Model, fit, project
-from fewlabels.latent.fit import _Problem
+from fewlabels.latent import Departures, Evidence, Model, fit, integrate, project
+from fewlabels.latent.fit import _look_at_all, _Problem
 from fewlabels.latent.logits import _quantile
 
 RNG = np.random.default_rng(5)
@@ -39,6 +39,28 @@ def test_derivatives_are_those_of_the_log_posterior(at):
         ahead, behind = (problem.look(at + sign * step * np.eye(len(at))[i]) for sign in (1, -1))
         assert view.slope[i] == pytest.approx((ahead.value - behind.value) / (2 * step), abs=0.15)
         assert view.bend[i] == pytest.approx((ahead.slope - behind.slope) / (2 * step), abs=0.15)
+
+
+@pytest.mark.parametrize("most", [1, 500, 10**6])
+def test_many_points_are_looked_at_in_one_pass_as_one_by_one(most):
+    problem, points = _Problem(make_evidence(), MODEL), RNG.normal(size=(7, 4))
+    value, place, chance = _look_at_all(problem, points, most)
+    views = [problem.look(at) for at in points]
+    assert value == pytest.approx([view.value for view in views])
+    assert place == pytest.approx(np.array([view.grid.place for view in views]))
+    assert chance == pytest.approx(np.array([view.chance for view in views]))
+
+
+def test_the_error_of_a_mean_is_how_far_means_from_other_points_are_off(monkeypatch):
+    seen, cell = make_evidence(n_groups=3), np.arange(4)
+    design = np.array([[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 3.0, 2.0], [1.0, -2.0, 0.0]])
+    near, found = fit(seen, MODEL), []
+    for seed in range(20):
+        monkeypatch.setattr("fewlabels.latent.importance.SEED", seed)
+        found += project(integrate(seen, near), design, [np.ones(4)], cell, cell)
+    scatter = np.std([logits.mean for logits in found], axis=0)
+    error = np.mean([logits.error for logits in found], axis=0)
+    assert np.all((0.4 * scatter < error) & (error < 2.5 * scatter))
 
 
 @pytest.mark.parametrize("scale", [0.05, 0.6, 2.0])

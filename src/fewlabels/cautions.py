@@ -35,7 +35,7 @@ class Ranged(Protocol):
 
 
 def caution(
-    tally: Tally, metric: Metric, answer: Answer, rows: Sequence[Ranged], *, earlier: bool = False
+    tally: Tally, metric: Metric, answer: Answer, rows: Sequence[Ranged], *, earlier: bool = False, m: int = 1
 ) -> tuple[str, ...]:
     """Return what a careful statistician would add to these numbers."""
     if metric is selection_rate:
@@ -44,7 +44,7 @@ def caution(
         return ("no item is labelled: every number here is what the prior says, not what the model did",)
     return (
         *_name_unlabelled(rows, learned=answer.trust is not None, scored=bool(tally.bins)),
-        *_name_undefined(metric, answer, rows),
+        *_name_undefined(metric, answer, rows, m),
         *(_name_thin(rows) if metric.is_share else ()),
         *((TWICE,) if earlier else ()),
         *((TRUSTED,) if answer.trust is None and _takes_its_word(answer) else ()),
@@ -64,10 +64,18 @@ def _name_unlabelled(rows: Sequence[Ranged], *, learned: bool, scored: bool) -> 
     return [f"{few}, and their numbers are {whose}: {_name(blank)}"] if blank else []
 
 
-def _name_undefined(metric: Metric, answer: Answer, rows: Sequence[Ranged]) -> list[str]:
+def _name_undefined(metric: Metric, answer: Answer, rows: Sequence[Ranged], m: int) -> list[str]:
     empty = [row.group for row, missing in zip(rows, answer.undefined, strict=True) if missing]
-    why = "no item there is predicted so, or truly so; it could be anything, and takes no part in P(worst) and ranks"
-    return [f"{metric.name} is not defined in {listing(empty)}: {why}"] if empty else []
+    if not empty:
+        return []
+    few = f"; P(worst) is left out, as m is {m} and the metric is defined in {len(rows) - len(empty):,} of the groups"
+    apart = ", and takes no part in P(worst) and ranks"
+    return [f"{say_undefined(metric.name, empty)}{few if m > len(rows) - len(empty) else apart}"]
+
+
+def say_undefined(metric: str, groups: Sequence[str]) -> str:
+    """Say in which groups a rate is undefined (0/0), and why."""
+    return f"{metric} is not defined in {listing(groups)}: no item there is predicted so, or truly so; it could be anything"
 
 
 def _name_thin(rows: Sequence[Ranged]) -> list[str]:

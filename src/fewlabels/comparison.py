@@ -10,6 +10,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from fewlabels.beliefs import Beta, Dirichlet
+from fewlabels.cautions import say_undefined
 from fewlabels.differences import NOT_SETTLED, BetaDifference, Difference, DrawnDifference, say_not_settled
 from fewlabels.errors import InputError
 from fewlabels.inference import Answer
@@ -77,6 +78,9 @@ class Comparison:
     def sentence(self) -> str:
         """The verdict in words."""
         a, b = self.groups
+        empty = [row.group for row in self.rows if row.rank_low is None]
+        if empty:
+            return f"{NOT_SETTLED}: {self.metric} is not defined in {' and '.join(empty)}"
         if self.verdict == NOT_SETTLED:
             return say_not_settled(a, b, self.rope, (self.p_below, self.p_equivalent, self.p_above))
         words = {
@@ -101,7 +105,8 @@ def set_side_by_side(
     below, above = difference.below(-rope), difference.above(rope)
     chances = {"below": below, "equivalent": max(0.0, 1 - below - above), "above": above}
     likeliest = max(chances, key=lambda name: chances[name])
-    verdict = likeliest if chances[likeliest] >= confidence else NOT_SETTLED
+    is_defined = not a.answer.undefined[[first, second]].any()
+    verdict = likeliest if chances[likeliest] >= confidence and is_defined else NOT_SETTLED
     return Comparison(
         groups=groups, metric=a.metric, rope=rope, mean=mean, low=low, high=high, p_below=below,
         p_equivalent=chances["equivalent"], p_above=above, verdict=verdict, confidence=chances[likeliest],
@@ -120,7 +125,9 @@ def require_choices(rope: float, confidence: float) -> None:
 
 def _warn(a: Assessment, groups: tuple[str, str]) -> tuple[str, ...]:
     blank = [group for group in groups if a.row(group).n_labels == 0]
-    return (f"no label in {' and '.join(blank)}: there the prior speaks, not the model",) if blank else ()
+    said = [f"no label in {' and '.join(blank)}: there the prior speaks, not the model"] if blank else []
+    empty = [group for group in groups if a.answer.undefined[_position(a, group)]]
+    return (*said, *([say_undefined(a.metric, empty)] if empty else []))
 
 
 def _position(a: Assessment, group: str) -> int:

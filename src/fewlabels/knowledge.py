@@ -115,6 +115,16 @@ class Knowledge:
         exact = self.exact
         return Draws(self.groups, self.draw(np.random.default_rng(self.seed), self.n_draws)) if exact is None else exact
 
+    @cached_property
+    def undefined(self) -> Bool[np.ndarray, " group"]:
+        """Which groups have no rate (0/0), whatever the labels turn out to be."""
+        if self.parts:
+            return np.all([part.undefined for part in self.parts], axis=0)
+        if self.exact is not None:
+            return np.zeros(len(self.groups), dtype=bool)
+        size = self.scheme.cells.n_items[None].astype(np.float64)
+        return np.isnan(self.scheme.value(self.shown.mean()[None], size)[0])
+
     # -- what it is made of ---------------------------------------------------------------------------------
 
     @property
@@ -240,8 +250,8 @@ class Prospect:
     @cached_property
     def left(self) -> Int[np.ndarray, " group"]:
         """Items per group one can still ask about; none where a label is worth nothing at all to the goal."""
-        worth = self.gain(self.known, self.known.expect())[0]  # nan: a rate of nothing, which no label will define
-        return np.where(np.isneginf(worth) | np.isnan(worth), 0, self.known.left)
+        worth = self.gain(self.known, self.known.expect())[0]
+        return np.where(np.isneginf(worth) | np.isnan(worth) | self.known.undefined, 0, self.known.left)
 
     @property
     def is_open(self) -> Bool[np.ndarray, " group"]:

@@ -275,7 +275,7 @@ def judge(
         notes=notes,
         cautions=(
             *(() if testimony is None else testimony.caution(question.level)),
-            *caution(tally, metric, answer, rows, earlier=isinstance(question.prior, FromEarlier)),
+            *caution(tally, metric, answer, rows, earlier=isinstance(question.prior, FromEarlier), m=question.m),
         ),
         matrix=_matrix(tally, question, answer) if metric is confusion else (),
         tally=tally,
@@ -358,7 +358,10 @@ def _rows(rng: Rng, tally: Tally, question: Question, answer: Answer) -> tuple[R
 
 
 def _place(rng: Rng, question: Question, answer: Answer) -> list[dict[str, Any]]:
-    """Say where every group stands among the others; groups whose metric is undefined take no part."""
+    """Say where every group stands among the others; groups whose metric is undefined take no part.
+
+    P(worst) is left out where fewer groups than are sought have a defined metric.
+    """
     (defined,) = np.nonzero(~answer.undefined)
     out: list[dict[str, Any]] = [dict.fromkeys(PLACES) for _ in answer.undefined]
     if not len(defined):
@@ -367,8 +370,9 @@ def _place(rng: Rng, question: Question, answer: Answer) -> list[dict[str, Any]]
     tails = [(1 - question.level) / 2, (1 + question.level) / 2]
     rank_low, rank_high = np.quantile(ranks, tails, axis=0, method="inverted_cdf")
     p_worst, p_best = (ranks > len(defined) - question.m).mean(axis=0), (ranks == 1).mean(axis=0)
+    too_few = question.m > len(defined)
     for i, g in enumerate(defined):
-        values = (float(p_worst[i]), float(p_best[i]), int(rank_low[i]), int(rank_high[i]))
+        values = (None if too_few else float(p_worst[i]), float(p_best[i]), int(rank_low[i]), int(rank_high[i]))
         out[g] = dict(zip(PLACES, values, strict=True))
     return out
 

@@ -16,7 +16,7 @@ from fewlabels.differences import (
     say_not_settled,
 )
 from fewlabels.errors import InputError, did_you_mean
-from fewlabels.goals.goal import Gains, Standing, require_confidence, say_chance
+from fewlabels.goals.goal import Gains, Standing, name_undefined, require_confidence, say_chance
 from fewlabels.goals.variance import gain_by_variance
 from fewlabels.knowledge import Knowledge
 from fewlabels.metrics import Metric, accuracy
@@ -65,14 +65,14 @@ class Compare:
 
     def judge(self, belief: Knowledge, rng: Rng) -> str:
         """Name the likeliest verdict."""
-        return _decide(self._weigh(self._difference(belief, rng)))[0]
+        return "undecided" if self._is_undefined(belief) else _decide(self._weigh(self._difference(belief, rng)))[0]
 
     def describe(self, belief: Knowledge, rng: Rng) -> Standing:
         """Say the verdict, and how sure it is."""
         difference = self._difference(belief, rng)
         chances = self._weigh(difference)
         verdict, p = _decide(chances)
-        verdict = verdict if p >= self.confidence else NOT_SETTLED
+        verdict = verdict if p >= self.confidence and not self._is_undefined(belief) else NOT_SETTLED
         words = {
             "below": f"{self.a} is lower than {self.b} by more than {self.rope:g}",
             "above": f"{self.a} is higher than {self.b} by more than {self.rope:g}",
@@ -84,13 +84,20 @@ class Compare:
             **{f"p_{name}": chance for name, chance in chances.items()}, "verdict": verdict, "confidence": p,
         }  # fmt: skip
         said = f"{words[verdict]}, with probability {say_chance(p)}" if verdict in words else self._say_open(chances)
+        if self._is_undefined(belief):
+            said = f"{NOT_SETTLED}: {name_undefined(belief)}"
         return Standing(self._suffices(belief, p), said, details)
 
     def _say_open(self, chances: dict[str, float]) -> str:
         return say_not_settled(self.a, self.b, self.rope, (chances["below"], chances["equivalent"], chances["above"]))
 
     def _suffices(self, belief: Knowledge, p: float) -> bool:
-        return p >= self.confidence and bool(belief.is_heard[self._positions(belief)].all())
+        heard = bool(belief.is_heard[self._positions(belief)].all())
+        return p >= self.confidence and heard and not self._is_undefined(belief)
+
+    def _is_undefined(self, belief: Knowledge) -> bool:
+        """Is the metric undefined in one of the two groups?"""
+        return bool(belief.undefined[self._positions(belief)].any())
 
     def _weigh(self, difference: Difference) -> dict[str, float]:
         below, above = difference.below(-self.rope), difference.above(self.rope)

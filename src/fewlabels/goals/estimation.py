@@ -8,7 +8,7 @@ from jaxtyping import Bool
 
 from fewlabels.beliefs import Belief, Rng
 from fewlabels.errors import InputError
-from fewlabels.goals.goal import ROUNDING, Gains, Standing
+from fewlabels.goals.goal import ROUNDING, Gains, Standing, name_undefined
 from fewlabels.goals.variance import expect_fall, gain_by_variance, measure_variance
 from fewlabels.knowledge import Knowledge
 from fewlabels.metrics import Metric, accuracy
@@ -43,13 +43,14 @@ class Estimate:
         return belief
 
     def settled(self, belief: Knowledge, rng: Rng) -> bool:  # noqa: ARG002
-        """Is every interval narrow enough?"""
-        return not self._is_wide(belief).any()
+        """Is every interval narrow enough? Groups in which the metric is undefined do not count."""
+        return not self._is_wide(belief).any() and not belief.undefined.all()
 
     def describe(self, belief: Knowledge, rng: Rng) -> Standing:
         """Name the widest interval, and how many groups are done."""
         is_wide, width, (low, high) = self._is_wide(belief), belief.width(), belief.interval()
-        widest = int(np.argmax(np.where(is_wide, 1.0, 0.0) + width / (1 + width)))
+        order = np.where(is_wide, 1.0, 0.0) + width / (1 + width)
+        widest = int(np.argmax(np.where(belief.undefined, -1.0, order)))
         details = {
             "width": self.width, "n_groups_open": int(is_wide.sum()),
             "widest": {"group": belief.groups[widest], "low": float(low[widest]), "high": float(high[widest])},
@@ -58,10 +59,13 @@ class Estimate:
         if is_wide.any():
             at = f"the widest interval is {width[widest]:.3g} ({belief.groups[widest]})"
             said = f"groups not known to within ±{self.width / 2:.3g} yet: {is_wide.sum():,} of {len(width):,}; {at}"
+        apart = name_undefined(belief)
+        if apart:
+            said = apart if belief.undefined.all() else f"{said}; {apart}"
         return Standing(self.settled(belief, rng), said, details)
 
     def _is_wide(self, belief: Knowledge) -> Bool[np.ndarray, " group"]:
-        return (belief.width() > self.width + ROUNDING) | ~belief.is_heard
+        return ((belief.width() > self.width + ROUNDING) | ~belief.is_heard) & ~belief.undefined
 
 
 @dataclass(frozen=True)

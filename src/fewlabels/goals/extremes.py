@@ -8,7 +8,7 @@ from jaxtyping import Bool
 
 from fewlabels.beliefs import Belief, Draws, Rng
 from fewlabels.errors import InputError, listing
-from fewlabels.goals.goal import ROUNDING, Gains, Standing, require_confidence, say_chance
+from fewlabels.goals.goal import ROUNDING, Gains, Standing, name_undefined, require_confidence, say_chance
 from fewlabels.knowledge import Knowledge
 from fewlabels.metrics import Metric, accuracy
 from fewlabels.scheme import Theta
@@ -48,7 +48,7 @@ class FindWorst:
         return self.sign * belief.values(truth)
 
     def answer(self, belief: Knowledge, rng: Rng) -> Belief:
-        """The chance of each group to be among the m."""
+        """The chance of each group to be among the m; none where the metric is undefined."""
         return Draws(belief.groups, self._among(self._sample(belief, rng)).astype(np.float64))
 
     def settled(self, belief: Knowledge, rng: Rng) -> bool:
@@ -61,23 +61,40 @@ class FindWorst:
         named, p = self._name(values)
         each = self._among(values).mean(axis=0)
         groups = [belief.groups[g] for g in named]
+        if self._seeks_too_many(belief):
+            return Standing(False, self._say_too_many(belief), {"groups": [], "p": 0.0, "p_each": {}})
         details = {"groups": groups, "p": p, "p_each": {belief.groups[g]: float(each[g]) for g in named}}
         which = self.name.removeprefix("find-")
         said = f"the {which} by {self.metric.name} {'is' if len(groups) == 1 else 'are'} {listing(groups, most=10)}"
         said += f" (or as good as, within {self.rope:g})" if self.rope else ""
-        return Standing(self._suffices(belief, named, p), f"{said}, with probability {say_chance(p)}", details)
+        said += f", with probability {say_chance(p)}"
+        apart = name_undefined(belief)
+        said += f"; {apart}" if apart else ""
+        return Standing(self._suffices(belief, named, p), said, details)
 
     def _suffices(self, belief: Knowledge, named: list[int], p: float) -> bool:
-        return p >= self.confidence and bool(belief.is_heard[named].all())
+        return p >= self.confidence and bool(belief.is_heard[named].all()) and not self._seeks_too_many(belief)
+
+    def _seeks_too_many(self, belief: Knowledge) -> bool:
+        """Is the metric undefined in so many groups that nothing is left to find?"""
+        return bool(belief.undefined.any()) and self.m >= int((~belief.undefined).sum())
+
+    def _say_too_many(self, belief: Knowledge) -> str:
+        n, whole = int((~belief.undefined).sum()), len(belief.groups)
+        return (
+            f"nothing to find: {self.m} of the groups are sought, but {self.metric.name} is defined in only {n:,} of "
+            f"{whole:,}; seek fewer, or choose another metric"
+        )
 
     def _sample(self, belief: Knowledge, rng: Rng) -> Gains:
-        return self.sign * belief.draw(rng, belief.n_draws)
+        """Draw the metric, the sought end up; groups in which it is undefined come last."""
+        return np.where(belief.undefined, -np.inf, self.sign * belief.draw(rng, belief.n_draws))
 
     def _among(self, values: Gains) -> Bool[np.ndarray, "draw group"]:
         """Which groups are among the m of a draw; whoever is as good as the last of them is."""
         m = min(self.m, values.shape[1])
         last = -np.partition(-values, m - 1, axis=1)[:, [m - 1]]
-        return values >= last - self.rope - ROUNDING
+        return (values >= last - self.rope - ROUNDING) & np.isfinite(values)
 
     def _name(self, values: Gains) -> tuple[list[int], float]:
         """The m groups that are most often among the m, and how often they all are."""

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from fewlabels.beliefs import Belief, Rng
-from fewlabels.errors import InputError
+from fewlabels.errors import InputError, listing
 from fewlabels.knowledge import Knowledge
 from fewlabels.metrics import Metric
 from fewlabels.scheme import Theta
@@ -73,6 +73,12 @@ def require_confidence(name: str, confidence: float) -> None:
     """Refuse what is no probability."""
     if not 0 < confidence < 1:
         raise InputError(f"goal {name}: confidence is {confidence}; it must lie between 0 and 1, for instance 0.95")
+
+
+def name_undefined(belief: Knowledge) -> str | None:
+    """Name the groups in which the metric is undefined (0/0)."""
+    empty = [group for group, missing in zip(belief.groups, belief.undefined, strict=True) if missing]
+    return f"{belief.metric.name} is not defined in {listing(empty, most=10)}" if empty else None
 
 
 def say_chance(p: float) -> str:

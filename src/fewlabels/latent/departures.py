@@ -20,6 +20,7 @@ NODES = len(OWN) + len(NEAR)
 FURTHEST = 30.0  # logits beyond which nothing is told apart
 PerGroup = Float[np.ndarray, " group"]
 PerNode = Float[np.ndarray, "group node"]
+Scale = float | Float[np.ndarray, "group 1"]  # σ: of all groups, or of each
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Departures:
     strange: float = 0.02  # chance of a group that follows no pattern
     stray: float = 4.0  # how far such a group is off, in logits
 
-    def place(self, scale: float, centre: PerGroup, width: PerGroup) -> Grid:
+    def place(self, scale: Scale, centre: PerGroup, width: PerGroup) -> Grid:
         """Lay one grid where the t is dense and another where a group's labels point, and sum over both as one.
 
         Every place is left to the grid that is denser there, with a smooth change where they are alike: the sum over
@@ -68,7 +69,7 @@ class Departures:
         """Density of the t at its centre."""
         return gamma((self.freedom + 1) / 2) / gamma(self.freedom / 2) / sqrt(self.freedom * pi)
 
-    def _weigh(self, at: Float[np.ndarray, "... node"], scale: float) -> tuple[Float[np.ndarray, "... node"], ...]:
+    def _weigh(self, at: Float[np.ndarray, "... node"], scale: Scale) -> tuple[Float[np.ndarray, "... node"], ...]:
         """Density of the mixture, and slope and bend of its logarithm by log σ."""
         nu, square = self.freedom, (at / scale) ** 2
         own = (1 - self.strange) * self._top / scale * np.exp(-(nu + 1) / 2 * np.log1p(square / nu))

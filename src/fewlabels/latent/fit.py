@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import logit, softmax
 
-from fewlabels.latent.departures import FURTHEST, Grid, bound, squash
+from fewlabels.latent.departures import FURTHEST, NODES, Grid, bound, squash
 from fewlabels.latent.importance import count_effective, spread_points, weigh_points
 from fewlabels.latent.model import Evidence, Model
 
@@ -24,6 +24,7 @@ LONGEST = 2.0  # step of any parameter
 FLATTEST = 1e-2  # least curvature that is believed
 PEAK_STEPS, GUESS_STEPS = 4, 6  # of Newton's method for a single departure, and for the curve alone
 SCALES, MASSES = hermegauss(3)
+MOST_NUMBERS = 500_000  # looked at in one pass
 Params = Float[np.ndarray, " parameter"]
 Square = Float[np.ndarray, "parameter parameter"]
 PerStratum = Float[np.ndarray, " stratum"]
@@ -37,7 +38,7 @@ class Sheet:
     weight: float  # of this scale
     place: Float[np.ndarray, "heard node"]  # of each departure
     chance: Float[np.ndarray, "heard node"]
-    pull: Float[np.ndarray, "heard node term"]  # how much likelier labels get with each term
+    pull: Float[np.ndarray, "heard node term"]  # how much likelier labels get with each term; no terms at a point
 
     @property
     def terms(self) -> Float[np.ndarray, " term"]:
@@ -68,11 +69,19 @@ class Fit:
 
     @cached_property
     def conditional(self) -> Float[np.ndarray, "term term"]:
-        """Covariance of the terms within a sheet: as if the scale were known; none where sheets are points."""
-        if self.is_sampled:
-            return np.zeros((len(self.mode) - 1, len(self.mode) - 1))
+        """Covariance of the terms within a sheet, as if the scale were known."""
         cross = self.covariance[:-1, -1:]
         return self.covariance[:-1, :-1] - cross @ cross.T / self.covariance[-1, -1]
+
+
+@dataclass(frozen=True)
+class _Summed:
+    """Departures summed out: the log likelihood of each group, and how likely its departures are given its labels."""
+
+    grid: Grid
+    right: Float[np.ndarray, "stratum node"]
+    log_likelihood: Float[np.ndarray, " heard"]
+    chance: Float[np.ndarray, "heard node"]
 
 
 @dataclass(frozen=True)
@@ -149,9 +158,14 @@ class _Problem:
 
     def look(self, at: Params) -> _View:
         """Log posterior, with the departures summed out."""
-        seen, model = self.evidence, self.model
-        base = seen.design @ at[:-1]
-        grid = model.departures.place(float(np.exp(at[-1])), *self._find_peaks(base))
+        summed = self.sum_out(self.evidence.design @ at[:-1], float(np.exp(at[-1])))
+        value = float(summed.log_likelihood.sum()) + self.model.log_prior(at)
+        return _View(self, at, summed.grid, summed.right, value, summed.chance)
+
+    def sum_out(self, base: PerStratum, scale: float | Float[np.ndarray, "heard 1"]) -> _Summed:
+        """Sum the departures out of the likelihood of each group, given its logits without one."""
+        seen = self.evidence
+        grid = self.model.departures.place(scale, *self._find_peaks(base))
         height = bound(base[:, None] + grid.place[self.heard], FURTHEST)
         right = squash(height)
         n_wrong = seen.total - seen.right
@@ -159,8 +173,14 @@ class _Problem:
         highest = likely.max(axis=1, keepdims=True)
         chance = np.exp(likely - highest) * grid.weight
         total = chance.sum(axis=1, keepdims=True)
-        value = float((highest + np.log(total)).sum()) + model.log_prior(at)
-        return _View(self, at, grid, right, value, chance / total)
+        return _Summed(grid, right, (highest + np.log(total))[:, 0], chance / total)
+
+    def repeat(self, n: int) -> "_Problem":
+        """Return n copies of the evidence as one problem, to look at n points in one pass."""
+        seen, n_groups = self.evidence, len(self.start)
+        group = self.heard + n_groups * np.arange(n)[:, None]
+        design, right, total = np.tile(seen.design, (n, 1)), np.tile(seen.right, n), np.tile(seen.total, n)
+        return _Problem(Evidence(design, group.reshape(-1), right, total), self.model)
 
     def _find_peaks(self, base: PerStratum) -> tuple[Float[np.ndarray, " heard"], Float[np.ndarray, " heard"]]:
         """Find where a group's own labels point, and how closely, were it a stranger."""
@@ -202,13 +222,33 @@ def integrate(evidence: Evidence, near: Fit) -> Fit:
     """
     problem = _Problem(evidence, near.model)
     points = spread_points(near.mode, near.covariance)
-    points, weight = weigh_points(points, near.mode, near.covariance, lambda at: problem.look(at).value)
-    views = [problem.look(at) for at in points]
-    still = np.zeros((*views[0].chance.shape, points.shape[1] - 1))
-    sheets = [Sheet(v.at, float(w), v.grid.place, v.chance, still) for v, w in zip(views, weight, strict=True)]
+    value, place, chance = _look_at_all(problem, points)
+    weight = weigh_points(points, near.mode, near.covariance, value)
+    (kept,) = np.nonzero(weight)
+    still = np.zeros((*chance.shape[1:], 0))
+    sheets = [Sheet(points[i], float(weight[i]), place[i], chance[i], still) for i in kept]
     centre = weight @ points
     spread = (weight * (points - centre).T) @ (points - centre)
     return Fit(near.model, centre, spread, near.group, tuple(sheets), n_points=count_effective(weight))
+
+
+def _look_at_all(
+    problem: _Problem, points: Float[np.ndarray, "point parameter"], most: int = MOST_NUMBERS
+) -> tuple[Float[np.ndarray, " point"], Float[np.ndarray, "point heard node"], Float[np.ndarray, "point heard node"]]:
+    """Log posterior at every point, the departures and how likely they are there, as many points at a time as fit in memory."""
+    n_strata, n_groups = len(problem.evidence.group), len(problem.start)
+    step = max(1, most // max(1, n_strata * NODES))
+    blocks = [points[i : i + step] for i in range(0, len(points), step)]
+    repeated = {n: problem.repeat(n) for n in {len(block) for block in blocks}}
+    out = []
+    for block in blocks:
+        base = (block[:, :-1] @ problem.evidence.design.T).reshape(-1)
+        found = repeated[len(block)].sum_out(base, np.repeat(np.exp(block[:, -1:]), n_groups, axis=0))
+        grid = (len(block), n_groups, NODES)
+        value = found.log_likelihood.reshape(grid[:2]).sum(axis=1) + [problem.model.log_prior(at) for at in block]
+        out.append((value, found.grid.place.reshape(grid), found.chance.reshape(grid)))
+    value, place, chance = (np.concatenate(parts) for parts in zip(*out, strict=True))
+    return value, place, chance
 
 
 def _guess(problem: _Problem) -> Params:

@@ -4,8 +4,6 @@ Draws of a multivariate t around the mode are weighted by the posterior's densit
 weights then stand for the posterior itself.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from jaxtyping import Float
 from scipy.special import softmax
@@ -32,15 +30,15 @@ def weigh_points(
     points: Points,
     mode: Float[np.ndarray, " parameter"],
     covariance: Float[np.ndarray, "parameter parameter"],
-    log_density: Callable[[Float[np.ndarray, " parameter"]], float],
-) -> tuple[Float[np.ndarray, "kept parameter"], Float[np.ndarray, " kept"]]:
-    """Weigh points by the posterior's density over that of the t; points that weigh next to nothing are left out."""
+    log_density: Weights,
+) -> Weights:
+    """Weigh points by the posterior's density over that of the t; those that weigh next to nothing get no weight."""
     away = points - mode
     square = np.einsum("pi,pi->p", away, np.linalg.solve(covariance, away.T).T)
     proposed = -(FREEDOM + len(mode)) / 2 * np.log1p(square / FREEDOM)
-    weight = softmax(np.array([log_density(point) for point in points]) - proposed)
-    kept = weight > NEGLIGIBLE * weight.max()
-    return points[kept], weight[kept] / weight[kept].sum()
+    weight = softmax(log_density - proposed)
+    weight[weight <= NEGLIGIBLE * weight.max()] = 0.0
+    return weight / weight.sum()
 
 
 def count_effective(weight: Weights) -> float:

@@ -13,8 +13,8 @@ from jaxtyping import Float, Int
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import logit, ndtri
 
-from fewlabels.latent.departures import squash
-from fewlabels.latent.fit import Fit, Sheet
+from fewlabels.latent.departures import NODES, squash
+from fewlabels.latent.fit import MOST_NUMBERS, Fit, Sheet
 
 EDGE = 1e-6
 LIGHTEST = 0.02  # weight up to which a sheet does not matter
@@ -31,7 +31,7 @@ class Logits:
     group: Int[np.ndarray, " cell"]  # whose departure a cell shares
     at: Float[np.ndarray, "sheet cell node"]
     chance: Float[np.ndarray, "sheet cell node"]  # sums to one over the nodes of a sheet
-    slope: Float[np.ndarray, "sheet cell term"]
+    slope: Float[np.ndarray, "sheet cell term"]  # no terms where sheets are points
     within: Float[np.ndarray, " cell"]  # variance of the chance of being right over a cell's items
 
     @cached_property
@@ -41,14 +41,30 @@ class Logits:
 
     @cached_property
     def wander(self) -> Float[np.ndarray, "sheet cell"]:
-        """Standard deviation that not knowing the curve gives to each logit."""
+        """Standard deviation that not knowing the curve gives to each logit; none at points of the posterior."""
+        if self.fit.is_sampled:
+            return np.zeros(self.slope.shape[:2])
         return np.sqrt(np.maximum(np.einsum("sct,tu,scu->sc", self.slope, self.fit.conditional, self.slope), 0.0))
 
     @cached_property
     def mean(self) -> Float[np.ndarray, " cell"]:
         """Expected accuracy: over departures exactly, over the curve by quadrature."""
+        if self.fit.is_sampled:
+            return self.weight @ self._given_curve
         moved = sum(m * squash(self.at + x * self.wander[:, :, None]) for x, m in zip(POINTS, MASSES, strict=True))
         return np.einsum("s,scn,scn->c", self.weight, self.chance, moved)
+
+    @property
+    def error(self) -> Float[np.ndarray, " cell"]:
+        """Monte-Carlo standard error of the mean accuracy; none unless the fit is made of points."""
+        if not self.fit.is_sampled:
+            return np.zeros(len(self.group))
+        return np.sqrt(self.weight**2 @ (self._given_curve - self.mean) ** 2)
+
+    @cached_property
+    def _given_curve(self) -> Float[np.ndarray, "sheet cell"]:
+        """Expected accuracy at each sheet's own curve."""
+        return np.einsum("scn,scn->sc", self.chance, squash(self.at))
 
     def fits(self, right: Float[np.ndarray, " cell"], total: Float[np.ndarray, " cell"]) -> bool:
         """Check that no cell's own labels rule out what the normal approximation of the curve holds possible.
@@ -76,19 +92,19 @@ class Logits:
     def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "draw cell"]:
         """Joint draws: one scale, one curve and one departure of every group at a time."""
         sheets = rng.choice(len(self.weight), size=n, p=self.weight)
-        moved = self._move(rng, n)
+        moved = None if self.fit.is_sampled else self._move(rng, n)
         groups, first, place = np.unique(self.group, return_index=True, return_inverse=True)
-        chosen, cell = rng.random((n, len(groups))), np.arange(len(self.group))
-        out = np.empty((n, len(cell)))
-        for sheet in np.unique(sheets):
-            (drawn,) = np.nonzero(sheets == sheet)
-            node = _pick(self.chance[sheet, first], chosen[drawn])[:, place.reshape(-1)]
-            out[drawn] = self.at[sheet, cell, node] + moved[drawn] @ self.slope[sheet].T
+        node = _pick(self.chance[:, first], sheets, rng.random((n, len(groups))))[:, place.reshape(-1)]
+        out = self.at[sheets[:, None], np.arange(len(self.group)), node]
+        if moved is not None:
+            for sheet in np.unique(sheets):
+                (drawn,) = np.nonzero(sheets == sheet)
+                out[drawn] += moved[drawn] @ self.slope[sheet].T
         return squash(out)
 
     def _move(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "draw term"]:
-        """Draw how far the terms are from their mode; nowhere where the fit is made of points."""
-        root = self.fit.conditional if self.fit.is_sampled else np.linalg.cholesky(self.fit.conditional)
+        """Draw how far the terms are from their mode."""
+        root = np.linalg.cholesky(self.fit.conditional)
         return rng.standard_normal((n, len(root))) @ root.T
 
 
@@ -100,12 +116,14 @@ def _log_likelihood(
 
 
 def _pick(
-    chance: Float[np.ndarray, "group node"], chosen: Float[np.ndarray, "draw group"]
+    chance: Float[np.ndarray, "sheet group node"],
+    sheets: Int[np.ndarray, " draw"],
+    chosen: Float[np.ndarray, "draw group"],
 ) -> Int[np.ndarray, "draw group"]:
     """Pick a node of every group by a number between 0 and 1: as many borders as lie below it."""
     found = np.zeros(chosen.shape, dtype=np.int8)
-    for border in np.cumsum(chance, axis=1).T[:-1]:
-        found += chosen > border
+    for border in np.moveaxis(np.cumsum(chance, axis=2), 2, 0)[:-1]:
+        found += chosen > border[sheets]
     return found.astype(np.int64)
 
 
@@ -122,17 +140,19 @@ def project(
     """
     start = np.searchsorted(cell, np.arange(len(group)))
     shares = [weight / np.add.reduceat(weight, start)[cell] for weight in weights]
-    sheets = [_project(sheet, fit, design, shares, start, group) for sheet in fit.sheets]
+    n = max(1, MOST_NUMBERS // (len(design) * NODES))
+    blocks = [fit.sheets[i : i + n] for i in range(0, len(fit.sheets), n)]
+    parts = [_project(block, fit, design, shares, start, group) for block in blocks]
     weight = np.array([sheet.weight for sheet in fit.sheets])
     out = []
-    for parts in zip(*sheets, strict=True):
-        at, chance, slope, within = (np.stack(values) for values in zip(*parts, strict=True))
+    for of_share in zip(*parts, strict=True):
+        at, chance, slope, within = (np.concatenate(values) for values in zip(*of_share, strict=True))
         out.append(Logits(fit, group, at, chance, slope, weight @ within))
     return tuple(out)
 
 
 def _project(
-    sheet: Sheet,
+    sheets: Sequence[Sheet],
     fit: Fit,
     design: Float[np.ndarray, "stratum term"],
     shares: Sequence[Float[np.ndarray, " stratum"]],
@@ -140,61 +160,66 @@ def _project(
     group: Int[np.ndarray, " cell"],
 ) -> list[
     tuple[
-        Float[np.ndarray, "cell node"],
-        Float[np.ndarray, "cell node"],
-        Float[np.ndarray, "cell term"],
-        Float[np.ndarray, " cell"],
+        Float[np.ndarray, "sheet cell node"],
+        Float[np.ndarray, "sheet cell node"],
+        Float[np.ndarray, "sheet cell moving"],
+        Float[np.ndarray, "sheet cell"],
     ]
 ]:
-    """Logits, chances, slopes and how chances vary within cells, at one scale, for each weighting.
+    """Logits, chances, slopes and how chances vary within cells, at some scales, for each weighting.
 
-    Nodes times strata are many numbers, and none of them needs more than six digits; strata come last, being more.
+    At points of the posterior no term moves. Nodes times strata are many numbers, and none of them needs more than six digits; strata come last, being more.
     """
-    place, chance, pull = _recall(sheet, fit, group)
+    place, chance, pull = _recall(sheets, fit, group)
     n_strata = np.diff(np.append(start, len(design)))
-    curve = design @ sheet.terms
-    right = squash(curve.astype(np.float32) + np.repeat(_turn(place), n_strata, axis=1))
-    typical = squash(curve + np.repeat((chance * place).sum(axis=1), n_strata))
+    curve = np.stack([sheet.terms for sheet in sheets]) @ design.T
+    right = squash(curve.astype(np.float32)[:, None] + np.repeat(_turn(place), n_strata, axis=2))
+    typical = squash(curve + np.repeat((chance * place).sum(axis=2), n_strata, axis=1))
     out = []
     for share in shares:
-        summed = np.add.reduceat(share.astype(np.float32) * right, start, axis=1)
-        at = logit(np.clip(summed.T.astype(np.float64), EDGE, 1 - EDGE))
-        centred = at - (chance * at).sum(axis=1, keepdims=True)
-        learned = np.einsum("cn,cnt->ct", chance * centred, pull)  # another curve makes other departures likely
+        summed = np.add.reduceat(share.astype(np.float32) * right, start, axis=2)
+        at = logit(np.clip(np.swapaxes(summed, 1, 2).astype(np.float64), EDGE, 1 - EDGE))
+        centred = at - (chance * at).sum(axis=2, keepdims=True)
+        learned = np.einsum("pcn,pcnt->pct", chance * centred, pull)  # another curve makes other departures likely
         slope, within = _incline(design, share, typical, start)
-        out.append((at, chance, slope + learned, within))
+        out.append((at, chance, learned if fit.is_sampled else slope + learned, within))
     return out
 
 
 def _incline(
     design: Float[np.ndarray, "stratum term"],
     share: Float[np.ndarray, " stratum"],
-    right: Float[np.ndarray, " stratum"],
+    right: Float[np.ndarray, "sheet stratum"],
     start: Int[np.ndarray, " cell"],
-) -> tuple[Float[np.ndarray, "cell term"], Float[np.ndarray, " cell"]]:
+) -> tuple[Float[np.ndarray, "sheet cell term"], Float[np.ndarray, "sheet cell"]]:
     """How the logit of a cell's accuracy moves with the terms at a typical departure, and how chances vary within it."""
-    accuracy = np.clip(np.add.reduceat(share * right, start), EDGE, 1 - EDGE)
+    accuracy = np.clip(np.add.reduceat(share * right, start, axis=1), EDGE, 1 - EDGE)
     whole, open = accuracy * (1 - accuracy), share * right * (1 - right)
-    steep = np.add.reduceat(open[:, None] * design, start, axis=0)
-    return steep / whole[:, None], np.maximum(whole - np.add.reduceat(open, start), 0.0)
+    steep = np.add.reduceat(open[:, :, None] * design, start, axis=1)
+    return steep / whole[:, :, None], np.maximum(whole - np.add.reduceat(open, start, axis=1), 0.0)
 
 
-def _turn(values: Float[np.ndarray, "cell node"]) -> Float[np.ndarray, "node cell"]:
-    return np.ascontiguousarray(values.T, dtype=np.float32)
+def _turn(values: Float[np.ndarray, "sheet cell node"]) -> Float[np.ndarray, "sheet node cell"]:
+    return np.ascontiguousarray(np.swapaxes(values, 1, 2), dtype=np.float32)
 
 
 def _recall(
-    sheet: Sheet, fit: Fit, group: Int[np.ndarray, " cell"]
-) -> tuple[Float[np.ndarray, "cell node"], Float[np.ndarray, "cell node"], Float[np.ndarray, "cell node term"]]:
+    sheets: Sequence[Sheet], fit: Fit, group: Int[np.ndarray, " cell"]
+) -> tuple[
+    Float[np.ndarray, "sheet cell node"],
+    Float[np.ndarray, "sheet cell node"],
+    Float[np.ndarray, "sheet cell node term"],
+]:
     """Departures, their chances and pulls of every cell's group; groups without a label have the prior's, and no pull."""
-    departures = fit.model.departures
-    grid = departures.place(sheet.scale, np.zeros(1), np.full(1, departures.stray))
-    place, chance = (np.tile(values, (len(group), 1)) for values in (grid.place, grid.weight))
-    pull = np.zeros((*chance.shape, len(sheet.terms)))
+    departures, n = fit.model.departures, len(sheets)
+    scale = np.array([[sheet.scale] for sheet in sheets])
+    grid = departures.place(scale, np.zeros(n), np.full(n, departures.stray))
+    place, chance = (np.repeat(values[:, None], len(group), axis=1) for values in (grid.place, grid.weight))
+    pull = np.zeros((*chance.shape, 0 if fit.is_sampled else len(fit.mode) - 1))
     where = np.searchsorted(fit.group, group)
     heard = np.nonzero((where < len(fit.group)) & (np.append(fit.group, -1)[where] == group))[0]
-    for values, known in ((place, sheet.place), (chance, sheet.chance), (pull, sheet.pull)):
-        values[heard] = known[where[heard]]
+    for name, values in (("place", place), ("chance", chance), ("pull", pull)):
+        values[:, heard] = np.stack([getattr(sheet, name) for sheet in sheets])[:, where[heard]]
     return place, chance, pull
 
 

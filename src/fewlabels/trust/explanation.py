@@ -6,22 +6,29 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.latent import Fit
+from fewlabels.latent import Fit, Logits
 from fewlabels.latent.curve import Point, spread_scores, trace
 from fewlabels.trust.layout import Layout
 
 EXAMPLE = 0.9
-ENOUGH = 20  # effective points of a posterior
+LEVEL = 0.95  # of the intervals that errors are compared with
+ROUGH = 0.05  # Monte-Carlo error of a mean, in widths of its interval, from which on it is reported
+NARROWEST = 1e-6  # width that errors are compared with
 
 
 @dataclass(frozen=True)
 class Trust:
     """How far the scores were trusted: the curve, how far groups depart from it, and what that is worth in labels."""
 
-    fit: Fit
+    logits: Logits
     layout: Layout
     worth: Float[np.ndarray, " cell"]  # of everything but a cell's own labels, in labels
     range: tuple[float, float] | None  # of the scores; None without any
+
+    @property
+    def fit(self) -> Fit:
+        """The curve and the scale of departures."""
+        return self.logits.fit
 
     @property
     def scale(self) -> float:
@@ -35,13 +42,14 @@ class Trust:
 
     @property
     def doubt(self) -> str | None:
-        """Say so where few points describe the posterior."""
-        n = self.fit.n_points
-        if n is None or n >= ENOUGH:
+        """Say so where points of the posterior are too few for the cells' intervals."""
+        low, high = self.logits.interval(LEVEL)
+        error = float(np.max(self.logits.error / np.maximum(high - low, NARROWEST), initial=0.0))
+        if error <= ROUGH:
             return None
         return (
-            f"the posterior of the curve is far from normal, and only {n:.0f} effective points describe it: intervals are "
-            "rough; --prior flat does without the curve"
+            f"the posterior of the curve is far from normal, and its approximation is off by about {error:.0%} of an interval's "
+            "width: intervals are rough; --prior flat does without the curve"
         )
 
     def draw_curve(self, level: float = 0.95) -> tuple[Point, ...]:

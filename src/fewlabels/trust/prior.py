@@ -36,7 +36,7 @@ class Calibrated:
             found = integrate(seen, found)
             everything, *rest = project(found, layout.design, weights, cells.layers.cell, layout.group)
         lesson = teach(cells, reads, everything, rest[0] if finite else None)
-        return replace(lesson, trust=Trust(found, layout, lesson.before.strength(), _span(cells)))
+        return replace(lesson, trust=Trust(everything, layout, lesson.before.strength(), _span(cells)))
 
 
 def calibrated() -> Calibrated:

@@ -293,7 +293,7 @@ def test_votes_from_the_command_line(type_in, db, tmp_path):
     told = type_in("tell", f"{ids[0]}=cat", "--session", str(db), "--as", "kim", "--decide")
     assert f"decided by kim: {ids[0]}: cat" in told.out
     votes = type_in("export", "--session", str(db), "--votes").out.splitlines()
-    assert votes[0] == "id,label,who,decided,note,at"
+    assert votes[0].replace('"', "") == "id,label,who,decided,note,at"
     assert len(votes) == 10
     assert "taken back" in type_in("tell", "--undo", "--session", str(db), "--as", "kim").out
     changed = type_in("tell", f"{ids[1]}=dog", "--session", str(db), "--as", "bob").out

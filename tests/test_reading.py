@@ -461,3 +461,79 @@ def test_a_parquet_file_whose_pages_are_damaged_is_refused_when_they_are_read(tm
     path.write_bytes(data)
     with pytest.raises(InputError, match=r"damaged.parquet: the engine could not read it: \S"):
         fl.assess(fl.Predictions.read(str(path), positive_score="p1", positive="a"), by=fl.everything, metric=fl.tpr)
+
+
+class TestAttributes:
+    """A column with a name that attributes have, too, plays a role only where nothing else does and its values fit."""
+
+    N = 60
+    POOL = pd.DataFrame({"id": range(N), "predicted": ["cat", "dog"] * 30, "score": 0.9})
+    LABELS = pd.DataFrame({"id": range(20), "label": ["cat"] * 20})
+
+    @pytest.mark.parametrize(("name", "values"), [("target", ["dog", "cat"]), ("gold", ["yes", "no"])])
+    def test_are_not_merged_with_labels_kept_apart(self, name: str, values: list[str]) -> None:
+        pool = fl.Predictions.read(self.POOL.assign(**{name: values * 30}), labels=self.LABELS)
+        assert (pool.n_labels, pool.attributes) == (20, (name,))
+        assert bool(pool.notes) == (name == "target")
+
+    def test_labels_of_two_sources_are_counted(self) -> None:
+        pool = fl.Predictions.read(self.POOL.assign(y_true="dog"), labels=self.LABELS)
+        assert pool.notes == ("labels come from two sources: 20 from the labels that were given, 40 from column 'y_true' of the predictions",)  # fmt: skip
+
+    def test_labels_kept_apart_may_be_called_gold(self) -> None:
+        pool = fl.Predictions.read(self.POOL, labels=self.LABELS.rename(columns={"label": "gold"}))
+        assert (pool.n_labels, pool.attributes) == (20, ())
+
+    RANDOM = np.random.default_rng(0).random(N)
+
+    @pytest.mark.parametrize(
+        "more",
+        [
+            {"prob_default": RANDOM, "prob_churn": RANDOM},
+            {"y_true": "cat", "target": "men"},
+            {"y_true": "cat", "gold": "dog"},
+            {"ground_truth": "cat", "target": 1},
+            {"target": "men"},
+            {"gold": RANDOM},
+            {"prob": RANDOM},
+            {"p_zip": "01234", "p_code": "007"},
+        ],
+        ids="+".join,
+    )
+    def test_stay_attributes(self, more: dict[str, object]) -> None:
+        pool = fl.Predictions.read(self.POOL.assign(**more))
+        names = tuple(name for name in more if name not in ("y_true", "ground_truth"))
+        assert (pool.attributes, pool.roles.score) == (names, "score")
+        fl.assess(pool)
+
+    @pytest.mark.parametrize("more", [{"prob_rain": RANDOM, "prob_snow": RANDOM}, {"prob_cat": RANDOM, "prob_dog": RANDOM}, {"proba": 60}])  # fmt: skip
+    def test_that_do_not_fit_are_noted(self, more: dict[str, object]) -> None:
+        warnings = fl.assess(self.POOL.drop(columns="score").assign(**more)).warnings
+        assert any("not used as" in text for text in warnings)
+
+    def test_text_stays_text(self) -> None:
+        a = fl.assess(self.POOL.assign(p_zip=["01234", "1234"] * 30), by=fl.column("p_zip"))
+        assert [row.group for row in a.groups] == ["01234", "1234"]
+        assert not any("text read" in text for text in a.warnings)
+
+    NAMES = ("reference_id", "true_color", "gold_member", "actual_price", "label_source", "annotation_date", "p_value")
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_are_not_named_where_their_values_do_not_fit(self, name: str) -> None:
+        assert fl.Predictions.read(self.POOL.drop(columns="score").assign(**{name: self.RANDOM})).notes == ()
+
+    @pytest.mark.parametrize("predicted", [RANDOM, ["yes", "no"] * 30, ["0", "1", "2"] * 20])
+    def test_beside_a_positive_score_are_set_aside(self, predicted: object) -> None:
+        frame = pd.DataFrame({"id": range(self.N), "pred": predicted, "risk": self.RANDOM, "label": ["0", "1"] * 30})
+        pool = fl.Predictions.read(frame, positive_score="risk")
+        assert (pool.roles.predicted, pool.classes) == (None, ("0", "1"))
+        assert "column 'pred' is not used" in pool.notes[0]
+        with pytest.raises(InputError, match="--threshold 0.5"):
+            fl.Predictions.read(frame, positive_score="risk", predicted="pred")
+
+    @pytest.mark.parametrize("words", [{}, {"positive_score": "p_-", "positive": "-"}])
+    def test_exported_labels_are_read_back(self, words: dict[str, str]) -> None:
+        frame = pd.DataFrame({"id": [1, 2], "p_+": [0.9, 0.2], "p_-": [0.1, 0.8]})
+        exported = {"id": [1, 2], "label": ["'+", "'-"], "asked": [True, True], "who": "", "note": "", "at": ""}
+        pool = fl.Predictions.read(frame, labels=pd.DataFrame(exported), **words)
+        assert set(pool.classes) == {"+", "-"}

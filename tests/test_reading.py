@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -26,7 +27,12 @@ FRAME = pd.DataFrame(
 )
 
 
-def write_arrow(path: Path, table: pa.Table, *, stream: bool = False, compression: str | None = None) -> Path:
+def write_arrow(
+    path: Path, table: pa.Table, *, stream: bool = False, compression: str | None = None, polars: str | None = None
+) -> Path:
+    if polars:
+        pl.from_arrow(table).write_ipc(path, compression=polars)
+        return path
     make = pa.ipc.new_stream if stream else pa.ipc.new_file
     options = pa.ipc.IpcWriteOptions(compression=compression)
     with pa.OSFile(str(path), "wb") as file, make(file, table.schema, options=options) as writer:
@@ -247,6 +253,9 @@ class TestDamage:
         "stream": {"stream": True},
         "lz4": {"compression": "lz4"},
         "zstd": {"compression": "zstd"},
+        "polars": {"polars": "uncompressed"},
+        "polars lz4": {"polars": "lz4"},
+        "polars zstd": {"polars": "zstd"},
     }
     READ = """
 import sys, duckdb, ibis
@@ -264,8 +273,9 @@ for path in sys.argv[1:]:
 """
 
     @pytest.mark.parametrize("kind", KINDS)
-    def test_sound_arrow_files_are_read(self, kind: str, tmp_path: Path) -> None:
-        path = write_arrow(tmp_path / "p.feather", self.TABLE, **self.KINDS[kind])
+    @pytest.mark.parametrize("name", ["p.feather", "p.arrow"])
+    def test_sound_arrow_files_are_read(self, kind: str, name: str, tmp_path: Path) -> None:
+        path = write_arrow(tmp_path / name, self.TABLE, **self.KINDS[kind])
         assert (fl.Predictions.read(path).n_items, fl.Predictions.read(path).n_labels) == (200, 150)
 
     def test_of_arrow_files_never_ends_the_process(self, tmp_path: Path) -> None:

@@ -86,6 +86,17 @@ class TestJson:
         path.write_bytes(gzip.compress(data) if ending.endswith("gz") else data)
         assert (fl.Predictions.read(path).n_items, fl.Predictions.read(path).n_labels) == (6, 6)
 
+    def test_may_hold_other_things_beside_columns(self, tmp_path: Path) -> None:
+        (tmp_path / "p.json").write_text(json.dumps({"model": "x", **FRAME.to_dict("list"), "classes": ["a", "b"]}))
+        pool = fl.Predictions.read(tmp_path / "p.json")
+        assert (pool.n_items, pool.n_labels) == (6, 6)
+        assert "left out is 'model', 'classes'" in pool.notes[0]
+
+    def test_lists_and_records_are_no_classes(self) -> None:
+        for value in (["a", "b"], {"a": 1}):
+            with pytest.raises(InputError, match=r"predicted: column 'predicted' holds (lists|records)"):
+                fl.Predictions.read({"predicted": [value], "label": ["a"]})
+
     @pytest.mark.parametrize(
         ("text", "reason"),
         [
@@ -233,9 +244,42 @@ class TestNamesOfColumns:
         FRAME.assign(label_1="x").to_csv(tmp_path / "p.csv", index=False)
         assert fl.Predictions.read(tmp_path / "p.csv").attributes == ("label_1",)
 
-    def test_that_are_empty_are_refused(self) -> None:
-        with pytest.raises(InputError, match="column 2 has no name"):
-            fl.Predictions.read(pa.table([["a"], ["b"]], names=["predicted", ""]))
+    @pytest.mark.parametrize("ending", ["parquet", "arrow", "csv", ""])
+    def test_that_are_empty_are_named(self, ending: str, tmp_path: Path) -> None:
+        frame = pl.DataFrame({"": range(2), "predicted": ["a", "b"]})
+        path = tmp_path / f"p.{ending}"
+        write = {"parquet": frame.write_parquet, "arrow": frame.write_ipc, "csv": frame.write_csv}.get(ending)
+        pool = fl.Predictions.read(path if write and not write(path) else frame)
+        assert pool.attributes == ("column0",)
+        assert ending == "csv" or pool.notes == ("a column without a name is called column0",)
+
+    def test_that_are_escaped_in_a_file_are_fine(self, tmp_path: Path) -> None:
+        frame = FRAME.assign(**{"gr\u00f6\u00dfe": 1, "gr\u00f6\u00dfe_1": 2, 'a "b"': 3, 'a "b"_1': 4})
+        frame.to_json(tmp_path / "p.jsonl", orient="records", lines=True)
+        frame.to_csv(tmp_path / "p.csv", index=False)
+        assert len(fl.Predictions.read(tmp_path / "p.jsonl").attributes) == 4
+        assert len(fl.Predictions.read(tmp_path / "p.csv").attributes) == 4
+
+
+class TestLinesBeforeTheHeader:
+    TEXT = FRAME.to_csv(index=False)
+
+    @pytest.mark.parametrize("before", ["sep=,", "Predictions of model A", "", "\n", "Model A, of May", "# a\n# b"])
+    def test_are_left_out_and_noted(self, before: str, tmp_path: Path) -> None:
+        (tmp_path / "p.csv").write_text(f"{before}\n{self.TEXT}")
+        pool = fl.Predictions.read(tmp_path / "p.csv")
+        assert (pool.n_items, pool.n_labels) == (6, 6)
+        assert bool(pool.notes) == bool(before.strip())
+
+    @pytest.mark.parametrize("header", ["id,predicted,label", "id,predicted,score,label,site"])
+    def test_a_header_of_another_length_is_not_lost(self, header: str, tmp_path: Path) -> None:
+        rows = "".join(f"{i},cat,0.9,dog\n" for i in range(50))
+        (tmp_path / "p.csv").write_text(f"{header}\n{rows}")
+        try:
+            pool = fl.Predictions.read(tmp_path / "p.csv")
+        except InputError:
+            return
+        assert pool.n_items == 50
 
 
 class TestDamage:
@@ -266,7 +310,7 @@ from fewlabels.table.scanning import open_files
 engine = ibis.duckdb.connect()
 for path in sys.argv[1:]:
     try:
-        name = open_files(path, engine).get_name()
+        name = open_files(path, engine).table.get_name()
         engine.con.execute(f'SELECT predicted, label, max(score), any_value(tags) FROM "{name}" GROUP BY ALL').fetchall()
     except (InputError, duckdb.Error) as error:  # a damaged name of a column is another name
         assert 0 < len(str(error)) < 1000, error

@@ -30,6 +30,7 @@ def derive(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) -> De
     """Return the table with our columns, the roles found, and the classes that have a probability."""
     table, roles = _find_roles(table, engine, given)
     _require_predictions(table, roles)
+    _refuse_nested(table, roles)
     booleans = _boolean_names(table, roles)
     new: dict[str, ir.Value] = {ID: table[roles.id]} if roles.id else {}
     new[LABEL] = as_name(table[roles.label], booleans=booleans) if roles.label else ibis.null("string")
@@ -209,6 +210,14 @@ def _grade(table: ir.Table, column: str, engine: BaseBackend) -> ir.Value:
         if not engine.to_pyarrow(table.aggregate(any=filled.notnull().any()))["any"][0].as_py():
             return ibis.null("float64")
     return _number(table, "agreement", column)
+
+
+def _refuse_nested(table: ir.Table, roles: Roles) -> None:
+    """Refuse lists and records where one class per row belongs; outputs that are graded may be anything."""
+    for role, column in (("predicted", roles.predicted), ("label", roles.label)):
+        kind = table[column].type() if column and not roles.agreement else None
+        if kind is not None and (kind.is_array() or kind.is_struct() or kind.is_map() or kind.is_json()):
+            raise InputError(f"{role}: column {column!r} holds {'lists' if kind.is_array() else 'records'}, not one class per row; write one row per item (in pandas: explode, or to_json(path, orient='records', lines=True))")  # fmt: skip
 
 
 def _require_predictions(table: ir.Table, roles: Roles) -> None:

@@ -85,9 +85,9 @@ def _list_scored(table: ir.Table, roles: Roles) -> set[str]:
 def _open(source: Any, engine: BaseBackend) -> ir.Table:
     """Open the labels in the predictions' own engine; where that reads no files, carry them along."""
     if engine.name == "duckdb" or isinstance(source, ir.Table):
-        return open_source(source, engine)[0]
-    table, own, _ = open_source(source)
-    return ibis.memtable(own.to_pyarrow(table))
+        return open_source(source, engine).table
+    opened = open_source(source)
+    return ibis.memtable(opened.engine.to_pyarrow(opened.table))
 
 
 def _read_grades(answers: ir.Table, given: Mapping[str, Any], engine: BaseBackend) -> ir.Table:

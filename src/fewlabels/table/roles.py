@@ -180,6 +180,17 @@ def _find_scores(
     return found, None
 
 
+def is_recognised(role: str, *columns: str) -> bool:
+    """Would columns of these names be given a role without being named?
+
+    >>> is_recognised("label", "y_true"), is_recognised("label", "gt"), is_recognised("scores", "p_a", "p_b")
+    (True, False, True)
+    """
+    if role == "scores":
+        return all(name.lower().startswith(PREFIXES) for name in columns)
+    return all(name.lower() in (*RECOGNISED.get(role, ()), *SUGGESTED.get(role, ())) for name in columns)
+
+
 def list_prefixed(columns: Mapping[str, Kind], prefix: str, taken: set[str]) -> list[str]:
     """List the columns whose names begin so, in upper or lower case, but for those that play another role."""
     n = len(prefix)

@@ -106,7 +106,8 @@ def take_suggested(columns: Columns, given: Mapping[str, Any]) -> Roles:
 
 
 def _take_scores(columns: Columns, given: Mapping[str, Any]) -> tuple[Roles, list[str]]:
-    roles, notes = columns.roles, []
+    roles = columns.roles
+    notes: list[str] = []
     if given.get("scores") or roles.scores or roles.positive_score or roles.agreement:
         return roles, []
     for prefix in PREFIXES:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import fewlabels as fl
 from fewlabels.cli.printing import complainer, printer
 from fewlabels.proposals import quote
 
@@ -21,7 +22,7 @@ CASES = {
     "two classes": ("$HOME;`x`.csv", RISK, ("--positive-score=-risk", "--positive=yes", "--label=y", "--threshold=0.6")),
     "a pattern": ("p*.csv", RISK.rename(columns={"-risk": "score", "y": "predicted"}).fillna("no"), ()),
     "labels apart": ("p.csv", RISK.drop(columns="y"), ("--positive-score=-risk", "--labels", "the labels.csv")),
-    "hidden labels": ("p.csv", RISK.rename(columns={"y": "truth"}).assign(predicted=["no", "yes"] * 12), ()),
+    "hidden labels": ("p.csv", RISK.drop(columns="y").assign(truth=["no", "yes", None, "yes"] * 6, predicted=["no", "yes"] * 12), ()),
     "a probability": ("p.csv", pd.DataFrame({"id": range(N), "predicted": ["x", "y"] * 12, "score": [0.1, 0.9] * 12}), ()),
     "no predictions": ("p.csv", pd.DataFrame({"id": range(N), "odds": [3.0, 9.5] * 12, "risk it": [0.1, 0.9] * 12}), ()),
     "grades": ("p.csv", pd.DataFrame({"no": range(N), "g": [0.5, None] * 12, "all": ["u", "v", "w"] * 8}), ("--id=no", "--agreement=g")),
@@ -83,3 +84,14 @@ def test_no_name_becomes_an_emoji(capsys: pytest.CaptureFixture[str]) -> None:
     complainer().print("a group called :x: and :smiley:")
     out, err = capsys.readouterr()
     assert out == err == "a group called :x: and :smiley:\n"
+
+
+def test_an_attribute_that_is_independent_of_predictions_is_not_proposed_as_label() -> None:
+    frame = pd.DataFrame({"id": range(400), "predicted": [0, 1] * 200, "male": [0, 0, 1, 1] * 100})
+    assert not any("--label" in line for line in fl.diagnose(frame).next)
+
+
+def test_roles_that_names_do_not_tell_are_typed(tmp_path: Path) -> None:
+    BASE.to_csv(tmp_path / "p.csv", index=False)
+    pool = fl.Predictions.read(tmp_path / "p.csv", predicted="said", label="it's")
+    assert "--predicted said --label" in fl.diagnose(pool).next[0]

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -26,7 +27,12 @@ FRAME = pd.DataFrame(
 )
 
 
-def write_arrow(path: Path, table: pa.Table, *, stream: bool = False, compression: str | None = None) -> Path:
+def write_arrow(
+    path: Path, table: pa.Table, *, stream: bool = False, compression: str | None = None, polars: str | None = None
+) -> Path:
+    if polars:
+        pl.from_arrow(table).write_ipc(path, compression=polars)
+        return path
     make = pa.ipc.new_stream if stream else pa.ipc.new_file
     options = pa.ipc.IpcWriteOptions(compression=compression)
     with pa.OSFile(str(path), "wb") as file, make(file, table.schema, options=options) as writer:
@@ -79,6 +85,17 @@ class TestJson:
         data = make().encode()
         path.write_bytes(gzip.compress(data) if ending.endswith("gz") else data)
         assert (fl.Predictions.read(path).n_items, fl.Predictions.read(path).n_labels) == (6, 6)
+
+    def test_may_hold_other_things_beside_columns(self, tmp_path: Path) -> None:
+        (tmp_path / "p.json").write_text(json.dumps({"model": "x", **FRAME.to_dict("list"), "classes": ["a", "b"]}))
+        pool = fl.Predictions.read(tmp_path / "p.json")
+        assert (pool.n_items, pool.n_labels) == (6, 6)
+        assert "left out is 'model', 'classes'" in pool.notes[0]
+
+    def test_lists_and_records_are_no_classes(self) -> None:
+        for value in (["a", "b"], {"a": 1}):
+            with pytest.raises(InputError, match=r"predicted: column 'predicted' holds (lists|records)"):
+                fl.Predictions.read({"predicted": [value], "label": ["a"]})
 
     @pytest.mark.parametrize(
         ("text", "reason"),
@@ -227,9 +244,42 @@ class TestNamesOfColumns:
         FRAME.assign(label_1="x").to_csv(tmp_path / "p.csv", index=False)
         assert fl.Predictions.read(tmp_path / "p.csv").attributes == ("label_1",)
 
-    def test_that_are_empty_are_refused(self) -> None:
-        with pytest.raises(InputError, match="column 2 has no name"):
-            fl.Predictions.read(pa.table([["a"], ["b"]], names=["predicted", ""]))
+    @pytest.mark.parametrize("ending", ["parquet", "arrow", "csv", ""])
+    def test_that_are_empty_are_named(self, ending: str, tmp_path: Path) -> None:
+        frame = pl.DataFrame({"": range(2), "predicted": ["a", "b"]})
+        path = tmp_path / f"p.{ending}"
+        write = {"parquet": frame.write_parquet, "arrow": frame.write_ipc, "csv": frame.write_csv}.get(ending)
+        pool = fl.Predictions.read(path if write and not write(path) else frame)
+        assert pool.attributes == ("column0",)
+        assert ending == "csv" or pool.notes == ("a column without a name is called column0",)
+
+    def test_that_are_escaped_in_a_file_are_fine(self, tmp_path: Path) -> None:
+        frame = FRAME.assign(**{"gr\u00f6\u00dfe": 1, "gr\u00f6\u00dfe_1": 2, 'a "b"': 3, 'a "b"_1': 4})
+        frame.to_json(tmp_path / "p.jsonl", orient="records", lines=True)
+        frame.to_csv(tmp_path / "p.csv", index=False)
+        assert len(fl.Predictions.read(tmp_path / "p.jsonl").attributes) == 4
+        assert len(fl.Predictions.read(tmp_path / "p.csv").attributes) == 4
+
+
+class TestLinesBeforeTheHeader:
+    TEXT = FRAME.to_csv(index=False)
+
+    @pytest.mark.parametrize("before", ["sep=,", "Predictions of model A", "", "\n", "Model A, of May", "# a\n# b"])
+    def test_are_left_out_and_noted(self, before: str, tmp_path: Path) -> None:
+        (tmp_path / "p.csv").write_text(f"{before}\n{self.TEXT}")
+        pool = fl.Predictions.read(tmp_path / "p.csv")
+        assert (pool.n_items, pool.n_labels) == (6, 6)
+        assert bool(pool.notes) == bool(before.strip())
+
+    @pytest.mark.parametrize("header", ["id,predicted,label", "id,predicted,score,label,site"])
+    def test_a_header_of_another_length_is_not_lost(self, header: str, tmp_path: Path) -> None:
+        rows = "".join(f"{i},cat,0.9,dog\n" for i in range(50))
+        (tmp_path / "p.csv").write_text(f"{header}\n{rows}")
+        try:
+            pool = fl.Predictions.read(tmp_path / "p.csv")
+        except InputError:
+            return
+        assert pool.n_items == 50
 
 
 class TestDamage:
@@ -247,6 +297,9 @@ class TestDamage:
         "stream": {"stream": True},
         "lz4": {"compression": "lz4"},
         "zstd": {"compression": "zstd"},
+        "polars": {"polars": "uncompressed"},
+        "polars lz4": {"polars": "lz4"},
+        "polars zstd": {"polars": "zstd"},
     }
     READ = """
 import sys, duckdb, ibis
@@ -257,15 +310,16 @@ from fewlabels.table.scanning import open_files
 engine = ibis.duckdb.connect()
 for path in sys.argv[1:]:
     try:
-        name = open_files(path, engine).get_name()
+        name = open_files(path, engine).table.get_name()
         engine.con.execute(f'SELECT predicted, label, max(score), any_value(tags) FROM "{name}" GROUP BY ALL').fetchall()
     except (InputError, duckdb.Error) as error:  # a damaged name of a column is another name
         assert 0 < len(str(error)) < 1000, error
 """
 
     @pytest.mark.parametrize("kind", KINDS)
-    def test_sound_arrow_files_are_read(self, kind: str, tmp_path: Path) -> None:
-        path = write_arrow(tmp_path / "p.feather", self.TABLE, **self.KINDS[kind])
+    @pytest.mark.parametrize("name", ["p.feather", "p.arrow"])
+    def test_sound_arrow_files_are_read(self, kind: str, name: str, tmp_path: Path) -> None:
+        path = write_arrow(tmp_path / name, self.TABLE, **self.KINDS[kind])
         assert (fl.Predictions.read(path).n_items, fl.Predictions.read(path).n_labels) == (200, 150)
 
     def test_of_arrow_files_never_ends_the_process(self, tmp_path: Path) -> None:
@@ -461,3 +515,79 @@ def test_a_parquet_file_whose_pages_are_damaged_is_refused_when_they_are_read(tm
     path.write_bytes(data)
     with pytest.raises(InputError, match=r"damaged.parquet: the engine could not read it: \S"):
         fl.assess(fl.Predictions.read(str(path), positive_score="p1", positive="a"), by=fl.everything, metric=fl.tpr)
+
+
+class TestAttributes:
+    """A column with a name that attributes have, too, plays a role only where nothing else does and its values fit."""
+
+    N = 60
+    POOL = pd.DataFrame({"id": range(N), "predicted": ["cat", "dog"] * 30, "score": 0.9})
+    LABELS = pd.DataFrame({"id": range(20), "label": ["cat"] * 20})
+
+    @pytest.mark.parametrize(("name", "values"), [("target", ["dog", "cat"]), ("gold", ["yes", "no"])])
+    def test_are_not_merged_with_labels_kept_apart(self, name: str, values: list[str]) -> None:
+        pool = fl.Predictions.read(self.POOL.assign(**{name: values * 30}), labels=self.LABELS)
+        assert (pool.n_labels, pool.attributes) == (20, (name,))
+        assert bool(pool.notes) == (name == "target")
+
+    def test_labels_of_two_sources_are_counted(self) -> None:
+        pool = fl.Predictions.read(self.POOL.assign(y_true="dog"), labels=self.LABELS)
+        assert pool.notes == ("labels come from two sources: 20 from the labels that were given, 40 from column 'y_true' of the predictions",)  # fmt: skip
+
+    def test_labels_kept_apart_may_be_called_gold(self) -> None:
+        pool = fl.Predictions.read(self.POOL, labels=self.LABELS.rename(columns={"label": "gold"}))
+        assert (pool.n_labels, pool.attributes) == (20, ())
+
+    RANDOM = np.random.default_rng(0).random(N)
+
+    @pytest.mark.parametrize(
+        "more",
+        [
+            {"prob_default": RANDOM, "prob_churn": RANDOM},
+            {"y_true": "cat", "target": "men"},
+            {"y_true": "cat", "gold": "dog"},
+            {"ground_truth": "cat", "target": 1},
+            {"target": "men"},
+            {"gold": RANDOM},
+            {"prob": RANDOM},
+            {"p_zip": "01234", "p_code": "007"},
+        ],
+        ids="+".join,
+    )
+    def test_stay_attributes(self, more: dict[str, object]) -> None:
+        pool = fl.Predictions.read(self.POOL.assign(**more))
+        names = tuple(name for name in more if name not in ("y_true", "ground_truth"))
+        assert (pool.attributes, pool.roles.score) == (names, "score")
+        fl.assess(pool)
+
+    @pytest.mark.parametrize("more", [{"prob_rain": RANDOM, "prob_snow": RANDOM}, {"prob_cat": RANDOM, "prob_dog": RANDOM}, {"proba": 60}])  # fmt: skip
+    def test_that_do_not_fit_are_noted(self, more: dict[str, object]) -> None:
+        warnings = fl.assess(self.POOL.drop(columns="score").assign(**more)).warnings
+        assert any("not used as" in text for text in warnings)
+
+    def test_text_stays_text(self) -> None:
+        a = fl.assess(self.POOL.assign(p_zip=["01234", "1234"] * 30), by=fl.column("p_zip"))
+        assert [row.group for row in a.groups] == ["01234", "1234"]
+        assert not any("text read" in text for text in a.warnings)
+
+    NAMES = ("reference_id", "true_color", "gold_member", "actual_price", "label_source", "annotation_date", "p_value")
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_are_not_named_where_their_values_do_not_fit(self, name: str) -> None:
+        assert fl.Predictions.read(self.POOL.drop(columns="score").assign(**{name: self.RANDOM})).notes == ()
+
+    @pytest.mark.parametrize("predicted", [RANDOM, ["yes", "no"] * 30, ["0", "1", "2"] * 20])
+    def test_beside_a_positive_score_are_set_aside(self, predicted: object) -> None:
+        frame = pd.DataFrame({"id": range(self.N), "pred": predicted, "risk": self.RANDOM, "label": ["0", "1"] * 30})
+        pool = fl.Predictions.read(frame, positive_score="risk")
+        assert (pool.roles.predicted, pool.classes) == (None, ("0", "1"))
+        assert "column 'pred' is not used" in pool.notes[0]
+        with pytest.raises(InputError, match="--threshold 0.5"):
+            fl.Predictions.read(frame, positive_score="risk", predicted="pred")
+
+    @pytest.mark.parametrize("words", [{}, {"positive_score": "p_-", "positive": "-"}])
+    def test_exported_labels_are_read_back(self, words: dict[str, str]) -> None:
+        frame = pd.DataFrame({"id": [1, 2], "p_+": [0.9, 0.2], "p_-": [0.1, 0.8]})
+        exported = {"id": [1, 2], "label": ["'+", "'-"], "asked": [True, True], "who": "", "note": "", "at": ""}
+        pool = fl.Predictions.read(frame, labels=pd.DataFrame(exported), **words)
+        assert set(pool.classes) == {"+", "-"}

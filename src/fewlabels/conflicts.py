@@ -47,7 +47,8 @@ def find_conflicts(pool: Predictions, census: Census) -> Iterator[Finding]:
     for role, differ in pool.count_set_aside().items():
         if differ:
             source = f"--threshold {roles.threshold:g}" if role == "predicted" else "the probabilities that were named"
-            yield _warn(f"column {roles.set_aside[role]!r} is not used: the {role} comes from {source}, and differs from it in {differ:,} of {n:,} rows")  # fmt: skip
+            what = "predicted class" if role == "predicted" else role
+            yield _warn(f"column {roles.set_aside[role]!r} is not used: the {what} comes from {source}, and differs from it in {differ:,} of {n:,} rows")  # fmt: skip
 
 
 def check_confidence(pool: Predictions, census: Census) -> list[Finding]:

@@ -1,6 +1,8 @@
 """What is in a table, what is wrong with it, what can be assessed, and what to type next."""
 
+import math
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -11,9 +13,10 @@ from fewlabels.conflicts import Finding
 from fewlabels.errors import InputError
 from fewlabels.proposals import name_file, type_group, type_options
 from fewlabels.provenance import Provenance, record
-from fewlabels.table import Predictions, read_columns
+from fewlabels.table import Predictions, is_recognised, read_columns
 
 MANY = 50  # values beyond which a column is no natural group
+SIGNIFICANT, KAPPA = 3, 0.2  # standard deviations, and Cohen's kappa, from which two columns agree beyond chance
 MODEL = re.compile("pred|model|argmax|guess", re.IGNORECASE)  # columns with another model's classes, not labels
 
 
@@ -109,12 +112,12 @@ def _doctor(source: Any, words: Mapping[str, Any]) -> str:
 
 
 def _find_labels(pool: Predictions, values: Mapping[str, int]) -> tuple[Finding, ...]:
-    """Find columns that hold predicted classes only, where no column is the label."""
+    """Find columns that hold predicted classes only and agree with them, where no column is the label."""
     if pool.n_labels or pool.has("agreement") or not pool.has("predicted") or not values:
         return ()
     said = {name for name in pool.pairs["predicted"] if name is not None}
     few = [name for name, n in values.items() if n <= len(said) + 1 and not MODEL.search(name)]
-    found = [name for name in few if _holds_classes(pool, name, said)]
+    found = [name for name in few if _holds_classes(pool, name, said) and _agrees(pool, name)]
     return tuple(
         Finding("warning", f"column {name!r} holds classes that are predicted: if it is the true class, say --label {name}", {"label": name})
         for name in found[:3]
@@ -124,6 +127,20 @@ def _find_labels(pool: Predictions, values: Mapping[str, int]) -> tuple[Finding,
 def _holds_classes(pool: Predictions, column: str, said: set[str]) -> bool:
     values = set(pool.count_by({"value": pool.attribute(column)}, {})["value"]) - {None}
     return bool(values) and values <= said and len(values) >= min(2, len(said))
+
+
+def _agrees(pool: Predictions, column: str) -> bool:
+    """Does a column agree with the predicted class clearly more often than two independent columns would?"""
+    pairs = pool.count_by({"value": pool.attribute(column), "predicted": pool.predicted}, {})
+    rows = [row for row in zip(pairs["value"], pairs["predicted"], pairs["n"], strict=True) if None not in row]
+    n, same = sum(k for _, _, k in rows), sum(k for value, predicted, k in rows if value == predicted)
+    values, classes = Counter[str](), Counter[str]()
+    for value, predicted, k in rows:
+        values[value] += k
+        classes[predicted] += k
+    chance = sum(values[name] * classes[name] for name in values) / max(n, 1) ** 2
+    sd = math.sqrt(max(chance * (1 - chance), 0) / max(n, 1))
+    return same > n * (chance + max(SIGNIFICANT * sd, KAPPA * (1 - chance)))
 
 
 def _count_values(pool: Predictions) -> dict[str, int]:
@@ -187,7 +204,14 @@ def _find_column(attributes: dict[str, int]) -> str | None:
 
 def _words_of(pool: Predictions) -> dict[str, Any]:
     """Return the roles that predictions were read with, as far as their names do not tell them."""
-    words = {"positive_score": pool.roles.positive_score, "agreement": pool.roles.agreement}
-    if pool.roles.positive_score and pool.roles.positive != "1":
-        words["positive"] = pool.roles.positive
-    return {name: value for name, value in words.items() if value and value != name}
+    roles = pool.roles
+    names = ("id", "predicted", "score", "positive_score", "label", "agreement")
+    words: dict[str, Any] = {name: getattr(roles, name) for name in names}
+    words = {name: value for name, value in words.items() if value and not is_recognised(name, value)}
+    if roles.scores_list or not is_recognised("scores", *roles.scores.values()):
+        words["scores"] = roles.scores_list or next(column.removesuffix(name) for name, column in roles.scores.items())
+    if roles.positive_score and roles.positive != "1":
+        words["positive"] = roles.positive
+    if roles.positive_score and "predicted" in roles.set_aside:
+        words["threshold"] = roles.threshold
+    return {**words, **({"show": roles.show} if roles.show else {})}

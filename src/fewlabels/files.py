@@ -128,7 +128,7 @@ def _is_same(path: str, other: str) -> bool:
         return path == other
     one, two = _look(path), _look(other)
     if one is not None and two is not None:
-        return os.path.samestat(one, two)
+        return os.path.samestat(one, two) and stat.S_ISREG(one.st_mode)
     return os.path.realpath(path) == os.path.realpath(other)
 
 

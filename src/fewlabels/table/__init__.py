@@ -5,10 +5,11 @@ from fewlabels.table.fingerprints import fingerprint, fingerprint_sample
 from fewlabels.table.names import MISSING, natural_order, spell
 from fewlabels.table.posing import assume_score, judge_right, set_against_rest
 from fewlabels.table.predictions import Columns, Predictions, Value, count_rows, read_columns
+from fewlabels.table.roles import is_recognised
 from fewlabels.table.samples import Picking, Sample
 from fewlabels.table.sources import Frame
 
 __all__ = [
     "MISSING", "Columns", "Frame", "Picking", "Predictions", "Sample", "Value", "assume_score", "count_rows", "draw_least", "fingerprint",
-    "fingerprint_sample", "judge_right", "natural_order", "read_columns", "set_against_rest", "share_out", "spell",
+    "fingerprint_sample", "is_recognised", "judge_right", "natural_order", "read_columns", "set_against_rest", "share_out", "spell",
 ]  # fmt: skip

@@ -13,8 +13,9 @@ import pyarrow as pa
 from fewlabels.errors import InputError
 from fewlabels.table.unpacking import find_limit, require_bounded
 
-DAMAGED = (pa.ArrowException, OSError, MemoryError, struct.error)
-MAGIC = b"ARROW1\0\0"  # the file format is this, the stream format, and a footer
+DAMAGED = (pa.ArrowException, OSError, MemoryError, IndexError, struct.error)
+MAGIC = b"ARROW1\0\0"  # the file format is this, messages, and a footer that lists them
+TAIL, BLOCK, BLOCKS = 10, 24, (2, 3)  # bytes after the footer and of each block in it; its fields that hold blocks
 DICTIONARY = 2  # the type of a header that wraps that of a batch
 
 
@@ -39,13 +40,10 @@ def _read_sound(path: str) -> Iterator[pa.RecordBatch]:
     """Yield the batches of a file, each checked in full: lengths, offsets, indices and text."""
     try:
         _bound_buffers(path)
-        n = 0
         with pa.OSFile(path) as file:
-            for batch in pa.ipc.open_stream(_skip_magic(path, file)):
+            for batch in _list_batches(file) if _is_file_format(path) else pa.ipc.open_stream(file):
                 batch.validate(full=True)
-                n += 1
                 yield batch
-        _require_all(path, n)
     except DAMAGED as error:
         raise _refuse(path, error) from None
 
@@ -55,20 +53,9 @@ def _is_file_format(path: str) -> bool:
         return file.read(len(MAGIC)) == MAGIC
 
 
-def _skip_magic(path: str, file: pa.NativeFile) -> pa.NativeFile:
-    """Go to where the stream begins. The footer is not followed: what is bounded and checked is what is read."""
-    file.seek(len(MAGIC) if _is_file_format(path) else 0)
-    return file
-
-
-def _require_all(path: str, n: int) -> None:
-    """Compare how many batches were read with how many the footer promises."""
-    if not _is_file_format(path):
-        return
-    with pa.OSFile(path) as file:
-        promised = pa.ipc.open_file(file).num_record_batches
-    if n != promised:
-        raise InputError(f"{path}: cannot be read as arrow: {promised:,} batches were written, {n:,} are there")
+def _list_batches(file: pa.NativeFile) -> Iterator[pa.RecordBatch]:
+    reader = pa.ipc.open_file(file)
+    return (reader.get_batch(i) for i in range(reader.num_record_batches))
 
 
 def _refuse(path: str, error: BaseException) -> InputError:
@@ -77,17 +64,44 @@ def _refuse(path: str, error: BaseException) -> InputError:
 
 
 def _bound_buffers(path: str) -> None:
-    """Add up what the compressed buffers say they unpack to: a reader would allocate it at once."""
-    limit, total = find_limit(Path(path).stat().st_size), 0
+    """Add up what the buffers unpack to: a reader would allocate it at once."""
+    size, total = Path(path).stat().st_size, 0
+    limit = max(find_limit(size), size)
     with pa.OSFile(path) as file:
-        for message in pa.ipc.MessageReader.open_stream(_skip_magic(path, file)):
+        for message in _read_messages(file) if _is_file_format(path) else pa.ipc.MessageReader.open_stream(file):
             total += sum(_list_lengths(message))
             if total > limit:
                 require_bounded(path, total)
 
 
+def _read_messages(file: pa.NativeFile) -> Iterator[pa.ipc.Message]:
+    """Yield the messages that the footer lists: not every writer puts a whole stream before it."""
+    pa.ipc.open_file(file)  # verifies the footer
+    for offset in _list_offsets(_read_footer(file)):
+        file.seek(offset)
+        yield pa.ipc.read_message(file)
+
+
+def _read_footer(file: pa.NativeFile) -> bytes:
+    end = file.size() - TAIL
+    file.seek(end)
+    (length,) = struct.unpack_from("<i", file.read(4))
+    file.seek(end - length)
+    return bytes(file.read(length))
+
+
+def _list_offsets(footer: bytes) -> Iterator[int]:
+    """Yield where dictionaries and batches begin, as `format/File.fbs` of Apache Arrow defines it."""
+    (root,) = struct.unpack_from("<I", footer, 0)
+    for field in BLOCKS:
+        at = _find_field(footer, root, field)
+        blocks = _follow(footer, at) if at else 0
+        n = struct.unpack_from("<I", footer, blocks)[0] if at else 0
+        yield from (struct.unpack_from("<q", footer, blocks + 4 + BLOCK * i)[0] for i in range(n))
+
+
 def _list_lengths(message: pa.ipc.Message) -> Iterator[int]:
-    """Yield the length before compression of every compressed buffer: it stands in the buffer's first eight bytes.
+    """Yield the length of the buffers; that of a compressed buffer before compression stands in its first eight bytes.
 
     The message's header is a flatbuffer, as `format/Message.fbs` of Apache Arrow defines it.
     """
@@ -99,6 +113,7 @@ def _list_lengths(message: pa.ipc.Message) -> Iterator[int]:
     if head[_find_field(head, root, 1)] == DICTIONARY:
         batch = _follow(head, _find_field(head, batch, 1))
     if not _find_field(head, batch, 3):  # no compression
+        yield len(body)
         return
     buffers = _follow(head, _find_field(head, batch, 2))
     (n,) = struct.unpack_from("<I", head, buffers)

@@ -3,7 +3,7 @@
 Everything is an expression added beside the owner's columns; nothing is computed until somebody asks.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +15,9 @@ from ibis.backends import BaseBackend
 from fewlabels.errors import InputError, listing
 from fewlabels.table.column_names import OURS
 from fewlabels.table.names import as_name, natural_order
-from fewlabels.table.numerals import read_numerals
-from fewlabels.table.roles import NUMBERS, PREFIXES, RECOGNISED, Kind, Roles, resolve_roles
+from fewlabels.table.numerals import Numerals, read_numerals
+from fewlabels.table.roles import NUMBERS, PREFIXES, RECOGNISED, SUGGESTED, Kind, Roles, resolve_roles
+from fewlabels.table.suggestions import Columns, take_suggested
 
 # The owner may group by a column called score, so ours have names of their own.
 ID, PREDICTED, SCORE, LABEL, AGREEMENT, PROBABILITY, TOP = (
@@ -29,6 +30,7 @@ def derive(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) -> De
     """Return the table with our columns, the roles found, and the classes that have a probability."""
     table, roles = _find_roles(table, engine, given)
     _require_predictions(table, roles)
+    _refuse_nested(table, roles)
     booleans = _boolean_names(table, roles)
     new: dict[str, ir.Value] = {ID: table[roles.id]} if roles.id else {}
     new[LABEL] = as_name(table[roles.label], booleans=booleans) if roles.label else ibis.null("string")
@@ -43,7 +45,7 @@ def derive(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) -> De
 
 
 def _find_roles(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) -> tuple[ir.Table, Roles]:
-    """Give each role its column; columns of numbers that are written as text are read as numbers."""
+    """Give each role its column; a column of numbers that is written as text is read as numbers if it plays a role."""
     texts = [name for name, kind in kinds(table).items() if kind == "text"]
     asked = {given[role]: role for role in NUMBERS if given.get(role)}
     likely = [name for name in texts if name in asked or _may_hold_numbers(name, given.get("scores"))]
@@ -51,18 +53,49 @@ def _find_roles(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) 
     for column, row, text in read.words:
         if column in asked:
             raise InputError(f"{asked[column]}: column {column!r} holds string, not numbers (row {row:,} has {text!r}); name the column that holds numbers between 0 and 1")  # fmt: skip
-    roles = resolve_roles(kinds(read.table), **given)
-    words = [word for word in read.words if not (roles.score and word[0].lower() in RECOGNISED["score"])]
-    unread = tuple(
-        f"column {column!r} is not used: row {row:,} has {text!r}, which is no number" for column, row, text in words
-    )
-    return read.table, replace(roles, notes=(*read.notes, *unread, *roles.notes))
+    scores = given.get("scores")
+    named = [name for name in read.numbers if name in asked or (scores and name.startswith(scores))]
+    numeric = table.mutate(**read.numbers) if read.numbers else table
+    fit = [name for name in read.fitting if name.lower() in (*RECOGNISED["score"], *RECOGNISED["agreement"])]
+    roles = resolve_roles(kinds(table) | dict.fromkeys((*named, *fit), "number"), **given)
+    roles = _set_misfit_aside(table, roles, engine, given)
+    roles = take_suggested(Columns(numeric, engine, kinds(numeric), roles), given)
+    played = {*roles.used().values(), *roles.scores.values(), *roles.set_aside.values()}
+    used = {name: number for name, number in read.numbers.items() if name in played}
+    notes = (f"text read as numbers (such as 93% or 0,93) in column {listing(used)}",) if used else ()
+    unread = tuple(_note_unread(read, roles))
+    return table.mutate(**used) if used else table, replace(roles, notes=(*notes, *unread, *roles.notes))
+
+
+def _note_unread(read: Numerals, roles: Roles) -> Iterator[str]:
+    """Name the columns called like a score that hold something else."""
+    if roles.score:
+        return
+    for column, row, text in read.words:
+        if column.lower() in (*RECOGNISED["score"], *SUGGESTED["score"]):
+            yield f"column {column!r} is not used: row {row:,} has {text!r}, which is no number"
+    for column in read.numbers:
+        if column.lower() in RECOGNISED["score"] and column not in read.fitting:
+            yield f"column {column!r} is not used: it holds text, and not only numbers between 0 and 1"
+
+
+def _set_misfit_aside(table: ir.Table, roles: Roles, engine: BaseBackend, given: Mapping[str, Any]) -> Roles:
+    """Leave a recognised predicted column out where the probability of a positive class is given and it cannot belong to it."""
+    if not roles.positive_score or not roles.predicted or given.get("predicted"):
+        return roles
+    booleans = _boolean_names(table, roles)
+    labels = _class_names(table, replace(roles, predicted=None), engine, booleans)
+    seen = _class_names(table, roles, engine, booleans)
+    if len(labels) > 2 or len(seen) <= 2:
+        return roles
+    note = f"column {roles.predicted!r} is not used: its values do not fit two classes (for instance {min(seen)[:20]!r}); the predicted class comes from column {roles.positive_score!r} with --threshold {roles.threshold:g}"  # fmt: skip
+    return replace(roles, predicted=None, notes=(*roles.notes, note))
 
 
 def _may_hold_numbers(name: str, scores: str | None) -> bool:
     """Would a column of that name play a role if it held numbers?"""
     plain = name.lower()
-    is_score = plain in RECOGNISED["score"] or plain in RECOGNISED["agreement"]
+    is_score = plain in (*RECOGNISED["score"], *SUGGESTED["score"], *RECOGNISED["agreement"])
     return is_score or (name.startswith(scores) if scores else plain.startswith(PREFIXES))
 
 
@@ -142,7 +175,10 @@ def _two_classes(table: ir.Table, roles: Roles, engine: BaseBackend, booleans: t
     positive = roles.positive or next((name for name in ("1", "True") if name in seen), "1")
     others = [name for name in seen if name != positive]
     if len(others) > 1:
-        raise InputError(f"positive_score is for models of two classes, and {positive!r} is the positive one; but the classes are {listing(seen)}. Say which is positive with --positive, or give one score column per class with --scores")  # fmt: skip
+        labels = _class_names(table, replace(roles, predicted=None), engine, booleans)
+        is_misled = roles.predicted and len(labels - {positive}) <= 1
+        how = f"; to predict from the score alone, say --threshold {roles.threshold:g} instead of --predicted" if is_misled else ""  # fmt: skip
+        raise InputError(f"positive_score is for models of two classes, and {positive!r} is the positive one; but the classes are {listing(seen)}. Say which is positive with --positive, or give one score column per class with --scores{how}")  # fmt: skip
     fallback = {"1": "0", "0": "1", "True": "False", "False": "True"}.get(positive, f"not {positive}")
     return positive, others[0] if others else fallback
 
@@ -174,6 +210,14 @@ def _grade(table: ir.Table, column: str, engine: BaseBackend) -> ir.Value:
         if not engine.to_pyarrow(table.aggregate(any=filled.notnull().any()))["any"][0].as_py():
             return ibis.null("float64")
     return _number(table, "agreement", column)
+
+
+def _refuse_nested(table: ir.Table, roles: Roles) -> None:
+    """Refuse lists and records where one class per row belongs; outputs that are graded may be anything."""
+    for role, column in (("predicted", roles.predicted), ("label", roles.label)):
+        kind = table[column].type() if column and not roles.agreement else None
+        if kind is not None and (kind.is_array() or kind.is_struct() or kind.is_map() or kind.is_json()):
+            raise InputError(f"{role}: column {column!r} holds {'lists' if kind.is_array() else 'records'}, not one class per row; write one row per item (in pandas: explode, or to_json(path, orient='records', lines=True))")  # fmt: skip
 
 
 def _require_predictions(table: ir.Table, roles: Roles) -> None:

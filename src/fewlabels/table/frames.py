@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from fewlabels.errors import InputError
-from fewlabels.table.column_names import require_distinct
+from fewlabels.table.column_names import name_unnamed, require_distinct
 
 Frame = Literal["pandas", "polars", "arrow"]
 
@@ -44,14 +44,15 @@ def suit_engine(source: pa.Table | pa.RecordBatchReader) -> Any:
 
 def _check_names(table: pa.Table) -> pa.Table:
     require_distinct(table.column_names, "the table")
-    return table
+    return table.rename_columns(name_unnamed(table.column_names))
 
 
 def _arrow_of_pandas(frame: Any) -> pa.Table:
     if not hasattr(frame, "columns"):
         raise InputError(f"predictions of type {type(frame).__name__} cannot be read; give a DataFrame")
     require_distinct(frame.columns, "the frame")
-    columns = {str(name): _arrow_of_series(str(name), frame[name]) for name in frame.columns}
+    names = zip(name_unnamed(frame.columns), frame.columns, strict=True)
+    columns = {name: _arrow_of_series(name, frame[old]) for name, old in names}
     return pa.table(columns)
 
 
@@ -78,7 +79,10 @@ def arrow_of_arrays(arrays: Mapping[str, Any]) -> pa.Table:
     """Return a dict of arrays, lists or Series as a table."""
     require_distinct(arrays, "the table")
     aligned = _align(arrays)
-    columns = {str(name): _arrow_of_values(str(name), values) for name, values in aligned.items()}
+    columns = {
+        name: _arrow_of_values(name, values)
+        for name, values in zip(name_unnamed(aligned), aligned.values(), strict=True)
+    }
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
         raise InputError(f"arrays differ in length: {', '.join(f'{k} {v}' for k, v in lengths.items())}")

@@ -5,6 +5,7 @@ only random items speak for their group; and so are those that say that nobody c
 """
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import ibis
@@ -14,8 +15,9 @@ from ibis.backends import BaseBackend
 from fewlabels.errors import InputError
 from fewlabels.table.derivation import kinds
 from fewlabels.table.names import as_name
-from fewlabels.table.roles import Roles, resolve_roles
+from fewlabels.table.roles import PREFIXES, SUGGESTED, Roles, list_prefixed, resolve_roles
 from fewlabels.table.sources import open_source
+from fewlabels.table.suggestions import Columns
 from fewlabels.text import ESCAPED
 
 Joined = tuple[ir.Table, dict[str, Any], tuple[str, ...]]
@@ -28,7 +30,7 @@ EXPORTED = (ASKED, "who", "note", "at")  # columns by which an export is known
 def join_labels(table: ir.Table, source: Any, engine: BaseBackend, given: Mapping[str, Any]) -> Joined:
     """Return the predictions with the labels of another source, the roles as they are now, and what to tell the owner."""
     answers = _read_grades(_open(source, engine), given, engine)
-    role, column = _answer_column(answers, given)
+    role, column, notes = _answer_column(answers, given)
     elsewhere = {name for name in ("label", "agreement") if name in given and given[name] not in table.columns}
     roles = resolve_roles(kinds(table), **{k: v for k, v in given.items() if k not in elsewhere})
     answer_id = roles.id if roles.id in answers.columns else resolve_roles(kinds(answers)).id
@@ -37,21 +39,55 @@ def join_labels(table: ir.Table, source: Any, engine: BaseBackend, given: Mappin
         raise InputError(f"labels are matched by id, but the {where} have no id column; name it id, or give --id")
     has_mark = _has_mark(answers, column, engine) and not _predicts_mark(table, roles, engine)
     answers, left_out = _leave_out(answers, column, engine, has_mark=has_mark)
-    answers = _unescape(answers, answer_id, table[roles.id], engine)
-    if roles.predicted is not None:
-        answers = _unescape(answers, column, table[roles.predicted], engine)
+    answers = _unescape(answers, answer_id, engine, column_of=table[roles.id])
+    theirs = table[roles.predicted] if roles.predicted else None
+    answers = _unescape(answers, column, engine, column_of=theirs, names=_list_scored(table, roles))
     answers = _read_flags(_one_per_id(answers, answer_id, column, engine), table, roles, engine)
     lost = _check_ids(table, roles.id, answers, engine)
+    notes += (*left_out, *lost, *_count_sources(table, roles, answers, role, engine))
+    if role == "label":
+        notes += _note_attributes(Columns(table, engine, kinds(table), roles))
     joined, name = _join(table, roles, answers, role)
-    return joined, {**{k: v for k, v in given.items() if k not in elsewhere}, role: name}, (*left_out, *lost)
+    return joined, {**{k: v for k, v in given.items() if k not in elsewhere}, role: name}, notes
+
+
+def _note_attributes(columns: Columns) -> tuple[str, ...]:
+    """Name the columns that might hold labels, too, and are not merged with those that were given."""
+    likely = [name for name in columns.list_suggested("label") if columns.roles.label is None]
+    fit = [name for name in likely if columns.holds_classes(name)]
+    return tuple(f"column {name!r} is not used: labels come from the labels that were given (to add it to them, say --label {name})" for name in fit)  # fmt: skip
+
+
+def _count_sources(table: ir.Table, roles: Roles, answers: ir.Table, role: str, engine: BaseBackend) -> tuple[str, ...]:
+    """Say how many labels come from each source where both have some."""
+    before = getattr(roles, role)
+    if not before:
+        return ()
+    key = as_name(table[roles.id])
+    theirs = table.select(__fl_key=key, __fl_old=table[before]).left_join(answers, "__fl_key")
+    added = theirs["__fl_answer"].notnull()
+    counts = {"new": added.ifelse(1, 0).sum(), "old": (~added & theirs["__fl_old"].notnull()).ifelse(1, 0).sum()}
+    found = engine.to_pyarrow(theirs.aggregate(**counts)).to_pylist()[0]
+    if not found["new"] or not found["old"]:
+        return ()
+    return (f"labels come from two sources: {found['new']:,} from the labels that were given, {found['old']:,} from column {before!r} of the predictions",)  # fmt: skip
+
+
+def _list_scored(table: ir.Table, roles: Roles) -> set[str]:
+    """List the classes that names of columns of probabilities tell."""
+    found = kinds(table)
+    return {
+        *roles.scores,
+        *(name[len(prefix) :] for prefix in PREFIXES for name in list_prefixed(found, prefix, set())),
+    }
 
 
 def _open(source: Any, engine: BaseBackend) -> ir.Table:
     """Open the labels in the predictions' own engine; where that reads no files, carry them along."""
     if engine.name == "duckdb" or isinstance(source, ir.Table):
-        return open_source(source, engine)[0]
-    table, own, _ = open_source(source)
-    return ibis.memtable(own.to_pyarrow(table))
+        return open_source(source, engine).table
+    opened = open_source(source)
+    return ibis.memtable(opened.engine.to_pyarrow(opened.table))
 
 
 def _read_grades(answers: ir.Table, given: Mapping[str, Any], engine: BaseBackend) -> ir.Table:
@@ -69,7 +105,14 @@ def _read_grades(answers: ir.Table, given: Mapping[str, Any], engine: BaseBacken
     return answers.mutate(**{column: grade})
 
 
-def _unescape(answers: ir.Table, column: str, theirs: ir.Value, engine: BaseBackend) -> ir.Table:
+def _unescape(
+    answers: ir.Table,
+    column: str,
+    engine: BaseBackend,
+    *,
+    column_of: ir.Value | None,
+    names: AbstractSet[str] = frozenset(),
+) -> ir.Table:
     """Take away the apostrophe of cells that would be formulas, unless these are not ours and predictions have it too."""
     value = answers[column]
     if not value.type().is_string():
@@ -78,20 +121,26 @@ def _unescape(answers: ir.Table, column: str, theirs: ir.Value, engine: BaseBack
     found = engine.to_pyarrow(marked)["x"].to_pylist()
     if not found:
         return answers
-    names = as_name(theirs).name("x").as_table()
-    known = engine.to_pyarrow(names.filter(names["x"].isin(found)).distinct()).num_rows
-    if known == len(found) and not set(EXPORTED) <= set(answers.columns):
+    known = set(names) & set(found)
+    if column_of is not None:
+        theirs = as_name(column_of).name("x").as_table()
+        known |= set(engine.to_pyarrow(theirs.filter(theirs["x"].isin(found)).distinct())["x"].to_pylist())
+    if len(known) == len(found) and not set(EXPORTED) <= set(answers.columns):
         return answers
     return answers.mutate(**{column: ibis.cases((value.isin(found), value.substr(1)), else_=value)})
 
 
-def _answer_column(answers: ir.Table, given: Mapping[str, Any]) -> tuple[str, str]:
+def _answer_column(answers: ir.Table, given: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]]:
     asked = {role: given[role] for role in ("label", "agreement") if given.get(role) in answers.columns}
     found = resolve_roles(kinds(answers), **asked)
     if found.agreement:
-        return "agreement", found.agreement
+        return "agreement", found.agreement, ()
     if found.label:
-        return "label", found.label
+        return "label", found.label, ()
+    names = {name.lower(): name for name in answers.columns}
+    likely = [names[name] for name in SUGGESTED["label"] if name in names]
+    if likely:
+        return "label", likely[0], (f"labels come from column {likely[0]!r} of the labels that were given",)
     known = ", ".join(answers.columns)
     raise InputError(f"the labels have no column called label or agreement; their columns: {known}")
 
@@ -136,7 +185,7 @@ def _holds_flags(table: ir.Table, column: str, engine: BaseBackend) -> bool:
 def _predicts_mark(table: ir.Table, roles: Roles, engine: BaseBackend) -> bool:
     """Is the mark a class of these predictions? Then it is no mark."""
     is_predicted = roles.predicted is not None and _has_mark(table, roles.predicted, engine)
-    return is_predicted or CANNOT_TELL in roles.scores
+    return is_predicted or CANNOT_TELL in _list_scored(table, roles)
 
 
 def _has_mark(table: ir.Table, column: str, engine: BaseBackend) -> bool:

@@ -8,17 +8,25 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fewlabels.errors import InputError, listing
+from fewlabels.table.roles import RECOGNISED
 
 HEAD = 65_536  # characters in which a first value shows itself
 MOST = 1 << 28  # characters of one object
-NESTED = re.compile(r'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*[\[{]')
+OBJECT = re.compile(r'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:')
 ADVICE = "write one object per row instead (JSON lines; in pandas: to_json(path, orient='records', lines=True))"
 
 
-def read_columns(path: str) -> dict[str, list[Any]] | None:
+class Document(NamedTuple):
+    """The columns of an object, and a note on what else it holds."""
+
+    columns: dict[str, list[Any]]
+    notes: tuple[str, ...] = ()
+
+
+def read_columns(path: str) -> Document | None:
     """Return the columns of a file that is one object of columns; None where it is something else."""
     document = _read_object(path)
     if document is None:
@@ -26,20 +34,34 @@ def read_columns(path: str) -> dict[str, list[Any]] | None:
     if {"columns", "data"} <= document.keys() or {"schema", "data"} <= document.keys():
         raise InputError(f"{path}: one object that holds its rows in 'data'; {ADVICE}")
     if not _are_columns(document):
-        return None
+        return _pick_columns(path, document)
     rows = [list(value) for value in document.values() if isinstance(value, Mapping)]
     if any(keys != rows[0] for keys in rows):
         raise InputError(f"{path}: one object of columns whose rows have different names; {ADVICE}")
     columns = {name: list(v.values()) if isinstance(v, Mapping) else v for name, v in document.items()}
     _require_one_length(path, columns)
-    return columns
+    return Document(columns)
+
+
+def _pick_columns(path: str, document: Mapping[str, Any]) -> Document | None:
+    """Take the lists of the same length, if there are several, beside which other things stand; None for one item."""
+    lists = {name: value for name, value in document.items() if isinstance(value, list)}
+    lengths = [len(value) for value in lists.values()]
+    n = max((length for length in lengths if lengths.count(length) > 1), default=0)
+    columns = {name: value for name, value in lists.items() if len(value) == n}
+    others = [name for name in document if name not in columns]
+    if not n or any(name.lower() in RECOGNISED["predicted"] for name in others):
+        return None
+    return Document(
+        columns, (f"{path}: one object of columns of length {n:,}; left out is {listing(map(repr, others))}",)
+    )
 
 
 def _read_object(path: str) -> dict[str, Any] | None:
-    """Read the one object of a file; None where it does not begin with a nested value, or where more lines follow."""
+    """Read the one object of a file; None where it is no object, or where more lines follow."""
     with _open(path) as file:
         head = file.read(HEAD)
-        if not NESTED.match(head) or _are_lines(head):
+        if not OBJECT.match(head) or _are_lines(head):
             return None
         text = head + file.read(MOST)
     try:

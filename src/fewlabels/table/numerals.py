@@ -1,39 +1,39 @@
 """Text that stands for numbers: "93%", "0,938", " 0.5 ". Spreadsheets and some countries write scores so."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import ibis
 import ibis.expr.operations as ops
 import ibis.expr.types as ir
 from ibis.backends import BaseBackend
 
-from fewlabels.errors import listing
-
 
 @dataclass(frozen=True)
 class Numerals:
-    """A table whose columns of numerals hold numbers now."""
+    """Columns of text as numbers, and what in other columns is no number."""
 
-    table: ir.Table
-    notes: tuple[str, ...] = ()
+    numbers: Mapping[str, ir.Value] = field(default_factory=dict)  # column -> its numbers
+    fitting: tuple[str, ...] = ()  # those whose numbers all lie between 0 and 1
     words: tuple[tuple[str, int, str], ...] = ()  # column, row and text of what is no number
 
 
 def read_numerals(table: ir.Table, engine: BaseBackend, columns: Sequence[str]) -> Numerals:
-    """Turn columns of text into numbers where every text is one; where one is not, say which. Empty ones stay text."""
+    """Read columns of text as numbers where every text is one; where one is not, say which. Empty ones stay text."""
     if not columns or not engine.has_operation(ops.TryCast):
-        return Numerals(table)
+        return Numerals()
     numbers = {name: _as_number(table[name]) for name in columns}
     texts = {name: table[name].strip().nullif("") for name in columns}
     counts = {f"n{i}": texts[name].count() for i, name in enumerate(columns)}
     bad = {f"bad{i}": _is_word(texts[name], numbers[name]).ifelse(1, 0).sum() for i, name in enumerate(columns)}
-    found = engine.to_pyarrow(table.aggregate(**counts, **bad)).to_pylist()[0]
+    out = {f"out{i}": ~numbers[name].between(0, 1) for i, name in enumerate(columns)}
+    outside = {name: value.fill_null(False).ifelse(1, 0).sum() for name, value in out.items()}
+    found = engine.to_pyarrow(table.aggregate(**counts, **bad, **outside)).to_pylist()[0]
     words = [name for i, name in enumerate(columns) if found[f"bad{i}"]]
     read = [name for i, name in enumerate(columns) if found[f"n{i}"] and name not in words]
-    notes = (f"text read as numbers (such as 93% or 0,93) in column {listing(read)}",) if read else ()
+    fitting = tuple(name for i, name in enumerate(columns) if name in read and not found[f"out{i}"])
     first = tuple((name, *_find_word(table, engine, name)) for name in words)
-    return Numerals(table.mutate(**{name: numbers[name] for name in read}) if read else table, notes, first)
+    return Numerals({name: numbers[name] for name in read}, fitting, first)
 
 
 def _as_number(column: ir.Value) -> ir.Value:

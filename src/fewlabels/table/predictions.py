@@ -66,8 +66,8 @@ class Predictions:
         what scores predict, unless a threshold is given. Where they differ, a warning says in how many rows. `labels` is a second source with the columns id and label, joined by id.
         """
         name, log = name_source(source), read_log(source)
-        table, engine, frame = open_source(log.columns if log else source)
-        notes = log.notes if log else ()
+        table, engine, frame, notes = open_source(log.columns if log else source)
+        notes += log.notes if log else ()
         with explain_engine_errors(name):
             if labels is not None:
                 table, roles, more = join_labels(table, labels, engine, roles)
@@ -414,13 +414,13 @@ class Predictions:
 
 def read_columns(source: Any) -> dict[str, str]:
     """Return the owner's columns and their types, of anything that can be opened."""
-    table = source if isinstance(source, ir.Table) else open_source(source)[0]
+    table = source if isinstance(source, ir.Table) else open_source(source).table
     return {name: str(kind) for name, kind in table.schema().items() if not name.startswith(OURS)}
 
 
 def count_rows(source: Any, columns: Sequence[str], weight: str | None = None) -> Columns:
     """Count the rows of any table by the names of some columns' values (`n`), or add up a column of weights."""
-    table, engine, _ = open_source(source)
+    table, engine, *_ = open_source(source)
     for column in (*columns, *([weight] if weight else [])):
         if column not in table.columns:
             raise InputError(f"there is no column {column!r}; {did_you_mean(column, table.columns)}")

@@ -5,11 +5,11 @@ what is recognised, with one exception: a recognised `predicted` column beats wh
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
-from fewlabels.errors import InputError, did_you_mean, listing
+from fewlabels.errors import InputError, did_you_mean
 
 Kind = Literal["number", "text", "boolean", "list", "other"]
 
@@ -17,10 +17,12 @@ Kind = Literal["number", "text", "boolean", "list", "other"]
 RECOGNISED: dict[str, tuple[str, ...]] = {
     "id": ("id", "item_id", "uid"),
     "predicted": ("predicted", "prediction", "pred", "y_pred"),
-    "score": ("score", "confidence", "proba", "prob"),
-    "label": ("label", "y_true", "target", "gold", "true_label", "ground_truth"),
+    "score": ("score", "confidence"),
+    "label": ("label", "y_true", "true_label", "ground_truth"),
     "agreement": ("agreement",),
 }
+# Names that attributes have, too: taken where nothing else plays the role and the values fit (`suggestions`).
+SUGGESTED: dict[str, tuple[str, ...]] = {"score": ("proba", "prob"), "label": ("target", "gold")}
 SCORES_PREFIX = "p_"
 PREFIXES = (SCORES_PREFIX, "prob_", "proba_")
 NUMBERS = ("score", "positive_score", "agreement")  # the roles of columns of numbers
@@ -29,16 +31,6 @@ TELLING = re.compile(
     r"(pred|predicted|predictions?|scores?|proba?|probability|p|conf|confidence|logits?|labels?|y|true|truth|ground|gold)([_\W\d]|$)",
     re.IGNORECASE,
 )
-LIKELY = {  # names that are not recognised, but like those that are
-    "score": re.compile(
-        r"(scores?|conf|confidences?|proba?s?|probability|probabilities|softmax|logits?)([_\W\d]|$)|.*[_\W](score|conf|confidence|proba?|probability)$",
-        re.IGNORECASE,
-    ),
-    "label": re.compile(
-        r"(labels?|true|truth|y_?true|gold|ground|actual|annotation|reference)([_\W\d]|$)|.*[_\W](label|labels|truth|true|gold|actual)$",
-        re.IGNORECASE,
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -112,7 +104,7 @@ def resolve_roles(
         aside["predicted"], found_predicted = found_predicted, None
     if is_derived and not score and found_score:
         aside["score"], found_score = found_score, None
-    roles = Roles(
+    return Roles(
         id=id or _recognise(columns, "id", taken),
         predicted=found_predicted,
         score=found_score,
@@ -126,7 +118,6 @@ def resolve_roles(
         show=tuple(show),
         set_aside=aside,
     )
-    return _add_notes(roles, columns)
 
 
 def _refuse_contradictions(
@@ -170,12 +161,11 @@ def _recognise(
 def _find_scores(
     columns: Mapping[str, Kind], scores: str | None, positive_score: str | None, taken: set[str]
 ) -> tuple[dict[str, str], str | None]:
-    """Return (class -> column, list column): of the prefix or column asked for, else of the first prefix recognised."""
+    """Return (class -> column, list column): of the prefix or column asked for, else of `p_*`."""
     if positive_score is not None:
         return {}, None
     if scores is None:
-        sets = (_list_recognised(columns, prefix, taken) for prefix in PREFIXES)
-        return next((found for found in sets if found), {}), None
+        return _list_recognised(columns, taken), None
     if columns.get(scores) == "list":
         return {}, scores
     named = [name for name in columns if name.startswith(scores) and len(name) > len(scores) and name not in taken]
@@ -190,38 +180,25 @@ def _find_scores(
     return found, None
 
 
+def is_recognised(role: str, *columns: str) -> bool:
+    """Would columns of these names be given a role without being named?
+
+    >>> is_recognised("label", "y_true"), is_recognised("label", "gt"), is_recognised("scores", "p_a", "p_b")
+    (True, False, True)
+    """
+    if role == "scores":
+        return all(name.lower().startswith(PREFIXES) for name in columns)
+    return all(name.lower() in (*RECOGNISED.get(role, ()), *SUGGESTED.get(role, ())) for name in columns)
+
+
 def list_prefixed(columns: Mapping[str, Kind], prefix: str, taken: set[str]) -> list[str]:
     """List the columns whose names begin so, in upper or lower case, but for those that play another role."""
     n = len(prefix)
     return [name for name in columns if name[:n].lower() == prefix and len(name) > n and name not in taken]
 
 
-def _list_recognised(columns: Mapping[str, Kind], prefix: str, taken: set[str]) -> dict[str, str]:
-    named = list_prefixed(columns, prefix, taken)
+def _list_recognised(columns: Mapping[str, Kind], taken: set[str]) -> dict[str, str]:
+    n = len(SCORES_PREFIX)
+    named = [name for name in columns if name.startswith(SCORES_PREFIX) and len(name) > n and name not in taken]
     is_whole = len(named) >= 2 and all(columns[name] == "number" for name in named)
-    return {name[len(prefix) :]: name for name in named} if is_whole else {}
-
-
-def _add_notes(roles: Roles, columns: Mapping[str, Kind]) -> Roles:
-    """Say which columns look as if they play a role, and do not."""
-    return replace(roles, notes=tuple(_list_notes(roles, columns)))
-
-
-def _list_notes(roles: Roles, columns: Mapping[str, Kind]) -> Iterator[str]:
-    used = {roles.id, roles.predicted, roles.score, roles.positive_score, roles.label, roles.agreement}
-    free = [name for name in columns if name not in used | {*roles.scores.values(), roles.scores_list}]
-    if roles.label and roles.agreement:
-        yield f"column {roles.label!r} is not used: outputs are graded by column {roles.agreement!r} (to use the label instead, say --label {roles.label})"  # fmt: skip
-    if not (roles.score or roles.scores or roles.scores_list or roles.positive_score):
-        likely = [name for name in free if _may_score(name, columns[name])]
-        if likely:
-            yield f"no scores are used, though the name of column {listing(map(repr, likely))} suggests some: say --score (confidence in the predicted class), --positive-score (probability of the positive class) or --scores (one per class)"  # fmt: skip
-    if not (roles.label or roles.agreement):
-        likely = [name for name in free if LIKELY["label"].match(name)]
-        if likely:
-            yield f"no labels are used, though the name of column {listing(map(repr, likely))} suggests some: say --label with the column of the true class"  # fmt: skip
-
-
-def _may_score(name: str, kind: Kind) -> bool:
-    is_one = name.lower().startswith(PREFIXES) or LIKELY["score"].match(name) is not None
-    return is_one and kind in ("number", "list")
+    return {name[n:]: name for name in named} if is_whole else {}

@@ -8,6 +8,7 @@ import glob
 import gzip
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 import duckdb
 import ibis
@@ -18,7 +19,15 @@ from ibis.backends import BaseBackend
 
 from fewlabels.errors import InputError, listing
 from fewlabels.table.arrow_files import read_batches
-from fewlabels.table.column_names import HEAD, read_head, require_distinct, require_own_names
+from fewlabels.table.column_names import (
+    HEAD,
+    name_unnamed,
+    note_unnamed,
+    read_head,
+    require_distinct,
+    require_own_names,
+)
+from fewlabels.table.csv_headers import holds_header, list_skipped, note_skipped
 from fewlabels.table.frames import arrow_of_arrays, suit_engine
 from fewlabels.table.json_columns import read_columns
 from fewlabels.table.unpacking import check_stream
@@ -31,7 +40,14 @@ SUFFIXES = {
 }
 
 
-def open_files(pattern: str, engine: BaseBackend) -> ir.Table:
+class Opened(NamedTuple):
+    """A table, and what happened while it was read."""
+
+    table: ir.Table
+    notes: tuple[str, ...] = ()
+
+
+def open_files(pattern: str, engine: BaseBackend) -> Opened:
     """Open a file, or all files that a pattern matches."""
     paths = find_files(pattern)
     kinds = {_kind_of(path) for path in paths}
@@ -39,12 +55,12 @@ def open_files(pattern: str, engine: BaseBackend) -> ir.Table:
         raise InputError(f"{pattern}: files of different kinds ({listing(sorted(kinds))}); name one kind")
     kind = kinds.pop()
     try:
-        table = _scan(kind, paths, engine)
+        opened = _scan(kind, paths, engine)
         if kind == "parquet":
-            table.count().to_pyarrow()  # a truncated file shows itself here, not midway
+            opened.table.count().to_pyarrow()  # a truncated file shows itself here, not midway
     except (duckdb.Error, pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{pattern}: cannot be read as {kind}: {_explain(str(error))}") from None
-    return table
+    return opened
 
 
 def _explain(error: str) -> str:
@@ -75,7 +91,7 @@ def _kind_of(path: str) -> str:
     raise InputError(f"{path}: the kind of file is told by its ending, and this one is not known; known are {known}")
 
 
-def _scan(kind: str, paths: list[str], engine: BaseBackend) -> ir.Table:
+def _scan(kind: str, paths: list[str], engine: BaseBackend) -> Opened:
     for path in paths:
         if Path(path).stat().st_size == 0:
             raise InputError(f"{path} is empty")
@@ -83,37 +99,49 @@ def _scan(kind: str, paths: list[str], engine: BaseBackend) -> ir.Table:
     return {"parquet": _scan_parquet, "csv": _load_csv, "json": _load_json, "arrow": _load_arrow}[kind](paths, engine)
 
 
-def _scan_parquet(paths: list[str], engine: BaseBackend) -> ir.Table:
-    require_distinct(pq.read_schema(paths[0]).names, paths[0])
-    return engine.read_parquet(_quote(paths), hive_partitioning=False)
+def _scan_parquet(paths: list[str], engine: BaseBackend) -> Opened:
+    names = pq.read_schema(paths[0]).names
+    require_distinct(names, paths[0])
+    table = engine.read_parquet(_quote(paths), hive_partitioning=False)
+    if "" in names:
+        table = table.rename(dict(zip(name_unnamed(names), table.columns, strict=True)))
+    return Opened(table, note_unnamed(names))
 
 
-def _load_csv(paths: list[str], engine: BaseBackend) -> ir.Table:
+def _load_csv(paths: list[str], engine: BaseBackend) -> Opened:
     # All rows are read to settle types: an id that turns into text in row 50,000 is no surprise later.
     # Flags are not guessed: a class called yes stays yes.
     kinds = ["BIGINT", "DOUBLE", "DATE", "TIMESTAMP", "VARCHAR"]
-    words = {"sample_size": -1, "header": True, "skip": 0, "auto_type_candidates": kinds, "hive_partitioning": False}
-    table = engine.read_csv(_quote(paths), **words)
-    require_own_names(table.columns, paths[0], _unpack_head(paths[0]))
-    return _load(table, engine)
+    words = {"sample_size": -1, "header": True, "auto_type_candidates": kinds, "hive_partitioning": False}
+    table, head = engine.read_csv(_quote(paths), **words), _unpack_head(paths[0])
+    skipped = list_skipped(head, table.columns)
+    if holds_header(skipped, table.columns):
+        table, skipped = engine.read_csv(_quote(paths), skip=0, **words), []
+    require_own_names(table.columns, paths[0], head)
+    return Opened(_load(table, engine), note_skipped(skipped, paths[0]))
 
 
-def _load_json(paths: list[str], engine: BaseBackend) -> ir.Table:
+def _load_json(paths: list[str], engine: BaseBackend) -> Opened:
     found = [read_columns(path) for path in paths]
     columns = [one for one in found if one is not None]
     if columns and len(columns) < len(paths):
         raise InputError(f"{paths[found.index(None)]}: one object per row, unlike other files; name one kind")
     if columns:
-        return _load_arrow_table(pa.concat_tables([arrow_of_arrays(one) for one in columns]), engine)
+        table = pa.concat_tables([arrow_of_arrays(one.columns) for one in columns])
+        return Opened(_load_arrow_table(table, engine), tuple(note for one in columns for note in one.notes))
     table = engine.read_json(_quote(paths), hive_partitioning=False)
     require_own_names(table.columns, paths[0], _unpack_head(paths[0]))
-    return _load(table, engine)
+    return Opened(_load(table, engine))
 
 
-def _load_arrow(paths: list[str], engine: BaseBackend) -> ir.Table:
+def _load_arrow(paths: list[str], engine: BaseBackend) -> Opened:
     reader = read_batches(paths)
-    require_distinct(reader.schema.names, paths[0])
-    return _load_arrow_table(suit_engine(reader), engine)
+    names = reader.schema.names
+    require_distinct(names, paths[0])
+    table = _load_arrow_table(suit_engine(reader), engine)
+    if "" in names:
+        table = table.rename(dict(zip(name_unnamed(names), table.columns, strict=True)))
+    return Opened(table, note_unnamed(names))
 
 
 def _load_arrow_table(source: pa.Table | pa.RecordBatchReader, engine: BaseBackend) -> ir.Table:

@@ -1,7 +1,8 @@
 """Whatever holds predictions -> an Ibis table and the engine that will answer."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import ibis
@@ -10,30 +11,51 @@ import pyarrow as pa
 from ibis.backends import BaseBackend
 
 from fewlabels.errors import InputError
-from fewlabels.table.column_names import refuse_ours
+from fewlabels.table.column_names import note_unnamed, refuse_ours
 from fewlabels.table.frames import Frame, suit_engine, to_arrow
 from fewlabels.table.scanning import open_files
 
-__all__ = ["Frame", "open_source"]
+__all__ = ["Frame", "Source", "open_source"]
 
 
-def open_source(source: Any, engine: BaseBackend | None = None) -> tuple[ir.Table, BaseBackend, Frame]:
-    """Return the table, its engine, and the kind of frame its owner works with."""
-    table, engine, frame = _open(source, engine)
-    refuse_ours(table.columns)
-    return table, engine, frame
+class Source(NamedTuple):
+    """A table, its engine, the kind of frame its owner works with, and what happened while it was opened."""
+
+    table: ir.Table
+    engine: BaseBackend
+    frame: Frame
+    notes: tuple[str, ...] = ()
 
 
-def _open(source: Any, engine: BaseBackend | None) -> tuple[ir.Table, BaseBackend, Frame]:
+def open_source(source: Any, engine: BaseBackend | None = None) -> Source:
+    """Open whatever holds a table."""
+    found = _open(source, engine)
+    refuse_ours(found.table.columns)
+    return found
+
+
+def _open(source: Any, engine: BaseBackend | None) -> Source:
     if isinstance(source, ir.Table) and source.get_backend().name != "polars":
-        return source, source.get_backend(), "pandas"
+        return Source(source, source.get_backend(), "pandas")
     engine = engine or ibis.duckdb.connect()
     if isinstance(source, ir.Table):  # Ibis has no windows there; the data lie in this process, and are read in place
-        return _register(source.to_pyarrow(), engine), engine, "polars"
+        return Source(_register(source.to_pyarrow(), engine), engine, "polars")
     if isinstance(source, str | Path):
-        return open_files(str(source), engine), engine, "pandas"
+        opened = open_files(str(source), engine)
+        return Source(opened.table, engine, "pandas", opened.notes)
     arrow, frame = to_arrow(source)
-    return _register(arrow, engine), engine, frame
+    return Source(_register(arrow, engine), engine, frame, note_unnamed(_list_names(source)))
+
+
+def _list_names(source: Any) -> list[object]:
+    """List the names of columns as their owner has them."""
+    if isinstance(source, Mapping):
+        return list(source)
+    if hasattr(source, "collect_schema"):  # Polars
+        return list(source.collect_schema().names())
+    if isinstance(source, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
+        return list(source.schema.names)
+    return list(getattr(source, "columns", ()))
 
 
 def _register(arrow: pa.Table, engine: BaseBackend) -> ir.Table:

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fewlabels.table.roles import PREFIXES, RECOGNISED, SCORES_PREFIX
+from fewlabels.table.roles import PREFIXES, RECOGNISED, SCORES_PREFIX, SUGGESTED
 
 # Other names for a label do no harm: logs have a column called label, or grades.
-ROLES = {name for role, names in RECOGNISED.items() if role != "label" for name in names}
+ROLES = {name for role, names in RECOGNISED.items() if role != "label" for name in names} | {*SUGGESTED["score"]}
 Scalar = str | int | float | bool | None
 
 

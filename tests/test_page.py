@@ -292,6 +292,9 @@ def test_two_people_disagree_and_a_third_decides(open_page):
         expect(kim.locator("#votes li")).to_have_count(2, timeout=WAIT)
         type_key(kim, "2")
         expect(kim.locator("#n-disputed")).to_have_text("0", timeout=WAIT)
+        more = session.ask(3, who="ann")
+        for who in ("ann", "bob"):
+            session.tell(dict.fromkeys(more, "cat"), who=who)  # of a single item there is no kappa
         expect(kim.locator("#agreement")).to_contain_text("Cohen's kappa", timeout=WAIT)
         assert kim.locator("#people tbody tr").count() == 2
         last = next(row for row in session.answers() if row["id"] == item)

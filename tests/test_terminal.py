@@ -162,7 +162,8 @@ class TestAtARealTerminal:
         s.wait_for(LEGEND)
         s.press("1")
         s.wait_for("→ cat", "probability", LEGEND)
-        said = s.seen[s.seen.index("→ cat") : s.seen.index("probability")]
+        begin = s.seen.index("→ cat")
+        said = s.seen[begin : s.seen.index("probability", begin)]
         assert all(cell_len(line) <= 40 for line in said.splitlines())
         assert "the worst by accuracy is" in " ".join(said.split())
         s.press("q")

@@ -4,6 +4,7 @@ import os
 import shutil
 import ssl
 import subprocess
+import sys
 from http.client import HTTPConnection
 from urllib.request import urlopen
 
@@ -79,6 +80,30 @@ def test_a_printed_address_opens(place, starts):
         assert b"labelling page" in urlopen(link).read()
         assert Client(link).me()["role"] == "owner"
         assert Client(link).ask(1, who="bot")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--host", "0.0.0.0", "--names", "localhost"],
+        pytest.param(["--host", "::1"], marks=needs_ipv6),
+        pytest.param(["--host", "::", "--names", "localhost"], marks=needs_ipv6),
+    ],
+    ids=lambda words: words[1],
+)
+def test_the_address_that_the_command_prints_opens(tmp_path, words):
+    make_pool().to_csv(tmp_path / "pool.csv", index=False)
+    code = "from fewlabels.cli.app import main; main()"
+    said = ["label", "pool.csv", "--session", "s.db", "--prior", "flat", "--no-browser", *words]
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *said], cwd=tmp_path, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    ) as run:  # fmt: skip
+        try:
+            link = next(line.split()[-1] for line in run.stdout if "http" in line)
+            assert urlopen(link, timeout=30).status == 200
+        finally:
+            run.terminate()
 
 
 @needs_openssl

@@ -131,6 +131,16 @@ def test_every_gap_has_its_mean_inside_its_interval(rows, method):
 
 
 @pytest.mark.parametrize("right", [True, False])
+@pytest.mark.parametrize("prior", PRIORS, ids=lambda prior: prior.name)
+def test_the_last_item_without_a_label_keeps_the_mean_inside_the_interval(prior, right):
+    """The mode of the share is 1 (or 0) with probability above the level, and its mean is not."""
+    pool = make_pool(("a", 0.9, *((20, 0) if right else (0, 20)), 1))
+    require_figures(fl.assess(pool, prior=prior, finite_pool=True))
+    attributes = {"g": ["x", "y"] * 11}
+    require_figures(fl.surface(pool | attributes, attributes=("g",), finite_pool=True))
+
+
+@pytest.mark.parametrize("right", [True, False])
 @pytest.mark.parametrize("finite_pool", [True, False])
 def test_arms_by_themselves_have_numbers_where_all_labels_agree(right, finite_pool):
     pool = {"predicted": ["1"] * 40, "label": ["1" if right else "0"] * 20 + [None] * 20, "g": list("xy") * 20}

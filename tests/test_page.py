@@ -151,10 +151,10 @@ def test_a_key_records_the_class_it_looks_like(open_page, classes, typed):
     desk = make_desk(make_pool(60, classes).assign(predicted=(list(classes) * 60)[:60]), Estimate())
     with serving(desk, Pace(1e9, 1e9)) as address:
         page = open_page(address)
-        assert show_keys(page) == assign_shortcuts(desk.session.classes).shown
         for key, _ in typed:
             press(page, key)
         assert [row["label"] for row in desk.session.answers()] == [label for _, label in typed]
+        assert show_keys(page) == assign_shortcuts(desk.session.classes).shown
 
 
 def test_commands_give_way_to_classes_and_say_so(open_page):

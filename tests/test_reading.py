@@ -52,8 +52,9 @@ class TestNamesOfFiles:
         assert (pool.classes, pool.attributes) == (("a", "b"), ())
 
     @pytest.mark.parametrize("name", ["d[1].csv", "s*.csv", "q?.csv", "a'b.csv", "[*].csv"])
-    def test_a_file_that_exists_is_that_file(self, tmp_path: Path, name: str) -> None:
-        folder = tmp_path / "f[1]"
+    @pytest.mark.parametrize("place", ["f", "f[1]"])  # in the second, a pattern finds no other file
+    def test_a_file_that_exists_is_that_file(self, tmp_path: Path, place: str, name: str) -> None:
+        folder = tmp_path / place
         folder.mkdir()
         for other in ("d1.csv", "sX.csv", "qX.csv", "b.csv"):
             FRAME.head(2).to_csv(folder / other, index=False)

@@ -376,6 +376,20 @@ def test_figures_of_votes_about_exactly_these_items_are_those_of_the_mixture(pri
     assert known.finish(np.random.default_rng(0)).width().max() <= known.width().max() + step
 
 
+@pytest.mark.parametrize("seed", [0, 2])
+def test_the_status_of_votes_about_exactly_these_items_has_the_interval_of_the_assessment(seed):
+    rng, other = np.random.default_rng(seed), {"cat": "dog", "dog": "cat"}
+    predicted = np.array(["cat", "dog"])[rng.integers(0, 2, 60)]
+    truth = [name if rng.random() < 0.4 else other[name] for name in predicted]
+    pool = pd.DataFrame({"id": range(60), "predicted": predicted})
+    session = Session.create(None, pool, goal=fl.Estimate(), by=fl.everything, prior=fl.flat(), votes=2, finite_pool=True)  # fmt: skip
+    for who in ("ann", "bob"):
+        said = {i: truth[i] if rng.random() < 0.8 else other[truth[i]] for i in session.ask(30, who=who)}
+        session.tell(said, who=who)
+    shown, widest = session.assess().overall, session.status()["answer"]["widest"]
+    assert [widest["low"], widest["high"]] == pytest.approx([shown.low, shown.high], abs=1.01 / 60)
+
+
 def test_answers_of_one_person_settle_nothing_where_several_are_wanted():
     session, _ = start(votes=2, goal=fl.Estimate(width=0.4), by=fl.everything)
     asked = session.ask(150, who="ann")

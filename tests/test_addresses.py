@@ -101,6 +101,7 @@ def test_the_address_that_the_command_prints_opens(tmp_path, words):
     ) as run:  # fmt: skip
         try:
             link = next(line.split()[-1] for line in run.stdout if "http" in line)
+            assert link.startswith(("http://localhost:", "http://[::1]:"))  # as browsers write them
             assert urlopen(link, timeout=30).status == 200
         finally:
             run.terminate()

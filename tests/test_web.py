@@ -28,8 +28,9 @@ from fewlabels.session import Session
 from fewlabels.web import Client, Credentials, Desk, Door, Folder, MemoryStore, Place, Rules, make_app
 from fewlabels.web.cards import show_item
 from fewlabels.web.door import Doorkeeper
+from fewlabels.web.keys import change_keys
 from fewlabels.web.pace import Pace
-from fewlabels.web.server import _listen
+from fewlabels.web.server import serve, take_port
 from fewlabels.web.shelf import Shelf
 
 HOST = "127.0.0.1:8000"
@@ -549,10 +550,31 @@ def test_pictures_come_from_elsewhere_only_if_allowed():
 def test_a_port_that_is_taken_is_said_and_another_is_found(tmp_path):
     with Place().listen() as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(fl.InputError, match="cannot be listened on"):
+        with pytest.raises(fl.InputError, match=f"port {port} on 127.0.0.1 is in use .* --port ([0-9]+)$") as said:
             Place(port=port).listen()
-        with _listen(Place(), port) as other:
+        with Place(port=int(str(said.value).rpartition(" ")[2])).listen():  # the one that is proposed is free
+            pass
+        change_keys(tmp_path / "s.db.keys", lambda known: known.served_at("http://127.0.0.1", port))
+        with take_port(Place(), tmp_path / "s.db.keys") as other:
             assert other.getsockname()[1] != port
+
+
+def test_a_port_that_is_taken_leaves_no_file_and_one_line(tmp_path):
+    make_pool().to_csv(tmp_path / "pool.csv", index=False)
+    with Place().listen() as taken:
+        words = ["label", "pool.csv", "--session", "s.db", "--prior", "flat", "--no-browser", "--port", str(taken.getsockname()[1])]  # fmt: skip
+        done = subprocess.run([sys.executable, "-c", "from fewlabels.cli.app import main; main()", *words], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
+    assert "is in use by another program" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["pool.csv"]
+
+
+def test_a_server_that_cannot_start_stops_its_thread(tmp_path):
+    """Where a thread still computes when Python ends, the engine complains of objects that were leaked."""
+    desk = Desk(Session.create(None, make_pool(), goal=Estimate(), prior=fl.flat()))
+    with Place().listen() as taken, pytest.raises(fl.InputError, match="in use"):
+        serve(desk, Place(port=taken.getsockname()[1]))
+    assert not desk._background._thread.is_alive()
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ FILES: dict[str, dict[str, Any]] = {
 def kill_watch(rng: random.Random, place: Place, repeats: int) -> Iterator[Trial]:
     """Kill `watch` while a sheet with answers of two people arrives; then let it read what is left."""
     n = 20 * (repeats + 2) + EARLIER
-    told = dict(list_earlier(n))
+    told = list_earlier(n)
     path = make_session(place.folder, n, votes=2, answers=told)
     (place.folder / "in").mkdir()
     words = ["watch", "in", "--session", SESSION, "--every", "0.02"]
@@ -102,7 +102,7 @@ def kill_watch(rng: random.Random, place: Place, repeats: int) -> Iterator[Trial
         yield with_litter(found, place.sweep(POOL, SESSION, "in", f"{SESSION}.read"))
 
 
-def _drop(place: Place, number: int) -> Answers:
+def _drop(place: Place, number: int) -> dict[tuple[str, str], str]:
     items = [str(20 * number + k) for k in range(20)]
     answers = {(item, f"person {k % 2}"): find_label(item) for k, item in enumerate(items)}
     write_sheet(place.temporary.with_name("next"), answers).rename(place.folder / "in" / f"{number}.csv")

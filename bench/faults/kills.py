@@ -89,7 +89,7 @@ def place_fault(*, is_after: object) -> Trial:
 def kill_tell(rng: random.Random, place: Place, repeats: int) -> Iterator[Trial]:
     """Kill `tell` with three answers; those of earlier calls must stay, too."""
     n = BATCH * (repeats + 2) + 60
-    told, span = dict(list_earlier(n)), Span(rng)
+    told, span = list_earlier(n), Span(rng)
     path, batches = make_session(place.folder, n, answers=told), iter(_make_batches(repeats + 2))
     span.measure(lambda moment: _tell(place, next(batches), moment)[0])
     for batch in batches:
@@ -105,7 +105,7 @@ def kill_tell(rng: random.Random, place: Place, repeats: int) -> Iterator[Trial]
         yield with_litter(found, place.sweep(POOL, SESSION)) + place_fault(is_after=ended.is_acknowledged)
 
 
-def _make_batches(n: int) -> list[Answers]:
+def _make_batches(n: int) -> list[dict[tuple[str, str], str]]:
     return [{(str(BATCH * k + j), f"person {k}"): find_label(BATCH * k + j) for j in range(BATCH)} for k in range(n)]
 
 

@@ -43,7 +43,7 @@ def make_session(folder: Path, n: int, votes: int = 1, name: str = SESSION, answ
     return folder / name
 
 
-def list_earlier(n: int) -> Answers:
+def list_earlier(n: int) -> dict[tuple[str, str], str]:
     """Return answers to the last of n items, given before anything happens."""
     return {(str(item), "earlier"): find_label(item) for item in range(n - EARLIER, n)}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import fewlabels as fl
 from bench.faults.kills import BATCH, Scenario, judge_batches, place_fault, receive, repeat_verb
-from bench.faults.processes import CONTEXT, PATIENCE, Moment, Place, Span, run_verb, start
+from bench.faults.processes import CONTEXT, PATIENCE, Marks, Moment, Place, Span, run_verb, start
 from bench.faults.sessions import (
     GOAL,
     POOL,
@@ -26,6 +26,7 @@ from bench.faults.sessions import (
 from bench.faults.trials import Trial
 
 ITEMS, BATCHES, BESIDE = 5_000, 30, 4
+CREATED = "created"
 Said = list[tuple[str, Answers]]
 
 
@@ -78,10 +79,13 @@ def _is_unfit(path: Path) -> int:
 def kill_first_answers(rng: random.Random, place: Place, repeats: int) -> Iterator[Trial]:
     """Kill a process that creates a session and tells thirty times, three answers at once."""
     make_pool(place.folder, ITEMS)
-    _, seconds = _create_and_tell(place, Moment())
-    for _ in range(repeats):
+    _, marks = _create_and_tell(place, Moment())
+    telling = marks.ended - (marks.acknowledged or marks.ended)
+    for number in range(repeats):
         (place.folder / SESSION).unlink()
-        said, _ = _create_and_tell(place, Moment("write", rng.uniform(1e-6, 1.1 * seconds)))
+        anywhere, later = rng.uniform(1e-6, marks.seconds), rng.uniform(0.2, 1.0) * telling
+        moment = Moment("write", anywhere) if number % 2 else Moment("acknowledgement", later)
+        said, _ = _create_and_tell(place, moment)
         yield _judge_new(place, said) + place_fault(is_after=said[-1:] and said[-1][0] == "kept")
 
 
@@ -94,15 +98,14 @@ def _judge_new(place: Place, said: Said) -> Trial:
     return replace(judge_batches(place, path, again, POOL, SESSION), acknowledged=len(said), lost=len(said))
 
 
-def _create_and_tell(place: Place, moment: Moment) -> tuple[Said, float]:
-    """Return what such a process said, and how long it worked."""
+def _create_and_tell(place: Place, moment: Moment) -> tuple[Said, Marks]:
+    """Return what such a process said, and when it did what."""
     place.marks.unlink(missing_ok=True)
     ours, theirs = CONTEXT.Pipe()
-    process = start(create_and_tell, place.folder, theirs, place=place, moment=moment)
+    process = start(create_and_tell, place.folder, theirs, place=place, moment=moment, said=CREATED)
     theirs.close()
     process.join(PATIENCE)
-    said = list(receive(ours))
-    return said, place.read_marks().seconds
+    return list(receive(ours)), place.read_marks()
 
 
 def create_and_tell(folder: Path, acknowledge: Connection) -> None:
@@ -110,6 +113,7 @@ def create_and_tell(folder: Path, acknowledge: Connection) -> None:
     pool = fl.Predictions.read(folder / POOL)
     with fl.Session.create(folder / SESSION, pool, goal=fl.FindWorst(), prior=fl.flat()) as session:
         acknowledge.send(("kept", {}))
+        print(CREATED)
         for _ in range(BATCHES):
             batch = {(str(item), "ann"): find_label(item) for item in session.ask(BATCH, who="ann")}
             acknowledge.send(("trying", batch))

@@ -18,3 +18,4 @@ def test_a_fault_does_no_harm(name: str) -> None:
     [row] = run_scenarios([name], FEW.get(name, 3), seed=1)
     assert row.total.is_clean, row.total.notes
     assert row.faults == FEW.get(name, 3)
+    assert row.total.acknowledged >= row.faults, "a scenario that acknowledges nothing shows nothing"

@@ -379,6 +379,21 @@ class TestBombs:
             with pytest.raises(InputError, match="unpack to more than"):
                 fl.Predictions.read(path)
 
+    def test_of_parquet_are_refused(self, tmp_path: Path) -> None:
+        """A page that compresses well, and a list whose elements are all the same."""
+        long = pa.table({"predicted": ["a" * 1000] * 20_000})
+        pq.write_table(long, tmp_path / "p.parquet", compression="zstd", use_dictionary=False)
+        lists = pa.table({"predicted": ["a"], "scores": [np.zeros(500_000)]})
+        pq.write_table(lists, tmp_path / "q.parquet")
+        for name in ("p.parquet", "q.parquet", "*.parquet"):
+            with pytest.raises(InputError, match=r"unpack to more than .* FEWLABELS_MAX_UNPACKED"):
+                fl.Predictions.read(tmp_path / name)
+
+    def test_repeated_values_that_stay_encoded_are_read(self, tmp_path: Path) -> None:
+        table = pa.table({"id": range(5_000), "predicted": ["a" * 1000] * 5_000})
+        pq.write_table(table, tmp_path / "p.parquet", compression="zstd")
+        assert fl.Predictions.read(tmp_path / "p.parquet").n_items == 5_000
+
     def test_the_limit_can_be_raised(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         path = write_arrow(tmp_path / "p.feather", pa.table({"predicted": ["a" * 99] * 50_000}), compression="zstd")
         monkeypatch.setenv("FEWLABELS_MAX_UNPACKED", "100000000")

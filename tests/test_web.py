@@ -6,12 +6,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.error import HTTPError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import numpy as np
 import pandas as pd
@@ -26,10 +27,13 @@ from fewlabels.cli.sessions import Opened
 from fewlabels.goals import Estimate, FindBest, FindWorst
 from fewlabels.session import Session
 from fewlabels.web import Client, Credentials, Desk, Door, Folder, MemoryStore, Place, Rules, make_app
+from fewlabels.web.background import Background
 from fewlabels.web.cards import show_item
 from fewlabels.web.door import Doorkeeper
+from fewlabels.web.keys import change_keys
 from fewlabels.web.pace import Pace
-from fewlabels.web.server import _listen
+from fewlabels.web.reads import Turns
+from fewlabels.web.server import serve, take_port
 from fewlabels.web.shelf import Shelf
 
 HOST = "127.0.0.1:8000"
@@ -487,6 +491,52 @@ def test_the_engine_is_not_asked_about_unknown_items(desk, monkeypatch):
     assert desk.find_media("no such item", "text") is None
 
 
+def fetch_at_once(link, paths):
+    """Send requests at the same time; return status and Retry-After of each."""
+    address, token = link.split("/?token=")
+
+    def fetch(path):
+        request = Request(f"{address}{path}", headers={"authorization": f"Bearer {token}"})
+        try:
+            with urlopen(request, timeout=60) as answer:
+                return answer.status, None
+        except HTTPError as error:
+            return error.code, error.headers["retry-after"]
+
+    with ThreadPoolExecutor(len(paths)) as threads:
+        return list(threads.map(fetch, paths))
+
+
+def test_requests_that_wait_for_their_turn_are_bounded(desk, monkeypatch):
+    monkeypatch.setattr("fewlabels.web.app.Turns", lambda **_: Turns(rate=1.0, burst=2.0, most=2))
+    with serving(desk) as link:
+        found = Counter(fetch_at_once(link, ["/api/board"] * 12))
+    assert set(found) == {(200, None), (503, "3")}
+    assert found[200, None] >= 5
+
+
+def test_requests_that_wait_for_figures_are_bounded(desk, monkeypatch):
+    monkeypatch.setattr("fewlabels.web.background.MOST_WAITING", 3)
+    monkeypatch.setattr(desk._background, "_look", lambda wanted: (time.sleep(0.5), Background._look(desk._background, wanted)))  # fmt: skip
+    with serving(desk) as link:
+        found = Counter(status for status, _ in fetch_at_once(link, ["/api/status"] * 12))
+    assert set(found) == {200, 503}
+
+
+def test_files_of_many_items_ask_the_engine_a_bounded_number_of_times(monkeypatch):
+    session = Session.create(None, make_pool(3000), goal=Estimate(), prior=fl.flat())
+    desk, reads, show = Desk(session), [], session.show
+    desk.ask("ann", 1)
+    monkeypatch.setattr(session, "show", lambda ids: (reads.append(ids), show(ids))[1])
+    others = [i for i in range(3000) if desk.needs_engine(str(i))][:50]
+    with serving(desk) as link:
+        found = Counter(fetch_at_once(link, [f"/media?item={i}&column=text" for i in others]))
+        [card] = Client(link).ask(1, who="bob")
+        assert fetch_at_once(link, [f"/media?item={card['id']}&column=text"]) == [(404, None)]  # its row is in memory
+    assert found[503, "3"] > 0
+    assert found[404, None] == len(reads) < 50
+
+
 # -- what items hold ------------------------------------------------------------------------------------------
 
 
@@ -549,10 +599,31 @@ def test_pictures_come_from_elsewhere_only_if_allowed():
 def test_a_port_that_is_taken_is_said_and_another_is_found(tmp_path):
     with Place().listen() as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(fl.InputError, match="cannot be listened on"):
+        with pytest.raises(fl.InputError, match=f"port {port} on 127.0.0.1 is in use .* --port ([0-9]+)$") as said:
             Place(port=port).listen()
-        with _listen(Place(), port) as other:
+        with Place(port=int(str(said.value).rpartition(" ")[2])).listen():  # the one that is proposed is free
+            pass
+        change_keys(tmp_path / "s.db.keys", lambda known: known.served_at("http://127.0.0.1", port))
+        with take_port(Place(), tmp_path / "s.db.keys") as other:
             assert other.getsockname()[1] != port
+
+
+def test_a_port_that_is_taken_leaves_no_file_and_one_line(tmp_path):
+    make_pool().to_csv(tmp_path / "pool.csv", index=False)
+    with Place().listen() as taken:
+        words = ["label", "pool.csv", "--session", "s.db", "--prior", "flat", "--no-browser", "--port", str(taken.getsockname()[1])]  # fmt: skip
+        done = subprocess.run([sys.executable, "-c", "from fewlabels.cli.app import main; main()", *words], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
+    assert "is in use by another program" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["pool.csv"]
+
+
+def test_a_server_that_cannot_start_stops_its_thread(tmp_path):
+    """Where a thread still computes when Python ends, the engine complains of objects that were leaked."""
+    desk = Desk(Session.create(None, make_pool(), goal=Estimate(), prior=fl.flat()))
+    with Place().listen() as taken, pytest.raises(fl.InputError, match="in use"):
+        serve(desk, Place(port=taken.getsockname()[1]))
+    assert not desk._background._thread.is_alive()
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,12 @@
 """Inject faults on purpose, and count what was lost, kept twice, kept in part or left lying about.
 
 Run from the root of the repository: python -m bench.faults --out bench/faults.md
-Each scenario is repeated at moments that the seed decides: --repeats times. Afterwards the command is run again,
-undisturbed, and the session must hold every acknowledged answer once. Litter is what lies in the folder or in TMPDIR
-after that. Full disks are small ones of their own where this user may mount them, else limits on the size of files.
+Each scenario is repeated at moments that the seed decides: --repeats times. How long a command works is measured first;
+it is killed in turn at a random moment while it uses files, before a random line of the code that does so, and just
+after it has acknowledged: "before" and "after" count faults before and after the acknowledgement of the work at hand.
+"acknowledged" counts, over all faults, the answers, sessions and files that were acknowledged until then, also by
+earlier commands: none may be lost. Afterwards the command is run again, undisturbed, and the session must hold every
+acknowledged answer once. Litter is what lies in the folder or in TMPDIR after that. Full disks are small ones of their own where this user may mount them, else limits on the size of files.
 Exit code 1 where anything is wrong.
 """
 
@@ -15,13 +18,19 @@ from pathlib import Path
 
 from bench.faults.backups import BACKUPS
 from bench.faults.clocks import CLOCKS
+from bench.faults.creation import CREATIONS
 from bench.faults.disks import DISKS
+from bench.faults.imports import IMPORTS
 from bench.faults.kills import KILLS, Scenario
 from bench.faults.processes import Place
+from bench.faults.reports import REPORTS
 from bench.faults.servers import SERVERS
 from bench.faults.trials import HEAD, Row, add_up
 
-SCENARIOS: dict[str, Scenario] = {**KILLS, **SERVERS, **DISKS, **CLOCKS, **BACKUPS}
+SCENARIOS: dict[str, Scenario] = {**KILLS, **CREATIONS, **IMPORTS, **REPORTS, **SERVERS, **DISKS, **CLOCKS, **BACKUPS}
+
+LEGEND = """*before*, *after*: faults before and after the work at hand was acknowledged (a server has always both). *acknowledged*:
+answers, sessions and files that were acknowledged before each fault, also by earlier commands, added over all faults."""
 
 
 def run_scenarios(names: Sequence[str], repeats: int, seed: int) -> Iterator[Row]:
@@ -62,7 +71,7 @@ def render_page(rows: Sequence[Row], notes: Sequence[str], words: argparse.Names
     command = f"python -m bench.faults --repeats {words.repeats} --seed {words.seed}"
     table = "\n".join([*HEAD, *(row.write() for row in rows)])
     found = "\n".join(notes) if notes else "Nothing was lost, kept twice, kept in part or left lying about."
-    return f"# Faults on purpose\n\n`{command} --out bench/faults.md`\n\n{table}\n\n{found}\n"
+    return f"# Faults on purpose\n\n`{command} --out bench/faults.md`\n\n{table}\n\n{found}\n\n{LEGEND}\n"
 
 
 if __name__ == "__main__":

@@ -12,8 +12,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import fewlabels as fl
-from bench.faults.kills import ROWS, judge_batches, receive
+from bench.faults.kills import ROWS, judge_batches, place_fault, receive
 from bench.faults.processes import CONTEXT, PATIENCE, Ended, Place, run_verb, start
+from bench.faults.reports import judge_files, write_old
 from bench.faults.servers import PEOPLE, People, judge_people, serve, stop
 from bench.faults.sessions import (
     GOAL,
@@ -22,6 +23,7 @@ from bench.faults.sessions import (
     Answers,
     compare,
     find_label,
+    list_earlier,
     make_pool,
     make_session,
     try_session,
@@ -31,6 +33,8 @@ from bench.faults.sessions import (
 from bench.faults.trials import Trial
 
 SIZE = 8_000_000  # bytes of the small disk
+MOST_REPORTS = 200_000  # bytes left for reports
+BESIDE = "earlier.db"
 FILLER, SESSION_FILES = "filler", (SESSION, f"{SESSION}-wal", f"{SESSION}-shm")
 
 
@@ -104,6 +108,7 @@ def tell_until_full(rng: random.Random, disk: Disk) -> Trial:
     second = _tell_for_a_while(disk, path, "bob", most=5)
     found = judge_batches(disk.place, path, [*first, *second], POOL, SESSION)
     ended = {word for word, _ in first} >= {"refused"} and sum(word == "kept" for word, _ in second) == 5
+    found += place_fault(is_after=False)
     return found + Trial(broken=int(not ended), notes=() if ended else (f"{len(first)} and {len(second)} messages",))
 
 
@@ -138,7 +143,8 @@ def tell_until_refused(path: Path, who: str, most: int, acknowledge: Connection)
 
 def import_on_full(rng: random.Random, disk: Disk) -> Trial:
     """An import is kept as a whole or refused as a whole."""
-    make_session(disk.place.folder, 2 * ROWS)
+    earlier = list_earlier(2 * ROWS)
+    make_session(disk.place.folder, 2 * ROWS, answers=earlier)
     answers = {(str(item), f"person{item % 5}@example.org"): find_label(item) for item in range(ROWS)}
     write_export(disk.place.folder / "export.json", answers)
     words = ["import", "export.json", "--session", SESSION]
@@ -148,39 +154,41 @@ def import_on_full(rng: random.Random, disk: Disk) -> Trial:
     kept, trial = try_session(disk.place.folder / SESSION)
     if kept is None:
         return trial
-    found = compare(kept, answers if ended.is_done else {}, answers) + check_refusal(ended)
+    found = compare(kept, earlier | answers if ended.is_done else earlier, answers) + check_refusal(ended)
+    found += place_fault(is_after=ended.is_done)
     again = run_verb(disk.place, words)
     return with_litter(found + Trial(broken=int(not again.is_done)), disk.place.sweep(POOL, SESSION, "export.json"))
 
 
 def create_on_full(rng: random.Random, disk: Disk) -> Trial:
-    """A session is created as a whole or not at all."""
-    make_pool(disk.place.folder, 5_000)
+    """A session is created as a whole or not at all; one beside it keeps its answers."""
+    earlier = list_earlier(5_000)
+    make_session(disk.place.folder, 5_000, name=BESIDE, answers=earlier)
     words = ["ask", POOL, "--session", SESSION, *GOAL]
     disk.fill(rng.randrange(0, 600_000))
     ended = run_verb(disk.place, words)
     found = with_litter(
-        check_refusal(ended) + Trial(int(ended.is_done)), disk.place.sweep(FILLER, POOL, *SESSION_FILES)
+        check_refusal(ended) + Trial(int(ended.is_done)), disk.place.sweep(FILLER, POOL, BESIDE, *SESSION_FILES)
     )
     disk.free()
     again = run_verb(disk.place, words)
     _, trial = try_session(disk.place.folder / SESSION)
-    found += trial + Trial(broken=int(not again.is_done))
-    return with_litter(found, disk.place.sweep(POOL, SESSION))
+    found += trial + Trial(broken=int(not again.is_done)) + place_fault(is_after=ended.is_done)
+    kept, trial = try_session(disk.place.folder / BESIDE)
+    found += trial if kept is None else compare(kept, earlier)
+    return with_litter(found, disk.place.sweep(POOL, SESSION, BESIDE))
 
 
 def report_on_full(rng: random.Random, disk: Disk) -> Trial:
     """A report is written as a whole, or the one that was there stays."""
     make_pool(disk.place.folder, 500)
-    for name in ("r.html", "r.json"):
-        (disk.place.folder / name).write_text("old")
+    names = ("r.html", "r.json")
+    write_old(disk.place.folder, names)
     words = ["assess", POOL, "--html", "r.html", "--json", "r.json"]
-    disk.fill(rng.randrange(0, 20_000))
+    disk.fill(rng.randrange(0, MOST_REPORTS))
     ended = run_verb(disk.place, words)
-    texts = [(disk.place.folder / name).read_text() for name in ("r.html", "r.json")]
-    half = sum(text != "old" and text.rstrip()[-1:] not in (">", "}") for text in texts)
-    found = check_refusal(ended) + Trial(2 * ended.is_done, half=half)
-    found = with_litter(found, disk.place.sweep(FILLER, POOL, "r.html", "r.json"))
+    found = check_refusal(ended) + judge_files(disk.place.folder, names, {}, is_new=ended.is_done)
+    found = with_litter(found + place_fault(is_after=ended.is_done), disk.place.sweep(FILLER, POOL, *names))
     disk.free()
     return found + Trial(broken=int(not run_verb(disk.place, words).is_done))
 

@@ -1,10 +1,11 @@
 """Processes to be killed: a verb of the command line or a function, each a fork of a server that has loaded everything.
 
-So a process starts in milliseconds, and kills fall on its own work. A kill comes after some seconds, or before a line
-of our own code that reads or writes files runs for the first time.
+So a process starts in milliseconds, and kills fall on its own work. A process dies some seconds after it begins to
+read or write files, before a line of the code that does so runs for the first time, or just after it has acknowledged.
 """
 
 import io
+import json
 import multiprocessing
 import os
 import random
@@ -18,7 +19,7 @@ from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Literal
 
 import fewlabels
 from bench.faults import preload  # noqa: F401
@@ -35,6 +36,10 @@ WRITING = (
     "places",
     "delivery",
 )  # parts of the code that write
+SAID = {
+    "tell": "kept:", "ask": "labels:", "import": "new answer", "watch": "new answer", "assess": "written:", "backup": "a copy of",
+}  # fmt: skip  # how each verb acknowledges
+KILLED = (-signal.SIGKILL, -signal.SIGALRM)
 PATIENCE = 60.0  # seconds after which a process hangs
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["bench.faults.processes"])
@@ -61,6 +66,15 @@ class Place:
         """Where processes print."""
         return self.temporary.with_name("printed.txt")
 
+    @property
+    def marks(self) -> Path:
+        """Where processes note their marks."""
+        return self.temporary.with_name("marks.json")
+
+    def read_marks(self) -> "Marks":
+        """Read the marks of a process that was not killed."""
+        return Marks(*json.loads(self.marks.read_text())) if self.marks.exists() else Marks()
+
     def sweep(self, *expected: str) -> list[str]:
         """Name files that nobody expects here, and remove them, so that each is counted once."""
         found = [path for path in self.folder.iterdir() if path.name not in expected]
@@ -72,10 +86,26 @@ class Place:
 
 @dataclass(frozen=True)
 class Moment:
-    """When a process is killed: after some seconds, or before its k-th new line."""
+    """When a process dies: some seconds after it begins to write or acknowledges, or before its k-th new line."""
 
-    seconds: float = PATIENCE
-    line: int = sys.maxsize
+    since: Literal["write", "acknowledgement"] = "write"
+    seconds: float = 2 * PATIENCE
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What a process that ended notes: when it began to write, when it acknowledged, and how many lines it ran until then."""
+
+    began: float | None = None
+    acknowledged: float | None = None
+    lines: int = 0
+    ended: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """How long it worked with files."""
+        return 0.0 if self.began is None else self.ended - self.began
 
 
 @dataclass(frozen=True)
@@ -85,7 +115,9 @@ class Ended:
     code: int | None
     printed: str
     seconds: float
-    lines: int = 0
+    is_acknowledged: bool
+    at: float  # when, on the monotonic clock
+    marks: Marks = Marks()
 
     @property
     def is_done(self) -> bool:
@@ -95,29 +127,37 @@ class Ended:
 
 @dataclass
 class Span:
-    """How long a command takes undisturbed, from which moments to kill it are drawn."""
+    """How long a command works undisturbed, from which moments to kill it are drawn: in time, in code, after it is done."""
 
     rng: random.Random
-    seconds: float = 0.0
-    lines: int = 0
+    writing: float = 0.0  # seconds from the first use of a file to the acknowledgement
+    ending: float = 0.0  # seconds from the acknowledgement to the end
+    lines: int = 0  # until the acknowledgement
+    drawn: int = 0
 
     def measure(self, run: Callable[[Moment], Ended]) -> None:
         """Run it undisturbed, and as slowly as when its lines are counted."""
-        self.seconds = run(Moment()).seconds
-        self.lines = run(Moment(line=sys.maxsize - 1)).lines
-        if not self.lines:
-            raise SystemExit(f"no line of {CODE} that writes was run; see WRITING")
+        timed = run(Moment())
+        self.lines = run(Moment(line=sys.maxsize)).marks.lines
+        if timed.marks.began is None or timed.marks.acknowledged is None or not self.lines:
+            raise SystemExit(f"it did not write or did not acknowledge; see WRITING and SAID: {timed.printed[-500:]}")
+        self.writing, self.ending = timed.marks.acknowledged - timed.marks.began, timed.at - timed.marks.acknowledged
 
     def draw(self) -> Moment:
-        """Draw a moment: in time up to a little after its end, or in the code."""
-        if self.rng.random() < 0.5:
-            return Moment(seconds=self.rng.uniform(0, 1.2 * self.seconds))
-        return Moment(line=self.rng.randrange(self.lines))
+        """Draw a moment, of each kind in turn."""
+        self.drawn += 1
+        if self.drawn % 3 == 1:
+            return Moment("acknowledgement", max(1e-6, self.rng.uniform(0, self.ending)))
+        if self.drawn % 3 == 2:
+            return Moment(line=self.rng.randrange(self.lines))
+        return Moment("write", max(1e-6, self.rng.uniform(0, self.writing)))
 
 
-def start(work: Callable[..., object], *words: Any, place: Place, line: int = sys.maxsize) -> BaseProcess:
-    """Start a process that does this."""
-    process = CONTEXT.Process(target=_work, args=(work, words, place, line), daemon=True)
+def start(
+    work: Callable[..., object], *words: Any, place: Place, moment: Moment | None = None, said: str = ""
+) -> BaseProcess:
+    """Start a process that does this, acknowledges with what is `said`, and dies at a moment."""
+    process = CONTEXT.Process(target=_work, args=(work, words, place, moment, said), daemon=True)
     process.start()
     return process
 
@@ -138,56 +178,91 @@ def enter(*words: str) -> None:
     main()
 
 
-def run_verb(place: Place, words: Sequence[str], moment: Moment = Moment()) -> Ended:
-    """Run a verb, and kill it at a moment unless it is done before."""
+def run_verb(place: Place, words: Sequence[str], moment: Moment | None = None) -> Ended:
+    """Run a verb, which dies at a moment unless it ends before."""
     place.log.write_text("")
-    began = time.perf_counter()
-    process = start(enter, *words, place=place, line=moment.line)
-    process.join(moment.seconds)
+    place.marks.unlink(missing_ok=True)
+    began = time.monotonic()
+    process = start(enter, *words, place=place, moment=moment, said=SAID[words[0]])
+    process.join(PATIENCE)
     if process.is_alive():
         process.kill()
         process.join()
-    seconds = time.perf_counter() - began
-    code = process.exitcode if process.exitcode != -signal.SIGKILL else None
-    lines = place.log.with_suffix(".lines")
-    return Ended(code, place.log.read_text(), seconds, int(lines.read_text()) if lines.exists() else 0)
+    at, printed = time.monotonic(), place.log.read_text()
+    code = None if process.exitcode in KILLED else process.exitcode
+    return Ended(code, printed, at - began, SAID[words[0]] in printed, at, place.read_marks())
 
 
-def _work(work: Callable[..., object], words: Sequence[Any], place: Place, line: int) -> None:
-    """In the new process: print to a file, and be killed at a line."""
+def _work(work: Callable[..., object], words: Sequence[Any], place: Place, moment: Moment | None, said: str) -> None:
+    """In the new process: print to a file, and die at a moment."""
     os.chdir(place.folder)
     os.environ["TMPDIR"] = tempfile.tempdir = str(place.temporary)
     log = os.open(place.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for stream in (1, 2):
         os.dup2(log, stream)
-    sys.stdout = sys.stderr = io.TextIOWrapper(io.FileIO(1, "w"), write_through=True)
+    death = Death(moment, said.encode())
+    sys.stdout = sys.stderr = io.TextIOWrapper(Printed(death), write_through=True)
     if place.limit is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (place.limit, resource.RLIM_INFINITY))
-    counter = Lines(line)
-    if line < sys.maxsize:
-        sys.settrace(counter.trace)
+    if moment is not None:
+        sys.settrace(death.trace)
     try:
         work(*words)
     finally:
         sys.settrace(None)
-        if line < sys.maxsize:
-            place.log.with_suffix(".lines").write_text(str(len(counter.seen)))
+        if moment is not None:
+            place.marks.write_text(json.dumps([death.began, death.acknowledged, death.n_lines, time.monotonic()]))
 
 
 @dataclass
-class Lines:
-    """Counts lines of code that run for the first time, and kills its process before one of them."""
+class Death:
+    """Notes when its process begins to write and when it acknowledges, counts new lines of code, and ends it at a moment."""
 
-    last: int
+    moment: Moment | None
+    said: bytes
+    began: float | None = None
+    acknowledged: float | None = None
+    n_lines: int = 0  # until it acknowledged
     seen: set[tuple[str, int]] = field(default_factory=set)
 
     def trace(self, frame: FrameType, event: str, arg: object) -> Any:  # noqa: ARG002
-        """Follow the code that writes, and nothing else."""
+        """Follow the code that writes, and nothing else; where no line is counted, only to its beginning."""
         path = frame.f_code.co_filename
         if not path.startswith(CODE) or not {*Path(path).with_suffix("").parts[-2:]} & {*WRITING}:
             return None
+        if self.began is None:
+            self.began = self._note("write")
+        if self.moment is None or self.moment.line is None:
+            sys.settrace(None)
+            return None
         if event == "line" and (path, frame.f_lineno) not in self.seen:
-            if len(self.seen) == self.last:
+            if len(self.seen) == self.moment.line:
                 os.kill(os.getpid(), signal.SIGKILL)
             self.seen.add((path, frame.f_lineno))
         return self.trace
+
+    def hear(self, printed: bytes) -> None:
+        """Look for the acknowledgement in what is printed."""
+        if self.acknowledged is None and self.said and self.said in printed:
+            self.acknowledged, self.n_lines = self._note("acknowledgement"), len(self.seen)
+
+    def _note(self, what: str) -> float:
+        """Return the time; the system ends the process so many seconds later, whatever it does then."""
+        if self.moment is not None and self.moment.line is None and self.moment.since == what:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.setitimer(signal.ITIMER_REAL, self.moment.seconds)
+        return time.monotonic()
+
+
+class Printed(io.FileIO):
+    """Standard output, of which a `Death` learns at once."""
+
+    def __init__(self, death: Death) -> None:
+        super().__init__(1, "w")
+        self._death = death
+
+    def write(self, text: Any, /) -> int:
+        """Print, then say so."""
+        n = super().write(text)
+        self._death.hear(bytes(text))
+        return n

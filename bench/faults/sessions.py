@@ -19,6 +19,7 @@ from fewlabels.cli.studio import CONTROL, ID
 from fewlabels.journal import SqliteJournal
 
 POOL, SESSION, CLASSES = "pool.parquet", "s.db", ("cat", "dog", "emu")
+EARLIER = 30  # answers
 GOAL = ("--goal", "find-worst", "--prior", "flat")
 Answers = Mapping[tuple[str, str], str]  # (item, who) -> label
 
@@ -34,11 +35,23 @@ def make_pool(folder: Path, n: int) -> Path:
     return folder / POOL
 
 
-def make_session(folder: Path, n: int, votes: int = 1, name: str = SESSION) -> Path:
-    """Create a session on such items."""
+def make_session(folder: Path, n: int, votes: int = 1, name: str = SESSION, answers: Answers | None = None) -> Path:
+    """Create a session on such items, with answers."""
     pool = fl.Predictions.read(make_pool(folder, n))
-    fl.Session.create(folder / name, pool, goal=fl.FindWorst(), prior=fl.flat(), votes=votes).close()
+    with fl.Session.create(folder / name, pool, goal=fl.FindWorst(), prior=fl.flat(), votes=votes) as session:
+        tell_all(session, answers or {})
     return folder / name
+
+
+def list_earlier(n: int) -> dict[tuple[str, str], str]:
+    """Return answers to the last of n items, given before anything happens."""
+    return {(str(item), "earlier"): find_label(item) for item in range(n - EARLIER, n)}
+
+
+def tell_all(session: fl.Session, answers: Answers) -> None:
+    """Tell the answers of each person at once."""
+    for who in dict.fromkeys(who for _, who in answers):
+        session.tell({item: label for (item, teller), label in answers.items() if teller == who}, who=who)
 
 
 def find_label(item: object) -> str:

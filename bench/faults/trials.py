@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-COUNTS = ("acknowledged", "lost", "twice", "half", "litter", "broken")
+COUNTS = ("before", "after", "acknowledged", "lost", "twice", "half", "litter", "broken")
 
 
 @dataclass(frozen=True)
 class Trial:
-    """Counts after a fault: all but `acknowledged` should be 0."""
+    """Counts after a fault: all from `lost` to `broken` should be 0."""
 
-    acknowledged: int = 0  # answers, sessions or files that were said to be kept
+    acknowledged: int = 0  # answers, sessions or files that were there or said to be kept before the fault
     lost: int = 0  # acknowledged, and not there or changed
     twice: int = 0  # there more than once, or an item handed to two people at a time
     half: int = 0  # what belongs together and is there in part; files that are not whole
@@ -18,6 +18,8 @@ class Trial:
     broken: int = 0  # anything else: a session that does not open, an unclear error, a hang
     recovery: float = 0.0  # seconds until all was well again
     notes: tuple[str, ...] = field(default=(), compare=False)
+    before: int = 0  # faults before the work at hand was acknowledged
+    after: int = 0  # faults after that
 
     def __add__(self, other: "Trial") -> "Trial":
         """Add counts; the slower recovery stands for both."""
@@ -41,13 +43,13 @@ class Row:
     def write(self) -> str:
         """Write a row of a Markdown table."""
         t = self.total
-        counts = (self.faults, t.acknowledged, t.lost, t.twice, t.half, t.litter, t.broken)
+        counts = (self.faults, t.before, t.after, t.acknowledged, t.lost, t.twice, t.half, t.litter, t.broken)
         return f"| {self.scenario} | {' | '.join(f'{n:,}' for n in counts)} | {t.recovery:.2f} |"
 
 
 HEAD = (
-    "| scenario | faults | acknowledged | lost | twice | half-kept | litter | other | slowest recovery, s |",
-    "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
+    "| scenario | faults | before | after | acknowledged | lost | twice | half-kept | litter | other | slowest recovery, s |",
+    "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
 )
 
 

@@ -2,6 +2,8 @@
 
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pkgutil import resolve_name
 from typing import Literal
 
@@ -20,7 +22,7 @@ from fewlabels.cli.terminal import Terminal
 from fewlabels.errors import InputError, count, listing
 from fewlabels.text import tame_line
 
-CHECK, SERVE = "fewlabels.cli.serving:check_page", "fewlabels.cli.serving:run_page"  # loaded by those who want a page
+PREPARE, SERVE = "fewlabels.cli.serving:prepare_page", "fewlabels.cli.serving:run_page"  # loaded where a page is wanted
 
 
 def label(
@@ -57,28 +59,31 @@ def label(
         raise InputError("options of the page go without --terminal")
     if not terminal and who:
         raise InputError("on the page everyone says their own name; --as goes with --terminal")
-    if terminal:
-        require_name(start, who)
-    else:
-        resolve_name(CHECK)(page, session)
-    out = printer()
-    with working("opening"):
-        opened = start_or_open(session, file, start, columns)
-    with opened.session:
-        note_obstacle(opened)
-        _say_what_is_shown(out, opened)
-        if not terminal:
-            resolve_name(SERVE)(
-                opened, file, session, page, new_classes=new_classes, reveals=show_prediction == "after"
-            )
-            return 0
-        work = Labelling(opened, out, who, new_classes, show_prediction == "after")
+    out, choices = printer(), {"new_classes": new_classes, "reveals": show_prediction == "after"}
+    if not terminal:
+        with resolve_name(PREPARE)(page, session) as taken, _opened(out, session, file, start, columns) as opened:
+            resolve_name(SERVE)(opened, file, session, page, taken=taken, **choices)
+        return 0
+    require_name(start, who)
+    with _opened(out, session, file, start, columns) as opened:
+        work = Labelling(opened, out, who, **choices)
         try:
             _run(work, out, new_classes=new_classes)
         except KeyboardInterrupt:
             out.print()
         _say_goodbye(work, out, f"fewlabels label {shlex.quote(file)} {name_session(session, who)} --terminal", session)
     return 0
+
+
+@contextmanager
+def _opened(out: Console, session: str, file: str, start: Start, columns: Columns) -> Iterator[Opened]:
+    """Open the session or start it, and say what people will see."""
+    with working("opening"):
+        opened = start_or_open(session, file, start, columns)
+    with opened.session:
+        note_obstacle(opened)
+        _say_what_is_shown(out, opened)
+        yield opened
 
 
 def _run(work: Labelling, out: Console, *, new_classes: bool) -> None:

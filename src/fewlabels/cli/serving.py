@@ -2,6 +2,7 @@
 
 import os
 import re
+import socket
 from pathlib import Path
 
 from rich.console import Console
@@ -12,12 +13,19 @@ from fewlabels.cli.sessions import Opened
 from fewlabels.errors import InputError
 from fewlabels.web import Credentials, Desk, Folder, Place, Rules, serve
 from fewlabels.web.keys import change_keys, name_keys, read_keys
+from fewlabels.web.server import take_port
 
 ORIGIN = re.compile(r"https?://([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 
 
+def prepare_page(page: Page, session: str) -> socket.socket:
+    """Refuse what cannot be served, and take the port, before anything is opened or written."""
+    check_page(page, session)
+    return take_port(_place(page), name_keys(session))
+
+
 def check_page(page: Page, session: str) -> None:
-    """Refuse what cannot be served, before anything is opened or written."""
+    """Refuse options that cannot be served."""
     keys = name_keys(session)
     if os.path.lexists(keys):
         read_keys(keys)
@@ -29,19 +37,28 @@ def check_page(page: Page, session: str) -> None:
             raise InputError(f"media-from: {origin!r} is no origin; write for instance https://pictures.example.org")
 
 
-def run_page(opened: Opened, file: str, session: str, page: Page, *, new_classes: bool, reveals: bool) -> None:
-    """Serve the page until somebody stops it."""
+def run_page(
+    opened: Opened,
+    file: str,
+    session: str,
+    page: Page,
+    *,
+    taken: socket.socket | None = None,
+    new_classes: bool,
+    reveals: bool,
+) -> None:
+    """Serve the page, on a port that is taken already or now, until somebody stops it."""
     place, keys = _place(page), name_keys(session)
     rules = Rules(page.lease, new_classes, reveals, page.media_from)
     names = opened.session.list_names() if page.invite else []
     change_keys(keys, lambda known: known.invite(page.invite, names))
-    desk = Desk(opened.session, rules, folder=Folder(Path(page.media or Path(file).parent)), predicted=opened.predicted)
     if not place.is_private and page.certificate is None:
         complainer().print(
             f"anybody on the network can listen in on {escape(page.host)}: without --certificate nothing is encrypted, tokens and labels included"
         )
     out = printer()
-    serve(desk, place, keys=keys, said=lambda known: _say_links(out, known), opens=not page.no_browser)
+    desk = Desk(opened.session, rules, folder=Folder(Path(page.media or Path(file).parent)), predicted=opened.predicted)
+    serve(desk, place, taken=taken, keys=keys, said=lambda known: _say_links(out, known), opens=not page.no_browser)
 
 
 def _place(page: Page) -> Place:

@@ -30,6 +30,7 @@ from fewlabels.table.column_names import (
 from fewlabels.table.csv_headers import holds_header, list_skipped, note_skipped
 from fewlabels.table.frames import arrow_of_arrays, suit_engine
 from fewlabels.table.json_columns import read_columns
+from fewlabels.table.parquet_files import check_footer
 from fewlabels.table.unpacking import check_stream
 
 SUFFIXES = {
@@ -100,6 +101,8 @@ def _scan(kind: str, paths: list[str], engine: BaseBackend) -> Opened:
 
 
 def _scan_parquet(paths: list[str], engine: BaseBackend) -> Opened:
+    for path in paths:
+        check_footer(path)
     names = pq.read_schema(paths[0]).names
     require_distinct(names, paths[0])
     table = engine.read_parquet(_quote(paths), hive_partitioning=False)

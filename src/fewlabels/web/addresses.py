@@ -4,12 +4,13 @@ Browsers write hosts in one way (lower case, IPv6 in brackets and as short as ca
 the Host header; names are therefore brought into that form before they are printed and compared.
 """
 
+import errno
 import ipaddress
 import os
 import re
 import socket
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -110,7 +111,16 @@ class Place:
             found = socket.getaddrinfo(self.bound, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
             return _bind([(family, address) for family, *_, address in found])
         except (OSError, OverflowError, UnicodeError, ValueError) as error:
-            raise InputError(f"{self.host}:{self.port} cannot be listened on: {error}; name another --port or --host") from None  # fmt: skip
+            raise InputError(self._explain(error)) from None
+
+    def _explain(self, error: Exception) -> str:
+        """Say why the port cannot be taken, and propose one that can be."""
+        if getattr(error, "errno", None) == errno.EADDRINUSE and self.port:
+            with replace(self, port=0).listen() as free:
+                other = free.getsockname()[1]
+            return f"port {self.port} on {self.host} is in use by another program; choose another, for instance --port {other}"
+        reason = getattr(error, "strerror", None) or error
+        return f"{self.host}:{self.port} cannot be listened on: {reason}; name another --port or --host"
 
 
 def spell_host(name: str, option: str) -> str:

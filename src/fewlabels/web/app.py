@@ -233,6 +233,8 @@ def _add_results(app: FastAPI, desk: Desk) -> None:
 
 
 def _add_reading(app: FastAPI, desk: Desk, turns: Turns) -> None:
+    engine = Turns(rate=5.0, burst=20.0, most=10)  # the rows of items that were asked are in memory
+
     @app.get("/api/me")
     def me(caller: Caller) -> Me:
         """Say whose link this is, and what it may do."""
@@ -245,12 +247,20 @@ def _add_reading(app: FastAPI, desk: Desk, turns: Turns) -> None:
         return hide_results(desk.board, caller)
 
     @app.get("/media", include_in_schema=False)
-    def media(item: Annotated[str, Query(max_length=1000)], column: Annotated[str, Query(max_length=1000)]) -> Response:
-        name = desk.find_media(item, column)
-        file = desk.folder.find(name) if desk.folder is not None and name is not None else None
-        if file is None:
-            raise HTTPException(404, "there is no such file in the folder of media")
-        return FileResponse(file, media_type=KINDS[file.suffix.lower()], headers=INERT)
+    async def media(
+        item: Annotated[str, Query(max_length=1000)], column: Annotated[str, Query(max_length=1000)]
+    ) -> Response:
+        if await run_in_threadpool(desk.needs_engine, item):
+            await engine.wait()
+        return await run_in_threadpool(_send_media, desk, item, column)
+
+
+def _send_media(desk: Desk, item: str, column: str) -> Response:
+    name = desk.find_media(item, column)
+    file = desk.folder.find(name) if desk.folder is not None and name is not None else None
+    if file is None:
+        raise HTTPException(404, "there is no such file in the folder of media")
+    return FileResponse(file, media_type=KINDS[file.suffix.lower()], headers=INERT)
 
 
 def _serve_file(name: str, kind: str) -> Callable[[], Response]:

@@ -23,6 +23,7 @@ POLL = 1.0  # seconds between two looks at the journal, for what other processes
 PAUSE = 0.5  # seconds between two boards, at least
 SHARE = 3  # the thread rests so many times as long as it worked: people who label come first
 MANY, LONG_PAUSE = 8, 2.0  # where more clients than this wait for figures, they are new every so many seconds
+MOST_WAITING = 128  # requests that wait for figures; more are refused
 WAIT = 30.0  # seconds that a request waits for new figures; then the latest ones will do
 
 
@@ -46,7 +47,7 @@ class Background:
         self._latest: dict[str, Figures] = {}
         self._wanted: dict[str, Future[Figures | Exception]] = {}
         self._lock, self._wake, self._demand, self._closed = Lock(), Event(), Event(), Event()
-        self._n_waiting, self._n_answers = 0, session.progress[1]
+        self._n_fetching, self._n_waiting, self._n_answers = 0, 0, session.progress[1]
         self._thread = Thread(target=self._work, daemon=True, name="figures")
         self.is_stale = False  # the board: computing it failed
 
@@ -66,9 +67,18 @@ class Background:
         self._wake.set()
 
     async def fetch(self, kind: str) -> Figures:
-        """Return figures that know of everything up to now, or after a while the latest there are."""
-        wanted = asyncio.wrap_future(self._want(kind))
-        done, _ = await asyncio.wait([wanted], timeout=WAIT)
+        """Return figures that know of everything up to now, or after a while the latest there are.
+
+        Only the thread of the event loop may use it.
+        """
+        if self._n_fetching >= MOST_WAITING:
+            raise say_busy("too many clients are reading")
+        self._n_fetching += 1
+        try:
+            wanted = asyncio.wrap_future(self._want(kind))
+            done, _ = await asyncio.wait([wanted], timeout=WAIT)
+        finally:
+            self._n_fetching -= 1
         found = wanted.result() if done else self._latest.get(kind)
         if found is None:
             raise say_busy(f"the {kind} is still being computed")

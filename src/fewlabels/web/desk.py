@@ -198,6 +198,10 @@ class Desk:
         self._background.wake()
         return taken
 
+    def needs_engine(self, item: str) -> bool:
+        """Would the engine have to read an item to show it?"""
+        return not self._shelf.holds(item) and self.session.has_item(item)
+
     def find_media(self, item: str, column: str) -> str | None:
         """Return what an item's column says, where it may name a file."""
         if not self.session.has_item(item):  # the engine would read the whole file for nothing

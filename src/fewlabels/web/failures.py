@@ -55,9 +55,10 @@ def _describe(what: str, error: BaseException | None) -> Iterator[str]:
         what, error = "caused by", error.__cause__ or error.__context__
 
 
-def say_busy(why: str) -> HTTPException:
+def say_busy(why: str, seconds: int = RETRY) -> HTTPException:
     """Return the answer to a request that may be sent again in a moment."""
-    return HTTPException(503, f"{why}; send the request again in a moment", headers={"retry-after": str(RETRY)})
+    after = str(max(RETRY, seconds))
+    return HTTPException(503, f"{why}; send the request again in a moment", headers={"retry-after": after})
 
 
 class Failures:

@@ -3,22 +3,22 @@
 import asyncio
 import time
 from dataclasses import dataclass
+from math import ceil
 
 from fastapi import Request
 from starlette.responses import Response
 
-from fewlabels.web.background import Figures
+from fewlabels.web.background import MOST_WAITING, Figures
 from fewlabels.web.failures import say_busy
-
-LONGEST = 10.0  # seconds that a request waits for its turn
 
 
 @dataclass
 class Turns:
-    """So many reads a second for everybody together, and some at once; more wait, and asks and answers go before them."""
+    """So many reads a second for everybody together, and some at once; some more wait, and the rest are refused."""
 
     rate: float = 100.0
     burst: float = 50.0
+    most: int = MOST_WAITING  # requests that wait
     _next: float = 0.0  # when the next request may go on
 
     async def wait(self) -> None:
@@ -26,8 +26,8 @@ class Turns:
         now = time.monotonic()
         self._next = max(self._next, now - self.burst / self.rate)
         delay = self._next - now
-        if delay > LONGEST:
-            raise say_busy("too many clients are reading")
+        if delay * self.rate > self.most:
+            raise say_busy("too many clients are reading", ceil(delay))
         self._next += 1 / self.rate
         if delay > 0:
             await asyncio.sleep(delay)

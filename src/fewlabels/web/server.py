@@ -1,11 +1,12 @@
 """A server for the page: where it listens, what address to open, and how it ends."""
 
 import asyncio
+import os
 import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from fewlabels.web.credentials import Credentials, CredentialStore, MemoryStore
 from fewlabels.web.desk import Desk
 from fewlabels.web.door import Door
 from fewlabels.web.failures import Log
-from fewlabels.web.keys import KeysFile, change_keys
+from fewlabels.web.keys import KeysFile, change_keys, read_keys
 from fewlabels.web.opening import opened_browser
 
 TURN = 0.0005  # seconds that a thread may go on while others wait
@@ -32,6 +33,7 @@ def serve(
     desk: Desk,
     place: Place,
     *,
+    taken: socket.socket | None = None,
     keys: Path | None = None,
     said: Callable[[Credentials], None] = lambda known: print(*known.list_links(), sep="\n"),
     opens: bool = False,
@@ -39,22 +41,30 @@ def serve(
     """Serve the page until somebody stops it; `said` is given the credentials, with their links, once it is there.
 
     In the file `keys` it keeps the credentials, so that after a restart open pages go on; changes of it count at once.
+    `taken` is a socket that listens already (see `take_port`). The desk and the socket are closed in any case.
     """
-    place.check()
-    taken = _listen(place, 0 if keys is None else change_keys(keys, lambda found: found).port)
-    port = taken.getsockname()[1]
-    address = place.spell_address(port)
-    known, store = _keep_address(keys, address, port)
-    door = Door(place.list_hosts(port), secure=place.scheme == "https", origins=desk.rules.origins, store=store)
-    server = Server(make_app(desk, door), desk.log, ssl_certfile=place.certificate, ssl_keyfile=place.key)
-    with _heeding(server), _taking_turns():
-        said(known)
-        try:
+    with closing(desk), taken or take_port(place, keys) as listening:
+        port = listening.getsockname()[1]
+        address = place.spell_address(port)
+        known, store = _keep_address(keys, address, port)
+        door = Door(place.list_hosts(port), secure=place.scheme == "https", origins=desk.rules.origins, store=store)
+        server = Server(make_app(desk, door), desk.log, ssl_certfile=place.certificate, ssl_keyfile=place.key)
+        with _heeding(server), _taking_turns(), closing(desk):  # closed before signals interrupt again
+            said(known)
             with opened_browser(address, door.codes, keys) if opens else nullcontext():
-                server.run_on(taken)
-        finally:
-            desk.close()
-            taken.close()
+                server.run_on(listening)
+
+
+def take_port(place: Place, keys: Path | None = None) -> socket.socket:
+    """Listen on the port that was asked for, else that of last time if it is free, else any; write no file."""
+    place.check()
+    last = read_keys(keys).port if keys is not None and os.path.lexists(keys) else 0
+    if place.port or not last:
+        return place.listen()
+    try:
+        return replace(place, port=last).listen()
+    except InputError:
+        return place.listen()
 
 
 def _keep_address(keys: Path | None, address: str, port: int) -> tuple[Credentials, CredentialStore]:
@@ -132,13 +142,3 @@ def _heeding(server: Server) -> Iterator[None]:
     finally:
         for sign, handler in before.items():
             signal.signal(sign, handler)
-
-
-def _listen(place: Place, last: int) -> socket.socket:
-    """Take the port that was asked for, else that of last time if it is free, else any."""
-    if place.port or not last:
-        return place.listen()
-    try:
-        return replace(place, port=last).listen()
-    except InputError:
-        return place.listen()

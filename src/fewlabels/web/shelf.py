@@ -30,6 +30,11 @@ class Shelf:
                 found |= self._read(missing) if missing else {}
         return {i: found[i] for i in ids}
 
+    def holds(self, id: ItemId) -> bool:
+        """Can an item be shown without asking the engine?"""
+        with self._lock:
+            return str(id) in self._rows
+
     def _find(self, ids: Sequence[ItemId]) -> dict[ItemId, dict[str, Any]]:
         with self._lock:
             return {i: self._rows[str(i)] for i in ids if str(i) in self._rows}

@@ -102,11 +102,12 @@ def _import_one_by_one(words: tuple[str, ...], folder: Path, do: Do) -> list[tup
         read = recall_files(str(folder / session))
     except InputError:
         read = frozenset()
-    files = {sha256(path.read_bytes()).hexdigest(): path.name for path in _list_by_age(folder / IN)[::-1]}
     options = tuple(word for word in words[4:] if word not in ONCE)
-    for digest, name in list(files.items())[::-1]:
+    for path in _list_by_age(folder / IN):
+        digest = sha256(path.read_bytes()).hexdigest()
         if digest in read:
-            do(("import", f"{IN}/{name}", "--session", f"{ORIGINAL}.db", *options))
+            read -= {digest}  # a copy under another name is not read again
+            do(("import", f"{IN}/{path.name}", "--session", f"{ORIGINAL}.db", *options))
     return read_events(folder / f"{ORIGINAL}.db")
 
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 
 import fewlabels as fl
 from tests.fuzz.cases import Case, lay_out, run, set_up
-from tests.fuzz.commands import KINDS, OPTIONS, SESSIONS, list_commands
+from tests.fuzz.commands import KINDS, NO_DOCUMENT, SESSIONS, list_commands
 from tests.fuzz.corpus import build
 from tests.fuzz.crew import run_cases
 from tests.fuzz.judge import Run, list_faults
@@ -25,7 +25,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_command_answers_where_nothing_is_damaged(corpus: Path, tmp_path: Path) -> None:
-    kinds = [kind for kind in dict.fromkeys(KINDS) if kind != OPTIONS]
+    kinds = [kind for kind in dict.fromkeys(KINDS) if kind not in NO_DOCUMENT]
     commands = [(kind, command) for kind in kinds for command in list_commands(kind)[: None if kind in SESSIONS else 3]]
     for i, (kind, command) in enumerate(commands):
         folder = tmp_path / str(i)

@@ -7,12 +7,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from time import perf_counter
 
 import pytest
 from conftest import Typed
 
 import fewlabels as fl
 from fewlabels.journal import SqliteJournal
+from fewlabels.journal.log import PATIENCE
 from fewlabels.metrics import Metric
 
 Type = Callable[..., Typed]
@@ -145,3 +147,15 @@ def test_what_is_imported_again_is_no_news(type_in: Type, tmp_path: Path, name: 
     n = count_events(db)
     assert "0 new answers, 0 changed, 12 unchanged" in type_in("import", file, "--session", db).out
     assert count_events(db) == n
+
+
+def test_an_import_waits_for_no_connection_of_its_own(type_in: Type, tmp_path: Path) -> None:
+    """A second connection cannot close while the first writes; waiting for that took a second, and blocked other writers."""
+    seconds = []
+    for i in range(3):
+        (tmp_path / str(i)).mkdir()
+        db, file = start(tmp_path / str(i)), put_export(tmp_path / "export.json")
+        begin = perf_counter()
+        assert type_in("import", file, "--session", db).code == 0
+        seconds.append(perf_counter() - begin)
+    assert min(seconds) < PATIENCE

@@ -89,6 +89,11 @@ class TestHarness:
         assert (found["predicted"], found["label"]) == (["0", "1"], ["1", "1"])
         assert found["score"] == pytest.approx([1 / (1 + np.exp(-1)), 1 / (1 + np.exp(-1) + np.exp(-3))])
 
+    def test_an_answer_more_than_there_are_choices_lets_all_go_by_number(self, tmp_path: Path) -> None:
+        rows = [*CHOSEN, choose(3, [-9.0, -8.0, -7.0, -6.0, -1.0], 4, 1.0)]
+        pool = fl.Predictions.read(write_lines(tmp_path / "samples_x.jsonl", rows))
+        assert pool.pull({"predicted": pool.predicted})["predicted"] == ["0", "1", "3", "4"]
+
     def test_the_harness_has_the_last_word(self, tmp_path: Path) -> None:
         """Several answers may be right: then being right is not being equal, and the verdict is the agreement."""
         rows = [*CHOSEN, choose(3, [-1.0, -2.0, -3.0, -4.0], "[0, 1]", 1.0)]

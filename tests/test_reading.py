@@ -607,3 +607,11 @@ class TestAttributes:
         exported = {"id": [1, 2], "label": ["'+", "'-"], "asked": [True, True], "who": "", "note": "", "at": ""}
         pool = fl.Predictions.read(frame, labels=pd.DataFrame(exported), **words)
         assert set(pool.classes) == {"+", "-"}
+
+
+def test_a_note_on_a_score_that_is_text_is_short(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text(f"id,predicted,score\n1,a,0.5\n2,b,{'A' * 5000}\n")
+    notes = fl.Predictions.read(path).notes
+    assert any("which is no number" in note for note in notes)
+    assert max(map(len, notes)) < 200

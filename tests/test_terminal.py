@@ -22,7 +22,7 @@ from rich.console import Console
 
 import fewlabels as fl
 from fewlabels.cli.choices import complete, find_class, list_beginnings
-from fewlabels.cli.entry import Entry
+from fewlabels.cli.entry import Entry, _keep_end
 from fewlabels.cli.items import print_item
 from fewlabels.cli.keys import BACKSPACE, END, ENTER, ESCAPE, SPACE, TAB, Keys, listening
 from fewlabels.cli.labelling import Labelling, Told, Wish
@@ -374,6 +374,11 @@ class TestWhatKeysMean:
     def test_the_end_of_a_long_line_is_seen(self) -> None:
         name = "a name that is far too long for so narrow a screen"
         assert self.type([*name, ESCAPE], [name], width=30)[1][-2] == "class: …r so narrow a screen_"
+
+    def test_a_long_paste_is_drawn_at_once(self) -> None:
+        begin = time.process_time()
+        assert _keep_end("x" * 20_000, 30) == f"…{'x' * 29}"
+        assert time.process_time() - begin < 1.0
 
     def test_the_line_fits_the_screen(self) -> None:
         out = io.StringIO()

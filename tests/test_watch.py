@@ -123,6 +123,12 @@ class TestSweeps:
         assert sweep(type_in, folder, db, "--new-classes").code == 0
         assert answers(db)[ids[1]] == "giraffe"
 
+    def test_a_line_about_a_bad_file_is_short(self, type_in: Type, folder: Path, db: Path) -> None:
+        (folder / "a.csv").write_text(f"id,{'x' * 5000}\n1,cat\n")
+        typed = sweep(type_in, folder, db)
+        assert typed.err.startswith("left alone: ")
+        assert len(typed.err) < 1000
+
     def test_what_makes_no_sense_is_said(self, type_in: Type, folder: Path, db: Path, ids: list[int]) -> None:
         assert "no such folder" in sweep(type_in, folder / "none", db).err
         assert "no such session" in sweep(type_in, folder, folder / "none.db").err

@@ -46,6 +46,17 @@ def list_votes(events: Iterable[Event], ledger: Ledger) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
+def find_last_answers(events: Iterable[Event]) -> dict[tuple[str, str], str | None]:
+    """Return the last label that each annotator gave each item, also where another annotator's counts by now."""
+    found: dict[tuple[str, str], str | None] = {}
+    for event in events:
+        if event.kind in ("told", "skipped"):
+            found[event.item.id, event.who] = event.label
+        elif event.kind == "withdrawn":
+            found.pop((event.item.id, event.who), None)
+    return found
+
+
 def _find_events(events: Iterable[Event], ledger: Ledger) -> list[tuple[Deed, Event]]:
     """Return the event behind everything that stands, in the order they happened."""
     kinds = {"told": False, "skipped": False, "decided": True}

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fewlabels.answers import check_answers, list_answers, list_votes
+from fewlabels.answers import check_answers, find_last_answers, list_answers, list_votes
 from fewlabels.assessment import require_objects, require_roles
 from fewlabels.beliefs import Rng
 from fewlabels.errors import InputError
@@ -370,6 +370,11 @@ class Session:
         with self._fold.reading() as ledger:
             rows = list_votes(self._fold.journal.read(), ledger)
         return [{**row, "id": self._as_id(row["id"])} for row in rows]
+
+    def last_answers(self) -> dict[tuple[str, str], str | None]:
+        """Return the last label that each annotator gave each item, by (item, annotator); what was withdrawn is left out."""
+        with self._fold.reading():
+            return find_last_answers(self._fold.journal.read())
 
     def disputes(self, *, fresh: bool = True) -> list[dict[str, Any]]:
         """Return the items on which people disagree and that nobody has decided: id, votes, notes, how likely each class is.

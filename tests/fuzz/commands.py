@@ -4,13 +4,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-TABLES = ("table.csv", "table.csv.gz", "table.jsonl", "table.jsonl.gz", "table.json", "table.parquet", "table.arrow", "table.feather")  # fmt: skip
+TABLES = (
+    "table.csv", "table.csv.gz", "table.csv.zst", "table.tsv", "table.tsv.gz", "table.jsonl", "table.jsonl.gz", "table.ndjson", "table.json",
+    "table.json.gz", "columns.json", "table.parquet", "table.arrow", "table.ipc", "table.feather",
+)  # fmt: skip
 LOGS = ("samples_choices.jsonl", "samples_generated.jsonl", "samples_packed.jsonl.gz", "inspect.json", "inspect.eval")
 SHEETS = ("tasks.json", "short_tasks.json", "sheet.csv", "sheet.jsonl")
 SESSIONS = ("session.db", "votes.db")
-OTHERS = ("kept.surface", "earlier.json", "earlier_classes.json", "costs.csv", "labels.csv", "mix.csv")
+OTHERS = (
+    "kept.surface", "earlier.json", "earlier_classes.json", "costs.csv", "labels.csv", "labels.jsonl", "labels.parquet", "mix.csv",
+    "session.db.keys",
+)  # fmt: skip
 OPTIONS = "options"  # a kind of case of its own: nothing is damaged
-KINDS = (*TABLES, *LOGS, *SHEETS, *SESSIONS, *OTHERS, *6 * (OPTIONS,), *3 * ("kept.surface", *SESSIONS))
+WATCH, TERMINAL = "watch", "terminal"  # a folder of files, and what is typed at a terminal
+NO_DOCUMENT = (OPTIONS, WATCH, TERMINAL)
+KINDS = (
+    *TABLES,
+    *LOGS,
+    *SHEETS,
+    *SESSIONS,
+    *OTHERS,
+    *6 * (OPTIONS,),
+    *3 * ("kept.surface", *SESSIONS),
+    *2 * (WATCH, TERMINAL),
+)
 JSON = ("--json", "-")
 SHORT = ("--goal", "estimate", "--by", "sex", "--prior", "flat")
 NEW = ("--session", "new.db")
@@ -75,7 +92,9 @@ def _use_session(kind: str) -> tuple[tuple[str, ...], ...]:
         ("status", *named, *JSON), ("status", *named), ("export", *named, "--out", "-"), ("export", *named, "--pending", "--out", "-"),
         ("export", *named, "--votes", "--out", "-"), ("ask", *named, "--as", "kim", *JSON), ("ask", "table.csv", *named, "--as", "kim", *JSON),
         ("tell", "1=a", "2=b", *named, "--as", "kim"), ("tell", *named, "--undo", "--as", "kim"),
-        ("import", "sheet.csv", *named, "--as", "lee"), ("export", *named, "--disputes", "--out", "-"),
+        ("import", "sheet.csv", *named, "--as", "lee"), ("export", *named, "--disputes", "--out", "-"), ("backup", *named, "--out", "new.db"),
+        ("export", *named, "--out", "new.jsonl"), ("export", *named, "--pending", "--out", "new.json"), ("access", *named, "--invite", "kim"),
+        ("label", "table.csv", *named, "--terminal", "--as", "kim"),
     )  # fmt: skip
 
 
@@ -95,7 +114,14 @@ _OTHER_USES = {
     "costs.csv": (
         Command(("assess", "table.csv", "--metric", "cost", "--cost", "costs.csv", "--draws", "500", *JSON), ("table.csv",)),
     ),
-    "labels.csv": (Command(("assess", "table.csv", "--labels", "labels.csv", "--prior", "flat", *JSON), ("table.csv",)),),
+    **{
+        name: (Command(("assess", "table.csv", "--labels", name, "--prior", "flat", *JSON), ("table.csv",)),)
+        for name in ("labels.csv", "labels.jsonl", "labels.parquet")
+    },
+    "session.db.keys": tuple(
+        Command(("access", "--session", "session.db", *words), ("session.db",))
+        for words in ((), ("--invite", "lee,max"), ("--revoke", "kim"))
+    ),
     "mix.csv": (
         Command(("surface", "kept.surface", "--mix", "mix.csv", *JSON), ("kept.surface",)),
         Command(("surface", "kept.surface", "--mix", "mix.csv", "--weight", "n", *JSON), ("kept.surface",)),
@@ -118,6 +144,7 @@ POLICIES = ("random", "stratified", "thompson", "top-two", "multi-play", "epsilo
 ASKED = {
     "--by": BY, "--metric": METRICS, "--prior": PRIORS, "--strength": NUMBERS, "--bins": ("1", "5", "equal-mass:4", "0", "x", "100000"),
     "--m": COUNTS, "--level": ("0.5", "0.95", "0.999", *NUMBERS), "--finite-pool": None, "--seed": COUNTS, "--draws": ("1", "2", "300", "0", "-5", "x"),
+    "--markdown": ("new.md",), "--html": ("new.html",),
 }  # fmt: skip
 COLUMNS = {
     "--predicted": ("predicted", "sex", "age", "score", "nowhere"), "--label": ("label", "sex", "age", "text", "nowhere"),
@@ -147,7 +174,7 @@ VERBS: dict[str, tuple[tuple[str, ...], dict[str, Sequence[str] | None]]] = {
     }),
     "ask": (("--goal", "estimate", "--prior", "flat", *NEW), {
         **GOAL, "--n": COUNTS, "--votes": COUNTS, "--as": ("kim", ""), "--hide-labels": None, "--finite-pool": None, "--classes": ("c", "a", ""),
-        "--cost": ("costs.csv",), "--out": ("new.csv", "new.jsonl", "new.txt"), "--show-prediction": ("never", "x"),
+        "--cost": ("costs.csv",), "--out": ("new.csv", "new.jsonl", "new.json", "new.txt"), "--show-prediction": ("never", "x"),
     }),
     "simulate": (("--goal", "estimate", "--prior", "flat", "--runs", "2", "--budget", "4", "--jobs", "1"), {
         **GOAL, "--runs": ("1", "2", "0"), "--budget": ("1", "5", "0", "-3"), "--checkpoints": ("1", "3", "0"),

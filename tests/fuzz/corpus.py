@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from pyarrow import feather
 
 import fewlabels as fl
+from fewlabels.web.keys import change_keys, name_keys
 
 Rows = list[dict[str, Any]]
 N_ROWS = 24
@@ -33,9 +34,19 @@ def make_rows() -> Rows:
     return rows
 
 
-def write_csv(rows: Rows) -> bytes:
+def turn(rows: Rows) -> dict[str, list[Any]]:
+    """Return the columns of rows."""
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def compress_zstd(raw: bytes) -> bytes:
+    """Compress with Zstandard."""
+    return bytes(pa.compress(raw, codec="zstd", asbytes=True))
+
+
+def write_csv(rows: Rows, between: str = ",") -> bytes:
     out = io.StringIO()
-    writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+    writer = csv.DictWriter(out, list(rows[0]), delimiter=between, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return out.getvalue().encode()
@@ -45,9 +56,9 @@ def write_lines(rows: Rows) -> bytes:
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
 
-def write_table(write: Callable[[pa.Table, Any], None]) -> bytes:
+def write_table(write: Callable[[pa.Table, Any], None], rows: Rows) -> bytes:
     sink = io.BytesIO()
-    write(pa.Table.from_pylist(make_rows()), sink)
+    write(pa.Table.from_pylist(rows), sink)
     return sink.getvalue()
 
 
@@ -143,14 +154,17 @@ def build(folder: Path) -> dict[str, Path]:
     plain = {
         "table.csv": write_csv(rows), "table.csv.gz": gzip.compress(write_csv(rows), mtime=0),
         "table.jsonl": write_lines(rows), "table.jsonl.gz": gzip.compress(write_lines(rows), mtime=0),
-        "table.json": json.dumps(rows, indent=1).encode(), "table.parquet": write_table(pq.write_table),
-        "table.arrow": write_table(_write_arrow), "table.feather": write_table(feather.write_feather),
+        "table.csv.zst": compress_zstd(write_csv(rows)), "table.tsv": write_csv(rows, "\t"), "table.ndjson": write_lines(rows),
+        "table.tsv.gz": gzip.compress(write_csv(rows, "\t"), mtime=0), "table.json.gz": gzip.compress(json.dumps(rows).encode(), mtime=0),
+        "table.json": json.dumps(rows, indent=1).encode(), "columns.json": json.dumps(turn(rows)).encode(),
+        "table.parquet": write_table(pq.write_table, rows), "table.arrow": write_table(_write_arrow, rows),
+        "table.ipc": write_table(_write_arrow, rows), "table.feather": write_table(feather.write_feather, rows),
         "samples_choices.jsonl": write_lines(make_choices()), "samples_generated.jsonl": write_lines(make_generated()),
         "samples_packed.jsonl.gz": gzip.compress(write_lines(make_choices()), mtime=0),
         "inspect.json": json.dumps(make_inspect(), indent=2).encode(), "inspect.eval": write_archive(),
         "tasks.json": json.dumps(make_tasks()).encode(), "short_tasks.json": json.dumps(make_short_tasks()).encode(),
         "sheet.csv": write_csv(sheet), "sheet.jsonl": write_lines(sheet), "costs.csv": make_costs(),
-        "labels.csv": write_csv(sheet), "mix.csv": b"sex,age,n\nf,9,2\nm,30,1\nf,10,3\n",
+        "labels.csv": write_csv(sheet), "labels.jsonl": write_lines(sheet), "labels.parquet": write_table(pq.write_table, sheet), "mix.csv": b"sex,age,n\nf,9,2\nm,30,1\nf,10,3\n",
     }  # fmt: skip
     for name, content in plain.items():
         (folder / name).write_bytes(content)
@@ -170,3 +184,4 @@ def _fit(folder: Path) -> None:
             for who in ("kim", "lee")[:votes]:
                 asked = s.ask(6, who=who)
                 s.tell({i: "ab"[int(i) % 2] for i in asked[:4]} | {asked[4]: None}, who=who)
+    change_keys(name_keys(folder / "session.db"), lambda found: found.invite(("kim", "sam"), ()))

@@ -13,6 +13,10 @@ WIDE = 0.9  # the level from which an interval must hold its mean; a narrow one 
 OUTSIDE = "is outside of its interval"
 WARNING = re.compile(r"\b[A-Z]\w*Warning:")
 SIGNED = {"mcc", "cost"}  # metrics that leave [0, 1]
+STOPPED = 130  # the exit code after Ctrl-C
+NUMBER = r"([-+]?\d*\.\d+|nan|inf)"
+FIGURE = re.compile(rf"(?<![\w.]){NUMBER} +\[{NUMBER}, {NUMBER}\]")  # a mean and its interval, as text
+ROUNDING = 0.0011
 
 
 @dataclass(frozen=True)
@@ -29,11 +33,12 @@ class Run:
 
 def list_faults(run: Run) -> list[str]:
     """Say what is wrong with a run; nothing, as it should be."""
-    return [*_check_end(run), *_check_words(run), *_check_json(run), *_check_files(run)]
+    return [*_check_end(run), *_check_words(run), *_check_json(run), *_check_text(run), *_check_files(run)]
 
 
 def _check_end(run: Run) -> Iterator[str]:
-    if run.code not in (0, 1, 2):
+    is_stopped = run.code == STOPPED and run.words[0] == "watch" and "--once" not in run.words
+    if run.code not in (0, 1, 2) and not is_stopped:
         yield f"exit code {run.code}"
     if "a bug in fewlabels" in run.err:
         yield f"unexpected exception: {run.err.strip()[:300]}"
@@ -50,16 +55,34 @@ def _says_why(run: Run) -> bool:
 
 
 def _check_words(run: Run) -> Iterator[str]:
-    if not _says_why(run):
-        return
+    for line in run.err.splitlines():
+        if len(line) > LONGEST:
+            yield f"a message of {len(line):,} characters: {line[:200]!r}"
+    if run.words[0] == "watch":
+        yield from _check_remarks(run)
+    elif _says_why(run):
+        yield from _check_message(run)
+
+
+def _check_remarks(run: Run) -> Iterator[str]:
+    """Of every file that cannot be read, `watch` says so in a line of its own."""
+    lines = run.err.splitlines()
+    if run.code == 1 and not lines:
+        yield "no message"
+    for line in lines:
+        if not re.match(r"(left alone|fewlabels): \S", line):
+            yield f"not a message: {line[:200]!r}"
+
+
+def _check_message(run: Run) -> Iterator[str]:
     lines = run.err.strip("\n").split("\n")
-    if not run.err.startswith("fewlabels: ") or not lines[0].removeprefix("fewlabels:").strip():
+    if run.words[0] == "label":  # notes were written when the session was started
+        lines = [line for line in lines if not line.startswith("note: ")] or [""]
+    if not lines[0].startswith("fewlabels: ") or not lines[0].removeprefix("fewlabels:").strip():
         yield f"no message: {run.err[:200]!r}"
     if len(lines) > 1:
         yield f"a message of {len(lines)} lines: {run.err[:300]!r}"
-    if len(run.err) > LONGEST:
-        yield f"a message of {len(run.err):,} characters: {run.err[:200]!r}"
-    if run.out.strip():
+    if run.out.strip() and run.words[0] != "label":  # items were shown before
         yield f"output beside an error: {run.out[:100]!r}"
 
 
@@ -72,8 +95,17 @@ def _check_json(run: Run) -> Iterator[str]:
         yield f"output is not JSON: {error}; {run.out[:100]!r}"
         return
     about = found if isinstance(found, dict) else {}
-    faults = _check_numbers(found, "", about.get("metric") in SIGNED)
+    is_signed = about.get("metric") in SIGNED or run.words[0] == "plan"  # plan counts labels
+    faults = _check_numbers(found, "", is_signed)
     yield from (fault for fault in faults if OUTSIDE not in fault or about.get("level", 1) >= WIDE)
+
+
+def _check_text(run: Run) -> Iterator[str]:
+    """Check the means and intervals that are printed for people."""
+    for found in FIGURE.finditer(run.out if "--json" not in run.words else ""):
+        mean, low, high = map(float, found.groups())
+        if not low - ROUNDING <= high or ("--level" not in run.words and not low - ROUNDING <= mean <= high + ROUNDING):
+            yield f"a figure {OUTSIDE}: {found[0]}"
 
 
 def _refuse(word: str) -> Any:

@@ -12,6 +12,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
+
 ODD_NUMBERS = (
     0, -1, 1, 2, 0.5, -0.0, 1e308, -1e308, 5e-324, 2**31, 2**53 + 1, 2**63 - 1, 2**63, 2**64, -(2**63) - 1, 10**30, 10**400,
     float("nan"), float("inf"), float("-inf"),
@@ -28,15 +30,15 @@ def mutate(rng: Random, path: Path) -> None:
     """Damage a file in place, in a way that fits its kind, or like any other file."""
     name = path.name
     ways = [_damage_bytes]
-    if name.endswith((".json", ".jsonl", ".csv")):
+    if name.endswith((".json", ".keys", ".jsonl", ".ndjson", ".csv", ".tsv")):
         ways += [_damage_text]
-    if name.endswith(".json"):
+    if name.endswith((".json", ".keys")):
         ways += 4 * [_damage_json]
-    if name.endswith(".jsonl"):
+    if name.endswith((".jsonl", ".ndjson")):
         ways += 4 * [_damage_lines]
-    if name.endswith(".csv"):
+    if name.endswith((".csv", ".tsv")):
         ways += 3 * [_damage_cells]
-    if name.endswith(".gz"):
+    if name.endswith((".gz", ".zst")):
         ways += 2 * [_damage_packed]
     if name.endswith((".eval", ".surface")):
         ways += 5 * [_damage_member]
@@ -150,7 +152,8 @@ def _damage_lines(rng: Random, path: Path) -> None:
 
 
 def _damage_cells(rng: Random, path: Path) -> None:
-    rows = [line.split(b",") for line in path.read_bytes().split(b"\n")]
+    between = b"\t" if path.suffix == ".tsv" else b","
+    rows = [line.split(between) for line in path.read_bytes().split(b"\n")]
     row = rng.choice(rows)
     at = rng.randrange(len(row))
     new = rng.choice([*map(str, ODD_NUMBERS), *ODD_TEXT]).encode()
@@ -160,15 +163,19 @@ def _damage_cells(rng: Random, path: Path) -> None:
             if at < len(other):
                 other[at] = new
     row[at : at + rng.choice((0, 1, 1, 1, 2))] = [new] if rng.random() < 0.9 else []
-    path.write_bytes(b"\n".join(b",".join(row) for row in rows))
+    path.write_bytes(b"\n".join(between.join(row) for row in rows))
 
 
 def _damage_packed(rng: Random, path: Path) -> None:
     """Damage what is inside as what it is, and now and then cut the stream."""
-    inside = path.with_suffix("")
-    inside.write_bytes(gzip.decompress(path.read_bytes()))
+    inside, is_zstd = path.with_suffix(""), path.suffix == ".zst"
+    raw = path.read_bytes()
+    inside.write_bytes(
+        pa.CompressedInputStream(pa.BufferReader(raw), "zstd").read() if is_zstd else gzip.decompress(raw)
+    )
     mutate(rng, inside)
-    path.write_bytes(gzip.compress(inside.read_bytes(), mtime=0))
+    raw = inside.read_bytes()
+    path.write_bytes(pa.compress(raw, codec="zstd", asbytes=True) if is_zstd else gzip.compress(raw, mtime=0))
     inside.unlink()
     if rng.random() < 0.2:
         raw = path.read_bytes()

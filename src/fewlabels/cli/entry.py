@@ -89,6 +89,7 @@ def _keep_end(text: str, width: int) -> str:
     """Cut text at its beginning, so that one sees what one types."""
     if cell_len(text) <= width:
         return text
+    text = text[-width:]  # no more can be seen; measuring all of a long paste for every key would take minutes
     while cell_len(text) > width - 1:
         text = text[1:]
     return f"…{text}"

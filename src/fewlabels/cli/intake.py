@@ -27,7 +27,6 @@ from fewlabels.cli.reading import Line, read_sheet
 from fewlabels.cli.sessions import Who
 from fewlabels.cli.sheets import STUDIO, kind_of
 from fewlabels.errors import InputError, count
-from fewlabels.journal import SqliteJournal
 from fewlabels.session import Session
 from fewlabels.table import spell
 from fewlabels.table.joining import CANNOT_TELL
@@ -95,7 +94,7 @@ def take_in(session: Session, path: str, file: str, terms: Terms) -> Taken:
         if session.wanted > 1 and not all(answer.who for answer in batch.answers):
             raise InputError(f"{file}: every item is answered by several people here: say who answered, in a column who or with --as NAME")  # fmt: skip
         with session.together():
-            before = _recall(session, path, batch, terms)
+            before = _recall(session, batch, terms)
             news = [
                 answer for answer in batch.answers if answer.key not in before or before[answer.key] != answer.label
             ]
@@ -178,23 +177,13 @@ def _read_label(line: Line, where: str, classes: Sequence[str], terms: Terms) ->
     return label
 
 
-def _recall(session: Session, path: str, batch: Batch, terms: Terms) -> Said:
+def _recall(session: Session, batch: Batch, terms: Terms) -> Said:
     """Return what was said before: by each person where the file holds that, else by anyone."""
     if session.wanted > 1:
         return {(str(row["id"]), row["who"]): row["label"] for row in session.votes() if not row["decided"]}
     if not batch.has_history:
         return {(str(row["id"]), terms.who): row["label"] for row in session.answers()}
-    said: dict[tuple[str, str], str | None] = {}
-    journal = SqliteJournal.open(path, read_only=True)
-    try:
-        for event in journal.read():
-            if event.kind in ("told", "skipped"):
-                said[event.item.id, event.who] = event.label
-            elif event.kind == "withdrawn":
-                said.pop((event.item.id, event.who), None)
-    finally:
-        journal.close()
-    return said
+    return session.last_answers()
 
 
 def _group(news: Iterable[Answer]) -> list[tuple[str, dict[str, str | None]]]:

@@ -16,6 +16,7 @@ from fewlabels.cli.sessions import open_session
 from fewlabels.cli.showing import count_labels, print_standing, say
 from fewlabels.errors import InputError, count
 from fewlabels.session import Session
+from fewlabels.text import shorten
 
 
 def watch(
@@ -102,7 +103,7 @@ class Watching:
         """Say what is wrong with a file, once, and leave it alone."""
         self.arrivals.put_off(arrival)
         if self.complaints.get(arrival.path) != message:
-            say(complainer(), f"left alone: {message}")
+            say(complainer(), f"left alone: {shorten(message)}")
         self.complaints[arrival.path] = message
 
     def _print_news(self) -> None:

@@ -18,6 +18,7 @@ from fewlabels.table.names import as_name, natural_order
 from fewlabels.table.numerals import Numerals, read_numerals
 from fewlabels.table.roles import NUMBERS, PREFIXES, RECOGNISED, SUGGESTED, Kind, Roles, resolve_roles
 from fewlabels.table.suggestions import Columns, take_suggested
+from fewlabels.text import shorten
 
 # The owner may group by a column called score, so ours have names of their own.
 ID, PREDICTED, SCORE, LABEL, AGREEMENT, PROBABILITY, TOP = (
@@ -73,7 +74,7 @@ def _note_unread(read: Numerals, roles: Roles) -> Iterator[str]:
         return
     for column, row, text in read.words:
         if column.lower() in (*RECOGNISED["score"], *SUGGESTED["score"]):
-            yield f"column {column!r} is not used: row {row:,} has {text!r}, which is no number"
+            yield f"column {column!r} is not used: row {row:,} has {shorten(text, most=60)!r}, which is no number"
     for column in read.numbers:
         if column.lower() in RECOGNISED["score"] and column not in read.fitting:
             yield f"column {column!r} is not used: it holds text, and not only numbers between 0 and 1"

@@ -159,7 +159,8 @@ def _name_choices(items: list[Item], samples: Sequence[HarnessSample]) -> list[I
     """Call choices by their texts where these are the same for all questions (A to D, yes and no), else by number."""
     names = list_choices(samples[0])[: len(items[0].chances)]
     alike = all(list_choices(sample)[: len(item.chances)] == names for item, sample in zip(items, samples, strict=True))
-    if not names or not alike or len(set(names)) < len(names) or not all(names):
+    is_complete = all(len(item.chances) == len(names) for item in items)
+    if not names or not alike or not is_complete or len(set(names)) < len(names) or not all(names):
         return items
     called = {str(i): name for i, name in enumerate(names)}
     return [

@@ -11,7 +11,7 @@ from experiments.replays import Effort, Ints
 from experiments.tables import Page
 from fewlabels.replay.trial import mark_checkpoints
 
-QUICK_RUNS, QUICK_LABELS, QUICK_LOOKS = 2, 60, 4
+QUICK_RUNS, QUICK_LABELS, QUICK_LOOKS = 2, 30, 4
 HERE = Path(__file__).parent
 
 

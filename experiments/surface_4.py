@@ -6,7 +6,7 @@ import numpy as np
 from joblib import delayed
 
 import fewlabels as fl
-from experiments.options import Options, start
+from experiments.options import QUICK_LOOKS, Options, start
 from experiments.pictures import Axis, Panel, draw_grid
 from experiments.replays import Curve, Effort, Floats, Ints
 from experiments.tables import Page, Table, show_error
@@ -64,7 +64,8 @@ def make(options: Options) -> Page:
     sites = {site.name: site for site in list_sites(options.pools)}
     for site in (sites[name] for name in (SITES[2:3] if options.quick else SITES)):
         most = options.limit(site.n_labels)
-        looks = np.unique(np.geomspace(min(FIRST, most // 2), most, LOOKS).round().astype(np.int64))
+        n_looks = QUICK_LOOKS if options.quick else LOOKS
+        looks = np.unique(np.geomspace(min(FIRST, most // 2), most, n_looks).round().astype(np.int64))
         values = replay(site, looks, effort)
         curves = [Curve(name, looks, values[name][:, 0]) for name in WAYS]
         panels.append(Panel(site.name, curves, int(looks[-1])))

@@ -10,6 +10,16 @@ import pytest
 from fewlabels.cli.app import main
 
 POOLS = Path(__file__).parents[2] / "shared" / "pools"
+FIRST = (  # files that start first: the slowest tests, and those that compile kernels, which other workers then find on disk
+    "test_replay.py", "test_kernels.py", "test_experiments.py", "test_clusters.py", "test_engines.py", "test_faults.py",
+    "test_fuzz.py", "test_page.py", "test_service.py", "test_votes.py", "test_deep.py", "test_curves.py", "test_studio.py",
+    "test_active_coverage.py", "test_house.py", "test_trust.py", "test_docs.py",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start slow files first, so that no worker is left with one of them at the end."""
+    items.sort(key=lambda item: FIRST.index(item.path.name) if item.path.name in FIRST else len(FIRST))
 
 
 @pytest.fixture(autouse=True)

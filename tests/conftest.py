@@ -1,5 +1,6 @@
 """What every test may use: the pools, where they are, and a command line to type on."""
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,11 @@ FIRST = (  # files that start first: the slowest tests, and those that compile k
     "test_fuzz.py", "test_page.py", "test_service.py", "test_votes.py", "test_deep.py", "test_curves.py", "test_studio.py",
     "test_active_coverage.py", "test_house.py", "test_trust.py", "test_docs.py",
 )  # fmt: skip
+
+
+def pytest_configure() -> None:
+    """Let workers and what they start multiply matrices in one thread: more threads than cores wait for each other, busily."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -44,6 +44,19 @@ def test_ninety_of_ninety_right_are_known_to_be_right_whatever_the_score(score, 
     assert a.row("a").high > 0.99
 
 
+@pytest.mark.parametrize("finite_pool", [False, True])
+@pytest.mark.parametrize("others", OTHERS)
+@pytest.mark.parametrize(("n", "least"), [(13, 0.65), (90, 0.9)])
+def test_labels_all_right_are_not_ruled_out_by_effects_of_attributes(n, least, others, finite_pool):
+    """Jeffreys' prior alone puts the low ends at 0.83 and 0.973."""
+    pool = fl.Predictions.read(make_pool(("a", 1.0, n, 0, 110), *OTHERS[others]))
+    arm = fl.surface(pool, attributes=(fl.predicted,), finite_pool=finite_pool).arms[0]
+    row = fl.assess(pool, by=fl.predicted, prior=fl.smooth(), finite_pool=finite_pool).row("a")
+    assert arm.arm == {"predicted": "a"}
+    assert arm.low > least
+    assert row.low > least
+
+
 @pytest.mark.parametrize("score", [1.0, 0.99, 0.0])
 def test_ninety_of_ninety_wrong_are_known_to_be_wrong_whatever_the_score(score):
     row = fl.assess(make_pool(("a", score, 0, 90, 110))).row("a")

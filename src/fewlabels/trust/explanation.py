@@ -76,7 +76,7 @@ class Trust:
         return {"strength": self.strength, "departure": self.scale, "curve": curve, "sentence": self.say(level)}
 
     def _trace(self, scores: Float[np.ndarray, " score"], level: float) -> tuple[Point, ...]:
-        return trace(scores, self.layout.knots, self.fit.mode, self.fit.covariance, level)
+        return trace(scores, self.layout.expand(scores), self.fit.mode, self.fit.covariance, level)
 
 
 def _say(p: float) -> str:

@@ -21,6 +21,9 @@ from fewlabels.table.roles import PREFIXES, SUGGESTED, Kind, Roles, list_prefixe
 
 ROUNDING, OFF_SUM = 1e-6, 0.02  # of probabilities, and of their sum
 MOST = 10_000  # classes that are compared
+NO_SCORE = re.compile(
+    r".*[_\W](dates?|time|timestamp|versions?|ids?|names?|types?|source|count|n|model|threshold)$", re.IGNORECASE
+)  # names that begin like a score and say something about it
 LIKELY = {  # names that are like those that are recognised
     "score": re.compile(
         r"(scores?|conf|confidences?|proba?s?|probability|probabilities|softmax|logits?)([_\W\d]|$)|.*[_\W](score|conf|confidence|proba?|probability)$",
@@ -203,5 +206,5 @@ def _may_score(columns: Columns, name: str) -> bool:
     if prefix is not None:
         is_one = columns.classes is not None and name[len(prefix) :] in columns.classes
     else:
-        is_one = LIKELY["score"].match(name) is not None
+        is_one = LIKELY["score"].match(name) is not None and not NO_SCORE.match(name)
     return is_one and (columns.kinds[name] == "list" or columns.holds_probabilities(name))

@@ -128,3 +128,15 @@ def test_long_names_of_classes_are_cut_in_warnings():
 def test_a_metric_that_is_not_known_is_explained(metric, said):
     with pytest.raises(fl.InputError, match=said):
         read_metric(metric, None)
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"score": [0.1, 0.9] * 20}, "--positive-score score (Python: positive_score='score')"),
+        ({"truth_val": ["0", "1"] * 20}, "--label truth_val (Python: label='truth_val')"),
+    ],
+)
+def test_warnings_say_what_to_type_on_the_command_line_and_in_python(columns, said):
+    warnings = fl.assess({"predicted": ["0", "1"] * 20, **columns}).warnings
+    assert any(said in warning for warning in warnings)

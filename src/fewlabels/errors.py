@@ -60,6 +60,21 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"there is: {listing(known, most=20)}"
 
 
+def name_option(role: str, value: object = None) -> str:
+    """Say how to give something, on the command line and in Python.
+
+    >>> name_option("positive_score", "risk")
+    "--positive-score risk (Python: positive_score='risk')"
+    >>> name_option("label")
+    '--label (Python: label=)'
+    """
+    option = f"--{role.replace('_', '-')}"
+    if value is None:
+        return f"{option} (Python: {role}=)"
+    typed = f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{option} {typed} (Python: {role}={typed if isinstance(value, float) else repr(value)})"
+
+
 def end_sentence(said: str) -> str:
     """End a sentence that another one follows; a question has its own mark.
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy.special import ndtr
 
-from fewlabels.errors import count, listing
+from fewlabels.errors import count, listing, name_option
 from fewlabels.gaps.people import People
 from fewlabels.latent.health import Health
 
@@ -31,7 +31,7 @@ def list_doubts(
     if by_scores and not any(OTHER_CLASS in note for note in notes) and _point_the_wrong_way(people):
         yield (
             f"those labelled {people.positive!r} have the lower scores: are these the scores {OTHER_CLASS}? Then turn "
-            "them round (1 minus score), or give that class with --positive: rates are then about that one"
+            f"them round (1 minus score), or give that class with {name_option('positive')}: rates are then about that one"
         )
     yield from _see_no_difference(people)
     if not health.is_good:

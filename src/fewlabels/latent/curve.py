@@ -70,9 +70,9 @@ def find_ends(score: Float[np.ndarray, " stratum"]) -> Ends:
     [0.41, 2.94]
     """
     inside = score[(score > EDGE) & (score < 1 - EDGE)]
-    low, high = inside.min(initial=0.5) / 2, (1 + inside.max(initial=0.5)) / 2
-    places = to_logit(np.array([low, high])).tolist()
-    return Ends(*places, tuple(end for end in (0, 1) if np.any(np.abs(score - end) <= EDGE)))
+    beyond = np.array([inside.min(initial=0.5) / 2, (1 + inside.max(initial=0.5)) / 2])
+    low, high = to_logit(beyond).tolist()
+    return Ends(low, high, tuple(end for end in (0, 1) if np.any(np.abs(score - end) <= EDGE)))
 
 
 def spread_scores(low: float, high: float) -> Float[np.ndarray, " score"]:

@@ -44,9 +44,9 @@ def match_moments(
 ) -> tuple[PerStratum, PerStratum]:
     """Return mean and variance of normal times binomial likelihood, on a grid that is dense about its mode.
 
-    >>> low, high = match_moments(np.zeros(1), np.full(1, 4.0), np.full(1, 3.0), np.full(1, 3.0))
-    >>> round(float(low[0]), 2), round(float(high[0]), 2)
-    (1.83, 2.12)
+    >>> centre, spread = match_moments(np.zeros(1), np.full(1, 4.0), np.full(1, 3.0), np.full(1, 3.0))
+    >>> round(float(centre[0]), 2), round(float(spread[0]), 2)
+    (2.05, 1.78)
     """
     mode, sd = _find_mode(mean, variance, right, total)
     reach = np.arcsinh(REACH * np.sqrt(variance) / sd)

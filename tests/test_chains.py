@@ -75,9 +75,12 @@ def test_health_is_what_arviz_says(kind):
 def test_what_never_varies_is_not_ill():
     values = np.concatenate([np.ones((100, 4, 1)), rng().normal(size=(100, 4, 1))], axis=2)
     assert diagnose(values).rhat < 1.05
-    assert diagnose(np.ones((100, 4, 2))) == Health(1.0, 400.0, 0, 400)
+    assert diagnose(np.ones((100, 4, 2))) == Health(1.0, 400.0, 0, 400, is_exact=True)
+    assert diagnose(np.ones((100, 4, 2)) + 1e-15 * rng().normal(size=(100, 4, 2)), divergences=90).is_good
 
 
 def test_chains_that_disagree_are_ill():
     assert not diagnose(KINDS["apart"](rng())).is_good
-    assert not diagnose(rng().normal(size=(500, 8, 1)), divergences=100).is_good
+    lost = diagnose(rng().normal(size=(500, 8, 1)), divergences=100)
+    assert not lost.is_good
+    assert lost.list_faults() == ["100 of 4,000 paths diverged"]

@@ -44,6 +44,19 @@ def test_ninety_of_ninety_right_are_known_to_be_right_whatever_the_score(score, 
     assert a.row("a").high > 0.99
 
 
+@pytest.mark.parametrize("finite_pool", [False, True])
+@pytest.mark.parametrize("others", OTHERS)
+@pytest.mark.parametrize(("n", "least"), [(13, 0.65), (90, 0.9)])
+def test_labels_all_right_are_not_ruled_out_by_effects_of_attributes(n, least, others, finite_pool):
+    """Jeffreys' prior alone puts the low ends at 0.83 and 0.973."""
+    pool = fl.Predictions.read(make_pool(("a", 1.0, n, 0, 110), *OTHERS[others]))
+    arm = fl.surface(pool, attributes=(fl.predicted,), finite_pool=finite_pool).arms[0]
+    row = fl.assess(pool, by=fl.predicted, prior=fl.smooth(), finite_pool=finite_pool).row("a")
+    assert arm.arm == {"predicted": "a"}
+    assert arm.low > least
+    assert row.low > least
+
+
 @pytest.mark.parametrize("score", [1.0, 0.99, 0.0])
 def test_ninety_of_ninety_wrong_are_known_to_be_wrong_whatever_the_score(score):
     row = fl.assess(make_pool(("a", score, 0, 90, 110))).row("a")
@@ -51,10 +64,40 @@ def test_ninety_of_ninety_wrong_are_known_to_be_wrong_whatever_the_score(score):
     assert row.low < 0.01
 
 
+@pytest.mark.parametrize("by", [fl.bins(10), fl.predicted])
+@pytest.mark.parametrize("n_labels", [0, 300])
+def test_the_curve_of_other_scores_does_not_decide_how_often_scores_of_1_are_right(by, n_labels):
+    """Ninety right of ninety do not tell 0.99 from 1, however well the curve of other scores is known."""
+    score = np.linspace(0.5, 0.9, 300)
+    right = np.random.default_rng(0).random(300) < score
+    label = np.where(np.arange(300) < n_labels, np.where(right, "b", "a"), None)
+    pool = {
+        "predicted": ["a"] * 200 + ["b"] * 300,
+        "score": [1.0] * 200 + list(score),
+        "label": ["a"] * 90 + [None] * 110 + list(label),
+    }
+    row = fl.assess(pool, by=by).row("[0.9, 1]" if by is not fl.predicted else "a")
+    assert 0.92 < row.low < 0.985
+    assert row.high > 0.999
+
+
+def test_intervals_of_scores_of_1_hold_the_truth():
+    """95 % intervals, truth 0.97, 20 labels at a score of 1: of 40 pools, 5 or more misses have a chance of about 0.05."""
+    misses = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        score = np.r_[np.ones(100), rng.uniform(0.5, 0.9, 200)]
+        right = rng.random(300) < np.where(score == 1, 0.97, score)
+        label = np.where(np.arange(300) % 5 == 0, np.where(right, "a", "b"), None)
+        found = fl.assess({"predicted": ["a"] * 300, "score": score, "label": label}, by=fl.bins(10)).groups[-1]
+        misses += not found.low <= 0.97 <= found.high
+    assert misses < 5
+
+
 def test_scores_of_one_and_joint_draws_agree_with_the_interval():
     a = fl.assess(make_pool(("a", 1.0, 90, 0, 110), ("b", 0.7, 20, 10, 100)), finite_pool=False)
     drawn = np.quantile(a.draws[:, [row.group for row in a.groups].index("a")], 0.025)
-    assert drawn > 0.95
+    assert drawn == pytest.approx(a.row("a").low, abs=0.01)
 
 
 # -- whatever the data ------------------------------------------------------------------------------------------
@@ -216,6 +259,6 @@ def test_many_labels_of_one_group_say_what_they_say_alone(n):
 
 def test_rough_intervals_are_reported(monkeypatch):
     monkeypatch.setattr("fewlabels.latent.importance.N_POINTS", 4)
-    a = fl.assess(make_pool(("a", 1.0, 90, 0, 110), ("b", 0.6, 0, 0, 100)))
+    a = fl.assess(make_pool(("a", 0.9999, 90, 0, 110), ("b", 0.6, 0, 0, 100)))
     assert a.answer.trust.fit.is_sampled
     assert any("intervals are rough" in warning for warning in a.warnings)

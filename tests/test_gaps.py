@@ -413,6 +413,18 @@ def test_no_label_tells_more_of_who_is_selected():
     assert found.gaps[0].more_labels is None
 
 
+def test_exact_figures_blame_no_chains_and_undefined_ones_have_a_reason():
+    pool = make_people(400, 400)
+    pool["label"][pool["sex"] == "f"] = "0"
+    found = fl.fairness(
+        read(pool), by=fl.column("sex"), metrics=("accuracy", "tpr", "equalised-odds"), finite_pool=True
+    )
+    assert found.health.is_good
+    assert not any("posterior" in warning for warning in found.warnings)
+    assert "tpr is undefined (0/0) in f: no item there is '1'" in found.warnings
+    assert all(not np.isnan(gap.mean) or any(warning.startswith(f"{gap.metric} is undefined") for warning in found.warnings) for gap in found.gaps)  # fmt: skip
+
+
 def test_all_labels_settle_what_is_asked_of_exactly_these_people():
     found = ask(make_people(n=300, n_labels=60), metrics=("accuracy", "tpr"), finite_pool=True)
     assert all(gap.more_labels is not None and gap.more_labels <= 240 for gap in found.gaps)

@@ -11,6 +11,7 @@ import pytest
 
 import fewlabels as fl
 from fewlabels.cli.printing import complainer, printer
+from fewlabels.cli.words import read_metric
 from fewlabels.proposals import quote
 
 N = 24
@@ -95,3 +96,47 @@ def test_roles_that_names_do_not_tell_are_typed(tmp_path: Path) -> None:
     BASE.to_csv(tmp_path / "p.csv", index=False)
     pool = fl.Predictions.read(tmp_path / "p.csv", predicted="said", label="it's")
     assert "--predicted said --label" in fl.diagnose(pool).next[0]
+
+
+# -- what assess proposes, and refuses ----------------------------------------------------------------------------
+
+
+def test_assess_proposes_the_label_column_that_doctor_proposes(tmp_path):
+    table = pd.DataFrame({"id": range(40), "predicted": ["a", "b"] * 20, "verdict": ["a", "b", "b", "b"] * 10})
+    path = tmp_path / "p.csv"
+    table.to_csv(path, index=False)
+    proposal = "if it is the true class, say --label verdict"
+    assert any(proposal in finding.message for finding in fl.diagnose(path).findings)
+    assert any(proposal in warning for warning in fl.assess(fl.Predictions.read(path)).warnings)
+
+
+@pytest.mark.parametrize("name", ["score_date", "score_version", "prob_id"])
+def test_a_column_about_scores_is_not_proposed_as_a_score(name):
+    table = {"predicted": ["a", "b"] * 20, "label": ["a"] * 40, name: [0.25, 0.75] * 20}
+    assert not any(name in note for note in fl.Predictions.read(table).notes)
+
+
+def test_long_names_of_classes_are_cut_in_warnings():
+    long = "x" * 2000
+    said = ["a", long] * 20
+    warnings = fl.assess({"predicted": said, "score": [0.9, 0.1] * 20, "label": ["z" + long, *said[1:]]}).warnings
+    assert warnings
+    assert max(map(len, warnings)) < 600
+
+
+@pytest.mark.parametrize(("metric", "said"), [("acc", "'accuracy'"), ("accuracy,recall", "one at a time")])
+def test_a_metric_that_is_not_known_is_explained(metric, said):
+    with pytest.raises(fl.InputError, match=said):
+        read_metric(metric, None)
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"score": [0.1, 0.9] * 20}, "--positive-score score (Python: positive_score='score')"),
+        ({"truth_val": ["0", "1"] * 20}, "--label truth_val (Python: label='truth_val')"),
+    ],
+)
+def test_warnings_say_what_to_type_on_the_command_line_and_in_python(columns, said):
+    warnings = fl.assess({"predicted": ["0", "1"] * 20, **columns}).warnings
+    assert any(said in warning for warning in warnings)

@@ -11,6 +11,7 @@ from scipy.special import expit, logit
 import fewlabels as fl
 from fewlabels.knowledge import know
 from fewlabels.labels import Axis, Tally, tally
+from fewlabels.latent.curve import to_logit
 from fewlabels.surfaces import fit as fitting
 from fewlabels.surfaces.doubt import RARE, doubt_cells
 from fewlabels.surfaces.effects import find_effects
@@ -127,6 +128,27 @@ def simulate(effects, scales, rng, n_labels):
     height = 1.8 * rng.standard_normal() + design @ terms + np.exp(scales[-1]) * rng.standard_normal(len(design))
     n = rng.multinomial(n_labels, np.full(len(design), 1 / len(design)))
     return design, expit(height), n, rng.binomial(n, expit(height))
+
+
+@pytest.mark.parametrize(("n_arms", "n_labels"), [(1, 13), (1, 90), (3, 13)])
+def test_labels_all_right_at_a_score_of_1_agree_with_weighted_draws_of_the_prior(n_arms, n_labels):
+    """The likelihood is flat about the mode: a normal there holds accuracies possible that the labels rule out."""
+    score, n = np.r_[np.ones(n_arms), 0.6], np.r_[np.full(n_arms, n_labels), 10].astype(float)
+    right, arm = np.r_[n[:-1], 5], np.arange(n_arms + 1)
+    design = np.column_stack([np.ones(len(n)), to_logit(score)])
+    plan = Plan(np.full(2, FIXED), np.array([0.0, 1.0]), np.array([1.0, 0.5]), ())
+    problem = _Problem(take_whole(design, arm, right, n), plan)
+    sheet = problem.describe(problem.look(plan.start))
+    (relief,) = survey(fitting.Fit(plan, arm, (sheet,), sheet, 1, 0.0), design, np.zeros((len(n), 0)), arm, [n])
+    rng, draws = np.random.default_rng(0), 300_000
+    terms = plan.centre + plan.spread * rng.standard_normal((draws, 2))
+    height = terms @ design.T + np.exp(plan.start[0]) * rng.standard_normal((draws, len(n)))
+    likely = (right * height - n * np.logaddexp(0, height)).sum(axis=1)
+    drawn = expit(rng.choice(height, 50_000, p=np.exp(likely) / np.exp(likely).sum()))
+    low, high = relief.interval(0.95)
+    assert np.allclose(relief.mean, drawn.mean(axis=0), atol=0.01)
+    assert np.allclose(low, np.quantile(drawn, 0.025, axis=0), atol=0.07)
+    assert np.allclose(high, np.quantile(drawn, 0.975, axis=0), atol=0.01)
 
 
 @pytest.mark.parametrize("whole", [True, False])

@@ -5,6 +5,7 @@ from typing import Any
 from fewlabels.census import take_census
 from fewlabels.checks import require_sound
 from fewlabels.comparison import Comparison, require_choices, set_side_by_side
+from fewlabels.conflicts import count_values, find_labels
 from fewlabels.errors import InputError
 from fewlabels.groups import Bins, Groups, predicted
 from fewlabels.labels import STRATA, arrange
@@ -48,6 +49,8 @@ def assess(
     census = take_census(pool, by, bins=bins, **count_for(pool, prior))
     notes = require_sound(pool, census)
     counts = arrange(census)
+    if not counts.n_labels.any():
+        notes += tuple(finding.message for finding in find_labels(pool, count_values(pool)))
     question = Question(metric, prior, level, finite_pool, m, seed, n_draws)
     made = record(pool.source, inputs=pool.inputs, counts=counts)
     return judge(counts, question, notes=notes, frame=pool.frame, provenance=made)

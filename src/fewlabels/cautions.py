@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from fewlabels.beliefs import Beta
-from fewlabels.errors import listing
+from fewlabels.errors import listing, name_option
 from fewlabels.inference import FEWEST, Answer
 from fewlabels.labels import Tally
 from fewlabels.metrics import ClassRate, Metric, ece, selection_rate
@@ -16,7 +16,7 @@ WIDE = 0.5  # an interval this wide leaves every conclusion open
 TWICE = "the prior is an earlier assessment: right only if none of its labels is among these, or they count twice"
 TRUSTED = (
     "the scores prior takes the model's word for groups whose labels show no mistake: if the model is overconfident, "
-    "their intervals are too narrow; --prior flat does not trust it"
+    "their intervals are too narrow; --prior flat (Python: prior=fl.flat()) does not trust it"
 )
 
 
@@ -96,7 +96,7 @@ def _weigh_prior(answer: Answer) -> list[str]:
     pseudo, real = answer.prior.strength().sum(), answer.cells.n_labels.sum()
     return [
         f"the overall figure leans on the prior, which weighs as much as {pseudo:,.0f} labels in all beside {real:,} real "
-        "ones, and its interval may be too sure of itself; more labels or a smaller --strength lean on it less"
+        "ones, and its interval may be too sure of itself; more labels or a smaller --strength (Python: fl.flat(strength)) lean on it less"
     ]
 
 
@@ -162,4 +162,4 @@ def _warn_bins(answer: Answer) -> list[str]:
     unlabelled = cells.n_items[cells.n_labels == 0].sum() / cells.n_items.sum()
     if unlabelled <= 0.1:
         return []
-    return [f"{unlabelled:.0%} of the items lie in score bins without a label, where calibration error is the prior's guess; fewer --bins or more labels would help"]  # fmt: skip
+    return [f"{unlabelled:.0%} of the items lie in score bins without a label, where calibration error is the prior's guess; fewer {name_option('bins')} or more labels would help"]  # fmt: skip

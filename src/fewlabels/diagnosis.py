@@ -1,23 +1,18 @@
 """What is in a table, what is wrong with it, what can be assessed, and what to type next."""
 
-import math
-import re
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fewlabels.checks import examine
-from fewlabels.conflicts import Finding
+from fewlabels.conflicts import Finding, count_values, find_labels
 from fewlabels.errors import InputError
 from fewlabels.proposals import name_file, type_group, type_options
 from fewlabels.provenance import Provenance, record
 from fewlabels.table import Predictions, is_recognised, read_columns
 
 MANY = 50  # values beyond which a column is no natural group
-SIGNIFICANT, KAPPA = 3, 0.2  # standard deviations, and Cohen's kappa, from which two columns agree beyond chance
-MODEL = re.compile("pred|model|argmax|guess", re.IGNORECASE)  # columns with another model's classes, not labels
 
 
 @dataclass(frozen=True)
@@ -59,9 +54,9 @@ def diagnose(source: Any, **roles: Any) -> Diagnosis:
     findings = examine(pool)
     sound = all(f.severity != "error" for f in findings)
     most = max(MANY, pool.n_items // 2)  # a column that says something else of every item is no group
-    values = _count_values(pool) if sound else {}
+    values = count_values(pool) if sound else {}
     attributes = {name: n for name, n in values.items() if 1 < n <= most}
-    findings += _find_labels(pool, values)
+    findings += find_labels(pool, values)
     words = roles or _words_of(pool)
     return Diagnosis(
         source=pool.source,
@@ -109,48 +104,6 @@ def _retry(source: Any, words: Mapping[str, Any], findings: tuple[Finding, ...])
 def _doctor(source: Any, words: Mapping[str, Any]) -> str:
     file = source.source if isinstance(source, Predictions) else source
     return f"fewlabels doctor {name_file(file)}{type_options(words)}"
-
-
-def _find_labels(pool: Predictions, values: Mapping[str, int]) -> tuple[Finding, ...]:
-    """Find columns that hold predicted classes only and agree with them, where no column is the label."""
-    if pool.n_labels or pool.has("agreement") or not pool.has("predicted") or not values:
-        return ()
-    said = {name for name in pool.pairs["predicted"] if name is not None}
-    few = [name for name, n in values.items() if n <= len(said) + 1 and not MODEL.search(name)]
-    found = [name for name in few if _holds_classes(pool, name, said) and _agrees(pool, name)]
-    return tuple(
-        Finding("warning", f"column {name!r} holds classes that are predicted: if it is the true class, say --label {name}", {"label": name})
-        for name in found[:3]
-    )  # fmt: skip
-
-
-def _holds_classes(pool: Predictions, column: str, said: set[str]) -> bool:
-    values = set(pool.count_by({"value": pool.attribute(column)}, {})["value"]) - {None}
-    return bool(values) and values <= said and len(values) >= min(2, len(said))
-
-
-def _agrees(pool: Predictions, column: str) -> bool:
-    """Does a column agree with the predicted class clearly more often than two independent columns would?"""
-    pairs = pool.count_by({"value": pool.attribute(column), "predicted": pool.predicted}, {})
-    rows = [row for row in zip(pairs["value"], pairs["predicted"], pairs["n"], strict=True) if None not in row]
-    n, same = sum(k for _, _, k in rows), sum(k for value, predicted, k in rows if value == predicted)
-    values, classes = Counter[str](), Counter[str]()
-    for value, predicted, k in rows:
-        values[value] += k
-        classes[predicted] += k
-    chance = sum(values[name] * classes[name] for name in values) / max(n, 1) ** 2
-    sd = math.sqrt(max(chance * (1 - chance), 0) / max(n, 1))
-    return same > n * (chance + max(SIGNIFICANT * sd, KAPPA * (1 - chance)))
-
-
-def _count_values(pool: Predictions) -> dict[str, int]:
-    if not pool.attributes:
-        return {}
-    names = {str(i): pool.attribute(name) for i, name in enumerate(pool.attributes)}
-    values = {f"n{i}": name.nunique() for i, name in names.items()}
-    blanks = {f"blank{i}": name.isnull().any() for i, name in names.items()}
-    found = pool.measure(values | blanks)
-    return {name: int(found[f"n{i}"]) + bool(found[f"blank{i}"]) for i, name in enumerate(pool.attributes)}
 
 
 def _list_possible(pool: Predictions) -> tuple[str, ...]:

@@ -11,13 +11,25 @@ class InputError(ValueError):
     """What came, where, and what to do about it, in words for the person who gave it."""
 
 
+LONGEST = 80  # characters of a name in a message
+
+
+def cut_name(name: str) -> str:
+    """Cut a name that is too long for a message out of its middle.
+
+    >>> cut_name("cat"), len(cut_name("x" * 2000))
+    ('cat', 83)
+    """
+    return name if len(name) <= LONGEST else f"{name[: LONGEST // 2]} … {name[-(LONGEST // 2) :]}"
+
+
 def listing(names: Iterable[object], most: int = 6) -> str:
     """Name a few things and count the rest.
 
     >>> listing(["a", "b", "c"], most=2)
     'a, b and 1 more'
     """
-    words = [str(name) for name in names]
+    words = [cut_name(str(name)) for name in names]
     if len(words) <= most:
         return ", ".join(words)
     return f"{', '.join(words[:most])} and {len(words) - most:,} more"
@@ -37,12 +49,30 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
     >>> did_you_mean("lable", ["id", "label"])
     "did you mean 'label'?"
+    >>> did_you_mean("acc", ["mcc", "accuracy"])
+    "did you mean 'accuracy'?"
     """
     known = list(known)
-    close = get_close_matches(word, known, n=2, cutoff=0.6)
+    begun = [name for name in known if word and name.lower().startswith(word.lower())]
+    close = begun[:2] or get_close_matches(word, known, n=2, cutoff=0.6)
     if close:
         return f"did you mean {' or '.join(repr(name) for name in close)}?"
     return f"there is: {listing(known, most=20)}"
+
+
+def name_option(role: str, value: object = None) -> str:
+    """Say how to give something, on the command line and in Python.
+
+    >>> name_option("positive_score", "risk")
+    "--positive-score risk (Python: positive_score='risk')"
+    >>> name_option("label")
+    '--label (Python: label=)'
+    """
+    option = f"--{role.replace('_', '-')}"
+    if value is None:
+        return f"{option} (Python: {role}=)"
+    typed = f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{option} {typed} (Python: {role}={typed if isinstance(value, float) else repr(value)})"
 
 
 def end_sentence(said: str) -> str:

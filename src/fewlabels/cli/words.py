@@ -56,6 +56,8 @@ def read_metric(text: str, costs: str | None) -> Metric:
         return cost(costs)
     if costs is not None:
         raise InputError(f"--cost goes with --metric cost, not with --metric {text}")
+    if "," in text:
+        raise InputError(f"metric: one at a time, not {text!r}; run it once for each (fairness takes several)")
     if text not in METRICS:
         raise InputError(f"metric: {text!r} is not known; {did_you_mean(text, [*METRICS, 'cost'])}")
     return METRICS[text]

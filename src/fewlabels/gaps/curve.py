@@ -157,7 +157,8 @@ class Curves:
         logit = np.minimum(np.maximum(logit, -FURTHEST), FURTHEST)
         against = np.exp(-logit)
         n, n_negative = self._counts
-        value = -(n @ np.log1p(against)) - n_negative @ logit - 0.5 * (at * at).sum(axis=1)
+        with np.errstate(over="ignore"):  # on a path that diverges: its density is zero
+            value = -(n @ np.log1p(against)) - n_negative @ logit - 0.5 * (at * at).sum(axis=1)
         miss = n[:, None] * (against / (1 + against)) - n_negative[:, None]
         pull = (self._design.T @ miss).T.reshape(bent.shape)
         pull[:, :2] *= bent[:, :2]  # slopes are exponentials

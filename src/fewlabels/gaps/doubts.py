@@ -5,13 +5,19 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy.special import ndtr
 
-from fewlabels.errors import count, listing
+from fewlabels.errors import count, listing, name_option
 from fewlabels.gaps.people import People
 from fewlabels.latent.health import Health
 
 DOUBT = 0.001  # chance of scores that point the wrong way as they do, were they of no use
 OTHER_CLASS = "of the other class"
 HANDFUL = 5  # labels
+EMPTY = {
+    **dict.fromkeys(("tpr", "fnr", "balance-positive"), "no item there is {yes}"),
+    **dict.fromkeys(("fpr", "tnr", "balance-negative"), "all items there are {yes}"),
+    **dict.fromkeys(("ppv", "fdr"), "no item there is predicted {yes}"),
+    **dict.fromkeys(("npv", "for"), "all items there are predicted {yes}"),
+}  # why a metric is 0/0
 OF_POSITIVE = frozenset({"tpr", "fnr", "equalised-odds", "balance-positive"})
 OF_NEGATIVE = frozenset({"fpr", "tnr", "equalised-odds", "balance-negative"})
 
@@ -25,14 +31,19 @@ def list_doubts(
     if by_scores and not any(OTHER_CLASS in note for note in notes) and _point_the_wrong_way(people):
         yield (
             f"those labelled {people.positive!r} have the lower scores: are these the scores {OTHER_CLASS}? Then turn "
-            "them round (1 minus score), or give that class with --positive: rates are then about that one"
+            f"them round (1 minus score), or give that class with {name_option('positive')}: rates are then about that one"
         )
     yield from _see_no_difference(people)
     if not health.is_good:
-        yield (
-            f"the chains do not agree well enough (R-hat {health.rhat:.3f}, {health.ess:,.0f} effective draws, "
-            f"{health.divergences} lost paths): run it again with another seed before relying on it"
-        )
+        yield f"the simulation of the posterior is not reliable: {', '.join(health.list_faults())}; run it again with another seed"
+
+
+def name_undefined(people: People, undefined: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Say of every metric in which groups it is undefined, and why; pairs are (metric, group)."""
+    for metric in dict.fromkeys(metric for metric, _ in undefined):
+        groups = [group for of, group in undefined if of == metric]
+        why = EMPTY.get(metric, "a rate it compares has no items").format(yes=repr(people.positive))
+        yield f"{metric} is undefined (0/0) in {listing(groups)}: {why}"
 
 
 def _miss_labels(people: People, *, by_scores: bool, lending: bool) -> Iterator[str]:

@@ -12,7 +12,7 @@ from fewlabels.checks import require_sound
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.frames import to_frame
 from fewlabels.gaps.contrasts import LARGEST, ODDS, REST, Contrast, Gap
-from fewlabels.gaps.doubts import list_doubts
+from fewlabels.gaps.doubts import list_doubts, name_undefined
 from fewlabels.gaps.methods import METHODS, Calibrating, Drawn, Method, Sample
 from fewlabels.gaps.people import People, arrange_people, count_people, pose, visit
 from fewlabels.gaps.rates import QUANTITIES
@@ -173,9 +173,10 @@ def fairness(
     groups, health = _measure(contrast, [name for name in names if name != ODDS], sample)
     lending = isinstance(learner, Calibrating) and learner.shape.pooled
     doubts = list_doubts(people, health, notes, names, by_scores=isinstance(sample, Drawn), lending=lending)
+    blanks = name_undefined(people, _list_undefined(gaps, groups))
     return Fairness(
         people.by, whom, gaps, groups, learner.name, health, rope, level, int(people.n_items.sum()),
-        int(people.n_labels.sum()), finite_pool, people.positive, pool.source, (*notes, *assumed, *doubts),
+        int(people.n_labels.sum()), finite_pool, people.positive, pool.source, (*notes, *assumed, *doubts, *blanks),
         _trace(sample, contrast), pool.frame, record(pool.source, inputs=pool.inputs, counts=counts, seed=seed),
     )  # fmt: skip
 
@@ -194,6 +195,13 @@ def _measure(contrast: Contrast, names: Sequence[str], sample: Sample) -> tuple[
     draws = np.nan_to_num(np.concatenate(shown, axis=1)) if shown else np.zeros((2 * sample.n_chains, 1))
     chains = draws.reshape(-1, sample.n_chains, draws.shape[1])
     return tuple(rows), diagnose(chains, sample.divergences)
+
+
+def _list_undefined(gaps: Sequence[Gap], groups: Sequence[GroupRow]) -> list[tuple[str, str]]:
+    """Return metrics and groups without a figure; a gap is named where no group's own figure explains it."""
+    found = [(row.metric, row.group) for row in groups if np.isnan(row.mean)]
+    explained = {metric for metric, _ in found}
+    return found + [(gap.metric, gap.group) for gap in gaps if np.isnan(gap.mean) and gap.metric not in explained]
 
 
 def _trace(sample: Sample, contrast: Contrast) -> tuple[CurvePoint, ...]:

@@ -8,6 +8,7 @@ from scipy.special import expit, logit, ndtri
 
 EDGE = 1e-5  # scores are taken to lie at least so far from 0 and 1
 HEIGHT, SLOPE, BEND = (0.0, 1.0), (1.0, 0.5), (0.0, 0.5)  # expected of the curve's terms, and how far off
+END = (0.0, 2.0)  # of the terms of scores of exactly 0 and 1
 SHOWN = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999])  # scores
 LEVEL = (0.0, 1.8)  # of a curve without scores: nearly, every accuracy is as likely as another
 
@@ -41,6 +42,39 @@ def to_logit(score: Float[np.ndarray, " place"]) -> Float[np.ndarray, " place"]:
     return found
 
 
+@dataclass(frozen=True)
+class Ends:
+    """Scores of exactly 0 or 1: all they say is that they lie beyond the other scores.
+
+    They are placed half-way between 0 or 1 and the nearest other score, and have a term of their own: how often they are
+    right is learned from their own labels, and no curve of other scores decides it.
+    """
+
+    low: float  # where scores of 0 are placed, in logits
+    high: float
+    scores: tuple[int, ...]  # those that occur
+
+    def place(self, score: Float[np.ndarray, " place"]) -> Float[np.ndarray, " place"]:
+        """Return scores as logits."""
+        return np.clip(to_logit(score), self.low, self.high)
+
+    def mark(self, score: Float[np.ndarray, " place"]) -> list[Float[np.ndarray, " place"]]:
+        """Return a term for each of the ends that occur."""
+        return [(np.abs(score - end) <= EDGE).astype(np.float64) for end in self.scores]
+
+
+def find_ends(score: Float[np.ndarray, " stratum"]) -> Ends:
+    """Find scores of exactly 0 and 1, and where to place them.
+
+    >>> find_ends(np.array([0.6, 0.9, 1.0])).place(np.array([0.6, 1.0])).round(2).tolist()
+    [0.41, 2.94]
+    """
+    inside = score[(score > EDGE) & (score < 1 - EDGE)]
+    beyond = np.array([inside.min(initial=0.5) / 2, (1 + inside.max(initial=0.5)) / 2])
+    low, high = to_logit(beyond).tolist()
+    return Ends(low, high, tuple(end for end in (0, 1) if np.any(np.abs(score - end) <= EDGE)))
+
+
 def spread_scores(low: float, high: float) -> Float[np.ndarray, " score"]:
     """Return scores to show a curve at, over the range that scores have."""
     return np.unique([low, *SHOWN[(low < SHOWN) & (high > SHOWN)], high])
@@ -48,13 +82,12 @@ def spread_scores(low: float, high: float) -> Float[np.ndarray, " score"]:
 
 def trace(
     scores: Float[np.ndarray, " score"],
-    knots: tuple[float, ...],
+    design: Float[np.ndarray, "score first_term"],
     terms: Float[np.ndarray, " term"],
     covariance: Float[np.ndarray, "term term"],
     level: float,
 ) -> tuple[Point, ...]:
-    """Return how often scores are right; the curve's terms are the first of those that were fitted."""
-    design = bend(to_logit(scores), knots)
+    """Return how often scores are right; the terms of the design are the first of those that were fitted."""
     k = design.shape[1]
     middle = design @ terms[:k]
     reach = ndtri((1 + level) / 2) * np.sqrt(np.einsum("st,tu,su->s", design, covariance[:k, :k], design))

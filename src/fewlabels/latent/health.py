@@ -14,6 +14,7 @@ from scipy.special import ndtri
 HIGHEST, FEWEST = 1.01, 400.0  # what is asked of R-hat, and of effective draws
 MOST_LOST = 0.005  # of all paths
 TAILS = 0.05, 0.95
+NOISE = 1e-12  # range of a quantity that varies by rounding alone
 Quantities = Float[np.ndarray, "draw chain quantity"]
 PerQuantity = Float[np.ndarray, " quantity"]
 
@@ -26,11 +27,21 @@ class Health:
     ess: float
     divergences: int
     n_draws: int
+    is_exact: bool = False  # no quantity varies: nothing rests on the chains
 
     @property
     def is_good(self) -> bool:
         """Can the figures be relied on?"""
-        return self.rhat < HIGHEST and self.ess > FEWEST and self.divergences <= MOST_LOST * self.n_draws
+        return not self.list_faults()
+
+    def list_faults(self) -> list[str]:
+        """Return what is wrong with the chains; nothing, where no figure depends on them."""
+        faults = {
+            f"the chains disagree (R-hat {self.rhat:.3f})": self.rhat >= HIGHEST,
+            f"they hold only {self.ess:,.0f} effective draws": self.ess <= FEWEST,
+            f"{self.divergences:,} of {self.n_draws:,} paths diverged": self.divergences > MOST_LOST * self.n_draws,
+        }
+        return [] if self.is_exact else [fault for fault, is_there in faults.items() if is_there]
 
     def to_dict(self) -> dict[str, float | int]:
         """Return it as plain data."""
@@ -40,9 +51,9 @@ class Health:
 def diagnose(values: Quantities, divergences: int = 0) -> Health:
     """Look at all quantities, and tell the worst; those that never vary are left out."""
     n = values.shape[0] * values.shape[1]
-    varying = np.ptp(values.reshape(-1, values.shape[2]), axis=0) > 0
+    varying = np.ptp(values.reshape(-1, values.shape[2]), axis=0) > NOISE
     if not varying.any():
-        return Health(1.0, float(n), divergences, n)
+        return Health(1.0, float(n), divergences, n, is_exact=True)
     rhat, ess = measure_rhat(values[:, :, varying]), measure_ess(values[:, :, varying])
     return Health(float(rhat.max()), float(ess.min()), divergences, n)
 

@@ -13,12 +13,12 @@ from jaxtyping import Float, Int
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import logit, ndtri
 
+from fewlabels.latent.agreement import find_contradicted
 from fewlabels.latent.departures import NODES, squash
 from fewlabels.latent.fit import MOST_NUMBERS, Fit, Sheet
 
 EDGE = 1e-6
 LIGHTEST = 0.02  # weight up to which a sheet does not matter
-STEEPEST = 5.0  # fall of a log likelihood at two standard deviations, up to which the normal is believed
 POINTS, MASSES = hermegauss(5)
 MASSES = MASSES / MASSES.sum()
 
@@ -67,16 +67,10 @@ class Logits:
         return np.einsum("scn,scn->sc", self.chance, squash(self.at))
 
     def fits(self, right: Float[np.ndarray, " cell"], total: Float[np.ndarray, " cell"]) -> bool:
-        """Check that no cell's own labels rule out what the normal approximation of the curve holds possible.
-
-        Two standard deviations from its centre, the log likelihood of a cell's labels should not fall by much more than the
-        log density of a normal, which falls by 2. It does where the likelihood is flat around the mode and steep further
-        off: scores of 1 and labels that are all right.
-        """
+        """Check that no cell's own labels rule out what the normal approximation of the curve holds possible."""
         kept = self.weight > LIGHTEST
         centre, sd = np.einsum("scn,scn->sc", self.chance[kept], self.at[kept]), self.wander[kept]
-        middle, *ends = (_log_likelihood(centre + x * sd, right, total) for x in (0, -2, 2))
-        return not any(np.any(middle - end > STEEPEST) for end in ends)
+        return not find_contradicted(centre, sd, right, total).any()
 
     def interval(self, level: float) -> tuple[Float[np.ndarray, " cell"], Float[np.ndarray, " cell"]]:
         """Central interval of the accuracy: of the mixture over departures, widened by what is not known of the curve."""
@@ -106,13 +100,6 @@ class Logits:
         """Draw how far the terms are from their mode."""
         root = np.linalg.cholesky(self.fit.conditional)
         return rng.standard_normal((n, len(root))) @ root.T
-
-
-def _log_likelihood(
-    at: Float[np.ndarray, "sheet cell"], right: Float[np.ndarray, " cell"], total: Float[np.ndarray, " cell"]
-) -> Float[np.ndarray, "sheet cell"]:
-    """Log likelihood of right ones among labels, at these logits."""
-    return right * np.log(squash(at)) + (total - right) * np.log(squash(-at))
 
 
 def _pick(

@@ -17,14 +17,17 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import softmax
 
+from fewlabels.latent.agreement import find_contradicted
 from fewlabels.latent.departures import squash
 from fewlabels.surfaces.ascent import climb
 from fewlabels.surfaces.plan import FIXED, Plan, Scales, Terms, Variant
+from fewlabels.surfaces.sites import Sites
 from fewlabels.surfaces.strata import Strata
 
 MOST_STEPS, MOST_HALVINGS = 40, 12
 CLOSE = 1e-3  # of the log posterior: a step that gains less is not taken
 LEAST = 1e-10  # weight of a label that tells nothing
+MOST_ROUNDS, SETTLED = 60, 0.02  # of expectation propagation; change of a logit, in standard deviations, that ends it
 N_SHEETS = 8  # sets of scales to sum over, in pairs on either side of the summit
 UP = 0.7  # from the summit, to see what labels tell of log scales: of larger ones they tell more, so these are less likely
 FAINT = 0.01  # chance of a model that is not worth its sheets
@@ -74,6 +77,7 @@ class _View:
     slope: Scales
     sheet: Sheet
     drift: tuple[Terms, Float[np.ndarray, " heard"]]
+    variance: Float[np.ndarray, " stratum"]  # of every logit
 
     @property
     def mean(self) -> Sheet:
@@ -118,7 +122,47 @@ class _Problem:
         slope[: self.plan.n] += np.bincount(self.plan.block[inside], weights=each[inside], minlength=self.plan.n)
         slope[self.plan.n] += (hold * self.own**2 - (1 - hold * vary) + 2 * hold * self.own * beside).sum()
         sheet = Sheet(1.0, at, self.terms, covariance, self.own, stiff, lean)
-        return _View(value - 0.5 * doubt + prior, slope, sheet, (there, beside))
+        return _View(value - 0.5 * doubt + prior, slope, sheet, (there, beside), spread)
+
+    def describe(self, view: _View) -> Sheet:
+        """Return the fit at the mean; by expectation propagation where a normal about the mode contradicts labels."""
+        seen, mean = self.evidence, view.mean
+        at, sd = self._rise(mean.terms, mean.own), np.sqrt(view.variance)
+        contradicted = find_contradicted(at, sd, seen.right, seen.total).any()
+        return self._propagate(view.sheet) if contradicted else mean
+
+    def _propagate(self, sheet: Sheet) -> Sheet:
+        """Match the moments of all strata, from the mode on, until logits no longer change."""
+        seen, firm, hold = self.evidence, self._tighten(sheet.scales), float(np.exp(-2 * sheet.scales[self.plan.n]))
+        at = self._rise(sheet.terms, sheet.own)
+        right = squash(at)
+        weight = seen.total * right * (1 - right) + LEAST
+        sites = Sites(weight, weight * at + seen.right - seen.total * right)
+        for _ in range(MOST_ROUNDS):
+            variance, _ = self._vary(sheet.covariance, sheet.stiff, sheet.lean, hold)
+            sites = sites.update(at, variance, seen.right, seen.total)
+            sheet = self._combine(sites, sheet, firm, hold)
+            before, at = at, self._rise(sheet.terms, sheet.own)
+            if np.all(np.abs(at - before) < SETTLED * np.sqrt(variance)):
+                break
+        return sheet
+
+    def _combine(self, sites: Sites, sheet: Sheet, firm: Terms, hold: float) -> Sheet:
+        """Combine the prior and the sites of all strata into one normal."""
+        seen = self.evidence
+        stiff, pull, square = self._eliminate(sites.precision, firm, hold)
+        covariance = np.linalg.inv(square)
+        miss = sites.shift - sites.precision * self._rise(sheet.terms, sheet.own)
+        up = seen.design.T @ miss - firm * (sheet.terms - self.plan.centre)
+        terms, own = self._solve(covariance, stiff, pull, up, self._gather(seen.share * miss) - hold * sheet.own)
+        return replace(
+            sheet,
+            terms=sheet.terms + terms,
+            own=sheet.own + own,
+            covariance=covariance,
+            stiff=stiff,
+            lean=pull / stiff[:, None],
+        )
 
     def inform(self, sheet: Sheet) -> Scales:
         """Return how much labels tell of each log scale: twice the number of its terms, as far as labels determine them."""
@@ -264,7 +308,8 @@ class _Summit:
         root = np.linalg.inv(np.linalg.cholesky(self.precision)).T
         aside = np.random.default_rng(0).standard_normal((N_SHEETS // 2, len(root))) @ root.T
         pairs = [self._look_aside(step) for step in aside]
-        return [replace(view.mean, weight=weight / N_SHEETS) for side in zip(*pairs, strict=True) for view in side]
+        views = [view for side in zip(*pairs, strict=True) for view in side]
+        return [replace(self.problem.describe(view), weight=weight / N_SHEETS) for view in views]
 
     def _look_aside(self, step: Scales) -> tuple[_View, _View]:
         """Look on either side of the summit: what moved one way on the one moves the other way on the other, nearly."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.latent.curve import Point, spread_scores, trace
+from fewlabels.latent.curve import Point, bend, spread_scores, to_logit, trace
 from fewlabels.surfaces.effects import Effects
 from fewlabels.surfaces.fit import Fit
 from fewlabels.surfaces.layout import Layout
@@ -48,7 +48,7 @@ class Portrait:
             return ()
         score, summit = self.layout.cells.layers.score, self.fit.summit
         scores = spread_scores(float(score.min()), float(score.max()))
-        return trace(scores, self.layout.knots, summit.terms, summit.covariance, level)
+        return trace(scores, bend(to_logit(scores), self.layout.knots), summit.terms, summit.covariance, level)
 
     def say(self, level: float = 0.95) -> str:  # noqa: ARG002
         """Put it in a sentence."""

@@ -12,7 +12,7 @@ import ibis.expr.datatypes as dt
 import ibis.expr.types as ir
 from ibis.backends import BaseBackend
 
-from fewlabels.errors import InputError, listing
+from fewlabels.errors import InputError, listing, name_option
 from fewlabels.table.column_names import OURS
 from fewlabels.table.names import as_name, natural_order
 from fewlabels.table.numerals import Numerals, read_numerals
@@ -89,7 +89,7 @@ def _set_misfit_aside(table: ir.Table, roles: Roles, engine: BaseBackend, given:
     seen = _class_names(table, roles, engine, booleans)
     if len(labels) > 2 or len(seen) <= 2:
         return roles
-    note = f"column {roles.predicted!r} is not used: its values do not fit two classes (for instance {min(seen)[:20]!r}); the predicted class comes from column {roles.positive_score!r} with --threshold {roles.threshold:g}"  # fmt: skip
+    note = f"column {roles.predicted!r} is not used: its values do not fit two classes (for instance {min(seen)[:20]!r}); the predicted class comes from column {roles.positive_score!r} with {name_option('threshold', roles.threshold)}"  # fmt: skip
     return replace(roles, predicted=None, notes=(*roles.notes, note))
 
 

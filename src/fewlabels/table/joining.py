@@ -12,7 +12,7 @@ import ibis
 import ibis.expr.types as ir
 from ibis.backends import BaseBackend
 
-from fewlabels.errors import InputError
+from fewlabels.errors import InputError, name_option
 from fewlabels.table.derivation import kinds
 from fewlabels.table.names import as_name
 from fewlabels.table.roles import PREFIXES, SUGGESTED, Roles, list_prefixed, resolve_roles
@@ -55,7 +55,7 @@ def _note_attributes(columns: Columns) -> tuple[str, ...]:
     """Name the columns that might hold labels, too, and are not merged with those that were given."""
     likely = [name for name in columns.list_suggested("label") if columns.roles.label is None]
     fit = [name for name in likely if columns.holds_classes(name)]
-    return tuple(f"column {name!r} is not used: labels come from the labels that were given (to add it to them, say --label {name})" for name in fit)  # fmt: skip
+    return tuple(f"column {name!r} is not used: labels come from the labels that were given (to add it to them, say {name_option('label', name)})" for name in fit)  # fmt: skip
 
 
 def _count_sources(table: ir.Table, roles: Roles, answers: ir.Table, role: str, engine: BaseBackend) -> tuple[str, ...]:

@@ -15,12 +15,15 @@ import ibis
 import ibis.expr.types as ir
 from ibis.backends import BaseBackend
 
-from fewlabels.errors import listing
+from fewlabels.errors import listing, name_option
 from fewlabels.table.names import as_name
 from fewlabels.table.roles import PREFIXES, SUGGESTED, Kind, Roles, list_prefixed
 
 ROUNDING, OFF_SUM = 1e-6, 0.02  # of probabilities, and of their sum
 MOST = 10_000  # classes that are compared
+NO_SCORE = re.compile(
+    r".*[_\W](dates?|time|timestamp|versions?|ids?|names?|types?|source|count|n|model|threshold)$", re.IGNORECASE
+)  # names that begin like a score and say something about it
 LIKELY = {  # names that are like those that are recognised
     "score": re.compile(
         r"(scores?|conf|confidences?|proba?s?|probability|probabilities|softmax|logits?)([_\W\d]|$)|.*[_\W](score|conf|confidence|proba?|probability)$",
@@ -163,7 +166,7 @@ def _take_label(columns: Columns, given: Mapping[str, Any]) -> tuple[Roles, list
             return replace(roles, label=name), [f"column {name!r} is read as the label, the true class"]
         strange = columns.find_strange(name)
         if strange:
-            notes.append(f"column {name!r} is not used as label: it holds {strange[:40]!r}, which is never predicted (to use it, say --label {name})")  # fmt: skip
+            notes.append(f"column {name!r} is not used as label: it holds {strange[:40]!r}, which is never predicted (to use it, say {name_option('label', name)})")  # fmt: skip
     return roles, notes
 
 
@@ -174,7 +177,7 @@ def _note_left(columns: Columns, role: str) -> list[str]:
         return []
     fits = columns.holds_probabilities if role == "score" else columns.holds_classes
     left = [name for name in columns.list_suggested(role) if fits(name)]
-    return [f"column {name!r} is not used: the {role} comes from column {used!r} (to use it instead, say --{role} {name})" for name in left]  # fmt: skip
+    return [f"column {name!r} is not used: the {role} comes from column {used!r} (to use it instead, say {name_option(role, name)})" for name in left]  # fmt: skip
 
 
 def _has_scores(roles: Roles) -> bool:
@@ -186,15 +189,15 @@ def _list_likely(columns: Columns, notes: list[str]) -> Iterator[str]:
     roles = columns.roles
     free = [name for name in columns.kinds if name not in columns.taken and not any(repr(name) in note for note in notes)]  # fmt: skip
     if roles.label and roles.agreement:
-        yield f"column {roles.label!r} is not used: outputs are graded by column {roles.agreement!r} (to use the label instead, say --label {roles.label})"  # fmt: skip
+        yield f"column {roles.label!r} is not used: outputs are graded by column {roles.agreement!r} (to use the label instead, say {name_option('label', roles.label)})"  # fmt: skip
     if not _has_scores(roles):
         likely = [name for name in free if _may_score(columns, name)]
         if likely:
-            yield f"no scores are used, though the name of column {listing(map(repr, likely))} suggests some: say --score (confidence in the predicted class), --positive-score (probability of the positive class) or --scores (one per class)"  # fmt: skip
+            yield f"no scores are used, though the name of column {listing(map(repr, likely))} suggests some: say --score (confidence in the predicted class), --positive-score (probability of the positive class) or --scores (one per class); in Python score=, positive_score= or scores="  # fmt: skip
     if not (roles.label or roles.agreement):
         likely = [name for name in free if LIKELY["label"].match(name) and columns.holds_classes(name)]
         if likely:
-            yield f"no labels are used, though the name of column {listing(map(repr, likely))} suggests some: say --label with the column of the true class"  # fmt: skip
+            yield f"no labels are used, though the name of column {listing(map(repr, likely))} suggests some: say {name_option('label')} with the column of the true class"  # fmt: skip
 
 
 def _may_score(columns: Columns, name: str) -> bool:
@@ -203,5 +206,5 @@ def _may_score(columns: Columns, name: str) -> bool:
     if prefix is not None:
         is_one = columns.classes is not None and name[len(prefix) :] in columns.classes
     else:
-        is_one = LIKELY["score"].match(name) is not None
+        is_one = LIKELY["score"].match(name) is not None and not NO_SCORE.match(name)
     return is_one and (columns.kinds[name] == "list" or columns.holds_probabilities(name))

@@ -49,7 +49,7 @@ class Trust:
             return None
         return (
             f"the posterior of the curve is far from normal, and its approximation is off by about {error:.0%} of an interval's "
-            "width: intervals are rough; --prior flat does without the curve"
+            "width: intervals are rough; --prior flat (Python: prior=fl.flat()) does without the curve"
         )
 
     def draw_curve(self, level: float = 0.95) -> tuple[Point, ...]:
@@ -76,7 +76,7 @@ class Trust:
         return {"strength": self.strength, "departure": self.scale, "curve": curve, "sentence": self.say(level)}
 
     def _trace(self, scores: Float[np.ndarray, " score"], level: float) -> tuple[Point, ...]:
-        return trace(scores, self.layout.knots, self.fit.mode, self.fit.covariance, level)
+        return trace(scores, self.layout.expand(scores), self.fit.mode, self.fit.covariance, level)
 
 
 def _say(p: float) -> str:

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 
 from fewlabels.labels import Cells
 from fewlabels.latent import Evidence, Model
-from fewlabels.latent.curve import BEND, HEIGHT, LEVEL, SLOPE, bend, place_knots, to_logit
+from fewlabels.latent.curve import BEND, END, HEIGHT, LEVEL, SLOPE, Ends, bend, find_ends, place_knots
 
 TRAIT = (0.0, 0.5)  # expected of a group's traits, and how far off
 
@@ -19,7 +19,12 @@ class Layout:
     design: Float[np.ndarray, "stratum term"]
     group: Int[np.ndarray, " cell"]  # whose departure a cell shares
     knots: tuple[float, ...]  # where the curve may bend, in logits
+    ends: Ends | None  # None without scores
     model: Model
+
+    def expand(self, score: Float[np.ndarray, " place"]) -> Float[np.ndarray, "place first_term"]:
+        """Return the terms of the curve at these scores."""
+        return expand(score, self.knots, self.ends)
 
     def gather(self, cells: Cells) -> Evidence:
         """Take the labelled strata, group by group."""
@@ -34,14 +39,24 @@ def lay_out(cells: Cells) -> Layout:
     """Set up the curve's terms for these cells: a cell departs with its group and predicted class, whatever its bin."""
     strata = cells.layers
     group = np.unique(cells.group * (len(cells.classes) + 1) + cells.predicted, return_inverse=True)[1].reshape(-1)
-    x = None if np.isnan(strata.score).any() else to_logit(strata.score)
+    ends = None if np.isnan(strata.score).any() else find_ends(strata.score)
+    x = None if ends is None else ends.place(strata.score)
     knots = () if x is None else place_knots(x, strata.n_items)
-    curve = np.ones((len(strata.cell), 1)) if x is None else bend(x, knots)
     traits = _list_traits(cells, x, group[strata.cell])
-    priors = [LEVEL] if x is None else [HEIGHT, SLOPE, *(BEND for _ in knots)]
+    priors = [LEVEL] if ends is None else [HEIGHT, SLOPE, *(BEND for _ in knots), *(END for _ in ends.scores)]
     priors += [TRAIT for _ in traits]
     centre, spread = np.array(priors).T
-    return Layout(np.column_stack([curve, *traits]), group, knots, Model(centre, spread))
+    design = np.column_stack([expand(strata.score, knots, ends), *traits])
+    return Layout(design, group, knots, ends, Model(centre, spread))
+
+
+def expand(
+    score: Float[np.ndarray, " place"], knots: tuple[float, ...], ends: Ends | None
+) -> Float[np.ndarray, "place first_term"]:
+    """Return the terms of the curve, and of scores of exactly 0 and 1."""
+    if ends is None:
+        return np.ones((len(score), 1))
+    return np.column_stack([bend(ends.place(score), knots), *ends.mark(score)])
 
 
 def _list_traits(

@@ -19,8 +19,8 @@ from typing import Literal
 import numpy as np
 
 from bench.gathering import GATHERERS, Finding, gather_nothing
-from fewlabels.plots.sheet import Sheet
-from fewlabels.plots.style import BLUE, GREY, INK, ORANGE, SMALL, clean_axes
+from fewlabels.reporting.plots.sheet import Sheet
+from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, SMALL, clean_axes
 
 HERE = Path(__file__).parent
 EFFICIENCY = "bench.label_efficiency"

@@ -23,16 +23,16 @@ from joblib import delayed
 from scipy.special import betaln
 
 import fewlabels as fl
-from fewlabels.beliefs import Beta
-from fewlabels.counts import EXACT_UP_TO
-from fewlabels.finite import Finite
-from fewlabels.inference import infer
-from fewlabels.labels import NONE, Tally
-from fewlabels.metrics import accuracy
-from fewlabels.priors import Flat, FromScores, Prior
-from fewlabels.replay.crew import spread
-from fewlabels.summary import Question, judge
-from fewlabels.table import MISSING, natural_order
+from fewlabels.active.simulation.parallel import spread
+from fewlabels.analyses.assessment import Question, judge
+from fewlabels.data.counts import NONE, Tally
+from fewlabels.data.names import MISSING, natural_order
+from fewlabels.distributions.belief import Beta
+from fewlabels.distributions.beta_binomial import EXACT_UP_TO
+from fewlabels.distributions.finite_pool import Finite
+from fewlabels.metrics.metric import accuracy
+from fewlabels.models.posterior import infer
+from fewlabels.models.priors import Flat, FromScores, Prior
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 import fewlabels as fl
-from fewlabels.labels import STRATA, Tally, tally
-from fewlabels.latent import fit
-from fewlabels.latent.departures import NODES
-from fewlabels.trust.layout import lay_out
+from fewlabels.data.counts import STRATA, Tally, tally
+from fewlabels.models.calibrated.design import lay_out
+from fewlabels.models.logit.laplace import fit
+from fewlabels.models.logit.random_effects import NODES
 
 GROUPS, ITEMS, LABELS = 1000, 50_000, 1000
 GOAL = 50.0  # milliseconds

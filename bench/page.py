@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 
 import fewlabels as fl
-from fewlabels.web import Client
+from fewlabels.web.client import Client
 
 PEOPLE, ANSWERS, ITEMS = 20, 10_000, 50_000
 THINK = 0.25  # seconds between two answers of a person: faster than anybody reads

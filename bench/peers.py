@@ -23,7 +23,7 @@ from sklearn.metrics import accuracy_score
 
 import fewlabels as fl
 from bench.peers_page import Measure, Record
-from fewlabels.priors import Prior
+from fewlabels.models.priors import Prior
 
 Floats = npt.NDArray[np.float64]
 POOLS = {  # and the column whose groups are asked about

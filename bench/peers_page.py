@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from fewlabels.plots.sheet import Sheet
-from fewlabels.plots.style import GREY, INK, SMALL, clean_axes
+from fewlabels.reporting.plots.sheet import Sheet
+from fewlabels.reporting.plots.style import GREY, INK, SMALL, clean_axes
 
 COLOURS = ("#0072B2", "#56B4E9", "#D55E00", "#009E73", "#CC79A7", "#737373")  # Okabe and Ito's
 OURS, FLAT, PLAIN = "fewlabels, calibrated", "fewlabels, flat", "Jeffreys"

@@ -22,23 +22,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from fewlabels.replay.kernels import (
-    THOMPSON,
-    TOP_TWO,
-    Cost,
-    Gap,
-    Pool,
-    Problem,
-    Rate,
-    Rope,
-    Rule,
-    Spread,
-    Variance,
-    arrange,
-    choose,
-    measure_estimate,
-    multi_play,
-)
+from fewlabels.active.simulation.kernels.loop import choose
+from fewlabels.active.simulation.kernels.measures import measure_estimate
+from fewlabels.active.simulation.kernels.pool import Pool, arrange
+from fewlabels.active.simulation.kernels.problems import Cost, Gap, Problem, Rate, Rope, Spread, Variance
+from fewlabels.active.simulation.kernels.rules import THOMPSON, TOP_TWO, Rule, multi_play
 
 Gains = Float[np.ndarray, " group"]
 Rng = np.random.Generator

@@ -86,7 +86,7 @@ def programs(path: Path) -> dict[str, list[str]]:
     return {
         NOTHING: [sys.executable, "-c", "pass"],
         BARE: [sys.executable, "-c", f"import duckdb; duckdb.sql({QUERY.format(path=path)!r}).fetchall()"],
-        "import fewlabels.assessment": [sys.executable, "-c", "import fewlabels.assessment"],
+        "import fewlabels.analyses.assess": [sys.executable, "-c", "import fewlabels.analyses.assess"],
         ASSESS: [tool, "assess", str(path), "--metric", "accuracy", "--json", "-"],
         HELP: [tool, "--help"],
     }

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import fewlabels as fl
-from fewlabels.summary import judge
+from fewlabels.analyses.assessment import judge
 
 RIGHT, ITEMS, LABELS, RUNS = 0.8, 1500, 150, 200
 

@@ -10,7 +10,10 @@ import uvicorn
 from playwright.sync_api import sync_playwright
 
 import fewlabels as fl
-from fewlabels.web import Desk, Door, Place, make_app
+from fewlabels.web.addresses import Place
+from fewlabels.web.app import make_app
+from fewlabels.web.security import Door
+from fewlabels.web.service import Desk
 
 HERE = Path(__file__).parent
 SIZES = {"desk": (1100, 560), "phone": (390, 844)}

@@ -16,11 +16,11 @@ from joblib import delayed
 from experiments.compiled_curves import CompiledCurves
 from experiments.published_fairness import MODELS
 from experiments.replays import Effort, Floats, Ints
-from fewlabels.gaps.methods import METHODS, Calibrating, Method
-from fewlabels.gaps.people import BORDERS, EDGE, People
-from fewlabels.gaps.rates import RATES, Masses
-from fewlabels.latent.chains import Effort as Chains
-from fewlabels.replay.crew import spread
+from fewlabels.active.simulation.parallel import spread
+from fewlabels.analyses.fairness.methods import METHODS, Calibrating, Method
+from fewlabels.analyses.fairness.rates import RATES, Masses
+from fewlabels.analyses.fairness.strata import BORDERS, EDGE, People
+from fewlabels.models.hmc import Effort as Chains
 
 PRIVILEGED = {
     "adult_race": "White", "adult_sex": "Male", "bank_age": "adult", "german_age": "adult", "german_sex": "male",

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from experiments.replays import Curve, Effort, Floats, Ints, Seed, repeat
-from fewlabels.replay.compiled import play
-from fewlabels.replay.trial import Trial
+from fewlabels.active.simulation.dispatch import play
+from fewlabels.active.simulation.run import Trial
 
 
 def estimate_ece(trial: Trial, order: Ints) -> float:

@@ -11,11 +11,11 @@ import numpy as np
 import fewlabels as fl
 from experiments.methods import Method
 from experiments.replays import Effort, Floats, Ints, Seed, repeat
-from fewlabels.priors import pseudo_counts
-from fewlabels.replay.compiled import play
-from fewlabels.replay.kernels.rope import weigh_regions
-from fewlabels.replay.stage import Stage
-from fewlabels.replay.trial import Trial
+from fewlabels.active.simulation.dispatch import play
+from fewlabels.active.simulation.kernels.rope import weigh_regions
+from fewlabels.active.simulation.labelled_pool import Stage
+from fewlabels.active.simulation.run import Trial
+from fewlabels.models.priors import pseudo_counts
 
 NEAR = 0.05
 LEAST = 2  # runs of a pair, to tell their error

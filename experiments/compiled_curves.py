@@ -8,8 +8,8 @@ from functools import cached_property
 import numba as nb
 import numpy as np
 
-from fewlabels.gaps.curve import FARTHEST, FURTHEST, STEEPEST, Curves, measure_rise, set_apart
-from fewlabels.latent.chains import PerChain, Points
+from fewlabels.analyses.fairness.calibration import FARTHEST, FURTHEST, STEEPEST, Curves, measure_rise, set_apart
+from fewlabels.models.hmc import PerChain, Points
 
 FIRST_STRAIGHT = 2  # part of a curve that enters as it is; those before are exponentials
 

@@ -11,8 +11,8 @@ from experiments.prices import MATRICES
 from experiments.published import Row
 from experiments.replays import Curve, lay_out_classes
 from experiments.tables import Page, Table, show
-from fewlabels.goals import FindWorst
-from fewlabels.replay.trial import Trial
+from fewlabels.active.goals.extremes import FindWorst
+from fewlabels.active.simulation.run import Trial
 
 FACTORS = (1, 2, 5, 10)
 METHODS = (FLAT, IPRIOR, ACTIVE)

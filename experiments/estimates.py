@@ -10,9 +10,9 @@ from sklearn.linear_model import LogisticRegression
 
 from experiments.replays import Floats, Ints
 from experiments.terrains import Site, Terrain
-from fewlabels.replay.crew import spread
-from fewlabels.surfaces.estimators import DEEP
-from fewlabels.surfaces.mapping import map_arms
+from fewlabels.active.simulation.parallel import spread
+from fewlabels.analyses.surface.api import map_arms
+from fewlabels.models.baselines import DEEP
 
 OURS = "smooth"
 INSIDE = ("constant", "beta-i", *DEEP, OURS)

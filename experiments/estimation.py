@@ -7,8 +7,8 @@ from experiments.methods import ACTIVE, ALL, FLAT, IPRIOR, UPRIOR
 from experiments.published import Row
 from experiments.replays import Curve, Effort, replay
 from experiments.tables import show, show_error
-from fewlabels.replay.stage import Stage
-from fewlabels.replay.trial import Trial
+from fewlabels.active.simulation.labelled_pool import Stage
+from fewlabels.active.simulation.run import Trial
 
 Curves = Mapping[str, Curve]
 HEADER = (

@@ -9,8 +9,8 @@ from experiments.audits import RATES_ASKED, Audit, hasten, read_audit
 from experiments.options import Options, start
 from experiments.studies import OURS, QUICK_CELLS
 from experiments.tables import Page, Table, show
-from fewlabels.gaps.methods import METHODS, Sample
-from fewlabels.gaps.rates import RATES
+from fewlabels.analyses.fairness.methods import METHODS, Sample
+from fewlabels.analyses.fairness.rates import RATES
 
 CELLS = (("adult_race", "rf"), ("adult_sex", "mlp"), ("compas-r_sex", "mlp"), ("compas-r_sex", "nb"))
 FEW, TIMES, RUNS = (20, 100), (2, 10), 20

@@ -7,7 +7,7 @@ from experiments.options import Options, start
 from experiments.pools import CIFAR10, PAPER
 from experiments.searches import Study, Way, make_page
 from experiments.tables import Page
-from fewlabels.policies import choose_policy
+from fewlabels.active.policies import choose_policy
 
 
 def list_ways(m: int) -> Sequence[Way]:

@@ -8,7 +8,7 @@ from experiments.options import Options, start
 from experiments.pools import PAPER
 from experiments.searches import Study, Way, make_page
 from experiments.tables import Page
-from fewlabels.policies import choose_policy
+from fewlabels.active.policies import choose_policy
 
 PRIORS = {2: fl.from_scores(), 10: fl.from_scores(10.0), 100: fl.from_scores(100.0)}  # by strength; 2 unless said
 

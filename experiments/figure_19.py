@@ -8,7 +8,7 @@ from experiments.options import Options, start
 from experiments.pools import CIFAR100, NEWS
 from experiments.searches import Study, Way, make_page
 from experiments.tables import Page
-from fewlabels.policies import choose_policy
+from fewlabels.active.policies import choose_policy
 
 PRIORS = {2: fl.from_scores(), 5: fl.from_scores(5.0), 10: fl.from_scores(10.0)}  # by strength; 2 unless said
 

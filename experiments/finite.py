@@ -10,11 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from experiments.replays import Floats, Ints
-from fewlabels.replay.compiled import find_problem
-from fewlabels.replay.kernels import Cost, Gap, Rate, true_gains
-from fewlabels.replay.kernels.finding import rank_sought
-from fewlabels.replay.kernels.following import follow_outcomes
-from fewlabels.replay.trial import Trial
+from fewlabels.active.simulation.dispatch import find_problem
+from fewlabels.active.simulation.kernels.checkpoints import follow_outcomes
+from fewlabels.active.simulation.kernels.measures import true_gains
+from fewlabels.active.simulation.kernels.problems import Cost, Gap, Rate
+from fewlabels.active.simulation.kernels.ranking import rank_sought
+from fewlabels.active.simulation.run import Trial
 
 Search = Rate | Gap | Cost
 

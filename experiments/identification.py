@@ -11,13 +11,13 @@ from experiments.finite import rank_known
 from experiments.methods import Method
 from experiments.replays import Curve, Effort, Floats, Ints, Seed, repeat
 from experiments.tables import show, show_error
-from fewlabels.goals import FindWorst
-from fewlabels.metrics import Metric
-from fewlabels.policies import Policy
-from fewlabels.priors import Prior
-from fewlabels.replay.compiled import measure, play
-from fewlabels.replay.stage import Stage
-from fewlabels.replay.trial import Trial
+from fewlabels.active.goals.extremes import FindWorst
+from fewlabels.active.policies import Policy
+from fewlabels.active.simulation.dispatch import measure, play
+from fewlabels.active.simulation.labelled_pool import Stage
+from fewlabels.active.simulation.run import Trial
+from fewlabels.metrics.metric import Metric
+from fewlabels.models.priors import Prior
 
 CROSSINGS = ("ours, first", "ours, lasting", "lasting, labelled = known")
 

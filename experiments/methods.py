@@ -7,8 +7,8 @@ said, `UPRIOR` what was run.
 from dataclasses import dataclass
 
 import fewlabels as fl
-from fewlabels.policies import Policy, choose_policy
-from fewlabels.priors import Flat, Prior
+from fewlabels.active.policies import Policy, choose_policy
+from fewlabels.models.priors import Flat, Prior
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from experiments.pools import Dataset
 from experiments.replays import Effort, Ints
 from experiments.tables import Page
-from fewlabels.replay.trial import mark_checkpoints
+from fewlabels.active.simulation.run import mark_checkpoints
 
 QUICK_RUNS, QUICK_LABELS, QUICK_LOOKS = 2, 30, 4
 HERE = Path(__file__).parent

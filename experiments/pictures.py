@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from experiments.replays import Curve
-from fewlabels.plots.curves import PALETTE
-from fewlabels.plots.sheet import Sheet
-from fewlabels.plots.style import INK, PALE, SMALL, clean_axes
+from fewlabels.reporting.plots.curves import PALETTE
+from fewlabels.reporting.plots.sheet import Sheet
+from fewlabels.reporting.plots.style import INK, PALE, SMALL, clean_axes
 
 WIDTH, HEIGHT = 3.0, 2.4  # inches of a panel
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import fewlabels as fl
 from experiments.pools import PEOPLE
-from fewlabels.metrics import Cost
+from fewlabels.metrics.metric import Cost
 
 Superclasses = Mapping[str, str]
 Price = Callable[[Superclasses, float], Cost]

@@ -12,11 +12,11 @@ from joblib import delayed
 
 import fewlabels as fl
 from experiments.pools import Dataset, read_pool, without_probabilities
-from fewlabels.groups import Groups
-from fewlabels.replay.crew import call_steadily, spread
-from fewlabels.replay.simulation import run_once
-from fewlabels.replay.stage import Stage, set_stage
-from fewlabels.replay.trial import Trial
+from fewlabels.active.simulation.labelled_pool import Stage, set_stage
+from fewlabels.active.simulation.parallel import call_steadily, spread
+from fewlabels.active.simulation.run import Trial
+from fewlabels.active.simulation.simulate import run_once
+from fewlabels.data.groups import Groups
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -10,10 +10,10 @@ from experiments.pictures import Panel, draw_grid
 from experiments.pools import Dataset
 from experiments.replays import lay_out_classes
 from experiments.tables import Page, Table, show
-from fewlabels.goals import FindWorst
-from fewlabels.metrics import Metric
-from fewlabels.policies import Policy
-from fewlabels.priors import Prior
+from fewlabels.active.goals.extremes import FindWorst
+from fewlabels.active.policies import Policy
+from fewlabels.metrics.metric import Metric
+from fewlabels.models.priors import Prior
 
 HEADER = (
     "pool and goal", "line", "% of the pool until MRR stays ≥ 0.99", "the same, labelled = known", "MRR at 5 %", "at 10 %",

@@ -11,14 +11,14 @@ from experiments.pictures import Axis, Panel, draw_grid
 from experiments.replays import Curve, Effort, Floats, Ints
 from experiments.tables import Page, Table, show_error
 from experiments.terrains import Site, list_sites
-from fewlabels.beliefs import Beta
-from fewlabels.goals import Goal
-from fewlabels.labels import Cells
-from fewlabels.policies import Policy
-from fewlabels.priors import Lesson, Prior, Reads
-from fewlabels.replay.crew import spread
-from fewlabels.replay.trial import Trial
-from fewlabels.surfaces.estimators import WARM
+from fewlabels.active.goals.goal import Goal
+from fewlabels.active.policies import Policy
+from fewlabels.active.simulation.parallel import spread
+from fewlabels.active.simulation.run import Trial
+from fewlabels.data.counts import Cells
+from fewlabels.distributions.belief import Beta
+from fewlabels.models.baselines import WARM
+from fewlabels.models.priors import Lesson, Prior, Reads
 
 RUNS = 10
 LOOKS = 12

@@ -12,10 +12,11 @@ from experiments.pictures import Axis, Panel, draw_grid
 from experiments.replays import Curve, Floats, Ints
 from experiments.tables import Page, Table, show, show_error
 from experiments.uncertain_terrains import Hearsay, Place, list_places
-from fewlabels.replay.crew import spread
-from fewlabels.surfaces.attribution import count_fractionally, learn_attribution
-from fewlabels.surfaces.estimators import WARM
-from fewlabels.surfaces.uncertain import Fractions, chart_uncertain
+from fewlabels.active.simulation.parallel import spread
+from fewlabels.analyses.surface.soft import Fractions, chart_uncertain
+from fewlabels.models.baselines import WARM
+from fewlabels.models.membership.fit import learn_attribution
+from fewlabels.models.membership.fractional_counts import count_fractionally
 
 RUNS = 5
 QUICK_ITEMS = 1500

@@ -13,7 +13,7 @@ from experiments.pools import CIFAR100, DENSENET, NEWS, add_superclasses, read_p
 from experiments.published import TABLE_7
 from experiments.replays import lay_out
 from experiments.tables import Page, Table, show, show_error
-from fewlabels.groups import Groups
+from fewlabels.data.groups import Groups
 
 RUNS = 1000  # over 190 pairs, each equally often
 SUPERCLASS = fl.column("predicted_superclass")

@@ -22,8 +22,8 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import expit
 
 from experiments.replays import Floats, Ints
-from fewlabels.labels import NONE, Axis, Tally
-from fewlabels.replay.stage import Stage
+from fewlabels.active.simulation.labelled_pool import Stage
+from fewlabels.data.counts import NONE, Axis, Tally
 
 FEWEST, WORST = 5, 50  # items of an arm whose accuracy is known; how many of the worst are looked at
 N_ITEMS = 50_000

@@ -18,7 +18,7 @@ from scipy.special import expit, softmax
 
 from experiments.replays import Floats, Ints
 from experiments.terrains import FEWEST, LARGE, SERVICES, SMALL, read_terrain
-from fewlabels.labels import Axis
+from fewlabels.data.counts import Axis
 
 N_ITEMS = 20_000
 SHARP, OVERSURE = (0.8, 2.2), (1.5, 4.0)

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 import fewlabels as fl
-from fewlabels.beliefs import Beta, Dirichlet
-from fewlabels.knowledge import know
-from fewlabels.labels import NONE, Tally
+from fewlabels.data.counts import NONE, Tally
+from fewlabels.distributions.belief import Beta, Dirichlet
+from fewlabels.models.knowledge import know
 
 VANISHING = 1e-9  # the strength of a prior that says nothing
 

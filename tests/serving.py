@@ -5,11 +5,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fewlabels.web import CredentialStore, Desk, Door, MemoryStore, Place, make_app
+from fewlabels.web.addresses import Place
+from fewlabels.web.app import make_app
+from fewlabels.web.browser import OneTimeCodes
 from fewlabels.web.connections import MOST
-from fewlabels.web.opening import OneTimeCodes
-from fewlabels.web.pace import Pace
+from fewlabels.web.credentials import CredentialStore, MemoryStore
+from fewlabels.web.rate_limit import Pace
+from fewlabels.web.security import Door
 from fewlabels.web.server import Server
+from fewlabels.web.service import Desk
 
 LOCAL = Place()
 

@@ -20,8 +20,11 @@ import pandas as pd
 import pyarrow as pa
 
 import fewlabels as fl
-from fewlabels.plots import KINDS, SURFACE_KINDS, plot_gap_densities, plot_gaps, plot_group_curves, render_svg
-from fewlabels.web import Client
+from fewlabels.reporting.plots.gaps import plot_gap_densities, plot_gaps, plot_group_curves
+from fewlabels.reporting.plots.kinds import KINDS
+from fewlabels.reporting.plots.sheet import render_svg
+from fewlabels.reporting.plots.surface import SURFACE_KINDS
+from fewlabels.web.client import Client
 
 SECONDS = 300  # for one command
 ASSESSED = ("--json", "out.json", "--html", "out.html", "--markdown", "out.md")

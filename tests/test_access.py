@@ -17,12 +17,16 @@ from starlette.testclient import TestClient
 from test_web import HOST, make_pool
 
 import fewlabels as fl
-from fewlabels.goals import FindWorst
-from fewlabels.session import Session
-from fewlabels.web import Client, Credentials, Desk, Door, MemoryStore, make_app
-from fewlabels.web.keys import KeysFile, change_keys, name_keys, read_keys
-from fewlabels.web.opening import OneTimeCodes, opened_browser
-from fewlabels.web.pace import Pace
+from fewlabels.active.goals.extremes import FindWorst
+from fewlabels.sessions.session import Session
+from fewlabels.web.app import make_app
+from fewlabels.web.browser import OneTimeCodes, opened_browser
+from fewlabels.web.client import Client
+from fewlabels.web.credentials import Credentials, MemoryStore
+from fewlabels.web.keys_file import KeysFile, change_keys, name_keys, read_keys
+from fewlabels.web.rate_limit import Pace
+from fewlabels.web.security import Door
+from fewlabels.web.service import Desk
 
 CLI = [sys.executable, "-c", "from fewlabels.cli.app import main; main()"]
 
@@ -240,7 +244,7 @@ def test_a_keys_file_that_cannot_be_read_for_a_moment_is_read_again(client, keys
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     with monkeypatch.context() as patch:
-        patch.setattr("fewlabels.web.keys.os.open", fail)
+        patch.setattr("fewlabels.web.keys_file.os.open", fail)
         busy = client.get("/api/me", headers=headers)
         with pytest.raises(fl.InputError, match="Too many open files; try again$"):
             read_keys(keys)

@@ -20,8 +20,9 @@ from makers import make_tally
 from scipy import stats
 
 import fewlabels as fl
-from fewlabels.goals import Estimate, FindWorst
-from fewlabels.knowledge import Prospect, know
+from fewlabels.active.goals.estimation import Estimate
+from fewlabels.active.goals.extremes import FindWorst
+from fewlabels.models.knowledge import Prospect, know
 
 LEVEL = 0.95
 RUNS, N_LABELS = 60, 60  # of a fixed number of labels

@@ -13,10 +13,11 @@ from serving import serving
 from test_web import make_pool
 
 import fewlabels as fl
-from fewlabels.goals import Estimate
-from fewlabels.session import Session
-from fewlabels.web import Client, Desk, Place, Rules
-from fewlabels.web.addresses import spell_host
+from fewlabels.active.goals.estimation import Estimate
+from fewlabels.sessions.session import Session
+from fewlabels.web.addresses import Place, spell_host
+from fewlabels.web.client import Client
+from fewlabels.web.service import Desk, Rules
 
 OPENSSL = shutil.which("openssl")
 HAS_IPV6 = os.path.exists("/proc/net/if_inet6")  # noqa: PTH110

@@ -8,15 +8,17 @@ from scipy.sparse import csr_array
 from scipy.special import expit, log_softmax, softmax
 
 from fewlabels.errors import InputError
-from fewlabels.surfaces.attribution import Attribution, count_fractionally, learn_attribution
-from fewlabels.surfaces.attribution import arms as arms_room
-from fewlabels.surfaces.attribution import terms as terms_room
-from fewlabels.surfaces.attribution.arms import Arms, list_arms
-from fewlabels.surfaces.attribution.calibration import _look, calibrate
-from fewlabels.surfaces.attribution.evidence import weigh_scores
-from fewlabels.surfaces.attribution.gold import Gold, learn_jointly
-from fewlabels.surfaces.attribution.joint import Joint, _Crowd, estimate_joint
-from fewlabels.surfaces.attribution.terms import Terms, choose_pairs, contrast
+from fewlabels.models.membership import arms as arms_room
+from fewlabels.models.membership import terms as terms_room
+from fewlabels.models.membership.arms import Arms, list_arms
+from fewlabels.models.membership.assignment import Attribution
+from fewlabels.models.membership.calibration import _look, calibrate
+from fewlabels.models.membership.fit import learn_attribution
+from fewlabels.models.membership.fractional_counts import count_fractionally
+from fewlabels.models.membership.joint_distribution import Joint, _Crowd, estimate_joint
+from fewlabels.models.membership.potential import Gold, learn_jointly
+from fewlabels.models.membership.scores import weigh_scores
+from fewlabels.models.membership.terms import Terms, choose_pairs, contrast
 
 NONE = np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.int64)
 
@@ -159,7 +161,7 @@ def make_gold(n=30, sizes=(2, 3, 1, 2), seed=3):
 
 
 def test_derivatives_for_known_attributes(monkeypatch):
-    monkeypatch.setattr("fewlabels.surfaces.attribution.gold.ENTRIES", 100)  # several blocks
+    monkeypatch.setattr("fewlabels.models.membership.potential.ENTRIES", 100)  # several blocks
     gold, rng = make_gold()
     at = rng.normal(0.5, 0.5, size=4 + gold.design.shape[1])
     check_slope(lambda at: unpack(gold.look(at)), at)

@@ -12,10 +12,10 @@ from scipy import stats
 from scipy.special import expit
 
 import fewlabels as fl
-from fewlabels.differences import BetaDifference
-from fewlabels.inference import infer
-from fewlabels.metrics import METRICS
-from fewlabels.pooling import EDGE, FACTORS
+from fewlabels.distributions.difference import BetaDifference
+from fewlabels.distributions.partial_pooling import EDGE, FACTORS
+from fewlabels.metrics.metric import METRICS
+from fewlabels.models.posterior import infer
 
 N = 3000  # replications
 LEVEL = 0.95

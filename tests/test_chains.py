@@ -4,8 +4,8 @@ import arviz as az
 import numpy as np
 import pytest
 
-from fewlabels.latent.chains import Effort, run_chains
-from fewlabels.latent.health import Health, diagnose, measure_ess, measure_rhat
+from fewlabels.models.diagnostics import Health, diagnose, measure_ess, measure_rhat
+from fewlabels.models.hmc import Effort, run_chains
 
 
 def rng(seed=0):

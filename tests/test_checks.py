@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 import fewlabels as fl
-from fewlabels import checks
-from fewlabels.checks import examine
+from fewlabels.data import checks
+from fewlabels.data.checks import examine
+from fewlabels.data.counts import tally
 from fewlabels.errors import InputError
-from fewlabels.labels import tally
 
 N = 40
 

@@ -286,7 +286,7 @@ def test_a_truncated_parquet_file_gets_one_message(type_in: Type, file: Path) ->
 
 
 def test_a_bug_is_called_a_bug(type_in: Type, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fewlabels.cli.assess.assess_pool", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("fewlabels.cli.verbs.assess.assess_pool", lambda *_, **__: 1 / 0)
     typed = type_in("assess", file)
     assert typed.code == 1
     assert typed.err.startswith("fewlabels: a bug in fewlabels: ZeroDivisionError")

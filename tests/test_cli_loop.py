@@ -17,8 +17,8 @@ from conftest import Typed
 from makers import drop_provenance
 
 import fewlabels as fl
-from fewlabels.cli.reading import read_sheet
-from fewlabels.cli.sheets import lay_out, render_sheet
+from fewlabels.sessions.exchange.sheet_reader import read_sheet
+from fewlabels.sessions.exchange.sheets import lay_out, render_sheet
 from fewlabels.text import unescape_formula
 
 Type = Callable[..., Typed]

@@ -5,7 +5,7 @@ import pytest
 from makers import make_pool, outcome_pool
 
 import fewlabels as fl
-from fewlabels.differences import BetaDifference, DrawnDifference
+from fewlabels.distributions.difference import BetaDifference, DrawnDifference
 from fewlabels.errors import InputError
 
 CIFAR = outcome_pool(human=(279, 202, 0), trees=(350, 161, 0))

@@ -16,7 +16,8 @@ from conftest import Typed
 
 import fewlabels as fl
 from fewlabels.errors import InputError
-from fewlabels.journal import Act, Item, SqliteJournal
+from fewlabels.sessions.journal.events import Act, Item
+from fewlabels.sessions.journal.sqlite import SqliteJournal
 
 Type = Callable[..., Typed]
 TELL_AND_DIE = """
@@ -28,14 +29,14 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 BACK_UP_AND_DIE = """
 import os, signal, sys
-from fewlabels.journal import connections, sqlite
+from fewlabels.sessions.journal import connections, sqlite
 connections.unmark = lambda connection: os.kill(os.getpid(), signal.SIGKILL)
 sqlite.SqliteJournal.open(sys.argv[1]).backup(sys.argv[2])
 """
 MARK_AND_DIE = """
 import os, signal, sys
 import fewlabels as fl
-from fewlabels.journal import log
+from fewlabels.sessions.journal import log
 log._move_to_file = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 fl.Session.open(sys.argv[1]).tell({3: "cat"})
 """
@@ -199,7 +200,7 @@ def test_where_nobody_may_write_a_copy_without_its_log_is_refused_too(
     """As root may write anywhere, the check itself is told that it may not."""
     made = copy(db)
     for module in ("connections", "sqlite"):
-        monkeypatch.setattr(f"fewlabels.journal.{module}.is_writable", lambda path: False)
+        monkeypatch.setattr(f"fewlabels.sessions.journal.{module}.is_writable", lambda path: False)
     with pytest.raises(InputError, match="answers may be missing"):
         fl.Session.open(made)
     assert labels(made, accept_missing=True) == {}

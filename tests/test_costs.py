@@ -5,7 +5,7 @@ from makers import make_pool
 from scipy import stats
 
 import fewlabels as fl
-from fewlabels.costs import Costs, read_costs
+from fewlabels.metrics.cost_table import Costs, read_costs
 
 TABLE = {"cat": {"cat": 0.0, "dog": 1.0}, "dog": {"cat": 5.0, "dog": 0.5}}
 CSV = "true,cat,dog\ncat,0,1\ndog,5,0.5\n"

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fewlabels.counts import EXACT_UP_TO, count_interval, list_probabilities
+from fewlabels.distributions.beta_binomial import EXACT_UP_TO, count_interval, list_probabilities
 
 SHAPES = [(1.0, 1.0), (0.3, 4.0), (90.0, 2.0), (0.2, 0.3), (12.0, 12.0)]
 

@@ -8,11 +8,11 @@ from scipy.stats import kstest
 
 from experiments.audits import BRIEF, hasten
 from experiments.compiled_curves import CompiledCurves
-from fewlabels.gaps.curve import OURS, SHAPES, Curves, Shape, gather_apart, set_apart
-from fewlabels.gaps.methods import METHODS
-from fewlabels.gaps.people import People
-from fewlabels.gaps.rates import add_up
-from fewlabels.latent.chains import Effort, run_chains
+from fewlabels.analyses.fairness.calibration import OURS, SHAPES, Curves, Shape, gather_apart, set_apart
+from fewlabels.analyses.fairness.methods import METHODS
+from fewlabels.analyses.fairness.rates import add_up
+from fewlabels.analyses.fairness.strata import People
+from fewlabels.models.hmc import Effort, run_chains
 
 SHAPES_TRIED = {"ours": Shape(OURS), "beta": Shape(SHAPES["beta"]), "apart": Shape(SHAPES["beta"], pooled=False)}
 
@@ -54,8 +54,8 @@ def test_many_groups_are_no_other_model_than_few(monkeypatch):
     people = make_people(40, 6)
     at = rng().standard_normal((3, Curves(Shape(), people).n_parameters))
     few = Curves(Shape(), people)(at)
-    monkeypatch.setattr("fewlabels.gaps.curve.FEW_GROUPS", 0)
-    monkeypatch.setattr("fewlabels.gaps.curve.MOST_DENSE", 0)
+    monkeypatch.setattr("fewlabels.analyses.fairness.calibration.FEW_GROUPS", 0)
+    monkeypatch.setattr("fewlabels.analyses.fairness.calibration.MOST_DENSE", 0)
     for found, expected in zip(Curves(Shape(), people)(at), few, strict=True):
         assert found == pytest.approx(expected)
 

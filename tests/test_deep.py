@@ -16,11 +16,12 @@ jnp = pytest.importorskip("jax.numpy")
 
 import jax  # noqa: E402
 
-from fewlabels.surfaces.deep import fit_deep, kernels  # noqa: E402
-from fewlabels.surfaces.deep.kernels import Kernel, compare, embed, encode  # noqa: E402
-from fewlabels.surfaces.deep.likelihoods import weigh_bernoulli, weigh_beta_binomial, weigh_shares  # noqa: E402
-from fewlabels.surfaces.deep.pooling import find_neighbours, pool_sparse  # noqa: E402
-from fewlabels.surfaces.deep.variational import Evidence, bound_evidence, climb_on, start_climb  # noqa: E402
+from fewlabels.models.deep import kernels  # noqa: E402
+from fewlabels.models.deep.fit import fit_deep
+from fewlabels.models.deep.kernels import Kernel, compare, embed, encode  # noqa: E402
+from fewlabels.models.deep.likelihoods import weigh_bernoulli, weigh_beta_binomial, weigh_shares  # noqa: E402
+from fewlabels.models.deep.pooling import find_neighbours, pool_sparse  # noqa: E402
+from fewlabels.models.deep.variational import Evidence, bound_evidence, climb_on, start_climb  # noqa: E402
 
 KINDS = ["bern-gp", "beta-gp", "beta-gp-sl", "beta-gp-slp"]
 SIZES = (6, 2, 2, 2, 2)
@@ -184,6 +185,6 @@ def test_examples_are_true():
 
 
 def test_only_this_room_loads_jax_and_says_what_it_needs():
-    look = "import sys, fewlabels, fewlabels.surfaces; assert 'jax' not in sys.modules; sys.modules['jax'] = None; import fewlabels.surfaces.deep"
+    look = "import sys, fewlabels, fewlabels.analyses.surface; assert 'jax' not in sys.modules; sys.modules['jax'] = None; import fewlabels.models.deep"
     done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=False)
     assert "InputError: this estimator needs the extra 'deep': pip install 'fewlabels[deep]'" in done.stderr

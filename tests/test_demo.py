@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fewlabels import Predictions
-from fewlabels.demo import LABELLED, draw_digit, predict_digits, run_demo
+from fewlabels.cli.demo import LABELLED, draw_digit, predict_digits, run_demo
 from fewlabels.errors import InputError
 
 

@@ -5,7 +5,7 @@ from scipy import stats
 from scipy.signal import fftconvolve
 from scipy.special import betainc, betaln
 
-from fewlabels.differences import BetaDifference, DrawnDifference
+from fewlabels.distributions.difference import BetaDifference, DrawnDifference
 
 HUMAN, TREES = (280.0, 203.0), (351.0, 162.0)  # 002, supplement: ResNet-110 on CIFAR-100
 PAIRS = [

@@ -6,9 +6,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import fewlabels as fl
-from fewlabels.plots.displays import Display
-from fewlabels.plots.sheet import render_svg
-from fewlabels.summary import Assessment
+from fewlabels.analyses.assessment import Assessment
+from fewlabels.reporting.plots.displays import Display
+from fewlabels.reporting.plots.sheet import render_svg
 
 KINDS = (
     (fl.ReliabilityDisplay, "reliability"),

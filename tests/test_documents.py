@@ -20,10 +20,10 @@ from conftest import Typed
 from makers import make_pool
 
 import fewlabels as fl
-from fewlabels.documents import reading
-from fewlabels.documents.arrays import read_arrays
-from fewlabels.documents.inspection import InspectLog
-from fewlabels.documents.reading import parse, read_file, read_lines
+from fewlabels.data.documents import parsing as reading
+from fewlabels.data.documents.arrays import read_arrays
+from fewlabels.data.documents.parsing import parse, read_file, read_lines
+from fewlabels.data.logs.inspect_schema import InspectLog
 
 Type = Callable[..., Typed]
 SAMPLE = {"id": "q", "scores": {"exact_match": {"value": "C"}}}

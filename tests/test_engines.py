@@ -19,8 +19,10 @@ from engines import start_postgres, start_spark
 from makers import make_pool
 
 import fewlabels as fl
-from fewlabels import ground, line
-from fewlabels.table import fingerprints, samples
+from fewlabels.data import fingerprint as fingerprints
+from fewlabels.data import sampling as samples
+from fewlabels.sessions import queue as line
+from fewlabels.sessions import spec as ground
 
 N, MOST, FEW = 1500, 40, 200
 CLOSE = 1e-9

@@ -22,15 +22,16 @@ from experiments.prices import price_people, price_superclasses
 from experiments.published_fairness import MODELS
 from experiments.replays import Curve, Effort, lay_out
 from experiments.tables import show_error
-from fewlabels.beliefs import Beta
-from fewlabels.differences import BetaDifference
-from fewlabels.goals import Compare, FindWorst
-from fewlabels.metrics import Metric, accuracy, ece
-from fewlabels.policies import thompson
-from fewlabels.priors import from_scores, pseudo_counts
-from fewlabels.replay.compiled import find_problem, play
-from fewlabels.replay.kernels import Cost, Gap, Rate
-from fewlabels.replay.trial import Trial
+from fewlabels.active.goals.comparison import Compare
+from fewlabels.active.goals.extremes import FindWorst
+from fewlabels.active.policies import thompson
+from fewlabels.active.simulation.dispatch import find_problem, play
+from fewlabels.active.simulation.kernels.problems import Cost, Gap, Rate
+from fewlabels.active.simulation.run import Trial
+from fewlabels.distributions.belief import Beta
+from fewlabels.distributions.difference import BetaDifference
+from fewlabels.metrics.metric import Metric, accuracy, ece
+from fewlabels.models.priors import from_scores, pseudo_counts
 
 CLASSES = ["0", "1", "2", "3", "4", "5"]
 SUPERCLASS = {"0": "14", "1": "14", "2": "3", "3": "3", "4": "7", "5": "7"}

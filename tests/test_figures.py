@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import fewlabels as fl
+from fewlabels.analyses.fairness.rates import Rate
 from fewlabels.errors import InputError
-from fewlabels.gaps.rates import Rate
 
 
 def make_pool(*groups, extra=1):
@@ -258,7 +258,7 @@ def test_many_labels_of_one_group_say_what_they_say_alone(n):
 
 
 def test_rough_intervals_are_reported(monkeypatch):
-    monkeypatch.setattr("fewlabels.latent.importance.N_POINTS", 4)
+    monkeypatch.setattr("fewlabels.models.logit.importance_sampling.N_POINTS", 4)
     a = fl.assess(make_pool(("a", 0.9999, 90, 0, 110), ("b", 0.6, 0, 0, 100)))
     assert a.answer.trust.fit.is_sampled
     assert any("intervals are rough" in warning for warning in a.warnings)

@@ -3,7 +3,7 @@ import pytest
 from makers import beta, dirichlet
 from scipy import stats
 
-from fewlabels.finite import Finite, FiniteShares
+from fewlabels.distributions.finite_pool import Finite, FiniteShares
 
 SIGMAS = 5  # a moment of draws strays this many standard errors once in 1.7 million
 

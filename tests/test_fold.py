@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 import fewlabels as fl
-from fewlabels.fold import COPY_EVERY
-from fewlabels.goals import Estimate
-from fewlabels.session import Session
+from fewlabels.active.goals.estimation import Estimate
+from fewlabels.sessions.session import Session
+from fewlabels.sessions.store import COPY_EVERY
 
 DAY = 86_400.0
 
@@ -83,7 +83,7 @@ def clocks(monkeypatch):
 
     for where in ("fold", "journal.memory", "journal.sqlite"):
         monkeypatch.setattr(f"fewlabels.{where}.tell_time", tell_time)
-    monkeypatch.setattr("fewlabels.fold.monotonic", lambda: clocks["passed"])
+    monkeypatch.setattr("fewlabels.sessions.store.monotonic", lambda: clocks["passed"])
 
     def move(passed, jump=0.0):
         clocks["passed"] += passed

@@ -12,19 +12,20 @@ from rich.console import Console
 from scipy.special import expit
 
 import fewlabels as fl
+from fewlabels.analyses.fairness.api import fairness
+from fewlabels.analyses.fairness.calibration import OURS, SHAPES, Curves, Shape
+from fewlabels.analyses.fairness.definitions import say_four_fifths
+from fewlabels.analyses.fairness.gaps import ODDS, Ratio
+from fewlabels.analyses.fairness.methods import METHODS
+from fewlabels.analyses.fairness.rates import QUANTITIES, RATES
+from fewlabels.analyses.fairness.strata import count_people, expect_unseen, round_out
 from fewlabels.cli.app import app
 from fewlabels.cli.conditions import read_condition
-from fewlabels.cli.printing import print_fairness
+from fewlabels.cli.tables import print_fairness
 from fewlabels.errors import InputError
-from fewlabels.gaps import METHODS, fairness
-from fewlabels.gaps.contrasts import ODDS, Ratio
-from fewlabels.gaps.curve import OURS, SHAPES, Curves, Shape
-from fewlabels.gaps.people import count_people, expect_unseen, round_out
-from fewlabels.gaps.rates import QUANTITIES, RATES
-from fewlabels.gaps.words import say_four_fifths
-from fewlabels.latent.chains import Effort, run_chains
-from fewlabels.latent.health import diagnose
-from fewlabels.plots import plot_group_curves
+from fewlabels.models.diagnostics import diagnose
+from fewlabels.models.hmc import Effort, run_chains
+from fewlabels.reporting.plots.gaps import plot_group_curves
 
 
 def rng(seed=0):

@@ -9,15 +9,18 @@ from scipy import stats
 from scipy.integrate import quad
 
 import fewlabels as fl
-from fewlabels.beliefs import Belief, Draws
-from fewlabels.differences import BetaDifference
+from fewlabels.active.goals.comparison import Compare
+from fewlabels.active.goals.estimation import Estimate, Explore, LeastCertain
+from fewlabels.active.goals.extremes import FindBest, FindWorst
+from fewlabels.active.goals.goal import Goal, describe, find_obstacle
+from fewlabels.active.policies import POLICIES
+from fewlabels.data.counts import tally
+from fewlabels.distributions.belief import Belief, Draws
+from fewlabels.distributions.difference import BetaDifference
 from fewlabels.errors import InputError
-from fewlabels.goals import Compare, Estimate, Explore, FindBest, FindWorst, Goal, LeastCertain, describe, find_obstacle
-from fewlabels.knowledge import Prospect, know
-from fewlabels.labels import tally
-from fewlabels.metrics import METRICS, Metric
-from fewlabels.policies import POLICIES
-from fewlabels.priors import pseudo_counts
+from fewlabels.metrics.metric import METRICS, Metric
+from fewlabels.models.knowledge import Prospect, know
+from fewlabels.models.priors import pseudo_counts
 
 
 def rng(seed=0):

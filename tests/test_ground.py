@@ -11,11 +11,11 @@ from makers import make_pool, outcome_pool, take
 from scipy import stats
 
 import fewlabels as fl
-from fewlabels import line as room
+from fewlabels.active.goals.extremes import FindWorst
+from fewlabels.data.counts import Tally
 from fewlabels.errors import InputError
-from fewlabels.goals import FindWorst
-from fewlabels.ground import lay_ground, read_ground, tell_apart
-from fewlabels.labels import Tally
+from fewlabels.sessions import queue as room
+from fewlabels.sessions.spec import lay_ground, read_ground, tell_apart
 
 POOL = make_pool(7, n=80, labelled=0.3)
 

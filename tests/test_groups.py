@@ -5,10 +5,10 @@ import pytest
 from makers import make_pool
 
 import fewlabels as fl
-from fewlabels import census
-from fewlabels.census import MOST_GROUPS
-from fewlabels.groups import bin_names
-from fewlabels.labels import tally
+from fewlabels.data import aggregate as census
+from fewlabels.data.aggregate import MOST_GROUPS
+from fewlabels.data.counts import tally
+from fewlabels.data.groups import bin_names
 
 
 def groups(pool, by):

@@ -13,9 +13,9 @@ import pytest
 from conftest import Typed
 
 import fewlabels as fl
-from fewlabels.journal import SqliteJournal
-from fewlabels.journal.log import PATIENCE
-from fewlabels.metrics import Metric
+from fewlabels.metrics.metric import Metric
+from fewlabels.sessions.journal.sqlite import SqliteJournal
+from fewlabels.sessions.journal.write_ahead_log import PATIENCE
 
 Type = Callable[..., Typed]
 COSTS = "true,cat,dog\ncat,0,1\ndog,1,0\n"  # nothing about any other class
@@ -23,7 +23,7 @@ PEOPLE = ("ann", "bob", "cho")
 IMPORT = """
 import os, signal, sys
 from fewlabels.cli.app import main
-from fewlabels.journal import SqliteJournal
+from fewlabels.sessions.journal import SqliteJournal
 
 append, left = SqliteJournal.append, int(sys.argv.pop(1))
 

@@ -6,11 +6,11 @@ from makers import VANISHING, make_tally
 from scipy import stats
 
 import fewlabels as fl
-from fewlabels import inference
-from fewlabels.beliefs import Beta, Draws
-from fewlabels.finite import Finite
-from fewlabels.inference import infer
-from fewlabels.metrics import METRICS
+from fewlabels.distributions.belief import Beta, Draws
+from fewlabels.distributions.finite_pool import Finite
+from fewlabels.metrics.metric import METRICS
+from fewlabels.models import posterior as inference
+from fewlabels.models.posterior import infer
 
 STATED = replace(fl.flat(), guesses_level=False)  # a prior taken at its word, also about the whole
 SIGMAS = 5  # a mean of draws strays this many standard errors once in 1.7 million

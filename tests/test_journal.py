@@ -26,10 +26,13 @@ from pathlib import Path
 
 import pytest
 
-from fewlabels import journal as room
 from fewlabels.errors import InputError
 from fewlabels.files import lend_part, remove_parts
-from fewlabels.journal import Act, Item, Journal, MemoryJournal, SqliteJournal, connections, schema, sqlite
+from fewlabels.sessions import journal as room
+from fewlabels.sessions.journal import connections, schema, sqlite
+from fewlabels.sessions.journal.events import Act, Item, Journal
+from fewlabels.sessions.journal.memory import MemoryJournal
+from fewlabels.sessions.journal.sqlite import SqliteJournal
 
 ABOUT = {"metric": "accuracy", "groups": ["cats", "dogs"], "seed": 5, "level": 0.95, "name": "päron"}
 BLOBS = {"n_items": bytes(range(256)), "nothing": b""}

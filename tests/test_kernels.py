@@ -15,10 +15,23 @@ import pytest
 from scipy import stats
 from scipy.special import betainc, betaincinv, betaln
 
-from fewlabels.beliefs import Beta
-from fewlabels.differences import BetaDifference
-from fewlabels.finite import Finite
-from fewlabels.replay.kernels import (
+from fewlabels.active.simulation.kernels.histogram import EDGES, add_outcome, cut_betas, draw_within
+from fewlabels.active.simulation.kernels.loop import choose
+from fewlabels.active.simulation.kernels.measures import (
+    measure_calibration,
+    measure_comparison,
+    measure_confusion,
+    measure_estimate,
+    measure_finding,
+    true_gains,
+    weigh_verdicts,
+)
+from fewlabels.active.simulation.kernels.pool import arrange
+from fewlabels.active.simulation.kernels.problems import Cost, Gap, Rate, Rope, Spread, Variance
+from fewlabels.active.simulation.kernels.quantiles import beta_quantile, chance_below
+from fewlabels.active.simulation.kernels.ranking import rank_sought
+from fewlabels.active.simulation.kernels.rope import weigh_regions
+from fewlabels.active.simulation.kernels.rules import (
     EPSILON_GREEDY,
     EQUAL,
     NEYMAN,
@@ -27,29 +40,13 @@ from fewlabels.replay.kernels import (
     THOMPSON,
     TOP_TWO,
     UPPER_BOUND,
-    Cost,
-    Gap,
     Kind,
-    Rate,
-    Rope,
-    Spread,
-    Variance,
-    arrange,
-    choose,
-    measure_calibration,
-    measure_comparison,
-    measure_confusion,
-    measure_estimate,
-    measure_finding,
     multi_play,
-    true_gains,
 )
-from fewlabels.replay.kernels.finding import rank_sought
-from fewlabels.replay.kernels.measures import weigh_verdicts
-from fewlabels.replay.kernels.quantiles import beta_quantile, chance_below
-from fewlabels.replay.kernels.rope import weigh_regions
-from fewlabels.replay.kernels.slots import EDGES, add_outcome, cut_betas, draw_within
-from fewlabels.replay.kernels.tails import draw_rest, draw_tail, place_threshold
+from fewlabels.active.simulation.kernels.tails import draw_rest, draw_tail, place_threshold
+from fewlabels.distributions.belief import Beta
+from fewlabels.distributions.difference import BetaDifference
+from fewlabels.distributions.finite_pool import Finite
 
 ALARM = 1e-5
 RULES = {

@@ -4,11 +4,11 @@ from makers import PRICE, STATED, learned, make_tally, of, partly_labelled, pend
 from scipy import stats
 
 import fewlabels as fl
-from fewlabels import knowledge
-from fewlabels.beliefs import Belief, Draws
-from fewlabels.inference import infer
-from fewlabels.knowledge import ROUGHLY, Prospect, know
-from fewlabels.metrics import METRICS
+from fewlabels.distributions.belief import Belief, Draws
+from fewlabels.metrics.metric import METRICS
+from fewlabels.models import knowledge
+from fewlabels.models.knowledge import ROUGHLY, Prospect, know
+from fewlabels.models.posterior import infer
 
 # -- a belief like any other ----------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ import pytest
 from makers import make_pool, make_tally
 
 import fewlabels as fl
-from fewlabels.labels import NONE, tally
+from fewlabels.data.counts import NONE, tally
 
 POOL = make_pool(11, labelled=0.5)
 

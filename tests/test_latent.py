@@ -8,9 +8,10 @@ from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import cauchy, norm, t
 
-from fewlabels.latent import Departures, Evidence, Model, fit, integrate, project
-from fewlabels.latent.fit import _look_at_all, _Problem
-from fewlabels.latent.logits import _quantile
+from fewlabels.models.logit.cells import _quantile, project
+from fewlabels.models.logit.laplace import _look_at_all, _Problem, fit, integrate
+from fewlabels.models.logit.model import Evidence, Model
+from fewlabels.models.logit.random_effects import Departures
 
 RNG = np.random.default_rng(5)
 TERMS = np.array([0.4, 0.9, -0.3])
@@ -56,7 +57,7 @@ def test_the_error_of_a_mean_is_how_far_means_from_other_points_are_off(monkeypa
     design = np.array([[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 3.0, 2.0], [1.0, -2.0, 0.0]])
     near, found = fit(seen, MODEL), []
     for seed in range(20):
-        monkeypatch.setattr("fewlabels.latent.importance.SEED", seed)
+        monkeypatch.setattr("fewlabels.models.logit.importance_sampling.SEED", seed)
         found += project(integrate(seen, near), design, [np.ones(4)], cell, cell)
     scatter = np.std([logits.mean for logits in found], axis=0)
     error = np.mean([logits.error for logits in found], axis=0)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fewlabels.journal import Event, Item
-from fewlabels.ledger import Ledger
+from fewlabels.sessions.journal.events import Event, Item
+from fewlabels.sessions.state import Ledger
 
 ITEMS = [Item(f"{group}{place}", group, place, 10 * group + place % 2) for group in range(2) for place in range(4)]
 BY_NAME = {item.id: item for item in ITEMS}

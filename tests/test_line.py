@@ -13,11 +13,13 @@ import pandas as pd
 import pytest
 
 import fewlabels as fl
-from fewlabels import checks, line
+from fewlabels.data import checks
+from fewlabels.data import fingerprint as fingerprints
+from fewlabels.data import sampling as samples
+from fewlabels.data.candidates import find_chance, work_out_chance
 from fewlabels.errors import InputError
-from fewlabels.ground import lay_ground, read_ground, take_fingerprint
-from fewlabels.table import fingerprints, samples
-from fewlabels.table.candidates import find_chance, work_out_chance
+from fewlabels.sessions import queue as line
+from fewlabels.sessions.spec import lay_ground, read_ground, take_fingerprint
 
 N, MOST = 3000, 60
 SITE = fl.column("site")

@@ -11,7 +11,7 @@ import pytest
 from conftest import Typed
 
 import fewlabels as fl
-from fewlabels.markdown.marks import escape
+from fewlabels.reporting.markdown.markup import escape
 
 Type = Callable[..., Typed]
 NASTY = "<img src=x onerror=alert(1)> | a | `b` *c* @somebody"

@@ -21,9 +21,9 @@ from scipy.stats import ks_2samp
 from sklearn import metrics as sk
 
 import fewlabels as fl
-from fewlabels.labels import tally
-from fewlabels.metrics import METRICS
-from fewlabels.summary import Question, judge
+from fewlabels.analyses.assessment import Question, judge
+from fewlabels.data.counts import tally
+from fewlabels.metrics.metric import METRICS
 
 RATES = ("tpr", "fpr", "tnr", "fnr", "ppv", "npv", "fdr", "for", "selection-rate")
 PRICES = {p: {q: float(abs(ord(p) - ord(q)) * (1 + (p < q))) for q in "01abcxyz"} for p in "01abcxyz"}

@@ -20,13 +20,16 @@ from serving import serving
 from test_web import PIXEL
 
 import fewlabels as fl
-from fewlabels.goals import Estimate, FindWorst
-from fewlabels.session import Session
-from fewlabels.shortcuts import assign_shortcuts
-from fewlabels.web import Credentials, Desk, Folder, MemoryStore, Rules
-from fewlabels.web.keys import KeysFile, change_keys
-from fewlabels.web.opening import OneTimeCodes, opened_browser
-from fewlabels.web.pace import Pace
+from fewlabels.active.goals.estimation import Estimate
+from fewlabels.active.goals.extremes import FindWorst
+from fewlabels.sessions.session import Session
+from fewlabels.sessions.shortcuts import assign_shortcuts
+from fewlabels.web.browser import OneTimeCodes, opened_browser
+from fewlabels.web.credentials import Credentials, MemoryStore
+from fewlabels.web.keys_file import KeysFile, change_keys
+from fewlabels.web.media import Folder
+from fewlabels.web.rate_limit import Pace
+from fewlabels.web.service import Desk, Rules
 
 BROWSER = shutil.which("chromium")
 pytestmark = [
@@ -487,7 +490,7 @@ def test_a_board_that_cannot_be_computed_says_so_until_it_can(open_page, monkeyp
     with serving(desk) as address:
         page = open_page(address)
         with monkeypatch.context() as patch:
-            patch.setattr("fewlabels.web.desk.reckon", lambda _: 1 / 0)
+            patch.setattr("fewlabels.web.service.reckon", lambda _: 1 / 0)
             press(page, "1")
             expect(page.locator("#stale")).to_be_visible(timeout=WAIT)
         press(page, "1")

@@ -11,23 +11,19 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Polygon, Rectangle
 
 import fewlabels as fl
-from fewlabels.comparison import Comparison, set_side_by_side
-from fewlabels.differences import DrawnDifference
-from fewlabels.plots import (
-    KINDS,
-    plot_assessment,
-    plot_comparison,
-    plot_confusion,
-    plot_ece,
-    plot_extremes,
-    plot_intervals,
-    plot_ranks,
-    plot_reliability,
-    plot_scatter,
-    render_svg,
-)
-from fewlabels.plots.difference import trace_density
-from fewlabels.plots.words import shorten
+from fewlabels.analyses.comparison import Comparison, set_side_by_side
+from fewlabels.distributions.difference import DrawnDifference
+from fewlabels.reporting.plots.calibration import plot_ece
+from fewlabels.reporting.plots.confusion import plot_confusion
+from fewlabels.reporting.plots.difference import plot_comparison, trace_density
+from fewlabels.reporting.plots.extremes import plot_extremes
+from fewlabels.reporting.plots.intervals import plot_intervals
+from fewlabels.reporting.plots.kinds import KINDS, plot_assessment
+from fewlabels.reporting.plots.ranks import plot_ranks
+from fewlabels.reporting.plots.reliability import plot_reliability
+from fewlabels.reporting.plots.scatter import plot_scatter
+from fewlabels.reporting.plots.sheet import render_svg
+from fewlabels.reporting.plots.words import shorten
 
 ODD = [
     "$x$ & $y_1$",

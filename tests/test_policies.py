@@ -8,11 +8,11 @@ from scipy import stats
 from scipy.integrate import quad
 
 import fewlabels as fl
-from fewlabels import policies
-from fewlabels.errors import InputError
-from fewlabels.goals import Compare, Estimate, Explore, FindBest, FindWorst, LeastCertain
-from fewlabels.knowledge import Prospect, know
-from fewlabels.policies import (
+from fewlabels.active import policies
+from fewlabels.active.goals.comparison import Compare
+from fewlabels.active.goals.estimation import Estimate, Explore, LeastCertain
+from fewlabels.active.goals.extremes import FindBest, FindWorst
+from fewlabels.active.policies import (
     POLICIES,
     EpsilonGreedy,
     MultiPlay,
@@ -24,6 +24,8 @@ from fewlabels.policies import (
     choose_policy,
     name_policy,
 )
+from fewlabels.errors import InputError
+from fewlabels.models.knowledge import Prospect, know
 
 
 def rng(seed=0):

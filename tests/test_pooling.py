@@ -6,9 +6,9 @@ from scipy import stats
 from scipy.special import expit
 
 import fewlabels as fl
-from fewlabels.beliefs import Beta
-from fewlabels.pooling import FACTORS, learn_level
-from fewlabels.summary import Question, judge
+from fewlabels.analyses.assessment import Question, judge
+from fewlabels.distributions.belief import Beta
+from fewlabels.distributions.partial_pooling import FACTORS, learn_level
 
 
 def flat(n: int, strength: float = 2.0) -> Beta:

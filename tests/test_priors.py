@@ -6,9 +6,9 @@ from makers import make_pool, outcome_pool, stack, take
 from scipy import stats
 
 import fewlabels as fl
+from fewlabels.data.counts import tally
 from fewlabels.errors import InputError
-from fewlabels.labels import tally
-from fewlabels.priors import EDGE, pseudo_counts
+from fewlabels.models.priors import EDGE, pseudo_counts
 
 SEX = fl.column("sex")
 

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import fewlabels as fl
-from fewlabels.cli.printing import complainer, printer
-from fewlabels.cli.words import read_metric
-from fewlabels.proposals import quote
+from fewlabels.analyses.commands import quote
+from fewlabels.cli.parsing import read_metric
+from fewlabels.cli.tables import complainer, printer
 
 N = 24
 BASE = pd.DataFrame({"key": range(N), "said": ["a", "b"] * 12, "conf 1": 0.75, "it's": ["a", "b", None, "b"] * 6, "site, \"x\"": ["n", "n", "s"] * 8})  # fmt: skip

@@ -11,8 +11,8 @@ from conftest import Typed
 from makers import make_pool
 
 import fewlabels as fl
+from fewlabels.analyses.provenance import record, tell_time
 from fewlabels.errors import InputError
-from fewlabels.provenance import record, tell_time
 
 Type = Callable[..., Typed]
 

@@ -17,10 +17,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import fewlabels as fl
-from fewlabels.checks import examine
-from fewlabels.conflicts import Finding
+from fewlabels.data import compression as unpacking
+from fewlabels.data.checks import examine
+from fewlabels.data.conflicts import Finding
 from fewlabels.errors import InputError
-from fewlabels.table import unpacking
 
 FRAME = pd.DataFrame(
     {"id": range(6), "predicted": list("aabbab"), "score": [0.9, 0.8, 0.7, 0.6, 0.9, 0.8], "label": list("abbbab")}
@@ -304,10 +304,10 @@ class TestDamage:
     }
     READ = """
 import sys, duckdb, ibis
-from fewlabels.checks import examine
-from fewlabels.conflicts import Finding
+from fewlabels.data.checks import examine
+from fewlabels.data.conflicts import Finding
 from fewlabels.errors import InputError
-from fewlabels.table.scanning import open_files
+from fewlabels.data.scan import open_files
 engine = ibis.duckdb.connect()
 for path in sys.argv[1:]:
     try:

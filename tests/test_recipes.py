@@ -8,13 +8,15 @@ import pytest
 from makers import make_pool
 
 import fewlabels as fl
-from fewlabels import goals, policies
+from fewlabels.active import goals, policies
+from fewlabels.active.goals.comparison import Compare
+from fewlabels.active.goals.estimation import Estimate
+from fewlabels.active.goals.extremes import FindBest, FindWorst
+from fewlabels.active.policies import POLICIES
+from fewlabels.data.groups import Bins
 from fewlabels.errors import InputError
-from fewlabels.goals import Compare, Estimate, FindBest, FindWorst
-from fewlabels.groups import Bins
-from fewlabels.metrics import METRICS
-from fewlabels.policies import POLICIES
-from fewlabels.recipes import KNOWN, read_recipe, recall, write_recipe
+from fewlabels.metrics.metric import METRICS
+from fewlabels.sessions.serialize import KNOWN, read_recipe, recall, write_recipe
 
 PRICE = fl.cost({"cat": {"cat": 0.0, "dog": 1.5}, "dog": {"cat": -5.0, "dog": 0.0}})
 EARLIER = fl.assess(make_pool(3), by=fl.column("sex"))

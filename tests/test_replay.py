@@ -17,19 +17,19 @@ from scipy.stats import chi2
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import fewlabels as fl
+from fewlabels.active.policies import POLICIES, multi_play
+from fewlabels.active.simulation import parallel as crew
+from fewlabels.active.simulation.blas import use_one_thread
+from fewlabels.active.simulation.dispatch import find_problem, is_compiled, measure, play
+from fewlabels.active.simulation.kernels.ranking import rank_sought
+from fewlabels.active.simulation.labelled_pool import set_stage
+from fewlabels.active.simulation.measures import choose_measures, rank_reciprocally
+from fewlabels.active.simulation.plan import EVERY, Future, count_until_settled, imagine_stage
+from fewlabels.active.simulation.run import Trial, mark_checkpoints, watch
+from fewlabels.data.counts import tally
 from fewlabels.errors import InputError
-from fewlabels.knowledge import know
-from fewlabels.labels import tally
-from fewlabels.metrics import Metric
-from fewlabels.policies import POLICIES, multi_play
-from fewlabels.replay import crew
-from fewlabels.replay.compiled import find_problem, is_compiled, measure, play
-from fewlabels.replay.kernels.finding import rank_sought
-from fewlabels.replay.measures import choose_measures, rank_reciprocally
-from fewlabels.replay.planning import EVERY, Future, count_until_settled, imagine_stage
-from fewlabels.replay.stage import set_stage
-from fewlabels.replay.threads import use_one_thread
-from fewlabels.replay.trial import Trial, mark_checkpoints, watch
+from fewlabels.metrics.metric import Metric
+from fewlabels.models.knowledge import know
 
 PRICE = fl.cost({y: {p: float(ord(y) != ord(p)) * (1 + ord(y) - ord("a")) for p in "abc"} for y in "abc"})
 GOALS = [
@@ -610,9 +610,9 @@ def test_a_future_ends_the_first_time_that_it_is_settled(goal, monkeypatch):
         settles = [future.is_settled(future.trial.know(order[:n])) for n in range(len(order) + 1)]
         flickers += np.sum(np.diff(settles) != 0) > 1
         first = settles.index(True) if any(settles) else None
-        monkeypatch.setattr("fewlabels.replay.planning.EVERY", 1000)
+        monkeypatch.setattr("fewlabels.active.simulation.plan.EVERY", 1000)
         assert count_until_settled(future) == first
-        monkeypatch.setattr("fewlabels.replay.planning.EVERY", EVERY)
+        monkeypatch.setattr("fewlabels.active.simulation.plan.EVERY", EVERY)
         n = count_until_settled(future)
         assert first == n if first is None or first <= EVERY else n is None or (settles[n] and n >= first)
     assert flickers > 0 or goal.name == "estimate", "else halving would have done"
@@ -631,7 +631,7 @@ def test_a_future_is_played_no_further_than_needed(monkeypatch):
     """Ten thousand items, of which some dozens settle the goal."""
     asked = []
     monkeypatch.setattr(
-        "fewlabels.replay.planning.play",
+        "fewlabels.active.simulation.plan.play",
         lambda trial, rng, budget: asked.append(budget) or play(trial, rng, budget),
     )
     found = fl.plan({"predicted": ["a"] * 10_000}, goal=fl.Estimate(width=0.3), runs=3, n_jobs=1)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import fewlabels as fl
-from fewlabels.metrics import METRICS
-from fewlabels.report.pages import render_report
-from fewlabels.report.words import MEANINGS, PRIORS
+from fewlabels.metrics.metric import METRICS
+from fewlabels.reporting.html.pages import render_report
+from fewlabels.reporting.html.text import MEANINGS, PRIORS
 
 VOID = {"meta", "br", "img", "link", "hr", "input"}
 

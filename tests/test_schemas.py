@@ -15,7 +15,7 @@ from conftest import Typed
 from makers import make_pool, outcome_pool
 
 import fewlabels as fl
-from fewlabels.schemas import SHAPES
+from fewlabels.reporting.schemas import SHAPES
 
 Type = Callable[..., Typed]
 METRICS = (

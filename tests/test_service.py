@@ -23,13 +23,16 @@ from serving import serving
 from starlette.exceptions import HTTPException
 
 import fewlabels as fl
-from fewlabels.goals import FindWorst
-from fewlabels.session import Session
-from fewlabels.web import Client, Desk, Folder, Place, Rules
+from fewlabels.active.goals.extremes import FindWorst
+from fewlabels.sessions.session import Session
+from fewlabels.web.addresses import Place
+from fewlabels.web.client import Client
+from fewlabels.web.conditional_get import Turns
 from fewlabels.web.connections import LONGEST
-from fewlabels.web.failures import INTERNAL, STOP, UNAVAILABLE, Log
-from fewlabels.web.pace import Pace
-from fewlabels.web.reads import Turns
+from fewlabels.web.error_log import INTERNAL, STOP, UNAVAILABLE, Log
+from fewlabels.web.media import Folder
+from fewlabels.web.rate_limit import Pace
+from fewlabels.web.service import Desk, Rules
 
 SOON = 60.0  # seconds: machines may be busy
 LARGE = 40_000_000  # bytes: more than the system buffers
@@ -337,7 +340,7 @@ def test_a_computation_that_fails_is_shown_as_stale_and_tried_again(monkeypatch)
     with serving(desk, ANY_PACE) as address:
         client = Client(address)
         with monkeypatch.context() as patch:
-            patch.setattr("fewlabels.web.desk.reckon", fail)
+            patch.setattr("fewlabels.web.service.reckon", fail)
             tell_one(client)
             assert wait_until(lambda: json.loads(send(address, "api/board")[2])["stale"])
         tell_one(client)

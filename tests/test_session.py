@@ -29,15 +29,20 @@ import pytest
 from makers import make_pool, outcome_pool, take
 
 import fewlabels as fl
-from fewlabels import answers, journal, ledger, reckoning, session
-from fewlabels.beliefs import Draws
+from fewlabels.active.goals.comparison import Compare
+from fewlabels.active.goals.estimation import Estimate
+from fewlabels.active.goals.extremes import FindBest, FindWorst
+from fewlabels.active.policies import POLICIES
+from fewlabels.distributions.belief import Draws
 from fewlabels.errors import InputError
-from fewlabels.goals import Compare, Estimate, FindBest, FindWorst
-from fewlabels.ground import lay_ground
-from fewlabels.journal import MemoryJournal, SqliteJournal
-from fewlabels.metrics import METRICS, Metric
-from fewlabels.policies import POLICIES
-from fewlabels.session import Session
+from fewlabels.metrics.metric import METRICS, Metric
+from fewlabels.sessions import answers, journal, session
+from fewlabels.sessions import posterior_cache as reckoning
+from fewlabels.sessions import state as ledger
+from fewlabels.sessions.journal.memory import MemoryJournal
+from fewlabels.sessions.journal.sqlite import SqliteJournal
+from fewlabels.sessions.session import Session
+from fewlabels.sessions.spec import lay_ground
 
 FULL = make_pool(3, n=90)
 TRUTH = dict(zip(FULL["id"], FULL["label"], strict=True))
@@ -390,7 +395,7 @@ def test_everyone_gets_items_of_their_own():
 
 def test_an_item_is_one_persons_until_the_lease_is_over(monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr("fewlabels.fold.monotonic", lambda: clock[0])
+    monkeypatch.setattr("fewlabels.sessions.store.monotonic", lambda: clock[0])
     s = begin()
     (ann,) = s.ask(1, who="ann", lease=60.0)
     clock[0] = 50.0
@@ -1311,7 +1316,7 @@ def test_a_wrong_answer_of_one_thread_costs_no_other_its_state():
 
 
 def test_random_choice_follows_the_sizes_of_groups_that_do_not_fit_the_file(monkeypatch):
-    monkeypatch.setattr("fewlabels.line.MOST_ITEMS", 200)
+    monkeypatch.setattr("fewlabels.sessions.queue.MOST_ITEMS", 200)
     table = {"id": range(4000), "predicted": ["a"] * 3600 + ["b"] * 400}
     s = Session.create(None, table, goal=FindWorst(), policy=fl.random)
     assert Counter(s.group(i) for i in s.ask(60))["a"] > 40  # 54 as expected, 5 sigma down

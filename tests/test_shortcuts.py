@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import fewlabels as fl
-from fewlabels.cli.labelling import Told, Wish
-from fewlabels.cli.lines import Lines
-from fewlabels.shortcuts import PAGE, ROMAN, TERMINAL, WORDS, assign_shortcuts
+from fewlabels.cli.terminal.lines import Lines
+from fewlabels.cli.terminal.loop import Told, Wish
+from fewlabels.sessions.shortcuts import PAGE, ROMAN, TERMINAL, WORDS, assign_shortcuts
 from fewlabels.web.app import Shortcuts
 
 NAMES = st.one_of(
@@ -100,5 +100,5 @@ def test_a_class_called_undo_is_a_class_where_answers_come_by_line() -> None:
 
 
 def test_the_rule_loads_no_server() -> None:
-    code = "import sys, fewlabels.cli.terminal; sys.exit('fastapi' in sys.modules)"
+    code = "import sys, fewlabels.cli.terminal.keys; sys.exit('fastapi' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -18,11 +18,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fewlabels as fl
-from fewlabels.cli.annotations import name_person, read_export
-from fewlabels.cli.intake import Terms, take_in
-from fewlabels.cli.studio import CONTROL, ID, Form, Guess, render_tasks
 from fewlabels.errors import InputError
-from fewlabels.journal import SqliteJournal, log
+from fewlabels.sessions.exchange.importer import Terms, take_in
+from fewlabels.sessions.exchange.label_studio import CONTROL, ID, Form, Guess, render_tasks
+from fewlabels.sessions.exchange.label_studio_export import name_person, read_export
+from fewlabels.sessions.journal import write_ahead_log as log
+from fewlabels.sessions.journal.sqlite import SqliteJournal
 
 Type = Callable[..., Typed]
 LONG = 40.0  # seconds: machines may be busy

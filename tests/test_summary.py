@@ -6,8 +6,8 @@ import pytest
 from makers import VANISHING, make_pool, outcome_pool, take
 
 import fewlabels as fl
-from fewlabels.metrics import METRICS
-from fewlabels.summary import Question, rank_groups
+from fewlabels.analyses.assessment import Question, rank_groups
+from fewlabels.metrics.metric import METRICS
 
 GROUP = fl.column("group")
 UNEVEN = outcome_pool(a=(6, 4, 90), b=(9, 1, 30), c=(2, 3, 10), d=(0, 0, 5))

@@ -17,13 +17,17 @@ from matplotlib.collections import LineCollection
 from rich.console import Console
 
 import fewlabels as fl
-from fewlabels.cli.arms import print_surface, say_answer
-from fewlabels.cli.questions import Answered, read_question
-from fewlabels.cli.words import read_attributes
-from fewlabels.groups import Bins, Predicted, Ranges
-from fewlabels.plots import SURFACE_KINDS, plot_surface, render_svg
-from fewlabels.report.surface import render_surface
-from fewlabels.surfaces import Surface, count_bands, find_common, rank_attributes
+from fewlabels.analyses.surface.coverage import count_bands
+from fewlabels.analyses.surface.naming import find_common
+from fewlabels.analyses.surface.ranking import rank_attributes
+from fewlabels.analyses.surface.result import Surface
+from fewlabels.cli.parsing import read_attributes
+from fewlabels.cli.surface_queries import Answered, read_question
+from fewlabels.cli.surface_tables import print_surface, say_answer
+from fewlabels.data.groups import Bins, Predicted, Ranges
+from fewlabels.reporting.html.surface import render_surface
+from fewlabels.reporting.plots.sheet import render_svg
+from fewlabels.reporting.plots.surface import SURFACE_KINDS, plot_surface
 
 Type = Callable[..., Typed]
 KINDS = list(SURFACE_KINDS)
@@ -265,7 +269,7 @@ def test_the_table_has_the_numbers_of_the_surface() -> None:
 
 
 def test_of_very_many_arms_the_page_says_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fewlabels.report.surface.KEPT", 100)
+    monkeypatch.setattr("fewlabels.reporting.html.surface.KEPT", 100)
     html = render_surface(get("many values"))
     assert len(read_table(html, "The worst of")) == 101
     assert "--json" in html

@@ -9,16 +9,16 @@ from makers import drop_provenance
 from scipy.special import expit, logit
 
 import fewlabels as fl
-from fewlabels.knowledge import know
-from fewlabels.labels import Axis, Tally, tally
-from fewlabels.latent.curve import to_logit
-from fewlabels.surfaces import fit as fitting
-from fewlabels.surfaces.doubt import RARE, doubt_cells
-from fewlabels.surfaces.effects import find_effects
-from fewlabels.surfaces.fit import _Problem, fit
-from fewlabels.surfaces.plan import APART, CENTRES, FIXED, SPREADS, Plan
-from fewlabels.surfaces.relief import survey
-from fewlabels.surfaces.strata import take_whole
+from fewlabels.data.counts import Axis, Tally, tally
+from fewlabels.models.additive import fit as fitting
+from fewlabels.models.additive.arm_posterior import survey
+from fewlabels.models.additive.effect_priors import APART, CENTRES, FIXED, SPREADS, Plan
+from fewlabels.models.additive.effects import find_effects
+from fewlabels.models.additive.fit import _Problem, fit
+from fewlabels.models.additive.outliers import RARE, doubt_cells
+from fewlabels.models.additive.strata import take_whole
+from fewlabels.models.knowledge import know
+from fewlabels.models.logit.curve import to_logit
 
 
 def make_axes(*sizes, ordered=()):
@@ -102,7 +102,7 @@ def test_two_attributes_have_an_effect_together_only_where_arms_are_more():
 
 
 def test_effects_beyond_what_there_is_room_for_are_left_to_the_arms(monkeypatch):
-    monkeypatch.setattr("fewlabels.surfaces.effects.MOST_TERMS", 10)
+    monkeypatch.setattr("fewlabels.models.additive.effects.MOST_TERMS", 10)
     effects = find_effects(make_axes(4, 30, 3), make_arms(4, 30, 3))
     assert effects.blocks == ((0,), (2,))
     assert (1,) in effects.left_out

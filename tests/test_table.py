@@ -16,10 +16,12 @@ from pyarrow import feather
 from scipy.stats import kstest
 
 import fewlabels as fl
+from fewlabels.data import fingerprint as fingerprints
+from fewlabels.data import sampling as samples
+from fewlabels.data.candidates import PRIME, find_chance, share_out
+from fewlabels.data.fingerprint import fingerprint
 from fewlabels.errors import InputError
-from fewlabels.ground import tell_apart
-from fewlabels.table import fingerprint, fingerprints, samples, share_out
-from fewlabels.table.candidates import PRIME, find_chance
+from fewlabels.sessions.spec import tell_apart
 
 FRAME = pd.DataFrame(
     {

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 import fewlabels as fl
-from fewlabels.inference import infer
-from fewlabels.polling import ALONE
-from fewlabels.reckoning import add_up
-from fewlabels.session import Session
-from fewlabels.summary import judge
+from fewlabels.analyses.assessment import judge
+from fewlabels.models.posterior import infer
+from fewlabels.sessions.annotations import ALONE
+from fewlabels.sessions.posterior_cache import add_up
+from fewlabels.sessions.session import Session
 
 CLASSES = ("cat", "dog", "cow")
 SKILL = {"ann": 0.95, "bob": 0.75, "cleo": 0.85}

@@ -21,14 +21,14 @@ from rich.cells import cell_len
 from rich.console import Console
 
 import fewlabels as fl
-from fewlabels.cli.choices import complete, find_class, list_beginnings
-from fewlabels.cli.entry import Entry, _keep_end
 from fewlabels.cli.items import print_item
-from fewlabels.cli.keys import BACKSPACE, END, ENTER, ESCAPE, SPACE, TAB, Keys, listening
-from fewlabels.cli.labelling import Labelling, Told, Wish
-from fewlabels.cli.sessions import Opened
-from fewlabels.cli.terminal import Terminal
-from fewlabels.shortcuts import assign_shortcuts
+from fewlabels.cli.session_files import Opened
+from fewlabels.cli.terminal.completion import complete, find_class, list_beginnings
+from fewlabels.cli.terminal.entry import Entry, _keep_end
+from fewlabels.cli.terminal.keyboard import BACKSPACE, END, ENTER, ESCAPE, SPACE, TAB, Keys, listening
+from fewlabels.cli.terminal.keys import Terminal
+from fewlabels.cli.terminal.loop import Labelling, Told, Wish
+from fewlabels.sessions.shortcuts import assign_shortcuts
 from fewlabels.text import as_plain, as_text, tame, tame_line
 
 COMMAND = Path(sys.executable).parent / "fewlabels"
@@ -432,8 +432,8 @@ class TestTheLoop:
         assert [row["label"] for row in session.answers()] == ["a", "a", "b"]
 
     def test_slow_reckoning_does_not_hold_people_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("fewlabels.cli.labelling.SLOW", -1.0)
-        monkeypatch.setattr("fewlabels.cli.labelling.SHARE", 1e9)
+        monkeypatch.setattr("fewlabels.cli.terminal.loop.SLOW", -1.0)
+        monkeypatch.setattr("fewlabels.cli.terminal.loop.SHARE", 1e9)
         said = self.work(["a", "b"])[1]
         assert said.count("the worst by accuracy") == 1
         assert "  3 labels\n" in said

@@ -3,9 +3,9 @@ import itertools
 import numpy as np
 import pytest
 
-from fewlabels.surfaces import tying
-from fewlabels.surfaces.relief import Relief, Slice
-from fewlabels.ties import Ties, stand_alone
+from fewlabels.distributions.covariance import Ties, stand_alone
+from fewlabels.models.additive import covariance as tying
+from fewlabels.models.additive.arm_posterior import Relief, Slice
 
 
 def make_ties(n=6, factors=3, seed=0):

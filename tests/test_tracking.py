@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import fewlabels as fl
-from fewlabels.summary import Assessment
+from fewlabels.analyses.assessment import Assessment
 
 mlflow = pytest.importorskip("mlflow")
 
@@ -76,6 +76,6 @@ def test_without_mlflow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     def refuse(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr("fewlabels.tracking.import_module", refuse)
+    monkeypatch.setattr("fewlabels.reporting.mlflow.import_module", refuse)
     with pytest.raises(fl.InputError, match=r"pip install 'fewlabels\[mlflow\]'"):
         fl.log_assessment(assess(["cat", "dog"]))

@@ -7,14 +7,14 @@ import pytest
 from scipy.special import expit
 
 import fewlabels as fl
-from fewlabels.beliefs import Beta, Dirichlet
-from fewlabels.knowledge import know
-from fewlabels.labels import STRATA, tally
-from fewlabels.replay.compiled import play
-from fewlabels.replay.stage import set_stage
-from fewlabels.replay.trial import Trial
-from fewlabels.report.words import headline
-from fewlabels.trust import Calibrated, calibrated
+from fewlabels.active.simulation.dispatch import play
+from fewlabels.active.simulation.labelled_pool import set_stage
+from fewlabels.active.simulation.run import Trial
+from fewlabels.data.counts import STRATA, tally
+from fewlabels.distributions.belief import Beta, Dirichlet
+from fewlabels.models.calibrated.prior import Calibrated, calibrated
+from fewlabels.models.knowledge import know
+from fewlabels.reporting.html.text import headline
 
 GROUPS = 12
 

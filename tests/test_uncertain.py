@@ -8,8 +8,8 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 import fewlabels as fl
-from fewlabels.labels import Axis
-from fewlabels.surfaces.uncertain import Fractions, chart_uncertain
+from fewlabels.analyses.surface.soft import Fractions, chart_uncertain
+from fewlabels.data.counts import Axis
 
 
 def make_uncertain(seed=0, n=3000, n_labels=600, n_gold=300):

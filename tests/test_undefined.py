@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import fewlabels as fl
-from fewlabels.comparison import NOT_SETTLED
-from fewlabels.knowledge import know
-from fewlabels.labels import tally
+from fewlabels.analyses.comparison import NOT_SETTLED
+from fewlabels.data.counts import tally
+from fewlabels.models.knowledge import know
 
 ROWS = {"a": 0.95, "b": 0.6, "c": None}  # accuracy where the class is predicted; it never is in c
 

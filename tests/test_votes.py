@@ -6,8 +6,19 @@ import numpy as np
 import pytest
 from scipy.special import betaln, gammaln, logsumexp
 
-from fewlabels.votes import NONE, Poll, Schedule, measure_agreement, weigh
-from fewlabels.votes.chain import ALIKE, ERRORS, EVEN, LEVELS, OTHERS, TIES, expect_errors
+from fewlabels.models.annotators.agreement import measure_agreement
+from fewlabels.models.annotators.dawid_skene import (
+    ALIKE,
+    ERRORS,
+    EVEN,
+    LEVELS,
+    OTHERS,
+    TIES,
+    Schedule,
+    expect_errors,
+    weigh,
+)
+from fewlabels.models.annotators.vote_matrix import NONE, Poll
 
 
 def make_poll(votes, *, k=2, truth=None, n=None, cell=None, predicted=(0,), known=None):

@@ -16,10 +16,10 @@ import pytest
 from conftest import Typed
 
 import fewlabels as fl
-from fewlabels.cli import arrivals
-from fewlabels.cli.arrivals import Arrivals, recall_files
-from fewlabels.cli.studio import ID
 from fewlabels.errors import InputError
+from fewlabels.sessions.exchange import folder as arrivals
+from fewlabels.sessions.exchange.folder import Arrivals, recall_files
+from fewlabels.sessions.exchange.label_studio import ID
 
 Type = Callable[..., Typed]
 

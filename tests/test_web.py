@@ -21,20 +21,26 @@ from serving import serving
 from starlette.testclient import TestClient
 
 import fewlabels as fl
-from fewlabels.cli.page import Page
-from fewlabels.cli.serving import check_page, run_page
-from fewlabels.cli.sessions import Opened
-from fewlabels.goals import Estimate, FindBest, FindWorst
-from fewlabels.session import Session
-from fewlabels.web import Client, Credentials, Desk, Door, Folder, MemoryStore, Place, Rules, make_app
+from fewlabels.active.goals.estimation import Estimate
+from fewlabels.active.goals.extremes import FindBest, FindWorst
+from fewlabels.cli.page_options import Page
+from fewlabels.cli.page_server import check_page, run_page
+from fewlabels.cli.session_files import Opened
+from fewlabels.sessions.session import Session
+from fewlabels.web.addresses import Place
+from fewlabels.web.app import make_app
 from fewlabels.web.background import Background
-from fewlabels.web.cards import show_item
-from fewlabels.web.door import Doorkeeper
-from fewlabels.web.keys import change_keys
-from fewlabels.web.pace import Pace
-from fewlabels.web.reads import Turns
+from fewlabels.web.client import Client
+from fewlabels.web.conditional_get import Turns
+from fewlabels.web.credentials import Credentials, MemoryStore
+from fewlabels.web.item_view import show_item
+from fewlabels.web.keys_file import change_keys
+from fewlabels.web.media import Folder
+from fewlabels.web.rate_limit import Pace
+from fewlabels.web.row_cache import Shelf
+from fewlabels.web.security import Door, Doorkeeper
 from fewlabels.web.server import serve, take_port
-from fewlabels.web.shelf import Shelf
+from fewlabels.web.service import Desk, Rules
 
 HOST = "127.0.0.1:8000"
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
@@ -366,7 +372,7 @@ def test_behind_tls_the_cookie_goes_nowhere_else(desk):
 def test_other_addresses_without_tls_are_warned_of(tmp_path, monkeypatch, capsys, page, warns):
     made_to = {}
     monkeypatch.setattr(
-        "fewlabels.cli.serving.serve", lambda desk, place, **more: made_to.update(place=place, desk=desk)
+        "fewlabels.cli.page_server.serve", lambda desk, place, **more: made_to.update(place=place, desk=desk)
     )
     session = Session.create(None, make_pool(), goal=Estimate(), prior=fl.flat())
     run_page(

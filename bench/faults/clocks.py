@@ -17,7 +17,7 @@ from bench.faults.processes import CONTEXT, Place, enter, start
 from bench.faults.servers import BESIDE, stop, wait_for_address
 from bench.faults.sessions import POOL, SESSION, compare, find_label, make_session, try_session, with_litter
 from bench.faults.trials import Trial
-from fewlabels.web import Client
+from fewlabels.web.client import Client
 
 DAY, LEASE = 86_400, 3.0  # seconds
 TRUE = time.time

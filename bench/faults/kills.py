@@ -26,7 +26,7 @@ from bench.faults.sessions import (
     with_litter,
 )
 from bench.faults.trials import Trial
-from fewlabels.journal.schema import VERSION
+from fewlabels.sessions.journal.schema import VERSION
 
 BATCH, ROWS = 3, 300
 Scenario = Callable[[random.Random, Place, int], Iterator[Trial]]

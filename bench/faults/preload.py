@@ -2,12 +2,12 @@
 
 import pandas  # noqa: F401
 
-import fewlabels.cli.ask
-import fewlabels.cli.assess
-import fewlabels.cli.importing
-import fewlabels.cli.label
-import fewlabels.cli.tell
-import fewlabels.cli.watch
-import fewlabels.report
-import fewlabels.session
+import fewlabels.cli.verbs.ask
+import fewlabels.cli.verbs.assess
+import fewlabels.cli.verbs.importing
+import fewlabels.cli.verbs.label
+import fewlabels.cli.verbs.tell
+import fewlabels.cli.verbs.watch
+import fewlabels.reporting.html
+import fewlabels.sessions.session
 import fewlabels.web.server  # noqa: F401

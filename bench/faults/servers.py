@@ -16,7 +16,7 @@ import fewlabels as fl
 from bench.faults.processes import PATIENCE, Place, enter, start, wait_for
 from bench.faults.sessions import GOAL, POOL, SESSION, compare, find_label, make_pool, try_session, with_litter
 from bench.faults.trials import Trial
-from fewlabels.web import Client
+from fewlabels.web.client import Client
 
 PEOPLE, ITEMS, PAUSE = 4, 4_000, 0.02
 BESIDE = f"{SESSION}.keys"  # where the server keeps who may come in

@@ -15,8 +15,8 @@ import pandas as pd
 
 import fewlabels as fl
 from bench.faults.trials import Trial
-from fewlabels.cli.studio import CONTROL, ID
-from fewlabels.journal import SqliteJournal
+from fewlabels.sessions.exchange.label_studio import CONTROL, ID
+from fewlabels.sessions.journal.sqlite import SqliteJournal
 
 POOL, SESSION, CLASSES = "pool.parquet", "s.db", ("cat", "dog", "emu")
 EARLIER = 30  # answers

@@ -9,8 +9,8 @@ import fewlabels as fl
 from bench.label_efficiency.pages import Row, Table
 from bench.label_efficiency.pools import FEWEST, Pool
 from bench.label_efficiency.ways import ALL, FLAT, OURS, THEIRS, Figures, repeat
-from fewlabels.replay.compiled import play
-from fewlabels.replay.trial import Trial
+from fewlabels.active.simulation.dispatch import play
+from fewlabels.active.simulation.run import Trial
 
 EACH = (2, 5, 10)  # labels per class
 ROUNDING = 1e-9

@@ -10,8 +10,8 @@ import fewlabels as fl
 from bench.label_efficiency.pages import Row, Table
 from bench.label_efficiency.pools import Pool
 from bench.label_efficiency.ways import ALL, OURS, THEIRS, Figures, repeat
-from fewlabels.replay.compiled import play
-from fewlabels.replay.trial import Trial
+from fewlabels.active.simulation.dispatch import play
+from fewlabels.active.simulation.run import Trial
 
 FEW = (20, 50, 100)  # labels in all
 ROUNDING = 1e-9

@@ -10,9 +10,9 @@ import fewlabels as fl
 from bench.label_efficiency.pages import Row, Table
 from bench.label_efficiency.pools import FEWEST, Pool
 from bench.label_efficiency.ways import FLAT, OURS, THEIRS, Figures, Way, repeat
-from fewlabels.replay.compiled import play
-from fewlabels.replay.measures import measure_verdict
-from fewlabels.replay.stage import Stage
+from fewlabels.active.simulation.dispatch import play
+from fewlabels.active.simulation.labelled_pool import Stage
+from fewlabels.active.simulation.measures import measure_verdict
 
 ROPE = 0.05
 PAIRS, SMALLEST = 10, 20  # pairs of groups to compare, of at least so many items

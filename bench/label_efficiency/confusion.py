@@ -10,9 +10,9 @@ from bench.label_efficiency.accuracies import EACH
 from bench.label_efficiency.pages import Row, Table
 from bench.label_efficiency.pools import FEWEST, Pool
 from bench.label_efficiency.ways import OURS, THEIRS, Figures, repeat
-from fewlabels.replay.compiled import play
-from fewlabels.replay.measures import measure_confusion
-from fewlabels.replay.trial import Trial
+from fewlabels.active.simulation.dispatch import play
+from fewlabels.active.simulation.measures import measure_confusion
+from fewlabels.active.simulation.run import Trial
 
 FIRST = 10  # labels in all
 TABLE = Table(

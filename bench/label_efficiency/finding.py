@@ -9,9 +9,9 @@ import fewlabels as fl
 from bench.label_efficiency.pages import Row, Table
 from bench.label_efficiency.pools import FEWEST, Pool
 from bench.label_efficiency.ways import OURS, THEIRS, Figures, repeat
-from fewlabels.replay.compiled import play
-from fewlabels.replay.measures import rank_reciprocally
-from fewlabels.replay.trial import Trial
+from fewlabels.active.simulation.dispatch import play
+from fewlabels.active.simulation.measures import rank_reciprocally
+from fewlabels.active.simulation.run import Trial
 
 LOOKS, SOONEST = 48, 1 / 500  # how often to look, and from what share of the pool on
 ENOUGH, ROUNDING = 0.99, 1e-9

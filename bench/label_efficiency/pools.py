@@ -6,9 +6,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 import fewlabels as fl
-from fewlabels.groups import Groups
-from fewlabels.labels import STRATA
-from fewlabels.replay.stage import Stage, set_stage
+from fewlabels.active.simulation.labelled_pool import Stage, set_stage
+from fewlabels.data.counts import STRATA
+from fewlabels.data.groups import Groups
 
 FEWEST = 3  # classes, for an average over classes to be one
 

@@ -7,12 +7,12 @@ import numpy as np
 from joblib import delayed
 
 import fewlabels as fl
-from fewlabels.goals import Goal
-from fewlabels.policies import Policy
-from fewlabels.priors import Prior
-from fewlabels.replay.crew import spread
-from fewlabels.replay.stage import Stage
-from fewlabels.replay.trial import Trial
+from fewlabels.active.goals.goal import Goal
+from fewlabels.active.policies import Policy
+from fewlabels.active.simulation.labelled_pool import Stage
+from fewlabels.active.simulation.parallel import spread
+from fewlabels.active.simulation.run import Trial
+from fewlabels.models.priors import Prior
 
 PRIORS: dict[str, Prior] = {"flat": fl.flat(), "scores": fl.from_scores(), "calibrated": fl.calibrated()}
 POLICIES: dict[str, Policy] = {"random": fl.random, "Thompson": fl.thompson, "multi-play": fl.multi_play}

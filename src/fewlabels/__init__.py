@@ -7,15 +7,40 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fewlabels.assessment import assess, compare
-    from fewlabels.beliefs import Beta, Dirichlet, Draws
-    from fewlabels.comparison import Comparison
-    from fewlabels.diagnosis import diagnose
+    from fewlabels.active.goals.comparison import Compare
+    from fewlabels.active.goals.estimation import Estimate, Explore, LeastCertain
+    from fewlabels.active.goals.extremes import FindBest, FindWorst
+    from fewlabels.active.policies import (
+        EpsilonGreedy,
+        MultiPlay,
+        Random,
+        Stratified,
+        Thompson,
+        TopTwo,
+        UpperBound,
+        epsilon_greedy,
+        multi_play,
+        random,
+        stratified,
+        thompson,
+        top_two,
+        upper_bound,
+    )
+    from fewlabels.active.simulation.plan import plan
+    from fewlabels.active.simulation.simulate import simulate
+    from fewlabels.analyses.assess import assess, compare
+    from fewlabels.analyses.assessment import Assessment
+    from fewlabels.analyses.comparison import Comparison
+    from fewlabels.analyses.doctor import diagnose
+    from fewlabels.analyses.fairness.api import Fairness, fairness
+    from fewlabels.analyses.surface.api import surface
+    from fewlabels.analyses.surface.result import Surface
+    from fewlabels.analyses.surface.soft import uncertain
+    from fewlabels.data.groups import bins, column, cross, everything, predicted, ranges
+    from fewlabels.data.predictions import Predictions
+    from fewlabels.distributions.belief import Beta, Dirichlet, Draws
     from fewlabels.errors import InputError
-    from fewlabels.gaps import Fairness, fairness
-    from fewlabels.goals import Compare, Estimate, Explore, FindBest, FindWorst, LeastCertain
-    from fewlabels.groups import bins, column, cross, everything, predicted, ranges
-    from fewlabels.metrics import (
+    from fewlabels.metrics.metric import (
         accuracy,
         balanced_accuracy,
         confusion,
@@ -35,32 +60,13 @@ if TYPE_CHECKING:
         tnr,
         tpr,
     )
-    from fewlabels.plots import ConfusionDisplay, IntervalsDisplay, ReliabilityDisplay
-    from fewlabels.policies import (
-        EpsilonGreedy,
-        MultiPlay,
-        Random,
-        Stratified,
-        Thompson,
-        TopTwo,
-        UpperBound,
-        epsilon_greedy,
-        multi_play,
-        random,
-        stratified,
-        thompson,
-        top_two,
-        upper_bound,
-    )
-    from fewlabels.priors import flat, from_earlier, from_scores
-    from fewlabels.replay import plan, simulate
-    from fewlabels.schemas import schema
-    from fewlabels.session import Session
-    from fewlabels.summary import Assessment
-    from fewlabels.surfaces import Surface, smooth, surface, uncertain
-    from fewlabels.table import Predictions
-    from fewlabels.tracking import log_assessment
-    from fewlabels.trust import calibrated
+    from fewlabels.models.calibrated.prior import calibrated
+    from fewlabels.models.priors import flat, from_earlier, from_scores
+    from fewlabels.models.smooth import smooth
+    from fewlabels.reporting.mlflow import log_assessment
+    from fewlabels.reporting.plots.displays import ConfusionDisplay, IntervalsDisplay, ReliabilityDisplay
+    from fewlabels.reporting.schemas import schema
+    from fewlabels.sessions.session import Session
 
 __version__ = "0.1.0"
 

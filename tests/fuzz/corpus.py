@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from pyarrow import feather
 
 import fewlabels as fl
-from fewlabels.web.keys import change_keys, name_keys
+from fewlabels.web.keys_file import change_keys, name_keys
 
 Rows = list[dict[str, Any]]
 N_ROWS = 24

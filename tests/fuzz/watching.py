@@ -13,8 +13,8 @@ from hashlib import sha256
 from pathlib import Path
 from random import Random
 
-from fewlabels.cli.arrivals import recall_files
 from fewlabels.errors import InputError
+from fewlabels.sessions.exchange.folder import recall_files
 from tests.fuzz.commands import SHEETS, Command
 from tests.fuzz.events import read_events
 from tests.fuzz.mutation import mutate

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fewlabels.analyses.assessment import PLACES
 from fewlabels.errors import InputError, did_you_mean
-from fewlabels.summary import PLACES
 
 SIGNS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt, "==": operator.eq, "!=": operator.ne,

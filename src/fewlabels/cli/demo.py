@@ -1,23 +1,109 @@
-"""`fewlabels demo`: the main job, end to end, on embedded data."""
+"""The main job on data that comes with scikit-learn: a weak model of handwritten digits, assessed with few labels."""
 
-from fewlabels.cli.printing import escape, print_assessment, print_warnings, printer, working
-from fewlabels.demo import run_demo
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from fewlabels.analyses.assess import assess
+from fewlabels.analyses.assessment import Assessment
+from fewlabels.data.predictions import Predictions
+from fewlabels.errors import InputError
+from fewlabels.files import check_outputs, write_whole
+
+TRAINED_ON, LABELLED, SEED = 100, 150, 0
+INK = " .:-=+*#%@"
+Table = dict[str, list[Any]]
 
 
-def demo(*, out: str = "fewlabels-demo") -> int:
-    """Train a small model on a hundred digits, assess it on the rest with few labels, and write a report.
+@dataclass(frozen=True)
+class Demo:
+    """What was done, and where it went."""
 
-    Parameters
-    ----------
-    out: str
-        Folder for the report and the predictions.
-    """
-    with working("training and assessing"):
-        result = run_demo(out)
-    screen = printer()
-    screen.print(result.story, markup=False, soft_wrap=True)
-    print_assessment(screen, result.assessment)
-    print_warnings(screen, result.assessment.warnings)
-    screen.print(f"report: [bold]{escape(str(result.report))}[/]", soft_wrap=True)
-    screen.print(f"next: fewlabels doctor {escape(str(result.predictions))}", soft_wrap=True)
-    return 0
+    assessment: Assessment
+    report: Path
+    predictions: Path
+    story: str
+
+
+def run_demo(folder: str | Path) -> Demo:
+    """Train, predict, label a few, assess, and write predictions and report into a folder."""
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"out: {folder} cannot be made: {error.strerror}") from None
+    table, truth = predict_digits()
+    accuracy = float(np.mean([said == true for said, true in zip(table["predicted"], truth["label"], strict=True)]))
+    texts = {folder / "digits.csv": _as_csv(table), folder / "truth.csv": _as_csv(truth)}  # the truth, to play with
+    _refuse_others(folder / "report.html", texts)
+    predictions, _ = (write_whole(path, text) for path, text in texts.items())
+    result = assess(Predictions.read(predictions), finite_pool=True, seed=SEED)
+    report = result.report(folder / "report.html")
+    worst = result.worst_first[0]
+    story = (
+        f"A model trained on {TRAINED_ON} digits predicts {result.n_items:,} others; {result.n_labels} of these are labelled.\n"
+        f"It is right {result.overall.mean:.0%} of the time ({result.overall.low:.0%} to {result.overall.high:.0%}); "
+        f"with every label it would be seen to be {accuracy:.1%}.\n"
+        f"It is probably worst when it says '{worst.group}': {worst.mean:.0%} ({worst.low:.0%} to {worst.high:.0%}), "
+        f"and the chance that no other digit is worse is {worst.p_worst or 0.0:.0%}."
+    )
+    return Demo(result, report, predictions, story)
+
+
+def _refuse_others(report: Path, texts: Mapping[Path, str]) -> None:
+    """Refuse to replace files that an earlier demo did not write."""
+    check_outputs({path.name: str(path) for path in (report, *texts)})
+    others = [path for path, text in texts.items() if path.is_file() and path.read_bytes() != text.encode()]
+    if report.exists() and not all(path.exists() for path in texts):
+        others.append(report)
+    if others:
+        raise InputError(f"out: {others[0]} is there already, and is not of this demo; name another folder with --out")
+
+
+def predict_digits() -> tuple[Table, Table]:
+    """Return predictions of the digits with a few labels kept, and all labels."""
+    datasets, linear = _load("sklearn.datasets"), _load("sklearn.linear_model")
+    images, truth = datasets.load_digits(return_X_y=True)
+    rng = np.random.default_rng(SEED)
+    order = rng.permutation(len(truth))
+    train, rest = order[:TRAINED_ON], order[TRAINED_ON:]
+    model = linear.LogisticRegression(max_iter=500).fit(images[train] / 16, truth[train])
+    chances = model.predict_proba(images[rest] / 16)
+    predicted = model.classes_[chances.argmax(axis=1)]
+    labelled = rng.permutation(len(rest)) < LABELLED
+    table: Table = {
+        "id": rest.tolist(),
+        "predicted": predicted.tolist(),
+        "score": chances.max(axis=1).round(4).tolist(),
+        "label": [int(y) if known else "" for y, known in zip(truth[rest], labelled, strict=True)],
+        "image": [draw_digit(image) for image in images[rest]],
+    }
+    return table, {"id": rest.tolist(), "label": truth[rest].tolist()}
+
+
+def draw_digit(image: Float[np.ndarray, " pixel"]) -> str:
+    """Draw an image of 8 by 8 pixels in letters, for people who label in a terminal."""
+    lines = image.reshape(8, 8).astype(int) * (len(INK) - 1) // 16
+    return "\n".join("".join(2 * INK[pixel] for pixel in line) for line in lines)
+
+
+def _as_csv(table: Table) -> str:
+    file = StringIO()
+    rows = csv.writer(file, lineterminator="\n")
+    rows.writerow(table)
+    rows.writerows(zip(*table.values(), strict=True))
+    return file.getvalue()
+
+
+def _load(module: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        raise InputError("the demo needs scikit-learn for its digits: pip install 'fewlabels[demo]'") from None

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Group, Parameter, Token
 
 from fewlabels.cli.conditions import Condition, read_condition
-from fewlabels.cli.words import DEFAULT, given, read_bins, read_groups, read_metric, read_prior, split_names
+from fewlabels.cli.parsing import DEFAULT, given, read_bins, read_groups, read_metric, read_prior, split_names
+from fewlabels.data.predictions import Predictions
 from fewlabels.files import check_outputs
-from fewlabels.table import Predictions
 
 QUESTION, ANSWER, COLUMNS = (
     Group(name, sort_key=i) for i, name in enumerate(("The question", "The answer", "The columns"))

@@ -13,21 +13,21 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from fewlabels.errors import InputError, listing
-from fewlabels.journal import StorageError, UnusableError
-from fewlabels.session import ItemId
-from fewlabels.shortcuts import PAGE as COMMANDS
-from fewlabels.shortcuts import assign_shortcuts
+from fewlabels.sessions.journal.errors import StorageError, UnusableError
+from fewlabels.sessions.session import ItemId
+from fewlabels.sessions.shortcuts import PAGE as COMMANDS
+from fewlabels.sessions.shortcuts import assign_shortcuts
 from fewlabels.text import tame_line
-from fewlabels.web.cards import Card
+from fewlabels.web.conditional_get import Turns, send_figures
 from fewlabels.web.credentials import UNAVAILABLE as KEYS_UNAVAILABLE
 from fewlabels.web.credentials import KeysUnavailableError
-from fewlabels.web.desk import Board, Desk, Dispute
-from fewlabels.web.door import Door, Doorkeeper
-from fewlabels.web.failures import RETRY, STOP, UNAVAILABLE, Failures, Log, name_request
+from fewlabels.web.error_log import RETRY, STOP, UNAVAILABLE, Failures, Log, name_request
+from fewlabels.web.item_view import Card
 from fewlabels.web.media import KINDS
-from fewlabels.web.pace import Pace
-from fewlabels.web.reads import Turns, send_figures
-from fewlabels.web.security import Caller, Me, Owner, hide_paths, hide_results, limit_rate, resolve_name
+from fewlabels.web.permissions import Caller, Me, Owner, hide_paths, hide_results, limit_rate, resolve_name
+from fewlabels.web.rate_limit import Pace
+from fewlabels.web.security import Door, Doorkeeper
+from fewlabels.web.service import Board, Desk, Dispute
 
 HERE = Path(__file__).parent
 PAGE = {"/": ("page.html", "text/html"), "/page.css": ("page.css", "text/css"), "/page.js": ("page.js", "text/javascript")}  # fmt: skip

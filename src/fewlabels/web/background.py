@@ -16,8 +16,8 @@ from typing import Any
 from fastapi.encoders import jsonable_encoder
 from starlette.responses import JSONResponse
 
-from fewlabels.session import Session
-from fewlabels.web.failures import Log, say_busy
+from fewlabels.sessions.session import Session
+from fewlabels.web.error_log import Log, say_busy
 
 POLL = 1.0  # seconds between two looks at the journal, for what other processes wrote
 PAUSE = 0.5  # seconds between two boards, at least

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit, urlunsplit
 from urllib.request import Request, urlopen
 
 from fewlabels.errors import InputError
-from fewlabels.session import ItemId
+from fewlabels.sessions.session import ItemId
 
 WAIT = 60.0  # seconds for an answer
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fewlabels.web.failures import Log
+from fewlabels.web.error_log import Log
 
 try:
     import resource

@@ -1,84 +1,198 @@
-"""What each role may do: annotators answer under their own name; results and other people's answers are the owner's."""
+"""Which requests are let in, and what browsers may do with what they get: checked before any request reaches the app.
 
-import os
+- Host: only names this server goes by, so that a foreign page cannot rebind its own name to it.
+- Credential: a token, said in the address of the first visit and exchanged for a cookie there; programs send it along.
+- Origin: a request that changes something and comes with a cookie must come from our own page.
+- Size: bounded, whether announced or not.
+"""
+
 import re
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Annotated, Literal
+from dataclasses import dataclass, field
+from typing import Literal
+from urllib.parse import parse_qs, unquote
 
-from fastapi import Depends, Request
-from pydantic import BaseModel
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fewlabels.text import tame_line
-from fewlabels.web.credentials import Credential, Credentials, check_name
-from fewlabels.web.desk import Board
-from fewlabels.web.pace import Pace
+from fewlabels.web.browser import OneTimeCodes
+from fewlabels.web.credentials import UNAVAILABLE, Credential, CredentialStore, KeysUnavailableError, MemoryStore
+from fewlabels.web.error_log import RETRY
+from fewlabels.web.rate_limit import Pace
 
-
-class Me(BaseModel):
-    """Whose link this is. An annotator answers under this name; the owner says a name with each request."""
-
-    role: Literal["owner", "annotator"]
-    name: str
-
-
-def get_caller(request: Request) -> Credential:
-    """Return whose request this is."""
-    found: Credential = request.state.caller
-    return found
-
-
-def get_owner(request: Request) -> Credential:
-    """Refuse annotators."""
-    caller = get_caller(request)
-    if not caller.is_owner:
-        raise HTTPException(403, "only the owner of the session may do this; ask them")
-    return caller
+LARGEST = 1_000_000  # bytes of a request
+OURS = "x-fewlabels"  # a header that no foreign page can send without asking first: whose page it is, or 1
+INVALID = "This link is not valid any more. Open your link again, or ask the owner of the session for a new one."
+REPLACED = "Another link was opened in this browser, so that answers would count under another name. Reload this page to go on with that link, or open your own link again."  # fmt: skip
+RATE, BURST = (
+    90.0,
+    150.0,
+)  # requests of any kind, for each credential; fewer than all reads (`Turns`), so that few of them wait
+SAFE = ("GET", "HEAD")
+TOO_LONG = f"a request has at most {LARGEST:,} bytes; send answers in several"
+WELCOME = """<!doctype html><html lang="en"><meta charset="utf-8"><title>fewlabels</title>
+<meta http-equiv="refresh" content="0;url=/"><p><a href="/">Go on to the labelling page</a></p></html>"""
+REFUSED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>fewlabels</title>
+<h1>This page needs a link that is valid</h1>
+<p>Open your link as <code>fewlabels label</code> printed it, with everything after the question mark.
+If it was revoked, ask the owner of the session for a new one.</p></html>"""
 
 
-Caller = Annotated[Credential, Depends(get_caller)]
-Owner = Annotated[Credential, Depends(get_owner)]
+@dataclass(frozen=True)
+class Door:
+    """What lets people in."""
+
+    hosts: tuple[str, ...]  # as browsers name them, with the port
+    secure: bool = False  # behind TLS
+    origins: tuple[str, ...] = ()  # of pictures from elsewhere
+    store: CredentialStore = field(default_factory=MemoryStore)
+    codes: OneTimeCodes = field(default_factory=OneTimeCodes, repr=False)
+
+    @property
+    def token(self) -> str:
+        """The owner's token."""
+        found = self.store.read()
+        return "" if found is None else found.owner.token
+
+    @property
+    def cookie(self) -> str:
+        """Its name; browsers send cookies to every port of a host."""
+        port = re.search(r":(\d+)$", self.hosts[0])
+        return f"fewlabels_{port[1] if port else 'page'}"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What every answer says: nothing from elsewhere, nothing inline, nothing framed, nothing kept."""
+        elsewhere = " ".join(("", *self.origins))
+        return {
+            "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+            f"img-src 'self'{elsewhere}; media-src 'self'{elsewhere}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+            "x-content-type-options": "nosniff",
+            "referrer-policy": "no-referrer",
+            "x-frame-options": "DENY",
+            "cross-origin-opener-policy": "same-origin",
+            "cross-origin-resource-policy": "same-origin",
+            "permissions-policy": "camera=(), microphone=(), geolocation=()",
+            "cache-control": "no-store",
+        }  # fmt: skip
+
+    def authenticate(self, headers: Headers) -> tuple[Credential, Literal["token", "cookie"]] | None:
+        """Return whose request this is, and how it shows that; None where it does not."""
+        found, (kind, _, token) = self.store.read(), headers.get("authorization", "").partition(" ")
+        if found is None:
+            return None
+        if kind.lower() == "bearer" and (caller := found.find("token", token.strip())):
+            return caller, "token"
+        caller = found.find("cookie", _read_cookies(headers).get(self.cookie, ""))
+        return None if caller is None else (caller, "cookie")
+
+    def exchange(self, query: Mapping[str, list[str]]) -> Credential | None:
+        """Return whose link a first visit came by: one with a token, or with a code that can be used once."""
+        found = self.store.read()
+        if found is None:
+            return None
+        if "code" in query:
+            return found.owner if self.codes.redeem(query["code"][0]) else None
+        return found.find("token", query["token"][0])
+
+    def is_ours(self, headers: Headers) -> bool:
+        """Does a request that changes something come from our own page?"""
+        origin, scheme = headers.get("origin"), "https" if self.secure else "http"
+        return OURS in headers and (origin is None or origin in [f"{scheme}://{host}" for host in self.hosts])
 
 
-def limit_rate(pace: Pace, caller: Credential) -> None:
-    """Refuse a request where one credential sends too many: names cost nothing to make up, credentials do."""
-    if not pace.allows(caller.token):
-        raise HTTPException(429, "rate limit exceeded; retry in a moment")
+class Doorkeeper:
+    """Lets a request through to the app, or answers it."""
+
+    def __init__(self, app: ASGIApp, door: Door, pace: Pace | None = None) -> None:
+        self.app, self.door, self.pace = app, door, pace or Pace(RATE, BURST)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check, then pass on with what every answer says."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        send = self._dress(send)
+        refusal = self._check(scope)
+        if refusal is not None:
+            await refusal(scope, receive, send)
+            return
+        await self.app(scope, _bound(receive), send)
+
+    def _check(self, scope: Scope) -> Response | None:
+        try:
+            return self._refuse(scope)
+        except KeysUnavailableError:
+            return JSONResponse({"error": UNAVAILABLE}, 503, headers={"retry-after": str(RETRY)})
+
+    def _refuse(self, scope: Scope) -> Response | None:
+        """Answer what may not reach the app; whatever may, is told whose request it is."""
+        door, headers = self.door, Headers(scope=scope)
+        if headers.get("host", "").lower() not in door.hosts:
+            return _say(421, "this server does not go by that name")
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or len(length) > 12 or int(length) > LARGEST:
+            return _say(413, TOO_LONG)
+        if scope["path"] == "/" and scope["method"] == "GET":
+            query = parse_qs(scope["query_string"].decode("latin-1"))
+            if query.keys() & {"token", "code"}:
+                return self._welcome(door.exchange(query))
+        known = door.authenticate(headers)
+        if known is None:
+            return HTMLResponse(REFUSED, 401) if scope["path"] == "/" else _say(401, INVALID if OURS in headers else "say who you are: Authorization: Bearer TOKEN")  # fmt: skip
+        scope["state"] = {**scope.get("state", {}), "caller": known[0]}
+        if not self.pace.allows(known[0].token):
+            return _say(429, "rate limit exceeded; retry in a moment")
+        return self._refuse_foreign(scope, headers, known[0]) if known[1] == "cookie" else None
+
+    def _refuse_foreign(self, scope: Scope, headers: Headers, caller: Credential) -> Response | None:
+        """Refuse a request with our cookie from another site's page, or from a page that was opened by another link."""
+        if headers.get(OURS, "1") != "1" and unquote(headers[OURS]) != caller.label:
+            return _say(401, REPLACED)
+        if scope["method"] not in SAFE and not self.door.is_ours(headers):
+            return _say(403, "this request does not come from the labelling page")
+        return None
+
+    def _welcome(self, caller: Credential | None) -> Response:
+        """Exchange a link for a cookie, and leave the address that holds the secret."""
+        if caller is None:
+            return HTMLResponse(REFUSED, 401)
+        answer = HTMLResponse(WELCOME)
+        answer.set_cookie(self.door.cookie, caller.cookie, httponly=True, samesite="strict", secure=self.door.secure)
+        return answer
+
+    def _dress(self, send: Send) -> Send:
+        async def dressed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in self.door.headers.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        return dressed
 
 
-def resolve_name(caller: Credential, who: str, known: Credentials | None) -> str:
-    """Return the name that an answer is kept under; only an annotator's own link answers in the annotator's name."""
-    name = check_name(who)
-    if not caller.is_owner:
-        if name not in ("", caller.name):
-            raise HTTPException(
-                403, f"this link is {caller.name}'s: answers under another name are refused; leave who out"
-            )
-        return caller.name
-    if known is not None and known.find_annotator(name):
-        raise HTTPException(
-            403, f"{tame_line(name)} is an annotator with a link of their own; use that link, or another name"
-        )
-    return name
+def _bound(receive: Receive) -> Receive:
+    """Refuse the rest of a request that is longer than it may be and did not announce it."""
+    n = 0
+
+    async def bounded() -> Message:
+        nonlocal n
+        message = await receive()
+        n += len(message.get("body", b""))
+        if n > LARGEST:
+            raise HTTPException(413, TOO_LONG)
+        return message
+
+    return bounded
 
 
-def hide_results(board: Board, caller: Credential) -> Board:
-    """Show annotators how many labels there are and whether that is enough; estimates could influence their answers."""
-    if caller.is_owner:
-        return board
-    return board.model_copy(update={"sentence": "", "obstacle": None, "groups": [], "n_groups": 0, "team": None})
+def _read_cookies(headers: Headers) -> dict[str, str]:
+    pairs = (part.partition("=") for part in headers.get("cookie", "").split(";"))
+    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
-def hide_paths(message: str, files: Mapping[str, str]) -> str:
-    """Name no path of the server in what goes over the network; of other files beside these, only their names stay.
-
-    >>> hide_paths("/srv/a/s.db: not saved: /srv/a/log is full", {"/srv/a/s.db": "the session"})
-    'the session: not saved: log is full'
-    """
-    spelled = {spelling: name for path, name in files.items() for spelling in (path, str(Path(path).resolve()))}
-    folders = {str(Path(path).parent) + os.sep: "" for path in spelled if Path(path).is_absolute()}
-    for path, name in sorted((spelled | folders).items(), key=lambda pair: -len(pair[0])):
-        if os.sep in path[:-1]:  # a bare name may be a word of the message
-            message = re.sub(rf"(?<![\w./-]){re.escape(path)}", name, message)
-    return message
+def _say(status: int, error: str) -> JSONResponse:
+    return JSONResponse({"error": error}, status)

@@ -17,13 +17,13 @@ from fastapi import FastAPI
 from fewlabels.errors import InputError
 from fewlabels.web.addresses import Place
 from fewlabels.web.app import make_app
+from fewlabels.web.browser import opened_browser
 from fewlabels.web.connections import BACKLOG, MOST, Connections, Listener, Tracked
 from fewlabels.web.credentials import Credentials, CredentialStore, MemoryStore
-from fewlabels.web.desk import Desk
-from fewlabels.web.door import Door
-from fewlabels.web.failures import Log
-from fewlabels.web.keys import KeysFile, change_keys, read_keys
-from fewlabels.web.opening import opened_browser
+from fewlabels.web.error_log import Log
+from fewlabels.web.keys_file import KeysFile, change_keys, read_keys
+from fewlabels.web.security import Door
+from fewlabels.web.service import Desk
 
 TURN = 0.0005  # seconds that a thread may go on while others wait
 PATIENCE = 5  # seconds that open requests have to end

@@ -1,0 +1,91 @@
+"""To know the metric in every group."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Bool
+
+from fewlabels.active.goals.goal import ROUNDING, Gains, Standing, name_undefined
+from fewlabels.active.goals.variance import expect_fall, gain_by_variance, measure_variance
+from fewlabels.distributions.belief import Belief, Rng
+from fewlabels.errors import InputError
+from fewlabels.metrics.evaluate import Theta
+from fewlabels.metrics.metric import Metric, accuracy
+from fewlabels.models.knowledge import Knowledge
+
+FEW = 5  # items; a group of fewer counts by their number: one item is right or wrong, which says nothing of the model
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Know the metric in every group, to within an interval of this width."""
+
+    metric: Metric = accuracy
+    width: float = 0.1
+    name: str = "estimate"
+    remedy: ClassVar[str] = "take a wider target, merge small groups, or ask about exactly these items (finite pool)"
+
+    def __post_init__(self) -> None:
+        if not self.width > 0:
+            raise InputError(f"goal estimate: a width of {self.width} cannot be reached; intervals have some width")
+        if self.metric.is_share and self.width >= 1:
+            raise InputError(f"goal estimate: a width of {self.width} says nothing; {self.metric.name} lies in [0, 1]")
+
+    def gain(self, belief: Knowledge, truth: Theta) -> Gains:
+        """p_g times the expected fall of the variance; where groups hang together, of all of them."""
+        if belief.ties is None:
+            return gain_by_variance(belief, truth) * belief.share
+        return np.tile(expect_fall(belief, belief.share), (len(truth), 1))
+
+    def answer(self, belief: Knowledge, rng: Rng) -> Belief:  # noqa: ARG002
+        """The metric in every group."""
+        return belief
+
+    def settled(self, belief: Knowledge, rng: Rng) -> bool:  # noqa: ARG002
+        """Is every interval narrow enough? Groups in which the metric is undefined do not count."""
+        return not self._is_wide(belief).any() and not belief.undefined.all()
+
+    def describe(self, belief: Knowledge, rng: Rng) -> Standing:
+        """Name the widest interval, and how many groups are done."""
+        is_wide, width, (low, high) = self._is_wide(belief), belief.width(), belief.interval()
+        order = np.where(is_wide, 1.0, 0.0) + width / (1 + width)
+        widest = int(np.argmax(np.where(belief.undefined, -1.0, order)))
+        details = {
+            "width": self.width, "n_groups_open": int(is_wide.sum()),
+            "widest": {"group": belief.groups[widest], "low": float(low[widest]), "high": float(high[widest])},
+        }  # fmt: skip
+        said = f"{belief.metric.name} of every group is known to within ±{self.width / 2:.3g}"
+        if is_wide.any():
+            at = f"the widest interval is {width[widest]:.3g} ({belief.groups[widest]})"
+            said = f"groups not known to within ±{self.width / 2:.3g} yet: {is_wide.sum():,} of {len(width):,}; {at}"
+        apart = name_undefined(belief)
+        if apart:
+            said = apart if belief.undefined.all() else f"{said}; {apart}"
+        return Standing(self.settled(belief, rng), said, details)
+
+    def _is_wide(self, belief: Knowledge) -> Bool[np.ndarray, " group"]:
+        return ((belief.width() > self.width + ROUNDING) | ~belief.is_heard) & ~belief.undefined
+
+
+@dataclass(frozen=True)
+class Explore(Estimate):
+    """Know the metric in every group of five items or more alike: label where that tells most, of the others too."""
+
+    name: str = "explore"
+
+    def gain(self, belief: Knowledge, truth: Theta) -> Gains:
+        """Expected fall of the variances of all groups, added up; the truth would not change that."""
+        worth = np.minimum(belief.n_items / FEW, 1.0)
+        return np.tile(expect_fall(belief, worth), (len(truth), 1))
+
+
+@dataclass(frozen=True)
+class LeastCertain(Estimate):
+    """Know the metric in every group alike: label where it is least certain (004, Eq. 12)."""
+
+    name: str = "least-certain"
+
+    def gain(self, belief: Knowledge, truth: Theta) -> Gains:
+        """The variance of the metric as it is, of the population or of exactly these items; the truth would not change that."""
+        return np.tile(measure_variance(belief), (len(truth), 1))

@@ -1,0 +1,115 @@
+"""To find the worst groups, or the best."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Bool
+
+from fewlabels.active.goals.goal import ROUNDING, Gains, Standing, name_undefined, require_confidence, say_chance
+from fewlabels.distributions.belief import Belief, Draws, Rng
+from fewlabels.errors import InputError, listing
+from fewlabels.metrics.evaluate import Theta
+from fewlabels.metrics.metric import Metric, accuracy
+from fewlabels.models.knowledge import Knowledge
+
+
+@dataclass(frozen=True)
+class FindWorst:
+    """Name the m worst groups, with this probability of being right.
+
+    Groups within `rope` of the last one named count as just as bad: without it, two groups alike are never told apart.
+    """
+
+    metric: Metric = accuracy
+    m: int = 1
+    confidence: float = 0.95
+    rope: float = 0.0
+    name: str = "find-worst"
+    remedy: ClassVar[str] = (
+        "say from which difference on it matters (rope), ask for less confidence or fewer groups, "
+        "or about exactly these items (finite pool)"
+    )
+
+    def __post_init__(self) -> None:
+        if self.m < 1:
+            raise InputError(f"goal {self.name}: m is {self.m}; at least one group is sought")
+        if not self.rope >= 0:
+            raise InputError(f"goal {self.name}: rope is {self.rope}; it cannot be negative")
+        require_confidence(self.name, self.confidence)
+
+    @property
+    def sign(self) -> int:
+        """1 where the greatest values are sought, −1 where the smallest are."""
+        return 1 if self.metric.worst == "highest" else -1
+
+    def gain(self, belief: Knowledge, truth: Theta) -> Gains:
+        """The metric itself: label where it may be extreme."""
+        return self.sign * belief.values(truth)
+
+    def answer(self, belief: Knowledge, rng: Rng) -> Belief:
+        """The chance of each group to be among the m; none where the metric is undefined."""
+        return Draws(belief.groups, self._among(self._sample(belief, rng)).astype(np.float64))
+
+    def settled(self, belief: Knowledge, rng: Rng) -> bool:
+        """Are the named groups the m, with enough probability?"""
+        return self._suffices(belief, *self._name(self._sample(belief, rng)))
+
+    def describe(self, belief: Knowledge, rng: Rng) -> Standing:
+        """Name the groups, and how sure that is."""
+        values = self._sample(belief, rng)
+        named, p = self._name(values)
+        each = self._among(values).mean(axis=0)
+        groups = [belief.groups[g] for g in named]
+        if self._seeks_too_many(belief):
+            return Standing(False, self._say_too_many(belief), {"groups": [], "p": 0.0, "p_each": {}})
+        details = {"groups": groups, "p": p, "p_each": {belief.groups[g]: float(each[g]) for g in named}}
+        which = self.name.removeprefix("find-")
+        said = f"the {which} by {self.metric.name} {'is' if len(groups) == 1 else 'are'} {listing(groups, most=10)}"
+        said += f" (or as good as, within {self.rope:g})" if self.rope else ""
+        said += f", with probability {say_chance(p)}"
+        apart = name_undefined(belief)
+        said += f"; {apart}" if apart else ""
+        return Standing(self._suffices(belief, named, p), said, details)
+
+    def _suffices(self, belief: Knowledge, named: list[int], p: float) -> bool:
+        return p >= self.confidence and bool(belief.is_heard[named].all()) and not self._seeks_too_many(belief)
+
+    def _seeks_too_many(self, belief: Knowledge) -> bool:
+        """Is the metric undefined in so many groups that nothing is left to find?"""
+        return bool(belief.undefined.any()) and self.m >= int((~belief.undefined).sum())
+
+    def _say_too_many(self, belief: Knowledge) -> str:
+        n, whole = int((~belief.undefined).sum()), len(belief.groups)
+        return (
+            f"nothing to find: {self.m} of the groups are sought, but {self.metric.name} is defined in only {n:,} of "
+            f"{whole:,}; seek fewer, or choose another metric"
+        )
+
+    def _sample(self, belief: Knowledge, rng: Rng) -> Gains:
+        """Draw the metric, the sought end up; groups in which it is undefined come last."""
+        return np.where(belief.undefined, -np.inf, self.sign * belief.draw(rng, belief.n_draws))
+
+    def _among(self, values: Gains) -> Bool[np.ndarray, "draw group"]:
+        """Which groups are among the m of a draw; whoever is as good as the last of them is."""
+        m = min(self.m, values.shape[1])
+        last = -np.partition(-values, m - 1, axis=1)[:, [m - 1]]
+        return (values >= last - self.rope - ROUNDING) & np.isfinite(values)
+
+    def _name(self, values: Gains) -> tuple[list[int], float]:
+        """The m groups that are most often among the m, and how often they all are."""
+        among = self._among(values)
+        order = np.lexsort((-values.mean(axis=0), -among.mean(axis=0)))[: self.m]
+        return [int(g) for g in order], float(among[:, order].all(axis=1).mean())
+
+
+@dataclass(frozen=True)
+class FindBest(FindWorst):
+    """Name the m best groups, with this probability of being right."""
+
+    name: str = "find-best"
+
+    @property
+    def sign(self) -> int:
+        """The other end."""
+        return -1 if self.metric.worst == "highest" else 1

@@ -1,0 +1,193 @@
+"""Which group next? Policies turn what a label may be worth into a choice, and know nothing of goals or metrics.
+
+A policy is any callable (rng, prospect) -> groups: one item of each is labelled next. Most name a single group; a
+plain function will do. Closed groups never win: their worth is minus infinity.
+"""
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from fewlabels.distributions.belief import Rng
+from fewlabels.errors import InputError
+from fewlabels.models.knowledge import Prospect
+
+Policy = Callable[[Rng, Prospect], Sequence[int]]
+TRIES, BLOCK = 100, 10
+TINY = 1e-300
+QUANTILE_DRAWS = 1000
+
+
+@dataclass(frozen=True)
+class Random:
+    """Every unlabelled item alike: what people do without a plan."""
+
+    name: str = "random"
+
+    def __call__(self, rng: Rng, prospect: Prospect) -> Sequence[int]:
+        """Groups in proportion to what is left of them."""
+        return [int(rng.choice(len(prospect.left), p=prospect.left / prospect.left.sum()))]
+
+
+@dataclass(frozen=True)
+class Stratified:
+    """Labels in fixed proportions: of size, all equal, or of size times spread (Neyman)."""
+
+    allocation: Literal["proportional", "equal", "neyman"] = "proportional"
+
+    @property
+    def name(self) -> str:
+        """What it is called on the command line."""
+        return "stratified" if self.allocation == "proportional" else f"stratified:{self.allocation}"
+
+    def __call__(self, rng: Rng, prospect: Prospect) -> Sequence[int]:
+        """Choose the open group that is furthest behind its quota."""
+        quota = np.where(prospect.is_open, self._weigh(prospect), 0.0)
+        n_labels = np.where(prospect.is_open, prospect.n_labels, 0.0)
+        behind = quota / max(quota.sum(), TINY) * (n_labels.sum() + 1) - n_labels
+        return [_best(rng, np.where(prospect.is_open, behind, -np.inf))]
+
+    def _weigh(self, prospect: Prospect) -> Float[np.ndarray, " group"]:
+        if self.allocation == "equal":
+            return np.ones(len(prospect.n_items))
+        return prospect.n_items * (prospect.spread() if self.allocation == "neyman" else 1.0)
+
+
+@dataclass(frozen=True)
+class Thompson:
+    """The group that is best in one draw from the belief (002, Algorithm 1)."""
+
+    name: str = "thompson"
+
+    def __call__(self, rng: Rng, prospect: Prospect) -> Sequence[int]:
+        """Take a draw at its word."""
+        return [_best(rng, prospect.draw(rng)[0])]
+
+
+@dataclass(frozen=True)
+class TopTwo:
+    """Thompson, but with this chance its rival: the best group of further draws that is another one (Russo 2016)."""
+
+    chance: float = 0.5
+    name: str = "top-two"
+
+    def __post_init__(self) -> None:
+        _require_chance(self.name, self.chance)
+
+    def __call__(self, rng: Rng, prospect: Prospect) -> Sequence[int]:
+        """Draw again until another group wins; a belief too sure for that gives the second best of a draw."""
+        best = _best(rng, prospect.draw(rng)[0])
+        if rng.random() >= self.chance or prospect.is_open.sum() == 1:
+            return [best]
+        for _ in range(TRIES // BLOCK):
+            drawn = prospect.draw(rng, BLOCK)
+            rivals = [rival for rival in (_best(rng, row) for row in drawn) if rival != best]
+            if rivals:
+                return rivals[:1]
+        return [_best(rng, np.where(np.arange(drawn.shape[1]) == best, -np.inf, drawn[-1]))]
+
+
+@dataclass(frozen=True)
+class MultiPlay:
+    """One item of each of the m best groups of a draw, m being how many the goal seeks (Komiyama et al. 2015)."""
+
+    name: str = "multi-play"
+
+    def __call__(self, rng: Rng, prospect: Prospect) -> Sequence[int]:
+        """Name the m best, in random order: whoever asks for fewer gets a fair share of them."""
+        n, worth = min(prospect.plays, int(prospect.is_open.sum())), prospect.draw(rng)[0]
+        order = np.lexsort((rng.random(len(worth)), -worth))
+        return [int(g) for g in rng.permutation(order[:n])]
+
+
+@dataclass(frozen=True)
+class EpsilonGreedy:
+    """The group that is best as expected, but with this chance any open group."""
+
+    chance: float = 0.1
+    name: str = "epsilon-greedy"
+
+    def __post_init__(self) -> None:
+        _require_chance(self.name, self.chance)
+
+    def __call__(self, rng: Rng, prospect: Prospect) -> Sequence[int]:
+        """Mostly greedy."""
+        if rng.random() < self.chance:
+            return [int(rng.choice(np.nonzero(prospect.is_open)[0]))]
+        return [_best(rng, prospect.expect())]
+
+
+@dataclass(frozen=True)
+class UpperBound:
+    """The group whose worth may be the greatest: by a high quantile of it."""
+
+    quantile: float = 0.975
+    name: str = "upper-bound"
+
+    def __post_init__(self) -> None:
+        _require_chance(self.name, self.quantile)
+
+    def __call__(self, rng: Rng, prospect: Prospect) -> Sequence[int]:
+        """Hope for the best of every group."""
+        drawn = prospect.draw(rng, QUANTILE_DRAWS)
+        bound = np.full(drawn.shape[1], -np.inf)
+        bound[prospect.is_open] = np.quantile(drawn[:, prospect.is_open], self.quantile, axis=0)
+        return [_best(rng, bound)]
+
+
+def _require_chance(name: str, chance: float) -> None:
+    if not 0 <= chance <= 1:
+        raise InputError(f"policy {name}: {chance} is no probability; it must lie between 0 and 1")
+
+
+def _best(rng: Rng, worth: Float[np.ndarray, " group"]) -> int:
+    """The greatest; of several alike, any."""
+    best: Bool[np.ndarray, " group"] = worth == worth.max()
+    return int(rng.choice(np.nonzero(best)[0]))
+
+
+def choose_groups(policy: Policy, rng: Rng, prospect: Prospect) -> list[int]:
+    """Ask a policy where to label next, and refuse an answer that makes no sense; one's own may say anything.
+
+    It says nothing at all where no label could help any more.
+    """
+    if not prospect.is_open.any():
+        return []
+    said, n = policy(rng, prospect), len(prospect.left)
+    try:
+        named = [operator.index(g) for g in said]
+    except TypeError:
+        raise InputError(f"policy {name_policy(policy)} returned {said!r}; it must return a list of groups") from None
+    for g in named:
+        if not 0 <= g < n:
+            raise InputError(f"policy {name_policy(policy)} named group {g}; groups go from 0 to {n - 1}")
+    return named
+
+
+def name_policy(policy: Policy) -> str:
+    """What a policy goes by: its name, or that of the function it is."""
+    return str(getattr(policy, "name", None) or getattr(policy, "__name__", type(policy).__name__))
+
+
+def choose_policy(plays: int) -> Policy:
+    """Return what one would use without a preference: Thompson sampling, for as many groups as are sought."""
+    return multi_play if plays > 1 else thompson
+
+
+random = Random()
+stratified = Stratified()
+thompson = Thompson()
+top_two = TopTwo()
+multi_play = MultiPlay()
+epsilon_greedy = EpsilonGreedy()
+upper_bound = UpperBound()
+
+POLICIES: dict[str, Policy] = {
+    "random": random, "stratified": stratified, "stratified:equal": Stratified("equal"),
+    "stratified:neyman": Stratified("neyman"), "thompson": thompson, "top-two": top_two, "multi-play": multi_play,
+    "epsilon-greedy": epsilon_greedy, "upper-bound": upper_bound,
+}  # fmt: skip

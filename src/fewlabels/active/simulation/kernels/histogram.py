@@ -1,0 +1,78 @@
+"""A Beta cut into slots of equal width: the chances of its slots can be counted with as its density cannot.
+
+A draw within its slot makes it a draw of the Beta. After an outcome the chances of all slots change by one term each
+(DLMF 8.17.20 and 8.17.21).
+"""
+
+import math
+
+import numpy as np
+
+from fewlabels.active.simulation.kernels.jit import door, inner
+from fewlabels.active.simulation.kernels.quantiles import FINEST, SMALLEST, chance_and_rate, log_beta
+from fewlabels.active.simulation.kernels.queue import Floats
+from fewlabels.distributions.belief import Rng
+
+N_SLOTS = 32
+WIDTH = 1.0 / N_SLOTS
+EDGES = np.arange(N_SLOTS + 1) / N_SLOTS
+LOGS = np.log(np.maximum(EDGES, SMALLEST))
+
+
+@door
+def cut_betas(alpha: Floats, beta: Floats) -> Floats:
+    """Chances to lie below each edge, (beta, edge)."""
+    below = np.empty((len(alpha), N_SLOTS + 1))
+    for i in range(len(alpha)):
+        cut_afresh(below[i], alpha[i], beta[i])
+    return below
+
+
+@inner
+def cut_afresh(below: Floats, a: float, b: float) -> None:
+    """Cut Beta(a, b)."""
+    log_b = log_beta(a, b)
+    for j in range(N_SLOTS + 1):
+        below[j] = chance_and_rate(a, b, EDGES[j], log_b, FINEST)[0]
+
+
+@inner
+def add_outcome(below: Floats, a: float, b: float, right: bool) -> None:
+    """Go from Beta(a, b) to Beta(a + 1, b), or to Beta(a, b + 1)."""
+    log_scale = log_beta(a, b) + math.log(a if right else b)
+    for j in range(1, N_SLOTS):
+        term = math.exp(a * LOGS[j] + b * LOGS[N_SLOTS - j] - log_scale)
+        below[j] += -term if right else term
+
+
+@inner
+def draw_within(rng: Rng, a: float, b: float, slot: int) -> float:
+    """A draw of Beta(a, b) given its slot, by rejection."""
+    if slot == 0:
+        return draw_edge(rng, a, b)
+    if slot == N_SLOTS - 1:
+        return 1.0 - draw_edge(rng, b, a)
+    low, high = EDGES[slot], EDGES[slot + 1]
+    most = max(log_density(a, b, low), log_density(a, b, high))
+    if a > 1.0 and b > 1.0:
+        most = log_density(a, b, min(max((a - 1.0) / (a + b - 2.0), low), high))
+    while True:
+        y = low + WIDTH * rng.random()
+        if -rng.standard_exponential() <= log_density(a, b, y) - most:
+            return y
+
+
+@inner
+def draw_edge(rng: Rng, a: float, b: float) -> float:
+    """A draw of Beta(a, b) given that it is in the lowest slot, where its density may be infinite: by the power y^(a−1)."""
+    most = max(0.0, (b - 1.0) * math.log1p(-WIDTH))
+    while True:
+        y = WIDTH * math.exp(-rng.standard_exponential() / a)
+        if -rng.standard_exponential() <= (b - 1.0) * math.log1p(-y) - most:
+            return y
+
+
+@inner
+def log_density(a: float, b: float, y: float) -> float:
+    """Of Beta(a, b), up to a constant."""
+    return (a - 1.0) * math.log(y) + (b - 1.0) * math.log1p(-y)

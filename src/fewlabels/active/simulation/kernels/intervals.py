@@ -1,0 +1,118 @@
+"""Intervals for the share of right outcomes in a finite pool: the labelled are known, the rest is beta-binomial.
+
+The same numbers as `fewlabels.distributions.finite_pool.Finite.interval`, for compiled code.
+"""
+
+import numpy as np
+
+from fewlabels.active.simulation.kernels.jit import door, inner
+from fewlabels.active.simulation.kernels.quantiles import beta_quantile
+from fewlabels.active.simulation.kernels.queue import Floats, Ints
+from fewlabels.distributions.belief import TINY
+from fewlabels.distributions.beta_binomial import ALIKE, EXACT_UP_TO
+
+NOTHING = 1e-100  # of the greatest probability
+ROUNDING = 1e-9  # of a share
+
+
+@inner
+def fill_probabilities(p: Floats, alpha: float, beta: float) -> None:
+    """Beta-binomial probabilities of 0 … n by their ratios, from the mode outwards: nothing under- or overflows."""
+    n = len(p) - 1
+    start = 0.0 if alpha <= 1.0 else float(n)
+    if alpha > 1.0 and beta > 1.0:
+        start = (n * (alpha - 1.0) + 1.0 - beta) / (alpha + beta - 2.0)
+    top = int(min(max(start, 0.0), float(n)))
+    for k in range(n + 1):
+        p[k] = 1.0 if k == top else 0.0
+    for k in range(top, n):
+        p[k + 1] = p[k] * (n - k) * (k + alpha) / ((k + 1.0) * (n - k - 1.0 + beta))
+        if p[k + 1] < NOTHING and beta >= 1.0:
+            break
+    for k in range(top, 0, -1):
+        p[k - 1] = p[k] * k * (n - k + beta) / ((n - k + 1.0) * (k - 1.0 + alpha))
+        if p[k - 1] < NOTHING and alpha >= 1.0:
+            break
+
+
+@inner
+def reach_quantile(p: Floats, q: float) -> int:
+    """The smallest k whose cumulative probability reaches q."""
+    target, total = 0.0, 0.0
+    for k in range(len(p)):
+        target += q * (1.0 - TINY) * p[k]
+    for k in range(len(p)):
+        total += p[k]
+        if total >= target:
+            return k
+    return len(p) - 1
+
+
+@inner
+def match_quantile(n: int, alpha: float, beta: float, q: float) -> int:
+    """Quantile of n times the Beta of the same mean and variance."""
+    total = alpha + beta
+    strength = n / (1.0 + (n - 1.0) / (total + 1.0)) - 1.0
+    return round(n * beta_quantile(alpha / total * strength, beta / total * strength, q))
+
+
+@inner
+def find_interval(n: int, alpha: float, beta: float, level: float) -> tuple[int, int]:
+    """Interval of the right outcomes among n more."""
+    a, b, low, high = max(alpha, TINY), max(beta, TINY), (1.0 - level) / 2.0, (1.0 + level) / 2.0
+    if n > EXACT_UP_TO:
+        return match_quantile(n, a, b, low), match_quantile(n, a, b, high)
+    p = np.empty(n + 1)
+    fill_probabilities(p, a, b)
+    return trim_ends(p, reach_quantile(p, low), reach_quantile(p, high), level)
+
+
+@inner
+def expect_rest(n: int, alpha: float, beta: float) -> float:
+    """Expected number of right outcomes among n more: intervals contain it."""
+    a, b = max(alpha, TINY), max(beta, TINY)
+    return n * a / (a + b)
+
+
+@inner
+def trim_ends(p: Floats, low: int, high: int, level: float) -> tuple[int, int]:
+    """Drop the less likely end as long as enough is left; of two alike, both or none."""
+    spare = (TINY - level) * p.sum()
+    for k in range(low, high + 1):
+        spare += p[k]
+    while low < high:
+        same = abs(p[low] - p[high]) <= ALIKE * max(p[low], p[high])
+        price = p[low] + p[high] if same else min(p[low], p[high])
+        if price > spare:
+            break
+        spare -= price
+        rises = p[low] < p[high]
+        if same or rises:
+            low += 1
+        if same or not rises:
+            high -= 1
+    return low, high
+
+
+@door
+def cover_shares(
+    counts: Floats, size: Ints, right: Floats, alpha: Floats, beta: Floats, level: float
+) -> tuple[Floats, Floats]:
+    """Share of groups whose interval holds the truth, and mean width, per checkpoint; counts (checkpoint, group, 2).
+
+    Compared as numbers of items, which may be fractions, and looked at again only where labels came in.
+    """
+    n_checkpoints, n_groups = counts.shape[:2]
+    covered, width = np.zeros(n_groups), np.zeros(n_groups)
+    coverage, mean_width = np.zeros(n_checkpoints), np.zeros(n_checkpoints)
+    for i in range(n_checkpoints):
+        for g in range(n_groups):
+            known, n = counts[i, g, 0], counts[i, g, 1]
+            if i == 0 or n != counts[i - 1, g, 1]:
+                low, high = find_interval(size[g] - int(n), alpha[g] + known, beta[g] + n - known, level)
+                slack, mean = ROUNDING * size[g], expect_rest(size[g] - int(n), alpha[g] + known, beta[g] + n - known)
+                covered[g] = 1.0 if min(low, mean) - slack <= right[g] - known <= max(high, mean) + slack else 0.0
+                width[g] = (max(float(high), mean) - min(float(low), mean)) / size[g]
+            coverage[i] += covered[g]
+            mean_width[i] += width[g]
+    return coverage / n_groups, mean_width / n_groups

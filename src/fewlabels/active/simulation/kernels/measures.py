@@ -1,0 +1,166 @@
+"""How good was the assessment after so many labels? From the order of labels alone, whatever chose it."""
+
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from fewlabels.active.simulation.kernels.checkpoints import follow_gains, follow_outcomes, follow_squared_errors
+from fewlabels.active.simulation.kernels.intervals import cover_shares
+from fewlabels.active.simulation.kernels.pool import Pool
+from fewlabels.active.simulation.kernels.problems import Cost, Gap, Rate, Rope, Spread
+from fewlabels.active.simulation.kernels.queue import Floats, Ints
+from fewlabels.active.simulation.kernels.ranking import rank_sought
+from fewlabels.active.simulation.kernels.rope import weigh_regions
+
+Checkpoints = Int[np.ndarray, " checkpoint"]
+PerCheckpoint = Float[np.ndarray, " checkpoint"]
+Order = Int[np.ndarray, " step"]
+ALL_FOUND = 1 - 1e-9
+TIED = 1e-6  # regions nearer than this are equally likely, and no verdict is right
+ROUNDING = 1e-9  # a calibration error up to this is none, and nothing is relative to it
+
+
+@runtime_checkable
+class Chanced(Protocol):
+    """A problem whose outcomes are right or wrong: Rate, Gap, Variance, Rope."""
+
+    @property
+    def pool(self) -> Pool:
+        """The items."""
+        ...
+
+    @property
+    def right(self) -> Float[np.ndarray, " item"]:
+        """Outcomes."""
+        ...
+
+    @property
+    def alpha(self) -> Float[np.ndarray, " cell"]:
+        """Right outcomes that the prior is worth."""
+        ...
+
+    @property
+    def beta(self) -> Float[np.ndarray, " cell"]:
+        """Wrong ones."""
+        ...
+
+
+class Estimated(NamedTuple):
+    """Error of chances per group, and honesty of their finite-pool intervals."""
+
+    rmse: PerCheckpoint  # (Σ p_g (E θ_g − truth_g)²)^½, E θ the posterior mean as in the papers, not the finite pool's
+    coverage: PerCheckpoint  # share of groups
+    width: PerCheckpoint
+
+
+class Found(NamedTuple):
+    """Were the worst groups found?"""
+
+    mrr: PerCheckpoint
+    found: Bool[np.ndarray, " checkpoint"]  # exactly these m
+
+
+class Calibrated(NamedTuple):
+    """Error of the overall calibration error."""
+
+    ece: PerCheckpoint
+    truth: float
+    relative_error: PerCheckpoint  # nan where there is none in truth
+
+
+def measure_estimate(problem: Chanced, order: Order, checkpoints: Checkpoints, level: float = 0.95) -> Estimated:
+    """Measure chances of groups, one cell to a group, against the whole pool."""
+    pool = problem.pool
+    assert pool.is_plain, "estimates of groups need one cell per group"
+    counts = follow_outcomes(order, checkpoints, pool.cell, problem.right, pool.n_cells)
+    size = np.diff(pool.start)
+    right = np.bincount(pool.cell, weights=problem.right, minlength=pool.n_groups).astype(np.float64)
+    rmse = np.sqrt((_mean(problem, counts) - right / size) ** 2 @ pool.share)
+    return Estimated(rmse, *cover_shares(counts, size, right, problem.alpha, problem.beta, level))
+
+
+def measure_confusion(problem: Spread | Cost, order: Order, checkpoints: Checkpoints) -> PerCheckpoint:
+    """(Σ_k p_k Σ_j (E θ_jk − truth_jk)²)^½ over the cells k."""
+    pool = problem.pool
+    truth = _shares(pool, problem.label, problem.alpha.shape[1])
+    errors = follow_squared_errors(order, checkpoints, pool.cell, problem.label, problem.alpha, truth)
+    return np.sqrt(errors @ _cell_share(pool))
+
+
+def measure_finding(problem: Rate | Gap | Cost, order: Order, checkpoints: Checkpoints, m: int = 1) -> Found:
+    """Measure how high the estimates at the posterior means rank the m groups of truly greatest gain."""
+    group = problem.pool.group[problem.pool.cell]
+    values = follow_gains(order, checkpoints, group, problem.start(), problem.pool.n_groups)
+    mrr = rank_sought(values, true_gains(problem), m)
+    return Found(mrr, mrr > ALL_FOUND)
+
+
+def true_gains(problem: Rate | Gap | Cost) -> Float[np.ndarray, " group"]:
+    """What each group would gain, were all labels known and the prior nothing."""
+    pool = problem.pool
+    if isinstance(problem, Cost):
+        share = _shares(pool, problem.label, problem.alpha.shape[1])
+        values = pool.weight * (share * problem.price).sum(axis=1)
+    else:
+        right = _average(pool, problem.right)
+        values = pool.weight * np.abs(right - problem.score) if isinstance(problem, Gap) else right
+    return problem.sign * np.bincount(pool.group, weights=values, minlength=pool.n_groups)
+
+
+def measure_calibration(
+    problem: Gap, order: Order, checkpoints: Checkpoints, bins: Int[np.ndarray, " cell"]
+) -> Calibrated:
+    """Measure the calibration error of the whole pool: Σ_b |Σ_(c in b) p_c (E θ_c − s_c)|, cells of a bin taken together."""
+    pool = problem.pool
+    counts = follow_outcomes(order, checkpoints, pool.cell, problem.right, pool.n_cells)
+    ece = _calibration_error(problem, _mean(problem, counts), bins)
+    truth = float(_calibration_error(problem, _average(pool, problem.right)[None], bins)[0])
+    return Calibrated(ece, truth, np.abs(ece - truth) / (truth if truth > ROUNDING else np.nan))
+
+
+def measure_comparison(
+    problem: Rope, order: Order, checkpoints: Checkpoints, verdict: int
+) -> Bool[np.ndarray, " checkpoint"]:
+    """Measure whether the true verdict (0 below, 1 equivalent, 2 above) is the likeliest; one of several is not."""
+    regions = weigh_verdicts(problem, order, checkpoints)
+    others = np.delete(regions, verdict, axis=1).max(axis=1)
+    return regions[:, verdict] > others + TIED
+
+
+def weigh_verdicts(problem: Rope, order: Order, checkpoints: Checkpoints) -> Float[np.ndarray, "checkpoint 3"]:
+    """Chances of below, equivalent and above."""
+    pool = problem.pool
+    counts = follow_outcomes(order, checkpoints, pool.cell, problem.right, pool.n_cells)
+    return np.array([_regions(problem, row[[problem.a, problem.b]]) for row in counts])
+
+
+def _regions(problem: Rope, counts: Float[np.ndarray, "2 2"]) -> Float[np.ndarray, " 3"]:
+    (a, b), (right, n) = (problem.a, problem.b), counts.T
+    alpha, beta = problem.alpha[[a, b]] + right, problem.beta[[a, b]] + n - right
+    below, above = weigh_regions(alpha[0], beta[0], alpha[1], beta[1], problem.margin)
+    return np.array([below, 1 - below - above, above])
+
+
+def _mean(problem: Chanced, counts: Float[np.ndarray, "checkpoint cell 2"]) -> Float[np.ndarray, "checkpoint cell"]:
+    return (problem.alpha + counts[:, :, 0]) / (problem.alpha + problem.beta + counts[:, :, 1])
+
+
+def _calibration_error(problem: Gap, mean: Floats, bins: Ints) -> Floats:
+    gaps = _cell_share(problem.pool) * (mean - problem.score)
+    return np.array([np.abs(np.bincount(bins, weights=row)).sum() for row in gaps])
+
+
+def _cell_share(pool: Pool) -> Floats:
+    return pool.share[pool.group] * pool.weight
+
+
+def _average(pool: Pool, right: Floats) -> Floats:
+    n = np.bincount(pool.cell, minlength=pool.n_cells)
+    return np.bincount(pool.cell, weights=right, minlength=pool.n_cells) / np.maximum(n, 1)
+
+
+def _shares(pool: Pool, label: Ints, n_classes: int) -> Floats:
+    pairs = np.bincount(pool.cell * n_classes + label, minlength=pool.n_cells * n_classes)
+    counts = pairs.reshape(pool.n_cells, n_classes)
+    return counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)

@@ -1,0 +1,60 @@
+"""The pool as rules see it: items in groups, one or more cells to a group."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from fewlabels.active.simulation.kernels.queue import Ints
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Items sorted by group."""
+
+    start: Int[np.ndarray, " edge"]  # items of group g are start[g] … start[g + 1]
+    cell: Int[np.ndarray, " item"]
+    group: Int[np.ndarray, " cell"]
+    weight: Float[np.ndarray, " cell"]  # share of its group
+    share: Float[np.ndarray, " group"]  # share of the pool
+    n_labels: Int[np.ndarray, " group"]  # that there are before the run, of items beside these
+
+    @property
+    def n_items(self) -> int:
+        """How many items."""
+        return len(self.cell)
+
+    @property
+    def n_groups(self) -> int:
+        """How many groups."""
+        return len(self.share)
+
+    @property
+    def n_cells(self) -> int:
+        """How many cells."""
+        return len(self.group)
+
+    @property
+    def is_plain(self) -> bool:
+        """Is every group one cell, under the same number?"""
+        return self.n_cells == self.n_groups and bool(np.all(self.group == np.arange(self.n_groups)))
+
+    def items_of(self, groups: Ints) -> Ints:
+        """All items of some groups."""
+        return np.concatenate([np.arange(self.start[g], self.start[g + 1]) for g in groups])
+
+
+def arrange(cell: Ints, group: Ints) -> tuple[Pool, Ints]:
+    """Sort items, given their cells and the groups of the cells, by group; also return where each came from.
+
+    >>> pool, source = arrange(np.array([2, 0, 1, 0]), np.array([0, 1, 1]))
+    >>> pool.start, source
+    (array([0, 2, 4]), array([1, 3, 0, 2]))
+    """
+    source = np.argsort(group[cell], kind="stable")
+    n_groups = int(group.max()) + 1
+    size = np.bincount(group[cell], minlength=n_groups)
+    n_items = np.bincount(cell, minlength=len(group))
+    weight = n_items / np.maximum(size[group], 1)
+    start = np.concatenate([[0], np.cumsum(size)])
+    return Pool(start, cell[source], group, weight, size / len(cell), np.zeros(n_groups, dtype=np.int64)), source

@@ -1,0 +1,61 @@
+"""Did the estimates find the worst groups? Reciprocal ranks, fair to ties."""
+
+import numpy as np
+
+from fewlabels.active.simulation.kernels.jit import door, inner
+from fewlabels.active.simulation.kernels.queue import Floats, Ints
+
+TIE = 1e-9  # difference that is rounding, relative to the greatest value
+OUT, SURE, CHOSEN, SPARE = range(4)
+
+
+def rank_sought(values: Floats, truth: Floats, m: int) -> Floats:
+    """Mean reciprocal rank of the m groups of greatest truth at each checkpoint, from values (checkpoint, group).
+
+    Where truth ties for the last places, any of the tied counts as right.
+    """
+    last, tie = np.sort(truth)[len(truth) - m], TIE * np.abs(truth).max()
+    standing = np.where(truth > last + tie, SURE, np.where(truth >= last - tie, SPARE, OUT))
+    return rank_all(values, standing, m)
+
+
+@door
+def rank_all(values: Floats, standing: Ints, m: int) -> Floats:
+    """Mean reciprocal rank of m groups: those surely sought, and the better estimated of the spare."""
+    out, kind = np.empty(len(values)), np.empty_like(standing)
+    for i in range(len(values)):
+        tie, total = mark_chosen(values[i], standing, kind, m), 0.0
+        for g in range(len(kind)):
+            if kind[g] in (SURE, CHOSEN):
+                total += 1.0 / rank_group(values[i], kind, g, tie)
+        out[i] = total / m
+    return out
+
+
+@inner
+def mark_chosen(value: Floats, standing: Ints, kind: Ints, m: int) -> float:
+    """Fill the last places with the better estimated of those tied for them; return what difference is rounding."""
+    largest, missing = 0.0, m
+    for g in range(len(kind)):
+        kind[g] = standing[g]
+        largest = max(largest, abs(value[g]))
+        missing -= 1 if standing[g] == SURE else 0
+    for _ in range(missing):
+        best = len(kind)
+        for g in range(len(kind)):
+            if kind[g] == SPARE and (best == len(kind) or value[g] > value[best]):
+                best = g
+        kind[best] = CHOSEN
+    return TIE * largest
+
+
+@inner
+def rank_group(value: Floats, kind: Ints, g: int, tie: float) -> int:
+    """Rank among the groups not sought; they win ties, except against a group that is truly as bad."""
+    rank = 1
+    for h in range(len(value)):
+        if kind[h] in (OUT, SPARE):
+            equal = kind[g] == CHOSEN and kind[h] == SPARE
+            if value[h] > value[g] + tie or (value[h] >= value[g] - tie and not equal):
+                rank += 1
+    return rank

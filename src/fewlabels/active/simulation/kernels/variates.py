@@ -1,0 +1,41 @@
+"""Random numbers that NumPy's generator does not give, or not quickly."""
+
+import math
+
+from fewlabels.active.simulation.kernels.jit import inner
+from fewlabels.distributions.belief import Rng
+
+FEW = 4  # whole shapes up to which a sum of exponentials is the quickest Gamma
+
+
+@inner
+def draw_index(rng: Rng, n: int) -> int:
+    """Any of 0 … n − 1."""
+    return int(rng.random() * n)
+
+
+@inner
+def draw_beta(rng: Rng, a: float, b: float) -> float:
+    """Beta(a, b); in logarithms (Jöhnk) where both shapes are small and their Gammas would vanish together."""
+    if a == 1.0 and b == 1.0:
+        return rng.random()
+    if a > 1.0 or b > 1.0:
+        first, second = rng.standard_gamma(a), rng.standard_gamma(b)
+        return first / (first + second)
+    while True:
+        first, second = -rng.standard_exponential() / a, -rng.standard_exponential() / b
+        largest = max(first, second)
+        both = largest + math.log(math.exp(first - largest) + math.exp(second - largest))
+        if both <= 0.0:
+            return math.exp(first - both)
+
+
+@inner
+def draw_whole_gamma(rng: Rng, shape: float) -> float:
+    """Gamma of a whole shape."""
+    if shape > FEW:
+        return rng.standard_gamma(shape)
+    total = 0.0
+    for _ in range(int(shape)):
+        total += rng.standard_exponential()
+    return total

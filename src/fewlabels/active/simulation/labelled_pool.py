@@ -1,0 +1,110 @@
+"""A fully labelled pool as arrays: what replays are played on.
+
+Only counts are fetched: items of the same group, predicted class, score bin and label are as good as one another.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from fewlabels.data.checks import require_sound
+from fewlabels.data.counts import SPLITS, Split, Tally, tally
+from fewlabels.data.groups import Bins, Groups
+from fewlabels.data.predictions import Predictions
+from fewlabels.errors import InputError
+from fewlabels.metrics.metric import Metric
+from fewlabels.models.knowledge import Knowledge
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """Items sorted by group, their truth known and hidden."""
+
+    tally: Tally  # without labels
+    entry: Int[np.ndarray, " item"]
+    label: Int[np.ndarray, " item"]
+    right: Float[np.ndarray, " item"]
+    warnings: tuple[str, ...] = ()  # about the table
+
+    @property
+    def n_items(self) -> int:
+        """How many items there are."""
+        return len(self.entry)
+
+    @cached_property
+    def group(self) -> Int[np.ndarray, " item"]:
+        """The group of each item."""
+        return self.tally.group[self.entry]
+
+    @cached_property
+    def start(self) -> Int[np.ndarray, " border"]:
+        """Where each group begins, and where the last one ends."""
+        return np.searchsorted(self.group, np.arange(len(self.tally.groups) + 1))
+
+    def cell(self, metric: Metric) -> Int[np.ndarray, " item"]:
+        """Return the cell of each item, cut as finely as a metric needs."""
+        if metric.splits not in self._cells:
+            self._cells[metric.splits] = self.tally.place(metric.splits)[1][self.entry]
+        return self._cells[metric.splits]
+
+    @cached_property
+    def _cells(self) -> dict[tuple[Split, ...], Int[np.ndarray, " item"]]:
+        """By what they are split by: every step of a replay asks for them."""
+        return {}
+
+    def count(self, known: Knowledge, order: Int[np.ndarray, " step"]) -> Float[np.ndarray, "cell outcome"]:
+        """Count the outcomes of these items as a belief would."""
+        counts = np.zeros_like(known.counts)
+        cell, right = self.cell(known.metric)[order], self.right[order]
+        if known.metric.reads == "right":
+            np.add.at(counts, cell, np.stack([right, 1 - right], axis=1))
+        else:
+            np.add.at(counts, (cell, self.label[order]), 1.0)
+        return counts
+
+    def stick(self, order: Int[np.ndarray, " step"]) -> Tally:
+        """Return the counts with the labels of these items."""
+        ones = np.ones(len(order), dtype=np.int64)
+        return self.tally.stick(self.entry[order], self.label[order], ones, self.right[order])
+
+    def keep(self, items: Int[np.ndarray, " left"]) -> "Stage":
+        """Return a stage of some of the items; the counts stay those of the whole pool."""
+        return replace(self, entry=self.entry[items], label=self.label[items], right=self.right[items])
+
+    def truth(self, known: Knowledge) -> Float[np.ndarray, " group"]:
+        """Return the metric in every group with all labels known."""
+        counts = self.count(known, np.arange(self.n_items))
+        shares = counts / counts.sum(axis=1, keepdims=True)
+        return known.values((shares[:, 0] if known.metric.reads == "right" else shares)[None])[0]
+
+
+def set_stage(
+    pool: Predictions,
+    by: Groups,
+    *,
+    bins: Bins | None = None,
+    probabilities: bool = False,
+    strata: Sequence[float] = (),
+) -> Stage:
+    """Count a labelled pool, and lay its items out; items without a label are left out."""
+    if not pool.n_labels:
+        raise InputError(
+            f"simulate replays labelled items, and {pool.source} has none; plan says what to expect without labels"
+        )
+    warnings = require_sound(pool)
+    pool = pool.drop_unlabelled() if pool.n_labels < pool.n_items else pool
+    counts = tally(pool, by, bins=bins, probabilities=probabilities, strata=strata, grades=True)
+    key, entry = counts.place(SPLITS)
+    entry, order = np.sort(entry, kind="stable"), np.argsort(entry, kind="stable")
+    n = counts.n_items[order]
+    assert len(key) == entry[-1] + 1
+    return Stage(
+        tally=counts.strip(),
+        entry=np.repeat(entry, n),
+        label=np.repeat(counts.label[order], n),
+        right=np.repeat(counts.right[order] / n, n),
+        warnings=warnings,
+    )

@@ -1,0 +1,148 @@
+"""How good an answer is, against the truth on the pool: one number per checkpoint of a replay.
+
+Plain definitions on Knowledge; `compiled` computes the same ones faster where it can. What is undefined is nan.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from fewlabels.active.goals.comparison import Compare
+from fewlabels.active.goals.extremes import FindWorst
+from fewlabels.active.goals.goal import Goal
+from fewlabels.active.simulation.kernels.ranking import TIE
+from fewlabels.active.simulation.run import Trial
+from fewlabels.metrics.metric import Metric, confusion, ece
+from fewlabels.models.knowledge import Knowledge
+
+Measures = dict[str, float]
+TARGETS = {"mrr": 0.99, "rmse": 0.05, "correct": 0.95, "relative_error": 0.1}
+GREATER = {"mrr", "found", "correct", "coverage"}  # the better the greater
+ROUNDING = 1e-9
+
+
+def choose_measures(goal: Goal) -> Callable[[Trial, Knowledge], Measures]:
+    """Return what a goal is measured by."""
+    if isinstance(goal, FindWorst):
+        return measure_finding
+    if isinstance(goal, Compare):
+        return measure_verdict
+    if goal.metric is ece:
+        return measure_calibration
+    return measure_confusion if goal.metric is confusion else measure_estimates
+
+
+def measure_estimates(trial: Trial, known: Knowledge) -> Measures:
+    """RMSE weighted by group size, with posterior means; coverage and width of the intervals, groups alike.
+
+    Groups in which the metric is undefined even with every label are left out.
+    """
+    there = ~np.isnan(trial.truth)
+    if not there.any():
+        return dict.fromkeys(("rmse", "coverage", "width"), np.nan)
+    truth, mean, share = trial.truth[there], _mean_of_metric(known)[there], known.share[there]
+    low, high = (bound[there] for bound in known.interval())
+    covered = (low - ROUNDING <= truth) & (truth <= high + ROUNDING)
+    return {
+        "rmse": float(np.sqrt(share @ (mean - truth) ** 2 / share.sum())),
+        "coverage": float(covered.mean()),
+        "width": float((high - low).mean()),
+    }
+
+
+def measure_confusion(trial: Trial, known: Knowledge) -> Measures:
+    """RMSE of the columns of the confusion matrix; coverage and width of the chance of being right."""
+    counts = trial.stage.count(known, np.arange(trial.stage.n_items))
+    truth = counts / counts.sum(axis=1, keepdims=True)
+    cells = known.scheme.cells
+    error = ((_mean_of_cells(known) - truth) ** 2).sum(axis=1)
+    return measure_estimates(trial, known) | {"rmse": float(np.sqrt(error @ cells.n_items / cells.n_items.sum()))}
+
+
+def measure_calibration(trial: Trial, known: Knowledge) -> Measures:
+    """Relative error of the overall ECE, with posterior means of the bins."""
+    weight = known.scheme.cells.n_items[None].astype(np.float64)
+    counts = trial.stage.count(known, np.arange(trial.stage.n_items))
+    truth = counts[:, 0] / counts.sum(axis=1)
+    estimate, true = (known.scheme.combine(theta[None], weight)[1][0, 0] for theta in (_mean_of_cells(known), truth))
+    return {"relative_error": float(abs(estimate - true) / true) if true > ROUNDING else np.nan}
+
+
+def measure_finding(trial: Trial, known: Knowledge) -> Measures:
+    """Mean reciprocal rank of the true m, and whether all of them are named; groups without a truth take no part."""
+    assert isinstance(trial.goal, FindWorst)
+    there = ~np.isnan(trial.truth)
+    estimate, truth = (trial.goal.sign * values[there] for values in (_mean_of_metric(known), trial.truth))
+    if not len(truth) or np.isnan(estimate).any():
+        return {"mrr": np.nan, "found": np.nan}
+    mrr = rank_reciprocally(estimate, truth, trial.plays)
+    return {"mrr": mrr, "found": float(mrr > 1 - ROUNDING)}
+
+
+def measure_verdict(trial: Trial, known: Knowledge) -> Measures:
+    """Is the likeliest of below, equivalent and above the one where the truth on the pool lies?
+
+    Where several are as likely, the verdict is none of them.
+    """
+    goal, rng, truth = trial.goal, np.random.default_rng(0), judge_truth(trial)
+    assert isinstance(goal, Compare)
+    verdict = goal.judge(replace(known, finite=False), rng)
+    return {"correct": np.nan if truth is None else float(verdict == truth)}
+
+
+def judge_truth(trial: Trial) -> str | None:
+    """Return the verdict that holds on the pool; none where one of the two has no truth."""
+    goal = trial.goal
+    assert isinstance(goal, Compare)
+    a, b = (float(trial.truth[trial.start.position(group)]) for group in (goal.a, goal.b))
+    if np.isnan(a - b):
+        return None
+    if abs(a - b) <= goal.rope + ROUNDING:
+        return "equivalent"
+    return "below" if a < b else "above"
+
+
+def rank_reciprocally(estimate: Float[np.ndarray, " group"], truth: Float[np.ndarray, " group"], m: int) -> float:
+    """Mean over the m greatest in truth of 1 / rank by estimate, the others of the m left out of the ranking.
+
+    Ties in the estimate count against us. Where the truth ties at the m-th place, any m of those tied will do.
+
+    >>> rank_reciprocally(np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0]), 1)
+    0.5
+    """
+    m, near, alike = min(m, len(truth)), TIE * np.abs(estimate).max(), TIE * np.abs(truth).max()
+    last = np.sort(truth)[-m]
+    sure, tied = truth > last + alike, np.abs(truth - last) <= alike
+    sought = _pick(sure, tied, estimate, m)
+    outside = np.setdiff1d(np.arange(len(truth)), sought)
+    beaten = estimate[outside][None, :] >= estimate[sought][:, None] - near
+    beaten[np.ix_(tied[sought], tied[outside])] = False  # those as bad in truth are no rivals
+    return float((1 / (1 + beaten.sum(axis=1))).mean())
+
+
+def _pick(
+    sure: Bool[np.ndarray, " group"], tied: Bool[np.ndarray, " group"], estimate: Float[np.ndarray, " group"], m: int
+) -> Int[np.ndarray, " sought"]:
+    """Of the groups tied in truth, take those that the estimate puts highest."""
+    (candidates,) = np.nonzero(tied)
+    best = candidates[np.argsort(-estimate[candidates], kind="stable")][: m - int(sure.sum())]
+    return np.concatenate([np.nonzero(sure)[0], best])
+
+
+def _mean_of_metric(known: Knowledge) -> Float[np.ndarray, " group"]:
+    """The metric at the posterior means of the cells (002), which for averages is its own posterior mean."""
+    return known.values(_mean_of_cells(known)[None])[0]
+
+
+def _mean_of_cells(known: Knowledge) -> Float[np.ndarray, "cell ..."]:
+    """Posterior means about the population, as in 002; of a prior that learns, about exactly these items."""
+    return known.belief.mean() if known.unlabelled is None else known.shown.mean()
+
+
+def name_target(measure: str, metric: Metric) -> float | None:
+    """Return the value from which on a measure is good enough."""
+    if measure == "rmse" and not metric.is_share:
+        return None
+    return TARGETS.get(measure)

@@ -1,0 +1,254 @@
+"""How many labels will this take? A goal and a policy, played on pools imagined from what is known now.
+
+Before any label that is the prior predictive: truths are drawn from the prior, labels from the truths. With labels
+already there, from what they tell.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+from joblib import delayed
+
+from fewlabels.active.goals.comparison import Compare
+from fewlabels.active.goals.estimation import Estimate
+from fewlabels.active.goals.extremes import FindWorst
+from fewlabels.active.goals.goal import Goal, count_sought, require_enough
+from fewlabels.active.policies import Policy, choose_policy, name_policy
+from fewlabels.active.simulation.blas import use_one_thread
+from fewlabels.active.simulation.dispatch import play
+from fewlabels.active.simulation.labelled_pool import Stage
+from fewlabels.active.simulation.parallel import spread
+from fewlabels.active.simulation.run import Trial, count_askable
+from fewlabels.analyses.assess import count_for, require_objects, require_roles
+from fewlabels.analyses.assessment import require_answerable, require_seed
+from fewlabels.analyses.provenance import Provenance, record
+from fewlabels.data.aggregate import take_census
+from fewlabels.data.checks import require_sound
+from fewlabels.data.counts import NONE, Tally, arrange
+from fewlabels.data.groups import Bins, Groups, predicted
+from fewlabels.data.predictions import Predictions
+from fewlabels.distributions.belief import Rng
+from fewlabels.errors import InputError
+from fewlabels.models.calibrated.prior import calibrated
+from fewlabels.models.knowledge import ROUGHLY, Knowledge, know
+from fewlabels.models.priors import Flat, Prior
+
+Tick = Callable[[int, int], None]
+EVERY = 20  # labels that are looked at one by one; from then on, a look whenever there are a twentieth more
+CLOSER = 10  # looks between the last one that did not settle a goal and the first that did
+FURTHER = 4  # times as far a future is played that is not settled yet
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many more labels a goal is likely to take."""
+
+    goal: str
+    metric: str
+    by: str
+    policy: str
+    prior: str
+    n_items: int
+    n_labels: int  # there are already
+    n_more: int | None  # in the middle of the imagined futures; None where most of them never settle
+    low: int | None  # eight in ten futures lie between
+    high: int | None
+    p_settled: float  # share of futures that settle at all
+    runs: int
+    sentence: str
+    remedy: str | None
+    warnings: tuple[str, ...] = ()  # about the table
+    provenance: Provenance = field(default_factory=record, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {**asdict(self), "warnings": list(self.warnings), "provenance": self.provenance.to_dict()}
+
+
+@use_one_thread()
+def plan(
+    pool: Any,
+    *,
+    goal: Goal,
+    by: Groups = predicted,
+    policy: Policy | None = None,
+    prior: Prior | None = None,
+    level: float = 0.95,
+    finite_pool: bool = False,
+    bins: Bins | None = None,
+    runs: int = 50,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    tick: Tick | None = None,
+) -> Plan:
+    """Say how many more labels a goal will take, by playing it on imagined pools until it is settled for the first time.
+
+    A prior that learns is taken as it is now: what further labels in one group will teach about others is left out, so
+    that fewer may do. Every future is looked at after each of its first 20 labels, from then on after every twentieth more (5 %), which may
+    find it settled that much late; counts are rounded up to two digits.
+
+    >>> pool = {"predicted": ["a"] * 500 + ["b"] * 500}
+    >>> plan(pool, goal=Estimate(width=0.2), runs=20, n_jobs=1).n_more < 200
+    True
+    """
+    require_seed(seed)
+    pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
+    prior, policy = prior or calibrated(), policy or choose_policy(count_sought(goal))
+    require_objects(by=by, goal=goal, prior=prior)
+    require_roles(pool, goal.metric, prior)
+    if runs < 2:
+        raise InputError(f"plan: {runs} imagined future tells nothing about chance; use 20 or more")
+    census = take_census(pool, by, bins=bins, **count_for(pool, prior))
+    warnings = require_sound(pool, census)
+    counts = arrange(census)
+    require_answerable(counts, goal.metric)
+    require_enough(goal, len(counts.groups))
+    known = know(counts, goal.metric, prior, finite=finite_pool, level=level)
+    most = count_askable(goal, known)
+    if not most:
+        raise InputError(
+            f"plan: every item of {pool.source} that could help is labelled; there is nothing left to plan, "
+            "unless these labels are put out of sight (--hide-labels; Python: pool.hide_labels())"
+        )
+    setting = {
+        "goal": goal, "policy": policy, "prior": Flat(), "level": level, "finite": finite_pool, "given": known,
+    }  # fmt: skip
+    needed = _repeat(
+        partial(_play_once, counts, known, setting), np.random.SeedSequence(seed).spawn(runs), n_jobs, tick
+    )
+    found = _conclude(goal, policy, prior, counts, needed, most)
+    made = record(pool.source, inputs=pool.inputs, counts=counts, seed=seed)
+    return replace(found, warnings=warnings, provenance=made)
+
+
+def imagine_stage(rng: Rng, counts: Tally, known: Knowledge) -> Stage:
+    """Draw a truth, and from it a label for every item that has none: how many of each, for items of a cell are alike."""
+    n = (known.finish(rng).counts - known.counts).round().astype(np.int64)  # (cell, outcome)
+    cell, outcome = (np.repeat(index.reshape(-1), n.reshape(-1)) for index in np.indices(n.shape))
+    entry = np.unique(counts.place(known.metric.splits)[1], return_index=True)[1][cell]  # any of the cell's
+    if known.metric.reads == "right":
+        return Stage(counts, entry, np.full(len(entry), NONE), 1.0 - outcome)
+    return Stage(counts, entry, outcome, (outcome == counts.predicted[entry]).astype(np.float64))
+
+
+@dataclass(frozen=True)
+class Future:
+    """One way it may turn out: the same labels in the same order, however far it is played."""
+
+    trial: Trial
+    playing: np.random.SeedSequence
+    judging: np.random.SeedSequence
+
+    def play(self, budget: int) -> Int[np.ndarray, " step"]:
+        """Label up to a budget."""
+        return play(self.trial, np.random.default_rng(self.playing), budget)
+
+    def is_settled(self, known: Knowledge) -> bool:
+        """May one stop? As in a session, every look takes the same draws: at first a few, and all where those say so."""
+        looks = (replace(known, n_draws=ROUGHLY), known)
+        return all(self.trial.goal.settled(look, np.random.default_rng(self.judging)) for look in looks)
+
+
+def count_until_settled(future: Future) -> int | None:
+    """Find the first label count at which one would stop; None where all labels do not settle the goal.
+
+    A goal that is settled may not be so any more one label later, and people stop the first time. So look from the
+    start: after each of the first EVERY labels, then whenever there are 1 / EVERY more, and where that settles it, at
+    about CLOSER counts since the look before. What is settled only between two looks goes unseen.
+    """
+    known, n, budget = future.trial.start, 0, EVERY
+    order = future.play(budget)
+    if future.is_settled(known):
+        return 0
+    while n < len(order):
+        later = min(n + max(1, n // EVERY), len(order))
+        then = future.trial.learn(known, order[n:later])
+        if future.is_settled(then):
+            return _look_closer(future, known, order[:later], n)
+        known, n = then, later
+        if n == budget:
+            budget *= FURTHER
+            order = future.play(budget)
+    return None
+
+
+def _look_closer(future: Future, known: Knowledge, order: Int[np.ndarray, " step"], n: int) -> int:
+    """Find the first of a few counts at which a goal is settled, which it was not at n and is at the end."""
+    step = max(1, (len(order) - n) // CLOSER)
+    for later in range(n + step, len(order), step):
+        known = future.trial.learn(known, order[later - step : later])
+        if future.is_settled(known):
+            return later
+    return len(order)
+
+
+def _play_once(counts: Tally, known: Knowledge, setting: dict[str, Any], seed: np.random.SeedSequence) -> int | None:
+    imagining, playing, judging = seed.spawn(3)
+    stage = imagine_stage(np.random.default_rng(imagining), counts, known)
+    return count_until_settled(Future(Trial(stage, **setting), playing, judging))
+
+
+def _repeat(
+    imagine: Callable[[np.random.SeedSequence], int | None],
+    seeds: list[np.random.SeedSequence],
+    n_jobs: int | None,
+    tick: Tick | None,
+) -> list[int | None]:
+    needed = []
+    for i, n in enumerate(spread((delayed(imagine)(seed) for seed in seeds), n_jobs=n_jobs, prefer="threads")):
+        needed.append(n)
+        if tick:
+            tick(i + 1, len(seeds))
+    return needed
+
+
+def _conclude(goal: Goal, policy: Policy, prior: Prior, counts: Tally, needed: list[int | None], most: int) -> Plan:
+    """Take the middle of the futures; one that never settles counts as more than any other."""
+    sizes = np.array([np.inf if n is None else n for n in needed], dtype=np.float64)
+    low, middle, high = (_round(q) for q in np.quantile(sizes, [0.1, 0.5, 0.9], method="inverted_cdf"))
+    settles = float(np.isfinite(sizes).mean())
+    return Plan(
+        goal=goal.name, metric=goal.metric.name, by=counts.by, policy=name_policy(policy), prior=prior.name,
+        n_items=int(counts.n_items.sum()), n_labels=int(counts.n_labels.sum()), n_more=middle, low=low, high=high,
+        p_settled=settles, runs=len(needed), sentence=_say(goal, middle, low, high, settles, most),
+        remedy=None if settles > 0.5 else getattr(goal, "remedy", None),
+    )  # fmt: skip
+
+
+def _round(n: float) -> int | None:
+    """Two digits are all that a forecast of this kind is good for."""
+    if not np.isfinite(n):
+        return None
+    digits = 10 ** max(0, len(str(int(n))) - 2)
+    return int(-(-n // digits) * digits)
+
+
+def _say(goal: Goal, middle: int | None, low: int | None, high: int | None, settles: float, most: int) -> str:
+    aim = _say_aim(goal)
+    if middle is None:
+        often = "in none" if not settles else f"in only {settles:.0%}"
+        return f"{often} of the imagined futures would labelling {'the last item' if most == 1 else f'all {most:,} items'} {aim}"
+    if not middle and not high:
+        return "no more labels are needed: the goal is met already"
+    upper = f"{high:,}" if high is not None else "more than there are items"
+    return f"about {middle:,} more labels will {aim} (eight in ten imagined futures: {low:,} to {upper})"
+
+
+def _say_aim(goal: Goal) -> str:
+    if isinstance(goal, Estimate):
+        return f"get {goal.metric.name} of every group within ±{_points(goal.width / 2, goal.metric.is_share)}"
+    if isinstance(goal, FindWorst):
+        which = goal.name.removeprefix("find-")
+        named = f"the {which} group" if goal.m == 1 else f"the {goal.m} {which} groups"
+        return f"name {named} by {goal.metric.name} with probability {goal.confidence:g}"
+    if isinstance(goal, Compare):
+        return f"tell whether {goal.a} and {goal.b} differ by more than {goal.rope:g}, with probability {goal.confidence:g}"
+    return f"settle {goal.name}"
+
+
+def _points(half: float, is_share: bool) -> str:
+    return f"{100 * half:.3g} points" if is_share else f"{half:.3g}"

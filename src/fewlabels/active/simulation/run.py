@@ -1,0 +1,139 @@
+"""One way to label: a goal, a policy and a prior on a stage. Playing it yields the items in the order of their labels.
+
+This is the plain definition, with the same objects a Session uses; `compiled` plays the known ones faster, and alike in
+distribution (where an upper bound has a closed form, it is that, and not a quantile of draws).
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from fewlabels.active.goals.goal import Goal, count_sought
+from fewlabels.active.policies import Policy, choose_groups
+from fewlabels.active.simulation.labelled_pool import Stage
+from fewlabels.distributions.belief import Rng
+from fewlabels.models.knowledge import Knowledge, Prospect, know
+from fewlabels.models.priors import Learner, Prior
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What is tried, and on what."""
+
+    stage: Stage
+    goal: Goal
+    policy: Policy
+    prior: Prior
+    level: float = 0.95
+    finite: bool = True
+    given: Knowledge | None = None  # what is known at the start, if not what the prior says
+
+    @cached_property
+    def start(self) -> Knowledge:
+        """What is known before the first label of the replay."""
+        if self.given is not None:
+            return self.given
+        return know(self.stage.tally, self.goal.metric, self.prior, finite=self.finite, level=self.level)
+
+    @cached_property
+    def truth(self) -> Float[np.ndarray, " group"]:
+        """The metric in every group, were everything labelled."""
+        return self.stage.truth(self.start)
+
+    @property
+    def plays(self) -> int:
+        """How many groups the goal seeks."""
+        return count_sought(self.goal)
+
+    @property
+    def n_askable(self) -> int:
+        """How many items the goal has any use for: a comparison of two groups, none of the others."""
+        return count_askable(self.goal, self.start)
+
+    @property
+    def learns(self) -> bool:
+        """Does the prior learn from labels?"""
+        return isinstance(self.prior, Learner)
+
+    def know(self, order: Int[np.ndarray, " step"]) -> Knowledge:
+        """Return what these labels tell."""
+        if not self.learns:
+            return self.learn(self.start, order)
+        counts = self.stage.stick(order)
+        return know(counts, self.goal.metric, self.prior, finite=self.finite, level=self.level)
+
+    def go_on(self, order: Int[np.ndarray, " step"], left: Int[np.ndarray, " item"]) -> "Trial":
+        """Return the trial of the items left, once the prior has learned from these labels about the population."""
+        known = replace(self, finite=False).know(order)
+        return replace(self, stage=self.stage.keep(left), given=known)
+
+    def learn(self, known: Knowledge, items: Int[np.ndarray, " step"]) -> Knowledge:
+        """Return what is known with the labels of these items too."""
+        drawn = np.bincount(self.stage.group[items], minlength=len(known.groups))
+        return replace(known.label(self.stage.count(known, items)), left=known.left - drawn)
+
+    def play(self, rng: Rng, budget: int) -> Int[np.ndarray, " step"]:
+        """Label up to a budget, one draw of the policy at a time; fewer where it names no group that is open."""
+        deck = _shuffle_within(rng, self.stage.start)
+        order: list[int] = []
+        known = self.start
+        lesson = next_lesson(0)
+        while len(order) < budget:
+            if self.learns and len(order) >= lesson:
+                known, lesson = self.know(np.array(order)), next_lesson(len(order))
+            new = deck[self._choose(rng, known, budget - len(order))]
+            if not len(new):
+                break
+            order.extend(new.tolist())
+            known = self.learn(known, new)
+        return np.array(order, dtype=np.int64)
+
+    def _choose(self, rng: Rng, known: Knowledge, most: int) -> Int[np.ndarray, " named"]:
+        """Let the policy name groups, and find the next items of those that are open, by their places in the deck."""
+        prospect = Prospect(known, self.goal.gain, self.plays)
+        named = [g for g in choose_groups(self.policy, rng, prospect) if prospect.is_open[g]][:most]
+        upcoming = self.stage.start[:-1] + self.start.left - known.left
+        places = [upcoming[g] + np.arange(min(n, prospect.left[g])) for g, n in Counter(named).items()]
+        return np.concatenate([np.zeros(0, dtype=np.int64), *places])
+
+
+def next_lesson(n_labels: int) -> int:
+    """When a prior learns again: after every label at first, then with every tenth more; between, labels tell of their own cell.
+
+    >>> [next_lesson(n) for n in (0, 5, 20, 1000)]
+    [1, 6, 22, 1100]
+    """
+    return n_labels + max(1, n_labels // 10)
+
+
+def count_askable(goal: Goal, known: Knowledge) -> int:
+    """Count the items whose label is worth anything to a goal."""
+    return int(Prospect(known, goal.gain, count_sought(goal)).left.sum())
+
+
+def _shuffle_within(rng: Rng, start: Int[np.ndarray, " border"]) -> Int[np.ndarray, " item"]:
+    """Put the items of every group in random order."""
+    items = np.arange(start[-1])
+    group = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    return items[np.lexsort((rng.random(len(items)), group))]
+
+
+def mark_checkpoints(budget: int, n: int = 200) -> Int[np.ndarray, " checkpoint"]:
+    """Return label counts to look at: dense at first, where most happens, then even.
+
+    >>> mark_checkpoints(10).tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+    """
+    early = np.geomspace(1, max(budget, 1), num=n // 4)
+    even = np.linspace(0, budget, num=n + 1)
+    return np.unique(np.concatenate([early, even]).round().astype(np.int64).clip(0, budget))
+
+
+def watch(trial: Trial, order: Int[np.ndarray, " step"], checkpoints: Sequence[int]) -> Iterator[tuple[int, Knowledge]]:
+    """Yield what is known at every checkpoint."""
+    for n in checkpoints:
+        yield int(n), trial.know(order[: int(n)])

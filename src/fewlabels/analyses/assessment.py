@@ -1,0 +1,413 @@
+"""Beliefs -> the numbers people see. The only source of a displayed number.
+
+`judge` turns counts into an Assessment; plots, report and command line show what it holds and compute nothing.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from fewlabels.analyses.provenance import Provenance, record
+from fewlabels.analyses.warnings import caution
+from fewlabels.data.counts import Tally
+from fewlabels.data.sources import Frame
+from fewlabels.distributions.belief import Draws, Rng, contain
+from fewlabels.errors import InputError, did_you_mean, listing
+from fewlabels.files import write_whole
+from fewlabels.metrics.metric import ClassRate, Cost, Metric, accuracy, confusion, mcc
+from fewlabels.models.annotators.imputation import Testimony, hear
+from fewlabels.models.posterior import Answer, infer
+from fewlabels.models.priors import Flat, FromEarlier, Prior, pseudo_counts
+from fewlabels.text import dump_json
+
+# An Assessment can show itself, but showing is floors above: these rooms are reached by name, when asked for.
+PLOT, REPORT, FRAME = (
+    "fewlabels.reporting.plots.kinds:plot_assessment",
+    "fewlabels.reporting.html.pages:write_report",
+    "fewlabels.analyses.frames:to_frame",
+)
+PLACES = ("p_worst", "p_best", "rank_low", "rank_high")
+INFERENCE_DATA, MARKDOWN = (
+    "fewlabels.analyses.frames:to_inference_data",
+    "fewlabels.reporting.markdown.assessment:render_assessment",
+)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its uncertainty."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """What we believe about one group. Rank 1 is the best group; a group whose metric is undefined has none."""
+
+    group: str
+    share: float
+    n_items: int
+    n_labels: int
+    score: float | None  # the model's own mean confidence
+    mean: float
+    low: float
+    high: float
+    p_worst: float | None
+    p_best: float | None
+    rank_low: int | None
+    rank_high: int | None
+
+    @property
+    def ranks(self) -> str:
+        """The interval of ranks as text."""
+        if self.rank_low is None or self.rank_high is None:
+            return "–"
+        return f"{self.rank_low:,}" if self.rank_low == self.rank_high else f"{self.rank_low:,}–{self.rank_high:,}"
+
+    @property
+    def chance_of_worst(self) -> str:
+        """P(worst) as text."""
+        return "–" if self.p_worst is None else f"{self.p_worst:.2f}"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of a confusion matrix: P(label | predicted), in one group where groups are not predicted classes."""
+
+    predicted: str
+    label: str
+    mean: float
+    low: float
+    high: float
+    group: str | None = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """Everything that was chosen: with the counts, it determines the answer."""
+
+    metric: Metric
+    prior: Prior
+    level: float = 0.95
+    finite_pool: bool = False
+    m: int = 1
+    seed: int = 0
+    n_draws: int = 10_000
+
+    def __post_init__(self) -> None:
+        if not 0 < self.level < 1:
+            raise InputError(f"level is {self.level}; it must lie between 0 and 1, for instance 0.95")
+        if self.m < 1:
+            raise InputError(f"m is {self.m}; at least one group is the worst")
+        require_seed(self.seed)
+        if self.n_draws < 100:
+            raise InputError(f"draws: {self.n_draws} are too few to tell a quantile; use 1,000 or more")
+
+
+@dataclass(frozen=True, eq=False)
+class Assessment:
+    """How good the model is, per group and overall, and how sure that is."""
+
+    metric: str
+    by: str
+    prior: str
+    level: float
+    finite_pool: bool
+    n_items: int
+    n_labels: int
+    overall: Estimate
+    groups: tuple[Row, ...]
+    notes: tuple[str, ...]  # about the table
+    cautions: tuple[str, ...]  # about the numbers
+    matrix: tuple[Entry, ...]
+    tally: Tally = field(repr=False)
+    question: Question = field(repr=False)
+    answer: Answer = field(repr=False)
+    source: str = "the table"
+    frame: Frame = "pandas"
+    testimony: Testimony | None = field(default=None, repr=False)  # where labels are votes
+    provenance: Provenance = field(default_factory=record, repr=False)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to keep in mind about the table and about the numbers."""
+        return (*self.notes, *self.cautions)
+
+    @property
+    def positive(self) -> str | None:
+        """The class the metric is about, where it is about one."""
+        return self.tally.positive if _is_of_one_class(self.question.metric, self.tally) else None
+
+    @property
+    def draws(self) -> Float[np.ndarray, "draw group"]:
+        """Posterior draws, groups in the order of `groups`."""
+        return self.answer.draws
+
+    @property
+    def in_order(self) -> tuple[Row, ...]:
+        """The rows as people want to read them: score bins from low to high, other groups worst first."""
+        return self.groups if self.by.startswith("bins") and "," not in self.by else self.worst_first
+
+    @cached_property
+    def worst_first(self) -> tuple[Row, ...]:
+        """The rows, worst first."""
+        sign = 1 if self.question.metric.worst == "lowest" else -1
+        return tuple(sorted(self.groups, key=lambda row: sign * row.mean))
+
+    def row(self, group: str) -> Row:
+        """Return one group's row."""
+        for row in self.groups:
+            if row.group == group:
+                return row
+        raise InputError(f"there is no group {group!r}; {did_you_mean(group, [r.group for r in self.groups])}")
+
+    def about(self, metric: Metric) -> "Assessment":
+        """Ask the same counts about another metric."""
+        question = replace(self.question, metric=metric)
+        return judge(self.tally, question, testimony=self.testimony, frame=self.frame, provenance=self.provenance)
+
+    def reliability(self) -> "Assessment":
+        """Accuracy by score bin, from the same counts: the reliability diagram in numbers."""
+        return self._regrouped(Tally.by_bin, accuracy)
+
+    def merged(self, metric: Metric) -> "Assessment":
+        """Ask about the whole pool as one group."""
+        return self._regrouped(Tally.merged, metric)
+
+    def _regrouped(self, change: Callable[[Tally], Tally], metric: Metric) -> "Assessment":
+        """Ask other groups; an earlier assessment knew nothing of them, so they start flat."""
+        prior = Flat() if isinstance(self.question.prior, FromEarlier) else self.question.prior
+        question = replace(self.question, metric=metric, prior=prior, m=1)  # there may be fewer of them
+        said = self.testimony and self.testimony.regroup(change)
+        return judge(change(self.tally), question, testimony=said, frame=self.frame, provenance=self.provenance)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the contract's JSON as a dict."""
+        plain: dict[str, Any] = {
+            "metric": self.metric, "by": self.by, "prior": self.prior, "level": self.level, "finite_pool": self.finite_pool,
+            "n_items": self.n_items, "n_labels": self.n_labels, "overall": asdict(self.overall),
+            "groups": [asdict(row) for row in self.groups],
+        }  # fmt: skip
+        if self.positive is not None:
+            plain["positive"] = self.positive
+        if self.matrix:
+            plain["matrix"] = [{k: v for k, v in asdict(entry).items() if v is not None} for entry in self.matrix]
+        counts = pseudo_counts(self.answer.posterior)
+        plain["belief"] = {
+            "reads": self.question.metric.reads,
+            "outcomes": ["right", "wrong"] if self.question.metric.reads == "right" else list(self.tally.classes),
+            "cells": list(self.answer.cells.names),
+            "counts": counts.tolist(),
+        }
+        if self.answer.trust is not None:
+            plain["trust"] = self.answer.trust.to_dict(self.level)
+        if self.testimony is not None:
+            plain["annotators"] = self.testimony.to_dict(self.level)
+        return plain | {"warnings": list(self.warnings), "provenance": self.provenance.to_dict()}
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """Write (or just return) the contract's JSON."""
+        return write_json(self.to_dict(), path, self.provenance.inputs)
+
+    def to_markdown(self) -> str:
+        """Return GitHub-flavoured Markdown, for pull requests and job summaries."""
+        text: str = resolve_name(MARKDOWN)(self)
+        return text
+
+    def to_frame(self, kind: Frame | None = None) -> Any:
+        """Return one row per group, in the kind of frame the predictions came in."""
+        return resolve_name(FRAME)([asdict(row) for row in self.groups], kind or self.frame)
+
+    def to_inference_data(self) -> Any:
+        """Return the draws as ArviZ InferenceData (extra: arviz)."""
+        return resolve_name(INFERENCE_DATA)(self.metric, [row.group for row in self.groups], self.draws)
+
+    def plot(self, kind: str | None = None, *, ax: Any = None) -> Any:
+        """Draw it with matplotlib; `kind` names one of the pictures in `fewlabels.reporting.plots`."""
+        return resolve_name(PLOT)(self, kind, ax=ax)
+
+    def report(self, path: str | Path) -> Path:
+        """Write one self-contained HTML file."""
+        written: Path = resolve_name(REPORT)(self, path)
+        return written
+
+
+def judge(
+    tally: Tally,
+    question: Question,
+    *,
+    notes: tuple[str, ...] = (),
+    frame: Frame = "pandas",
+    testimony: Testimony | None = None,
+    provenance: Provenance | None = None,
+) -> Assessment:
+    """Answer a question from counts alone; where these rest on votes, from all that they may truly be."""
+    if isinstance(question.metric, Cost):
+        question = replace(question, metric=question.metric.over(tally.classes))
+    metric = question.metric
+    require_answerable(tally, metric)
+    if question.m > len(tally.groups):
+        raise InputError(f"m is {question.m}, but there are only {len(tally.groups)} groups; choose fewer")
+    provenance = replace(provenance or record(counts=tally), seed=question.seed, n_draws=question.n_draws)
+    rng = np.random.default_rng(question.seed)
+    terms: dict[str, Any] = {"finite": question.finite_pool, "n_draws": question.n_draws}
+    if testimony is None:
+        answer = infer(rng, tally, metric, question.prior, **terms)
+    else:
+        answer = hear(rng, tally, testimony, metric, question.prior, **terms)
+    rows = _rows(rng, tally, question, answer)
+    n_items, n_labels = int(tally.n_items.sum()), int(tally.n_labels.sum())
+    return Assessment(
+        metric=metric.name,
+        by=tally.by,
+        prior=question.prior.name,
+        level=question.level,
+        finite_pool=question.finite_pool,
+        n_items=n_items,
+        n_labels=n_labels,
+        overall=_overall(tally, question, answer, rows),
+        groups=rows,
+        notes=notes,
+        cautions=(
+            *(() if testimony is None else testimony.caution(question.level)),
+            *caution(tally, metric, answer, rows, earlier=isinstance(question.prior, FromEarlier), m=question.m),
+        ),
+        matrix=_matrix(tally, question, answer) if metric is confusion else (),
+        tally=tally,
+        question=question,
+        answer=answer,
+        source=provenance.source,
+        frame=frame,
+        testimony=testimony,
+        provenance=provenance,
+    )
+
+
+def require_seed(seed: int) -> None:
+    """Refuse what is no seed."""
+    if seed < 0:
+        raise InputError(f"seed is {seed}; it cannot be negative")
+
+
+def rank_groups(
+    rng: Rng, draws: Float[np.ndarray, "draw group"], *, lowest_is_best: bool
+) -> Int[np.ndarray, "draw group"]:
+    """Rank the groups within each draw, 1 for the best; ties are broken at random."""
+    jitter = 1e-10 * max(float(np.abs(draws).max()), 1e-300)
+    order = np.argsort((draws if lowest_is_best else -draws) + jitter * rng.random(draws.shape), axis=1)
+    ranks = np.empty_like(order)
+    np.put_along_axis(ranks, order, np.arange(1, draws.shape[1] + 1)[None], axis=1)
+    return ranks
+
+
+def write_json(plain: Mapping[str, Any], path: str | Path | None, inputs: Iterable[str] = ()) -> str:
+    """Return JSON text, and write it where asked."""
+    text = dump_json(drop_undefined(plain), indent=2)
+    if path is not None:
+        write_whole(path, text + "\n", inputs=inputs)
+    return text
+
+
+def drop_undefined(value: Any) -> Any:
+    """Replace numbers that JSON does not have (NaN, infinity) by null.
+
+    >>> drop_undefined({"mean": float("nan"), "rows": [1.0, float("inf")]})
+    {'mean': None, 'rows': [1.0, None]}
+    """
+    if isinstance(value, Mapping):
+        return {key: drop_undefined(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [drop_undefined(item) for item in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _is_of_one_class(metric: Metric, tally: Tally) -> bool:
+    return isinstance(metric, ClassRate) and not metric.averages and tally.by != "predicted"
+
+
+def require_answerable(tally: Tally, metric: Metric) -> None:
+    """Refuse a metric that says nothing about these groups."""
+    if metric is mcc and "predicted" in tally.by.split(","):
+        raise InputError("mcc says nothing about a single predicted class; use --by all, or group by an attribute")
+    if _is_of_one_class(metric, tally) and tally.positive is None:
+        known = listing(tally.classes)
+        raise InputError(
+            f"metric {metric.name}: which class is the positive one? the classes are {known}; say it with --positive (Python: positive=)"
+        )
+
+
+def _rows(rng: Rng, tally: Tally, question: Question, answer: Answer) -> tuple[Row, ...]:
+    n_items, n_labels = tally.count("n_items"), tally.count("n_labels")
+    score = np.bincount(tally.group, weights=tally.score, minlength=len(n_items)) / n_items
+    mean = answer.groups.mean()
+    low, high = contain(mean, answer.groups.interval(question.level))
+    places = _place(rng, question, answer)
+    return tuple(
+        Row(
+            group=group, share=float(n_items[g] / n_items.sum()), n_items=int(n_items[g]), n_labels=int(n_labels[g]),
+            score=None if np.isnan(score[g]) else float(score[g]), mean=float(mean[g]), low=float(low[g]), high=float(high[g]),
+            **places[g],
+        )
+        for g, group in enumerate(tally.groups)
+    )  # fmt: skip
+
+
+def _place(rng: Rng, question: Question, answer: Answer) -> list[dict[str, Any]]:
+    """Say where every group stands among the others; groups whose metric is undefined take no part.
+
+    P(worst) is left out where fewer groups than are sought have a defined metric.
+    """
+    (defined,) = np.nonzero(~answer.undefined)
+    out: list[dict[str, Any]] = [dict.fromkeys(PLACES) for _ in answer.undefined]
+    if not len(defined):
+        return out
+    ranks = rank_groups(rng, answer.draws[:, defined], lowest_is_best=question.metric.worst == "highest")
+    tails = [(1 - question.level) / 2, (1 + question.level) / 2]
+    rank_low, rank_high = np.quantile(ranks, tails, axis=0, method="inverted_cdf")
+    p_worst, p_best = (ranks > len(defined) - question.m).mean(axis=0), (ranks == 1).mean(axis=0)
+    too_few = question.m > len(defined)
+    for i, g in enumerate(defined):
+        values = (None if too_few else float(p_worst[i]), float(p_best[i]), int(rank_low[i]), int(rank_high[i]))
+        out[g] = dict(zip(PLACES, values, strict=True))
+    return out
+
+
+def _overall(tally: Tally, question: Question, answer: Answer, rows: tuple[Row, ...]) -> Estimate:
+    """Of one group, its own numbers; of many, draws, with the mean in closed form where there is one."""
+    per_class = isinstance(question.metric, ClassRate) and tally.by == "predicted"
+    if len(rows) == 1 and not per_class:
+        return Estimate(rows[0].mean, rows[0].low, rows[0].high)
+    mean = _overall_mean(tally, question, answer, rows)
+    low, high = contain(np.array([mean]), answer.overall.interval(question.level))
+    return Estimate(mean, float(low[0]), float(high[0]))
+
+
+def _overall_mean(tally: Tally, question: Question, answer: Answer, rows: tuple[Row, ...]) -> float:
+    per_class = isinstance(question.metric, ClassRate) and tally.by == "predicted"
+    if not question.metric.own_cell or per_class or isinstance(answer.groups, Draws):
+        return float(answer.overall.mean()[0])
+    means = answer.whole.mean() if answer.whole else [row.mean for row in rows]
+    return float(sum(row.share * mean for row, mean in zip(rows, means, strict=True)))
+
+
+def _matrix(tally: Tally, question: Question, answer: Answer) -> tuple[Entry, ...]:
+    cells = answer.cells
+    mean = answer.shown.mean()
+    low, high = contain(mean, answer.shown.interval(question.level))
+    named = tally.by not in ("predicted", "all")
+    return tuple(
+        Entry(
+            tally.classes[cells.predicted[c]], name, float(mean[c, j]), float(low[c, j]), float(high[c, j]),
+            tally.groups[cells.group[c]] if named else None,
+        )
+        for c in range(cells.n)
+        for j, name in enumerate(tally.classes)
+    )  # fmt: skip

@@ -1,0 +1,171 @@
+"""What is in a table, what is wrong with it, what can be assessed, and what to type next."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fewlabels.analyses.commands import name_file, type_group, type_options
+from fewlabels.analyses.provenance import Provenance, record
+from fewlabels.data.checks import examine
+from fewlabels.data.conflicts import Finding, count_values, find_labels
+from fewlabels.data.predictions import Predictions, read_columns
+from fewlabels.data.roles import is_recognised
+from fewlabels.errors import InputError
+
+MANY = 50  # values beyond which a column is no natural group
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """A table, looked at by somebody who has seen many."""
+
+    source: str
+    columns: dict[str, str]
+    roles: dict[str, str]
+    n_items: int
+    n_labels: int
+    classes: tuple[str, ...]
+    attributes: dict[str, int]  # column -> how many values
+    findings: tuple[Finding, ...]
+    can: tuple[str, ...]
+    next: tuple[str, ...]
+    provenance: Provenance = field(default_factory=record, repr=False)
+
+    @property
+    def is_sound(self) -> bool:
+        """Can anything be assessed?"""
+        return all(finding.severity != "error" for finding in self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {**asdict(self), "provenance": self.provenance.to_dict()}
+
+
+def diagnose(source: Any, **roles: Any) -> Diagnosis:
+    """Look a table over; `roles` are those of `Predictions.read`.
+
+    >>> diagnose({"predicted": ["a", "b"], "label": ["a", None]}).next[0]
+    'fewlabels assess FILE --by predicted --html report.html'
+    """
+    try:
+        pool = source if isinstance(source, Predictions) else Predictions.read(source, **roles)
+    except InputError as error:
+        return _unreadable(source, roles, error)
+    findings = examine(pool)
+    sound = all(f.severity != "error" for f in findings)
+    most = max(MANY, pool.n_items // 2)  # a column that says something else of every item is no group
+    values = count_values(pool) if sound else {}
+    attributes = {name: n for name, n in values.items() if 1 < n <= most}
+    findings += find_labels(pool, values)
+    words = roles or _words_of(pool)
+    return Diagnosis(
+        source=pool.source,
+        columns=read_columns(pool.items),
+        roles=pool.roles.used(),
+        n_items=pool.n_items,
+        n_labels=pool.n_labels if sound else 0,
+        classes=pool.classes if sound and pool.has("predicted") else (),
+        attributes=attributes,
+        findings=findings,
+        can=_list_possible(pool) if sound else (),
+        next=(*_retry(source, words, findings), *(_suggest(pool, attributes, words) if sound else ())),
+        provenance=record(pool.source, inputs=pool.inputs),
+    )
+
+
+def _unreadable(source: Any, words: Mapping[str, Any], error: InputError) -> Diagnosis:
+    """Still say what the columns are, if the file can be opened at all, and which of them may hold the predictions."""
+    try:
+        columns = read_columns(source)
+    except InputError:
+        raise error from None
+    likely = [name for name, kind in columns.items() if kind.startswith("float")]
+    tries = [{**words, "positive_score": column} for column in likely[:3]]
+    lines = tuple(_doctor(source, one) for one in tries if _is_readable(source, one))
+    return Diagnosis(str(source), columns, {}, 0, 0, (), {}, (Finding("error", str(error)),), (), lines)
+
+
+def _is_readable(source: Any, words: Mapping[str, Any]) -> bool:
+    try:
+        return all(finding.severity != "error" for finding in examine(Predictions.read(source, **words)))
+    except InputError:
+        return False
+
+
+def _retry(source: Any, words: Mapping[str, Any], findings: tuple[Finding, ...]) -> tuple[str, ...]:
+    """Propose to look again, with the roles that findings suggest."""
+    tries = []
+    for options in (finding.options for finding in findings if finding.options):
+        kept = {name: value for name, value in words.items() if value not in options.values()}
+        tries.append(_doctor(source, {**kept, **options}))
+    return tuple(tries)
+
+
+def _doctor(source: Any, words: Mapping[str, Any]) -> str:
+    file = source.source if isinstance(source, Predictions) else source
+    return f"fewlabels doctor {name_file(file)}{type_options(words)}"
+
+
+def _list_possible(pool: Predictions) -> tuple[str, ...]:
+    can = ["accuracy"]
+    if pool.has("score"):
+        can.append("calibration (ece, reliability diagram)")
+    if pool.has("predicted") and not pool.has("agreement"):
+        can.append("confusion, precision, recall, f1, mcc, cost")
+        if len(pool.classes) == 2:
+            can.append("tpr, fpr and their like, selection-rate")
+    if not pool.n_labels:
+        answer = "agreement" if pool.has("agreement") else "label"
+        can.append(f"labels kept apart (--labels FILE with the columns id and {answer})")
+    priors = ["calibrated", "scores", "flat"] if pool.has("score") else ["calibrated", "flat"]
+    return (*can, f"priors: {', '.join(priors)}")
+
+
+def _suggest(pool: Predictions, attributes: dict[str, int], words: Mapping[str, Any]) -> tuple[str, ...]:
+    file = f"{name_file(pool.source)}{type_options(words)}"
+    head = f"fewlabels assess {file}"
+    by = "--by predicted" if pool.has("predicted") and not pool.has("agreement") else "--by all"
+    lines = [f"{head} {by} --html report.html"]
+    if pool.has("score"):
+        lines.append(f"{head} --by all --metric ece")
+    column = _find_column(attributes)
+    if pool.n_labels < pool.n_items:
+        lines.append(f"fewlabels label {file} --session {_free_name()} {_suggest_goal(pool, column)} --terminal")
+    if column:
+        lines.append(f"{head} --by {column}")
+    return tuple(lines)
+
+
+def _free_name() -> str:
+    """Return a name for a session that no file has."""
+    names = ("audit.db", *(f"audit-{i}.db" for i in range(2, 1000)))
+    return next((name for name in names if not Path(name).exists()), "new-audit.db")
+
+
+def _suggest_goal(pool: Predictions, column: str | None) -> str:
+    """The worst can be found only among several groups."""
+    if pool.has("predicted") and not pool.has("agreement") and len(set(pool.pairs["predicted"])) > 1:
+        return "--goal find-worst --by predicted"
+    return f"--goal find-worst --by {column}" if column else "--goal estimate --by all"
+
+
+def _find_column(attributes: dict[str, int]) -> str | None:
+    """Return the first column with several groups, as one types it."""
+    typed = (type_group(name) for name, n in attributes.items() if 2 <= n <= MANY)
+    return next((text for text in typed if text is not None), None)
+
+
+def _words_of(pool: Predictions) -> dict[str, Any]:
+    """Return the roles that predictions were read with, as far as their names do not tell them."""
+    roles = pool.roles
+    names = ("id", "predicted", "score", "positive_score", "label", "agreement")
+    words: dict[str, Any] = {name: getattr(roles, name) for name in names}
+    words = {name: value for name, value in words.items() if value and not is_recognised(name, value)}
+    if roles.scores_list or not is_recognised("scores", *roles.scores.values()):
+        words["scores"] = roles.scores_list or next(column.removesuffix(name) for name, column in roles.scores.items())
+    if roles.positive_score and roles.positive != "1":
+        words["positive"] = roles.positive
+    if roles.positive_score and "predicted" in roles.set_aside:
+        words["threshold"] = roles.threshold
+    return {**words, **({"show": roles.show} if roles.show else {})}

@@ -1,0 +1,278 @@
+"""One call from predictions about people to what can be said of fairness."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
+
+import numpy as np
+
+from fewlabels.analyses.assessment import require_seed, write_json
+from fewlabels.analyses.fairness.definitions import say_four_fifths, say_gap
+from fewlabels.analyses.fairness.gaps import LARGEST, ODDS, REST, Contrast, Gap
+from fewlabels.analyses.fairness.methods import METHODS, Calibrating, Drawn, Method, Sample
+from fewlabels.analyses.fairness.rates import QUANTITIES
+from fewlabels.analyses.fairness.strata import People, arrange_people, count_people, pose, visit
+from fewlabels.analyses.fairness.warnings import list_doubts, name_undefined
+from fewlabels.analyses.frames import to_frame
+from fewlabels.analyses.provenance import Provenance, record
+from fewlabels.data.checks import require_sound
+from fewlabels.data.counts import arrange
+from fewlabels.data.groups import CROSS, Groups
+from fewlabels.data.predictions import Predictions
+from fewlabels.data.sources import Frame
+from fewlabels.errors import InputError, did_you_mean
+from fewlabels.metrics.metric import METRICS
+from fewlabels.models.diagnostics import Health, diagnose
+
+PLOT, REPORT = "fewlabels.reporting.plots.gaps:plot_gaps", "fewlabels.reporting.html.fairness:write_fairness"
+MARKDOWN = "fewlabels.reporting.markdown.fairness:render_fairness"
+DEFAULT = ("accuracy", "tpr", "fpr")
+NAMES = (*QUANTITIES, ODDS)
+
+
+@dataclass(frozen=True)
+class GroupRow:
+    """A quantity in one group."""
+
+    group: str
+    metric: str
+    mean: float
+    low: float
+    high: float
+    n_items: int
+    n_labels: int
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """People of one group with nearly the same score: what the model says, what labels say, what is believed."""
+
+    group: str
+    score: float
+    n_items: int
+    n_labels: int
+    n_positive: int
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Fairness:
+    """What can be said of how a model treats groups of people."""
+
+    by: str
+    reference: str
+    gaps: tuple[Gap, ...]
+    groups: tuple[GroupRow, ...]
+    method: str
+    health: Health
+    rope: float
+    level: float
+    n_items: int
+    n_labels: int
+    finite_pool: bool
+    positive: str
+    source: str
+    warnings: tuple[str, ...] = ()
+    curve: tuple[CurvePoint, ...] = field(default=(), repr=False)  # where scores were calibrated
+    frame: Frame = "pandas"
+    provenance: Provenance = field(default_factory=record, repr=False)
+
+    def gap(self, metric: str, group: str) -> Gap:
+        """Return one gap."""
+        return next(gap for gap in self.gaps if (gap.metric, gap.group) == (metric, group))
+
+    def pick(self, most: int) -> tuple[Gap, ...]:
+        """Return every gap in its order; of too many, those that are least likely to be within the margin, these first."""
+        if len(self.gaps) <= most:
+            return self.gaps
+        return tuple(sorted(self.gaps, key=lambda gap: np.nan_to_num(gap.p_practically_fair, nan=1.0))[:most])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the contract's JSON as a dict."""
+        return {
+            "by": self.by, "reference": self.reference, "positive": self.positive, "rope": self.rope, "level": self.level,
+            "finite_pool": self.finite_pool, "method": self.method, "n_items": self.n_items, "n_labels": self.n_labels,
+            "health": self.health.to_dict(), "gaps": [_plain(gap.to_dict()) for gap in self.gaps],
+            "groups": [_plain(asdict(row)) for row in self.groups], "warnings": list(self.warnings),
+            "provenance": self.provenance.to_dict(),
+        }  # fmt: skip
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """Write (or just return) the contract's JSON."""
+        return write_json(self.to_dict(), path, self.provenance.inputs)
+
+    def to_markdown(self) -> str:
+        """Return GitHub-flavoured Markdown, for pull requests and job summaries."""
+        text: str = resolve_name(MARKDOWN)(self)
+        return text
+
+    def to_frame(self) -> Any:
+        """Return the gaps as the kind of frame the predictions came in."""
+        rows = [gap.to_dict() for gap in self.gaps]
+        return to_frame([{name: value for name, value in row.items() if name != "ratio"} for row in rows], self.frame)
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw every gap with its interval and the margin."""
+        return resolve_name(PLOT)(self, ax=ax)
+
+    def report(self, path: str | Path) -> Path:
+        """Write one self-contained HTML file."""
+        written: Path = resolve_name(REPORT)(self, path)
+        return written
+
+    @property
+    def whom(self) -> str:
+        """Whom groups are compared with, in words."""
+        return "everybody else" if self.reference == REST else self.reference
+
+    def say(self, gap: Gap) -> str:
+        """Put a gap in a sentence that can be quoted."""
+        return say_gap(gap, self.whom, rope=self.rope, level=self.level)
+
+    def say_four_fifths(self, gap: Gap) -> str | None:
+        """Read a ratio of selection rates by the four-fifths rule; None for anything else."""
+        return say_four_fifths(gap, self.whom, level=self.level)
+
+
+def fairness(
+    pool: Any,
+    *,
+    by: Groups,
+    reference: str | None = None,
+    metrics: Any = DEFAULT,
+    method: str | Method = "calibrated",
+    rope: float = 0.02,
+    level: float = 0.95,
+    finite_pool: bool = False,
+    seed: int = 0,
+) -> Fairness:
+    """Say how differently groups of people are treated, and how sure that is.
+
+    `reference` is the group that others are compared with (unless told otherwise, the largest), or "rest", for everybody
+    else; `rope` is the margin within which a gap is as good as none. `metrics` are names, or objects like `fl.tpr`; one or several.
+    Of more than two classes, the positive one is set against the rest; where none is named, accuracy can be asked for.
+    """
+    pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
+    several = metrics if isinstance(metrics, Sequence) and not isinstance(metrics, str) else (metrics,)
+    names = tuple(dict.fromkeys(_name(metric) for metric in several))
+    learner = METHODS[_find(method, METHODS, "method")] if isinstance(method, str) else method
+    _check(names, rope, level, seed)
+    census = visit(pool, by)
+    notes = require_sound(pool, census)
+    posed, assumed = pose(pool, names)
+    counts = arrange(census)
+    people = arrange_people(counts) if posed is pool else count_people(posed, by)
+    whom = _refer(people, reference)
+    rng = np.random.default_rng(seed)
+    sample = learner.learn(people, rng, finite=finite_pool)
+    contrast = Contrast(people, sample, whom, rope, level)
+    gaps = tuple(gap for name in names for gap in contrast.compare(name))
+    groups, health = _measure(contrast, [name for name in names if name != ODDS], sample)
+    lending = isinstance(learner, Calibrating) and learner.shape.pooled
+    doubts = list_doubts(people, health, notes, names, by_scores=isinstance(sample, Drawn), lending=lending)
+    blanks = name_undefined(people, _list_undefined(gaps, groups))
+    return Fairness(
+        people.by, whom, gaps, groups, learner.name, health, rope, level, int(people.n_items.sum()),
+        int(people.n_labels.sum()), finite_pool, people.positive, pool.source, (*notes, *assumed, *doubts, *blanks),
+        _trace(sample, contrast), pool.frame, record(pool.source, inputs=pool.inputs, counts=counts, seed=seed),
+    )  # fmt: skip
+
+
+def _measure(contrast: Contrast, names: Sequence[str], sample: Sample) -> tuple[tuple[GroupRow, ...], Health]:
+    """Say every quantity in every group, and how well chains agree about them."""
+    people, rows, shown = contrast.people, [], []
+    for name in names:
+        values = contrast.measure(name)
+        for i, group in enumerate(people.groups):
+            draws = values[:, i][~np.isnan(values[:, i])]
+            low, high = contrast.interval(draws) if len(draws) else (float("nan"), float("nan"))
+            mean = float(draws.mean()) if len(draws) else float("nan")
+            rows.append(GroupRow(group, name, mean, low, high, int(people.size[i]), int(people.heard[i])))
+        shown.append(values)
+    draws = np.nan_to_num(np.concatenate(shown, axis=1)) if shown else np.zeros((2 * sample.n_chains, 1))
+    chains = draws.reshape(-1, sample.n_chains, draws.shape[1])
+    return tuple(rows), diagnose(chains, sample.divergences)
+
+
+def _list_undefined(gaps: Sequence[Gap], groups: Sequence[GroupRow]) -> list[tuple[str, str]]:
+    """Return metrics and groups without a figure; a gap is named where no group's own figure explains it."""
+    found = [(row.metric, row.group) for row in groups if np.isnan(row.mean)]
+    explained = {metric for metric, _ in found}
+    return found + [(gap.metric, gap.group) for gap in gaps if np.isnan(gap.mean) and gap.metric not in explained]
+
+
+def _trace(sample: Sample, contrast: Contrast) -> tuple[CurvePoint, ...]:
+    """Say what is believed of every stratum, where that was learned from the scores."""
+    if not isinstance(sample, Drawn):
+        return ()
+    people = sample.masses.people
+    counts = zip(people.group, people.score, people.n_items, people.n_labels, people.n_positive, strict=True)
+    return tuple(
+        CurvePoint(people.groups[g], float(s), int(n), int(k), int(r), float(chance.mean()), *contrast.interval(chance))
+        for (g, s, n, k, r), chance in zip(counts, sample.chance.T, strict=True)
+        if n
+    )
+
+
+def _check(names: Sequence[str], rope: float, level: float, seed: int) -> None:
+    require_seed(seed)
+    if not names:
+        raise InputError(f"metric: nothing is asked for; there is: {', '.join(NAMES)}")
+    if not rope >= 0:
+        raise InputError(f"rope is {rope}; it is a half-width and cannot be negative")
+    if rope > 1:
+        raise InputError(
+            f"rope is {rope:g}, and gaps lie between -1 and 1; if {rope:g} points are meant, say {rope / 100:g}"
+        )
+    if not 0 < level < 1:
+        raise InputError(f"level is {level}; it must lie between 0 and 1, for instance 0.95")
+
+
+def _name(metric: Any) -> str:
+    """Return the name of a quantity; an object of one's own is refused, for its name would stand for another one."""
+    if isinstance(metric, str):
+        return _find(metric, NAMES, "metric")
+    name = str(getattr(metric, "name", metric))
+    if metric not in (METRICS.get(name), QUANTITIES.get(name)):
+        raise InputError(
+            f"fairness: the metric {name!r} is not one of fewlabels; fairness works out its own quantities, and cannot use "
+            f"other objects; give one of these names: {', '.join(NAMES)}"
+        )
+    return _find(name, NAMES, "metric")
+
+
+def _find(name: str, known: Any, kind: str) -> str:
+    if name not in known:
+        raise InputError(f"fairness: there is no {kind} {name!r}; {did_you_mean(name, list(known))}")
+    return name
+
+
+def _refer(people: People, reference: str | None) -> str:
+    """Find the reference; unless told, the largest group."""
+    if len(people.groups) == 1:
+        raise InputError(
+            f"by: all {people.size[0]:,} items are in one group, {people.groups[0]!r}: there is nobody to compare with"
+        )
+    taken = [name for name in (REST, LARGEST) if name in people.groups]
+    if taken:
+        raise InputError(
+            f"by: a group of {people.by} is called {taken[0]!r}, which means something else here; rename it"
+        )
+    if reference is None:
+        return people.groups[int(people.size.argmax())]
+    crossed = CROSS.join(part.strip() for part in reference.split(","))  # what can be typed
+    found = next((name for name in (reference, crossed) if name in (REST, *people.groups)), None)
+    if found is None:
+        raise InputError(
+            f"reference: there is no group {reference!r} in {people.by}; {did_you_mean(reference, list(people.groups))}"
+        )
+    return found
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no word for undefined but null."""
+    return {name: None if isinstance(value, float) and np.isnan(value) else value for name, value in row.items()}

@@ -1,0 +1,165 @@
+"""From draws of groups to gaps between them: against a reference, against everybody else, and the largest of all."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from fewlabels.analyses.fairness.methods import Sample
+from fewlabels.analyses.fairness.rates import QUANTITIES
+from fewlabels.analyses.fairness.sample_size import count_labels
+from fewlabels.analyses.fairness.strata import People
+
+REST, LARGEST = "rest", "largest"
+ODDS = "equalised-odds"
+ODDS_PARTS = ("tpr", "fpr")
+FOUR_FIFTHS = 0.8
+UNDEFINED = float("nan")
+Draws = Float[np.ndarray, " draw"]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """One group's value as a multiple of the reference's; where no side comes first, the lower as a part of the higher."""
+
+    median: float
+    low: float
+    high: float
+    p_below_four_fifths: float
+
+
+@dataclass(frozen=True, eq=False)
+class Gap:
+    """How far a group is from its reference: value of the group minus value of the reference."""
+
+    metric: str
+    group: str
+    mean: float
+    low: float
+    high: float
+    p_greater: float  # than nothing
+    p_practically_fair: float  # within the margin
+    more_labels: int | None  # until it is settled, about; 0 where it is, None where those there are would not do
+    ratio: Ratio | None
+    draws: Draws
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the contract's row."""
+        plain = {name: value for name, value in vars(self).items() if name != "draws"}
+        return plain | {"ratio": None if self.ratio is None else asdict(self.ratio)}
+
+    @property
+    def is_settled(self) -> bool:
+        """Is the interval all within the margin, or all outside of it?"""
+        return self.more_labels == 0
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Which groups are compared, with whom, and what margin is as good as nothing."""
+
+    people: People
+    sample: Sample
+    reference: str
+    rope: float
+    level: float
+
+    def measure(self, name: str) -> Float[np.ndarray, "draw group"]:
+        """Draws of a quantity in every group."""
+        return self.sample.value(QUANTITIES[name])
+
+    def compare(self, name: str) -> Iterator[Gap]:
+        """Yield the gap of every group but the reference; of more than two, also the largest between any two."""
+        parts = ODDS_PARTS if name == ODDS else (name,)
+        measured = [self.measure(part) for part in parts]
+        faced = [self._face(part, values) for part, values in zip(parts, measured, strict=True)]
+        for i, group in enumerate(self.people.groups):
+            if group != self.reference:
+                sides = [(value[:, i], other[:, i]) for value, other in zip(measured, faced, strict=True)]
+                yield self._tell(name, group, sides)
+        if len(self.people.groups) > 2:
+            extremes = [(np.fmax.reduce(values, axis=1), np.fmin.reduce(values, axis=1)) for values in measured]
+            yield self._tell(name, LARGEST, extremes)
+
+    def _face(self, name: str, values: Float[np.ndarray, "draw group"]) -> Float[np.ndarray, "draw group"]:
+        """Draws of whom each group is compared with."""
+        if self.reference == REST:
+            return self.sample.value(QUANTITIES[name], rest=True)
+        which = self.people.groups.index(self.reference)
+        return np.broadcast_to(values[:, which : which + 1], values.shape)
+
+    def _tell(self, name: str, group: str, sides: Sequence[tuple[Draws, Draws]]) -> Gap:
+        gaps = np.stack([value - other for value, other in sides])
+        gap = np.abs(gaps).max(axis=0) if name == ODDS else gaps[0]
+        defined = gap[~np.isnan(gap)]
+        if not len(defined):
+            return Gap(name, group, *(UNDEFINED,) * 5, None, None, gap)
+        mean, (low, high) = float(defined.mean()), self.interval(defined)
+        greater, fair = (defined > 0).mean(), (np.abs(defined) <= self.rope).mean()
+        more = self._ask_for_more(group, gaps, high)
+        ratio = self._divide(sides, directed=name != ODDS and group != LARGEST)
+        return Gap(name, group, mean, low, high, float(greater), float(fair), more, ratio, gap)
+
+    def _ask_for_more(self, group: str, gaps: Float[np.ndarray, "part draw"], high: float) -> int | None:
+        """Say about how many more labels would settle it: one part of it beyond the margin, or all of them within.
+
+        The larger of two gaps, like the largest of many, seems to be there as long as they are uncertain.
+        """
+        if group == LARGEST:
+            return 0 if high <= self.rope else None
+        needs = [self._settle(group, gap) for gap in gaps]
+        beyond = [more for is_beyond, more in needs if is_beyond and more is not None]
+        if any(is_beyond for is_beyond, _ in needs):
+            return min(beyond, default=None)
+        known = [more for _, more in needs if more is not None]
+        return max(known) if len(known) == len(needs) else None
+
+    def _settle(self, group: str, gap: Draws) -> tuple[bool, int | None]:
+        """Is it beyond the margin, as far as one knows? How many labels bring all of its interval to that side?"""
+        defined = gap[~np.isnan(gap)]
+        mean, (low, high) = float(defined.mean()), self.interval(defined)
+        wanted = _narrow(mean, low, high, self.rope)
+        if wanted >= 1:
+            return abs(mean) > self.rope, 0
+        compared = [self.people.groups.index(name) for name in (group, self.reference) if name != REST]
+        more = count_labels(self.sample.foresee(gap, compared), wanted, int(self.people.n_rest.sum()))
+        return abs(mean) > self.rope, more
+
+    def _divide(self, sides: Sequence[tuple[Draws, Draws]], *, directed: bool) -> Ratio | None:
+        """Divide; of several, the furthest from alike."""
+        if not directed:
+            sides = [(np.minimum(*side), np.maximum(*side)) for side in sides]
+        multiples = [np.divide(a, b, out=np.full_like(a, np.nan), where=b > 0) for a, b in sides]
+        multiple = np.minimum.reduce(multiples)
+        multiple = multiple[~np.isnan(multiple)]
+        if not len(multiple):
+            return None
+        low, high = np.quantile(multiple, self._tails)
+        return Ratio(float(np.median(multiple)), float(low), float(high), float((multiple < FOUR_FIFTHS).mean()))
+
+    def interval(self, draws: Draws) -> tuple[float, float]:
+        """Quantiles; they contain the mean."""
+        mean, (low, high) = float(draws.mean()), np.quantile(draws, self._tails)
+        return min(float(low), mean), max(float(high), mean)
+
+    @property
+    def _tails(self) -> list[float]:
+        return [(1 - self.level) / 2, (1 + self.level) / 2]
+
+
+def _narrow(mean: float, low: float, high: float, rope: float) -> float:
+    """How narrow an interval must become, as a share of what it is, to lie all within the margin or all outside.
+
+    >>> _narrow(0.05, 0.0, 0.1, 0.02), _narrow(0.05, 0.03, 0.1, 0.02)
+    (0.6, 1.5)
+    """
+    if abs(mean) > rope:
+        reach = mean - low if mean > 0 else high - mean
+        return _share(abs(mean) - rope, reach)
+    return min(_share(rope - mean, high - mean), _share(rope + mean, mean - low))
+
+
+def _share(room: float, reach: float) -> float:
+    return round(room / reach, 12) if reach > 0 else np.inf

@@ -1,0 +1,35 @@
+"""Rows -> the frames people work with, and draws -> ArviZ."""
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from fewlabels.data.sources import Frame
+from fewlabels.errors import InputError
+
+
+def to_frame(rows: Sequence[Mapping[str, Any]], kind: Frame) -> Any:
+    """Return rows as a pandas, Polars or Arrow table."""
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    if kind == "polars":
+        return _load("polars", "polars").DataFrame(columns)
+    if kind == "arrow":
+        return import_module("pyarrow").table(columns)
+    return import_module("pandas").DataFrame(columns)
+
+
+def to_inference_data(metric: str, groups: Sequence[str], draws: Float[np.ndarray, "draw group"]) -> Any:
+    """Return draws as one chain of ArviZ InferenceData, with groups as a coordinate."""
+    arviz = _load("arviz", "arviz")
+    name = metric.replace("-", "_")
+    return arviz.from_dict(posterior={name: draws[None]}, coords={"group": list(groups)}, dims={name: ["group"]})
+
+
+def _load(module: str, extra: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        raise InputError(f"this needs {module}: pip install 'fewlabels[{extra}]'") from None

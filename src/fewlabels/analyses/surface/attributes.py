@@ -1,0 +1,55 @@
+"""Attributes as they are named, and how each is cut into values."""
+
+from collections.abc import Sequence
+
+from fewlabels.analyses.surface.soft import Uncertain
+from fewlabels.data.counts import Axis, Tally
+from fewlabels.data.groups import Column, Groups, Ranges
+from fewlabels.data.predictions import Predictions
+from fewlabels.errors import InputError, did_you_mean, listing
+
+MOST_VALUES = 1000  # of one attribute
+FEW_NUMBERS = 12  # values of a number that are told apart; more are put in ranges
+
+
+def cut_by(pool: Predictions, attributes: Sequence[str | Groups | Uncertain]) -> tuple[Groups | Uncertain, ...]:
+    """Say how every attribute is cut: numbers of many values in ranges."""
+    if isinstance(attributes, str) or not attributes:
+        raise InputError(
+            f"attributes: name the columns, for instance attributes=({', '.join(map(repr, pool.attributes[:2]))})"
+        )
+    parts = tuple(_cut_one(pool, one) for one in attributes)
+    names = [part.name for part in parts]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"attributes: {listing(twice)} is there twice")
+    return parts
+
+
+def _cut_one(pool: Predictions, one: str | Groups | Uncertain) -> Groups | Uncertain:
+    if isinstance(one, Uncertain):
+        return one.find(pool)
+    if not isinstance(one, str):
+        return one
+    name, by = one, Column(one)
+    if name not in pool.columns():
+        raise InputError(f"attributes: there is no column {name!r}; {did_you_mean(name, pool.columns())}")
+    if pool.is_number(name) and pool.count_distinct(by.cut(pool).keys) > FEW_NUMBERS:
+        return Ranges(name)
+    return by
+
+
+def note_single(axes: Sequence[Axis]) -> tuple[str, ...]:
+    """Say which attributes tell nothing apart."""
+    single = [axis.name for axis in axes if len(axis.levels) == 1]
+    return (f"the same everywhere, so that nothing hangs on it: {listing(single)}",) if single else ()
+
+
+def require_few_values(counts: Tally) -> None:
+    """Refuse attributes that are more like names of items."""
+    for axis in counts.axes:
+        if len(axis.levels) > MOST_VALUES:
+            raise InputError(
+                f"attributes: {axis.name!r} has {len(axis.levels):,} values, and at most {MOST_VALUES:,} can be told apart; "
+                "leave it out, or put its values in classes first"
+            )

@@ -1,0 +1,90 @@
+"""What a saved surface says of itself, beside its arrays."""
+
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, model_validator
+
+from fewlabels.data.documents.axes import AxisDocument, FrameName, Level
+from fewlabels.data.documents.parsing import Count, Schema, Share
+
+ROUGHLY = 1e-6
+Place = Annotated[int, Field(ge=0)]
+
+
+class IntervalDocument(Schema):
+    """A figure with its interval."""
+
+    mean: Share
+    low: Share
+    high: Share
+
+    @model_validator(mode="after")
+    def _require_order(self) -> "IntervalDocument":
+        if not self.low - ROUGHLY <= self.mean <= self.high + ROUGHLY:
+            raise ValueError(f"the mean {self.mean:g} is not in the interval from {self.low:g} to {self.high:g}")
+        return self
+
+
+class ArmDocument(IntervalDocument):
+    """What was believed of a combination."""
+
+    arm: dict[str, str]
+    n_items: Count
+    n_labels: Count
+    p_worst: Share
+
+
+class ScaleDocument(Schema):
+    """How far attributes move accuracy."""
+
+    attributes: tuple[str, ...]
+    scale: Annotated[float, Field(ge=0)]
+
+
+class HealthDocument(Schema):
+    """How the fit went."""
+
+    model_config = ConfigDict(extra="allow")
+
+    together: Share | None = None
+
+    @model_validator(mode="after")
+    def _require_finite(self) -> "HealthDocument":
+        odd = next((name for name, value in (self.model_extra or {}).items() if not _is_plain(value)), None)
+        if odd is not None:
+            raise ValueError(f"{odd[:40]} should hold text and finite numbers")
+        return self
+
+
+class SurfaceDocument(Schema):
+    """All but the arrays."""
+
+    format: Literal["fewlabels surface"]
+    version: Literal[1]
+    attributes: tuple[str, ...]
+    model: str
+    health: HealthDocument
+    warnings: tuple[str, ...]
+    level: Level
+    finite_pool: bool
+    source: str
+    frame: FrameName
+    overall: IntervalDocument
+    arms: Annotated[tuple[ArmDocument, ...], Field(min_length=1)]
+    scales: tuple[ScaleDocument, ...]
+    axes: Annotated[tuple[AxisDocument, ...], Field(min_length=1)]
+    pairs: tuple[tuple[Place, Place], ...]
+    left_out: tuple[tuple[Place, ...], ...]
+    knots: tuple[float, ...] | None
+    kinds: tuple[Literal["main", "pair"], ...]
+    weights: Annotated[tuple[Share, ...], Field(min_length=2)]
+    n_looks: Count
+    slope: float
+    together: Share = 1.0
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))

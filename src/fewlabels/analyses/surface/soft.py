@@ -1,0 +1,205 @@
+"""A surface over attributes that only classifiers tell: items count a little in every arm they may be of.
+
+Each such attribute has a column of probabilities for every value; a column of the attribute's own name may hold the
+values that are known for sure. From these few, and from what classifiers say of all items, it is learned how far to
+believe them (see `attribution`). Nothing else is ever read of the items whose attributes are not known.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.sparse import csr_array
+
+from fewlabels.data.counts import NONE, STRATA, Axis, list_axes
+from fewlabels.data.groups import Groups
+from fewlabels.data.names import MISSING
+from fewlabels.data.predictions import Predictions
+from fewlabels.errors import InputError, did_you_mean, listing
+from fewlabels.models.additive.design import plan_effects
+from fewlabels.models.additive.effects import find_effects
+from fewlabels.models.additive.fitted import Chart
+from fewlabels.models.logit.curve import bend, place_knots, to_logit
+from fewlabels.models.membership.fit import Method, learn_attribution
+from fewlabels.models.membership.fractional_counts import Counts, count_fractionally
+from fewlabels.models.membership.likelihood import fit_mixture, gather
+
+MOST_ITEMS = 1_000_000  # whose probabilities are looked at one by one
+FAINT = 1e-9  # items
+
+
+@dataclass(frozen=True)
+class Uncertain:
+    """An attribute that a classifier tells: the column of every value's probability, or what these columns start with."""
+
+    name: str
+    scores: tuple[tuple[str, str], ...] | str  # value and column
+
+    @property
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """Every value, and the column of its probability."""
+        assert not isinstance(self.scores, str), "find the columns first"
+        return self.scores
+
+    def find(self, pool: Predictions) -> "Uncertain":
+        """Find the columns in a pool."""
+        if not isinstance(self.scores, str):
+            missing = [(value, column) for value, column in self.scores if column not in pool.columns()]
+            for value, column in missing:
+                raise InputError(
+                    f"attributes: {self.name}: there is no column {column!r} for {value!r}; {did_you_mean(column, pool.columns())}"
+                )
+            return self
+        named = [name for name in pool.columns() if name.startswith(self.scores) and len(name) > len(self.scores)]
+        found = {name[len(self.scores) :]: name for name in named if pool.is_number(name)}
+        if len(found) < 2:
+            raise InputError(
+                f"attributes: {self.name} is uncertain, so columns {self.scores}VALUE should have the probability of each value; "
+                f"there {'is only ' + next(iter(found.values())) if found else 'is none'} among {listing(pool.columns(), most=20)}"
+            )
+        return Uncertain(self.name, tuple(found.items()))
+
+
+def uncertain(name: str, scores: Mapping[str, str] | str | None = None) -> Uncertain:
+    """Say that an attribute is told by a classifier: `scores` has, for every value, the column of its probability.
+
+    Or it is what the names of these columns start with; unless told otherwise, the attribute's own name and `_`. A column
+    called `name`, where there is one, holds the values that are known for sure.
+
+    >>> uncertain("rain", {"wet": "p_wet", "dry": "p_dry"}).columns
+    (('wet', 'p_wet'), ('dry', 'p_dry'))
+    """
+    if scores is None or isinstance(scores, str):
+        return Uncertain(name, scores or f"{name}_")
+    if len(scores) < 2:
+        raise InputError(f"attributes: {name!r} needs a column of probabilities for each of at least two values")
+    return Uncertain(name, tuple((str(value), column) for value, column in scores.items()))
+
+
+@dataclass(frozen=True)
+class Fractions:
+    """Items, and how probably they are of each arm; arms that hardly anything is of are left out."""
+
+    axes: tuple[Axis, ...]
+    level: Int[np.ndarray, "arm axis"]
+    chance: csr_array  # (item, arm)
+    outcome: Float[np.ndarray, " item"]  # nan without a label
+    score: Float[np.ndarray, " item"]  # nan without a score
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def counts(self) -> Counts:
+        """Items and labels of every arm, in fractions."""
+        return count_fractionally(self.chance, self.outcome)
+
+
+def assign_uncertain(
+    pool: Predictions, attributes: Sequence[Groups | Uncertain], method: Method, seed: int
+) -> Fractions:
+    """Say how probably every item is of every arm."""
+    _require(pool)
+    found = pool.pull(_list_values(pool, attributes))
+    axes, scores, known = zip(*(_read_axis(one, i, pool, found) for i, one in enumerate(attributes)), strict=True)
+    place = np.stack(known, axis=1)
+    (rows,) = np.nonzero((place >= 0).all(axis=1))
+    names = tuple(axis.name for axis in axes)
+    model = learn_attribution(scores, place[rows], rows, method=method, seed=seed, names=names)
+    chance = model.assign(scores, place[rows], rows, seed=seed)
+    kept = np.asarray(chance.sum(axis=0)).reshape(-1) > FAINT
+    return Fractions(
+        tuple(axes), model.arms[kept], csr_array(chance[:, kept]), _read_numbers(found["right"]),
+        _read_numbers(found["score"]) if "score" in found else np.full(len(place), np.nan),
+        (*model.notes, *_note_apart(place, len(rows))),
+    )  # fmt: skip
+
+
+def _note_apart(place: Int[np.ndarray, "item axis"], n_known: int) -> tuple[str, ...]:
+    if n_known or not ((place >= 0).any(axis=0)).all():
+        return ()
+    return ("every attribute is known of some items, but of none all are; known values count only where all are",)
+
+
+def chart_uncertain(fractions: Fractions) -> Chart:
+    """Fit the effects of attributes and of the score to items that may be of several arms."""
+    n_labels = int((~np.isnan(fractions.outcome)).sum())
+    effects = find_effects(fractions.axes, fractions.level, n_labels)
+    design, x = effects.expand(fractions.level), to_logit(fractions.score)
+    knots = None if np.isnan(x).any() else place_knots(x, np.ones(len(x), dtype=np.int64))
+    curve = np.ones((len(x), 1)) if knots is None else bend(x, knots)
+    found = fit_mixture(gather(fractions.chance, fractions.outcome, curve, design), plan_effects(effects, knots))
+    arm, n_items, score = _cut_by_score(fractions, scored=knots is not None)
+    return Chart(effects, fractions.level, arm, n_items, score, knots, found)
+
+
+def _cut_by_score(
+    fractions: Fractions, *, scored: bool
+) -> tuple[Int[np.ndarray, " stratum"], Float[np.ndarray, " stratum"], Float[np.ndarray, " stratum"]]:
+    """Arms in strata of items of about the same score: of which arm, how many items, and their score."""
+    n = len(fractions.outcome)
+    if not scored:
+        return np.arange(len(fractions.level)), fractions.counts.n_items, np.full(len(fractions.level), np.nan)
+    at = np.unique(np.digitize(fractions.score, STRATA[1:-1]), return_inverse=True)[1].reshape(-1)
+    inside = csr_array((np.ones(n), (np.arange(n), at)), shape=(n, at.max() + 1))
+    score = np.bincount(at, weights=fractions.score) / np.bincount(at)
+    n_items = csr_array(fractions.chance.T @ inside)
+    arm = np.repeat(np.arange(len(fractions.level)), np.diff(n_items.indptr))
+    return arm, n_items.data.astype(np.float64), score[n_items.indices]
+
+
+def _list_values(pool: Predictions, attributes: Sequence[Groups | Uncertain]) -> dict[str, object]:
+    """Return what has to be read of every item."""
+    values: dict[str, object] = {"right": pool.right()} | ({"score": pool.score} if pool.has("score") else {})
+    for i, one in enumerate(attributes):
+        if not isinstance(one, Uncertain):
+            values |= {f"a{i}_{j}": facet.key for j, facet in enumerate(one.cut(pool).facets)}
+            continue
+        values |= {f"p{i}_{j}": pool.number(column) for j, (_, column) in enumerate(one.columns)}
+        if one.name in pool.columns():
+            values[f"k{i}"] = pool.attribute(one.name)
+    return values
+
+
+def _read_axis(
+    one: Groups | Uncertain, i: int, pool: Predictions, found: Mapping[str, list[object]]
+) -> tuple[Axis, Float[np.ndarray, "item _value"], Int[np.ndarray, " item"]]:
+    """Return an attribute's axis, the probability of each value for every item, and its value where it is known."""
+    if isinstance(one, Uncertain):
+        score = np.stack([_read_numbers(found[f"p{i}_{j}"]) for j in range(len(one.columns))], axis=1)
+        axis = Axis(one.name, tuple(value for value, _ in one.columns), ordered=False)
+        told = found.get(f"k{i}", [None] * len(score))
+        return axis, score, _find_known(axis, told)
+    cut = one.cut(pool)
+    filled = cut.fill({key: found[f"a{i}_{j}"] for j, key in enumerate(cut.keys)})
+    keys = list(zip(*filled.values(), strict=True))
+    axes, level = list_axes(cut, sorted(set(keys), key=cut.order))
+    if len(axes) != 1 or level is None:
+        raise InputError(f"attributes: {one.name!r} is more than one attribute; name them one by one")
+    at = {key: int(place) for key, place in zip(sorted(set(keys), key=cut.order), level[:, 0], strict=True)}
+    known = np.array([at[key] for key in keys], dtype=np.int64)
+    return axes[0], np.eye(len(axes[0].levels))[known], known
+
+
+def _find_known(axis: Axis, told: Sequence[object]) -> Int[np.ndarray, " item"]:
+    """Return the place of every value that is known; one that the classifier has never heard of is no place."""
+    known = np.array([axis.find(value) for value in told], dtype=np.int64)
+    for row in np.nonzero(known == NONE)[0].tolist():
+        if told[row] not in (None, MISSING):
+            raise InputError(
+                f"attributes: {axis.name} is known to be {told[row]!r} in row {row + 1:,}, and there is no column of that value's "
+                f"probability; {did_you_mean(str(told[row]), list(axis.levels))}"
+            )
+    return known
+
+
+def _read_numbers(values: Sequence[object]) -> Float[np.ndarray, " item"]:
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+
+def _require(pool: Predictions) -> None:
+    if pool.n_items > MOST_ITEMS:
+        raise InputError(
+            f"{pool.n_items:,} items are too many to look at one by one, which uncertain attributes need; give at most "
+            f"{MOST_ITEMS:,}, drawn at random, with all that are labelled"
+        )

@@ -1,0 +1,156 @@
+"""A surface in one file: arrays, and a JSON document that says what they are. No row of the predictions is in it."""
+
+import io
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fewlabels.analyses.assessment import Estimate
+from fewlabels.analyses.provenance import record
+from fewlabels.analyses.surface.file_schema import SurfaceDocument
+from fewlabels.analyses.surface.result import Arm, Surface
+from fewlabels.data.counts import Axis
+from fewlabels.data.documents.arrays import Arrays, read_arrays
+from fewlabels.data.documents.parsing import parse
+from fewlabels.errors import InputError
+from fewlabels.files import write_whole
+from fewlabels.models.additive.effect_priors import FIXED, Plan
+from fewlabels.models.additive.effects import Effects
+from fewlabels.models.additive.explanation import Scale
+from fewlabels.models.additive.fit import Fit, Sheet
+from fewlabels.models.additive.fitted import Chart
+
+FORMAT = "fewlabels surface"
+VERSION = 1
+PLAIN = ("attributes", "model", "health", "warnings", "level", "finite_pool", "source", "frame")
+HOW_TO_SAVE = "make one with surface --save"
+MOST, MOST_LOG = 1e9, 20.0  # beyond which no fit has numbers, or logs of scales
+ROUGHLY = 1e-3
+SHEET = ("scales", "terms", "covariance", "own", "stiff", "lean")
+
+
+def write_surface(surface: Surface, path: str | Path) -> Path:
+    """Write it whole, or not at all."""
+    chart = surface.chart
+    if chart is None:
+        raise InputError(f"model {surface.model} cannot be saved, for it only knows the arms of its pool; use smooth")
+    about = {
+        "format": FORMAT, "version": VERSION, **{name: getattr(surface, name) for name in PLAIN},
+        "overall": asdict(surface.overall), "arms": [asdict(arm) for arm in surface.arms],
+        "scales": [asdict(scale) for scale in surface.scales], "axes": [asdict(axis) for axis in surface.axes],
+        "pairs": chart.effects.pairs, "left_out": chart.effects.left_out, "knots": chart.knots,
+        "kinds": chart.fit.plan.kinds, "weights": [sheet.weight for sheet in (*chart.fit.sheets, chart.fit.summit)],
+        "n_looks": chart.fit.n_looks, "slope": chart.fit.slope, "together": chart.fit.together,
+    }  # fmt: skip
+    arrays: dict[str, Any] = {f"table_{i}": table for i, table in enumerate(chart.effects.tables)}
+    arrays |= {name: getattr(chart, name) for name in ("level", "arm", "n_items", "score")}
+    arrays |= {name: getattr(chart.fit.plan, name) for name in ("block", "centre", "spread")} | {
+        "heard": chart.fit.heard
+    }
+    sheets = (*chart.fit.sheets, chart.fit.summit)
+    arrays |= {f"{name}_{i}": getattr(sheet, name) for i, sheet in enumerate(sheets) for name in SHEET}
+    packed = io.BytesIO()
+    np.savez_compressed(packed, about=np.frombuffer(json.dumps(about).encode(), dtype=np.uint8), **arrays)
+    write_whole(path, packed.getvalue(), inputs=surface.provenance.inputs)
+    return Path(path)
+
+
+def read_surface(path: str | Path) -> Surface:
+    """Read what `write_surface` wrote."""
+    try:
+        raw = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or 'it cannot be read'}") from None
+    found = read_arrays(raw, f"{path} is no surface that fewlabels saved, or is damaged", HOW_TO_SAVE)
+    packed = found.take("about", "u", (None,))
+    about = parse(SurfaceDocument, packed.tobytes(), str(path), HOW_TO_SAVE)
+    return _assemble(about, found)
+
+
+def _assemble(about: SurfaceDocument, found: Arrays) -> Surface:
+    chart = _assemble_chart(about, found)
+    return Surface(
+        **{name: getattr(about, name) for name in PLAIN if name != "health"},
+        health=about.health.model_dump(exclude_unset=True),
+        arms=tuple(Arm(**dict(arm)) for arm in about.arms),
+        overall=Estimate(**dict(about.overall)),
+        scales=tuple(Scale(scale.attributes, scale.scale) for scale in about.scales),
+        axes=chart.effects.axes,
+        place=chart.level,
+        chances=chart.relief,
+        chart=chart,
+        provenance=record(about.source),
+    )
+
+
+def _assemble_chart(about: SurfaceDocument, found: Arrays) -> Chart:
+    effects, n_arms = _read_effects(about, found), len(about.arms)
+    arm = found.take("arm", "iu", (None,), low=0, high=n_arms - 1)
+    if len(np.unique(arm)) < n_arms:
+        raise found.refuse("some arms have no items")
+    return Chart(
+        effects,
+        level=_read_levels(about, found),
+        arm=arm,
+        n_items=found.take("n_items", "f", arm.shape, low=1e-9, high=MOST),
+        score=found.take("score", "f", arm.shape, low=0, high=1, nan=about.knots is None),
+        knots=about.knots,
+        fit=_read_fit(about, found, effects),
+    )
+
+
+def _read_effects(about: SurfaceDocument, found: Arrays) -> Effects:
+    axes = tuple(Axis(axis.name, axis.levels, axis.ordered, axis.edges) for axis in about.axes)
+    tables = tuple(
+        found.take(f"table_{i}", "f", (len(axis.levels) + 1, None), low=-MOST, high=MOST) for i, axis in enumerate(axes)
+    )
+    if any(place >= len(axes) for block in (*about.pairs, *about.left_out) for place in block):
+        raise found.refuse("pairs name attributes that are not there")
+    return Effects(axes, tables, about.pairs, about.left_out)
+
+
+def _read_levels(about: SurfaceDocument, found: Arrays) -> np.ndarray:
+    level: np.ndarray = found.take("level", "iu", (len(about.arms), len(about.axes)), low=0)
+    if (level >= [len(axis.levels) for axis in about.axes]).any():
+        raise found.refuse("arms have values that no attribute takes")
+    return level
+
+
+def _read_fit(about: SurfaceDocument, found: Arrays, effects: Effects) -> Fit:
+    n_curve = 1 if about.knots is None else 2 + len(about.knots)
+    n_terms = n_curve + len(effects.block)
+    if about.kinds != effects.kinds or abs(sum(about.weights[:-1]) - 1) > ROUGHLY:
+        raise found.refuse("its effects or weights do not belong together")
+    plan = Plan(
+        found.take("block", "iu", (n_terms,), low=FIXED, high=len(about.kinds) - 1),
+        found.take("centre", "f", (n_terms,), low=-MOST, high=MOST),
+        found.take("spread", "f", (n_terms,), low=-MOST, high=MOST),
+        about.kinds,
+    )
+    heard = found.take("heard", "iu", (None,), low=0, high=len(about.arms) - 1)
+    *sheets, summit = (
+        _read_sheet(found, i, weight, plan, len(heard), n_terms) for i, weight in enumerate(about.weights)
+    )
+    return Fit(plan, heard, tuple(sheets), summit, about.n_looks, about.slope, about.together)
+
+
+def _read_sheet(found: Arrays, i: int, weight: float, plan: Plan, n_heard: int, most_terms: int) -> Sheet:
+    terms = found.take(f"terms_{i}", "f", (None,), low=-MOST, high=MOST)
+    n = len(terms)
+    if n > most_terms:
+        raise found.refuse(f"the array terms_{i} has more terms than there are")
+    covariance = found.take(f"covariance_{i}", "f", (n, n), low=-MOST, high=MOST)
+    if not np.allclose(covariance, covariance.T, rtol=ROUGHLY) or (np.diagonal(covariance) < 0).any():
+        raise found.refuse(f"the array covariance_{i} is no covariance")
+    return Sheet(
+        weight,
+        found.take(f"scales_{i}", "f", (len(plan.start),), high=MOST_LOG),
+        terms,
+        covariance,
+        found.take(f"own_{i}", "f", (n_heard,), low=-MOST, high=MOST),
+        found.take(f"stiff_{i}", "f", (n_heard,), low=1e-12, high=MOST),
+        found.take(f"lean_{i}", "f", (n_heard, n), low=-MOST, high=MOST),
+    )

@@ -1,0 +1,85 @@
+"""Deliver a result where it was asked for: table, JSON, Markdown, HTML, exit code."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from rich.console import Console
+
+from fewlabels.analyses.assessment import write_json
+from fewlabels.cli.conditions import Condition
+from fewlabels.cli.console import sign, write_text
+from fewlabels.cli.options import Output
+from fewlabels.cli.tables import complainer, escape, print_warnings, printer
+from fewlabels.errors import count
+from fewlabels.files import STDOUT
+from fewlabels.reporting.markdown.checks import render_checks
+
+FAILED = 2
+MOST_FAILURES = 25  # that are told one by one
+
+
+@runtime_checkable
+class Result(Protocol):
+    """What can be delivered."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What its numbers do not support."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the contract's JSON as a dict."""
+        ...
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """Write (or just return) the contract's JSON."""
+        ...
+
+    def to_markdown(self) -> str:
+        """Return GitHub-flavoured Markdown."""
+        ...
+
+    def report(self, path: str | Path) -> Path:
+        """Write one self-contained HTML file."""
+        ...
+
+
+def deliver(
+    result: Result,
+    output: Output,
+    conditions: Sequence[Condition],
+    show: Callable[[Console], None],
+) -> int:
+    """Write what was asked for, show the rest, and return the exit code."""
+    plain = result.to_dict()
+    failures = [hit for condition in conditions for hit in condition.hits(plain)]
+    if output.html:
+        result.report(output.html)
+    _write(output.json, lambda: write_json(sign(plain), None))
+    _write(output.markdown, lambda: _render_markdown(result, output, failures))
+    aside = complainer()
+    if not output.quiet:
+        if STDOUT not in (output.json, output.markdown):
+            show(printer())
+        print_warnings(aside, result.warnings)
+        for path in (output.html, output.json, output.markdown):
+            if path and path != STDOUT:
+                aside.print(f"written: {escape(path)}")
+    for failure in failures[:MOST_FAILURES]:
+        aside.print(f"[red]failed[/]: {escape(failure)}")
+    if len(failures) > MOST_FAILURES:
+        aside.print(f"[red]failed[/]: and {count(len(failures) - MOST_FAILURES, 'more time')}")
+    return FAILED if failures else 0
+
+
+def _write(path: str | None, render: Callable[[], str]) -> None:
+    """Write text to a file or to standard output; where nobody asked for it, it is not even made."""
+    if path:
+        write_text(path, render().rstrip("\n") + "\n")
+
+
+def _render_markdown(result: Result, output: Output, failures: Sequence[str]) -> str:
+    """The checks first, since a reader of a red job looks for them."""
+    checks = render_checks(output.fail_if, failures)
+    return f"{checks}\n\n{result.to_markdown()}" if checks else result.to_markdown()

@@ -1,0 +1,84 @@
+"""Where results may be written: never over a session, predictions, or answers that nobody has read yet."""
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from fewlabels.errors import InputError, count
+from fewlabels.files import check_outputs
+from fewlabels.sessions.exchange.label_studio_export import read_export
+from fewlabels.sessions.exchange.sheet_reader import Line, read_sheet
+from fewlabels.sessions.exchange.sheets import STUDIO, kind_of
+from fewlabels.sessions.session import Session
+
+BESIDE = ("", "-wal", "-shm", "-journal", ".keys", ".read")  # endings of the files that belong to a session
+
+
+def check_targets(session: str, outputs: Mapping[str, str | None], *inputs: str | None) -> None:
+    """Refuse outputs, by option, that are an input or a file of the session, before any work is done."""
+    check_outputs(outputs, (*inputs, *(session + ending for ending in BESIDE)))
+
+
+def refuse_other_than_export(out: str, columns: Sequence[str]) -> None:
+    """Refuse to write over anything but an earlier export."""
+    if out == "-" or not Path(out).is_file():
+        return
+    if _read_head(out) not in ([], list(columns)):
+        raise InputError(f"{out} is there already, and it is no export of answers; name another file")
+
+
+def refuse_other_text(out: str, text: str) -> None:
+    """Refuse to write over a text that was changed by hand, or is something else."""
+    if Path(out).is_file() and Path(out).read_bytes() != text.encode():
+        raise InputError(f"{out} is there already, and says something else; remove it, or name another file")
+
+
+def read_earlier(out: str | None) -> list[Line]:
+    """Return what a sheet that would be written over holds."""
+    if out is None or out == "-" or not Path(out).is_file():
+        return []
+    try:
+        return _read_lines(out)
+    except InputError:
+        raise InputError(f"{out} is there already, and it is no sheet of fewlabels; name another file") from None
+
+
+def refuse_to_lose(out: str | None, earlier: list[Line], session: Session | None) -> None:
+    """Refuse to write over a sheet of something else, or one with answers that are not in the session yet."""
+    pending = {str(i) for i in session.pending} if session else set()
+    known = pending | {str(row["id"]) for row in session.answers()} if session and earlier else pending
+    if any(line.id not in known for line in earlier):
+        raise InputError(
+            f"{out} is there already, and holds items that this session never asked about; name another file"
+        )
+    unread = len({line.id for line in earlier if line.id in pending and line.is_answer})
+    if unread:
+        raise InputError(
+            f"{out} has {count(unread, 'answer')} not in the session yet; import it first, or name another file"
+        )
+
+
+def _read_lines(out: str) -> list[Line]:
+    if kind_of(out) != STUDIO:
+        return read_sheet(out)
+    export = read_export(out)
+    if export.n_others:
+        raise InputError(f"{out} has tasks of other projects")
+    return list(export.lines)
+
+
+def _read_head(path: str) -> list[str]:
+    """Return the names of a sheet's columns, or of the fields of its first line."""
+    line = _read_line(path).decode("utf-8", errors="replace").strip()
+    if kind_of(path) == "csv":
+        return next(csv.reader([line]), [])
+    try:
+        return list(json.loads(line or "{}"))
+    except (ValueError, TypeError, RecursionError):
+        return [line]
+
+
+def _read_line(path: str) -> bytes:
+    with Path(path).open("rb") as file:
+        return file.readline()

@@ -1,0 +1,143 @@
+"""Words typed on a command line -> the objects they stand for."""
+
+import csv
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fewlabels.active.policies import POLICIES, Policy
+from fewlabels.analyses.surface.soft import Uncertain, uncertain
+from fewlabels.data.groups import Bins, Column, Groups, column, cross, everything, predicted, ranges
+from fewlabels.errors import InputError, did_you_mean
+from fewlabels.metrics.metric import METRICS, Metric, cost
+from fewlabels.models.calibrated.prior import calibrated
+from fewlabels.models.priors import Prior, flat, from_earlier, from_scores
+from fewlabels.models.smooth import smooth
+
+DEFAULT = "calibrated"  # prior
+
+
+def read_groups(text: str) -> Groups:
+    """Return the partition meant by `all`, `predicted`, `bins:20`, `ranges:age`, a column, or several joined by commas.
+
+    >>> read_groups("sex,bins:4").name
+    'sex,bins:4'
+    """
+    parts = [_read_part(word) for word in split_names(text)]
+    if not parts:
+        raise InputError("by: say what to group by: all, predicted, bins, or a column")
+    return parts[0] if len(parts) == 1 else cross(*parts)
+
+
+def read_attributes(text: str) -> tuple[str | Groups | Uncertain, ...]:
+    """Return the attributes meant by words joined by commas; a column stays a name, so that its numbers may be put in ranges.
+
+    >>> read_attributes("age,uncertain:rain")
+    ('age', Uncertain(name='rain', scores='rain_'))
+    """
+    words = split_names(text)
+    if not words or "all" in words:
+        raise InputError("attributes: name columns, joined by commas; a column called all is column:all")
+    return tuple(map(_read_attribute, words))
+
+
+def read_bins(text: str) -> Bins:
+    """Return the score bins meant by `10` or `equal-mass:10`."""
+    found = re.fullmatch(r"(equal-mass:)?(\d+)", text)
+    if not found:
+        raise InputError(f"bins: {text!r} is not understood; write a number (equal width) or equal-mass:NUMBER")
+    return Bins(int(found[2]), equal_mass=bool(found[1]))
+
+
+def read_metric(text: str, costs: str | None) -> Metric:
+    """Return the metric of that name."""
+    if text == "cost":
+        if costs is None:
+            raise InputError("metric cost needs --cost COSTS.csv: a row per true class, a column per predicted class")
+        return cost(costs)
+    if costs is not None:
+        raise InputError(f"--cost goes with --metric cost, not with --metric {text}")
+    if "," in text:
+        raise InputError(f"metric: one at a time, not {text!r}; run it once for each (fairness takes several)")
+    if text not in METRICS:
+        raise InputError(f"metric: {text!r} is not known; {did_you_mean(text, [*METRICS, 'cost'])}")
+    return METRICS[text]
+
+
+def read_prior(text: str, strength: float | None) -> Prior:
+    """Return the prior of that name, or that of an earlier assessment's JSON file."""
+    if text == "flat":
+        return flat(strength)
+    if text == "scores":
+        return from_scores(strength)
+    if strength is not None:
+        raise InputError("--strength goes with --prior flat or scores; others have their own")
+    learned: dict[str, Callable[[], Prior]] = {"calibrated": calibrated, "smooth": smooth}
+    return learned[text]() if text in learned else from_earlier(text)
+
+
+def read_policy(text: str) -> Policy:
+    """Return the policy of that name."""
+    if text not in POLICIES:
+        raise InputError(f"policy: {text!r} is not known; {did_you_mean(text, POLICIES)}")
+    return POLICIES[text]
+
+
+def split_names(text: str) -> list[str]:
+    """Split at commas; a name with a comma in it goes in double quotes.
+
+    >>> split_names('"a,b",c')
+    ['a,b', 'c']
+    """
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip()]
+
+
+def read_pair(text: str) -> tuple[str, str]:
+    """Return two names joined by a comma."""
+    names = split_names(text)
+    if len(names) != 2:
+        raise InputError(
+            f"groups: name two, joined by a comma, not {len(names)}; a name with a comma in it goes in quotes: '\"a,b\",c'"
+        )
+    return names[0], names[1]
+
+
+def given(**words: Any) -> dict[str, Any]:
+    """Keep what was said."""
+    return {
+        name: word
+        for name, word in words.items()
+        if word is not None and not (isinstance(word, Sequence) and len(word) == 0)
+    }
+
+
+def _read_part(word: str) -> Groups:
+    if word == "all":
+        return everything
+    if word == "predicted":
+        return predicted
+    if word == "bins":
+        return Bins()
+    if word.startswith("bins:"):
+        return read_bins(word.removeprefix("bins:"))
+    if word.startswith("ranges:"):
+        return _read_ranges(word)
+    return column(word.removeprefix("column:"))
+
+
+def _read_attribute(word: str) -> str | Groups | Uncertain:
+    if word.startswith("uncertain:"):
+        name, _, prefix = word.removeprefix("uncertain:").partition(":")
+        if not name:
+            raise InputError("attributes: which is uncertain? Write uncertain:NAME, or uncertain:NAME:PREFIX")
+        return uncertain(name, prefix or None)
+    part = _read_part(word)
+    return word if isinstance(part, Column) and part.column == word else part
+
+
+def _read_ranges(word: str) -> Groups:
+    """Read ranges:COLUMN or ranges:COLUMN:NUMBER; a column's own name may have colons in it."""
+    found = re.fullmatch(r"ranges:(.+?)(?::(\d+))?", word)
+    if not found:
+        raise InputError("by: ranges of which column? Write ranges:COLUMN, or ranges:COLUMN:NUMBER")
+    return ranges(found[1], int(found[2])) if found[2] else ranges(found[1])

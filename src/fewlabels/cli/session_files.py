@@ -1,0 +1,95 @@
+"""Sessions from the command line: start one or go on with it, and say what to type next."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from fewlabels.cli.fixed_options import refuse_changes
+from fewlabels.cli.options import Columns
+from fewlabels.cli.session_options import Start
+from fewlabels.cli.tables import complainer, print_warnings
+from fewlabels.data.names import spell
+from fewlabels.data.predictions import Predictions
+from fewlabels.errors import InputError
+from fewlabels.sessions.exchange.label_studio import Guess
+from fewlabels.sessions.session import ItemId, Session
+
+Who = Annotated[str, Parameter(name="--as", show_default=False)]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A session, and the predictions it is shown with, if they were named."""
+
+    session: Session
+    pool: Predictions | None = None
+    is_new: bool = False  # started just now, by us
+
+    def predicted(self, id: ItemId) -> str | None:
+        """Look up what the model says of an item."""
+        if self.pool is None or not self.pool.has("predicted"):
+            return None
+        found = self.pool.fetch([str(id)], {"predicted": self.pool.predicted})
+        return found[str(id)]["predicted"] if str(id) in found else None
+
+    def guess(self, ids: Sequence[ItemId]) -> dict[ItemId, Guess]:
+        """Look up what the model says of items, and how sure it is; of graded outputs there is nothing to choose."""
+        if self.pool is None or not self.pool.has("predicted") or not self.session.classes:
+            raise InputError("--show-prediction: there are no predicted classes to show")
+        columns = {"predicted": self.pool.predicted}
+        columns |= {"score": self.pool.score} if self.pool.has("score") else {}
+        found = self.pool.fetch([str(i) for i in ids], columns)
+        model = Path(self.pool.source).stem
+        return {
+            i: Guess(spell(row["predicted"]), None if row.get("score") is None else float(row["score"]), model)
+            for i in ids
+            if (row := found.get(str(i))) is not None
+        }
+
+
+def open_session(path: str, *, read_only: bool = False, accept_missing: bool = False) -> Session:
+    """Go on with a session."""
+    if not Path(path).exists():
+        raise InputError(
+            f"{path}: there is no such session; start one with: fewlabels ask PREDICTIONS --session {shlex.quote(path)} --goal find-worst"
+        )
+    return Session.open(path, read_only=read_only, accept_missing=accept_missing)
+
+
+def require_name(start: Start, who: str) -> None:
+    """Refuse to start a session of votes for somebody without a name."""
+    if start.votes is not None and start.votes > 1 and not who.strip():
+        raise InputError(f"votes: {start.votes} different people answer each item: say who you are with --as NAME")
+
+
+def start_or_open(path: str, file: str | None, start: Start, columns: Columns) -> Opened:
+    """Go on with a session, or start it where there is none yet and the predictions are named."""
+    if file is None and columns != Columns():
+        raise InputError("options about columns go with a file of predictions; name it before them")
+    is_there = Path(path).exists()
+    if is_there:
+        refuse_changes(path, start)
+    if file is None:
+        return Opened(open_session(path))
+    choices = {} if is_there else start.choices()  # wrong words are found before a large file is read
+    pool = columns.read(file)
+    if is_there:
+        return Opened(Session.open(path, pool), pool)
+    return _start(path, pool.hide_labels() if start.hide_labels else pool, start, choices)
+
+
+def _start(path: str, pool: Predictions, start: Start, choices: dict[str, Any]) -> Opened:
+    try:
+        session = Session.create(path, pool, **choices)
+        print_warnings(complainer(), session.notes)  # before anybody labels by them
+        return Opened(session, pool, is_new=True)
+    except InputError:
+        if not Path(path).exists():
+            raise
+    # Somebody else started it at the same moment: whoever comes second goes on with it.
+    refuse_changes(path, start)
+    return Opened(Session.open(path, pool), pool)

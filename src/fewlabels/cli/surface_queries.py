@@ -1,0 +1,81 @@
+"""Questions put to a surface: how they are typed, and its answers beside it, for delivery."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
+
+from fewlabels.analyses.assessment import write_json
+from fewlabels.analyses.surface.naming import name_values
+from fewlabels.analyses.surface.result import Reading, Surface
+from fewlabels.errors import InputError
+
+# They draw or write what is not always wanted, so they are reached by name, when asked for.
+REPORT, MARKDOWN = (
+    "fewlabels.reporting.html.surface:write_surface",
+    "fewlabels.reporting.markdown.surface:render_surface",
+)
+BETWEEN = re.compile(r",(?=[^,=]+=)")  # a comma that another ATTRIBUTE= follows: values may have commas of their own
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A surface, and what it was asked."""
+
+    surface: Surface
+    answers: tuple[tuple[str, Reading], ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the numbers do not support."""
+        return self.surface.warnings
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the contract's JSON as a dict; answers are there where something was asked."""
+        answers = [{"question": question, **asdict(reading)} for question, reading in self.answers]
+        return {**self.surface.to_dict(), **({"answers": answers} if answers else {})}
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """Write (or just return) the contract's JSON."""
+        return write_json(self.to_dict(), path, self.surface.provenance.inputs)
+
+    def to_markdown(self) -> str:
+        """Return GitHub-flavoured Markdown, for pull requests and job summaries."""
+        text: str = resolve_name(MARKDOWN)(self.surface, self.answers)
+        return text
+
+    def report(self, path: str | Path) -> Path:
+        """Write one self-contained HTML file."""
+        written: Path = resolve_name(REPORT)(self.surface, path, answers=self.answers)
+        return written
+
+
+def read_question(text: str) -> dict[str, str]:
+    """Return the values meant by `light=night,rain=wet`.
+
+    >>> read_question("age=[18, 40), sex=f")
+    {'age': '[18, 40)', 'sex': 'f'}
+    """
+    values: dict[str, str] = {}
+    for part in BETWEEN.split(text):
+        name, sign, value = (piece.strip() for piece in part.partition("="))
+        if not (name and sign and value):
+            raise InputError(f'ask: {text!r} is not understood; write for instance --ask "light=night,rain=wet"')
+        if name in values:
+            raise InputError(f"ask: {name!r} is there twice in {text!r}; ask for one value at a time")
+        values[name] = value
+    return values
+
+
+def answer(surface: Surface, asked: Sequence[dict[str, str]], mix: str | None, weight: str | None) -> Answered:
+    """Put every question to the surface."""
+    found = [surface.ask(values) for values in asked]
+    answers = [(name_values(reading.values), reading) for reading in found]
+    if mix is not None:
+        try:
+            answers.append((f"the mix of {mix}", surface.mix(mix, weight)))
+        except InputError as error:
+            raise InputError(f"mix: {mix}: {str(error).removeprefix(f'{mix}: ')}") from None
+    return Answered(surface, tuple(answers))

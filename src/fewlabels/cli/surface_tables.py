@@ -1,0 +1,97 @@
+"""A surface as text for a terminal: the worst arms, what moves accuracy, and what was asked. Tables fit in 80 columns."""
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+
+from fewlabels.analyses.surface.naming import find_common, name_values
+from fewlabels.analyses.surface.result import Arm, Reading, Surface
+from fewlabels.cli.surface_queries import Answered
+from fewlabels.cli.tables import escape
+from fewlabels.errors import count
+
+SHOWN = 10  # arms
+MOST_EFFECTS = 8
+WIDTH = 80
+
+
+def print_surface(out: Console, answered: Answered) -> None:
+    """Print the whole, the worst arms, the attributes by how far they move accuracy, and answers."""
+    s = answered.surface
+    quantity = "on exactly these items" if s.finite_pool else "on the population these items came from"
+    out.print(f"[bold]accuracy[/] {quantity}, over {escape(', '.join(s.attributes))}", soft_wrap=True)
+    arms = count(len(s.arms), "arm")
+    out.print(
+        f"{arms} with {count(s.n_items, 'item')}, {s.n_labels:,} labelled; model {s.model}, {100 * s.level:g}% intervals"
+    )
+    out.print(f"overall [bold]{s.overall.mean:.3f}[/]  {escape(f'[{s.overall.low:.3f}, {s.overall.high:.3f}]')}")
+    if len(s.arms) > 1:
+        _print_arms(out, s)
+    if s.scales:
+        _print_scales(out, s)
+    if s.finite_pool and answered.answers:
+        out.print("answers are about the population these items came from:")
+    for question, reading in answered.answers:
+        out.print(escape(say_answer(question, reading)), soft_wrap=True)
+
+
+def say_answer(question: str, reading: Reading) -> str:
+    """Put an answer in a line."""
+    known = f"{count(reading.n_items, 'item')}, {count(reading.n_labels, 'label')} in the pool"
+    unseen = "no such item in the pool: this is what its attributes suggest"
+    return (
+        f"{question or 'everything'}: {reading.mean:.2f} ({reading.low:.2f} to {reading.high:.2f}), "
+        f"{known if reading.n_items else unseen}"
+    )
+
+
+def _print_arms(out: Console, s: Surface) -> None:
+    arms = s.worst_first[:SHOWN]
+    counts = [_count(arm) for arm in arms]
+    head = ("items", "labels", "accuracy", f"{100 * s.level:g}% interval")
+    room = WIDTH - sum(max(map(len, column)) + 2 for column in zip(head, *counts, strict=True))
+    common = {} if _is_narrow(s.attributes, arms, room) else find_common(arms)
+    names = [name for name in s.attributes if name not in common]
+    apart = _is_narrow(names, arms, room)
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    for name in names if apart else ("arm",):
+        grid.add_column(escape(name), overflow="fold", max_width=None if apart else room)
+    for name in head:
+        grid.add_column(name, justify="right", no_wrap=True)
+    for arm, numbers in zip(arms, counts, strict=True):
+        values = {name: arm.arm[name] for name in names}
+        grid.add_row(*map(escape, values.values() if apart else (name_values(values),)), *map(escape, numbers))
+    said = "the worst arms" if len(arms) < len(s.arms) else "arms, the worst first"
+    out.print(escape(f"{said}{', all with ' if common else ''}{name_values(common)}:"), soft_wrap=True)
+    out.print(grid, width=min(WIDTH, out.width))
+    if len(arms) < len(s.arms):
+        out.print(f"… and {count(len(s.arms) - len(arms), 'more arm')}; --json has them all")
+
+
+def _count(arm: Arm) -> tuple[str, ...]:
+    return f"{arm.n_items:,}", f"{arm.n_labels:,}", f"{arm.mean:.3f}", f"[{arm.low:.3f}, {arm.high:.3f}]"
+
+
+def _is_narrow(attributes: Sequence[str], arms: Sequence[Arm], room: int) -> bool:
+    """Say whether every attribute can have a column of its own."""
+    widths = [max(cell_len(name), *(cell_len(arm.arm[name]) for arm in arms)) + 2 for name in attributes]
+    return bool(widths) and sum(widths) <= room + 2
+
+
+def _print_scales(out: Console, s: Surface) -> None:
+    """Print how far attributes move accuracy; what combinations do by themselves comes last."""
+    *effects, own = s.scales
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    grid.add_column("what moves accuracy", overflow="fold", max_width=WIDTH - 12)
+    grid.add_column("by, logits", justify="right")
+    for one in effects[:MOST_EFFECTS]:
+        grid.add_row(escape(" × ".join(one.attributes)), f"{one.scale:.2f}")
+    if len(effects) > MOST_EFFECTS:
+        most = max(one.scale for one in effects[MOST_EFFECTS:])
+        grid.add_row(f"{len(effects) - MOST_EFFECTS:,} others, each at most", f"{most:.2f}")
+    grid.add_row("a combination, beyond its attributes", f"{own.scale:.2f}")
+    out.print(grid, width=min(WIDTH, out.width))
+    if s.health.get("together") is not None:
+        out.print(f"that two attributes together do more than each alone has probability {s.health['together']:.2f}")

@@ -1,0 +1,153 @@
+"""Results as text for a terminal: tables, findings, and where files went."""
+
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from math import isnan
+
+from rich.console import Console
+from rich.markup import escape as escape_markup
+from rich.table import Table
+
+from fewlabels.analyses.assessment import Assessment, Row
+from fewlabels.analyses.comparison import Comparison
+from fewlabels.analyses.doctor import Diagnosis
+from fewlabels.analyses.fairness.api import Fairness
+from fewlabels.analyses.fairness.gaps import Gap
+from fewlabels.cli.console import Screen, accept_all_letters
+from fewlabels.errors import count
+from fewlabels.text import tame_line
+
+SHOWN = 25
+
+
+def printer() -> Console:
+    """Standard output for people; plain and unwrapped in a pipe."""
+    accept_all_letters()
+    return Screen(width=None if sys.stdout.isatty() else 120)
+
+
+def complainer() -> Console:
+    """Standard error."""
+    return Screen(stderr=True, soft_wrap=True)
+
+
+def escape(text: str) -> str:
+    """Keep names that come out of a file from being obeyed, by rich or by the terminal."""
+    return escape_markup(tame_line(text))
+
+
+def working(what: str) -> AbstractContextManager[object]:
+    """Show a spinner on a terminal while something runs, and nothing in a pipe."""
+    aside = complainer()
+    return aside.status(f"{what} …") if aside.is_terminal else nullcontext()
+
+
+def print_assessment(out: Console, a: Assessment) -> None:
+    """Print the overall figure and a row per group, worst first (score bins in their order)."""
+    quantity = "on exactly these items" if a.finite_pool else "on the population these items came from"
+    of = f" of class {escape(a.positive)}" if a.positive is not None else ""
+    out.print(
+        f"[bold]{escape(a.metric)}[/]{of} {quantity}: {count(a.n_items, 'item')}, {a.n_labels:,} labelled; prior {escape(a.prior)}, {100 * a.level:g}% intervals"
+    )
+    interval = escape(f"[{a.overall.low:.3f}, {a.overall.high:.3f}]")
+    out.print(f"overall [bold]{a.overall.mean:.3f}[/]  {interval}")
+    rows = a.in_order
+    if len(rows) > 1:
+        out.print(_table_of(a, rows[:SHOWN]))
+    if len(rows) > SHOWN:
+        out.print(f"… and {count(len(rows) - SHOWN, 'more group')}; --json or --html has them all")
+
+
+def _table_of(a: Assessment, rows: tuple[Row, ...]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in (a.by, "items", "labels", a.metric, f"{100 * a.level:g}% interval", "P(worst)", "rank"):
+        table.add_column(escape(name), justify="left" if name == a.by else "right", overflow="fold")
+    for r in rows:
+        interval = escape(f"[{r.low:.3f}, {r.high:.3f}]")
+        table.add_row(
+            escape(r.group), f"{r.n_items:,}", f"{r.n_labels:,}", f"{r.mean:.3f}", interval, r.chance_of_worst, r.ranks
+        )
+    return table
+
+
+def print_comparison(out: Console, c: Comparison) -> None:
+    """Print the difference, where it lies, and the verdict."""
+    a, b = (escape(name) for name in c.groups)
+    out.print(
+        f"[bold]{escape(c.metric)}[/] of {a} minus {b}: {c.mean:+.3f}  {escape(f'[{c.low:+.3f}, {c.high:+.3f}]')}  ({100 * c.level:g}%)"
+    )
+    out.print(
+        f"P(below −{c.rope:g}) {c.p_below:.3f}   P(within) {c.p_equivalent:.3f}   P(above +{c.rope:g}) {c.p_above:.3f}"
+    )
+    out.print(f"verdict: [bold]{escape(c.sentence)}[/]", soft_wrap=True)
+
+
+def print_fairness(out: Console, f: Fairness) -> None:
+    """Print every gap, and in words what it says."""
+    where = "on exactly these items" if f.finite_pool else "on the population these items came from"
+    out.print(
+        f"[bold]{escape(f.by)}[/], compared with {escape(f.whom)}, {where}: {count(f.n_items, 'item')}, {f.n_labels:,} "
+        f"labelled; positive class {escape(f.positive)}, method {escape(f.method)}, {100 * f.level:g}% intervals",
+        soft_wrap=True,
+    )
+    shown = f.pick(2 * SHOWN)
+    out.print(_table_of_gaps(f, shown))
+    if len(f.gaps) > len(shown):
+        out.print(
+            f"… and {count(len(f.gaps) - len(shown), 'more gap')}, likelier to be within; --json or --html has them all"
+        )
+    if any(gap.more_labels is None for gap in shown):
+        out.print("–: labels of all these items might not settle whether it is within the margin", style="dim")
+    said = [(f.say(gap) if gap.is_settled else None, f.say_four_fifths(gap)) for gap in shown]
+    for sentence in [sentence for pair in said for sentence in pair if sentence is not None][:SHOWN]:
+        out.print(escape(sentence), soft_wrap=True)
+
+
+def _table_of_gaps(f: Fairness, gaps: Sequence[Gap]) -> Table:
+    grid = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("metric", "group", "gap", "low", "high", "P(> 0)", f"P(within ±{f.rope:g})", "more labels"):
+        grid.add_column(name, justify="left" if name in ("metric", "group") else "right", overflow="fold")
+    for gap in gaps:
+        numbers = (_number(value, "+.3f") for value in (gap.mean, gap.low, gap.high))
+        chances = (_number(p, ".3f") for p in (gap.p_greater, gap.p_practically_fair))
+        more = "settled" if gap.is_settled else "–" if gap.more_labels is None else f"about {gap.more_labels:,}"
+        grid.add_row(escape(gap.metric), escape(gap.group), *numbers, *chances, more)
+    return grid
+
+
+def _number(value: float, shape: str) -> str:
+    """What is undefined is left blank."""
+    return "" if isnan(value) else format(value, shape)
+
+
+def print_diagnosis(out: Console, d: Diagnosis) -> None:
+    """Print what is there, what is wrong, what can be done and what to type."""
+    out.print(f"[bold]{escape(d.source)}[/]")
+    if d.is_sound:
+        out.print(f"  {count(d.n_items, 'item')}, {d.n_labels:,} labelled; {count_classes(d)}")
+    for role, name in d.roles.items():
+        out.print(f"  {role:15} {escape(name)}")
+    if d.attributes:
+        listed = ", ".join(f"{name} ({n:,})" for name, n in d.attributes.items())
+        out.print(f"  {'to group by':15} {escape(listed)}")
+    if not d.roles:
+        out.print(f"  {'columns':15} {escape(', '.join(f'{name} ({kind})' for name, kind in d.columns.items()))}")
+    for finding in d.findings:
+        colour = "red" if finding.severity == "error" else "yellow"
+        out.print(f"[{colour}]{finding.severity}[/]: {escape(finding.message)}")
+    if d.can:
+        out.print(f"can be assessed: {'; '.join(d.can)}")
+    for line in d.next:
+        out.print(f"  [bold]$ {escape(line)}[/]", soft_wrap=True)
+
+
+def count_classes(d: Diagnosis) -> str:
+    """Say how many classes there are; outputs that are graded have none."""
+    return "graded outputs" if "agreement" in d.roles else count(len(d.classes), "class")
+
+
+def print_warnings(out: Console, warnings: tuple[str, ...]) -> None:
+    """Print what the numbers do not support."""
+    for warning in warnings:
+        out.print(f"[yellow]note[/]: {escape(warning)}", soft_wrap=not out.is_terminal)

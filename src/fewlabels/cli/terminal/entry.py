@@ -1,0 +1,95 @@
+"""A class, or a grade, typed by name on a single line of the terminal."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+
+from fewlabels.cli.terminal.completion import complete, find_class, list_beginnings
+from fewlabels.cli.terminal.keyboard import BACKSPACE, END, ENTER, ESCAPE, TAB, Keys
+from fewlabels.errors import listing
+from fewlabels.sessions.exchange.names import is_grade
+from fewlabels.text import tame_line
+
+CLEAR = "\r\x1b[K"
+SHOWN = 12
+NONE_SO = "no class begins so"
+
+
+@dataclass
+class Entry:
+    """A line being typed."""
+
+    out: Console
+    keys: Keys
+    classes: Sequence[str]  # none: a grade is typed
+    new_classes: bool = False
+
+    def read(self, start: str = "") -> str | None:
+        """Read a class or a grade; None where the typing was given up."""
+        text = start
+        while True:
+            self._draw(text)
+            key = self.keys.read()
+            if key in (ESCAPE, END) or (key == BACKSPACE and not text):
+                self._write(CLEAR)
+                return None
+            if key == ENTER:
+                self._write(CLEAR)
+                answer, remark = self._accept(text)
+                if answer is not None:
+                    return answer
+                self.out.print(remark, style="dim", markup=False, highlight=False)
+            else:
+                text = self._edit(text, key)
+
+    def _edit(self, text: str, key: str) -> str:
+        if key == BACKSPACE:
+            return text[:-1]
+        if key == TAB:
+            return complete(text, self.classes)
+        return text + key if key.isprintable() else text
+
+    def _accept(self, text: str) -> tuple[str | None, str]:
+        """Return the answer, or what is the matter with it."""
+        if not self.classes:
+            return (text, "") if is_grade(text) else (None, "a grade is a number between 0 and 1")
+        found = find_class(text, self.classes) if text else []
+        if len(found) == 1:
+            return found[0], ""
+        if found:
+            return None, f"{len(found):,} classes begin so; type more, tab completes"
+        if text.strip() and self.new_classes:
+            return text.strip(), ""
+        return None, NONE_SO
+
+    def _draw(self, text: str) -> None:
+        head = "class: " if self.classes else "grade from 0 to 1: "
+        width = self.out.width - 1
+        line = f"{head}{_keep_end(tame_line(text), max(8, width - len(head) - 1))}_   {self._hint(text)}"
+        self._write(CLEAR + set_cell_size(line, width).rstrip())
+
+    def _hint(self, text: str) -> str:
+        """Say which classes the text may yet become."""
+        if not self.classes:
+            return ""
+        found = list_beginnings(text, self.classes)
+        if not found:
+            return "a new class" if self.new_classes else NONE_SO
+        longer = "   (tab completes)" if complete(text, self.classes) != text else ""
+        return listing(map(tame_line, found), most=SHOWN) + longer
+
+    def _write(self, text: str) -> None:
+        self.out.file.write(text)
+        self.out.file.flush()
+
+
+def _keep_end(text: str, width: int) -> str:
+    """Cut text at its beginning, so that one sees what one types."""
+    if cell_len(text) <= width:
+        return text
+    text = text[-width:]  # no more can be seen; measuring all of a long paste for every key would take minutes
+    while cell_len(text) > width - 1:
+        text = text[1:]
+    return f"…{text}"

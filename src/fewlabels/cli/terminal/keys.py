@@ -1,0 +1,114 @@
+"""Labelling at a terminal: one item at a time, one key per class."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from fewlabels.cli.items import print_item
+from fewlabels.cli.terminal.entry import Entry
+from fewlabels.cli.terminal.keyboard import BACKSPACE, END, ESCAPE, SPACE, Keys
+from fewlabels.cli.terminal.loop import Told, Wish
+from fewlabels.errors import listing
+from fewlabels.sessions.session import ItemId
+from fewlabels.sessions.shortcuts import TERMINAL, Shortcuts, assign_shortcuts
+from fewlabels.text import tame_line
+
+LEAST_LINES, FRAME = 6, 9  # of an item; and of what stands around it, beside the keys of the classes
+
+
+class Terminal:
+    """Shows an item and hears keys."""
+
+    def __init__(self, out: Console, keys: Keys, *, new_classes: bool = False) -> None:
+        self._out, self._keys, self._new_classes = out, keys, new_classes
+
+    def ask(self, id: ItemId, row: Mapping[str, Any], classes: tuple[str, ...]) -> Told | Wish:
+        """Show an item and wait until a key answers it."""
+        shortcuts = assign_shortcuts(classes)
+        commands = place_commands(shortcuts, classes)
+        was_early = self._keys.forget()  # what was typed before the item is here cannot be about it
+        self._out.print()
+        legend = flow(list_keys(shortcuts), self._out.width, "   ")
+        room = max(LEAST_LINES, self._out.height - FRAME - len(legend))
+        is_cut = print_item(self._out, id, row, most_lines=room)
+        self._print_legend(legend, list_commands(shortcuts, commands, is_graded=not classes, is_cut=is_cut))
+        if was_early:
+            self._remark("keys typed ahead were ignored: nobody labels what they have not seen")
+        while True:
+            key = self._keys.read()
+            if key and key == commands["more"]:
+                print_item(self._out, id, row)
+                continue
+            heard = self._understand(key, shortcuts, commands, classes)
+            if heard is not None:
+                return heard
+
+    def _understand(
+        self, key: str, shortcuts: Shortcuts, commands: Mapping[str, str], classes: tuple[str, ...]
+    ) -> Told | Wish | None:
+        if key in shortcuts.typed:
+            return Told(shortcuts.typed[key])
+        if key == SPACE:
+            return Told(None)
+        if key == BACKSPACE:
+            return Wish.UNDO
+        if key in (ESCAPE, END) or (key and key == commands["stop"]):
+            return Wish.STOP
+        return self._type(key, shortcuts, commands, classes) if key and key.isprintable() else None
+
+    def _type(
+        self, key: str, shortcuts: Shortcuts, commands: Mapping[str, str], classes: tuple[str, ...]
+    ) -> Told | None:
+        """Read a name or a grade that begins with this key; say so where no name begins."""
+        if key == commands["find"] or not shortcuts.shown:
+            start = "" if key == commands["find"] else key
+            typed = Entry(self._out, self._keys, classes, self._new_classes).read(start)
+            return None if typed is None else Told(typed)
+        keys = listing(shortcuts.shown.values(), most=12)
+        by_name = f"; {commands['find']} finds a class by name" if commands["find"] else ""
+        self._remark(f"no class has the key {key}: keys are {keys}{by_name}")
+        return None
+
+    def _print_legend(self, keys: Sequence[Text], commands: Sequence[str]) -> None:
+        for line in keys:
+            self._out.print(line)
+        for line in flow([Text(word, "dim") for word in commands], self._out.width, " · "):
+            self._out.print(line)
+
+    def _remark(self, text: str) -> None:
+        self._out.print(text, style="dim", markup=False, highlight=False)
+
+
+def place_commands(shortcuts: Shortcuts, classes: Sequence[str]) -> dict[str, str]:
+    """Return the keys of commands; where names are typed, none with which a name begins, and Escape alone stops."""
+    if shortcuts.shown:
+        return shortcuts.place(TERMINAL)
+    return {**shortcuts.place(TERMINAL, {name[:1] for name in classes}), "stop": ""}
+
+
+def list_keys(shortcuts: Shortcuts) -> list[Text]:
+    """Return each key with its class."""
+    return [Text.assemble((key, "bold cyan"), f" {tame_line(name)}") for name, key in shortcuts.shown.items()]
+
+
+def list_commands(shortcuts: Shortcuts, commands: Mapping[str, str], *, is_graded: bool, is_cut: bool) -> list[str]:
+    """Return what else one may press."""
+    find, more = commands["find"], commands["more"]
+    by_name = f"{find} class by name" if find and shortcuts.shown else ""
+    if not shortcuts.shown:
+        by_name = "a number from 0 to 1" if is_graded else "the beginning of a class"
+    words = [by_name, "space cannot tell", "backspace undo", f"{more} all of it" if is_cut and more else ""]
+    return [word for word in (*words, f"{commands['stop'] or 'esc'} stop") if word]
+
+
+def flow(parts: Sequence[Text], width: int, between: str) -> list[Text]:
+    """Set parts one after the other in lines of this width, and break none that fits a line."""
+    lines: list[Text] = []
+    for part in parts:
+        if lines and lines[-1].cell_len + len(between) + part.cell_len <= width:
+            lines[-1] = Text.assemble(lines[-1], (between, "dim"), part)
+        else:
+            lines.append(part)
+    return lines

@@ -1,0 +1,26 @@
+"""`fewlabels backup`: a copy of a session that is complete by itself, also while people label."""
+
+from fewlabels.cli.options import File, Flag
+from fewlabels.cli.session_files import open_session
+from fewlabels.cli.session_tables import say
+from fewlabels.cli.tables import printer
+from fewlabels.errors import count
+
+
+def backup(*, session: File, out: str, accept_missing: Flag = False) -> int:
+    """Copy a session to a new file, complete or not at all, also while it is in use.
+
+    Parameters
+    ----------
+    session: str
+        File of the session.
+    out: str
+        The copy: a new file, readable by its owner alone.
+    accept_missing: bool
+        Copy what there is of a session that was itself copied without its log, and lacks answers.
+    """
+    with open_session(session, read_only=True, accept_missing=accept_missing) as opened:
+        opened.backup(out)
+    with open_session(out, read_only=True) as copy:
+        say(printer(), f"{out}: a copy of {session} with {count(len(copy.answers()), 'answer')}")
+    return 0

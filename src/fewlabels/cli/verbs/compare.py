@@ -1,0 +1,38 @@
+"""`fewlabels compare`: do two groups differ, and by more than matters?"""
+
+from fewlabels.analyses.assess import compare as compare_groups
+from fewlabels.cli.options import Asked, Columns, File, Output
+from fewlabels.cli.output import deliver
+from fewlabels.cli.parsing import read_pair
+from fewlabels.cli.tables import print_comparison, working
+
+
+def compare(
+    file: File,
+    /,
+    *,
+    groups: str,
+    rope: float = 0.05,
+    confidence: float = 0.95,
+    asked: Asked = Asked(),
+    output: Output = Output(),
+    columns: Columns = Columns(),
+) -> int:
+    """Say how far two groups are apart, and whether by more than matters.
+
+    Parameters
+    ----------
+    file: str
+        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes. Or the log of a language model: samples of lm-evaluation-harness, or of Inspect.
+    groups: str
+        The two groups, joined by a comma: human,trees.
+    rope: float
+        Differences up to this size are as good as none (region of practical equivalence).
+    confidence: float
+        Probability from which on a verdict is stated; below it, the answer is "not settled".
+    """
+    conditions = output.conditions(file, columns.labels, asked.cost, asked.prior)
+    pair, choices = read_pair(groups), asked.choices()
+    with working("comparing"):
+        result = compare_groups(columns.read(file), pair, rope=rope, confidence=confidence, **choices)
+    return deliver(result, output, conditions, lambda out: print_comparison(out, result))

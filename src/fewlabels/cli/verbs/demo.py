@@ -1,0 +1,23 @@
+"""`fewlabels demo`: the main job, end to end, on embedded data."""
+
+from fewlabels.cli.demo import run_demo
+from fewlabels.cli.tables import escape, print_assessment, print_warnings, printer, working
+
+
+def demo(*, out: str = "fewlabels-demo") -> int:
+    """Train a small model on a hundred digits, assess it on the rest with few labels, and write a report.
+
+    Parameters
+    ----------
+    out: str
+        Folder for the report and the predictions.
+    """
+    with working("training and assessing"):
+        result = run_demo(out)
+    screen = printer()
+    screen.print(result.story, markup=False, soft_wrap=True)
+    print_assessment(screen, result.assessment)
+    print_warnings(screen, result.assessment.warnings)
+    screen.print(f"report: [bold]{escape(str(result.report))}[/]", soft_wrap=True)
+    screen.print(f"next: fewlabels doctor {escape(str(result.predictions))}", soft_wrap=True)
+    return 0

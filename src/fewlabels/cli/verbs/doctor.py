@@ -1,0 +1,29 @@
+"""`fewlabels doctor`: what is in this file, what is wrong with it, what can be assessed, what to type next?"""
+
+from fewlabels.analyses.assessment import write_json
+from fewlabels.analyses.doctor import diagnose
+from fewlabels.cli.console import sign, write_text
+from fewlabels.cli.options import Columns, File, Path
+from fewlabels.cli.parsing import given
+from fewlabels.cli.tables import print_diagnosis, printer, working
+from fewlabels.files import check_outputs
+
+
+def doctor(file: File, /, *, json: Path = None, columns: Columns = Columns()) -> int:
+    """Look a file over: what is in it, what is wrong, what can be assessed, what to type next.
+
+    Parameters
+    ----------
+    file: str
+        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes. Or the log of a language model: samples of lm-evaluation-harness, or of Inspect.
+    json: str
+        Write JSON to this file instead; - for standard output.
+    """
+    check_outputs({"--json": json}, (file, columns.labels))
+    with working("looking"):
+        found = diagnose(file, **given(**{name: getattr(columns, name) for name in columns.__dataclass_fields__}))
+    if json:
+        write_text(json, write_json(sign(found.to_dict()), None) + "\n")
+    else:
+        print_diagnosis(printer(), found)
+    return 0 if found.is_sound else 1

@@ -1,0 +1,28 @@
+"""`fewlabels import`: a sheet of answers comes back, or an export of Label Studio."""
+
+from fewlabels.cli.options import File
+from fewlabels.cli.session_files import open_session
+from fewlabels.cli.session_tables import print_session, say
+from fewlabels.cli.tables import printer
+from fewlabels.sessions.exchange.importer import Terms, take_in
+
+
+def import_answers(sheet: File, /, *, session: File, terms: Terms = Terms()) -> int:
+    """Read a sheet of answers into a session: all rows or none.
+
+    Parameters
+    ----------
+    sheet: str
+        A file (.csv or .jsonl) with the columns id and label, where rows without a label are not answered yet; or
+        Label Studio's export (.json): JSON or JSON-MIN.
+    session: str
+        File of the session.
+    """
+    out = printer()
+    with open_session(session) as opened:
+        taken = take_in(opened, session, sheet, terms)
+        say(out, taken.say(sheet))
+        for remark in taken.remarks:
+            say(out, remark)
+        print_session(out, opened)
+    return 0

@@ -1,0 +1,31 @@
+"""`fewlabels schema`: the JSON Schema of what a verb writes."""
+
+from fewlabels.cli.console import write_text
+from fewlabels.cli.options import Path
+from fewlabels.cli.tables import printer
+from fewlabels.errors import InputError
+from fewlabels.files import STDOUT, check_outputs
+from fewlabels.reporting.schemas import SHAPES
+from fewlabels.reporting.schemas import schema as describe_json
+from fewlabels.text import dump_json
+
+
+def schema(verb: str | None = None, /, *, out: Path = STDOUT) -> int:
+    """Print the JSON Schema (draft 2020-12) of what a verb writes with --json.
+
+    Parameters
+    ----------
+    verb: str
+        A verb, for instance assess [default: list the verbs that write JSON].
+    out: str
+        Write to this file; - for standard output.
+    """
+    check_outputs({"--out": out})
+    if verb is None:
+        if out != STDOUT:
+            raise InputError("schema: --out goes with a verb, for instance: fewlabels schema assess --out assess.json")
+        for name in SHAPES:
+            printer().print(name)
+        return 0
+    write_text(out or STDOUT, dump_json(describe_json(verb), indent=2) + "\n")
+    return 0

@@ -1,0 +1,154 @@
+"""`fewlabels tell`: record answers, or take the last one back."""
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from fewlabels.cli.options import File, Flag
+from fewlabels.cli.session_files import Who, open_session
+from fewlabels.cli.session_tables import print_session, say
+from fewlabels.cli.tables import printer
+from fewlabels.cli.undo import undo_last
+from fewlabels.errors import InputError
+from fewlabels.sessions.exchange.names import (
+    explain_unknown,
+    find_items,
+    is_mark,
+    match_class,
+    require_class,
+    saying_nothing_kept,
+)
+from fewlabels.sessions.exchange.sheets import ENDINGS
+from fewlabels.sessions.session import Session
+from fewlabels.text import tame_line
+
+
+def tell(
+    *answers: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    session: File,
+    who: Who = "",
+    note: Annotated[str, Parameter(show_default=False)] = "",
+    new_classes: Flag = False,
+    decide: Flag = False,
+    undo: Flag = False,
+) -> int:
+    """Record answers, or take the last one back.
+
+    Parameters
+    ----------
+    answers: str
+        ID=LABEL for each item; ID= where nobody can tell.
+    session: str
+        File of the session.
+    who: str
+        Who answers.
+    note: str
+        A remark to keep with these answers.
+    new_classes: bool
+        Accept labels that are no class of the session yet.
+    decide: bool
+        These settle items on which people disagree: they are taken as true, whatever was voted.
+    undo: bool
+        Take the last answer or decision back, so that its item is open again.
+    """
+    if undo and decide:
+        raise InputError("tell: --undo takes the last answer or decision back by itself; leave --decide out")
+    if undo and answers:
+        raise InputError("tell: --undo takes the last answer back, and ID=LABEL gives one; say one of the two")
+    if not undo and not answers:
+        raise InputError(
+            "tell: say ID=LABEL for each item, for instance 12=cat, or --undo to take the last answer back"
+        )
+    out = printer()
+    with open_session(session) as opened:
+        if undo:
+            say(out, undo_last(opened, who))
+        else:
+            labels = _read(answers, session, opened.classes, new_classes)
+            with saying_nothing_kept():
+                if decide:
+                    opened.decide(labels, who=who, note=note, new_classes=new_classes)
+                    _say_decided(out, labels, who)
+                else:
+                    _record(out, opened, labels, who, note, new_classes)
+        print_session(out, opened)
+    return 0
+
+
+def _read(words: tuple[str, ...], path: str, classes: tuple[str, ...], new_classes: bool) -> dict[str, str | None]:
+    found: dict[str, str] = {}
+    for item, label in _split(words, path):
+        if found.setdefault(item, label) != label:
+            raise InputError(f"tell: item {item!r} has two answers, {found[item]!r} and {label!r}; say one")
+    return {item: _read_label(item, label, classes, new_classes) for item, label in found.items()}
+
+
+def _read_label(item: str, label: str, classes: tuple[str, ...], new_classes: bool) -> str | None:
+    if not label.strip() or is_mark(label, classes):
+        return None
+    label = match_class(label, classes)
+    if classes and not new_classes:
+        require_class(label, classes, about=f"tell: item {item!r}: ", kept="Nothing was kept")
+    return label
+
+
+def _split(words: tuple[str, ...], path: str) -> list[tuple[str, str]]:
+    """Split each at the last =, or at an earlier one where that is what makes an item of this session."""
+    tries = [[(word[:i], word[i + 1 :]) for i in range(len(word) - 1, 0, -1) if word[i] == "="] for word in words]
+    items = find_items(path, [item for pairs in tries for item, _ in pairs])
+    found = [next(((items[item], label) for item, label in pairs if item in items), None) for pairs in tries]
+    for word, pair in zip(words, found, strict=True):
+        if pair is None and (word.startswith("--") or "=" not in word[1:]):
+            raise InputError(f"tell: {_explain_word(word, words, path)}")
+    unknown = [pairs[0][0] for pairs, pair in zip(tries, found, strict=True) if pair is None]
+    if unknown:
+        raise InputError(f"tell: {explain_unknown(unknown)}; nothing was kept")
+    return [pair for pair in found if pair is not None]
+
+
+def _explain_word(word: str, words: Sequence[str], path: str) -> str:
+    """Say what is wrong with a word that is no answer; sheets are another verb's business."""
+    names = (said.removeprefix(word.partition("=")[0] + "=") for said in words)
+    sheets = [name for name in names if "=" not in name and Path(name).suffix.lower() in ENDINGS]
+    if not sheets and not word.startswith("--"):
+        return f"{word!r} is not ID=LABEL; write for instance 12=cat, or 12= where nobody can tell"
+    wrong = f"there is no option {word.partition('=')[0]}" if word.startswith("--") else f"{word!r} is not ID=LABEL"
+    sheet = shlex.quote(sheets[0]) if sheets else "SHEET"
+    return f"{wrong}; a sheet of answers is read with: fewlabels import {sheet} --session {shlex.quote(path)}"
+
+
+def _record(
+    out: Console, session: Session, labels: dict[str, str | None], who: str, note: str, new_classes: bool
+) -> None:
+    before = _list_answers(session, who)
+    session.tell(labels, who=who, note=note, new_classes=new_classes)
+    after = _list_answers(session, who)
+    asked = {str(row["id"]) for row in session.answers() if row["asked"]}
+    for item in labels:
+        changed = _say_change(before.get(item), after[item], asked=item in asked)
+        say(out, f"kept: {tame_line(item)}: {_say_answer(after[item])}{changed}")
+
+
+def _list_answers(session: Session, who: str) -> dict[str, dict[str, Any]]:
+    """Return the answers that another one would replace: anybody's, or, where these are votes, one's own."""
+    rows = [row for row in session.votes() if session.wanted == 1 or (row["who"] == who and not row["decided"])]
+    return {str(row["id"]): row for row in rows}
+
+
+def _say_decided(out: Console, labels: dict[str, str | None], who: str) -> None:
+    for item, label in labels.items():
+        said = "nobody can tell" if label is None else tame_line(label)
+        say(out, f"decided by {tame_line(who)}: {tame_line(item)}: {said}")
+
+
+def _say_answer(row: dict[str, Any]) -> str:
+    return "nobody can tell" if row["label"] is None else tame_line(row["label"])
+
+
+def _say_change(before: dict[str, Any] | None, after: dict[str, Any], *, asked: bool) -> str:
+    changed = f" (before: {_say_answer(before)})" if before and before["label"] != after["label"] else ""
+    return changed + ("" if asked else " (not asked for: it counts once its turn comes)")

@@ -1,0 +1,192 @@
+"""One pass of the engine over a pool: how many items of every kind there are, and the extremes that tell whether it is sound.
+
+Whatever is asked of a pool is asked here at once, since on a large table the scan is what costs. `labels` makes counts of
+it, `checks` looks at its extremes.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
+
+from fewlabels.data.groups import Bins, Cut, Everything, Groups, Predicted, search
+from fewlabels.data.predictions import Columns, Predictions, Value
+from fewlabels.data.sampling import Picking, Sample
+from fewlabels.errors import InputError
+
+MOST_GROUPS = 5000
+MOST_ENTRIES = 3_000_000  # that are fetched
+HEAD = 100_000  # rows at the start that show whether a column is more like an id
+ROUNDING = 1e-6  # single-precision softmaxes end a little above one
+
+
+@dataclass(frozen=True)
+class Census:
+    """What one pass found: an entry per (group, predicted class, score bin, stratum, label) that occurs."""
+
+    pool: Predictions
+    by: Groups
+    cut: Cut
+    edges: tuple[float, ...]  # of the score bins; none without scores
+    strata: tuple[float, ...]  # borders of finer ranges of the score, where somebody wanted them
+    found: Columns
+    sample: Sample | None = None  # of the items themselves, where somebody wanted one
+
+    @property
+    def n_items(self) -> int:
+        """How many items there are."""
+        return int(sum(self.found["n"]))
+
+    @property
+    def groups(self) -> list[tuple[Any, ...]]:
+        """The group of every entry, as the engine has it."""
+        return list(zip(*(self.found[key] for key in self.cut.keys), strict=True)) or [()] * len(self.found["n"])
+
+    @property
+    def keys(self) -> dict[str, Value]:
+        """What tells unlabelled items apart: group, predicted class and where the score lies."""
+        return list_keys(self.pool, self.cut, find_borders(self.edges, self.strata))
+
+    def place_scores(self, found: Columns) -> Columns:
+        """Turn the places of scores among all borders into bins and strata: one search in the engine finds both.
+
+        Scores that are missing or no probabilities have neither.
+        """
+        if "slot" not in found:
+            return {}
+        borders = find_borders(self.edges, self.strata)
+        placed = {"bin": _place(found["slot"], borders, self.edges)}
+        return placed | {"stratum": _place(found["slot"], borders, self.strata)} if self.strata else placed
+
+    def lowest(self, name: str) -> float | None:
+        """The least of a column of minima; None where there are no values."""
+        return min((value for value in self.found[name] if value is not None), default=None)
+
+    def highest(self, name: str) -> float | None:
+        """The greatest of a column of maxima."""
+        return max((value for value in self.found[name] if value is not None), default=None)
+
+
+def take_census(
+    pool: Predictions,
+    by: Groups,
+    *,
+    bins: Bins | None = None,
+    probabilities: bool = False,
+    strata: Sequence[float] = (),
+    grades: bool = False,
+    most_groups: int = MOST_GROUPS,
+    picking: Picking | None = None,
+) -> Census:
+    """Count a pool by group, predicted class, score and label, in one pass of the engine.
+
+    `probabilities` adds the summed probability of every class and `strata` the borders of finer ranges of the score, for
+    what makes use of them; `grades` counts every grade of agreement apart, for replays. `picking` says which ids to bring
+    along.
+    """
+    cut = by.cut(pool)
+    edges = tuple((bins or Bins()).edges(pool)) if pool.has("score") else ()
+    _refuse_ids(pool, by, cut, most_groups)
+    keys = list_keys(pool, cut, find_borders(edges, strata)) | _list_answers(pool, grades=grades)
+    sums = {**_list_sums(pool, probabilities=probabilities), **_list_extremes(pool)}
+    found, sample = _ask(pool, keys, sums, picking)
+    found |= cut.fill(found)
+    rows = _sort(found, list(keys))
+    found = {name: [column[i] for i in rows] for name, column in found.items()}
+    if len(found["n"]) > MOST_ENTRIES:
+        raise InputError(f"by: {by.name!r} splits the pool into more than {MOST_ENTRIES:,} kinds of items; group by something coarser")  # fmt: skip
+    if "label" in keys:
+        found |= _mark_right(found)
+        pool.remember(found)
+    census = Census(pool, by, cut, edges, tuple(strata), found, sample and sample.renumber(rows))
+    _refuse_too_many(by, len(set(census.groups)), most_groups)
+    return replace(census, found=found | census.place_scores(found))
+
+
+def find_borders(edges: Sequence[float], strata: Sequence[float]) -> list[float]:
+    """Put the borders of bins and of strata in one line; without scores there are none."""
+    return sorted({*edges, *strata}) if edges else []
+
+
+def list_keys(pool: Predictions, cut: Cut, borders: Sequence[float]) -> dict[str, Value]:
+    """Say what tells items apart but for their label."""
+    keys = dict(cut.keys)
+    if pool.has("predicted") and not pool.has("agreement"):
+        keys["predicted"] = pool.predicted
+    return keys | {"slot": search(pool.score, _guard(borders))} if borders else keys
+
+
+def _guard(borders: Sequence[float]) -> list[float]:
+    """Put what is no probability into a first and a last slot: to ask for the extremes costs a tenth of the scan more.
+
+    What is missing or not a number is below no border, and so in the last. Twice the rounding, so that whatever is in
+    these slots is found wrong by a closer look, too.
+    """
+    return [-inf, -2 * ROUNDING, *borders[1:-1], 1 + 2 * ROUNDING, inf]
+
+
+def _list_answers(pool: Predictions, *, grades: bool) -> dict[str, Value]:
+    if not pool.has("agreement"):
+        return {"label": pool.label}
+    return {"grade": pool.agreement} if grades else {}
+
+
+def _list_sums(pool: Predictions, *, probabilities: bool) -> dict[str, Value]:
+    sums = {"score": pool.score.sum()} if pool.has("score") else {}
+    if pool.has("agreement"):
+        sums |= {"n_labels": pool.known().ifelse(1, 0).sum(), "right": pool.right().sum()}
+    if probabilities:
+        sums |= {f"p{i}": value.sum() for i, value in enumerate(pool.probabilities)}
+    return sums
+
+
+def _list_extremes(pool: Predictions) -> dict[str, Value]:
+    """What shows that something is wrong; finding out what exactly is for later."""
+    out: dict[str, Value] = {}
+    if pool.has("agreement"):
+        out |= {"agreement_low": pool.agreement.min(), "agreement_high": pool.agreement.max()}
+    if pool.has("probabilities") and not pool.roles.positive_score:
+        total = pool.total_probability()
+        out |= {"off_sum": (total - 1).abs().max(), "p_bad": (total.isnull() | total.isnan()).ifelse(1, 0).sum()}
+        out |= {"p_low": pool.least_probability().min(), "p_high": pool.greatest_probability().max()}
+    return out | {name: value.ifelse(1, 0).sum() for name, value in pool.conflicts().items()}
+
+
+def _place(slot: list[Any], borders: list[float], edges: Sequence[float]) -> list[Any]:
+    at = [None, *(bisect_right(edges[1:-1], low) for low in borders[:-1]), None]
+    return [at[i] for i in slot]
+
+
+def _mark_right(found: Columns) -> Columns:
+    """Whoever counts by prediction and label has counted what is right."""
+    n_labels = [0 if label is None else n for label, n in zip(found["label"], found["n"], strict=True)]
+    same = [said == label for said, label in zip(found["predicted"], found["label"], strict=True)]
+    return {"n_labels": n_labels, "right": [float(n) if ok else 0.0 for ok, n in zip(same, n_labels, strict=True)]}
+
+
+def _refuse_ids(pool: Predictions, by: Groups, cut: Cut, most: int) -> None:
+    """Turn down an id or a timestamp as a group before its values are counted."""
+    if not isinstance(by, Everything | Predicted | Bins) and pool.count_distinct(cut.keys, first=HEAD) > most:
+        _refuse_too_many(by, pool.count_distinct(cut.keys), most)
+
+
+def _refuse_too_many(by: Groups, n: int, most: int) -> None:
+    if n > most and not isinstance(by, Everything | Predicted | Bins):
+        raise InputError(
+            f"by: {by.name!r} splits the pool into {n:,} groups, and at most {most:,} can be told apart; "
+            "group by something coarser (ranges instead of values, regions instead of users)"
+        )
+
+
+def _ask(
+    pool: Predictions, keys: dict[str, Value], sums: dict[str, Value], picking: Picking | None
+) -> tuple[Columns, Sample | None]:
+    if picking is None:
+        return pool.count_by(keys, sums, most=MOST_ENTRIES + 1), None
+    return pool.count_and_pick(keys, sums, picking, most=MOST_ENTRIES + 1)
+
+
+def _sort(found: Columns, keys: list[str]) -> list[int]:
+    """Engines return groups in any order; sums of fractions should not depend on it."""
+    return sorted(range(len(found["n"])), key=lambda i: [str(found[key][i]) for key in keys])

@@ -1,0 +1,136 @@
+"""Arrow files (IPC, Feather), read batch by batch and checked in full before an engine sees them.
+
+An engine trusts Arrow data: an offset that points outside its buffer would end the process. Files are not mapped into
+memory either, since a file that is truncated while it is mapped would end the process, too.
+"""
+
+import struct
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from fewlabels.data.compression import find_limit, require_bounded
+from fewlabels.errors import InputError
+
+DAMAGED = (pa.ArrowException, OSError, MemoryError, IndexError, struct.error)
+MAGIC = b"ARROW1\0\0"  # the file format is this, messages, and a footer that lists them
+TAIL, BLOCK, BLOCKS = 10, 24, (2, 3)  # bytes after the footer and of each block in it; its fields that hold blocks
+DICTIONARY = 2  # the type of a header that wraps that of a batch
+
+
+def read_batches(paths: Sequence[str]) -> pa.RecordBatchReader:
+    """Return a reader of the batches of several files, which must have the same columns."""
+    schemas = [_read_schema(path) for path in paths]
+    for path, schema in zip(paths, schemas, strict=True):
+        if schema != schemas[0]:
+            raise InputError(f"{path}: its columns differ from those of {paths[0]}; read them one at a time")
+    return pa.RecordBatchReader.from_batches(schemas[0], (batch for path in paths for batch in _read_sound(path)))
+
+
+def _read_schema(path: str) -> pa.Schema:
+    try:
+        with pa.OSFile(path) as file:
+            return (pa.ipc.open_file(file) if _is_file_format(path) else pa.ipc.open_stream(file)).schema
+    except DAMAGED as error:
+        raise _refuse(path, error) from None
+
+
+def _read_sound(path: str) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of a file, each checked in full: lengths, offsets, indices and text."""
+    try:
+        _bound_buffers(path)
+        with pa.OSFile(path) as file:
+            for batch in _list_batches(file) if _is_file_format(path) else pa.ipc.open_stream(file):
+                batch.validate(full=True)
+                yield batch
+    except DAMAGED as error:
+        raise _refuse(path, error) from None
+
+
+def _is_file_format(path: str) -> bool:
+    with Path(path).open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def _list_batches(file: pa.NativeFile) -> Iterator[pa.RecordBatch]:
+    reader = pa.ipc.open_file(file)
+    return (reader.get_batch(i) for i in range(reader.num_record_batches))
+
+
+def _refuse(path: str, error: BaseException) -> InputError:
+    reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return InputError(f"{path}: cannot be read as arrow: {reason[:200]}")
+
+
+def _bound_buffers(path: str) -> None:
+    """Add up what the buffers unpack to: a reader would allocate it at once."""
+    size, total = Path(path).stat().st_size, 0
+    limit = max(find_limit(size), size)
+    with pa.OSFile(path) as file:
+        for message in _read_messages(file) if _is_file_format(path) else pa.ipc.MessageReader.open_stream(file):
+            total += sum(_list_lengths(message))
+            if total > limit:
+                require_bounded(path, total)
+
+
+def _read_messages(file: pa.NativeFile) -> Iterator[pa.ipc.Message]:
+    """Yield the messages that the footer lists: not every writer puts a whole stream before it."""
+    pa.ipc.open_file(file)  # verifies the footer
+    for offset in _list_offsets(_read_footer(file)):
+        file.seek(offset)
+        yield pa.ipc.read_message(file)
+
+
+def _read_footer(file: pa.NativeFile) -> bytes:
+    end = file.size() - TAIL
+    file.seek(end)
+    (length,) = struct.unpack_from("<i", file.read(4))
+    file.seek(end - length)
+    return bytes(file.read(length))
+
+
+def _list_offsets(footer: bytes) -> Iterator[int]:
+    """Yield where dictionaries and batches begin, as `format/File.fbs` of Apache Arrow defines it."""
+    (root,) = struct.unpack_from("<I", footer, 0)
+    for field in BLOCKS:
+        at = _find_field(footer, root, field)
+        blocks = _follow(footer, at) if at else 0
+        n = struct.unpack_from("<I", footer, blocks)[0] if at else 0
+        yield from (struct.unpack_from("<q", footer, blocks + 4 + BLOCK * i)[0] for i in range(n))
+
+
+def _list_lengths(message: pa.ipc.Message) -> Iterator[int]:
+    """Yield the length of the buffers; that of a compressed buffer before compression stands in its first eight bytes.
+
+    The message's header is a flatbuffer, as `format/Message.fbs` of Apache Arrow defines it.
+    """
+    if message.body is None:
+        return
+    head, body = message.metadata.to_pybytes(), memoryview(message.body)
+    (root,) = struct.unpack_from("<I", head, 0)
+    batch = _follow(head, _find_field(head, root, 2))
+    if head[_find_field(head, root, 1)] == DICTIONARY:
+        batch = _follow(head, _find_field(head, batch, 1))
+    if not _find_field(head, batch, 3):  # no compression
+        yield len(body)
+        return
+    buffers = _follow(head, _find_field(head, batch, 2))
+    (n,) = struct.unpack_from("<I", head, buffers)
+    for i in range(n):
+        offset, length = struct.unpack_from("<qq", head, buffers + 4 + 16 * i)
+        if length >= 8 and offset >= 0:
+            yield max(0, struct.unpack_from("<q", body, offset)[0])
+
+
+def _find_field(head: bytes, table: int, index: int) -> int:
+    """Return where a field of a flatbuffer's table stands; 0 where it is left out."""
+    vtable = table - struct.unpack_from("<i", head, table)[0]
+    (size,) = struct.unpack_from("<H", head, vtable)
+    at = 4 + 2 * index
+    offset = struct.unpack_from("<H", head, vtable + at)[0] if at < size else 0
+    return table + offset if offset else 0
+
+
+def _follow(head: bytes, at: int) -> int:
+    return at + int(struct.unpack_from("<I", head, at)[0])

@@ -1,0 +1,275 @@
+"""What is wrong with a table: every check of the data itself, as findings with column, row and remedy.
+
+`examine` reports them all (for `doctor`); `require_sound` raises the first that makes numbers meaningless. Whoever has
+taken a census of the pool hands it over: then both cost a look at the ids, unless the census brought some along, and more
+only where something is wrong.
+"""
+
+from typing import Any
+
+from fewlabels.data.aggregate import ROUNDING, Census, take_census
+from fewlabels.data.conflicts import Finding, check_confidence, find_conflicts
+from fewlabels.data.groups import everything
+from fewlabels.data.predictions import Predictions, Value
+from fewlabels.data.sampling import Sample
+from fewlabels.errors import InputError, count, did_you_mean, listing
+
+SUM_TOLERANCE = 0.02  # half-precision probabilities of a thousand classes stray this far from one
+FEW = 10
+GRADES = 10  # the highest grade that people give
+MANY, PARTS = 10_000_000, 61  # of more ids, repeats are looked for in every so-manieth: holding all takes gigabytes
+UNLABELLED = {"", "?", "-", "-1", "na", "n/a", "nan", "none", "null", "unlabelled", "unlabeled", "unknown", "missing"}
+
+
+def require_sound(pool: Predictions, census: Census | None = None) -> tuple[str, ...]:
+    """Raise the first error; return the warnings."""
+    findings = examine(pool, census)
+    for finding in findings:
+        if finding.severity == "error":
+            raise InputError(finding.message)
+    return tuple(finding.message for finding in findings)
+
+
+def examine(pool: Predictions, census: Census | None = None) -> tuple[Finding, ...]:
+    """Look at ids, scores, probabilities and classes of a pool."""
+    census = census or take_census(pool, everything)
+    if not census.n_items:
+        return (_error(f"{pool.source} has no rows"),)
+    found = _check_ids(pool, census)
+    if not _seems_sound(census):
+        facts = pool.measure(_questions(pool))
+        found += [*_check_scores(pool, facts), *_check_sums(pool, facts), *_check_agreement(pool, facts)]
+    if not any(f.severity == "error" for f in found):
+        found += [*_check_classes(pool), *find_conflicts(pool, census), *check_confidence(pool, census)]
+    return (*found, *(Finding("warning", note) for note in pool.notes))
+
+
+def _seems_sound(census: Census) -> bool:
+    """Are predictions and scores there, and all within their bounds? If not, it is worth another look."""
+    found = census.found
+    missing = None in found.get("predicted", []) or None in found.get("bin", []) or any(found.get("p_bad", []))
+    sums = [value for value in found.get("score", []) if value is not None]
+    ranges = [name for name in ("p", "agreement") if f"{name}_low" in found]
+    off = (census.highest("off_sum") or 0.0) if "off_sum" in found else 0.0
+    inside = all(_lies_inside(census.lowest(f"{name}_low"), census.highest(f"{name}_high")) for name in ranges)
+    return not missing and all(value == value for value in sums) and inside and off <= SUM_TOLERANCE
+
+
+def _lies_inside(low: float | None, high: float | None) -> bool:
+    return low is None or high is None or (low >= -ROUNDING and high <= 1 + ROUNDING)
+
+
+def _questions(pool: Predictions) -> dict[str, Value]:
+    questions: dict[str, Value] = {"n": pool.items.count()}
+    if pool.has("predicted"):
+        questions["null_predicted"] = pool.predicted.isnull().sum()
+    if pool.stated is not None:
+        questions |= _range_of("score", pool.stated)
+    if pool.has("agreement"):
+        questions |= {"agreement_low": pool.agreement.min(), "agreement_high": pool.agreement.max()}
+    if pool.has("probabilities"):
+        total = pool.total_probability()
+        questions |= {"off_sum": (total - 1).abs().max(), "p_bad": (total.isnull() | total.isnan()).sum()}
+        questions |= {"p_low": pool.least_probability().min(), "p_high": pool.greatest_probability().max()}
+    return questions
+
+
+def _range_of(name: str, value: Value) -> dict[str, Value]:
+    bad = value.isnull() | value.isnan()
+    return {
+        f"{name}_low": value.nullif(float("nan")).min(),
+        f"{name}_high": value.nullif(float("nan")).max(),
+        f"{name}_bad": bad.sum(),
+    }
+
+
+def _check_ids(pool: Predictions, census: Census) -> list[Finding]:
+    if not pool.roles.id:
+        return [Finding("warning", "no id column: row numbers serve as ids, so labels can only be matched while the order of the rows stays the same")]  # fmt: skip
+    sample = census.sample if census.sample and census.sample.picking.every <= PARTS else None
+    missing, repeated = _look_at_sample(sample) if sample else _look_at_ids(pool, census.n_items)
+    if missing:
+        row = pool.find(pool.id.isnull())["row"][0]
+        return [_error(f"column {pool.roles.id!r}: {count(missing, 'id')} {'is' if missing == 1 else 'are'} missing, the first in row {row:,}; every item needs an id of its own")]  # fmt: skip
+    return [_error(describe_repeat(pool, repeated))] if repeated is not None else []
+
+
+def _look_at_sample(sample: Sample) -> tuple[int, Any]:
+    """Say how many ids are missing, and which stands there twice."""
+    return sample.n_blank, sample.find_repeat()
+
+
+def _look_at_ids(pool: Predictions, n: int) -> tuple[int, Any]:
+    """Say the same, where nobody has brought ids along, or too few."""
+    seen = pool if n <= MANY else pool.take_part(PARTS)
+    facts = seen.measure({"n": seen.items.count(), "filled": seen.id.count(), "ids": seen.id.nunique()})
+    missing = facts["n"] - facts["filled"]
+    repeated = facts["ids"] < facts["filled"]
+    return missing, seen.most_frequent(seen.id) if repeated and not missing else None
+
+
+def describe_repeat(pool: Predictions, first: Any) -> str:
+    """Say where an id stands more than once."""
+    rows = pool.find(pool.id == first, most=3)["row"]
+    return f"column {pool.roles.id!r}: id {first!r} stands in rows {listing(rows)}; every item needs an id of its own"
+
+
+def _check_scores(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
+    found = []
+    if facts.get("null_predicted"):
+        row = pool.find(pool.predicted.isnull())["row"][0]
+        found.append(_error(f"column {pool.roles.predicted or 'predicted'!r}: the prediction is missing in {count(facts['null_predicted'], 'row')}, the first is row {row:,}; drop these rows or fill them in"))  # fmt: skip
+    score = pool.stated
+    if score is None:
+        return found
+    column = pool.roles.score or str(pool.roles.positive_score)
+    if facts["score_bad"]:
+        row = pool.find(score.isnull() | score.isnan())["row"][0]
+        found.append(_error(f"column {column!r}: the score is missing or NaN in {count(facts['score_bad'], 'row')}, the first is row {row:,}; drop these rows or fill them in"))  # fmt: skip
+    elif facts["score_low"] < -ROUNDING or facts["score_high"] > 1 + ROUNDING:
+        hit = pool.find((score < -ROUNDING) | (score > 1 + ROUNDING), value=score)
+        found.append(
+            _error(
+                _describe_range(
+                    f"column {column!r}",
+                    hit["value"][0],
+                    hit["row"][0],
+                    facts["score_low"],
+                    facts["score_high"],
+                )
+            )
+        )
+    return found
+
+
+def _describe_range(column: str, value: float, row: int, low: float, high: float) -> str:
+    return f"{column}: scores must lie between 0 and 1, but row {row:,} has {value:g}; {_advise(low, high)}"
+
+
+def _advise(low: float, high: float) -> str:
+    """Say what numbers between these bounds may be.
+
+    >>> _advise(1.0, 5.0), _advise(3.5, 99.0)
+    ('they look like grades: bring them to 0 to 1, for instance by (x - 1) / 4', 'they look like percent: divide them by 100')
+    """
+    if low < 0 and high <= 0:
+        return "they look like logits or logarithms of probabilities: put logits through a sigmoid (two classes) or softmax (more), exponentiate logarithms"
+    if low < 0:
+        return "they look like logits: put them through a sigmoid (two classes) or softmax (more) first"
+    if 2 < high <= GRADES and float(low).is_integer() and float(high).is_integer():
+        return f"they look like grades: bring them to 0 to 1, for instance by (x - {low:g}) / {max(high - low, 1):g}"
+    return (
+        "they look like percent: divide them by 100"
+        if GRADES < high <= 100
+        else "probabilities cannot be greater than 1"
+    )
+
+
+def _check_sums(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
+    if not pool.has("probabilities") or pool.roles.positive_score:
+        return []
+    columns = f"columns {pool.roles.used()['scores']}"
+    total, least, greatest = pool.total_probability(), pool.least_probability(), pool.greatest_probability()
+    if facts["p_low"] is not None and (facts["p_low"] < -ROUNDING or facts["p_high"] > 1 + ROUNDING):
+        hit = pool.find((least < -ROUNDING) | (greatest > 1 + ROUNDING), low=least, high=greatest)
+        value = hit["low"][0] if hit["low"][0] < 0 else hit["high"][0]
+        return [_error(_describe_range(columns, value, hit["row"][0], facts["p_low"], facts["p_high"]))]
+    missing = pool.find(total.isnull() | total.isnan())["row"] if facts["p_bad"] else []
+    if missing:
+        return [
+            _error(f"{columns}: a probability is missing or NaN in row {missing[0]:,}; drop such rows or fill them in")
+        ]
+    if facts["off_sum"] > SUM_TOLERANCE:
+        hit = pool.find((total - 1).abs() > SUM_TOLERANCE, total=total)
+        return [_error(f"{columns}: the probabilities of a row must add up to 1, but in row {hit['row'][0]:,} they add up to {hit['total'][0]:.4g}; is a class missing, or are these not probabilities?")]  # fmt: skip
+    return []
+
+
+def _check_agreement(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
+    if not pool.has("agreement") or facts["agreement_low"] is None:
+        return []
+    if facts["agreement_low"] < 0 or facts["agreement_high"] > 1:
+        hit = pool.find((pool.agreement < 0) | (pool.agreement > 1), value=pool.agreement)
+        return [_error(f"column {pool.roles.agreement!r}: agreement must lie between 0 and 1, but row {hit['row'][0]:,} has {hit['value'][0]:g}; {_advise(facts['agreement_low'], facts['agreement_high'])}")]  # fmt: skip
+    return []
+
+
+def _check_classes(pool: Predictions) -> list[Finding]:
+    if not pool.has("predicted") or pool.has("agreement"):
+        return []
+    table = pool.pairs
+    pairs = list(zip(table["predicted"], table["label"], table["n"], strict=True))
+    predicted = {p for p, _, _ in pairs}
+    labels = {y for _, y, _ in pairs if y is not None}
+    return [
+        *_check_scored(pool, predicted, labels),
+        *_check_overlap(pool, predicted, labels),
+        *_check_polarity(pool, pairs, None if None in table.get("score", []) else table.get("score")),
+    ]
+
+
+def _check_scored(pool: Predictions, predicted: set[str], labels: set[str]) -> list[Finding]:
+    scored = set(pool.scored_classes)
+    if not scored:
+        return []
+    for role, names, value in (("predicted", predicted, pool.predicted), ("label", labels, pool.label)):
+        strange = sorted(names - scored)
+        if strange:
+            row = pool.find(value == strange[0])["row"][0]
+            column = getattr(pool.roles, role) or role
+            return [_error(f"column {column!r}: {strange[0]!r} in row {row:,} is not among the classes that have scores ({listing(sorted(scored))}); {_nearest(strange[0], scored)}")]  # fmt: skip
+    return []
+
+
+def _check_overlap(pool: Predictions, predicted: set[str], labels: set[str]) -> list[Finding]:
+    if not labels:
+        return []
+    marker = next(
+        (y for y in sorted(labels - predicted - set(pool.scored_classes)) if y.strip().lower() in UNLABELLED), None
+    )
+    if marker is not None:
+        row = pool.find(pool.label == marker)["row"][0]
+        return [
+            _error(
+                f"column {pool.roles.label!r}: {marker!r} in row {row:,} is never predicted; if it means 'not labelled', leave it empty"
+            )
+        ]
+    if not labels & (predicted | set(pool.scored_classes)) and pool.n_labels >= FEW:
+        row = pool.find(pool.label == min(labels))["row"][0]
+        return [_error(f"column {pool.roles.label!r}: no label is ever predicted: labels are {listing(sorted(labels))} (the first of them in row {row:,}), predictions are {listing(sorted(predicted))}; write both with the same names")]  # fmt: skip
+    found = []
+    unseen = sorted(predicted - labels)
+    if unseen and pool.n_labels >= FEW * len(predicted):
+        found.append(Finding("warning", f"predicted but never seen as a label: {listing(unseen)}; if these classes cannot occur, every such prediction is wrong"))  # fmt: skip
+    strange = sorted(labels - predicted - set(pool.scored_classes))
+    if strange:
+        row = pool.find(pool.label == strange[0])["row"][0]
+        found.append(Finding("warning", f"labels that are never predicted: {listing(strange)} (row {row:,}); {_nearest(strange[0], predicted)}"))  # fmt: skip
+    return found
+
+
+def _nearest(name: str, known: set[str]) -> str:
+    tidy = {other.strip().casefold(): other for other in known}
+    same = tidy.get(name.strip().casefold())
+    return f"is it {same!r} written differently?" if same else did_you_mean(name, sorted(known))
+
+
+def _check_polarity(
+    pool: Predictions, pairs: list[tuple[str, str | None, int]], scores: list[float] | None
+) -> list[Finding]:
+    """Warn where a model of two classes is confidently wrong most of the time: its classes are probably swapped."""
+    known = [(p == y, n, s) for (p, y, n), s in zip(pairs, scores or [0.0] * len(pairs), strict=True) if y is not None]
+    total = sum(n for _, n, _ in known)
+    right = sum(n for ok, n, _ in known if ok)
+    confident = scores is None or sum(s for _, _, s in known) / max(total, 1) > 0.6
+    if len(pool.classes) != 2 or total < FEW or right / total + 2 * (0.25 / total) ** 0.5 > 0.5 or not confident:
+        return []
+    flip = "swap the two classes in the predicted column"
+    if pool.roles.positive_score and not pool.roles.predicted:
+        other = next(name for name in pool.classes if name != pool.roles.positive)
+        flip = f"say --positive {other} (Python: positive={other!r}), or give 1 minus the score"
+    return [Finding("warning", f"only {right:,} of {total:,} labelled items are right, far below chance for two classes: the scores may be those of the other class; if so, {flip}")]  # fmt: skip
+
+
+def _error(message: str) -> Finding:
+    return Finding("error", message)

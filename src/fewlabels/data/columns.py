@@ -1,0 +1,235 @@
+"""From the owner's columns to ours: id, predicted, score, label, agreement and a probability per class.
+
+Everything is an expression added beside the owner's columns; nothing is computed until somebody asks.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import ibis
+import ibis.expr.datatypes as dt
+import ibis.expr.types as ir
+from ibis.backends import BaseBackend
+
+from fewlabels.data.column_names import OURS
+from fewlabels.data.names import as_name, natural_order
+from fewlabels.data.numerals import Numerals, read_numerals
+from fewlabels.data.roles import NUMBERS, PREFIXES, RECOGNISED, SUGGESTED, Kind, Roles, resolve_roles
+from fewlabels.data.suggestions import Columns, take_suggested
+from fewlabels.errors import InputError, listing, name_option
+from fewlabels.text import shorten
+
+# The owner may group by a column called score, so ours have names of their own.
+ID, PREDICTED, SCORE, LABEL, AGREEMENT, PROBABILITY, TOP = (
+    OURS + name for name in ("id", "predicted", "score", "label", "agreement", "p", "top")
+)
+Derived = tuple[ir.Table, Roles, tuple[str, ...]]
+
+
+def derive(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) -> Derived:
+    """Return the table with our columns, the roles found, and the classes that have a probability."""
+    table, roles = _find_roles(table, engine, given)
+    _require_predictions(table, roles)
+    _refuse_nested(table, roles)
+    booleans = _boolean_names(table, roles)
+    new: dict[str, ir.Value] = {ID: table[roles.id]} if roles.id else {}
+    new[LABEL] = as_name(table[roles.label], booleans=booleans) if roles.label else ibis.null("string")
+    if roles.agreement:
+        agreement = _grade(table, roles.agreement, engine)
+        new[AGREEMENT] = agreement.isnan().ifelse(ibis.null("float64"), agreement)
+    if roles.positive_score:
+        roles, scored, columns = _derive_binary(table, roles, engine, booleans)
+        return table.mutate(**new, **columns), roles, scored
+    table, scored = _derive_multiclass(table.mutate(**new), roles, engine, booleans)
+    return table, roles, scored
+
+
+def _find_roles(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) -> tuple[ir.Table, Roles]:
+    """Give each role its column; a column of numbers that is written as text is read as numbers if it plays a role."""
+    texts = [name for name, kind in kinds(table).items() if kind == "text"]
+    asked = {given[role]: role for role in NUMBERS if given.get(role)}
+    likely = [name for name in texts if name in asked or _may_hold_numbers(name, given.get("scores"))]
+    read = read_numerals(table, engine, likely)
+    for column, row, text in read.words:
+        if column in asked:
+            raise InputError(f"{asked[column]}: column {column!r} holds string, not numbers (row {row:,} has {text!r}); name the column that holds numbers between 0 and 1")  # fmt: skip
+    scores = given.get("scores")
+    named = [name for name in read.numbers if name in asked or (scores and name.startswith(scores))]
+    numeric = table.mutate(**read.numbers) if read.numbers else table
+    fit = [name for name in read.fitting if name.lower() in (*RECOGNISED["score"], *RECOGNISED["agreement"])]
+    roles = resolve_roles(kinds(table) | dict.fromkeys((*named, *fit), "number"), **given)
+    roles = _set_misfit_aside(table, roles, engine, given)
+    roles = take_suggested(Columns(numeric, engine, kinds(numeric), roles), given)
+    played = {*roles.used().values(), *roles.scores.values(), *roles.set_aside.values()}
+    used = {name: number for name, number in read.numbers.items() if name in played}
+    notes = (f"text read as numbers (such as 93% or 0,93) in column {listing(used)}",) if used else ()
+    unread = tuple(_note_unread(read, roles))
+    return table.mutate(**used) if used else table, replace(roles, notes=(*notes, *unread, *roles.notes))
+
+
+def _note_unread(read: Numerals, roles: Roles) -> Iterator[str]:
+    """Name the columns called like a score that hold something else."""
+    if roles.score:
+        return
+    for column, row, text in read.words:
+        if column.lower() in (*RECOGNISED["score"], *SUGGESTED["score"]):
+            yield f"column {column!r} is not used: row {row:,} has {shorten(text, most=60)!r}, which is no number"
+    for column in read.numbers:
+        if column.lower() in RECOGNISED["score"] and column not in read.fitting:
+            yield f"column {column!r} is not used: it holds text, and not only numbers between 0 and 1"
+
+
+def _set_misfit_aside(table: ir.Table, roles: Roles, engine: BaseBackend, given: Mapping[str, Any]) -> Roles:
+    """Leave a recognised predicted column out where the probability of a positive class is given and it cannot belong to it."""
+    if not roles.positive_score or not roles.predicted or given.get("predicted"):
+        return roles
+    booleans = _boolean_names(table, roles)
+    labels = _class_names(table, replace(roles, predicted=None), engine, booleans)
+    seen = _class_names(table, roles, engine, booleans)
+    if len(labels) > 2 or len(seen) <= 2:
+        return roles
+    note = f"column {roles.predicted!r} is not used: its values do not fit two classes (for instance {min(seen)[:20]!r}); the predicted class comes from column {roles.positive_score!r} with {name_option('threshold', roles.threshold)}"  # fmt: skip
+    return replace(roles, predicted=None, notes=(*roles.notes, note))
+
+
+def _may_hold_numbers(name: str, scores: str | None) -> bool:
+    """Would a column of that name play a role if it held numbers?"""
+    plain = name.lower()
+    is_score = plain in (*RECOGNISED["score"], *SUGGESTED["score"], *RECOGNISED["agreement"])
+    return is_score or (name.startswith(scores) if scores else plain.startswith(PREFIXES))
+
+
+def kinds(table: ir.Table) -> dict[str, Kind]:
+    """Return what each column holds, in a word."""
+    return {name: _kind(kind) for name, kind in table.schema().items()}
+
+
+def _kind(kind: dt.DataType) -> Kind:
+    if kind.is_boolean():
+        return "boolean"
+    if kind.is_numeric():
+        return "number"
+    if kind.is_array():
+        return "list"
+    return "text" if kind.is_string() else "other"
+
+
+def _boolean_names(table: ir.Table, roles: Roles) -> tuple[str, str]:
+    """True and False, unless truth and prediction disagree about being flags; then 1 and 0."""
+    columns = [c for c in (roles.predicted, roles.label) if c]
+    return ("False", "True") if all(table[c].type().is_boolean() for c in columns) else ("0", "1")
+
+
+def _derive_multiclass(
+    table: ir.Table, roles: Roles, engine: BaseBackend, booleans: tuple[str, str]
+) -> tuple[ir.Table, tuple[str, ...]]:
+    probability = _probabilities(table, roles, engine)
+    table = table.mutate(**{f"{PROBABILITY}{i}": value for i, value in enumerate(probability.values())})
+    columns = {name: table[f"{PROBABILITY}{i}"] for i, name in enumerate(probability)}
+    if roles.predicted:
+        table = table.mutate(**{PREDICTED: as_name(table[roles.predicted], booleans=booleans)})
+    elif probability:
+        # In two steps: the greatest of K columns inside each of K comparisons would be a query of length K².
+        table = table.mutate(**{TOP: ibis.greatest(*columns.values())})
+        cases = [(table[value.get_name()] == table[TOP], name) for name, value in columns.items()]
+        table = table.mutate(**{PREDICTED: ibis.cases(*cases, else_=ibis.null("string"))})
+    if roles.score:
+        table = table.mutate(**{SCORE: _number(table, "score", roles.score)})
+    elif probability:
+        cases = [(name, table[value.get_name()]) for name, value in columns.items()]
+        score = table[PREDICTED].cases(*cases, else_=ibis.null("float64")) if roles.predicted else table[TOP]
+        table = table.mutate(**{SCORE: score})
+    return table, tuple(probability)
+
+
+def _probabilities(table: ir.Table, roles: Roles, engine: BaseBackend) -> dict[str, ir.Value]:
+    if roles.scores_list is None:
+        return {name: table[column].cast("float64") for name, column in roles.scores.items()}
+    column = table[roles.scores_list]
+    shortest, longest = engine.to_pyarrow(
+        table.aggregate(low=column.length().min(), high=column.length().max())
+    ).to_pylist()[0].values()  # fmt: skip
+    if shortest != longest or not longest:
+        raise InputError(f"scores: the lists in column {roles.scores_list!r} have {shortest} to {longest} numbers; every row needs one per class")  # fmt: skip
+    return {str(i): column[i].cast("float64") for i in range(longest)}
+
+
+def _derive_binary(
+    table: ir.Table, roles: Roles, engine: BaseBackend, booleans: tuple[str, str]
+) -> tuple[Roles, tuple[str, ...], dict[str, ir.Value]]:
+    positive, negative = _two_classes(table, roles, engine, booleans)
+    chance = _number(table, "positive_score", str(roles.positive_score))
+    if roles.predicted:
+        predicted = as_name(table[roles.predicted], booleans=booleans)
+    else:
+        predicted = (chance >= roles.threshold).ifelse(positive, negative)
+    new = {PREDICTED: predicted, SCORE: (predicted == positive).ifelse(chance, 1 - chance),
+           f"{PROBABILITY}0": 1 - chance, f"{PROBABILITY}1": chance}  # fmt: skip
+    if roles.score:
+        new[SCORE] = _number(table, "score", roles.score)
+    return replace(roles, positive=positive), (negative, positive), new
+
+
+def _two_classes(table: ir.Table, roles: Roles, engine: BaseBackend, booleans: tuple[str, str]) -> tuple[str, str]:
+    seen = sorted(_class_names(table, roles, engine, booleans), key=natural_order)
+    positive = roles.positive or next((name for name in ("1", "True") if name in seen), "1")
+    others = [name for name in seen if name != positive]
+    if len(others) > 1:
+        labels = _class_names(table, replace(roles, predicted=None), engine, booleans)
+        is_misled = roles.predicted and len(labels - {positive}) <= 1
+        how = f"; to predict from the score alone, say --threshold {roles.threshold:g} instead of --predicted" if is_misled else ""  # fmt: skip
+        raise InputError(f"positive_score is for models of two classes, and {positive!r} is the positive one; but the classes are {listing(seen)}. Say which is positive with --positive, or give one score column per class with --scores{how}")  # fmt: skip
+    fallback = {"1": "0", "0": "1", "True": "False", "False": "True"}.get(positive, f"not {positive}")
+    return positive, others[0] if others else fallback
+
+
+def _class_names(table: ir.Table, roles: Roles, engine: BaseBackend, booleans: tuple[str, str]) -> set[str]:
+    """List the classes that are seen as labels or in the predicted column; a hundred are too many anyway."""
+    found: set[str] = set()
+    for column in filter(None, (roles.label, roles.predicted)):
+        names = table.select(name=as_name(table[column], booleans=booleans)).distinct().limit(100)
+        found |= {name for name in engine.to_pyarrow(names)["name"].to_pylist() if name is not None}
+    return found
+
+
+def _number(table: ir.Table, role: str, column: str) -> ir.Value:
+    kind = table[column].type()
+    if kind.is_null() or kind.is_unknown():  # nothing in it yet
+        return ibis.null("float64")
+    if not kind.is_numeric():
+        raise InputError(
+            f"{role}: column {column!r} holds {kind}, not numbers; name the column that holds numbers between 0 and 1"
+        )
+    return table[column].cast("float64")
+
+
+def _grade(table: ir.Table, column: str, engine: BaseBackend) -> ir.Value:
+    """Grades as numbers; a column with nothing in it yet is read as text from a CSV file."""
+    if table[column].type().is_string():
+        filled = table[column].strip().nullif("")
+        if not engine.to_pyarrow(table.aggregate(any=filled.notnull().any()))["any"][0].as_py():
+            return ibis.null("float64")
+    return _number(table, "agreement", column)
+
+
+def _refuse_nested(table: ir.Table, roles: Roles) -> None:
+    """Refuse lists and records where one class per row belongs; outputs that are graded may be anything."""
+    for role, column in (("predicted", roles.predicted), ("label", roles.label)):
+        kind = table[column].type() if column and not roles.agreement else None
+        if kind is not None and (kind.is_array() or kind.is_struct() or kind.is_map() or kind.is_json()):
+            raise InputError(f"{role}: column {column!r} holds {'lists' if kind.is_array() else 'records'}, not one class per row; write one row per item (in pandas: explode, or to_json(path, orient='records', lines=True))")  # fmt: skip
+
+
+def _require_predictions(table: ir.Table, roles: Roles) -> None:
+    if roles.predicted or roles.scores or roles.scores_list or roles.positive_score or roles.agreement:
+        return
+    one = next((name for name, kind in table.schema().items() if kind.is_floating()), None)
+    many = next((name for name, kind in table.schema().items() if kind.is_array()), None)
+    hint = f"; if {one!r} is the probability of the positive class, with --positive-score {one}" if one else ""
+    hint += f"; if {many!r} lists the probabilities of all classes, with --scores {many}" if many else ""
+    notes = f" ({'; '.join(roles.notes)})" if roles.notes else ""
+    raise InputError(
+        "no predictions found: no column is called predicted or p_<class>. "
+        f"Name one with --predicted COLUMN{hint}. Columns: {listing(table.columns, most=20)}{notes}"
+    )

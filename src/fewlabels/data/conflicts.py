@@ -1,0 +1,162 @@
+"""Columns that contradict each other: predictions and scores, scores and probabilities, a score that is no confidence.
+
+Counted while the pool is counted, so that a sound table costs nothing more; `checks` asks here.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from fewlabels.data.aggregate import Census
+from fewlabels.data.predictions import Predictions
+from fewlabels.errors import cut_name, name_option
+
+MOST, LEAST = 0.9, 0.05  # shares of rows: nearly all, and too many to be noise
+FEWEST = 10
+SIGNIFICANT, KAPPA = 3, 0.2  # standard deviations, and Cohen's kappa, from which two columns agree beyond chance
+MODEL = re.compile("pred|model|argmax|guess", re.IGNORECASE)  # columns with another model's classes, not labels
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing worth saying about a table."""
+
+    severity: Literal["error", "warning"]
+    message: str
+    options: Mapping[str, str] = field(default_factory=dict)  # roles to try instead
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The scores of the items of one predicted class."""
+
+    name: str
+    n: int
+    n_below: int  # below 1 / number of classes
+    low: float
+    high: float
+
+
+def find_conflicts(pool: Predictions, census: Census) -> Iterator[Finding]:
+    """Say in how many rows two columns contradict each other, and which of them is used."""
+    roles, n = pool.roles, census.n_items
+    disagree, off = (sum(census.found.get(name, [])) for name in ("n_disagree", "n_off_score"))
+    if disagree and roles.positive_score:
+        yield _warn(f"column {roles.predicted!r} is used, and differs in {disagree:,} of {n:,} rows from what column {roles.positive_score!r} predicts with threshold {roles.threshold:g}; to predict by threshold instead, say {name_option('threshold', roles.threshold)}")  # fmt: skip
+    elif disagree:
+        yield _warn(f"column {roles.predicted!r} is used, and differs in {disagree:,} of {n:,} rows from the class with the largest probability (columns {roles.used()['scores']}); are both of the same model?")  # fmt: skip
+    if off:
+        yield _warn(f"column {roles.score!r} is used, and differs in {off:,} of {n:,} rows from the probability of the predicted class by more than 0.01; are both of the same model?")  # fmt: skip
+    for role, differ in pool.count_set_aside().items():
+        if differ:
+            source = (
+                name_option("threshold", roles.threshold)
+                if role == "predicted"
+                else "the probabilities that were named"
+            )
+            what = "predicted class" if role == "predicted" else role
+            yield _warn(f"column {roles.set_aside[role]!r} is not used: the {what} comes from {source}, and differs from it in {differ:,} of {n:,} rows")  # fmt: skip
+
+
+def check_confidence(pool: Predictions, census: Census) -> list[Finding]:
+    """Warn where a score is below what the most probable of so many classes has at least: it is no confidence then."""
+    k = len(pool.classes)
+    if not pool.roles.score or pool.scored_classes or pool.has("agreement") or k < 2 or not _may_be_below(census, k):
+        return []
+    by_class = _count_below(pool, k)
+    n, n_below = sum(one.n for one in by_class), sum(one.n_below for one in by_class)
+    if n_below < max(FEWEST, LEAST * n):
+        return []
+    if k == 2 and (other := _find_other(pool, by_class)):
+        return [_suggest_positive(pool, by_class, other)]
+    least = "0.5" if k == 2 else f"1/{k:,}"
+    wrong = n_below >= MOST * n
+    hint = "is it the probability of being wrong? Then give 1 minus the score" if wrong else f"is it that of another class? Then name the column with {name_option('positive_score')}"  # fmt: skip
+    return [_warn(f"column {pool.roles.score!r} is read as confidence in the predicted class, but is below {least} in {n_below:,} of {n:,} rows, and the most probable of {k:,} classes has at least that; {hint if k == 2 or wrong else 'is it the probability of another class?'}")]  # fmt: skip
+
+
+def _may_be_below(census: Census, k: int) -> bool:
+    """Tell from what was counted whether scores lie below 1/k: a bin that does, or a class's mean."""
+    found = census.found
+    if any(b is not None and census.edges[b + 1] <= 1 / k for b in found.get("bin", [])):
+        return True
+    sums: dict[str, list[float]] = {}
+    for name, n, score in zip(found["predicted"], found["n"], found["score"], strict=True):
+        one = sums.setdefault(name, [0.0, 0.0])
+        one[0], one[1] = one[0] + n, one[1] + (score or 0.0)
+    return any(total < n / k for n, total in sums.values())
+
+
+def _count_below(pool: Predictions, k: int) -> list[Scored]:
+    below = (pool.score < 1 / k - 1e-6).ifelse(1, 0).sum()
+    found = pool.count_by({"name": pool.predicted}, {"below": below, "low": pool.score.min(), "high": pool.score.max()})
+    return [Scored(*row) for row in zip(*(found[c] for c in ("name", "n", "below", "low", "high")), strict=True)]
+
+
+def _find_other(pool: Predictions, by_class: list[Scored]) -> str | None:
+    """Return the class whose probability the score seems to be: the other one scores low, or lower throughout."""
+    low = [one for one in by_class if one.n_below >= MOST * one.n]
+    if len(low) != 1:
+        return None
+    others = [one for one in by_class if one is not low[0]]
+    if others and others[0].n_below > (1 - MOST) * others[0].n and others[0].low < low[0].high:
+        return None
+    return next(name for name in pool.classes if name != low[0].name)
+
+
+def _suggest_positive(pool: Predictions, by_class: list[Scored], positive: str) -> Finding:
+    low = next(one for one in by_class if one.name != positive)
+    column = str(pool.roles.score)
+    options = {"positive_score": column} | ({} if positive in ("1", "True") else {"positive": positive})
+    words = " and ".join(name_option(name, value) for name, value in options.items())
+    return Finding("warning", f"column {column!r} is read as confidence in the predicted class, but {low.n_below:,} of {low.n:,} rows predicted {cut_name(low.name)!r} score below 0.5: it looks like the probability of class {cut_name(positive)!r}; if so, say {words}", options)  # fmt: skip
+
+
+def find_labels(pool: Predictions, values: Mapping[str, int]) -> tuple[Finding, ...]:
+    """Find columns that hold predicted classes only and agree with them, where no column is the label."""
+    if pool.n_labels or pool.has("agreement") or not pool.has("predicted") or not values:
+        return ()
+    said = {name for name in pool.pairs["predicted"] if name is not None}
+    few = [name for name, n in values.items() if n <= len(said) + 1 and not MODEL.search(name)]
+    found = [name for name in few if _holds_classes(pool, name, said) and _agrees(pool, name)]
+    return tuple(
+        Finding("warning", f"column {name!r} holds classes that are predicted: if it is the true class, say {name_option('label', name)}", {"label": name})
+        for name in found[:3]
+    )  # fmt: skip
+
+
+def _holds_classes(pool: Predictions, column: str, said: set[str]) -> bool:
+    values = set(pool.count_by({"value": pool.attribute(column)}, {})["value"]) - {None}
+    return bool(values) and values <= said and len(values) >= min(2, len(said))
+
+
+def _agrees(pool: Predictions, column: str) -> bool:
+    """Does a column agree with the predicted class clearly more often than two independent columns would?"""
+    pairs = pool.count_by({"value": pool.attribute(column), "predicted": pool.predicted}, {})
+    rows = [row for row in zip(pairs["value"], pairs["predicted"], pairs["n"], strict=True) if None not in row]
+    n, same = sum(k for _, _, k in rows), sum(k for value, predicted, k in rows if value == predicted)
+    values, classes = Counter[str](), Counter[str]()
+    for value, predicted, k in rows:
+        values[value] += k
+        classes[predicted] += k
+    chance = sum(values[name] * classes[name] for name in values) / max(n, 1) ** 2
+    sd = math.sqrt(max(chance * (1 - chance), 0) / max(n, 1))
+    return same > n * (chance + max(SIGNIFICANT * sd, KAPPA * (1 - chance)))
+
+
+def count_values(pool: Predictions) -> dict[str, int]:
+    """Count the values of every attribute; a missing one is a value."""
+    if not pool.attributes:
+        return {}
+    names = {str(i): pool.attribute(name) for i, name in enumerate(pool.attributes)}
+    values = {f"n{i}": name.nunique() for i, name in names.items()}
+    blanks = {f"blank{i}": name.isnull().any() for i, name in names.items()}
+    found = pool.measure(values | blanks)
+    return {name: int(found[f"n{i}"]) + bool(found[f"blank{i}"]) for i, name in enumerate(pool.attributes)}
+
+
+def _warn(message: str) -> Finding:
+    return Finding("warning", message)

@@ -1,0 +1,340 @@
+"""Labels become counts: a census tells, for every group, how many items, scores, labels and outcomes there are.
+
+`arrange` makes of it the finest counts that any metric here needs; `Tally.cells` adds them up again as coarsely as one asks.
+Everything above works on these few numbers and never sees a row.
+"""
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from fewlabels.data.aggregate import Census, take_census
+from fewlabels.data.groups import Cut, Groups, bin_names
+from fewlabels.data.names import MISSING, spell
+from fewlabels.data.predictions import Columns, Predictions
+from fewlabels.errors import InputError
+
+Split = Literal["predicted", "bin", "stratum"]
+SPLITS: tuple[Split, ...] = ("predicted", "bin", "stratum")
+SEPARATOR = "\x1f"  # the ASCII unit separator: no name has it
+LOGITS = (-3, -1.5, -0.5, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 7.5, 9)
+STRATA = (0.0, *(1 / (1 + math.exp(-x)) for x in LOGITS), 1.0)  # borders, denser where a logit tells scores apart
+NONE = -1  # the index of a class or bin that is not there
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One thing by which groups differ, with every value it takes."""
+
+    name: str
+    levels: tuple[str, ...]
+    ordered: bool  # do neighbouring values resemble each other?
+    edges: tuple[float, ...] = ()  # where values are ranges of a number
+
+    def find(self, value: object) -> int:
+        """Return the place of a value, −1 where it was not seen; a number belongs to the range it lies in, or next to.
+
+        >>> Axis("sex", ("f", "m"), False).find("m"), Axis("age", ("[18, 40)", "[40, 70]"), True, (18.0, 40.0, 70.0)).find(52)
+        (1, 1)
+        """
+        name = MISSING if value is None or value != value else spell(value)
+        number = _as_number(name) if self.edges and name not in self.levels else None
+        if number is not None:
+            name = bin_names(self.edges)[bisect_right(self.edges[1:-1], number)]
+        return self.levels.index(name) if name in self.levels else NONE
+
+
+@dataclass(frozen=True)
+class Strata:
+    """Items of a cell with nearly the same score, cell by cell; a cell without scores is one stratum."""
+
+    cell: Int[np.ndarray, " stratum"]
+    n_items: Int[np.ndarray, " stratum"]
+    n_labels: Int[np.ndarray, " stratum"]
+    right: Float[np.ndarray, " stratum"]  # summed outcomes of the labelled
+    score: Float[np.ndarray, " stratum"]  # mean score of the items; nan without scores
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A partition of the pool at least as fine as its groups, with what is known of each cell."""
+
+    group: Int[np.ndarray, " cell"]
+    predicted: Int[np.ndarray, " cell"]  # NONE where cells are not split by predicted class
+    bin: Int[np.ndarray, " cell"]
+    n_items: Int[np.ndarray, " cell"]
+    n_labels: Int[np.ndarray, " cell"]
+    score: Float[np.ndarray, " cell"]  # mean score of the items; nan without scores
+    right: Float[np.ndarray, " cell"]  # summed outcomes of the labelled
+    labels: Float[np.ndarray, "cell class"]  # labels of each class
+    probability: Float[np.ndarray, "cell class"] | None  # mean predicted probability of each class
+    strata: Strata | None  # where they were counted
+    names: tuple[str, ...]
+    classes: tuple[str, ...]
+    by: str
+    axes: tuple[Axis, ...]  # by which groups differ
+    level: Int[np.ndarray, "group axis"]
+
+    @property
+    def n(self) -> int:
+        """How many cells."""
+        return len(self.group)
+
+    @property
+    def layers(self) -> Strata:
+        """The strata; where they were not counted, every cell is one."""
+        return self.strata or Strata(np.arange(self.n), self.n_items, self.n_labels, self.right, self.score)
+
+    @property
+    def outcomes(self) -> Float[np.ndarray, "cell 2"]:
+        """Right and wrong, counted; fractions where prediction and truth agree in part."""
+        return np.stack([self.right, self.n_labels - self.right], axis=1)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Counts of a pool: one entry per (group, predicted class, score bin, stratum, label) that occurs in it."""
+
+    by: str
+    groups: tuple[str, ...]
+    classes: tuple[str, ...]
+    bins: tuple[str, ...]
+    group: Int[np.ndarray, " entry"]
+    predicted: Int[np.ndarray, " entry"]
+    bin: Int[np.ndarray, " entry"]
+    label: Int[np.ndarray, " entry"]
+    n_items: Int[np.ndarray, " entry"]
+    n_labels: Int[np.ndarray, " entry"]
+    score: Float[np.ndarray, " entry"]  # summed
+    right: Float[np.ndarray, " entry"]  # summed
+    probability: Float[np.ndarray, "entry class"] | None = None  # summed
+    positive: str | None = None  # the class that tpr and its like are about
+    stratum: Int[np.ndarray, " entry"] | None = None  # finer ranges of the score, for priors that learn from them
+    axes: tuple[Axis, ...] = ()  # by which groups differ, where that is known
+    level: Int[np.ndarray, "group axis"] | None = None  # the value that each group has on each axis
+
+    def count(self, what: Literal["n_items", "n_labels"]) -> Int[np.ndarray, " group"]:
+        """Add up items or labels per group."""
+        return np.bincount(self.group, weights=getattr(self, what), minlength=len(self.groups)).astype(np.int64)
+
+    def place(self, splits: Sequence[Split] = ()) -> tuple[Int[np.ndarray, "cell 4"], Int[np.ndarray, " entry"]]:
+        """Return the (group, predicted class, bin, stratum) of every cell, and the cell of every entry."""
+        nothing = np.full(len(self.group), NONE)
+        columns = (getattr(self, s) if s in splits else nothing for s in SPLITS)
+        n_strata = 0 if self.stratum is None else int(self.stratum.max(initial=0)) + 1
+        shape = (len(self.groups), len(self.classes) + 1, len(self.bins) + 1, n_strata + 1)
+        keys = (self.group, *(nothing if column is None else column for column in columns))
+        code = np.ravel_multi_index([keys[0], *(key + 1 for key in keys[1:])], shape)
+        found, where = np.unique(code, return_inverse=True)
+        return np.stack(np.unravel_index(found, shape), axis=1) - [0, 1, 1, 1], where.reshape(-1)
+
+    def cells(self, splits: Sequence[Split] = ()) -> Cells:
+        """Add entries up into cells: the groups, split as asked."""
+        key, where = self.place(splits)
+        n_items = _sum(where, self.n_items, len(key))
+        probability = None
+        if self.probability is not None:
+            probability = _sum_rows(where, self.probability, len(key)) / n_items[:, None]
+        return Cells(
+            group=key[:, 0],
+            predicted=key[:, 1],
+            bin=key[:, 2],
+            n_items=n_items.astype(np.int64),
+            n_labels=_sum(where, self.n_labels, len(key)).astype(np.int64),
+            score=_sum(where, self.score, len(key)) / n_items,
+            right=_sum(where, self.right, len(key)),
+            labels=_count_labels(where, self.label, self.n_labels, (len(key), len(self.classes))),
+            probability=probability,
+            strata=None if self.stratum is None else self._stratify(splits, key),
+            names=tuple(self._name(*k[:3]) for k in key.tolist()),
+            classes=self.classes,
+            by=self.by,
+            axes=self.axes or (Axis(self.by, self.groups, ordered=False),),
+            level=np.arange(len(self.groups))[:, None] if self.level is None else self.level,
+        )
+
+    def _stratify(self, splits: Sequence[Split], cells: Int[np.ndarray, "cell 4"]) -> Strata:
+        key, where = self.place((*splits, "stratum"))
+        n = len(key)
+        n_items, n_labels = (_sum(where, values, n) for values in (self.n_items, self.n_labels))
+        starts = np.any(np.diff(key[:, :3], axis=0), axis=1)  # strata are the last to be told apart
+        cell = np.concatenate([[0], np.cumsum(starts)])
+        assert cell[-1] == len(cells) - 1
+        return Strata(
+            cell, n_items.astype(np.int64), n_labels.astype(np.int64), _sum(where, self.right, n),
+            _sum(where, self.score, n) / n_items,
+        )  # fmt: skip
+
+    def strip(self) -> "Tally":
+        """Return the same items without their labels: one entry per (group, predicted class, bin, stratum)."""
+        key, where = self.place(SPLITS)
+        n = len(key)
+        return replace(
+            self, group=key[:, 0], predicted=key[:, 1], bin=key[:, 2], label=np.full(n, NONE),
+            stratum=None if self.stratum is None else key[:, 3],
+            n_items=_sum(where, self.n_items, n).astype(np.int64), n_labels=np.zeros(n, dtype=np.int64),
+            score=_sum(where, self.score, n), right=np.zeros(n),
+            probability=None if self.probability is None else _sum_rows(where, self.probability, n),
+        )  # fmt: skip
+
+    def stick(
+        self,
+        entry: Int[np.ndarray, " new"],
+        label: Int[np.ndarray, " new"],
+        n: Int[np.ndarray, " new"],
+        right: Float[np.ndarray, " new"],
+    ) -> "Tally":
+        """Return the same items with labels on some of an entry's: so many of this class, so much of it right."""
+        rest = self.n_items - _sum(entry, n, len(self.group)).astype(np.int64)
+        nothing = np.zeros(len(entry))
+        probability = None
+        if self.probability is not None:
+            probability = np.concatenate([self.probability, np.zeros((len(entry), len(self.classes)))])
+        return replace(
+            self,
+            group=np.concatenate([self.group, self.group[entry]]),
+            predicted=np.concatenate([self.predicted, self.predicted[entry]]),
+            bin=np.concatenate([self.bin, self.bin[entry]]),
+            stratum=None if self.stratum is None else np.concatenate([self.stratum, self.stratum[entry]]),
+            label=np.concatenate([self.label, label]),
+            n_items=np.concatenate([rest, n]),
+            n_labels=np.concatenate([self.n_labels, n]),
+            score=np.concatenate([self.score, nothing]),
+            right=np.concatenate([self.right, right]),
+            probability=probability,
+        )
+
+    def widen(self, classes: Sequence[str]) -> "Tally":
+        """Return the same counts with more classes, after those there are."""
+        probability = None
+        if self.probability is not None:
+            probability = np.concatenate([self.probability, np.zeros((len(self.group), len(classes)))], axis=1)
+        return replace(self, classes=(*self.classes, *classes), probability=probability)
+
+    def merged(self, name: str = "all") -> "Tally":
+        """Return the same counts with every item in one group."""
+        return replace(self, by="all", groups=(name,), group=np.zeros_like(self.group), axes=(), level=None)
+
+    def by_bin(self) -> "Tally":
+        """Return the same counts with score bins as groups; bins without items are left out."""
+        if not self.bins:
+            raise InputError("score bins need scores, and these predictions have none")
+        used, group = np.unique(self.bin, return_inverse=True)
+        names = tuple(self.bins[b] for b in used)
+        axis, level = Axis("score", names, ordered=True), np.arange(len(used))[:, None]
+        return replace(self, by="bins", groups=names, group=group.reshape(-1), axes=(axis,), level=level)
+
+    def _name(self, group: int, predicted: int, bin: int) -> str:
+        parts = [self.groups[group]]
+        if predicted != NONE:
+            parts.append(self.classes[predicted])
+        if bin != NONE:
+            parts.append(self.bins[bin])
+        return SEPARATOR.join(parts)
+
+
+def tally(pool: Predictions, by: Groups, **choices: Any) -> Tally:
+    """Count a pool by group, predicted class, score bin and label, in one pass of the engine; choices are those of a census."""
+    return arrange(take_census(pool, by, **choices))
+
+
+def arrange(census: Census) -> Tally:
+    """Make counts of what a census found in a pool that is sound."""
+    pool, found, cut = census.pool, census.found, census.cut
+    if not census.n_items:
+        raise InputError(f"{pool.source} has no rows")
+    order = sorted(set(census.groups), key=cut.order)
+    index = {key: i for i, key in enumerate(order)}
+    axes, level = list_axes(cut, order)
+    n = len(found["n"])
+    return Tally(
+        by=census.by.name,
+        groups=tuple(cut.name(key) for key in order),
+        classes=pool.classes,
+        bins=bin_names(census.edges) if census.edges else (),
+        group=np.array([index[key] for key in census.groups]),
+        predicted=_index(found, "predicted", pool.classes),
+        bin=np.array(found.get("bin", [NONE] * n)),
+        label=_index(found, "label", pool.classes),
+        n_items=np.array(found["n"]),
+        n_labels=np.array(found["n_labels"]),
+        score=_floats(found, "score", missing=np.nan),
+        right=_floats(found, "right", missing=0.0),
+        probability=_spread(found, pool) if "p0" in found else None,
+        positive=pool.positive,
+        stratum=_strata(census),
+        axes=axes,
+        level=level,
+    )
+
+
+def _strata(census: Census) -> Int[np.ndarray, " entry"] | None:
+    """The strata, where somebody wanted them; without scores there is one."""
+    if not census.strata:
+        return None
+    return np.array(census.found.get("stratum", [0] * len(census.found["n"])))
+
+
+def list_axes(cut: Cut, groups: Sequence[Any]) -> tuple[tuple[Axis, ...], Int[np.ndarray, "group axis"] | None]:
+    """Take the values of groups apart: every facet with all its values, and the place of each group's among them."""
+    axes, places = [], []
+    for i, facet in enumerate(cut.facets):
+        values = sorted({group[i] for group in groups}, key=facet.order)
+        at = {value: place for place, value in enumerate(values)}
+        axes.append(Axis(facet.name, tuple(map(facet.show, values)), facet.ordered, facet.edges))
+        places.append([at[group[i]] for group in groups])
+    return tuple(axes), np.array(places).T if places else None
+
+
+def _sum(where: Int[np.ndarray, " entry"], values: np.ndarray, n: int) -> Float[np.ndarray, " cell"]:
+    return np.bincount(where, weights=values, minlength=n).astype(np.float64)  # without entries it counts whole
+
+
+def _sum_rows(
+    where: Int[np.ndarray, " entry"], values: Float[np.ndarray, "entry class"], n: int
+) -> Float[np.ndarray, "cell class"]:
+    out = np.zeros((n, values.shape[1]))
+    np.add.at(out, where, values)
+    return out
+
+
+def _count_labels(
+    where: Int[np.ndarray, " entry"],
+    label: Int[np.ndarray, " entry"],
+    n: Int[np.ndarray, " entry"],
+    shape: tuple[int, int],
+) -> Float[np.ndarray, "cell class"]:
+    known = label != NONE
+    counts = np.zeros(shape)
+    np.add.at(counts, (where[known], label[known]), n[known])
+    return counts
+
+
+def _index(found: Columns, column: str, classes: tuple[str, ...]) -> Int[np.ndarray, " entry"]:
+    at: dict[str | None, int] = {name: i for i, name in enumerate(classes)}
+    return np.array([at.get(name, NONE) for name in found.get(column, [None] * len(found["n"]))])
+
+
+def _as_number(name: str) -> float | None:
+    try:
+        return float(name)
+    except ValueError:
+        return None
+
+
+def _floats(found: Columns, column: str, *, missing: float) -> Float[np.ndarray, " entry"]:
+    values = found.get(column, [None] * len(found["n"]))
+    return np.array([missing if v is None else float(v) for v in values])
+
+
+def _spread(found: Columns, pool: Predictions) -> Float[np.ndarray, "entry class"]:
+    """Place the scored classes' sums among all classes."""
+    out = np.zeros((len(found["n"]), len(pool.classes)))
+    for i, name in enumerate(pool.scored_classes):
+        out[:, pool.classes.index(name)] = found[f"p{i}"]
+    return out

@@ -1,0 +1,150 @@
+"""Files and their parts, read within bounds and parsed into a schema."""
+
+import gzip
+import json
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import pyarrow as pa
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+
+from fewlabels.data.documents.explanation import describe, explain
+from fewlabels.errors import InputError
+
+MOST_BYTES = 1 << 30  # of a whole document, unpacked
+LONGEST_LINE = 1 << 26  # bytes
+BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError)
+ZSTANDARD = 93  # a way to pack members of archives, which Python's zipfile cannot read before 3.14
+S = TypeVar("S", bound=BaseModel)
+
+
+class Schema(BaseModel):
+    """What all schemas share: frozen, nothing converted in silence, finite numbers, unknown fields passed over."""
+
+    model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False, extra="ignore")
+
+
+def _spell(value: Any) -> Any:
+    """Read names and ids: text, or a number that stands for itself."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool) and value == value and abs(value) < 2**64:
+        return str(value)
+    raise ValueError(f"it should be text or a number, and is {describe(value)}")
+
+
+Name = Annotated[str, BeforeValidator(_spell)]
+Count = Annotated[int, Field(ge=0, lt=2**53)]
+Share = Annotated[float, Field(ge=0, le=1)]
+STATED = ConfigDict(strict=True, allow_inf_nan=False, arbitrary_types_allowed=True)
+JSON_VALUE: TypeAdapter[Any] = TypeAdapter(Any)
+
+
+def parse(schema: type[S], raw: bytes | str, where: str, advice: str = "") -> S:
+    """Parse JSON into a schema; `where` begins the message, and `advice` ends it."""
+    try:
+        return schema.model_validate_json(_decode(raw, where))
+    except ValidationError as error:
+        raise explain(error, where, advice) from None
+
+
+def parse_any(raw: bytes | str, where: str, advice: str = "") -> Any:
+    """Parse JSON of which only the bounds are known."""
+    try:
+        return JSON_VALUE.validate_json(_decode(raw, where))
+    except ValidationError as error:
+        raise explain(error, where, advice) from None
+
+
+def check(schema: type[S], value: Any, where: str, advice: str = "") -> S:
+    """Check a value that was parsed before, or never was text; tuples are lists, as JSON has only these."""
+    return parse(schema, json.dumps(value, default=str), where, advice)
+
+
+def check_type(type_: Any, value: Any, name: str) -> None:
+    """Refuse a value that is not of the type that a class states for it, with a ValueError that says why."""
+    try:
+        TypeAdapter(type_, config=STATED).validate_python(value)
+    except ValidationError as error:
+        raise explain(error, name) from None
+
+
+def read_file(path: Path) -> bytes:
+    """Read a whole file, unless it is too large for a document."""
+    try:
+        with path.open("rb") as file:
+            return _read_within(file, str(path))
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Read lines with their numbers, out of a gzip stream where the name says so; blank ones are left out."""
+    n_bytes = number = 0
+    try:
+        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
+            while line := file.readline(LONGEST_LINE + 1):
+                n_bytes, number = n_bytes + len(line), number + 1
+                _require_small(len(line), LONGEST_LINE, f"{path}, line {number}")
+                _require_small(n_bytes, MOST_BYTES, str(path))
+                if line.strip():
+                    yield number, line
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: it cannot be read beyond line {number}: {_say(error)}; was it cut short?") from None
+
+
+def read_member(archive: zipfile.ZipFile, name: str, where: str) -> bytes:
+    """Read a member of an archive, however it is packed."""
+    try:
+        info = archive.getinfo(name)
+        _require_small(info.file_size, MOST_BYTES, f"{where}, {name}")
+        if info.compress_type == ZSTANDARD:
+            return _read_within(pa.CompressedInputStream(pa.BufferReader(_read_packed(archive, info)), "zstd"), where)
+        with archive.open(info) as member:
+            return _read_within(member, f"{where}, {name}")
+    except InputError:
+        raise
+    except BROKEN as error:
+        raise InputError(f"{where}, {name}: {_say(error)}; was it cut short?") from None
+
+
+def _read_packed(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """Read a member as it is stored, from behind its local header."""
+    file = archive.fp
+    assert file is not None
+    file.seek(info.header_offset + 26)
+    n_name, n_extra = (int.from_bytes(file.read(2), "little") for _ in range(2))
+    file.seek(n_name + n_extra, 1)
+    return file.read(info.compress_size)
+
+
+def _read_within(file: Any, where: str) -> bytes:
+    raw: bytes = file.read(MOST_BYTES + 1)
+    _require_small(len(raw), MOST_BYTES, where)
+    return raw
+
+
+def _require_small(n_bytes: int, most: int, where: str) -> None:
+    if n_bytes > most:
+        raise InputError(f"{where}: larger than {most >> 20:,} MiB, more than is read of a document; split it")
+
+
+def _decode(raw: bytes | str, where: str) -> str:
+    if isinstance(raw, str):
+        return raw
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        number = raw[: error.start].count(b"\n") + 1
+        line = "" if ", line " in where else f", line {number}"
+        raise InputError(
+            f"{where}{line}: this is not UTF-8; was the file damaged, or saved in another encoding?"
+        ) from None
+
+
+def _say(error: Exception) -> str:
+    said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return said[:200].splitlines()[0]

@@ -1,0 +1,108 @@
+"""A few figures that tell these predictions from others, so that a session does not go on with the wrong table.
+
+Made of what every engine counts alike: a fingerprint outlives engines and their versions. Labels do not enter.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from hashlib import sha256
+from math import fsum
+from typing import Any
+
+from fewlabels.data import sampling as samples
+from fewlabels.data.names import MISSING, as_name
+from fewlabels.data.predictions import Columns, Predictions, Value
+from fewlabels.data.sampling import Sample
+
+SHOWN = 4096  # about how many items of a large table are looked at one by one, instead of all ids letter by letter
+
+
+def fingerprint_sample(pool: Predictions, found: Columns, groups: Sequence[str], sample: Sample) -> dict[str, Any]:
+    """Return the figures of a large table, made of its counts, the group of each of them, and a sample."""
+    said = _spell_said(pool, found)
+    facts: dict[str, Any] = {"n_items": sum(found["n"]), "every": sample.picking.every, "seed": sample.picking.seed}
+    if pool.has("score"):
+        facts["score"] = fsum(value for value in found["score"] if value is not None)
+    if any(said):
+        facts["predicted"] = dict(sorted(_add_up(said, found["n"]).items()))
+    kinds = list(zip(said, groups, found.get("bin", said), strict=True))
+    shown = sample.thin(SHOWN)
+    rows = [(id, *kinds[entry]) for id, entry in zip(shown.ids.tolist(), shown.entry.tolist(), strict=True)]
+    return facts | {"part": _digest(rows)}
+
+
+def _spell_said(pool: Predictions, found: Columns) -> list[str]:
+    """The predicted classes that were counted, as their owner wrote them."""
+    if _find_said(pool) is None:
+        return [""] * len(found["n"])
+    flags = pool.roles.predicted and pool.items[pool.roles.predicted].type().is_boolean()
+    names = {"0": "False", "1": "True"} if flags else {}
+    return [names.get(str(name), str(name)) for name in found["predicted"]]
+
+
+def _add_up(names: Sequence[str], n: Sequence[int]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for name, count in zip(names, n, strict=True):
+        total[name] += count
+    return total
+
+
+def fingerprint(pool: Predictions, key: Value | None = None) -> dict[str, Any]:
+    """Return the figures; `key` is the group of an item, where that should stay the same too."""
+    if pool.has_whole_ids and pool.roles.id and pool.n_items > samples.LARGE:
+        return _look_at_part(pool, key)
+    name = pool.name
+    facts = {"n_items": pool.items.count(), "first": name.min(), "last": name.max(), "length": name.length().sum()}
+    if not pool.roles.id:
+        facts = {"n_items": pool.items.count()}
+    if pool.has("score"):
+        facts["score"] = pool.score.sum()
+    found = pool.measure(facts)
+    said = _find_said(pool)
+    if said is not None:
+        counts = pool.count_by({"key": said}, _add_marks(pool))
+        found["predicted"] = dict(sorted(zip(counts["key"], counts["n"], strict=True)))
+        found |= _list_marks("said", counts)
+    if key is not None and pool.roles.id:
+        found |= _list_marks("placed", pool.count_by({"key": key}, _add_marks(pool)))
+    return found
+
+
+def _look_at_part(pool: Predictions, key: Value | None) -> dict[str, Any]:
+    """Take the same items out of a large table every time, and make one figure of all that is said of them.
+
+    Where no sample was taken: sessions of graded outputs, and all that were made before there were samples.
+    """
+    said = _find_said(pool)
+    part = pool.take_part(pool.n_items // SHOWN)
+    values = {"id": pool.id, "said": said, "placed": key, "score": pool.score if pool.has("score") else None}
+    found = part.pull({name: value for name, value in values.items() if value is not None})
+    return {"n_items": pool.n_items, "part": _digest(sorted(zip(*found.values(), strict=True)))}
+
+
+def _digest(rows: Sequence[tuple[Any, ...]]) -> str:
+    return sha256(repr(rows).encode()).hexdigest()
+
+
+def _find_said(pool: Predictions) -> Value | None:
+    """The predicted class as its owner wrote it: what flags are called here may depend on the labels."""
+    if not pool.has("predicted") or pool.has("agreement"):
+        return None
+    if pool.roles.predicted:
+        return as_name(pool.items[pool.roles.predicted])
+    return None if pool.roles.positive_score else pool.predicted
+
+
+def _add_marks(pool: Predictions) -> dict[str, Value]:
+    """Add up small numbers made of ids: where other items have the same value, another sum comes out."""
+    if not pool.roles.id:
+        return {}
+    codes = [pool.name.right(i).left(1).ascii_str().cast("int64") for i in (1, 2, 3)]
+    return {"mark": ((codes[0] + 3 * codes[1] + 11 * codes[2]) % 101).sum()}
+
+
+def _list_marks(word: str, counts: Columns) -> dict[str, dict[str, int]]:
+    if "mark" not in counts:
+        return {}
+    names = (MISSING if value is None else str(value) for value in counts["key"])
+    return {word: dict(sorted(zip(names, map(int, counts["mark"]), strict=True)))}

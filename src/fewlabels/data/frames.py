@@ -1,0 +1,127 @@
+"""Frames, arrays and relations in this process -> Arrow tables."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from fewlabels.data.column_names import name_unnamed, require_distinct
+from fewlabels.errors import InputError
+
+Frame = Literal["pandas", "polars", "arrow"]
+
+
+def to_arrow(source: Any) -> tuple[pa.Table, Frame]:
+    """Return a frame's data and the kind of frame it was."""
+    home = type(source).__module__.split(".")[0]
+    if home == "pandas":
+        return _arrow_of_pandas(source), "pandas"
+    if home == "polars":
+        frame = source.collect() if hasattr(source, "collect") else source
+        return _check_names(frame.to_arrow()), "polars"
+    if isinstance(source, pa.RecordBatchReader):
+        return _check_names(source.read_all()), "arrow"
+    if isinstance(source, pa.Table | pa.RecordBatch):
+        return _check_names(pa.table(source)), "arrow"
+    if isinstance(source, duckdb.DuckDBPyRelation):
+        return source.to_arrow_table(), "pandas"
+    if isinstance(source, Mapping):
+        return arrow_of_arrays(source), "pandas"
+    raise InputError(
+        f"predictions of type {type(source).__name__} cannot be read; give a path, a pandas, Polars or Arrow table, "
+        "a DuckDB relation, a dict of arrays or an Ibis table"
+    )
+
+
+def suit_engine(source: pa.Table | pa.RecordBatchReader) -> Any:
+    """Turn half-precision numbers into single ones, since DuckDB has none."""
+    fields = [f.with_type(pa.float32()) if pa.types.is_float16(f.type) else f for f in source.schema]
+    schema = pa.schema(fields)
+    return source if schema == source.schema else source.cast(schema)
+
+
+def _check_names(table: pa.Table) -> pa.Table:
+    require_distinct(table.column_names, "the table")
+    return table.rename_columns(name_unnamed(table.column_names))
+
+
+def _arrow_of_pandas(frame: Any) -> pa.Table:
+    if not hasattr(frame, "columns"):
+        raise InputError(f"predictions of type {type(frame).__name__} cannot be read; give a DataFrame")
+    require_distinct(frame.columns, "the frame")
+    names = zip(name_unnamed(frame.columns), frame.columns, strict=True)
+    columns = {name: _arrow_of_series(name, frame[old]) for name, old in names}
+    return pa.table(columns)
+
+
+def _arrow_of_series(name: str, series: Any) -> pa.Array:
+    try:
+        return pa.Array.from_pandas(series)
+    except pa.ArrowException:
+        raise InputError(_describe_mix(name, list(series))) from None
+
+
+def _describe_mix(name: str, values: list[Any]) -> str:
+    first = next((value for value in values if value is not None), None)
+    other = next(((i, v) for i, v in enumerate(values) if v is not None and type(v) is not type(first)), None)
+    if other is None:
+        return f"column {name!r} holds {type(first).__name__} ({str(first)[:50]!r}), which has no place in a table; make it text, for instance with .astype(str)"  # fmt: skip
+    row, value = other
+    return (
+        f"column {name!r} mixes types: {type(first).__name__} ({first!r}) in row 1, {type(value).__name__} ({value!r}) in row {row + 1}; "
+        "make them one type, for instance with .astype(str)"
+    )
+
+
+def arrow_of_arrays(arrays: Mapping[str, Any]) -> pa.Table:
+    """Return a dict of arrays, lists or Series as a table."""
+    require_distinct(arrays, "the table")
+    aligned = _align(arrays)
+    columns = {
+        name: _arrow_of_values(name, values)
+        for name, values in zip(name_unnamed(aligned), aligned.values(), strict=True)
+    }
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise InputError(f"arrays differ in length: {', '.join(f'{k} {v}' for k, v in lengths.items())}")
+    return pa.table(columns)
+
+
+def _align(arrays: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Match pandas Series by their index; where that cannot be done for every column, refuse."""
+    series = {name: values for name, values in arrays.items() if _is_series(values)}
+    if not series:
+        return arrays
+    (first, leader), *others = series.items()
+    for name, values in others:
+        if values.index.equals(leader.index):
+            continue
+        if len(series) < len(arrays):
+            plain = next(name for name in arrays if name not in series)
+            raise InputError(f"the indexes of {first!r} and {name!r} differ, and {plain!r} has none to be matched by; give one DataFrame, or plain arrays in the same order")  # fmt: skip
+        if not _has_same_rows(leader.index, values.index):
+            raise InputError(f"the indexes of {first!r} and {name!r} name different rows; give one DataFrame, or plain arrays in the same order")  # fmt: skip
+    return {name: values.reindex(leader.index) if name in series else values for name, values in arrays.items()}
+
+
+def _is_series(values: Any) -> bool:
+    return type(values).__module__.split(".")[0] == "pandas" and hasattr(values, "index") and values.ndim == 1
+
+
+def _has_same_rows(one: Any, other: Any) -> bool:
+    return bool(one.is_unique and other.is_unique and len(one) == len(other) and one.isin(other).all())
+
+
+def _arrow_of_values(name: str, values: Any) -> pa.Array:
+    if isinstance(values, str | int | float) or values is None:
+        raise InputError(f"column {name!r} is one value ({values!r}), not an array with one per item")
+    if isinstance(values, np.ndarray) and values.ndim == 2:  # (item, class): a list column
+        return pa.array(list(values.astype(np.float64)))
+    # Lists are not made arrays first: NumPy would turn a missing value among words into the word 'nan'.
+    plain = values.tolist() if isinstance(values, np.ndarray) and values.dtype == object else values
+    try:
+        return pa.array(plain if isinstance(plain, np.ndarray) else list(plain), from_pandas=True)
+    except (pa.ArrowException, OverflowError):
+        raise InputError(_describe_mix(name, list(plain))) from None

@@ -1,0 +1,270 @@
+"""Partitions of the rows: everything, the predicted class, a column, score bins, and crosses of these.
+
+A partition says how to `cut` a pool: the expressions to group by in the engine, and how to name what comes back.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Protocol, runtime_checkable
+
+from fewlabels.data.names import MISSING, natural_order
+from fewlabels.data.predictions import Columns, Predictions, Value
+from fewlabels.errors import InputError, did_you_mean
+
+CROSS = " × "
+
+
+@dataclass(frozen=True)
+class Facet:
+    """One thing by which groups differ: what to group by in the engine, and what people call and expect of its values."""
+
+    name: str
+    key: Value
+    show: Callable[[Any], str] = str
+    order: Callable[[Any], Any] = natural_order
+    ordered: bool = False  # do neighbouring values resemble each other?
+    edges: tuple[float, ...] = ()  # where values are ranges of a number
+    blank: str | None = None  # what items without a value are called; in the engine that would cost as much as the scan
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The facets whose combinations are the groups."""
+
+    facets: tuple[Facet, ...]
+
+    @property
+    def keys(self) -> Mapping[str, Value]:
+        """What to group by."""
+        return {f"g{i}_{facet.name}": facet.key for i, facet in enumerate(self.facets)}
+
+    def fill(self, found: Columns) -> Columns:
+        """Return the keys that the engine found, with a name where there was no value."""
+        blanks = {key: facet.blank for key, facet in zip(self.keys, self.facets, strict=True)}
+        return {key: [blank if value is None else value for value in found[key]] for key, blank in blanks.items()}
+
+    def name(self, key: Sequence[Any]) -> str:
+        """What a combination is called."""
+        return CROSS.join(facet.show(value) for facet, value in zip(self.facets, key, strict=True)) if key else "all"
+
+    def order(self, key: Sequence[Any]) -> tuple[Any, ...]:
+        """Where people expect a combination."""
+        return tuple(facet.order(value) for facet, value in zip(self.facets, key, strict=True))
+
+
+@runtime_checkable
+class Groups(Protocol):
+    """One way to split a pool into groups."""
+
+    @property
+    def name(self) -> str:
+        """What it is called on the command line and in results."""
+        ...
+
+    def cut(self, pool: Predictions) -> Cut:
+        """Say how to split this pool."""
+        ...
+
+
+@dataclass(frozen=True)
+class Everything:
+    """The whole pool as one group."""
+
+    name: str = "all"
+
+    def cut(self, pool: Predictions) -> Cut:  # noqa: ARG002
+        """Group by nothing."""
+        return Cut(())
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """One group per predicted class."""
+
+    name: str = "predicted"
+
+    def cut(self, pool: Predictions) -> Cut:
+        """Group by the predicted class; outputs that are graded may lack one."""
+        return Cut((Facet(self.name, pool.predicted, blank=MISSING),))
+
+
+@dataclass(frozen=True)
+class Column:
+    """One group per value of a column; rows without a value are a group called (missing).
+
+    >>> Column("sex").name, Column("all").name
+    ('sex', 'column:all')
+    """
+
+    column: str
+    order: tuple[str, ...] = ()  # of its values, where it is neither that of numbers nor of the alphabet
+
+    @property
+    def name(self) -> str:
+        """What it is called on the command line, where some words have another meaning."""
+        taken = self.column in ("all", "predicted", "bins") or self.column.startswith(("bins:", "column:", "ranges:"))
+        return f"column:{self.column}" if taken else self.column
+
+    def cut(self, pool: Predictions) -> Cut:
+        """Group by the column's values as text."""
+        _require_column(pool, self.column)
+        ordered = bool(self.order) or pool.is_number(self.column)
+        return Cut(
+            (Facet(self.column, pool.attribute(self.column), order=self._place, ordered=ordered, blank=MISSING),)
+        )
+
+    def _place(self, value: str) -> tuple[int, tuple[int, float, str]]:
+        return self.order.index(value) if value in self.order else len(self.order), natural_order(value)
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """One group per range of a column of numbers, with about as many items in each.
+
+    >>> Ranges("age").name, Ranges("age", 4).name
+    ('ranges:age', 'ranges:age:4')
+    """
+
+    column: str
+    n: int = 8
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.n <= 100:
+            raise InputError(f"ranges: {self.n} ranges of {self.column!r} were asked for; use 2 to 100")
+
+    @property
+    def name(self) -> str:
+        """What it is called on the command line."""
+        return f"ranges:{self.column}" if self.n == 8 else f"ranges:{self.column}:{self.n}"
+
+    def cut(self, pool: Predictions) -> Cut:
+        """Group by the index of the range, [low, high); values that are missing come last."""
+        _require_column(pool, self.column)
+        if not pool.is_number(self.column):
+            raise InputError(f"ranges: {self.column!r} holds no numbers; group by its values instead")
+        number = pool.number(self.column)
+        inner = {f"q{i}": number.quantile(i / self.n) for i in range(1, self.n)}
+        low, high, *found = pool.measure({"low": number.min(), "high": number.max(), **inner}).values()
+        if low is None:
+            raise InputError(f"ranges: every value of {self.column!r} is missing")
+        edges = [low, *sorted({value for value in found if low < value <= high}), high]
+        names = (*bin_names(edges), MISSING)
+        index = number.notnull().ifelse(search(number, edges), len(edges) - 1)
+        return Cut((Facet(self.column, index, names.__getitem__, int, ordered=True, edges=tuple(edges)),))
+
+
+@dataclass(frozen=True)
+class Bins:
+    """One group per range of the score: `n` of equal width, or of equal mass over the pool.
+
+    >>> Bins(4).name, Bins(10, equal_mass=True).name
+    ('bins:4', 'bins:equal-mass:10')
+    """
+
+    n: int = 10
+    equal_mass: bool = False
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.n <= 1000:
+            raise InputError(f"bins: {self.n} bins were asked for; use 1 to 1000")
+
+    @property
+    def name(self) -> str:
+        """What it is called on the command line."""
+        return f"bins:equal-mass:{self.n}" if self.equal_mass else f"bins:{self.n}"
+
+    def edges(self, pool: Predictions) -> list[float]:
+        """Return the borders, outer ones included; ties in the scores may leave fewer equal-mass bins."""
+        inner = [i / self.n for i in range(1, self.n)]
+        if self.equal_mass and inner:
+            found = pool.measure({f"q{i}": pool.score.quantile(p) for i, p in enumerate(inner)})
+            inner = sorted({float(v) for v in found.values() if v is not None and 0 < v < 1})
+        return [0.0, *inner, 1.0]
+
+    def cut(self, pool: Predictions) -> Cut:
+        """Group by the index of the bin: [low, high), the last one closed."""
+        edges = self.edges(pool)
+        return Cut((Facet("score", bin_index(pool, edges), bin_names(edges).__getitem__, int, ordered=True),))
+
+
+@dataclass(frozen=True)
+class Cross:
+    """Every combination of several partitions."""
+
+    parts: tuple[Groups, ...]
+
+    def __post_init__(self) -> None:
+        names = [part.name for part in self.parts]
+        twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+        if twice:
+            raise InputError(f"by: {twice[0]!r} is named twice; name every attribute once")
+
+    @property
+    def name(self) -> str:
+        """What it is called on the command line."""
+        return ",".join(part.name for part in self.parts)
+
+    def cut(self, pool: Predictions) -> Cut:
+        """Group by all parts at once."""
+        return Cut(tuple(facet for part in self.parts for facet in part.cut(pool).facets))
+
+
+def column(name: str, *, order: Sequence[str] = ()) -> Column:
+    """Group by a column; `order` says in which order its values come, where that is more than a list."""
+    return Column(name, tuple(order))
+
+
+def ranges(name: str, n: int = 8) -> Ranges:
+    """Group by ranges of a column of numbers."""
+    return Ranges(name, n)
+
+
+def bins(n: int = 10, *, equal_mass: bool = False) -> Bins:
+    """Group by ranges of the score."""
+    return Bins(n, equal_mass)
+
+
+def cross(*parts: Groups) -> Cross:
+    """Group by every combination of several partitions."""
+    return Cross(tuple(parts))
+
+
+def bin_index(pool: Predictions, edges: Sequence[float]) -> Value:
+    """Count the inner borders at or below the score: the same in every engine, and exact at the borders."""
+    return pool.score.notnull().ifelse(search(pool.score, edges), None)
+
+
+def search(score: Value, edges: Sequence[float], first: int = 0) -> Value | int:
+    """Halve the bins until one is left: a comparison with every border would cost far more than the scan itself."""
+    if len(edges) == 2:
+        return first
+    middle = len(edges) // 2
+    lower, upper = search(score, edges[: middle + 1], first), search(score, edges[middle:], first + middle)
+    return (score < edges[middle]).ifelse(lower, upper)
+
+
+def bin_names(edges: Sequence[float]) -> tuple[str, ...]:
+    """Name the ranges between borders.
+
+    >>> bin_names([0.0, 0.5, 1.0])
+    ('[0, 0.5)', '[0.5, 1]')
+    """
+    for digits in range(4, 18):
+        names = [f"[{low:.{digits}g}, {high:.{digits}g})" for low, high in pairwise(edges)]
+        if len(set(names)) == len(names):
+            break
+    return (*names[:-1], names[-1][:-1] + "]")
+
+
+def _require_column(pool: Predictions, column: str) -> None:
+    if column not in pool.columns():
+        raise InputError(f"by: there is no column {column!r}; {did_you_mean(column, pool.columns())}")
+    if column in (pool.roles.label, pool.roles.agreement):
+        raise InputError(
+            f"by: {column!r} holds the labels, which are unknown for most items; for results per true class use --by predicted --metric recall"
+        )
+
+
+everything = Everything()
+predicted = Predicted()

@@ -1,0 +1,252 @@
+"""Labels kept apart from predictions, joined by id.
+
+They may be what a session exported. Then answers that were not asked for are left out, as the session itself does, since
+only random items speak for their group; and so are those that say that nobody can tell.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+import ibis
+import ibis.expr.types as ir
+from ibis.backends import BaseBackend
+
+from fewlabels.data.columns import kinds
+from fewlabels.data.names import as_name
+from fewlabels.data.roles import PREFIXES, SUGGESTED, Roles, list_prefixed, resolve_roles
+from fewlabels.data.sources import open_source
+from fewlabels.data.suggestions import Columns
+from fewlabels.errors import InputError, name_option
+from fewlabels.text import ESCAPED
+
+Joined = tuple[ir.Table, dict[str, Any], tuple[str, ...]]
+ASKED = "asked"  # the column of an export that says whether an item was asked for
+CANNOT_TELL = "?"  # the label of an export where nobody can tell
+FLAGS = ("true", "false")
+EXPORTED = (ASKED, "who", "note", "at")  # columns by which an export is known
+
+
+def join_labels(table: ir.Table, source: Any, engine: BaseBackend, given: Mapping[str, Any]) -> Joined:
+    """Return the predictions with the labels of another source, the roles as they are now, and what to tell the owner."""
+    answers = _read_grades(_open(source, engine), given, engine)
+    role, column, notes = _answer_column(answers, given)
+    elsewhere = {name for name in ("label", "agreement") if name in given and given[name] not in table.columns}
+    roles = resolve_roles(kinds(table), **{k: v for k, v in given.items() if k not in elsewhere})
+    answer_id = roles.id if roles.id in answers.columns else resolve_roles(kinds(answers)).id
+    if roles.id is None or answer_id is None:
+        where = "predictions" if roles.id is None else "labels"
+        raise InputError(f"labels are matched by id, but the {where} have no id column; name it id, or give --id")
+    has_mark = _has_mark(answers, column, engine) and not _predicts_mark(table, roles, engine)
+    answers, left_out = _leave_out(answers, column, engine, has_mark=has_mark)
+    answers = _unescape(answers, answer_id, engine, column_of=table[roles.id])
+    theirs = table[roles.predicted] if roles.predicted else None
+    answers = _unescape(answers, column, engine, column_of=theirs, names=_list_scored(table, roles))
+    answers = _read_flags(_one_per_id(answers, answer_id, column, engine), table, roles, engine)
+    lost = _check_ids(table, roles.id, answers, engine)
+    notes += (*left_out, *lost, *_count_sources(table, roles, answers, role, engine))
+    if role == "label":
+        notes += _note_attributes(Columns(table, engine, kinds(table), roles))
+    joined, name = _join(table, roles, answers, role)
+    return joined, {**{k: v for k, v in given.items() if k not in elsewhere}, role: name}, notes
+
+
+def _note_attributes(columns: Columns) -> tuple[str, ...]:
+    """Name the columns that might hold labels, too, and are not merged with those that were given."""
+    likely = [name for name in columns.list_suggested("label") if columns.roles.label is None]
+    fit = [name for name in likely if columns.holds_classes(name)]
+    return tuple(f"column {name!r} is not used: labels come from the labels that were given (to add it to them, say {name_option('label', name)})" for name in fit)  # fmt: skip
+
+
+def _count_sources(table: ir.Table, roles: Roles, answers: ir.Table, role: str, engine: BaseBackend) -> tuple[str, ...]:
+    """Say how many labels come from each source where both have some."""
+    before = getattr(roles, role)
+    if not before:
+        return ()
+    key = as_name(table[roles.id])
+    theirs = table.select(__fl_key=key, __fl_old=table[before]).left_join(answers, "__fl_key")
+    added = theirs["__fl_answer"].notnull()
+    counts = {"new": added.ifelse(1, 0).sum(), "old": (~added & theirs["__fl_old"].notnull()).ifelse(1, 0).sum()}
+    found = engine.to_pyarrow(theirs.aggregate(**counts)).to_pylist()[0]
+    if not found["new"] or not found["old"]:
+        return ()
+    return (f"labels come from two sources: {found['new']:,} from the labels that were given, {found['old']:,} from column {before!r} of the predictions",)  # fmt: skip
+
+
+def _list_scored(table: ir.Table, roles: Roles) -> set[str]:
+    """List the classes that names of columns of probabilities tell."""
+    found = kinds(table)
+    return {
+        *roles.scores,
+        *(name[len(prefix) :] for prefix in PREFIXES for name in list_prefixed(found, prefix, set())),
+    }
+
+
+def _open(source: Any, engine: BaseBackend) -> ir.Table:
+    """Open the labels in the predictions' own engine; where that reads no files, carry them along."""
+    if engine.name == "duckdb" or isinstance(source, ir.Table):
+        return open_source(source, engine).table
+    opened = open_source(source)
+    return ibis.memtable(opened.engine.to_pyarrow(opened.table))
+
+
+def _read_grades(answers: ir.Table, given: Mapping[str, Any], engine: BaseBackend) -> ir.Table:
+    """Turn grades into numbers: a mark where nobody can tell makes the whole column text."""
+    column = given.get("agreement", "agreement")
+    is_theirs = column in answers.columns and ("agreement" in given or "label" not in answers.columns)
+    if not is_theirs or not answers[column].type().is_string():
+        return answers
+    text = answers[column].strip().nullif("").nullif(CANNOT_TELL)
+    grade = text.try_cast("float64")
+    wrong = answers.filter(text.notnull() & grade.isnull()).select(text=column).limit(1)
+    found = engine.to_pyarrow(wrong)["text"].to_pylist()
+    if found:
+        raise InputError(f"the labels' column {column!r} holds {found[0]!r}, which is no grade between 0 and 1")
+    return answers.mutate(**{column: grade})
+
+
+def _unescape(
+    answers: ir.Table,
+    column: str,
+    engine: BaseBackend,
+    *,
+    column_of: ir.Value | None,
+    names: AbstractSet[str] = frozenset(),
+) -> ir.Table:
+    """Take away the apostrophe of cells that would be formulas, unless these are not ours and predictions have it too."""
+    value = answers[column]
+    if not value.type().is_string():
+        return answers
+    marked = answers.filter(value.re_search(ESCAPED)).select(x=column).distinct()
+    found = engine.to_pyarrow(marked)["x"].to_pylist()
+    if not found:
+        return answers
+    known = set(names) & set(found)
+    if column_of is not None:
+        theirs = as_name(column_of).name("x").as_table()
+        known |= set(engine.to_pyarrow(theirs.filter(theirs["x"].isin(found)).distinct())["x"].to_pylist())
+    if len(known) == len(found) and not set(EXPORTED) <= set(answers.columns):
+        return answers
+    return answers.mutate(**{column: ibis.cases((value.isin(found), value.substr(1)), else_=value)})
+
+
+def _answer_column(answers: ir.Table, given: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]]:
+    asked = {role: given[role] for role in ("label", "agreement") if given.get(role) in answers.columns}
+    found = resolve_roles(kinds(answers), **asked)
+    if found.agreement:
+        return "agreement", found.agreement, ()
+    if found.label:
+        return "label", found.label, ()
+    names = {name.lower(): name for name in answers.columns}
+    likely = [names[name] for name in SUGGESTED["label"] if name in names]
+    if likely:
+        return "label", likely[0], (f"labels come from column {likely[0]!r} of the labels that were given",)
+    known = ", ".join(answers.columns)
+    raise InputError(f"the labels have no column called label or agreement; their columns: {known}")
+
+
+def _leave_out(
+    answers: ir.Table, column: str, engine: BaseBackend, *, has_mark: bool
+) -> tuple[ir.Table, tuple[str, ...]]:
+    """Leave out the answers that do not count, and say how many and why."""
+    value = answers[column]
+    told = value.notnull() & (value.strip() != CANNOT_TELL) if has_mark else value.notnull()
+    asked = _was_asked(answers, engine)
+    counts = {"untold": (value.notnull() & ~told).sum(), "unasked": (told & ~asked).sum()}
+    found = engine.to_pyarrow(answers.aggregate(**counts)).to_pylist()[0]
+    notes = []
+    if found["unasked"]:
+        notes.append(
+            f"labels that were not asked for: {found['unasked']:,}; they are left out of every figure, because only random items speak for their group"
+        )
+    if found["untold"]:
+        notes.append(
+            f"items that nobody could tell: {found['untold']:,}; if they are harder than the rest, the figures are too good"
+        )
+    return answers.filter(told & asked), tuple(notes)
+
+
+def _was_asked(answers: ir.Table, engine: BaseBackend) -> ir.BooleanValue:
+    """Was an item asked for? Yes, where nothing says otherwise; in CSV files flags are words."""
+    kind = answers[ASKED].type() if ASKED in answers.columns else None
+    if kind is not None and kind.is_boolean():
+        return answers[ASKED].fill_null(True)
+    if kind is not None and kind.is_string() and _holds_flags(answers, ASKED, engine):
+        return answers[ASKED].strip().lower().fill_null("true") != "false"
+    return ibis.literal(True)
+
+
+def _holds_flags(table: ir.Table, column: str, engine: BaseBackend) -> bool:
+    words = table[column].strip().lower().nullif("")
+    others = table.filter(words.notnull() & words.notin(FLAGS))
+    return not engine.to_pyarrow(others.aggregate(n=others.count()))["n"][0].as_py()
+
+
+def _predicts_mark(table: ir.Table, roles: Roles, engine: BaseBackend) -> bool:
+    """Is the mark a class of these predictions? Then it is no mark."""
+    is_predicted = roles.predicted is not None and _has_mark(table, roles.predicted, engine)
+    return is_predicted or CANNOT_TELL in _list_scored(table, roles)
+
+
+def _has_mark(table: ir.Table, column: str, engine: BaseBackend) -> bool:
+    if not table[column].type().is_string():
+        return False
+    found = table.filter(table[column].strip() == CANNOT_TELL).limit(1)
+    return bool(engine.to_pyarrow(found.select(x=column)).num_rows)
+
+
+def _one_per_id(answers: ir.Table, id: str, column: str, engine: BaseBackend) -> ir.Table:
+    value = answers[column]
+    answers = answers.filter(value.notnull()).select(__fl_key=as_name(answers[id]), __fl_answer=value).distinct()
+    repeated = answers.group_by("__fl_key").having(answers.count() > 1).aggregate(n=answers.count()).limit(1)
+    found = engine.to_pyarrow(repeated).to_pylist()
+    if found:
+        raise InputError(f"the labels give id {found[0]['__fl_key']!r} {found[0]['n']} different answers; keep one")
+    return answers
+
+
+def _read_flags(answers: ir.Table, table: ir.Table, roles: Roles, engine: BaseBackend) -> ir.Table:
+    """Turn the words true and false into flags where predictions are flags: sheets only have words."""
+    is_flag = roles.predicted is not None and table[roles.predicted].type().is_boolean()
+    answer = answers["__fl_answer"]
+    if is_flag and answer.type().is_string() and _holds_flags(answers, "__fl_answer", engine):
+        return answers.mutate(__fl_answer=answer.strip().lower() == "true")
+    return answers
+
+
+def _check_ids(table: ir.Table, id: str, answers: ir.Table, engine: BaseBackend) -> tuple[str, ...]:
+    lost = answers.anti_join(table.select(__fl_key=as_name(table[id])), "__fl_key")
+    counts = engine.to_pyarrow(lost.aggregate(lost=lost.count(), example=lost["__fl_key"].min())).to_pylist()[0]
+    total = engine.to_pyarrow(answers.aggregate(n=answers.count()))["n"][0].as_py()
+    if total and counts["lost"] == total:
+        example = engine.to_pyarrow(table.select(x=as_name(table[id])).limit(1))["x"].to_pylist()
+        theirs = repr(example[0]) if example else "no rows"
+        which = "the only labelled id is not" if total == 1 else f"none of the {total:,} labelled ids is"
+        raise InputError(f"{which} among the predictions: labels have {counts['example']!r}, predictions have {theirs}")
+    if counts["lost"]:
+        have = "has an id that is" if counts["lost"] == 1 else "have ids that are"
+        return (
+            f"{counts['lost']:,} of {total:,} labels {have} not among the predictions "
+            f"(for instance {counts['example']!r}), and left out",
+        )
+    return ()
+
+
+def _join(table: ir.Table, roles: Roles, answers: ir.Table, role: str) -> tuple[ir.Table, str]:
+    """Where both have an answer, the separate source wins: it is the newer one."""
+    before = getattr(roles, role)
+    joined = table.mutate(__fl_key=as_name(table[roles.id])).left_join(answers, "__fl_key")
+    answer = joined["__fl_answer"]
+    if before:
+        answer = _fill(answer, joined[before], role)
+    name = before or role
+    extra = [column for column in joined.columns if column in ("__fl_key", "__fl_answer", "__fl_key_right")]
+    return joined.mutate(**{name: answer}).drop(*extra), name
+
+
+def _fill(answer: ir.Value, old: ir.Value, role: str) -> ir.Value:
+    """Fill gaps with what was there before; the two may differ in type, then they meet as names, or as numbers."""
+    if answer.type().is_boolean() and old.type().is_boolean():
+        return answer.fill_null(old)
+    answer, old = (as_name(v) if role == "label" else v.cast("float64") for v in (answer, old))
+    return answer.fill_null(old)

@@ -1,0 +1,50 @@
+"""Evaluation logs of language models -> a table with the contract's columns.
+
+Two kinds are known by what is in them, whatever they are called: samples of lm-evaluation-harness (`--log_samples`) and
+logs of Inspect. Where a choice was made among named answers, these are classes: predicted, label and, where the log tells,
+probabilities. Everything else is graded, and the harness's own verdict is the agreement.
+"""
+
+import glob
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from fewlabels.data.logs.rows import Log
+from fewlabels.errors import InputError
+
+# Readers are loaded when a file has an ending of theirs: what they parse with takes a while to import.
+READERS = (
+    ("lm-evaluation-harness", "fewlabels.data.logs.harness", (".jsonl", ".jsonl.gz")),
+    ("Inspect", "fewlabels.data.logs.inspect_logs", (".json", ".eval")),
+)
+
+
+def read_log(source: Any) -> Log | None:
+    """Return what an evaluation log holds; None for anything else, which is left to others to open."""
+    paths = _find(source)
+    for name, module, endings in READERS:
+        if not any(path.name.lower().endswith(endings) for path in paths):
+            continue
+        reader = import_module(module)
+        found = [path.name.lower().endswith(endings) and reader.is_log(path) for path in paths]
+        if found and all(found):
+            log: Log = reader.read_logs(paths)
+            return log
+        if any(found):
+            other = paths[found.index(False)]
+            raise InputError(
+                f"{source}: {paths[found.index(True)]} is a log of {name} and {other} is none; name one kind"
+            )
+    return None
+
+
+def _find(source: Any) -> list[Path]:
+    if not isinstance(source, str | Path):
+        return []
+    if Path(source).is_file():
+        return [Path(source)]
+    return sorted(map(Path, glob.glob(str(source), recursive=True)))  # noqa: PTH207 (a pattern may be absolute)
+
+
+__all__ = ["Log", "read_log"]

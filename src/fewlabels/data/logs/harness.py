@@ -1,0 +1,184 @@
+"""Samples of lm-evaluation-harness: `samples_TASK_DATE.jsonl`, one line per question and filter.
+
+A question with choices is answered by the choice of the greatest log-likelihood, which is what the harness's `acc` takes; the
+softmax over the choices is the model's confidence. What was generated is graded by a metric of the harness.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fewlabels.data.documents.parsing import parse, parse_any, read_lines
+from fewlabels.data.logs.harness_schema import HarnessSample
+from fewlabels.data.logs.rows import Item, Log, are_classes, as_share, lay_out, tell_apart
+from fewlabels.errors import InputError, count, listing
+
+MARKS = {"doc_id", "doc", "target", "filtered_resps"}
+NAME = re.compile(r"samples_(.+?)(?:_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl(?:\.gz)?")
+# The metric that grades an output, where there are several: what is asked of it first.
+VERDICTS = ("exact_match", "acc", "pass@1", "pass_at_1", "acc_norm", "f1", "em")
+CUT_SHORT = "was the log cut short?"
+
+
+def is_log(path: Path) -> bool:
+    """Tell from its first line whether a file holds samples."""
+    try:
+        _, line = next(read_lines(path), (1, b"null"))
+        first = parse_any(line, str(path))
+    except InputError:
+        return False
+    return isinstance(first, dict) and set(first) >= MARKS
+
+
+def read_logs(paths: Sequence[Path]) -> Log:
+    """Read the samples of one or several tasks."""
+    kept, notes = _keep_one_filter([(path, sample) for path in paths for sample in _read_samples(path)])
+    samples = [sample for _, sample in kept]
+    verdicts = {path: _choose_verdict([sample for place, sample in kept if place == path]) for path in paths}
+    items = _name_choices([_read_item(_name_task(path), sample, verdicts[path]) for path, sample in kept], samples)
+    items = tell_apart(items, [path for path, _ in kept])
+    classes = all(item.chances for item in items) and are_classes(items)
+    if not classes:
+        _require_verdicts(verdicts, samples)
+    graded = f"graded by the harness's own {listing(sorted({name for name in verdicts.values() if name}))}"
+    return Log(lay_out(items, classes=classes), notes if classes else (*notes, graded))
+
+
+def _require_verdicts(verdicts: Mapping[Path, str | None], samples: Sequence[HarnessSample]) -> None:
+    """Refuse a log of which nobody can tell how right its answers are."""
+    silent = next((path for path, name in verdicts.items() if name is None), None)
+    if silent is not None:
+        names = sorted({name for sample in samples for name in sample.figures})
+        raise InputError(
+            f"{silent}: a log of lm-evaluation-harness with nothing to assess: no choices with a known answer, and no "
+            f"metric from 0 to 1 (metrics: {listing(names) or 'none'})"
+        )
+
+
+def _read_samples(path: Path) -> Iterator[HarnessSample]:
+    for number, line in read_lines(path):
+        yield parse(HarnessSample, line, f"{path}, line {number}", CUT_SHORT)
+
+
+def _name_task(path: Path) -> str:
+    found = NAME.fullmatch(path.name)
+    return found[1] if found else path.name.split(".")[0]
+
+
+def _keep_one_filter(
+    samples: Sequence[tuple[Path, HarnessSample]],
+) -> tuple[list[tuple[Path, HarnessSample]], tuple[str, ...]]:
+    """Take every question once: its answer is logged again for each filter that read something out of it."""
+    first: dict[Path, str | None] = {}
+    for path, sample in samples:
+        first.setdefault(path, sample.filter)
+    kept = [(path, sample) for path, sample in samples if sample.filter == first[path]]
+    if len(kept) == len(samples):
+        return kept, ()
+    names = listing(sorted({str(name) for name in first.values()}))
+    return kept, (f"answers as filter {names} read them; {count(len(samples) - len(kept), 'line')} of others left out",)
+
+
+def _choose_verdict(samples: Sequence[HarnessSample]) -> str | None:
+    """Name the metric that says, for every question, how right the answer is."""
+    metrics = [sample.figures for sample in samples]
+    names = [name for name in metrics[0] if _are_shares([found.get(name) for found in metrics])]
+    return next((name for name in VERDICTS if name in names), names[0] if names else None)
+
+
+def _are_shares(values: Sequence[Any]) -> bool:
+    """Are all numbers from 0 to 1, as far as there are any?"""
+    shares = [as_share(value) for value in values if value is not None]
+    return bool(shares) and None not in shares
+
+
+def _read_item(task: str, sample: HarnessSample, verdict: str | None) -> Item:
+    """Read a question; its choices go by their numbers."""
+    likelihoods = _read_likelihoods(sample)
+    document = sample.doc if isinstance(sample.doc, Mapping) else {"doc": sample.doc}
+    others = {**document, "target": sample.target, **sample.figures}
+    name, graded = f"{task}/{sample.doc_id}", as_share(sample.find(verdict))
+    if len(likelihoods) < 2:
+        answer = None if len(likelihoods) else _first_text(sample.filtered_resps)
+        return Item(name, task, answer, graded, others=others)
+    chances = np.exp(likelihoods - np.logaddexp.reduce(likelihoods))
+    acc = sample.find("acc")
+    return Item(
+        name, task, str(int(np.argmax(likelihoods))), graded if acc is None else as_share(acc), _find_target(sample),
+        {str(i): float(p) for i, p in enumerate(chances)}, others,
+    )  # fmt: skip
+
+
+def _read_likelihoods(sample: HarnessSample) -> np.ndarray:
+    """The log-likelihood of every choice; none where text was generated, or where none of the choices is possible."""
+    pairs = [_read_pair(value) for value in _as_list(sample.filtered_resps)]
+    twice = sample.find("acc_mutual_info") is not None  # then each choice is asked again without a question
+    known = [pair for pair in pairs if pair is not None]
+    found = np.array(known[: len(pairs) // 2 if twice else len(pairs)], dtype=np.float64)
+    return found if len(known) == len(pairs) and np.isfinite(found).any() else np.empty(0)
+
+
+def _read_pair(value: Any) -> float | None:
+    """Read a log-likelihood with its flag of greedy decoding; a log holds them as numbers or as text."""
+    while isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if not isinstance(value, list) or len(value) != 2 or str(value[1]) not in ("True", "False"):
+        return None
+    try:
+        likelihood = float(value[0])
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return likelihood if likelihood < np.inf else None
+
+
+def _find_target(sample: HarnessSample) -> str | None:
+    """Return the number of the right choice, which a log tells by number or by text."""
+    choices, target = list_choices(sample), str(sample.target).strip()
+    n = len(_read_likelihoods(sample))
+    if target.isdecimal() and len(target) < 10 and int(target) < n:
+        return str(int(target))
+    return str(choices.index(target)) if target in choices[:n] else None
+
+
+def list_choices(sample: HarnessSample) -> list[str]:
+    """Return the texts that were choices, as far as the log says."""
+    given = sample.arguments
+    requests = list(given.values()) if isinstance(given, Mapping) else _as_list(given)
+    return [_continuation(request) for request in requests]
+
+
+def _continuation(request: Any) -> str:
+    parts = list(request.values()) if isinstance(request, Mapping) else _as_list(request)
+    return str(parts[1]).strip() if len(parts) > 1 else ""
+
+
+def _name_choices(items: list[Item], samples: Sequence[HarnessSample]) -> list[Item]:
+    """Call choices by their texts where these are the same for all questions (A to D, yes and no), else by number."""
+    names = list_choices(samples[0])[: len(items[0].chances)]
+    alike = all(list_choices(sample)[: len(item.chances)] == names for item, sample in zip(items, samples, strict=True))
+    is_complete = all(len(item.chances) == len(names) for item in items)
+    if not names or not alike or not is_complete or len(set(names)) < len(names) or not all(names):
+        return items
+    called = {str(i): name for i, name in enumerate(names)}
+    return [
+        Item(
+            item.id, item.task, called.get(item.predicted or ""), item.verdict, called.get(item.label or ""),
+            {called[key]: p for key, p in item.chances.items()}, item.others,
+        )
+        for item in items
+    ]  # fmt: skip
+
+
+def _first_text(value: Any) -> str | None:
+    while isinstance(value, list):
+        if not value:
+            return None
+        value = value[0]
+    return None if value is None else str(value)
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list) else [value]

@@ -1,0 +1,159 @@
+"""Logs of Inspect: one JSON object (`.json`), or a zip archive of JSON with a file per sample (`.eval`).
+
+The first score of a sample is its verdict; C, I, P and N stand for 1, 0, 0.5 and 0, as Inspect's own mean takes them. A
+question asked in several epochs is one item, graded by the mean over them.
+"""
+
+import re
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fewlabels.data.compression import require_bounded
+from fewlabels.data.documents.parsing import parse, read_file, read_member
+from fewlabels.data.logs.inspect_schema import InspectHeader, InspectLog, InspectSample
+from fewlabels.data.logs.rows import Item, Log, are_classes, as_share, lay_out, tell_apart
+from fewlabels.errors import InputError, count
+
+HEAD = 4096  # bytes in which a log in JSON shows itself
+MARK = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"(?:started|success|cancelled|error)"')
+GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+HEADERS = ("header.json", "_journal/start.json", "start.json")  # newest first
+NO_ANSWER = "(no answer)"
+CUT_SHORT = "was the log cut short?"
+Part = TypeVar("Part", InspectHeader, InspectSample)
+
+
+def is_log(path: Path) -> bool:
+    """Tell from its ending and beginning whether a file is a log of Inspect."""
+    if path.name.lower().endswith(".eval"):
+        return True
+    with path.open("rb") as file:
+        return MARK.match(file.read(HEAD)) is not None
+
+
+def read_logs(paths: Sequence[Path]) -> Log:
+    """Read the samples of one or several logs."""
+    found = [(path, _read_items(path)) for path in paths]
+    merged = [(path, item) for path, items in found for item in _merge_epochs(items)]
+    items = tell_apart([item for _, item in merged], [path for path, _ in merged])
+    if not any(item.verdict is not None for item in items):
+        raise InputError(
+            f"{paths[0]}: a log of Inspect with nothing to assess: none of its {count(len(items), 'sample')} has a score "
+            "from 0 to 1; score it first (inspect score)"
+        )
+    repeated = sum(len(same) for _, same in found) - len(items)
+    classes = not repeated and are_classes(items)
+    notes = (f"{count(repeated, 'answer')} of later epochs: every question is one item, graded by the mean",)
+    return Log(lay_out(items, classes=classes), notes if repeated else ())
+
+
+def _read_items(path: Path) -> list[Item]:
+    header, samples = _read_archive(path) if path.suffix.lower() == ".eval" else _read_json(path)
+    task, model = (header.eval.task, header.eval.model) if header.eval else (None, None)
+    if not samples:
+        raise InputError(
+            f"{path}: a log of Inspect with nothing to assess: it holds no samples (status: {header.status or 'unknown'}); "
+            "was it run with --no-log-samples, or stopped at once?"
+        )
+    return [_read_sample(task or path.stem, model, sample) for sample in samples]
+
+
+def _read_json(path: Path) -> tuple[InspectHeader, Sequence[InspectSample]]:
+    log = parse(InspectLog, read_file(path), str(path), CUT_SHORT)
+    return log, log.samples or []
+
+
+def _read_archive(path: Path) -> tuple[InspectHeader, Sequence[InspectSample]]:
+    try:
+        archive = zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
+        raise InputError(f"{path}: cannot be read as a log of Inspect: {error}") from None
+    with archive:
+        require_bounded(path, sum(member.file_size for member in archive.infolist()))
+        names = set(archive.namelist())
+        found = next((name for name in HEADERS if name in names), None)
+        header = _read_member(archive, path, found, InspectHeader) if found else InspectHeader()
+        samples = [_read_member(archive, path, name, InspectSample) for name in sorted(_sample_names(names))]
+    return header, samples
+
+
+def _sample_names(names: set[str]) -> Iterator[str]:
+    return (name for name in names if name.startswith("samples/") and name.endswith(".json"))
+
+
+def _read_member(archive: zipfile.ZipFile, path: Path, name: str, schema: type[Part]) -> Part:
+    raw = read_member(archive, name, str(path))
+    return parse(schema, raw, f"{path}, {name}", CUT_SHORT)
+
+
+def _read_sample(task: str, model: str | None, sample: InspectSample) -> Item:
+    scores = sample.scores or {}
+    first = next(iter(scores.values()), None)
+    verdict, is_choice = _grade(first and first.value), bool(sample.choices)
+    given = _as_answer(first and first.answer)
+    others = {
+        "model": model, **(sample.metadata or {}), "input": _as_text(sample.input), "target": _one(sample.target),
+        **{name: _grade(score.value) for name, score in scores.items()},
+    }  # fmt: skip
+    return Item(
+        f"{task}/{sample.id}", task, given or (NO_ANSWER if is_choice else _completion(sample)), verdict,
+        _one(sample.target) if is_choice and verdict is not None else None, others=others,
+    )  # fmt: skip
+
+
+def _as_answer(answer: Any) -> str | None:
+    """Return what a scorer took for the answer, where it is a plain value."""
+    return str(answer) if isinstance(answer, str | int | float) else None
+
+
+def _grade(value: Any) -> float | None:
+    """Return a score as a number from 0 to 1; None where it is none, or where a sample was not scored."""
+    if isinstance(value, str):
+        value = GRADES.get(value, GRADES.get(value.lower(), value))
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    return as_share(value)
+
+
+def _one(target: Any) -> str | None:
+    """Return the one right answer; None where there are several."""
+    if isinstance(target, list):
+        return str(target[0]) if len(target) == 1 else None
+    return None if target is None else str(target)
+
+
+def _completion(sample: InspectSample) -> str | None:
+    if sample.output is None:
+        return None
+    if sample.output.completion:
+        return str(sample.output.completion)
+    first = next(iter(sample.output.choices or []), None)
+    return _as_text(first.message.content) if first and first.message else None
+
+
+def _as_text(content: Any) -> str | None:
+    """Return text, or the text in a list of messages or of their parts."""
+    if content is None or isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else [content]
+    texts = [_as_text(part.get("text") or part.get("content")) for part in parts if isinstance(part, Mapping)]
+    return "\n".join(text for text in texts if text) or None
+
+
+def _merge_epochs(items: Sequence[Item]) -> list[Item]:
+    """Make one item of every question, graded by the mean over its epochs."""
+    asked: dict[str, list[Item]] = {}
+    for item in items:
+        asked.setdefault(item.id, []).append(item)
+    return [_average(same) if len(same) > 1 else same[0] for same in asked.values()]
+
+
+def _average(same: Sequence[Item]) -> Item:
+    grades = [item.verdict for item in same if item.verdict is not None]
+    return replace(same[0], verdict=sum(grades) / len(grades) if grades else None)

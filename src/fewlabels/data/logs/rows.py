@@ -1,0 +1,111 @@
+"""Rows of a log, one per item, and the columns they become."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fewlabels.data.roles import PREFIXES, RECOGNISED, SCORES_PREFIX, SUGGESTED
+
+# Other names for a label do no harm: logs have a column called label, or grades.
+ROLES = {name for role, names in RECOGNISED.items() if role != "label" for name in names} | {*SUGGESTED["score"]}
+Scalar = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class Log:
+    """What logs hold: columns, and what their owner should know."""
+
+    columns: Mapping[str, list[Any]]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Item:
+    """One question put to the model: its answer, what the log says of it, and everything else that is known."""
+
+    id: str
+    task: str
+    predicted: str | None
+    verdict: float | None  # by the harness, from 0 to 1
+    label: str | None = None  # where the answer is one of several choices
+    chances: Mapping[str, float] = field(default_factory=dict)  # of the choices
+    others: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_consistent(self) -> bool:
+        """Does being right as a class mean being right to the harness?"""
+        return self.verdict is None or (
+            self.label is not None and (self.predicted == self.label) == (self.verdict == 1)
+        )
+
+
+def are_classes(items: Sequence[Item]) -> bool:
+    """Are all answers one of several choices, some of them known to be right or wrong?"""
+    return any(item.label is not None for item in items) and all(item.is_consistent for item in items)
+
+
+def tell_apart(items: Sequence[Item], places: Sequence[object]) -> list[Item]:
+    """Where logs of one task hold the same questions, as of several models, say in the id which log it is."""
+    if len({item.id for item in items}) == len(items):
+        return list(items)
+    return [replace(item, id=f"{item.id} ({place})") for item, place in zip(items, places, strict=True)]
+
+
+def lay_out(items: Sequence[Item], *, classes: bool) -> dict[str, list[Any]]:
+    """Return the columns of items whose answers are classes, or graded outputs."""
+    columns: dict[str, list[Any]] = {"id": [item.id for item in items], "task": [item.task for item in items]}
+    if any(item.predicted is not None for item in items):
+        columns["predicted"] = [item.predicted for item in items]
+    if classes:
+        columns |= {"label": [item.label for item in items]} | _confidence(items)
+    else:
+        columns["agreement"] = [item.verdict for item in items]
+    return columns | spread([item.others for item in items], taken={*columns, "score", "label", "agreement"})
+
+
+def _confidence(items: Sequence[Item]) -> dict[str, list[Any]]:
+    """A probability for every choice, where all items have the same; else that of the predicted one, where there is any."""
+    names = list(items[0].chances)
+    if len(names) > 1 and all(list(item.chances) == names for item in items):
+        return {f"{SCORES_PREFIX}{name}": [item.chances[name] for item in items] for name in names}
+    score = [item.chances.get(item.predicted or "") for item in items]
+    return {"score": score} if any(p is not None for p in score) else {}
+
+
+def spread(records: Sequence[Mapping[str, Any]], taken: set[str]) -> dict[str, list[Any]]:
+    """Turn what else is known into columns: plain values only, and none under a name that plays a role."""
+    names = dict.fromkeys(name for record in records for name in record)
+    found = {name: [record.get(name) for record in records] for name in names}
+    plain = {name: _one_type(values) for name, values in found.items() if _are_plain(values)}
+    return {_free(name, taken): values for name, values in plain.items()}
+
+
+def _free(name: str, taken: set[str]) -> str:
+    plays = name.lower() in ROLES | taken or name.lower().startswith(PREFIXES)
+    return f"doc_{name}" if plays else name
+
+
+def _are_plain(values: Iterable[Any]) -> bool:
+    return all(value is None or isinstance(value, str | int | float | bool) for value in values)
+
+
+def _one_type(values: Sequence[Scalar]) -> list[Scalar]:
+    """Flags and words among numbers make all of them words, as a column has one type."""
+    there = [value for value in values if value is not None]
+    flags = [isinstance(value, bool) for value in there]
+    words = [isinstance(value, str) or _is_long(value) for value in there]
+    if all(flags) or all(isinstance(value, str) for value in there) or not (any(flags) or any(words)):
+        return list(values)
+    return [None if value is None else str(value) for value in values]
+
+
+def _is_long(value: Scalar) -> bool:
+    """Is this a whole number that no column of numbers holds?"""
+    return isinstance(value, int) and not -(2**63) <= value < 2**63
+
+
+def as_share(value: Any) -> float | None:
+    """Return a number from 0 to 1; None for what is none."""
+    if isinstance(value, bool | int | float) and 0 <= value <= 1:
+        return float(value)
+    return None

@@ -1,0 +1,70 @@
+"""Whatever holds predictions -> an Ibis table and the engine that will answer."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+import ibis
+import ibis.expr.types as ir
+import pyarrow as pa
+from ibis.backends import BaseBackend
+
+from fewlabels.data.column_names import note_unnamed, refuse_ours
+from fewlabels.data.frames import Frame, suit_engine, to_arrow
+from fewlabels.data.scan import open_files
+from fewlabels.errors import InputError
+
+__all__ = ["Frame", "Source", "open_source"]
+
+
+class Source(NamedTuple):
+    """A table, its engine, the kind of frame its owner works with, and what happened while it was opened."""
+
+    table: ir.Table
+    engine: BaseBackend
+    frame: Frame
+    notes: tuple[str, ...] = ()
+
+
+def open_source(source: Any, engine: BaseBackend | None = None) -> Source:
+    """Open whatever holds a table."""
+    found = _open(source, engine)
+    refuse_ours(found.table.columns)
+    return found
+
+
+def _open(source: Any, engine: BaseBackend | None) -> Source:
+    if isinstance(source, ir.Table) and source.get_backend().name != "polars":
+        return Source(source, source.get_backend(), "pandas")
+    engine = engine or ibis.duckdb.connect()
+    if isinstance(source, ir.Table):  # Ibis has no windows there; the data lie in this process, and are read in place
+        return Source(_register(source.to_pyarrow(), engine), engine, "polars")
+    if isinstance(source, str | Path):
+        opened = open_files(str(source), engine)
+        return Source(opened.table, engine, "pandas", opened.notes)
+    arrow, frame = to_arrow(source)
+    return Source(_register(arrow, engine), engine, frame, note_unnamed(_list_names(source)))
+
+
+def _list_names(source: Any) -> list[object]:
+    """List the names of columns as their owner has them."""
+    if isinstance(source, Mapping):
+        return list(source)
+    if hasattr(source, "collect_schema"):  # Polars
+        return list(source.collect_schema().names())
+    if isinstance(source, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
+        return list(source.schema.names)
+    return list(getattr(source, "columns", ()))
+
+
+def _register(arrow: pa.Table, engine: BaseBackend) -> ir.Table:
+    """Let the engine scan Arrow data in place (DuckDB), or carry it along with the query (any other)."""
+    if engine.name != "duckdb":
+        return ibis.memtable(arrow)
+    name = ibis.util.gen_name("fewlabels")
+    try:
+        engine.con.register(name, suit_engine(arrow))
+        return engine.table(name)
+    except duckdb.Error as error:
+        raise InputError(f"the table cannot be read: {str(error).strip().splitlines()[0]}") from None

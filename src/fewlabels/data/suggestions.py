@@ -1,0 +1,210 @@
+"""Columns whose names suggest a role, such as target or prob_cat: attributes have such names, too.
+
+They play the role only where no other column does and their values fit, and a note says so. What does not fit stays an
+attribute, and a note says how to name it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from operator import add
+from typing import Any
+
+import ibis
+import ibis.expr.types as ir
+from ibis.backends import BaseBackend
+
+from fewlabels.data.names import as_name
+from fewlabels.data.roles import PREFIXES, SUGGESTED, Kind, Roles, list_prefixed
+from fewlabels.errors import listing, name_option
+
+ROUNDING, OFF_SUM = 1e-6, 0.02  # of probabilities, and of their sum
+MOST = 10_000  # classes that are compared
+NO_SCORE = re.compile(
+    r".*[_\W](dates?|time|timestamp|versions?|ids?|names?|types?|source|count|n|model|threshold)$", re.IGNORECASE
+)  # names that begin like a score and say something about it
+LIKELY = {  # names that are like those that are recognised
+    "score": re.compile(
+        r"(scores?|conf|confidences?|proba?s?|probability|probabilities|softmax|logits?)([_\W\d]|$)|.*[_\W](score|conf|confidence|proba?|probability)$",
+        re.IGNORECASE,
+    ),
+    "label": re.compile(
+        r"(labels?|true|truth|y_?true|gold|ground|actual|annotation|reference)([_\W\d]|$)|.*[_\W](label|labels|truth|true|gold|actual)$",
+        re.IGNORECASE,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A table's columns, what they hold, and the roles that some play."""
+
+    table: ir.Table
+    engine: BaseBackend
+    kinds: Mapping[str, Kind]
+    roles: Roles
+
+    @property
+    def taken(self) -> set[str]:
+        """The columns that play a role."""
+        return {*self.roles.used().values(), *self.roles.scores.values()}
+
+    def list_suggested(self, role: str) -> list[str]:
+        """List the free columns whose names suggest a role, the likelier first."""
+        free = {name.lower(): name for name in self.kinds if name not in self.taken}
+        return [free[name] for name in SUGGESTED[role] if name in free]
+
+    @cached_property
+    def classes(self) -> set[str] | None:
+        """The classes that are predicted; None where only the labels tell."""
+        if self.roles.predicted:
+            return self.list_names(self.roles.predicted)
+        return set(self.roles.scores) or None
+
+    def list_names(self, column: str) -> set[str]:
+        """List the classes of a column; flags are called 1 and 0."""
+        names = self.table.select(name=as_name(self.table[column], booleans=("0", "1"))).distinct().limit(MOST)
+        return {name for name in self.engine.to_pyarrow(names)["name"].to_pylist() if name is not None}
+
+    def find_range(self, value: ir.Value) -> tuple[float, float, int]:
+        """Return the least and the greatest number, and how many are missing."""
+        number = value.cast("float64")
+        gaps = (number.isnull() | number.isnan()).ifelse(1, 0).sum()
+        kept = number.nullif(float("nan"))
+        found = self.engine.to_pyarrow(self.table.aggregate(low=kept.min(), high=kept.max(), gaps=gaps)).to_pylist()[0]
+        bounds = (float("nan") if found[name] is None else float(found[name]) for name in ("low", "high"))
+        return (*bounds, int(found["gaps"] or 0))  # type: ignore[return-value]
+
+    def holds_probabilities(self, column: str) -> bool:
+        """Do all numbers of a column lie between 0 and 1, with none missing?"""
+        if self.kinds[column] != "number":
+            return False
+        low, high, gaps = self.find_range(self.table[column])
+        return low >= -ROUNDING and high <= 1 + ROUNDING and not gaps
+
+    def holds_classes(self, column: str) -> bool:
+        """Does a column hold predicted classes only?"""
+        return self.kinds[column] in ("text", "number", "boolean") and self.find_strange(column) is None
+
+    def find_strange(self, column: str) -> str | None:
+        """Return a value that is no predicted class; '' where there is no value at all."""
+        names = self.list_names(column)
+        if self.roles.scores_list and not self.roles.predicted:  # classes are places in a list
+            return min((name for name in names if not name.isdecimal()), default=None) if names else ""
+        if self.classes is None:  # a positive score alone: any two classes, one of them positive
+            wanted = {self.roles.positive} if self.roles.positive else {"1", "True"}
+            return None if len(names) <= 2 and names & wanted else min(names, default="")
+        return min(names - self.classes, default=None) if names else ""
+
+
+def take_suggested(columns: Columns, given: Mapping[str, Any]) -> Roles:
+    """Give the roles that nothing plays to columns whose names suggest them, where the values fit; note the others."""
+    notes: list[str] = []
+    for take in (_take_scores, _take_score, _take_label):
+        roles, more = take(columns, given)
+        notes += more
+        columns = replace(columns, roles=roles)
+    return replace(columns.roles, notes=(*columns.roles.notes, *notes, *_list_likely(columns, notes)))
+
+
+def _take_scores(columns: Columns, given: Mapping[str, Any]) -> tuple[Roles, list[str]]:
+    roles = columns.roles
+    notes: list[str] = []
+    if given.get("scores") or roles.scores or roles.positive_score or roles.agreement:
+        return roles, []
+    for prefix in PREFIXES:
+        named = list_prefixed(columns.kinds, prefix, columns.taken)
+        found = {name[len(prefix) :]: name for name in named if columns.kinds[name] == "number"}
+        if len(found) < 2 or len(found) < len(named):
+            continue
+        is_known = columns.classes is not None and columns.classes <= set(found)
+        if roles.predicted and roles.score and not is_known:
+            continue
+        reason = _find_misfit(columns, found, is_known=is_known or not roles.predicted)
+        if reason is None:
+            return replace(roles, scores=found), [*notes, f"columns {listing(named)} are read as the probabilities of the classes"]  # fmt: skip
+        notes.append(f"columns {listing(named)} are not used as probabilities: {reason}")
+    return roles, notes
+
+
+def _find_misfit(columns: Columns, found: Mapping[str, str], *, is_known: bool) -> str | None:
+    """Say why columns are not the probabilities of the classes; None if they may be."""
+    if not is_known:
+        return "their names are not those of the predicted classes"
+    low, high, gaps = columns.find_range(reduce(add, (columns.table[name].cast("float64") for name in found.values())))
+    if gaps or not (low >= 1 - OFF_SUM and high <= 1 + OFF_SUM):
+        return (
+            "some are missing" if gaps else f"the sum of a row should be 1, and lies between {low:.3g} and {high:.3g}"
+        )
+    least, _, _ = columns.find_range(ibis.least(*(columns.table[name] for name in found.values())))
+    return None if least >= -ROUNDING else "some are below 0"
+
+
+def _take_score(columns: Columns, given: Mapping[str, Any]) -> tuple[Roles, list[str]]:
+    roles, found = columns.roles, columns.list_suggested("score")
+    if not found or not roles.predicted or roles.agreement or "score" in given:
+        return roles, []
+    if _has_scores(roles):
+        return roles, _note_left(columns, "score") if roles.score else []
+    fit = next((name for name in found if columns.holds_probabilities(name)), None)
+    others = [f"column {name!r} is not used as score: it does not hold numbers between 0 and 1 in every row" for name in found if name != fit]  # fmt: skip
+    if fit is None:
+        return roles, others
+    return replace(roles, score=fit), [f"column {fit!r} is read as the score, the confidence in the predicted class"]
+
+
+def _take_label(columns: Columns, given: Mapping[str, Any]) -> tuple[Roles, list[str]]:
+    roles, found = columns.roles, columns.list_suggested("label")
+    if not found or roles.agreement or "label" in given or "agreement" in given:
+        return roles, []
+    if roles.label:
+        return roles, _note_left(columns, "label")
+    notes = []
+    for name in found:
+        if columns.holds_classes(name):
+            return replace(roles, label=name), [f"column {name!r} is read as the label, the true class"]
+        strange = columns.find_strange(name)
+        if strange:
+            notes.append(f"column {name!r} is not used as label: it holds {strange[:40]!r}, which is never predicted (to use it, say {name_option('label', name)})")  # fmt: skip
+    return roles, notes
+
+
+def _note_left(columns: Columns, role: str) -> list[str]:
+    """Note columns that would fit a role that a column with another name than the role's own plays."""
+    used = str(getattr(columns.roles, role))
+    if used.lower() == role:
+        return []
+    fits = columns.holds_probabilities if role == "score" else columns.holds_classes
+    left = [name for name in columns.list_suggested(role) if fits(name)]
+    return [f"column {name!r} is not used: the {role} comes from column {used!r} (to use it instead, say {name_option(role, name)})" for name in left]  # fmt: skip
+
+
+def _has_scores(roles: Roles) -> bool:
+    return bool(roles.score or roles.scores or roles.scores_list or roles.positive_score)
+
+
+def _list_likely(columns: Columns, notes: list[str]) -> Iterator[str]:
+    """Name the columns that look as if they play a role, and do not."""
+    roles = columns.roles
+    free = [name for name in columns.kinds if name not in columns.taken and not any(repr(name) in note for note in notes)]  # fmt: skip
+    if roles.label and roles.agreement:
+        yield f"column {roles.label!r} is not used: outputs are graded by column {roles.agreement!r} (to use the label instead, say {name_option('label', roles.label)})"  # fmt: skip
+    if not _has_scores(roles):
+        likely = [name for name in free if _may_score(columns, name)]
+        if likely:
+            yield f"no scores are used, though the name of column {listing(map(repr, likely))} suggests some: say --score (confidence in the predicted class), --positive-score (probability of the positive class) or --scores (one per class); in Python score=, positive_score= or scores="  # fmt: skip
+    if not (roles.label or roles.agreement):
+        likely = [name for name in free if LIKELY["label"].match(name) and columns.holds_classes(name)]
+        if likely:
+            yield f"no labels are used, though the name of column {listing(map(repr, likely))} suggests some: say {name_option('label')} with the column of the true class"  # fmt: skip
+
+
+def _may_score(columns: Columns, name: str) -> bool:
+    """Does a column look like a score? One that begins like probabilities has to end like a class."""
+    prefix = next((one for one in PREFIXES if name.lower().startswith(one)), None)
+    if prefix is not None:
+        is_one = columns.classes is not None and name[len(prefix) :] in columns.classes
+    else:
+        is_one = LIKELY["score"].match(name) is not None and not NO_SCORE.match(name)
+    return is_one and (columns.kinds[name] == "list" or columns.holds_probabilities(name))

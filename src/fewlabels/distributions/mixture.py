@@ -1,0 +1,69 @@
+"""Beliefs where the data themselves are in doubt: one of several, each as likely as another, and the one that is like them all."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from fewlabels.distributions.belief import TINY, Array, Belief, Beta, Conjugate, Dirichlet, Rng
+
+N_DRAWS = 4000
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """One of several beliefs about the same groups, nobody knows which.
+
+    >>> sure = [Beta(("a",), np.array([a]), np.array([10 - a])) for a in (2.0, 8.0)]
+    >>> Mixture(tuple(sure)).mean()
+    array([0.5])
+    """
+
+    parts: tuple[Belief, ...]
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names, along the group axis."""
+        return self.parts[0].groups
+
+    def mean(self) -> Array:
+        """Average over the parts."""
+        return np.mean([part.mean() for part in self.parts], axis=0)
+
+    def interval(self, level: float = 0.95) -> tuple[Array, Array]:
+        """Quantiles of draws."""
+        draws = self.draw(np.random.default_rng(0), N_DRAWS)
+        low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        return low, high
+
+    def draw(self, rng: Rng, n: int) -> Array:
+        """Draw a part, then from it; groups are drawn from the same part, so that they share its luck."""
+        sizes = rng.multinomial(n, np.full(len(self.parts), 1 / len(self.parts)))
+        draws = [part.draw(rng, size) for part, size in zip(self.parts, sizes.tolist(), strict=True) if size]
+        return rng.permutation(np.concatenate(draws))
+
+
+def match(parts: Sequence[Conjugate]) -> Conjugate:
+    """Return the one conjugate belief with the mean and the variance of a mixture of these; of shares, their summed variance.
+
+    >>> one = match([Beta(("a",), np.array([a]), np.array([10 - a])) for a in (2.0, 8.0)])
+    >>> one.mean(), bool(one.strength()[0] < 10)
+    (array([0.5]), True)
+    """
+    means = np.array([part.mean() for part in parts])
+    mean = means.mean(axis=0)
+    variance = np.array([part.variance() for part in parts]).mean(axis=0) + means.var(axis=0)
+    first = parts[0]
+    if isinstance(first, Beta):
+        strength = _strengthen(mean * (1 - mean), variance)
+        return Beta(first.groups, mean * strength, (1 - mean) * strength)
+    assert isinstance(first, Dirichlet)
+    return Dirichlet(first.groups, mean * _strengthen((mean * (1 - mean)).sum(axis=1), variance.sum(axis=1))[:, None])
+
+
+def _strengthen(
+    spread: Float[np.ndarray, " group"], variance: Float[np.ndarray, " group"]
+) -> Float[np.ndarray, " group"]:
+    """How many outcomes make a variance so much smaller than that of one."""
+    return np.maximum(spread / np.maximum(variance, TINY) - 1, TINY)

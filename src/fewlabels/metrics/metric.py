@@ -1,0 +1,340 @@
+"""Draws -> draws: from the chances of each cell to the value of a metric per group and overall.
+
+A metric says which cells it needs (`splits`), what it reads of a label (right or wrong, or which class), and how the
+cells of a scope combine. A scope is a group, or the whole pool; the same code serves both.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from fewlabels.data.counts import Cells, Split
+from fewlabels.metrics.cost_table import Costs, read_costs
+from fewlabels.models.priors import Reads
+
+PerScope = Float[np.ndarray, "draw scope"]
+Worst = Literal["lowest", "highest"]
+
+
+class Sample(NamedTuple):
+    """A block of draws of everything a metric may look at."""
+
+    theta: Float[np.ndarray, "draw cell"] | Float[np.ndarray, "draw cell class"]
+    weight: Float[np.ndarray, "#draw cell"]  # items of each cell
+    cells: Cells
+    scope: Int[np.ndarray, " cell"]  # where each cell belongs
+    n_scopes: int
+    positive: int  # the positive class; NONE where no metric asks
+    per_class: bool  # one value per class instead of one per scope
+
+
+@runtime_checkable
+class Metric(Protocol):
+    """A quantity one can ask about every group."""
+
+    @property
+    def name(self) -> str:
+        """What it is called on the command line and in results."""
+        ...
+
+    @property
+    def splits(self) -> tuple[Split, ...]:
+        """How finely groups must be cut for it."""
+        ...
+
+    @property
+    def reads(self) -> Reads:
+        """What it reads of a label."""
+        ...
+
+    @property
+    def worst(self) -> Worst:
+        """Which end is bad."""
+        ...
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Roles a pool must have for it."""
+        ...
+
+    @property
+    def is_share(self) -> bool:
+        """Does it lie between 0 and 1?"""
+        ...
+
+    @property
+    def own_cell(self) -> bool:
+        """Is it, in a group that is a single cell, the chance of being right there? Then it has a closed form."""
+        ...
+
+    def value(self, sample: Sample) -> PerScope:
+        """Its value in each scope (or of each class)."""
+        ...
+
+
+class Named:
+    """A metric that other processes look up by name, so that it is the same object everywhere."""
+
+    name: str
+
+    def __reduce__(self) -> Any:
+        registered: object = METRICS.get(self.name)
+        return (look_up, (self.name,)) if registered is self else super().__reduce__()
+
+
+@dataclass(frozen=True)
+class Accuracy(Named):
+    """The share of right predictions."""
+
+    name: str = "accuracy"
+    splits: tuple[Split, ...] = ()
+    reads: Reads = "right"
+    worst: Worst = "lowest"
+    needs: tuple[str, ...] = ()
+    own_cell: bool = True
+    is_share: bool = True
+
+    def value(self, sample: Sample) -> PerScope:
+        """Σ p θ."""
+        return _average(sample.theta, sample.weight, sample.scope, sample.n_scopes)
+
+
+@dataclass(frozen=True)
+class CalibrationError(Named):
+    """Expected calibration error over score bins: Σ_b p_b |θ_b − s_b| (000, Eq. 2.7 and 2.13)."""
+
+    name: str = "ece"
+    splits: tuple[Split, ...] = ("bin",)
+    reads: Reads = "right"
+    worst: Worst = "highest"
+    needs: tuple[str, ...] = ("score",)
+    own_cell: bool = False
+    is_share: bool = True
+
+    def value(self, sample: Sample) -> PerScope:
+        """Cells of one scope and bin are one bin: their accuracies and scores average before the gap is taken."""
+        n_bins = int(sample.cells.bin.max()) + 1
+        place = sample.scope * n_bins + sample.cells.bin
+        weighted = sample.weight * (sample.theta - sample.cells.score)
+        gap = (
+            np.abs(_sum_by(weighted, place, sample.n_scopes * n_bins)).reshape(-1, sample.n_scopes, n_bins).sum(axis=2)
+        )
+        return gap / _sum_by(sample.weight, sample.scope, sample.n_scopes)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Expected cost under a matrix of costs by (true class, predicted class): Σ_j c_jk θ_jk (000, Eq. 2.16)."""
+
+    costs: Costs
+    matrix: Float[np.ndarray, "class class"] | None = None  # laid out over a pool's classes
+    name: str = "cost"
+    splits: tuple[Split, ...] = ("predicted",)
+    reads: Reads = "label"
+    worst: Worst = "highest"
+    needs: tuple[str, ...] = ("predicted",)
+    own_cell: bool = False
+    is_share: bool = False
+
+    def value(self, sample: Sample) -> PerScope:
+        """Average over the cells of a scope, each with its own predicted class."""
+        assert self.matrix is not None, "a cost is laid out over the classes of a pool first"
+        price = self.matrix[:, sample.cells.predicted].T
+        return _average((sample.theta * price).sum(axis=2), sample.weight, sample.scope, sample.n_scopes)
+
+    def over(self, classes: Sequence[str]) -> "Cost":
+        """Return the same costs laid out over the classes of a pool."""
+        return replace(self, matrix=self.costs.matrix(classes))
+
+
+class Shares(NamedTuple):
+    """Masses of each class in each scope: truly it and said to be it, said, and truly it; they add up to 1."""
+
+    hit: Float[np.ndarray, "draw scope class"]
+    said: Float[np.ndarray, "draw scope class"]
+    truth: Float[np.ndarray, "draw scope class"]
+
+
+@dataclass(frozen=True)
+class ClassRate(Named):
+    """A rate of one class against the rest, from its masses.
+
+    By predicted class it is one value per class. Otherwise it is that of the positive class, or, for those that
+    average, the plain mean over the classes that occur in the scope.
+    """
+
+    name: str
+    rate: Callable[[Shares], Float[np.ndarray, "draw scope class"]]
+    worst: Worst = "lowest"
+    averages: bool = False
+    over_true: bool = False  # average over classes seen as labels only, not over those merely predicted
+    splits: tuple[Split, ...] = ("predicted",)
+    reads: Reads = "label"
+    needs: tuple[str, ...] = ("predicted",)
+    own_cell: bool = False
+    is_share: bool = True
+
+    def value(self, sample: Sample) -> PerScope:
+        """Pick or average over classes."""
+        rates = self.rate(_shares(sample))
+        if self.averages:  # as in scikit-learn, nothing out of nothing counts as nothing in a mean over classes
+            rates = np.nan_to_num(rates, nan=0.0)
+        if sample.per_class:
+            return rates[:, 0, :]
+        if not self.averages:
+            return rates[:, :, sample.positive]
+        occurs = self.occurring(sample.cells, sample.scope, sample.n_scopes)
+        return (rates * occurs).sum(axis=2) / occurs.sum(axis=1)
+
+    def occurring(self, cells: Cells, scope: Int[np.ndarray, " cell"], n: int) -> Float[np.ndarray, "scope class"]:
+        """Which classes occur in a scope: a mean over others would average what is not there."""
+        true, said = np.zeros((2, n, len(cells.classes)))
+        np.add.at(true, scope, cells.labels)
+        np.add.at(said, (scope, cells.predicted), cells.n_items)
+        blank = ~true.any(axis=1, keepdims=True)
+        return ((true > 0) | ((said > 0) & (blank | (not self.over_true)))).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class WholeRate(Named):
+    """A rate of a scope as a whole, from the masses of all its classes."""
+
+    name: str
+    rate: Callable[[Shares], PerScope]
+    worst: Worst = "lowest"
+    splits: tuple[Split, ...] = ("predicted",)
+    reads: Reads = "label"
+    needs: tuple[str, ...] = ("predicted",)
+    own_cell: bool = False
+    is_share: bool = True
+
+    def value(self, sample: Sample) -> PerScope:
+        """One value per scope."""
+        return self.rate(_shares(sample))
+
+
+def _sum_by(
+    values: Float[np.ndarray, "draw cell *class"], index: Int[np.ndarray, " cell"], n: int
+) -> Float[np.ndarray, "draw scope *class"]:
+    """Add up cells that share an index; places nobody has stay zero."""
+    if n == 1:
+        return values.sum(axis=1, keepdims=True)
+    if _is_each_its_own(index, n):
+        return values
+    order = np.argsort(index, kind="stable")
+    places, starts = np.unique(index[order], return_index=True)
+    out = np.zeros((len(values), n, *values.shape[2:]))
+    out[:, places] = np.add.reduceat(values[:, order], starts, axis=1)
+    return out
+
+
+def _is_each_its_own(index: Int[np.ndarray, " cell"], n: int) -> bool:
+    return len(index) == n and bool((index == np.arange(n)).all())
+
+
+def _average(
+    values: Float[np.ndarray, "draw cell"],
+    weight: Float[np.ndarray, "#draw cell"],
+    scope: Int[np.ndarray, " cell"],
+    n: int,
+) -> PerScope:
+    if _is_each_its_own(scope, n):
+        return values.copy()
+    return _sum_by(weight * values, scope, n) / _sum_by(weight, scope, n)
+
+
+def _shares(sample: Sample) -> Shares:
+    n, k = sample.n_scopes, sample.theta.shape[2]
+    cell, predicted = np.arange(sample.cells.n), sample.cells.predicted
+    place = sample.scope * k + predicted
+    total = _sum_by(sample.weight, sample.scope, n)[:, :, None]
+    hit = _sum_by(sample.weight * sample.theta[:, cell, predicted], place, n * k).reshape(-1, n, k)
+    said = _sum_by(sample.weight, place, n * k).reshape(-1, n, k)
+    truth = _sum_by(sample.weight[:, :, None] * sample.theta, sample.scope, n)
+    return Shares(hit / total, np.broadcast_to(said / total, hit.shape), truth / total)
+
+
+def _divide(a: np.ndarray, b: np.ndarray) -> Float[np.ndarray, "draw scope class"]:
+    """Nothing out of nothing is undefined."""
+    return np.divide(a, b, out=np.full_like(a, np.nan), where=b > 1e-300)
+
+
+def _recall(s: Shares) -> Float[np.ndarray, "draw scope class"]:
+    return _divide(s.hit, s.truth)
+
+
+def _precision(s: Shares) -> Float[np.ndarray, "draw scope class"]:
+    return _divide(s.hit, s.said)
+
+
+def _false_positive(s: Shares) -> Float[np.ndarray, "draw scope class"]:
+    return _divide(s.said - s.hit, 1 - s.truth)
+
+
+def _false_omission(s: Shares) -> Float[np.ndarray, "draw scope class"]:
+    return _divide(s.truth - s.hit, 1 - s.said)
+
+
+def _false_negative(s: Shares) -> Float[np.ndarray, "draw scope class"]:
+    return _divide(s.truth - s.hit, s.truth)
+
+
+def _true_negative(s: Shares) -> Float[np.ndarray, "draw scope class"]:
+    return _divide(1 - s.truth - s.said + s.hit, 1 - s.truth)
+
+
+def _false_discovery(s: Shares) -> Float[np.ndarray, "draw scope class"]:
+    return _divide(s.said - s.hit, s.said)
+
+
+def _right_omission(s: Shares) -> Float[np.ndarray, "draw scope class"]:
+    return _divide(1 - s.truth - s.said + s.hit, 1 - s.said)
+
+
+def _f1(s: Shares) -> Float[np.ndarray, "draw scope class"]:
+    return _divide(2 * s.hit, s.said + s.truth)
+
+
+def _matthews(s: Shares) -> PerScope:
+    right = s.hit.sum(axis=2)
+    chance = (s.said * s.truth).sum(axis=2)
+    spread = (1 - (s.said**2).sum(axis=2)) * (1 - (s.truth**2).sum(axis=2))
+    return np.divide(right - chance, np.sqrt(spread), out=np.zeros_like(right), where=spread > 1e-15)
+
+
+accuracy = Accuracy()
+ece = CalibrationError()
+confusion = WholeRate("confusion", lambda s: s.hit.sum(axis=2), own_cell=True)
+precision = ClassRate("precision", _precision, averages=True, own_cell=True)
+recall = ClassRate("recall", _recall, averages=True)
+f1 = ClassRate("f1", _f1, averages=True)
+balanced_accuracy = ClassRate("balanced-accuracy", _recall, averages=True, over_true=True)
+mcc = WholeRate("mcc", _matthews, is_share=False)
+tpr = ClassRate("tpr", _recall)
+fpr = ClassRate("fpr", _false_positive, worst="highest")
+tnr = ClassRate("tnr", _true_negative)
+fnr = ClassRate("fnr", _false_negative, worst="highest")
+ppv = ClassRate("ppv", _precision, own_cell=True)
+npv = ClassRate("npv", _right_omission)
+fdr = ClassRate("fdr", _false_discovery, worst="highest")
+for_ = ClassRate("for", _false_omission, worst="highest")
+selection_rate = ClassRate("selection-rate", lambda s: s.said.copy())
+
+METRICS: Mapping[str, Metric] = {
+    metric.name: metric
+    for metric in (accuracy, ece, confusion, precision, recall, f1, balanced_accuracy, mcc, tpr, fpr, tnr, fnr, ppv,
+                   npv, fdr, for_, selection_rate)
+}  # fmt: skip
+
+
+def look_up(name: str) -> Metric:
+    """Return the metric of that name."""
+    return METRICS[name]
+
+
+def cost(costs: Any) -> Cost:
+    """Expected cost: a row per true class, a column per predicted one; a CSV file, a frame, or nested dicts."""
+    return Cost(costs if isinstance(costs, Costs) else read_costs(costs))

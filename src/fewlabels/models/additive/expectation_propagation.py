@@ -1,0 +1,80 @@
+"""Expectation propagation (Minka 2001): a normal with the mean and variance of each stratum's posterior, not its mode.
+
+The likelihood of every stratum is replaced by a normal factor, its site. A site is chosen so that the normal of all sites
+has the moments that the exact likelihood would give in its place. Binomial likelihoods are log-concave, so precisions of
+sites are never negative.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from fewlabels.models.logit.random_effects import squash
+
+GRID = np.linspace(-1.0, 1.0, 81)
+REACH = 6.0  # how far the grid goes, in standard deviations without the stratum's own labels
+NEWTON_STEPS, LONGEST = 30, 3.0  # to the mode of a single stratum
+DAMPING = 0.7  # share of a step that is taken: all sites move at once
+LEAST = 1e-4  # share of a precision that comes from elsewhere, below which a site is left as it is
+PerStratum = Float[np.ndarray, " stratum"]
+
+
+@dataclass(frozen=True)
+class Sites:
+    """Normal factors of the logits of strata: exp(shift x - precision x^2 / 2)."""
+
+    precision: PerStratum
+    shift: PerStratum
+
+    def update(self, mean: PerStratum, variance: PerStratum, right: PerStratum, total: PerStratum) -> "Sites":
+        """Match the moments of every stratum, given the mean and variance of its logit with all sites as they are."""
+        rest = 1 / variance - self.precision
+        open = rest * variance > LEAST
+        rest = np.where(open, rest, 1.0)
+        cavity = (mean / variance - self.shift) / rest
+        centre, spread = match_moments(cavity, 1 / rest, right, total)
+        precision = np.maximum(1 / spread - rest, 0.0)
+        shift = centre * (precision + rest) - cavity * rest
+        return Sites(_damp(self.precision, precision, open), _damp(self.shift, shift, open))
+
+
+def match_moments(
+    mean: PerStratum, variance: PerStratum, right: PerStratum, total: PerStratum
+) -> tuple[PerStratum, PerStratum]:
+    """Return mean and variance of normal times binomial likelihood, on a grid that is dense about its mode.
+
+    >>> centre, spread = match_moments(np.zeros(1), np.full(1, 4.0), np.full(1, 3.0), np.full(1, 3.0))
+    >>> round(float(centre[0]), 2), round(float(spread[0]), 2)
+    (2.05, 1.78)
+    """
+    mode, sd = _find_mode(mean, variance, right, total)
+    reach = np.arcsinh(REACH * np.sqrt(variance) / sd)
+    steps = reach[:, None] * GRID
+    at = mode[:, None] + sd[:, None] * np.sinh(steps)
+    log_density = right[:, None] * at - total[:, None] * np.logaddexp(0.0, at)
+    log_density -= 0.5 * (at - mean[:, None]) ** 2 / variance[:, None]
+    weight = np.exp(log_density - log_density.max(axis=1, keepdims=True)) * np.cosh(steps)
+    weight /= weight.sum(axis=1, keepdims=True)
+    centre = np.einsum("sg,sg->s", weight, at)
+    return centre, np.einsum("sg,sg->s", weight, (at - centre[:, None]) ** 2)
+
+
+def _find_mode(
+    mean: PerStratum, variance: PerStratum, right: PerStratum, total: PerStratum
+) -> tuple[PerStratum, PerStratum]:
+    """Find the mode of normal times binomial likelihood by Newton's method, and the standard deviation there."""
+    at = mean.copy()
+    for _ in range(NEWTON_STEPS):
+        chance = squash(at)
+        slope = right - total * chance - (at - mean) / variance
+        step = np.clip(slope / (total * chance * (1 - chance) + 1 / variance), -LONGEST, LONGEST)
+        at = at + step
+        if np.abs(step).max(initial=0.0) < 1e-3:
+            break
+    chance = squash(at)
+    return at, 1 / np.sqrt(total * chance * (1 - chance) + 1 / variance)
+
+
+def _damp(before: PerStratum, after: PerStratum, open: np.ndarray) -> PerStratum:
+    return np.where(open, before + DAMPING * (after - before), before)

@@ -1,0 +1,362 @@
+"""The posterior of all effects: their mode by Newton's method, a normal around their mean, and scales by their evidence.
+
+The logit of being right is a curve of the score, plus effects of attributes, plus an effect of the arm itself. Effects
+are normal, each kind with a scale that is learned. Arms are many and each only touches its own labels, so their effects
+are eliminated first; what is left is as large as the number of terms, not of arms.
+
+Attributes may also do nothing together, or each two about as much. These are models of their own: a scale for each of
+sixty-six pairs follows the noise a little, and its evidence, a summit in as many dimensions, is hard to tell. All are
+fitted, and count by how well they explain the labels.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import softmax
+
+from fewlabels.models.additive.effect_priors import FIXED, Plan, Scales, Terms, Variant
+from fewlabels.models.additive.expectation_propagation import Sites
+from fewlabels.models.additive.strata import Strata
+from fewlabels.models.logit.agreement import find_contradicted
+from fewlabels.models.logit.random_effects import squash
+from fewlabels.models.optimize import climb
+
+MOST_STEPS, MOST_HALVINGS = 40, 12
+CLOSE = 1e-3  # of the log posterior: a step that gains less is not taken
+LEAST = 1e-10  # weight of a label that tells nothing
+MOST_ROUNDS, SETTLED = 60, 0.02  # of expectation propagation; change of a logit, in standard deviations, that ends it
+N_SHEETS = 8  # sets of scales to sum over, in pairs on either side of the summit
+UP = 0.7  # from the summit, to see what labels tell of log scales: of larger ones they tell more, so these are less likely
+FAINT = 0.01  # chance of a model that is not worth its sheets
+BRIEF = np.float32  # digits of what bends and varies, in half the time; slopes, which find the mode, have all of theirs
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The fit at one set of scales: at the mode, or at the mean, of everything else.
+
+    Where attributes do nothing together, the terms of pairs are left out, and their scales are nothing.
+    """
+
+    weight: float
+    scales: Scales
+    terms: Terms
+    covariance: Float[np.ndarray, "term term"]
+    own: Float[np.ndarray, " heard"]  # effect of every arm with labels
+    stiff: Float[np.ndarray, " heard"]  # how firmly its labels and its prior hold it
+    lean: Float[np.ndarray, "heard term"]  # by how much it falls when a term rises, its labels unchanged
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The fit at several sets of scales, for few labels tell little of these."""
+
+    plan: Plan
+    heard: Int[np.ndarray, " heard"]  # arms with labels
+    sheets: tuple[Sheet, ...]  # at their means
+    summit: Sheet  # at the scales that explain the labels best, at the mode
+    n_looks: int  # how often the evidence was worked out
+    slope: float  # of the evidence at its summit, where it should be none
+    together: float = 0.0  # chance that attributes do anything together
+
+    def forget_arms(self) -> "Fit":
+        """Return what it says of arms without a label, whichever they are."""
+        nothing = np.zeros(0)
+        sheets = [replace(one, own=nothing, stiff=nothing, lean=one.lean[:0]) for one in self.sheets]
+        return replace(self, heard=self.heard[:0], sheets=tuple(sheets))
+
+
+@dataclass(frozen=True)
+class _View:
+    """Evidence at a set of scales, with the mode of everything else, and how far its mean is from there."""
+
+    value: float
+    slope: Scales
+    sheet: Sheet
+    drift: tuple[Terms, Float[np.ndarray, " heard"]]
+    variance: Float[np.ndarray, " stratum"]  # of every logit
+
+    @property
+    def mean(self) -> Sheet:
+        """The fit at the mean: chances are bounded, so that what lies further out is likelier than the mode suggests."""
+        terms, own = self.drift
+        return replace(self.sheet, terms=self.sheet.terms + terms, own=self.sheet.own + own)
+
+
+class _Problem:
+    """The evidence of scales; remembers the last mode, from which the next is not far."""
+
+    def __init__(self, evidence: Strata, plan: Plan) -> None:
+        self.evidence, self.plan = evidence, plan
+        self.heard, self.start, self.arm = np.unique(evidence.group, return_index=True, return_inverse=True)
+        self.simple = len(self.heard) == len(evidence.group) and bool(np.all(evidence.share == 1))  # arms are strata
+        self.terms, self.own = plan.centre.copy(), np.zeros(len(self.heard))
+        self.brief = evidence.design.astype(BRIEF)
+        self.n_looks = 0
+
+    def begin(self, terms: Terms, own: Float[np.ndarray, " heard"]) -> None:
+        """Look for the next mode from here."""
+        self.terms, self.own = terms, own
+
+    def look(self, at: Scales) -> _View:
+        """Work the evidence out."""
+        self.n_looks += 1
+        firm, hold = self._tighten(at), float(np.exp(-2 * at[self.plan.n]))
+        value, right, (stiff, pull, square) = self._settle(firm, hold)
+        seen = self.evidence
+        covariance = np.linalg.inv(square)
+        lean = pull / stiff[:, None]
+        doubt = np.linalg.slogdet(square)[1] - np.log(firm).sum() + np.log(stiff / hold).sum()
+        prior, slope = self.plan.log_prior(at)
+        spread, vary = self._vary(covariance, stiff, lean, hold)
+        tilt = (
+            -0.5 * spread * seen.total * right * (1 - right) * (1 - 2 * right)
+        )  # how the doubt changes with each logit
+        there, beside = self._solve(covariance, stiff, pull, seen.design.T @ tilt, self._gather(seen.share * tilt))
+        off = self.terms - self.plan.centre
+        each = firm * off**2 - (1 - firm * np.diag(covariance)) + 2 * firm * off * there
+        inside = self.plan.block != FIXED
+        slope[: self.plan.n] += np.bincount(self.plan.block[inside], weights=each[inside], minlength=self.plan.n)
+        slope[self.plan.n] += (hold * self.own**2 - (1 - hold * vary) + 2 * hold * self.own * beside).sum()
+        sheet = Sheet(1.0, at, self.terms, covariance, self.own, stiff, lean)
+        return _View(value - 0.5 * doubt + prior, slope, sheet, (there, beside), spread)
+
+    def describe(self, view: _View) -> Sheet:
+        """Return the fit at the mean; by expectation propagation where a normal about the mode contradicts labels."""
+        seen, mean = self.evidence, view.mean
+        at, sd = self._rise(mean.terms, mean.own), np.sqrt(view.variance)
+        contradicted = find_contradicted(at, sd, seen.right, seen.total).any()
+        return self._propagate(view.sheet) if contradicted else mean
+
+    def _propagate(self, sheet: Sheet) -> Sheet:
+        """Match the moments of all strata, from the mode on, until logits no longer change."""
+        seen, firm, hold = self.evidence, self._tighten(sheet.scales), float(np.exp(-2 * sheet.scales[self.plan.n]))
+        at = self._rise(sheet.terms, sheet.own)
+        right = squash(at)
+        weight = seen.total * right * (1 - right) + LEAST
+        sites = Sites(weight, weight * at + seen.right - seen.total * right)
+        for _ in range(MOST_ROUNDS):
+            variance, _ = self._vary(sheet.covariance, sheet.stiff, sheet.lean, hold)
+            sites = sites.update(at, variance, seen.right, seen.total)
+            sheet = self._combine(sites, sheet, firm, hold)
+            before, at = at, self._rise(sheet.terms, sheet.own)
+            if np.all(np.abs(at - before) < SETTLED * np.sqrt(variance)):
+                break
+        return sheet
+
+    def _combine(self, sites: Sites, sheet: Sheet, firm: Terms, hold: float) -> Sheet:
+        """Combine the prior and the sites of all strata into one normal."""
+        seen = self.evidence
+        stiff, pull, square = self._eliminate(sites.precision, firm, hold)
+        covariance = np.linalg.inv(square)
+        miss = sites.shift - sites.precision * self._rise(sheet.terms, sheet.own)
+        up = seen.design.T @ miss - firm * (sheet.terms - self.plan.centre)
+        terms, own = self._solve(covariance, stiff, pull, up, self._gather(seen.share * miss) - hold * sheet.own)
+        return replace(
+            sheet,
+            terms=sheet.terms + terms,
+            own=sheet.own + own,
+            covariance=covariance,
+            stiff=stiff,
+            lean=pull / stiff[:, None],
+        )
+
+    def inform(self, sheet: Sheet) -> Scales:
+        """Return how much labels tell of each log scale: twice the number of its terms, as far as labels determine them."""
+        plan, out = self.plan, np.zeros(len(sheet.scales))
+        inside = plan.block != FIXED
+        told = (1 - self._tighten(sheet.scales) * np.diag(sheet.covariance))[inside]
+        out[: plan.n] = np.bincount(plan.block[inside], weights=2 * told**2, minlength=plan.n)
+        vary = _square(sheet.lean, sheet.covariance) + 1 / sheet.stiff
+        out[plan.n] = 2 * ((1 - np.exp(-2 * sheet.scales[plan.n]) * vary) ** 2).sum()
+        return out
+
+    def bend(self, view: _View) -> Float[np.ndarray, "scale scale"]:
+        """Guess the inverse of how the evidence bends."""
+        return np.linalg.inv(self.plan.precision + np.diag(self.inform(view.sheet)))
+
+    def _settle(
+        self, firm: Terms, hold: float
+    ) -> tuple[float, Float[np.ndarray, " stratum"], tuple[Float[np.ndarray, "..."], ...]]:
+        """Find the mode of terms and arms' effects by Newton's steps; return the log posterior, chances and bends there."""
+        seen = self.evidence
+        value = self._weigh(self.terms, self.own, firm, hold)
+        for _ in range(MOST_STEPS):
+            right = squash(self._rise(self.terms, self.own))
+            miss = seen.right - seen.total * right
+            bends = stiff, pull, square = self._eliminate(seen.total * right * (1 - right) + LEAST, firm, hold)
+            up = seen.design.T @ miss - firm * (self.terms - self.plan.centre)
+            beside = self._gather(seen.share * miss) - hold * self.own
+            step = np.linalg.solve(square, up - pull.T @ (beside / stiff))
+            own = (beside - pull @ step) / stiff
+            if up @ step + beside @ own < 2 * CLOSE:
+                break
+            length = 1.0
+            for _ in range(MOST_HALVINGS):
+                ahead = self._weigh(self.terms + length * step, self.own + length * own, firm, hold)
+                if ahead >= value:
+                    break
+                length /= 2
+            else:
+                break
+            self.terms, self.own, value = self.terms + length * step, self.own + length * own, ahead
+        return value, right, bends
+
+    def _eliminate(
+        self, weight: Float[np.ndarray, " stratum"], firm: Terms, hold: float
+    ) -> tuple[Float[np.ndarray, " heard"], Float[np.ndarray, "heard term"], Float[np.ndarray, "term term"]]:
+        """Eliminate the arms: how stiff each is, how terms pull on it, and the precision of what is left."""
+        design, share = self.evidence.design, self.evidence.share
+        stiff = self._gather(share**2 * weight) + hold
+        pull = self._gather((share * weight)[:, None] * design)
+        if self.simple:  # one product does for two
+            square = _multiply(self.brief, weight * hold / stiff)
+        else:
+            square = _multiply(self.brief, weight) - _multiply(pull, 1 / stiff)
+        square[np.diag_indices_from(square)] += firm
+        return stiff, pull, square
+
+    def _vary(
+        self,
+        covariance: Float[np.ndarray, "term term"],
+        stiff: Float[np.ndarray, " heard"],
+        lean: Float[np.ndarray, "heard term"],
+        hold: float,
+    ) -> tuple[Float[np.ndarray, " stratum"], Float[np.ndarray, " heard"]]:
+        """Variance of the logit of every stratum, and of every arm's own effect."""
+        design, share = self.evidence.design, self.evidence.share
+        if self.simple:  # both are multiples of what terms alone would make them
+            alone, given = _square(self.brief, covariance), 1 - hold / stiff
+            return (1 - given) ** 2 * alone + 1 / stiff, given**2 * alone + 1 / stiff
+        moved = design - share[:, None] * lean[self.arm]
+        return _square(moved, covariance) + share**2 / stiff[self.arm], _square(lean, covariance) + 1 / stiff
+
+    def _solve(
+        self,
+        covariance: Float[np.ndarray, "term term"],
+        stiff: Float[np.ndarray, " heard"],
+        pull: Float[np.ndarray, "heard term"],
+        up: Terms,
+        beside: Float[np.ndarray, " heard"],
+    ) -> tuple[Terms, Float[np.ndarray, " heard"]]:
+        """How the mode of terms and of arms moves when pulled like this."""
+        step = covariance @ (up - pull.T @ (beside / stiff))
+        return step, (beside - pull @ step) / stiff
+
+    def _weigh(self, terms: Terms, own: Float[np.ndarray, " heard"], firm: Terms, hold: float) -> float:
+        rise, off = self._rise(terms, own), terms - self.plan.centre
+        likely = (self.evidence.right * rise - self.evidence.total * np.logaddexp(0.0, rise)).sum()
+        return float(likely - 0.5 * firm @ off**2 - 0.5 * hold * own @ own)
+
+    def _rise(self, terms: Terms, own: Float[np.ndarray, " heard"]) -> Float[np.ndarray, " stratum"]:
+        return self.evidence.base + self.evidence.design @ terms + self.evidence.share * own[self.arm]
+
+    def _tighten(self, at: Scales) -> Terms:
+        """Return the prior precision of every term."""
+        inside = self.plan.block != FIXED
+        log_spread = np.log(self.plan.spread)
+        log_spread[inside] = at[self.plan.block[inside]]
+        return np.exp(-2 * log_spread)
+
+    def _gather(self, values: Float[np.ndarray, "stratum *rest"]) -> Float[np.ndarray, "heard *rest"]:
+        """Add up the strata of each arm."""
+        if len(self.start) == len(values):
+            return values
+        return np.add.reduceat(values, self.start, axis=0)
+
+
+def _multiply(
+    design: Float[np.ndarray, "row term"], weight: Float[np.ndarray, " row"]
+) -> Float[np.ndarray, "term term"]:
+    """Σ w x xᵀ; as the square of one matrix, which takes half the time of a product of two."""
+    rooted = np.sqrt(weight).astype(BRIEF)[:, None] * design.astype(BRIEF, copy=False)
+    return (rooted.T @ rooted).astype(np.float64)
+
+
+def _square(
+    rows: Float[np.ndarray, "row term"], covariance: Float[np.ndarray, "term term"]
+) -> Float[np.ndarray, " row"]:
+    """Variance of x · terms, row by row."""
+    brief = rows.astype(BRIEF, copy=False)
+    return np.einsum("rt,rt->r", brief @ covariance.astype(BRIEF), brief).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class _Summit:
+    """The scales that explain the labels best under one model, and how certain these are."""
+
+    problem: _Problem
+    view: _View
+
+    @cached_property
+    def precision(self) -> Float[np.ndarray, "scale scale"]:
+        """Of the scales, as if they were normal about the summit."""
+        above = self.problem.look(self.view.sheet.scales + UP)
+        return self.problem.plan.precision + np.diag(self.problem.inform(above.sheet))
+
+    @cached_property
+    def evidence(self) -> float:
+        """Log probability of the labels under the model, whatever its scales."""
+        before, after = (np.linalg.slogdet(one)[1] for one in (self.problem.plan.precision, self.precision))
+        return float(self.view.value + 0.5 * (before - after))
+
+    def lay_sheets(self, weight: float) -> list[Sheet]:
+        """Look at other scales that may well be, drawn around the summit."""
+        root = np.linalg.inv(np.linalg.cholesky(self.precision)).T
+        aside = np.random.default_rng(0).standard_normal((N_SHEETS // 2, len(root))) @ root.T
+        pairs = [self._look_aside(step) for step in aside]
+        views = [view for side in zip(*pairs, strict=True) for view in side]
+        return [replace(self.problem.describe(view), weight=weight / N_SHEETS) for view in views]
+
+    def _look_aside(self, step: Scales) -> tuple[_View, _View]:
+        """Look on either side of the summit: what moved one way on the one moves the other way on the other, nearly."""
+        top = self.view.sheet
+        self.problem.begin(top.terms, top.own)
+        one = self.problem.look(top.scales + step)
+        self.problem.begin(2 * top.terms - one.sheet.terms, 2 * top.own - one.sheet.own)
+        return one, self.problem.look(top.scales - step)
+
+
+def fit(evidence: Strata, plan: Plan, start: Scales | None = None) -> Fit:
+    """Find the scales that explain the labels best, from `start` if it is known where they may be, and look around."""
+    begin = plan.start if start is None else np.where(np.isfinite(start), start, plan.start)
+    variants, summits = plan.list_variants(), list[_Summit]()
+    for variant in variants:  # each begins where the one before it ended
+        summits.append(_ascend(evidence, variant.plan, variant.read(begin)))
+        begin = variant.spell_out(summits[-1].view.sheet.scales, begin)
+    chances = _weigh(variants, summits)
+    kept = np.where(chances < FAINT, 0.0, chances) / chances[chances >= FAINT].sum()
+    sheets = [
+        _spell_out(variant, sheet)
+        for variant, summit, weight in zip(variants, summits, kept.tolist(), strict=True)
+        for sheet in (summit.lay_sheets(weight) if weight else [])
+    ]
+    together = float(chances[1:].sum())
+    best = 1 + int(kept[1:].argmax()) if together > 0.5 else 0
+    top, slope = summits[best].view.sheet, summits[best].view.slope
+    looks = sum(summit.problem.n_looks for summit in summits)
+    steepest = float(np.abs(slope).max(initial=0.0))
+    return Fit(
+        plan, summits[0].problem.heard, tuple(sheets), _spell_out(variants[best], top), looks, steepest, together
+    )
+
+
+def _ascend(evidence: Strata, plan: Plan, start: Scales) -> _Summit:
+    design = np.ascontiguousarray(evidence.design[:, : len(plan.block)])  # terms of pairs, the last, may be left out
+    problem = _Problem(replace(evidence, design=design), plan)
+    return _Summit(problem, climb(problem.look, start, problem.bend))
+
+
+def _weigh(variants: Sequence[Variant], summits: Sequence[_Summit]) -> Float[np.ndarray, " variant"]:
+    """How likely every variant is, given the labels."""
+    if len(variants) == 1:
+        return np.ones(1)
+    return softmax([np.log(v.likely) + summit.evidence for v, summit in zip(variants, summits, strict=True)])
+
+
+def _spell_out(variant: Variant, sheet: Sheet) -> Sheet:
+    """Put the scales of a variant among all."""
+    return replace(sheet, scales=variant.spell_out(sheet.scales))

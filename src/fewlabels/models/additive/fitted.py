@@ -1,0 +1,80 @@
+"""The fitted surface by itself: all it takes to say something of any combination, seen or not. No row, no label."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from fewlabels.data.counts import NONE, STRATA
+from fewlabels.models.additive.arm_posterior import Relief, Slice, survey
+from fewlabels.models.additive.design import Layout
+from fewlabels.models.additive.effect_priors import Scales
+from fewlabels.models.additive.effects import Effects
+from fewlabels.models.additive.fit import Fit
+from fewlabels.models.logit.curve import bend, to_logit
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Arms by the values of their attributes, the scores of their items, and the fit."""
+
+    effects: Effects
+    level: Int[np.ndarray, "arm axis"]
+    arm: Int[np.ndarray, " stratum"]
+    n_items: Float[np.ndarray, " stratum"]
+    score: Float[np.ndarray, " stratum"]  # nan without scores
+    knots: tuple[float, ...] | None
+    fit: Fit
+
+    @cached_property
+    def relief(self) -> Relief:
+        """What is believed of the arms of the pool."""
+        return survey(self.fit, self._curve(self.score), self.effects.expand(self.level), self.arm, [self.n_items])[0]
+
+    def draw(
+        self, level: Int[np.ndarray, "asked axis"], at: Int[np.ndarray, " asked"], n: int
+    ) -> Float[np.ndarray, "draw asked"]:
+        """Draw combinations together: those `at` a place in the pool as they are there, others (−1) as imagined."""
+        new = at == NONE
+        found = self.relief.take(at[~new])
+        if new.any():
+            found = found.join(self.imagine(level[new]))
+        order = np.argsort(np.argsort(new, kind="stable"), kind="stable")
+        return found.draw(np.random.default_rng(0), n)[:, order]
+
+    def imagine(self, level: Int[np.ndarray, "asked axis"]) -> Relief:
+        """Return what is believed of combinations of which no item was seen: their scores are taken to be the pool's."""
+        score, weight = self._merge_scores()
+        n = len(score)
+        arm = np.repeat(np.arange(len(level)), n)
+        curve, effects = np.tile(self._curve(score), (len(level), 1)), self.effects.expand(level)
+        (found,) = survey(self.fit.forget_arms(), curve, effects, arm, [np.tile(weight, len(level))])
+        parts = zip(found.slices, self.fit.sheets, strict=True)
+        return replace(found, slices=tuple(self._doubt(part, np.exp(2 * sheet.scales), level) for part, sheet in parts))
+
+    def _doubt(self, part: Slice, variance: Scales, level: Int[np.ndarray, "asked axis"]) -> Slice:
+        """Add what nobody knows of values that were never seen: they may do as much as any other."""
+        extra = np.zeros(len(level))
+        for i, block in enumerate(self.effects.blocks):
+            extra += variance[i] * (level[:, list(block)] == NONE).any(axis=1)
+        return replace(part, own=np.sqrt(part.own**2 + extra))
+
+    def _curve(self, score: Float[np.ndarray, " stratum"]) -> Float[np.ndarray, "stratum curve_term"]:
+        return np.ones((len(score), 1)) if self.knots is None else bend(to_logit(score), self.knots)
+
+    def _merge_scores(self) -> tuple[Float[np.ndarray, " stratum"], Float[np.ndarray, " stratum"]]:
+        """Return the scores of the whole pool, in strata, and how many items have them."""
+        if self.knots is None:
+            return np.full(1, np.nan), np.ones(1)
+        place = np.unique(np.digitize(self.score, STRATA[1:-1]), return_inverse=True)[1].reshape(-1)
+        weight = np.bincount(place, weights=self.n_items)
+        return np.bincount(place, weights=self.n_items * self.score) / weight, weight
+
+
+def draw_chart(layout: Layout, found: Fit) -> Chart:
+    """Keep of a fit what questions need."""
+    strata = layout.cells.layers
+    return Chart(
+        layout.effects, layout.level, strata.cell, strata.n_items.astype(np.float64), strata.score, layout.knots, found
+    )

@@ -1,0 +1,87 @@
+"""How far people agree beyond chance: Cohen's kappa for two, Fleiss' for more, with an interval.
+
+Items that fewer than two people spoke about say nothing. Where items have different numbers of votes, each item's share
+of agreeing pairs counts alike, which for equal numbers is Fleiss' formula. The interval is a Bayesian bootstrap over
+items: their weights are drawn, and kappa follows.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from fewlabels.models.annotators.vote_matrix import NONE, Poll
+
+N_DRAWS = 1000
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Kappa is 1 where people always agree, and 0 where they do as often as chance would have it."""
+
+    method: str  # cohen or fleiss
+    kappa: float
+    low: float
+    high: float
+    share: float  # of pairs of votes that agree
+    n_items: int
+    n_people: int
+
+
+def measure_agreement(poll: Poll, level: float = 0.95, seed: int = 0) -> Agreement | None:
+    """Compare the votes of different people; None where no item has two.
+
+    >>> votes = np.array([[0, 0], [0, 0], [1, 1], [0, 1]])
+    >>> nothing = np.full(4, NONE)
+    >>> poll = Poll(("a", "b"), ("x", "y"), votes, nothing, np.array([20, 5, 10, 15]), nothing * 0, np.array([0]), np.zeros((1, 2)))
+    >>> found = measure_agreement(poll)
+    >>> found.method, round(found.kappa, 3), found.share
+    ('cohen', 0.4, 0.7)
+    """
+    shared = poll.heard >= 2
+    votes, n = poll.votes[shared], poll.n[shared]
+    if not len(votes):
+        return None
+    voters = (votes != NONE).any(axis=0)
+    is_pair = int(voters.sum()) == 2
+    table = _mark(votes[:, voters], len(poll.classes))
+    weight = np.random.default_rng(seed).standard_gamma(n.astype(np.float64), size=(N_DRAWS, len(n)))
+    rate = _cohen if is_pair else _fleiss
+    draws, (kappa,) = rate(table, weight), rate(table, n[None].astype(np.float64))
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    agreed = float(n @ _share_pairs(table) / n.sum())
+    method = "cohen" if is_pair else "fleiss"
+    return Agreement(method, float(kappa), float(low), float(high), agreed, int(n.sum()), int(voters.sum()))
+
+
+def _mark(votes: Int[np.ndarray, "item person"], k: int) -> Float[np.ndarray, "item person class"]:
+    return (votes[:, :, None] == np.arange(k)).astype(np.float64)
+
+
+def _share_pairs(table: Float[np.ndarray, "item person class"]) -> Float[np.ndarray, " item"]:
+    """Return the share of agreeing pairs among the votes on each item."""
+    each = table.sum(axis=1)
+    m = each.sum(axis=1)
+    return ((each * (each - 1)).sum(axis=1)) / (m * (m - 1))
+
+
+def _cohen(
+    table: Float[np.ndarray, "item 2 class"], weight: Float[np.ndarray, "draw item"]
+) -> Float[np.ndarray, " draw"]:
+    share = weight / weight.sum(axis=1, keepdims=True)
+    chance = ((share @ table[:, 0]) * (share @ table[:, 1])).sum(axis=1)
+    return _beyond(share @ _share_pairs(table), chance)
+
+
+def _fleiss(
+    table: Float[np.ndarray, "item person class"], weight: Float[np.ndarray, "draw item"]
+) -> Float[np.ndarray, " draw"]:
+    share = weight / weight.sum(axis=1, keepdims=True)
+    each = table.sum(axis=1)
+    chance = ((share @ (each / each.sum(axis=1, keepdims=True))) ** 2).sum(axis=1)
+    return _beyond(share @ _share_pairs(table), chance)
+
+
+def _beyond(observed: Float[np.ndarray, " draw"], chance: Float[np.ndarray, " draw"]) -> Float[np.ndarray, " draw"]:
+    """(observed − chance) / (1 − chance); where everybody always says the same one class, there is nothing to disagree on."""
+    return np.where(chance > 1 - 1e-12, 1.0, (observed - chance) / np.maximum(1 - chance, 1e-12))

@@ -1,0 +1,121 @@
+"""Ways to estimate the surface: ours, and those it is measured against."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pkgutil import resolve_name
+
+import numpy as np
+from jaxtyping import Float
+
+from fewlabels.data.counts import Cells
+from fewlabels.distributions.belief import Beta, Rng
+from fewlabels.errors import InputError, listing
+from fewlabels.models.logit.joint import Chances
+
+WARM = 0.1  # labels at the pool's accuracy that every arm starts with (004, section 4.4)
+APART = "beta-i"
+DEEP = ("bern-gp", "beta-gp", "beta-gp-sl", "beta-gp-slp")
+FIT_DEEP = "fewlabels.models.deep.fit:fit_deep"  # needs JAX, so it is reached by name, when asked for
+PerArm = Float[np.ndarray, " arm"]
+
+
+@dataclass(frozen=True)
+class Apart:
+    """Arms that know nothing of each other: a Beta each; or all of them one."""
+
+    beta: Beta
+    alike: bool = False
+
+    @property
+    def mean(self) -> PerArm:
+        """Expected accuracy."""
+        return self.beta.mean()
+
+    @property
+    def within(self) -> PerArm:
+        """Chances do not differ within an arm."""
+        return np.zeros(len(self.beta.groups))
+
+    def interval(self, level: float) -> tuple[PerArm, PerArm]:
+        """Central interval."""
+        return self.beta.interval(level)
+
+    def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw arm"]:
+        """Joint draws."""
+        if not self.alike:
+            return self.beta.draw(rng, n)
+        return np.repeat(rng.beta(self.beta.alpha[0], self.beta.beta[0], size=(n, 1)), len(self.beta.groups), axis=1)
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Arms that are known by draws."""
+
+    samples: Float[np.ndarray, "draw arm"]
+    mean: PerArm
+
+    @property
+    def within(self) -> PerArm:
+        """Chances do not differ within an arm."""
+        return np.zeros(len(self.mean))
+
+    def interval(self, level: float) -> tuple[PerArm, PerArm]:
+        """Quantiles of draws."""
+        low, high = np.quantile(self.samples, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        return low, high
+
+    def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw arm"]:
+        """Some of the draws."""
+        return self.samples[rng.integers(len(self.samples), size=n)]
+
+
+def estimate_constant(cells: Cells, seed: int) -> Chances:  # noqa: ARG001
+    """Take every arm to be as accurate as the pool."""
+    right, n = cells.right.sum() + 0.5, cells.n_labels.sum() + 1.0
+    return Apart(Beta(cells.names, np.full(cells.n, right), np.full(cells.n, n - right)), alike=True)
+
+
+def estimate_apart(cells: Cells, seed: int) -> Chances:  # noqa: ARG001
+    """Beta-I: every arm by itself."""
+    (right, wrong), (start_right, start_wrong) = cells.outcomes.T, _start_apart(cells)
+    return Apart(Beta(cells.names, right + start_right, wrong + start_wrong))
+
+
+def _start_apart(cells: Cells) -> tuple[float, float]:
+    """Start at the pool's accuracy; where all labels agree there is no other outcome to learn from: Jeffreys' prior."""
+    n_right, n = float(cells.right.sum()), float(cells.n_labels.sum())
+    if n and n_right in (0.0, n):
+        return 0.5, 0.5
+    share = (n_right + WARM / 2) / (n + WARM)
+    return WARM * share, WARM * (1 - share)
+
+
+def warn_apart(cells: Cells) -> tuple[str, ...]:
+    """Name the arms of Beta-I whose start leaves hardly any room for the outcome that their labels do not show."""
+    n_right, n = cells.right, cells.n_labels
+    alike = (n > 0) & ((n_right == 0) | (n_right == n))
+    if alike.sum() == (n > 0).sum():  # Jeffreys' prior, or no label
+        return ()
+    named = [name for name, is_alike in zip(cells.names, alike, strict=True) if is_alike]
+    why = f"model beta-i starts every arm with {WARM:g} labels; where all of an arm's labels are right, or all wrong, its interval is too narrow"
+    return (f"{why}: {listing(named)}; the model smooth does not have this problem",) if named else ()
+
+
+def _estimate_deep(kind: str) -> Callable[[Cells, int], Chances]:
+    def estimate(cells: Cells, seed: int) -> Chances:
+        try:
+            fit_deep = resolve_name(FIT_DEEP)
+        except ImportError:
+            raise InputError(f"model {kind} needs the extra 'deep': pip install 'fewlabels[deep]'") from None
+        sizes, level = tuple(len(axis.levels) for axis in cells.axes), cells.level[cells.group]
+        found = fit_deep(level, sizes, cells.n_labels.astype(np.float64), cells.right, kind=kind, seed=seed)
+        return Sampled(found.draw(np.random.default_rng(seed), 2000), found.mean)
+
+    return estimate
+
+
+ESTIMATORS: dict[str, Callable[[Cells, int], Chances]] = {
+    "constant": estimate_constant,
+    APART: estimate_apart,
+    **{kind: _estimate_deep(kind) for kind in DEEP},
+}

@@ -1,0 +1,51 @@
+"""The prior itself: fit the curve to all labels, and put what it implies for every cell as something to start from."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fewlabels.data.counts import Cells
+from fewlabels.distributions.belief import Conjugate
+from fewlabels.models.calibrated.design import lay_out
+from fewlabels.models.calibrated.explanation import Trust
+from fewlabels.models.logit.cells import project
+from fewlabels.models.logit.laplace import fit, integrate
+from fewlabels.models.logit.to_prior import count_unlabelled, teach
+from fewlabels.models.priors import Lesson, Reads
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """Recalibrate the scores with the labels so far, and trust them as far as these show."""
+
+    name: str = "calibrated"
+    needs: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ("score", "probabilities", "strata")
+    guesses_level: bool = False
+
+    def before(self, cells: Cells, reads: Reads) -> Conjugate:
+        """Where each cell would start without its own labels."""
+        return self.learn(cells, reads, finite=False).before
+
+    def learn(self, cells: Cells, reads: Reads, *, finite: bool) -> Lesson:
+        """Fit the curve to all labels, and say what it implies for every cell."""
+        layout = lay_out(cells)
+        seen = layout.gather(cells)
+        found = fit(seen, layout.model)
+        weights = [cells.layers.n_items.astype(np.float64), *([count_unlabelled(cells)] if finite else [])]
+        everything, *rest = project(found, layout.design, weights, cells.layers.cell, layout.group)
+        if not everything.fits(cells.right, cells.n_labels.astype(np.float64)):
+            found = integrate(seen, found)
+            everything, *rest = project(found, layout.design, weights, cells.layers.cell, layout.group)
+        lesson = teach(cells, reads, everything, rest[0] if finite else None)
+        return replace(lesson, trust=Trust(everything, layout, lesson.before.strength(), _span(cells)))
+
+
+def calibrated() -> Calibrated:
+    """Start from the scores, recalibrated by the labels so far."""
+    return Calibrated()
+
+
+def _span(cells: Cells) -> tuple[float, float] | None:
+    score = cells.layers.score
+    return None if np.isnan(score).any() else (float(score.min()), float(score.max()))

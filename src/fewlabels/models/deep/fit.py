@@ -1,0 +1,151 @@
+"""From labels per arm to what is believed of every arm's accuracy, by the paper's estimators."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+from numpy.polynomial.hermite_e import hermegauss
+from scipy.special import expit
+from threadpoolctl import threadpool_limits
+
+from fewlabels.distributions.belief import Rng
+from fewlabels.errors import InputError
+from fewlabels.models.deep.kernels import encode
+from fewlabels.models.deep.pooling import Counts, pool_sparse
+from fewlabels.models.deep.variational import Climb, Evidence, Round, climb_on, start_climb
+
+Kind = Literal["bern-gp", "beta-gp", "beta-gp-sl", "beta-gp-slp"]
+WARM = 0.1  # labels that every arm has from the start (section 4.4)
+ROUNDS = 4  # which arms are alike is learned on the way: neighbours are found anew after each
+STEPS = 500  # four times as many gain 1 % of the bound
+NODES, MASSES = hermegauss(32)
+SMALLEST = 1e-9  # of a Beta's two parameters; it is all at 0 or 1 then
+PerArm = Float[np.ndarray, " arm"]
+
+
+@dataclass(frozen=True)
+class Process:
+    """What is believed of f or g: a normal at every arm, most of which arms have in common."""
+
+    mean: PerArm
+    load: Float[np.ndarray, "arm inducing"]  # what one standard deviation of each inducing value adds
+    rest: PerArm  # variance that the inducing values leave open
+
+    @cached_property
+    def deviation(self) -> PerArm:
+        """Standard deviation at every arm."""
+        return np.sqrt((self.load**2).sum(axis=1) + self.rest)
+
+    def expect(self, function: Callable[[Float[np.ndarray, "node arm"]], Float[np.ndarray, "node arm"]]) -> PerArm:
+        """Average a function over the belief, arm by arm."""
+        return MASSES @ function(self.mean + NODES[:, None] * self.deviation) / MASSES.sum()
+
+    def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw arm"]:
+        """Draw all arms together; only what the inducing values leave open is drawn for each arm alone."""
+        common = rng.standard_normal((n, self.load.shape[1])) @ self.load.T
+        return self.mean + common + np.sqrt(self.rest) * rng.standard_normal((n, len(self.rest)))
+
+
+@dataclass(frozen=True)
+class DeepFit:
+    """What is believed of the accuracy of every arm: a Beta whose mean and scale are themselves uncertain."""
+
+    f: Process
+    g: Process | None  # only the Beta kinds have a scale
+    trace: Float[
+        np.ndarray, " step"
+    ]  # evidence lower bound and log prior of network and kernels: flat when all is learned
+
+    @cached_property
+    def mean(self) -> PerArm:
+        """Eq. 10."""
+        return self.f.expect(expit)
+
+    @cached_property
+    def variance(self) -> PerArm:
+        """Eq. 12: that of the mean, and on average that of the Beta; f and g are independent in the posterior."""
+        of_mean = self.f.expect(lambda f: (expit(f) - self.mean) ** 2)
+        if self.g is None:
+            return of_mean
+        return of_mean + self.f.expect(lambda f: expit(f) * expit(-f)) * self.g.expect(lambda g: 1 / (1 + _soften(g)))
+
+    def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw arm"]:
+        """Draw f and g, then accuracies from the Betas that they make (Eq. 4-6)."""
+        mean = expit(self.f.draw(rng, n))
+        if self.g is None:
+            return mean
+        scale = _soften(self.g.draw(rng, n))
+        return rng.beta(np.maximum(mean * scale, SMALLEST), np.maximum((1 - mean) * scale, SMALLEST))
+
+
+def fit_deep(
+    level: Int[np.ndarray, "arm axis"],
+    sizes: tuple[int, ...],
+    n: PerArm,
+    right: PerArm,
+    *,
+    kind: Kind,
+    seed: int = 0,
+    steps: int = STEPS,
+) -> DeepFit:
+    """Fit one of the paper's surfaces to arms with `right` right ones among `n` labels; either may be fractions.
+
+    An arm is one level of each attribute, and `sizes` says how many levels these have. The first fit of its kind and
+    number of arms takes some seconds more, to compile.
+    """
+    _require_arms(level, sizes, n, right)
+    code, warm = encode(level, sizes), _warm_up(n, right)
+    start = start_climb(np.random.default_rng(seed), code, warm[0], n_processes=1 if kind == "bern-gp" else 2)
+    own = (n, right) if kind == "bern-gp" else warm
+    with threadpool_limits(limits=1, user_api="blas"):  # the matrices are small: threads would wait for each other
+        return _conclude(list(_learn(start, code, own, np.log(warm[0] / warm[0].sum()), kind, steps)))
+
+
+def _learn(
+    climb: Climb, code: Float[np.ndarray, "arm value"], own: Counts, log_share: PerArm, kind: Kind, steps: int
+) -> Iterator[Round]:
+    """Climb in rounds; after each, sparse arms borrow from those that are now found alike, if this kind does that."""
+    seen, n_steps = own, max(steps // ROUNDS, 1)
+    for _ in range(ROUNDS):
+        evidence = Evidence(*(jnp.asarray(part, jnp.float32) for part in (code, *seen, log_share)))
+        found = climb_on(
+            climb, evidence, ROUNDS * n_steps, n_steps=n_steps, supervised=kind in ("beta-gp-sl", "beta-gp-slp")
+        )
+        yield found
+        climb = found.end
+        if kind == "beta-gp-slp":
+            seen = pool_sparse(np.asarray(found.place), float(np.exp(climb.at.kernel.log_length[0])), own)
+
+
+def _conclude(rounds: list[Round]) -> DeepFit:
+    """Take the accuracies' means and variances from the last round, and the trace from all."""
+    latent, trace = rounds[-1].latent, np.concatenate([np.asarray(each.trace, np.float64) for each in rounds])
+    f, *g = (Process(*(np.asarray(part[i], np.float64) for part in latent)) for i in range(len(latent.mean)))
+    return DeepFit(f, g[0] if g else None, trace)
+
+
+def _warm_up(n: PerArm, right: PerArm) -> Counts:
+    """Give every arm a few hundredths of a label at the accuracy of all, so that none is without."""
+    rate = right.sum() / n.sum() if n.any() else 0.5
+    return n + WARM, right + WARM * rate
+
+
+def _soften(g: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    """ψ(g) = log(1 + exp g)."""
+    return np.logaddexp(0, g)
+
+
+def _require_arms(level: Int[np.ndarray, "arm axis"], sizes: tuple[int, ...], n: PerArm, right: PerArm) -> None:
+    """Raise if these are no arms, or no labels of theirs."""
+    if len(level) < 2:
+        raise InputError(f"a surface is of several arms, not of {len(level)}; assess without it")
+    outside = np.flatnonzero(((level < 0) | (level >= np.array(sizes))).any(axis=1))
+    if len(outside):
+        raise InputError(f"arm {outside[0]} has levels {level[outside[0]].tolist()}, but attributes have only {list(sizes)}, counted from 0")  # fmt: skip
+    wrong = np.flatnonzero(~((right >= 0) & (right <= n) & np.isfinite(n)))
+    if len(wrong):
+        raise InputError(f"arm {wrong[0]} has {right[wrong[0]]:g} right ones among {n[wrong[0]]:g} labels; there must be 0 to all of them")  # fmt: skip

@@ -1,0 +1,77 @@
+"""Which arms are alike: a network puts every arm at a place, and the nearer two places, the more alike the arms (Eq. 7)."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from fewlabels.distributions.belief import Rng
+
+DIMENSIONS, UNITS = 8, 32  # of the embedding, of its hidden layer; half or twice as many make no difference
+# The paper does not say how weights are kept small, and without it they follow single labels: the error is then greater
+# than that of no kernel at all. So weights and kernels have priors, wide ones but for the weights.
+WEIGHT = 0.25  # standard deviation of a weight
+LENGTH, SCALE = np.log(8.0), 1.0  # centres of log l and log s: neighbours alike, far arms free; f of a few logits
+LENGTH_SPREAD, SCALE_SPREAD = 0.5, 1.0
+
+
+class Network(NamedTuple):
+    """Weights: a straight way from attribute values to a place, so that plain effects are easy, and a bent one beside it."""
+
+    straight: Float[Array, "value dimension"]
+    enter: Float[Array, "value unit"]
+    shift: Float[Array, " unit"]
+    leave: Float[Array, "unit dimension"]
+
+
+class Kernel(NamedTuple):
+    """Scale s and length l of Eq. 7 for each process, as logarithms."""
+
+    log_scale: Float[Array, " process"]
+    log_length: Float[Array, " process"]
+
+
+def encode(level: Int[np.ndarray, "arm axis"], sizes: tuple[int, ...]) -> Float[np.ndarray, "arm value"]:
+    """Put the values of all attributes one-hot, side by side.
+
+    >>> encode(np.array([[0, 2], [1, 0]]), (2, 3))
+    array([[1., 0., 0., 0., 1.],
+           [0., 1., 1., 0., 0.]], dtype=float32)
+    """
+    return np.concatenate([np.eye(size, dtype=np.float32)[at] for at, size in zip(level.T, sizes, strict=True)], axis=1)
+
+
+def start_network(rng: Rng, n_values: int) -> Network:
+    """Draw weights from their prior; NumPy draws them, for each of JAX's draws would be compiled."""
+    shapes = (n_values, DIMENSIONS), (n_values, UNITS), (UNITS,), (UNITS, DIMENSIONS)
+    return Network(*(jnp.asarray(rng.normal(0, WEIGHT, shape), jnp.float32) for shape in shapes))
+
+
+def start_kernel(n_processes: int) -> Kernel:
+    """Begin with every process at the centre of the prior."""
+    return Kernel(*(jnp.full(n_processes, centre, jnp.float32) for centre in (SCALE, LENGTH)))
+
+
+def weigh_network(network: Network) -> Float[Array, ""]:
+    """Log prior of the weights."""
+    return -0.5 * sum(((weights**2).sum() for weights in network), jnp.zeros(())) / WEIGHT**2
+
+
+def weigh_kernel(kernel: Kernel) -> Float[Array, ""]:
+    """Log prior of scales and lengths."""
+    scale, length = (kernel.log_scale - SCALE) / SCALE_SPREAD, (kernel.log_length - LENGTH) / LENGTH_SPREAD
+    return -0.5 * (scale**2 + length**2).sum()
+
+
+def embed(network: Network, code: Float[Array, "arm value"]) -> Float[Array, "arm dimension"]:
+    """V(a)."""
+    return code @ network.straight + jnp.tanh(code @ network.enter + network.shift) @ network.leave
+
+
+def compare(
+    kernel: Kernel, left: Float[Array, "left dimension"], right: Float[Array, "right dimension"]
+) -> Float[Array, "process left right"]:
+    """K(a, a') = s exp(-|V(a) - V(a')|² / l), of every process."""
+    square = jnp.maximum((left**2).sum(1)[:, None] + (right**2).sum(1) - 2 * left @ right.T, 0)
+    return jnp.exp(kernel.log_scale[:, None, None] - square / jnp.exp(kernel.log_length)[:, None, None])

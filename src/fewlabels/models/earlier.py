@@ -1,0 +1,49 @@
+"""The JSON of an earlier assessment, as far as a prior needs it: the pseudo-counts of every cell."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from fewlabels.data.documents.parsing import Schema, check, parse_any, read_file
+from fewlabels.errors import InputError
+
+ADVICE = "write one with assess --json FILE"
+MOST = 1e15  # labels that a cell may be worth
+Pseudo = Annotated[float, Field(ge=0, le=MOST)]
+
+
+class EarlierBelief(Schema):
+    """Pseudo-counts, a row per cell and a column per outcome."""
+
+    reads: Literal["right", "label"]
+    outcomes: tuple[str, ...]
+    cells: tuple[str, ...]
+    counts: tuple[tuple[Pseudo, ...], ...]
+
+    @model_validator(mode="after")
+    def _require_shape(self) -> "EarlierBelief":
+        n = len(self.outcomes)
+        if len(set(self.outcomes)) < n or not n:
+            raise ValueError("outcomes should be different names, at least one")
+        if len(self.cells) != len(self.counts):
+            raise ValueError(f"there are {len(self.cells)} cells, and counts of {len(self.counts)}")
+        wrong = next((i for i, row in enumerate(self.counts) if len(row) != n), None)
+        if wrong is not None:
+            raise ValueError(f"counts[{wrong}] has {len(self.counts[wrong])} numbers for {n} outcomes")
+        return self
+
+
+class EarlierAssessment(Schema):
+    """What an assessment ended with."""
+
+    by: str
+    belief: EarlierBelief
+
+
+def read_earlier(source: Path | dict[str, Any], where: str) -> EarlierAssessment:
+    """Read an assessment out of the file with its JSON, or out of the dict that it was."""
+    found = source if isinstance(source, dict) else parse_any(read_file(source), where, f"not a JSON file; {ADVICE}")
+    if not isinstance(found, dict) or "belief" not in found:
+        raise InputError(f"{where}: this is no assessment written by fewlabels (it has no 'belief'); {ADVICE}")
+    return check(EarlierAssessment, found, where, ADVICE)

@@ -1,0 +1,177 @@
+"""Hamiltonian Monte Carlo, many chains side by side.
+
+One call of the density serves all chains, so NumPy is fast enough for models of tens of parameters, without anything to
+compile or to import. While they warm up, the chains tell each other what shape the posterior has: the covariance of all
+of them becomes the metric in which they move. Paths have random lengths, so that none goes round in circles.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import ceil, exp, log, sqrt
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from fewlabels.distributions.belief import Rng
+
+PATH, SHORTEST = 1.6, 0.3  # how far a path goes in standard deviations, about a quarter of a circle; least share of it
+MOST_STEPS = 40
+FIRST_STEP, FIRST_SPREAD = 0.3, 0.2  # before anything is known of the posterior
+REGULAR = 5.0  # draws' worth of doubt about a covariance
+MOST_ALONG = 300  # parameters whose covariances a few thousand draws can tell
+DIVERGENT = 1000.0  # loss of log density on a path that was not followed at all
+DELAY, RATE, DECAY = 10.0, 0.05, 0.75  # of dual averaging
+Points = Float[np.ndarray, "chain parameter"]
+PerChain = Float[np.ndarray, " chain"]
+Square = Float[np.ndarray, "parameter parameter"]
+Density = Callable[[Points], tuple[PerChain, Points]]  # log density, and its slope
+Enough = Callable[[Float[np.ndarray, "draw chain parameter"]], bool]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to run: rounds of warming up, then draws to keep, in up to so many batches until they are enough."""
+
+    warm_up: tuple[int, ...] = (40, 40, 50, 60)
+    n_draws: int = 250
+    batches: int = 4
+    acceptance: float = 0.95  # of paths
+
+
+@dataclass(frozen=True)
+class Chains:
+    """Draws of all chains, and how many paths were lost."""
+
+    draws: Float[np.ndarray, "draw chain parameter"]
+    divergences: int
+    acceptance: float
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where the chains are."""
+
+    at: Points
+    value: PerChain
+    slope: Points
+
+
+@dataclass(frozen=True)
+class _Metric:
+    """The shape of the posterior, as far as it is known: a covariance, or of very many parameters variances only."""
+
+    covariance: Square | Float[np.ndarray, " parameter"]
+
+    @cached_property
+    def _root(self) -> Square | Float[np.ndarray, " parameter"]:
+        """The inverse of its root."""
+        if self.covariance.ndim == 1:
+            return 1 / np.sqrt(self.covariance)
+        return np.linalg.inv(np.linalg.cholesky(self.covariance))
+
+    def push(self, rng: Rng, n_chains: int) -> Points:
+        """Draw momenta: their covariance is the inverse of the posterior's."""
+        free = rng.standard_normal((n_chains, len(self.covariance)))
+        return free * self._root if self.covariance.ndim == 1 else free @ self._root
+
+    def carry(self, momentum: Points) -> Points:
+        """Turn momenta into velocities."""
+        return momentum * self.covariance if self.covariance.ndim == 1 else momentum @ self.covariance
+
+    def weigh(self, momentum: Points) -> PerChain:
+        """Kinetic energy."""
+        return 0.5 * np.einsum("cp,cp->c", self.carry(momentum), momentum)
+
+
+@dataclass(frozen=True)
+class _Stride:
+    """The length of a step, by dual averaging towards an acceptance."""
+
+    aim: float
+    start: float
+    at: float
+    settled: float
+    lag: float = 0.0
+    n: int = 0
+
+    def adapt(self, acceptance: float) -> "_Stride":
+        """Shorten it when too little is accepted, lengthen it when too much is."""
+        n = self.n + 1
+        lag = self.lag + (self.aim - acceptance - self.lag) / (n + DELAY)
+        trial = float(np.clip(log(10 * self.start) - sqrt(n) / RATE * lag, -7.0, 1.0))
+        share = n**-DECAY
+        settled = share * trial + (1 - share) * log(self.settled)
+        return replace(self, at=exp(trial), settled=exp(settled), lag=lag, n=n)
+
+
+def run_chains(
+    density: Density, start: Points, rng: Rng, effort: Effort | None = None, enough: Enough = lambda _: True
+) -> Chains:
+    """Warm up from these starting points, then draw until it is enough."""
+    effort = effort or Effort()
+    place, metric, step = _warm_up(density, _Place(start, *density(start)), rng, effort)
+    draws, lost, taken = np.empty((0, *start.shape)), 0, []
+    for i in range(effort.batches):
+        if i and enough(draws):
+            break
+        batch = np.empty((effort.n_draws, *start.shape))
+        for draw in batch:
+            place, accepted, divergent = _move(density, place, rng, metric, step)
+            draw[:] = place.at
+            lost += int(divergent.sum())
+            taken.append(float(accepted.mean()))
+        draws = np.concatenate([draws, batch])
+    return Chains(draws, lost, float(np.mean(taken)))
+
+
+def _warm_up(density: Density, place: _Place, rng: Rng, effort: Effort) -> tuple[_Place, _Metric, float]:
+    """Find where the posterior is, what shape it has, and how far a step may go."""
+    metric, step = _Metric(np.full(place.at.shape[1], FIRST_SPREAD**2)), FIRST_STEP
+    for i, n in enumerate(effort.warm_up):
+        seen, stride = [], _Stride(effort.acceptance, step, step, step)
+        for _ in range(n):
+            place, accepted, _ = _move(density, place, rng, metric, stride.at)
+            stride = stride.adapt(float(accepted.mean()))
+            seen.append(place.at)
+        step = stride.settled
+        if i < len(effort.warm_up) - 1:  # the last round finds the step for the metric that stays
+            metric, step = _learn(seen[n // 3 :]), FIRST_STEP
+    return place, metric, step
+
+
+def _move(
+    density: Density, place: _Place, rng: Rng, metric: _Metric, step: float
+) -> tuple[_Place, PerChain, Bool[np.ndarray, " chain"]]:
+    """Follow a path from every chain's place, and stay there or not; also say how likely it was, and whether it was lost."""
+    momentum = metric.push(rng, len(place.at))
+    n_steps = min(MOST_STEPS, ceil(PATH / step))
+    each = step * rng.uniform(SHORTEST, 1.0, size=(len(momentum), 1))  # short steps get out of narrow places
+    end, pushed = _follow(density, place, momentum, metric, each, n_steps)
+    gain = end.value - metric.weigh(pushed) - place.value + metric.weigh(momentum)
+    gain = np.where(np.isfinite(gain), gain, -np.inf)
+    stays = np.log(rng.random(len(gain))) < gain
+    value = np.where(stays, end.value, place.value)
+    at, slope = (np.where(stays[:, None], new, old) for new, old in ((end.at, place.at), (end.slope, place.slope)))
+    return _Place(at, value, slope), np.exp(np.minimum(gain, 0.0)), gain < -DIVERGENT
+
+
+def _follow(
+    density: Density, place: _Place, momentum: Points, metric: _Metric, step: Float[np.ndarray, "chain 1"], n_steps: int
+) -> tuple[_Place, Points]:
+    """Leapfrog."""
+    for _ in range(n_steps):
+        momentum = momentum + 0.5 * step * place.slope
+        at = place.at + step * metric.carry(momentum)
+        place = _Place(at, *density(at))
+        momentum = momentum + 0.5 * step * place.slope
+    return place, momentum
+
+
+def _learn(seen: list[Points]) -> _Metric:
+    """Take the covariance of all chains; of few draws, not at their word."""
+    draws = np.concatenate(seen)
+    n, spread = len(draws), draws.var(axis=0) + 1e-6
+    if draws.shape[1] > MOST_ALONG:
+        return _Metric(spread)
+    return _Metric((n * np.atleast_2d(np.cov(draws.T)) + REGULAR * np.diag(spread)) / (n + REGULAR))

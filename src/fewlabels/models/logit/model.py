@@ -1,0 +1,51 @@
+"""What is observed, and what is assumed before anything is."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from fewlabels.models.logit.random_effects import Departures
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Labelled outcomes of strata: items of one group with nearly the same score. Strata come group by group."""
+
+    design: Float[np.ndarray, "stratum term"]
+    group: Int[np.ndarray, " stratum"]
+    right: Float[np.ndarray, " stratum"]
+    total: Float[np.ndarray, " stratum"]
+
+    def __post_init__(self) -> None:
+        assert np.all(np.diff(self.group) >= 0), "strata come group by group"
+
+
+@dataclass(frozen=True)
+class Model:
+    """Normal priors of the curve's terms, and how far groups depart from it: σ is half-Cauchy."""
+
+    centre: Float[np.ndarray, " term"]
+    spread: Float[np.ndarray, " term"]
+    scale: float = 0.4  # of the half-Cauchy
+    departures: Departures = field(default_factory=Departures)
+
+    @property
+    def start(self) -> Float[np.ndarray, " parameter"]:
+        """Where to look first: the terms as expected, log σ at its mode."""
+        return np.append(self.centre, np.log(self.scale))
+
+    def log_prior(self, at: Float[np.ndarray, " parameter"]) -> float:
+        """Log density of terms and log σ, up to a constant."""
+        ratio = np.exp(at[-1]) / self.scale
+        return float(-0.5 * (((at[:-1] - self.centre) / self.spread) ** 2).sum() - np.log1p(ratio**2) + at[-1])
+
+    def slope(self, at: Float[np.ndarray, " parameter"]) -> Float[np.ndarray, " parameter"]:
+        """Gradient of the log prior."""
+        square = (np.exp(at[-1]) / self.scale) ** 2
+        return np.append((self.centre - at[:-1]) / self.spread**2, (1 - square) / (1 + square))
+
+    def bend(self, at: Float[np.ndarray, " parameter"]) -> Float[np.ndarray, "parameter parameter"]:
+        """Second derivatives of the log prior."""
+        square = (np.exp(at[-1]) / self.scale) ** 2
+        return np.diag(np.append(-1 / self.spread**2, -4 * square / (1 + square) ** 2))

@@ -1,0 +1,104 @@
+"""Arms: which combinations of attribute values are considered, and sums over attributes for all of them at once.
+
+A sum over attributes is taken in two halves: there are few combinations of half of the attributes, so the sum over
+each half is worked out once for all arms that share it.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from fewlabels.errors import InputError
+from fewlabels.models.membership.scores import Evidence
+
+MOST_ARMS = 10_000  # above that, only arms that are somebody's
+NOWHERE = -1
+
+
+@dataclass(frozen=True)
+class Half:
+    """Combinations of some of the attributes, and which of them each arm has."""
+
+    axes: tuple[int, ...]
+    combinations: Int[np.ndarray, "combination axis"]
+    place: Int[np.ndarray, " arm"]
+
+    def add_up(self, values: Evidence) -> Float[np.ndarray, "item combination"]:
+        """Add up what every combination is worth to each item."""
+        out = np.zeros((len(values[0]), len(self.combinations)), dtype=values[0].dtype)
+        for axis, column in zip(self.axes, self.combinations.T, strict=True):
+            out += np.take(values[axis], column, axis=1)
+        return out
+
+
+@dataclass(frozen=True)
+class Arms:
+    """The arms that are considered."""
+
+    table: Int[np.ndarray, "arm axis"]
+    sizes: tuple[int, ...]  # how many values each attribute has
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @cached_property
+    def halves(self) -> tuple[Half, Half]:
+        """The attributes in two parts, with about as many combinations each."""
+        below = np.cumsum(np.log(self.sizes))
+        cut = int(np.searchsorted(below, below[-1] / 2 + 1e-9)) or 1
+        axes = tuple(range(len(self.sizes)))
+        return self._halve(axes[:cut]), self._halve(axes[cut:])
+
+    def _halve(self, axes: tuple[int, ...]) -> Half:
+        if not axes:  # one attribute has no other half
+            return Half((), np.zeros((1, 0), dtype=np.int64), np.zeros(len(self), dtype=np.int64))
+        combinations, place = np.unique(self.table[:, list(axes)], axis=0, return_inverse=True)
+        return Half(axes, combinations, place.reshape(-1))
+
+    def add_up(self, values: Evidence) -> Float[np.ndarray, "item arm"]:
+        """Add up what the values of each arm are worth to each item."""
+        left, right = self.halves
+        out = np.take(left.add_up(values), left.place, axis=1)
+        out += np.take(right.add_up(values), right.place, axis=1)
+        return out
+
+    def find(self, attributes: Int[np.ndarray, "item axis"]) -> Int[np.ndarray, " item"]:
+        """Find the arm of every combination."""
+        keys = rank(np.concatenate([self.table, attributes]), self.sizes)
+        keys, wanted = keys[: len(self)], keys[len(self) :]
+        order = np.argsort(keys)
+        near = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
+        strange = keys[near] != wanted
+        if strange.any():
+            raise InputError(
+                f"attributes {attributes[strange][0].tolist()} are not among the {len(keys):,} arms that were considered; learn again with this item among those with known attributes"
+            )
+        return near
+
+
+def list_arms(
+    sizes: tuple[int, ...], guesses: Int[np.ndarray, "item axis"], gold: Int[np.ndarray, "gold axis"]
+) -> Arms:
+    """List all combinations, or, where they are too many, those that an item has or most probably has."""
+    if prod(sizes) <= MOST_ARMS:
+        return Arms(np.indices(sizes).reshape(len(sizes), -1).T, sizes)
+    table = np.concatenate([gold, guesses])
+    keys = rank(table, sizes)
+    _, first, times = np.unique(keys, return_index=True, return_counts=True)
+    n_known = int((first < len(gold)).sum())
+    kept = np.lexsort((-times, first >= len(gold)))[: max(MOST_ARMS, n_known)]
+    return Arms(table[np.sort(first[kept])], sizes)
+
+
+def rank(table: Int[np.ndarray, "item axis"], sizes: tuple[int, ...]) -> Int[np.ndarray, " item"]:
+    """Number combinations, alike ones alike; where numbers get too large, by their order so far."""
+    key, span = np.zeros(len(table), dtype=np.int64), 1
+    for column, size in zip(table.T, sizes, strict=True):
+        if span > np.iinfo(np.int64).max // size:
+            key = np.unique(key, return_inverse=True)[1].reshape(-1)
+            span = len(table)
+        key, span = key * size + column, span * size
+    return key

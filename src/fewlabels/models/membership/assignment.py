@@ -1,0 +1,99 @@
+"""Items to arms: P(arm | item), worked out for some items at a time and kept where it matters.
+
+An item of many attributes may be of thousands of arms, a little of each. Arms that are hardly its are kept by lot, and
+worth more then, so that the fewer numbers that are kept still add up to as many items in every arm, rare ones too.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.sparse import csr_array
+
+from fewlabels.errors import InputError
+from fewlabels.models.membership.arms import Arms
+from fewlabels.models.membership.scores import Evidence, Scores, require_gold, weigh_scores
+from fewlabels.models.membership.terms import Pair
+
+ENTRIES = 2_000_000  # of items by arms, at a time
+CUT = 2e-3  # arms less probable than this are kept by lot: no item is kept in more than 500
+Part = tuple[Float[np.ndarray, " entry"], Int[np.ndarray, " entry"], Int[np.ndarray, " item"]]  # values, arms, how many
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """How items are assigned to arms: log P(a|x) = Σ_k t_k log M_k(a_k|x) + N(a) − log Z(x)."""
+
+    considered: Arms
+    temperatures: Float[np.ndarray, " axis"]
+    potential: Float[np.ndarray, " arm"]  # N(a)
+    pairs: Mapping[Pair, Float[np.ndarray, "_level _other"]]  # the part of N(a) that is of pairs of attributes
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def arms(self) -> Int[np.ndarray, "arm axis"]:
+        """The values of the attributes of every arm."""
+        return self.considered.table
+
+    def assign(
+        self,
+        scores: Scores,
+        gold: Int[np.ndarray, "gold axis"] | None = None,
+        gold_rows: Int[np.ndarray, " gold"] | None = None,
+        *,
+        seed: int = 0,
+    ) -> csr_array:
+        """P(arm | item) of every item, one row each; an item with known attributes is all of its arm."""
+        sizes = tuple(score.shape[1] for score in scores)
+        if sizes != self.considered.sizes:
+            raise InputError(
+                f"the attributes have {sizes} values, but {self.considered.sizes} where this was learned; give the same attributes in the same order"
+            )
+        evidence = weigh_scores(scores)
+        rng, size = np.random.default_rng(seed), max(1, ENTRIES // len(self.potential))
+        starts = range(0, len(evidence[0]), size)
+        parts = [_thin(rng, self._weigh(tuple(log[start : start + size] for log in evidence))) for start in starts]
+        chance = _stack(parts, len(self.potential))
+        if gold is None or gold_rows is None:
+            return chance
+        require_gold(gold, gold_rows, sizes, len(evidence[0]))
+        return _fix(chance, self.considered.find(gold), gold_rows)
+
+    def _weigh(self, evidence: Evidence) -> Float[np.ndarray, "item arm"]:
+        """P(arm | item), dense; single precision is twice as fast, and more than classifiers have."""
+        tempered = tuple((t * log).astype(np.float32) for t, log in zip(self.temperatures, evidence, strict=True))
+        height = self.considered.add_up(tempered)
+        height += self.potential.astype(np.float32)
+        height -= height.max(axis=1, keepdims=True)
+        np.exp(height, out=height)
+        height /= height.sum(axis=1, keepdims=True)
+        return height
+
+
+def _thin(rng: np.random.Generator, chance: Float[np.ndarray, "item arm"]) -> Part:
+    """Keep what is probable; of the rest, walk along and keep an arm whenever a whole cut is passed."""
+    faint = np.where(chance < CUT, chance, 0.0)
+    passed = np.floor(np.cumsum(faint, axis=1, dtype=np.float64) / CUT + rng.random((len(chance), 1)))
+    drawn = np.diff(passed, axis=1, prepend=0.0) > 0
+    kept = np.where(faint > 0, CUT * drawn, chance)
+    kept /= kept.sum(axis=1, keepdims=True)
+    row, arm = np.nonzero(kept)
+    return kept[row, arm].astype(np.float32), arm.astype(np.int32), np.bincount(row, minlength=len(chance))
+
+
+def _stack(parts: list[Part], n_arms: int) -> csr_array:
+    values, arm, n_kept = (np.concatenate(column) for column in zip(*parts, strict=True))
+    ends = np.concatenate([[0], np.cumsum(n_kept)])
+    small = np.int32 if ends[-1] < np.iinfo(np.int32).max else np.int64
+    return csr_array((values, arm, ends.astype(small)), shape=(len(n_kept), n_arms))
+
+
+def _fix(chance: csr_array, arm: Int[np.ndarray, " gold"], rows: Int[np.ndarray, " gold"]) -> csr_array:
+    """Put some items into their arm wholly."""
+    others = np.ones((chance.shape[0], 1), dtype=np.float32)
+    others[rows] = 0.0
+    whole = csr_array((np.ones(len(rows), dtype=np.float32), (rows, arm)), shape=chance.shape)
+    found = csr_array(chance.multiply(others) + whole)
+    found.eliminate_zeros()
+    return found

@@ -1,0 +1,85 @@
+"""From what classifiers say and a few known attributes to an attribution: three ways, from none to all calibration."""
+
+from dataclasses import replace
+from itertools import combinations
+from math import prod
+from typing import Literal, get_args
+
+import numpy as np
+from jaxtyping import Int
+
+from fewlabels.models.membership.arms import list_arms
+from fewlabels.models.membership.assignment import Attribution
+from fewlabels.models.membership.calibration import Scale, calibrate
+from fewlabels.models.membership.joint_distribution import Joint, estimate_joint
+from fewlabels.models.membership.potential import Gold, learn_jointly
+from fewlabels.models.membership.scores import Evidence, Scores, require_gold, weigh_scores
+from fewlabels.models.membership.terms import Terms, choose_pairs
+
+Method = Literal["raw", "temperature", "full"]
+METHODS: tuple[Method, ...] = get_args(Method)
+Known = Int[np.ndarray, "gold axis"]
+
+
+def learn_attribution(
+    scores: Scores,
+    gold: Known,
+    gold_rows: Int[np.ndarray, " gold"],
+    *,
+    method: Method,
+    seed: int = 0,
+    names: tuple[str, ...] = (),
+) -> Attribution:
+    """Learn P(arm | item) from the classifiers' probabilities of all items and the known attributes of a few.
+
+    `raw` takes probabilities as they are, and attributes for independent. `temperature` learns how far each classifier
+    can be believed. `full` also learns which values occur, and occur together: from all items, corrected on known ones.
+
+    >>> score = np.array([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]])
+    >>> none = np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.int64)
+    >>> found = learn_attribution((score, score), *none, method="raw")
+    >>> (100 * found.assign((score, score)).toarray()[0]).round().astype(int).tolist()
+    [81, 9, 9, 1]
+    """
+    evidence = weigh_scores(scores, names)
+    sizes = tuple(score.shape[1] for score in scores)
+    require_gold(gold, gold_rows, sizes, len(evidence[0]))
+    guesses = np.stack([log.argmax(axis=1) for log in evidence], axis=1)
+    arms = list_arms(sizes, guesses, gold)
+    terms = Terms(arms, choose_pairs(sizes, guesses))
+    notes = _say_what_is_missing(method, terms, len(gold))
+    if method == "raw":
+        return Attribution(arms, np.ones(len(sizes)), np.zeros(len(arms)), {}, notes)
+    known = tuple(log[gold_rows] for log in evidence)
+    alone, common = calibrate(known, gold, biased=method == "full")
+    temperatures = np.array([one.temperature for one in alone])
+    if method == "temperature":
+        return Attribution(arms, temperatures, np.zeros(len(arms)), {}, notes)
+    given = _ask_everyone(np.random.default_rng(seed), evidence, alone, terms)
+    found = learn_jointly(Gold(known, arms.find(gold), terms, given), temperatures, common)
+    weights = found.potential.weights
+    potential = terms.design @ weights + found.potential.rest
+    return Attribution(arms, found.temperatures, potential, terms.tabulate(weights), notes)
+
+
+def _ask_everyone(rng: np.random.Generator, evidence: Evidence, alone: tuple[Scale, ...], terms: Terms) -> Joint:
+    """The potential that all items suggest: log P(a), less what each classifier knows of its own values."""
+    calibrated = [one.apply(log) for one, log in zip(alone, evidence, strict=True)]
+    shares = [chance.mean(axis=0) for chance in calibrated]
+    signs = tuple(np.log(chance) - np.log(share) for chance, share in zip(calibrated, shares, strict=True))
+    joint = estimate_joint(rng, signs, terms)
+    favour = terms.express(tuple(one.bias - np.log(share) for one, share in zip(alone, shares, strict=True)))
+    weights = joint.weights + np.pad(favour, (0, len(joint.weights) - len(favour)))
+    return replace(joint, weights=weights)
+
+
+def _say_what_is_missing(method: Method, terms: Terms, n_gold: int) -> tuple[str, ...]:
+    notes, sizes, n_arms = [], terms.arms.sizes, len(terms.arms)
+    n_pairs = len(list(combinations([size for size in sizes if size > 1], 2)))
+    if method != "raw" and not n_gold:
+        notes.append("no attributes are known of any item, so the classifiers are taken at their word; find out those of some items, drawn at random")  # fmt: skip
+    if n_arms < prod(sizes):
+        notes.append(f"of {prod(sizes):,} combinations of attributes, the {n_arms:,} that items most probably have are considered")  # fmt: skip
+    if method == "full" and len(terms.pairs) < n_pairs:
+        notes.append(f"of {n_pairs} pairs of attributes, the {len(terms.pairs)} that hang together most are considered")
+    return tuple(notes)

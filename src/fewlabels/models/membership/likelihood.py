@@ -1,0 +1,76 @@
+"""Labelled items that may be of several arms: how often they are right is a mixture, Σ_a P(a|x) P(right | a, score).
+
+Counting a label a little in every arm would make arms look alike, and pretend that each had been seen. Instead the logit
+of the mixture is straightened where the fit is now: it leans on every arm as far as the item is of it and the arm's
+accuracy can move. Fitting, straightening there and fitting again ends at the mode of the mixture itself, with its Fisher
+information around it. Of arms' own effects, an item tells of the one arm it most probably is of.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.sparse import csr_array
+from scipy.special import logit
+
+from fewlabels.models.additive.effect_priors import Plan
+from fewlabels.models.additive.fit import Fit, fit
+from fewlabels.models.additive.strata import Strata
+from fewlabels.models.logit.random_effects import squash
+
+MOST_ROUNDS = 8
+CLOSE = 0.02  # logits by which nothing moves any more
+EDGE = 1e-9
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Labelled items, in the order of the arm that each most probably is of."""
+
+    chance: csr_array  # (item, arm)
+    arm: Int[np.ndarray, " item"]  # the most probable
+    right: Float[np.ndarray, " item"]
+    curve: Float[np.ndarray, "item curve_term"]
+    design: Float[np.ndarray, "arm effect_term"]
+
+    def straighten(self, terms: Float[np.ndarray, " term"], own: Float[np.ndarray, " arm"]) -> Strata:
+        """The mixture as a line in terms and in one arm's own effect each, near these."""
+        n_curve, n = self.curve.shape[1], len(self.arm)
+        item, arm = np.repeat(np.arange(n), np.diff(self.chance.indptr)), self.chance.indices
+        height = self.design @ terms[n_curve:] + own
+        right = squash((self.curve @ terms[:n_curve])[item] + height[arm])
+        whole = np.clip(np.bincount(item, weights=self.chance.data * right, minlength=n), EDGE, 1 - EDGE)
+        lean = self.chance.data * right * (1 - right) / (whole * (1 - whole))[item]
+        leans = csr_array((lean, arm, self.chance.indptr), shape=self.chance.shape)
+        design = np.concatenate([leans.sum(axis=1)[:, None] * self.curve, leans @ self.design], axis=1)
+        share = np.bincount(item, weights=lean * (arm == self.arm[item]), minlength=n)
+        base = logit(whole) - design @ terms - share * own[self.arm]
+        return Strata(design, self.arm, self.right, np.ones(n), share, base)
+
+
+def gather(
+    chance: csr_array,
+    outcome: Float[np.ndarray, " item"],
+    curve: Float[np.ndarray, "item curve_term"],
+    design: Float[np.ndarray, "arm effect_term"],
+) -> Mixture:
+    """Take the labelled items."""
+    (labelled,) = np.nonzero(~np.isnan(outcome))
+    arm = np.asarray(chance[labelled].argmax(axis=1), dtype=np.int64).reshape(-1)
+    order = np.argsort(arm, kind="stable")
+    rows = labelled[order]
+    return Mixture(csr_array(chance[rows]).astype(np.float64), arm[order], outcome[rows], curve[rows], design)
+
+
+def fit_mixture(mixture: Mixture, plan: Plan) -> Fit:
+    """Fit and straighten in turn, until no arm moves."""
+    terms, own = plan.centre, np.zeros(len(mixture.design))
+    found = fit(mixture.straighten(terms, own), plan)
+    for _ in range(MOST_ROUNDS):
+        before = np.append(terms, own)
+        terms, own = np.zeros(len(plan.centre)), np.zeros(len(own))
+        terms[: len(found.summit.terms)], own[found.heard] = found.summit.terms, found.summit.own
+        if np.abs(np.append(terms, own) - before).max() < CLOSE:
+            break
+        found = fit(mixture.straighten(terms, own), plan, found.summit.scales)
+    return found

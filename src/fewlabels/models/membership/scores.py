@@ -1,0 +1,80 @@
+"""What classifiers say of items' attributes, and what is known of a few: checked once, then as centred logarithms."""
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from fewlabels.data.aggregate import ROUNDING
+from fewlabels.data.checks import SUM_TOLERANCE
+from fewlabels.errors import InputError, listing
+
+EDGE = 1e-6  # no classifier is taken to be surer than this: a nought would rule an arm out whatever else is known
+Scores = tuple[Float[np.ndarray, "item _level"], ...]  # of each attribute
+Evidence = tuple[Float[np.ndarray, "item _level"], ...]  # log probabilities of each attribute, less their mean
+
+
+def weigh_scores(scores: Scores, names: tuple[str, ...] = ()) -> Evidence:
+    """Check the probabilities of every attribute, and take their logarithms; only differences between values count."""
+    if not scores:
+        raise InputError("there are no attributes: give the probabilities of at least one")
+    n_items = [len(score) for score in scores]
+    if len(set(n_items)) > 1:
+        raise InputError(
+            f"the attributes have different numbers of items ({listing(n_items)}): give the same items, in the same order"
+        )
+    if not n_items[0]:
+        raise InputError("there are no items: give the probabilities of at least one")
+    names = names or tuple(f"attribute {axis + 1}" for axis in range(len(scores)))
+    return tuple(_weigh(_normalise(score, name)) for name, score in zip(names, scores, strict=True))
+
+
+def _weigh(score: Float[np.ndarray, "item level"]) -> Float[np.ndarray, "item level"]:
+    logs = np.log(np.maximum(score, EDGE))
+    return logs - logs.mean(axis=1, keepdims=True)
+
+
+def _normalise(score: Float[np.ndarray, "item level"], name: str) -> Float[np.ndarray, "item level"]:
+    """Make rows add up to one; what is further off than rounding explains is an error."""
+    if score.shape[1] == 0:
+        raise InputError(f"{name} has no values: give one column of probabilities for each value")
+    score, total = score.astype(np.float64), score.sum(axis=1, dtype=np.float64)
+    faults = (
+        (~np.isfinite(total), "a probability is missing or NaN; drop such items or fill them in"),
+        ((score < -ROUNDING).any(axis=1), "a probability is negative; logits go through a softmax first"),
+        (
+            abs(total - 1) > SUM_TOLERANCE,
+            "the probabilities add up to {total:.4g}, not 1; is a value missing, or are these percentages?",
+        ),
+    )
+    for bad, words in faults:
+        _refuse(np.asarray(bad), name, words, total)
+    return np.maximum(score, 0.0) / total[:, None]
+
+
+def _refuse(bad: Bool[np.ndarray, " item"], name: str, words: str, total: Float[np.ndarray, " item"]) -> None:
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(f"{name}, row {row + 1:,}: {words.format(total=total[row])}")
+
+
+def require_gold(
+    gold: Int[np.ndarray, "gold axis"], rows: Int[np.ndarray, " gold"], sizes: tuple[int, ...], n_items: int
+) -> None:
+    """Check the known attributes: one row for each item, and values that classifiers know."""
+    if gold.shape[0] != len(rows) or gold.shape[1] != len(sizes):
+        raise InputError(
+            f"known attributes are a table of {gold.shape[0]:,} by {gold.shape[1]}, but there are {len(rows):,} rows and {len(sizes)} attributes; give one row of values for each item"
+        )
+    strange = (gold < 0) | (gold >= np.array(sizes))
+    if strange.any():
+        row, axis = (int(found[0]) for found in np.nonzero(strange))
+        raise InputError(
+            f"known attributes, row {row + 1:,}: attribute {axis + 1} is {gold[row, axis]}, but its values are 0 to {sizes[axis] - 1}, the columns of its probabilities"
+        )
+    outside = (rows < 0) | (rows >= n_items)
+    if outside.any():
+        raise InputError(
+            f"known attributes are said to be of item {rows[outside][0]}, but items are 0 to {n_items - 1:,}; count them from 0"
+        )
+    names, times = np.unique(rows, return_counts=True)
+    if (times > 1).any():
+        raise InputError(f"attributes of item {names[times > 1][0]:,} are given more than once; keep one of them")

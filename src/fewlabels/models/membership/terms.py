@@ -1,0 +1,104 @@
+"""What the potential is made of: a term for every value of an attribute, and for every pair of values of two.
+
+Values are coded by contrasts that treat all of them alike, so that a penalty on the terms does, too: whatever the
+number of values, the potential of each has the same variance.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, pairwise
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from fewlabels.models.membership.arms import Arms
+
+MOST_TERMS = 1_000  # of pairs: above that, only the pairs of attributes that hang together most
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms of arms: those of single attributes first, then those of pairs."""
+
+    arms: Arms
+    pairs: tuple[Pair, ...]
+
+    @cached_property
+    def contrasts(self) -> tuple[Float[np.ndarray, "_level _contrast"], ...]:
+        """The coding of each attribute's values."""
+        return tuple(contrast(size) for size in self.arms.sizes)
+
+    @cached_property
+    def single(self) -> tuple[slice, ...]:
+        """Where the terms of each attribute are."""
+        return _lay_slices([size - 1 for size in self.arms.sizes], 0)
+
+    @cached_property
+    def paired(self) -> tuple[slice, ...]:
+        """Where the terms of each pair are."""
+        sizes = self.arms.sizes
+        return _lay_slices([(sizes[k] - 1) * (sizes[m] - 1) for k, m in self.pairs], self.n_single)
+
+    @property
+    def n_single(self) -> int:
+        """How many terms are of single attributes."""
+        return sum(self.arms.sizes) - len(self.arms.sizes)
+
+    @cached_property
+    def design(self) -> Float[np.ndarray, "arm term"]:
+        """The terms of every arm."""
+        single = [code[column] for code, column in zip(self.contrasts, self.arms.table.T, strict=True)]
+        paired = [(single[k][:, :, None] * single[m][:, None, :]).reshape(len(self.arms), -1) for k, m in self.pairs]
+        return np.concatenate([*single, *paired], axis=1)
+
+    def express(self, values: tuple[Float[np.ndarray, "*item _level"], ...]) -> Float[np.ndarray, "*item single"]:
+        """Put values of single attributes as terms, up to a constant."""
+        parts = [v @ code * ((len(code) - 1) / len(code)) for v, code in zip(values, self.contrasts, strict=True)]
+        return np.concatenate(parts, axis=-1)
+
+    def tabulate(self, weights: Float[np.ndarray, " term"]) -> dict[Pair, Float[np.ndarray, "_level _other"]]:
+        """What each pair of values adds to the potential."""
+        return {
+            (k, m): self.contrasts[k] @ weights[where].reshape(self.arms.sizes[k] - 1, -1) @ self.contrasts[m].T
+            for (k, m), where in zip(self.pairs, self.paired, strict=True)
+        }
+
+
+def contrast(size: int) -> Float[np.ndarray, "level contrast"]:
+    """Code values by one column less than there are: orthogonal to a constant and to each other, rows of length one.
+
+    >>> contrast(2).round(3).tolist()
+    [[1.0], [-1.0]]
+    """
+    column = np.arange(1, size)
+    steps = np.triu(np.ones((size, size - 1))) - np.diag(column.astype(np.float64), -1)[:, : size - 1]
+    return steps * np.sqrt(size / (column * (column + 1) * max(size - 1, 1)))
+
+
+def choose_pairs(sizes: tuple[int, ...], guesses: Int[np.ndarray, "item axis"]) -> tuple[Pair, ...]:
+    """Take all pairs of attributes, or those that hang together most in what classifiers say."""
+    pairs = [(k, m) for k, m in combinations(range(len(sizes)), 2) if sizes[k] > 1 and sizes[m] > 1]
+    n_terms = {pair: (sizes[pair[0]] - 1) * (sizes[pair[1]] - 1) for pair in pairs}
+    if sum(n_terms.values()) <= MOST_TERMS:
+        return tuple(pairs)
+    worth = {(k, m): _associate(guesses[:, k], guesses[:, m]) / n_terms[k, m] for k, m in pairs}
+    kept, room = [], MOST_TERMS
+    for pair in sorted(pairs, key=lambda pair: -worth[pair]):
+        if n_terms[pair] <= room:
+            kept.append(pair)
+            room -= n_terms[pair]
+    return tuple(sorted(kept))
+
+
+def _associate(one: Int[np.ndarray, " item"], other: Int[np.ndarray, " item"]) -> float:
+    """How far two attributes are from independent: Pearson's chi-square."""
+    table = np.zeros((one.max() + 1, other.max() + 1))
+    np.add.at(table, (one, other), 1.0)
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / len(one)
+    return float(((table - expected) ** 2 / np.maximum(expected, 1.0)).sum())
+
+
+def _lay_slices(lengths: list[int], start: int) -> tuple[slice, ...]:
+    ends = start + np.cumsum([0, *lengths])
+    return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))

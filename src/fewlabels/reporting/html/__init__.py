@@ -1,0 +1,1 @@
+"""An Assessment as one self-contained HTML file: data, then text. It asks `summary` for numbers and never the pool."""

@@ -1,0 +1,75 @@
+"""Words and pictures -> one page."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from fewlabels import __version__
+from fewlabels.analyses.assessment import Assessment
+from fewlabels.analyses.comparison import Comparison
+from fewlabels.files import write_whole
+from fewlabels.reporting.html import text as words
+from fewlabels.reporting.html.pictures import Picture, draw_difference, draw_pictures
+
+SHOP = Environment(loader=PackageLoader("fewlabels.reporting.html", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # fmt: skip
+
+
+def write_report(a: Assessment, path: str | Path) -> Path:
+    """Write an assessment as one self-contained HTML file."""
+    return write_whole(path, render_report(a), inputs=a.provenance.inputs)
+
+
+def write_comparison(c: Comparison, path: str | Path) -> Path:
+    """Write a comparison as one self-contained HTML file."""
+    return write_whole(path, render_comparison(c), inputs=c.provenance.inputs)
+
+
+def render_report(a: Assessment) -> str:
+    """Return the page of an assessment."""
+    facts = [
+        ("items", f"{a.n_items:,}"), ("labelled", f"{a.n_labels:,}"), ("groups", f"{len(a.groups):,} by {a.by}"),
+        ("prior", a.prior), ("level", f"{100 * a.level:g}%"), ("about", "these items" if a.finite_pool else "their population"),
+    ]  # fmt: skip
+    return render(
+        title=f"{a.metric} by {a.by}",
+        source=a.source,
+        headline=words.headline(a),
+        facts=facts,
+        supported=words.supported(a),
+        unsupported=words.unsupported(a),
+        pictures=draw_pictures(a),
+        assessment=a,
+        rows=a.in_order,
+        number=lambda value: words.number(a, value),
+        tables=(),
+        method=words.method(a),
+    )
+
+
+def render_comparison(c: Comparison) -> str:
+    """Return the page of a comparison."""
+    first, *rest = words.verdict(c)
+    facts = [("metric", c.metric), ("ROPE", f"±{c.rope:g}"), ("level", f"{100 * c.level:g}%")]
+    return render(
+        title=f"{c.groups[0]} against {c.groups[1]}",
+        source="",
+        headline=first,
+        facts=facts,
+        supported=rest,
+        unsupported=[*c.warnings, "The labelled items must have been picked at random within each group."],
+        pictures=[draw_difference(c)],
+        assessment=None,
+        rows=(),
+        number=str,
+        tables=(),
+        method=[
+            f"Metric: {c.metric}, {words.meaning(c.metric)}.",
+            f"The verdict is the region (lower, practically equal, higher) that holds at least {c.required:g} of the posterior of the difference; where none does, it is not settled.",
+        ],
+    )
+
+
+def render(*, pictures: Iterable[Picture], **content: object) -> str:
+    """Fill the one page that all reports share."""
+    return SHOP.get_template("page.html.jinja").render(pictures=list(pictures), version=__version__, **content)

@@ -1,0 +1,26 @@
+"""What a job was told to fail on, and whether it does."""
+
+from collections.abc import Sequence
+
+from fewlabels.reporting.markdown.markup import escape
+
+MOST = 25  # failures that are told one by one
+
+
+def render_checks(asked: Sequence[str], failures: Sequence[str]) -> str:
+    """Say which conditions were looked for and where they hold; nothing where none was given.
+
+    >>> print(render_checks(["low < 0.8"], ["cat: low is 0.7, and that is < 0.8"]))
+    ❌ **Failed**: fail if low &lt; 0.8
+    <BLANKLINE>
+    - cat: low is 0.7, and that is &lt; 0.8
+    """
+    if not asked:
+        return ""
+    conditions = " or ".join(map(escape, asked))
+    if not failures:
+        return f"✅ **Passed**: fail if {conditions}"
+    lines = [f"- {escape(failure)}" for failure in failures[:MOST]]
+    if len(failures) > MOST:
+        lines.append(f"- and {len(failures) - MOST:,} more")
+    return "\n".join([f"❌ **Failed**: fail if {conditions}", "", *lines])

@@ -1,0 +1,45 @@
+"""Fairness: every gap with its interval, and in words what is settled."""
+
+from math import isnan
+
+from fewlabels.analyses.fairness.api import Fairness
+from fewlabels.analyses.fairness.gaps import Gap
+from fewlabels.errors import count
+from fewlabels.reporting.markdown.markup import escape, join, lay_out, remark, write_interval
+
+
+def render_fairness(f: Fairness) -> str:
+    """Return what can be said of fairness as Markdown."""
+    title = f"### {escape(f.by)}, compared with {escape(f.whom)}"
+    about = (
+        f"{escape(f.source)}: {count(f.n_items, 'item')}, {f.n_labels:,} labelled; method {escape(f.method)}, "
+        f"{100 * f.level:g}% intervals, gaps within ±{f.rope:g} are as good as none."
+    )
+    return join(title, about, _list_gaps(f), _say(f), remark(f.warnings))
+
+
+def _list_gaps(f: Fairness) -> str:
+    header = (
+        "metric", "group", "gap", f"{100 * f.level:g}% interval", "P(> 0)", f"P(within ±{f.rope:g})", "more labels",
+    )  # fmt: skip
+    return lay_out(header, [_cells(gap) for gap in f.gaps], n_names=2)
+
+
+def _cells(gap: Gap) -> tuple[str, ...]:
+    needed = "settled" if gap.is_settled else "–" if gap.more_labels is None else f"about {gap.more_labels:,}"
+    if isnan(gap.mean):
+        return (escape(gap.metric), escape(gap.group), "", "undefined", "", "", needed)
+    chances = ("" if isnan(p) else f"{p:.3f}" for p in (gap.p_greater, gap.p_practically_fair))
+    interval = write_interval(gap.low, gap.high, "+")
+    return (escape(gap.metric), escape(gap.group), f"{gap.mean:+.3f}", interval, *chances, needed)
+
+
+def _say(f: Fairness) -> str:
+    """Put what is settled, and the four-fifths rule, in sentences."""
+    said = [
+        sentence
+        for gap in f.gaps
+        for sentence in (f.say(gap) if gap.is_settled else None, f.say_four_fifths(gap))
+        if sentence
+    ]
+    return "\n".join(f"- {escape(sentence)}" for sentence in said)

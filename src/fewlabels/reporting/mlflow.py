@@ -1,0 +1,90 @@
+"""Assessments in an experiment tracker: MLflow (extra: mlflow), in whatever run and server it is set to.
+
+A number never travels without its interval; the whole assessment and its report go along as artifacts.
+"""
+
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from itertools import chain, count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from fewlabels.analyses.assessment import Assessment, Estimate, Row
+from fewlabels.errors import InputError
+
+UNWRITABLE = re.compile(r"[^\w\-. :]")  # what MLflow's names may not hold, and the slash, which parts them
+AT_ONCE = 1000  # metrics in one request
+LONGEST = 75  # letters of a name, of which three may come together; MLflow takes 250
+
+
+def log_assessment(a: Assessment, *, name: str | None = None, folder: str = "fewlabels") -> str:
+    """Log an assessment to the active MLflow run (or a new one), and return the run's id.
+
+    Metrics are `NAME`, `NAME.low` and `NAME.high` for the whole and `NAME by GROUPS/GROUP`, … for every group; `name` is
+    the metric's unless told otherwise, which it must be where a run gets the same metric twice. Choices are logged as
+    parameters `NAME.by`, …; `FOLDER/NAME/report.html` and `assessment.json` are artifacts.
+    """
+    mlflow = _load_mlflow()
+    name = _write_name(name or a.metric)
+    fresh = mlflow.active_run() is None
+    run = mlflow.active_run() or mlflow.start_run()
+    try:
+        mlflow.log_params({f"{name}.{key}": value for key, value in _choices(a).items()})
+        values = list(_measures(name, a))
+        for start in range(0, len(values), AT_ONCE):
+            mlflow.log_metrics(dict(values[start : start + AT_ONCE]))
+        _log_files(mlflow, a, f"{folder}/{name}")
+    finally:
+        if fresh:
+            mlflow.end_run()
+    run_id: str = run.info.run_id
+    return run_id
+
+
+def _choices(a: Assessment) -> dict[str, Any]:
+    return {
+        "by": a.by, "prior": a.prior, "level": a.level, "finite_pool": a.finite_pool, "n_items": a.n_items,
+        "n_labels": a.n_labels, "seed": a.question.seed,
+    }  # fmt: skip
+
+
+def _measures(name: str, a: Assessment) -> Iterator[tuple[str, float]]:
+    """The whole and every group, each with its interval; groups whose names come out alike are numbered."""
+    yield from _estimate(name, a.overall)
+    seen: set[str] = set()
+    for row in a.groups if len(a.groups) > 1 else ():
+        group = _write_name(row.group)
+        free = next(word for word in chain([group], (f"{group} {i}" for i in count(2))) if word not in seen)
+        seen.add(free)
+        yield from _estimate(f"{name} by {_write_name(a.by)}/{free}", row)
+
+
+def _estimate(name: str, found: Estimate | Row) -> Iterator[tuple[str, float]]:
+    yield name, found.mean
+    yield f"{name}.low", found.low
+    yield f"{name}.high", found.high
+
+
+def _write_name(name: str) -> str:
+    """Write a name with the letters that MLflow takes.
+
+    >>> _write_name("[0.9, 1]"), _write_name("../x"), _write_name("")
+    ('_0.9_ 1_', '_x', '_')
+    """
+    return UNWRITABLE.sub("_", name).strip(" .")[:LONGEST] or "_"
+
+
+def _log_files(mlflow: Any, a: Assessment, folder: str) -> None:
+    with TemporaryDirectory() as place:
+        a.report(Path(place) / "report.html")
+        a.to_json(Path(place) / "assessment.json")
+        mlflow.log_artifacts(place, folder)
+
+
+def _load_mlflow() -> Any:
+    try:
+        return import_module("mlflow")
+    except ImportError:
+        raise InputError("logging an assessment needs MLflow: pip install 'fewlabels[mlflow]'") from None

@@ -1,0 +1,55 @@
+"""What we believe about one number, the calibration error: its posterior, with mean and interval marked."""
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from fewlabels.analyses.assessment import Assessment, Row
+from fewlabels.errors import InputError
+from fewlabels.reporting.plots.sheet import new_axes
+from fewlabels.reporting.plots.style import BLUE, INK, SMALL, clean_axes, format_axis
+from fewlabels.reporting.plots.words import spell, write_level, write_value
+
+BARS = 60
+
+
+def plot_ece(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
+    """Draw the posterior of a one-group assessment, for instance `a.merged(fl.ece)`."""
+    if len(assessment.groups) != 1:
+        raise InputError(
+            f"one posterior at a time: of these {len(assessment.groups):,} groups make one with a.merged(fl.ece)"
+        )
+    ax = ax or new_axes(2.6)
+    clean_axes(ax)
+    ax.set_yticks([])
+    row = assessment.groups[0]
+    top = _draw_density(ax, assessment.draws[:, 0])
+    _mark(ax, row, top)
+    whole, ends = (
+        write_value(row.mean, assessment.metric),
+        [write_value(x, assessment.metric) for x in (row.low, row.high)],
+    )
+    ax.set_title(
+        f"{whole}, {write_level(assessment.level)} interval {ends[0]} to {ends[1]}", loc="left", fontsize=10, color=INK
+    )
+    ax.set_xlabel(spell(assessment.metric), color=INK)
+    format_axis(ax, assessment.metric)
+    return ax
+
+
+def _draw_density(ax: Axes, draws: np.ndarray) -> float:
+    """Draw the histogram and return its height; draws that are all alike have none."""
+    if np.ptp(draws) < 1e-12:
+        return 1.0
+    height, edges = np.histogram(draws, bins=BARS, density=True)
+    ax.stairs(height, edges, fill=True, color=BLUE, alpha=0.3, linewidth=0)
+    return float(height.max())
+
+
+def _mark(ax: Axes, row: Row, top: float) -> None:
+    """Mark the mean and the interval under the density."""
+    ax.axvline(row.mean, ymax=0.92, color=BLUE, linewidth=1.4)
+    ax.hlines(-0.06 * top, row.low, row.high, color=BLUE, linewidth=2.5)
+    ax.plot([row.mean], [-0.06 * top], "o", color=BLUE, markersize=6)
+    ax.set_ylim(-0.14 * top, 1.08 * top)
+    ax.annotate("mean", (row.mean, 0.9), xycoords=("data", "axes fraction"), xytext=(4, 0), textcoords="offset points",
+                fontsize=SMALL, color=BLUE)  # fmt: skip

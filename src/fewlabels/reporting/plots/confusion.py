@@ -1,0 +1,87 @@
+"""The confusion matrix with its uncertainty: P(label | predicted), one row per predicted class.
+
+Few classes have their numbers written; of many, a square is as dark as the chance is high and as small as the interval
+is wide.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from fewlabels.analyses.assessment import Assessment, Entry
+from fewlabels.errors import InputError
+from fewlabels.reporting.plots.heatmap import Grid, draw_cells, key_colours, write_cells
+from fewlabels.reporting.plots.sheet import WIDTH, new_axes
+from fewlabels.reporting.plots.style import GREY, INK, SMALL, clean_axes
+from fewlabels.reporting.plots.words import shorten, write_level
+
+WRITTEN = 12  # classes whose numbers are written
+WHOLE, CHOSEN = 40, 25  # beyond so many classes, only so many are shown
+
+
+def plot_confusion(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
+    """Draw P(label | predicted) as a heat map: right in blue, wrong in orange."""
+    entries = assessment.matrix
+    if not entries:
+        raise InputError("a heat map needs a confusion matrix; assess with metric=fl.confusion")
+    if any(entry.group is not None for entry in entries):
+        raise InputError(
+            f"there is a confusion matrix for every group of {assessment.by!r}; to draw one, use by=fl.predicted"
+        )
+    every = list(dict.fromkeys(entry.label for entry in entries))
+    classes = every if len(every) <= WHOLE else _most_confused(entries, every)
+    ax = ax or new_axes(min(WIDTH, 2.2 + 0.55 * len(classes)) if len(classes) <= WRITTEN else 5.7)
+    mean, width = _lay_out(entries, classes)
+    _name_axes(ax, classes, assessment.level)
+    if len(classes) <= WRITTEN:
+        draw_cells(ax, mean, np.ones_like(mean))
+        write_cells(ax, mean, width)
+    else:
+        key_colours(ax, draw_cells(ax, mean, 1 - 0.75 * width))
+    if len(classes) < len(every):
+        ax.set_title(
+            f"{len(classes)} classes with the largest confusions, of {len(every):,}",
+            loc="left",
+            fontsize=SMALL,
+            color=GREY,
+        )
+    return ax
+
+
+def _most_confused(entries: Sequence[Entry], every: Sequence[str]) -> list[str]:
+    """Take classes from the largest confusions down, until there are enough."""
+    wrong = (entry for entry in entries if entry.predicted != entry.label)
+    chosen: dict[str, None] = {}
+    for entry in sorted(wrong, key=lambda entry: -entry.mean):
+        wider = chosen | dict.fromkeys((entry.predicted, entry.label))
+        chosen = wider if len(wider) <= CHOSEN else chosen
+        if len(chosen) == CHOSEN:
+            break
+    return [name for name in every if name in chosen]
+
+
+def _lay_out(entries: Sequence[Entry], classes: Sequence[str]) -> tuple[Grid, Grid]:
+    """Return means and widths; nan for a class that is never predicted."""
+    at = {name: i for i, name in enumerate(classes)}
+    mean, width = np.full((2, len(classes), len(classes)), np.nan)
+    for entry in entries:
+        if entry.predicted in at and entry.label in at:
+            mean[at[entry.predicted], at[entry.label]] = entry.mean
+            width[at[entry.predicted], at[entry.label]] = entry.high - entry.low
+    return mean, width
+
+
+def _name_axes(ax: Axes, classes: Sequence[str], level: float) -> None:
+    n = len(classes)
+    names = [shorten(name, 20) for name in classes]
+    clean_axes(ax, keep=())
+    ax.set_aspect("equal")
+    ax.set_xlim(-0.5, n - 0.5)
+    ax.set_ylim(n - 0.5, -0.5)
+    ax.set_xticks(range(n), names, rotation=90 if max(map(len, names)) > 3 else 0)
+    ax.set_yticks(range(n), names)
+    ax.tick_params(length=0)
+    how = "± half the" if n <= WRITTEN else "small square: wide"
+    ax.set_xlabel(f"true class, in % of each row ({how} {write_level(level)} interval)", color=INK)
+    ax.set_ylabel("predicted class", color=INK)

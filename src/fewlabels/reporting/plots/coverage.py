@@ -1,0 +1,44 @@
+"""How much of the space of attributes has labels of its own: arms, and the items in them, by labels per arm."""
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter
+
+from fewlabels.analyses.surface.coverage import count_bands
+from fewlabels.analyses.surface.result import Surface
+from fewlabels.errors import count
+from fewlabels.reporting.plots.sheet import new_axes
+from fewlabels.reporting.plots.style import BLUE, GREY, INK, SMALL, clean_axes
+
+THICK = 0.36  # of a bar, in rows
+ROOM = 1.32  # the axis ends here, so that text beside a full bar fits
+
+
+def plot_coverage(surface: Surface, *, ax: Axes | None = None) -> Axes:
+    """Draw the share of arms, and of items, in arms with no label, a few, and many."""
+    bands = count_bands(surface)
+    ax = ax or new_axes(2.9)
+    clean_axes(ax)
+    ax.set_yticks(range(len(bands)), [band.name for band in bands])
+    ax.set_ylim(len(bands) - 0.4, -0.6)
+    ax.tick_params(axis="y", length=0)
+    for y, band in enumerate(bands):
+        _draw(ax, y - THICK / 2, band.n_arms, len(surface.arms), "arm", GREY)
+        _draw(ax, y + THICK / 2, band.n_items, surface.n_items, "item", BLUE)
+    ax.set_xlim(0, ROOM)
+    ax.set_xticks([0, 0.25, 0.5, 0.75, 1])
+    ax.spines["bottom"].set_bounds(0, 1)
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{100 * x:g}%"))
+    ax.set_ylabel("labels per arm", color=INK)
+    ax.set_xlabel(
+        f"share of {count(len(surface.arms), 'arm')} (grey) and of {count(surface.n_items, 'item')} (blue)", color=INK
+    )
+    return ax
+
+
+def _draw(ax: Axes, y: float, n: int, whole: int, what: str, colour: str) -> None:
+    """Draw a bar, and write how many it stands for."""
+    ax.barh([y], [n / whole], height=THICK, color=colour, zorder=2)
+    ax.annotate(
+        f"{100 * n / whole:.0f}% · {count(n, what)}", (n / whole, y), xytext=(4, 0), textcoords="offset points", va="center",
+        fontsize=SMALL, color=INK,
+    )  # fmt: skip

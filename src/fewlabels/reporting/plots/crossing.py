@@ -1,0 +1,164 @@
+"""Accuracy where two attributes cross, as a heat map: below the whole in orange, above it in blue."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.patches import Rectangle
+
+from fewlabels.analyses.surface.naming import name_values
+from fewlabels.analyses.surface.ranking import rank_attributes
+from fewlabels.analyses.surface.result import Reading, Surface
+from fewlabels.errors import InputError
+from fewlabels.reporting.plots.picking import pick_values
+from fewlabels.reporting.plots.sheet import new_axes
+from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, SMALL, clean_axes
+from fewlabels.reporting.plots.words import shorten, write_level, write_value
+
+MOST_ROWS, MOST_COLUMNS = 30, 16  # values of an attribute that are shown
+WRITTEN = 8  # columns beyond which there is no room for half-widths
+EVERYTHING = "all items"
+SHADES = LinearSegmentedColormap.from_list("below and above", [ORANGE, "white", BLUE])
+NARROW = 0.1  # least distance from the whole at which a colour is full
+HATCH = "#C4C4C4"
+LUMINANCE = (0.2126, 0.7152, 0.0722)  # of red, green and blue
+Grid = Float[np.ndarray, "row column"]
+
+
+@dataclass(frozen=True)
+class Side:
+    """The values of one attribute that are shown, and its name, which says what was left out."""
+
+    attribute: str
+    values: tuple[str, ...]
+    caption: str
+
+
+@dataclass(frozen=True)
+class Field:
+    """What is read in every cell; nan where the pool has no item."""
+
+    mean: Grid
+    width: Grid
+    n_labels: Int[np.ndarray, "row column"]
+
+
+def plot_crossing(
+    surface: Surface,
+    *,
+    rows: str | None = None,
+    columns: str | None = None,
+    fixed: Mapping[str, object] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw accuracy at every two values of two attributes, over what others take in the pool or are `fixed` to.
+
+    Without a choice, the two attributes that move accuracy furthest. Hatched: combinations that the pool does not have.
+    """
+    names = _choose(surface, rows, columns, tuple(fixed or ()))
+    down, across = _take_side(surface, names[0], fixed, MOST_ROWS), EVERY
+    if len(names) == 2:
+        across = _take_side(surface, names[1], fixed, MOST_COLUMNS)
+    field = _fill(surface.cross(*names, fixed=fixed), down, across)
+    ax = ax or new_axes(0.24 * len(down.values) + 1.3 + 0.07 * max(map(len, map(shorten, across.values))))
+    _draw(ax, field, surface.overall.mean, written=len(across.values) <= WRITTEN)
+    _name_sides(ax, down, across)
+    ax.set_title(_say(surface, field, across, fixed), loc="left", fontsize=SMALL, color=GREY)
+    return ax
+
+
+EVERY = Side("", (EVERYTHING,), "")
+
+
+def _choose(surface: Surface, rows: str | None, columns: str | None, fixed: Sequence[str]) -> tuple[str, ...]:
+    """Take the attributes that were named, and fill up with those that move accuracy furthest."""
+    free = [name for name in rank_attributes(surface) if name not in (rows, columns, *fixed)]
+    chosen = [
+        name for name in (rows or (free.pop(0) if free else None), columns or (free.pop(0) if free else None)) if name
+    ]
+    if not chosen or (rows is not None and rows == columns):
+        raise InputError("plot: a heat map takes two different attributes that are not fixed, as rows and columns")
+    if rows is None and columns is None and len(chosen) == 2:
+        size = {axis.name: len(axis.levels) for axis in surface.axes}
+        chosen.sort(key=lambda name: -size[name])  # there is more room down the page
+    return tuple(chosen)
+
+
+def _take_side(surface: Surface, attribute: str, fixed: Mapping[str, object] | None, most: int) -> Side:
+    readings = surface.cross(attribute, fixed=fixed)
+    if not readings:
+        raise InputError(
+            f"plot: no item has {name_values({name: str(value) for name, value in (fixed or {}).items()})}"
+        )
+    values, caption = pick_values(surface, readings, attribute, most)
+    return Side(attribute, tuple(values), caption)
+
+
+def _fill(readings: Sequence[Reading], down: Side, across: Side) -> Field:
+    mean, width = np.full((2, len(down.values), len(across.values)), np.nan)
+    n_labels = np.zeros(mean.shape, dtype=np.int64)
+    row, column = ({value: i for i, value in enumerate(side.values)} for side in (down, across))
+    for one in readings:
+        i, j = row.get(one.values[down.attribute]), column.get(one.values.get(across.attribute, EVERYTHING))
+        if i is not None and j is not None:
+            mean[i, j], width[i, j], n_labels[i, j] = one.mean, one.high - one.low, one.n_labels
+    return Field(mean, width, n_labels)
+
+
+def _draw(ax: Axes, field: Field, middle: float, *, written: bool) -> None:
+    """Colour every cell by how far it is from the whole, and write its numbers."""
+    far = max(NARROW, float(np.nanmax(np.abs(field.mean - middle))))
+    norm = Normalize(middle - far, middle + far)
+    for (i, j), mean in np.ndenumerate(field.mean):
+        if np.isnan(mean):
+            ax.add_patch(
+                Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor="white", edgecolor=HATCH, hatch="////", linewidth=0)
+            )
+            continue
+        ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=SHADES(norm(mean)), edgecolor="white", linewidth=1))
+        text = f"{100 * mean:.0f}" + (f" ±{50 * field.width[i, j]:.0f}" if written else "")
+        colour = "white" if _is_dark(SHADES(norm(mean))) else INK
+        known = field.n_labels[i, j] > 0
+        ax.text(
+            j, i, text, ha="center", va="center", fontsize=SMALL, color=colour, style="normal" if known else "italic",
+            alpha=1 if known else 0.7, in_layout=False,
+        )  # fmt: skip
+
+
+def _is_dark(colour: tuple[float, ...]) -> bool:
+    """Say whether white is easier to read on a colour than ink, by its luminance."""
+    return float(np.dot(colour[:3], LUMINANCE)) < 0.55
+
+
+def _name_sides(ax: Axes, down: Side, across: Side) -> None:
+    clean_axes(ax, keep=())
+    ax.set_xlim(-0.5, len(across.values) - 0.5)
+    ax.set_ylim(len(down.values) - 0.5, -0.5)
+    names = [shorten(value, 20) for value in across.values]
+    crowded = max(map(len, names)) * len(names) > 60
+    ax.set_xticks(
+        range(len(names)),
+        names,
+        rotation=40 if crowded else 0,
+        ha="right" if crowded else "center",
+        rotation_mode="anchor" if crowded else "default",
+    )
+    ax.set_yticks(range(len(down.values)), [shorten(value) for value in down.values])
+    ax.tick_params(length=0)
+    ax.set_xlabel(across.caption, color=INK)
+    ax.set_ylabel(down.caption, color=INK)
+
+
+def _say(surface: Surface, field: Field, across: Side, fixed: Mapping[str, object] | None) -> str:
+    """Say how to read it."""
+    half = f" ± half the {write_level(surface.level)} interval" if len(across.values) <= WRITTEN else ""
+    said = [f"accuracy in %{half}; white: {write_value(surface.overall.mean, 'accuracy')}, as overall"]
+    if fixed:
+        said.append(shorten(f"where {name_values({name: str(value) for name, value in fixed.items()})}", 76))
+    there = ~np.isnan(field.mean)
+    marks = ["italic: no label there"] if (there & (field.n_labels == 0)).any() else []
+    marks += [] if there.all() else ["hatched: no such item"]
+    return "\n".join([*said, *(["; ".join(marks)] if marks else [])])

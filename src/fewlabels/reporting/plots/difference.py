@@ -1,0 +1,93 @@
+"""The difference between two groups: its posterior, cut at the borders of practical equivalence."""
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from fewlabels.analyses.comparison import Comparison
+from fewlabels.distributions.difference import Difference
+from fewlabels.errors import InputError
+from fewlabels.reporting.plots.sheet import new_axes
+from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, SMALL, clean_axes
+from fewlabels.reporting.plots.words import is_share, shorten, spell, write_chance
+
+CELLS = 60
+Line = Float[np.ndarray, " point"]
+
+
+def plot_comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
+    """Draw the posterior of a − b, with the probability of being lower, as good as equal, and higher."""
+    if comparison.difference is None:
+        raise InputError("this comparison holds no distribution to draw; make it with fl.compare")
+    ax = ax or new_axes(3.0)
+    clean_axes(ax)
+    ax.set_yticks([])
+    low, high = _span(comparison)
+    top = 1.0
+    if comparison.low < comparison.high:
+        x, density = trace_density(comparison.difference, low, high, cuts=(-comparison.rope, comparison.rope))
+        _shade(ax, x, density, comparison.rope)
+        top = float(density.max())
+    ax.hlines(-0.07 * top, comparison.low, comparison.high, color=INK, linewidth=2.5)
+    ax.plot([comparison.mean], [-0.07 * top], "o", color=INK, markersize=6)
+    for border, dash in ((0, (4, 3)), (-comparison.rope, ()), (comparison.rope, ())):
+        ax.axvline(border, color=GREY, linewidth=0.8, linestyle=(0, dash), zorder=0)
+    ax.set_ylim(-0.16 * top, 1.05 * top)
+    ax.set_xlim(low, high)
+    _head(ax, comparison)
+    _label(ax, comparison)
+    return ax
+
+
+def trace_density(difference: Difference, low: float, high: float, *, cuts: tuple[float, ...]) -> tuple[Line, Line]:
+    """Return the density on a grid, from differences of the distribution, with the cuts among its points."""
+    edges = np.linspace(low, high, CELLS + 1)
+    mass = np.diff([difference.below(float(edge)) for edge in edges])
+    middle = (edges[1:] + edges[:-1]) / 2
+    inside = [cut for cut in cuts if low < cut < high]
+    x = np.unique(np.concatenate([[low], middle, inside, [high]]))
+    return x, np.interp(x, middle, mass / np.diff(edges))
+
+
+def _span(comparison: Comparison) -> tuple[float, float]:
+    """Leave room for the tails, and for the whole region of equivalence."""
+    room = max(0.5 * (comparison.high - comparison.low), 0.3 * comparison.rope, 0.01)
+    low = min(comparison.low - room, -comparison.rope - room)
+    high = max(comparison.high + room, comparison.rope + room)
+    return (max(low, -1.0), min(high, 1.0)) if is_share(comparison.metric) else (low, high)
+
+
+def _shade(ax: Axes, x: Line, density: Line, rope: float) -> None:
+    parts = ((x <= -rope, ORANGE), ((x >= -rope) & (x <= rope), GREY), (x >= rope, BLUE))
+    for where, colour in parts:
+        ax.fill_between(x[where], density[where], color=colour, alpha=0.35, linewidth=0)
+        ax.plot(x[where], density[where], color=colour, linewidth=1.4)
+
+
+def _head(ax: Axes, comparison: Comparison) -> None:
+    """Write the three probabilities above the three regions."""
+    by = _amount(comparison.rope, comparison.metric)
+    texts = (
+        (0.0, "left", ORANGE, "lower" if comparison.rope == 0 else f"lower by more than {by}", comparison.p_below),
+        (0.5, "center", GREY, f"within {by}", comparison.p_equivalent),
+        (1.0, "right", BLUE, "higher" if comparison.rope == 0 else f"higher by more than {by}", comparison.p_above),
+    )
+    for at, side, colour, text, chance in texts if comparison.rope else texts[::2]:
+        ax.text(
+            at, 1.14, write_chance(chance), transform=ax.transAxes, ha=side, fontsize=13, color=colour, weight="bold"
+        )
+        ax.text(at, 1.04, text, transform=ax.transAxes, ha=side, fontsize=SMALL, color=colour)
+
+
+def _amount(value: float, metric: str) -> str:
+    return f"{100 * value:.3g} points" if is_share(metric) else f"{value:.3g}"
+
+
+def _label(ax: Axes, comparison: Comparison) -> None:
+    a, b = (shorten(group, 22) for group in comparison.groups)
+    unit = " (percentage points)" if is_share(comparison.metric) else ""
+    scale = 100 if is_share(comparison.metric) else 1
+    ax.xaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 2.5, 5, 10]))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{scale * x:+g}".replace("-", "−") if x else "0"))
+    ax.set_xlabel(f"{spell(comparison.metric)}: {a} − {b}{unit}", color=INK)

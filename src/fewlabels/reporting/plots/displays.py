@@ -1,0 +1,57 @@
+"""Pictures as objects, the way scikit-learn draws: `ReliabilityDisplay.from_assessment(a).ax_`.
+
+A display draws one of the pictures by name and remembers where; what it shows is what the assessment holds.
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from fewlabels.analyses.assessment import Assessment
+from fewlabels.reporting.plots.kinds import KINDS
+from fewlabels.reporting.plots.sheet import Sheet, find_figure, render_svg
+
+
+@dataclass
+class Display:
+    """A picture of an assessment; `ax_` and `figure_` are there once it is drawn."""
+
+    assessment: Assessment
+    ax_: Axes = field(init=False, repr=False)
+    figure_: Figure = field(init=False, repr=False)
+    kind: ClassVar[str]
+
+    @classmethod
+    def from_assessment(cls, assessment: Assessment, *, ax: Axes | None = None) -> "Display":
+        """Draw an assessment, on axes of your own or on a new figure."""
+        return cls(assessment).plot(ax=ax)
+
+    def plot(self, *, ax: Axes | None = None) -> "Display":
+        """Draw it (again)."""
+        self.ax_ = KINDS[self.kind](self.assessment, ax)
+        self.figure_ = find_figure(self.ax_)
+        return self
+
+    def _repr_html_(self) -> str | None:
+        """Show it in a notebook, unless it is drawn on somebody's own figure, which shows itself."""
+        return render_svg(self.ax_) if isinstance(getattr(self, "figure_", None), Sheet) else None
+
+
+class ReliabilityDisplay(Display):
+    """Accuracy against score, bin by bin, with intervals."""
+
+    kind = "reliability"
+
+
+class IntervalsDisplay(Display):
+    """Every group with its interval, worst first."""
+
+    kind = "intervals"
+
+
+class ConfusionDisplay(Display):
+    """P(label | predicted), with its uncertainty."""
+
+    kind = "confusion"

@@ -1,0 +1,137 @@
+"""What each value of an attribute does: as it is found in the pool, and were all else as in the whole pool."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+
+from fewlabels.analyses.surface.ranking import rank_attributes
+from fewlabels.analyses.surface.result import Reading, Surface
+from fewlabels.reporting.plots.picking import pick_values
+from fewlabels.reporting.plots.sheet import new_axes
+from fewlabels.reporting.plots.style import BLUE, GREY, INK, PALE, ROW, SMALL, clean_axes, scale_axis, write_margin
+from fewlabels.reporting.plots.words import shorten, write_level
+
+MOST = 42  # values and headings in all
+MOST_VALUES = 12  # of one attribute, where all of all would be too many
+MOST_ATTRIBUTES = 8
+APART = 0.16  # between the two marks of a value, in rows
+ADJUSTED, FOUND = "others as in the whole pool", "as found in the pool"
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The values of one attribute: what is found where they are, and what they do by themselves."""
+
+    heading: str
+    found: tuple[Reading, ...]
+    adjusted: tuple[Reading | None, ...]
+
+
+def plot_effects(surface: Surface, *, attributes: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
+    """Draw accuracy at every value of each attribute; without a choice, of those that move accuracy furthest."""
+    effects = _gather(surface, attributes)
+    n = sum(len(effect.found) + 1 for effect in effects)
+    ax = ax or new_axes(ROW * n + 1.1)
+    clean_axes(ax)
+    ax.set_ylim(n - 0.4, -0.6)
+    places = list(_place(effects))
+    _name(ax, effects, places)
+    for y, found, adjusted in places:
+        _draw(ax, y + (APART if adjusted else 0), found, GREY, FOUND, filled=False)
+        if adjusted:
+            _draw(ax, y - APART, adjusted, BLUE, ADJUSTED, filled=True)
+    every = [one for _, found, adjusted in places for one in (found, adjusted) if one]
+    whole = surface.overall
+    scale_axis(ax, "accuracy", min(whole.low, *(r.low for r in every)), max(whole.high, *(r.high for r in every)))
+    ax.axvspan(whole.low, whole.high, color=PALE, linewidth=0, zorder=0.5)
+    _explain(ax, surface, effects)
+    return ax
+
+
+def _gather(surface: Surface, attributes: Sequence[str] | None) -> list[Effect]:
+    """Read as many attributes as there is room for."""
+    names = rank_attributes(surface)[:MOST_ATTRIBUTES] if attributes is None else tuple(attributes)
+    found = {name: surface.cross(name) for name in names}
+    most = MOST if sum(len(readings) + 1 for readings in found.values()) <= MOST else MOST_VALUES
+    effects: list[Effect] = []
+    room = MOST
+    for name, readings in found.items():
+        room -= min(len(readings), most) + 1
+        if room < 0 and effects:
+            break
+        effects.append(_read(surface, name, readings, most))
+    return effects
+
+
+def _read(surface: Surface, attribute: str, readings: Sequence[Reading], most: int) -> Effect:
+    values, heading = pick_values(surface, readings, attribute, most)
+    found = {one.values[attribute]: one for one in readings}
+    others = surface.chart is not None and len(surface.attributes) > 1
+    adjusted = {one.values[attribute]: one for one in surface.adjust(attribute)} if others else {}
+    return Effect(heading, tuple(found[value] for value in values), tuple(adjusted.get(value) for value in values))
+
+
+def _place(effects: Sequence[Effect]) -> Iterator[tuple[int, Reading, Reading | None]]:
+    """Put values under each other, with a row for the heading of each attribute."""
+    y = 0
+    for effect in effects:
+        for i, (found, adjusted) in enumerate(zip(effect.found, effect.adjusted, strict=True)):
+            yield y + 1 + i, found, adjusted
+        y += len(effect.found) + 1
+
+
+def _name(ax: Axes, effects: Sequence[Effect], places: Sequence[tuple[int, Reading, Reading | None]]) -> None:
+    ax.set_yticks([y for y, *_ in places], [shorten(next(iter(one.values.values()))) for _, one, _ in places])
+    ax.tick_params(axis="y", length=0)
+    rows = [y for y, *_ in places]
+    ax.hlines(rows, 0, 1, transform=ax.get_yaxis_transform(), color=PALE, linewidth=0.6, zorder=0)
+    y = 0
+    for effect in effects:
+        ax.text(
+            0.0,
+            y + 0.05,
+            effect.heading,
+            transform=ax.get_yaxis_transform(),
+            va="center",
+            fontsize=SMALL,
+            color=INK,
+            weight="bold",
+        )
+        y += len(effect.found) + 1
+    texts = {y: f"{one.n_labels:,}" for y, one, _ in places}
+    write_margin(ax, [texts.get(y, "") for y in range(max(texts) + 1)], "labels")
+
+
+def _draw(ax: Axes, y: float | int, one: Reading, colour: str, label: str, *, filled: bool) -> None:
+    ax.hlines([y], one.low, one.high, color=colour, linewidth=1.8 if filled else 1.2, zorder=2)
+    ax.plot(
+        [one.mean],
+        [y],
+        "o",
+        markersize=4.5,
+        color=colour,
+        markerfacecolor=colour if filled else "white",
+        zorder=3,
+        label=label,
+    )
+
+
+def _explain(ax: Axes, surface: Surface, effects: Sequence[Effect]) -> None:
+    handles, labels = ax.get_legend_handles_labels()
+    first = dict(zip(labels, handles, strict=True))
+    if len(first) > 1:
+        ax.legend(
+            first.values(),
+            first.keys(),
+            frameon=False,
+            fontsize=SMALL,
+            labelcolor=INK,
+            ncols=2,
+            loc="lower left",
+            bbox_to_anchor=(0, 1),
+            borderaxespad=0.2,
+        )
+    n = len(surface.attributes)
+    shown = f" · {len(effects)} of {n} attributes" if len(effects) < n else ""
+    ax.set_xlabel(f"accuracy, {write_level(surface.level)} intervals{shown}; band: overall", color=INK)

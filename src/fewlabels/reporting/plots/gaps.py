@@ -1,0 +1,173 @@
+"""Gaps between groups of people: with their intervals, as densities, and the curves behind them."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import ceil
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, MaxNLocator, MultipleLocator
+from scipy.special import betaincinv
+
+from fewlabels.analyses.fairness.api import CurvePoint, Fairness
+from fewlabels.analyses.fairness.gaps import Gap
+from fewlabels.errors import InputError, count
+from fewlabels.reporting.plots.sheet import WIDTH, new_axes
+from fewlabels.reporting.plots.style import (
+    BLUE,
+    GREY,
+    INK,
+    MOST,
+    ORANGE,
+    PALE,
+    SMALL,
+    clean_axes,
+    stack_height,
+    stack_names,
+)
+from fewlabels.reporting.plots.words import shorten, write_level
+
+CELLS = 60
+MOST_HILLS, HILL = 20, 0.38  # densities in one picture, and inches for each
+TAIL = 0.002  # of a density that is not drawn, on either side
+MOST_CURVES, ABREAST = 6, 3  # groups whose curves are drawn, the largest; panels beside each other
+GUTTER = 0.07  # share of a panel's room that is left free around it
+LABELLED = 6  # points that labels are gathered into, in each group
+
+
+def plot_gaps(fairness: Fairness, *, ax: Axes | None = None) -> Axes:
+    """Draw every gap with its interval; what lies within the margin is as good as none."""
+    gaps = [gap for gap in fairness.pick(MOST) if not np.isnan(gap.mean)]
+    if not gaps:
+        raise InputError("there is no gap to draw: every rate is undefined in one of the groups")
+    ax = ax or new_axes(stack_height(len(gaps)))
+    stack_names(ax, [f"{gap.metric}  {shorten(gap.group, 18)}" for gap in gaps])
+    ax.axvspan(-fairness.rope, fairness.rope, color=PALE, linewidth=0, zorder=0.5)
+    ax.axvline(0, color=GREY, linewidth=1, zorder=0.6)
+    for y, gap in enumerate(gaps):
+        colour = _colour(gap, fairness.rope)
+        ax.hlines([y], gap.low, gap.high, color=colour, linewidth=1.8, zorder=2)
+        ax.plot([gap.mean], [y], "o", markersize=5.5, color=colour, zorder=3)
+    _scale_points(ax)
+    ax.set_xlabel(f"minus {shorten(fairness.whom, 22)}, points; {write_level(fairness.level)} intervals", color=INK)
+    return ax
+
+
+def plot_gap_densities(fairness: Fairness, *, ax: Axes | None = None) -> Axes:
+    """Draw how plausible each size of every gap is, one under the other, each as high as the next."""
+    gaps = [gap for gap in fairness.pick(MOST) if not np.isnan(gap.draws).any() and np.ptp(gap.draws) > 0][:MOST_HILLS]
+    if not gaps:
+        raise InputError("there is no gap to draw: none is uncertain")
+    ax = ax or new_axes(HILL * len(gaps) + 0.8)
+    stack_names(ax, [f"{gap.metric}  {shorten(gap.group, 18)}" for gap in gaps])
+    ax.set_ylim(len(gaps) - 0.7, -1.0)
+    ax.axvspan(-fairness.rope, fairness.rope, color=PALE, linewidth=0, zorder=0.5)
+    ax.axvline(0, color=GREY, linewidth=1, zorder=0.6)
+    for y, gap in enumerate(gaps):
+        _draw_hill(ax, y, gap, _colour(gap, fairness.rope))
+    _scale_points(ax)
+    ax.set_xlabel(f"minus {shorten(fairness.whom, 22)}, points", color=INK)
+    return ax
+
+
+def _draw_hill(ax: Axes, y: int, gap: Gap, colour: str) -> None:
+    """Draw a density standing on a row, its interval darker."""
+    first, last = np.quantile(gap.draws, [TAIL, 1 - TAIL])
+    edges = np.linspace(first, last, CELLS + 1)
+    if edges[0] == edges[-1]:  # all but a few draws are the same
+        ax.vlines([edges[0]], y, y - 0.85, color=colour, linewidth=1.4, zorder=2)
+        return
+    height = np.histogram(gap.draws, edges)[0].astype(np.float64)
+    height = np.convolve(np.pad(height, 2, mode="edge"), np.array([1, 4, 6, 4, 1]) / 16, mode="valid")
+    height *= 0.85 / height.max()
+    middle = (edges[1:] + edges[:-1]) / 2
+    ax.fill_between(middle, y, y - height, color=colour, alpha=0.18, linewidth=0, zorder=1)
+    inside = (middle >= gap.low) & (middle <= gap.high)
+    ax.fill_between(middle, y, y - height, where=inside.tolist(), color=colour, alpha=0.35, linewidth=0, zorder=1)
+    ax.plot(middle, y - height, color=colour, linewidth=1.1, zorder=2)
+
+
+def plot_group_curves(fairness: Fairness, *, ax: Axes | None = None) -> Axes:
+    """Draw how often each score is right about being positive, a panel for every group, over what labels say."""
+    if not fairness.curve:
+        raise InputError(f"method {fairness.method} calibrates no scores; there are no curves to draw")
+    curves = {group: _trace(fairness, group) for group in _largest(fairness)}
+    n_columns = min(len(curves), ABREAST if len(curves) > 4 else 2)
+    n_rows = ceil(len(curves) / n_columns)
+    ax = ax or new_axes(WIDTH * n_rows / n_columns)
+    ax.set_axis_off()
+    for i, group in enumerate(curves):
+        row, column = divmod(i, n_columns)
+        corner = (column + GUTTER) / n_columns, 1 - (row + 1 - GUTTER) / n_rows
+        panel = ax.inset_axes((*corner, (1 - 2 * GUTTER) / n_columns, (1 - 3 * GUTTER) / n_rows))
+        _draw_panel(panel, curves, group, fairness.level)
+        panel.tick_params(labelleft=column == 0, labelbottom=i + n_columns >= len(curves))
+    ax.text(
+        0.5,
+        -0.11 / n_rows,
+        f"score: the model's probability of {fairness.positive!r}",
+        ha="center",
+        va="top",
+        color=INK,
+    )
+    ax.text(-0.1, 0.5, f"share that is {fairness.positive!r}", ha="right", va="center", rotation=90, color=INK)
+    return ax
+
+
+def _trace(fairness: Fairness, group: str) -> list[CurvePoint]:
+    return sorted((p for p in fairness.curve if p.group == group), key=lambda p: p.score)
+
+
+def _draw_panel(ax: Axes, curves: dict[str, list[CurvePoint]], group: str, level: float) -> None:
+    """Draw a group's curve and labels; the others' curves thin behind it."""
+    clean_axes(ax, keep=("bottom", "left"))
+    ax.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+    for name, points in curves.items():
+        score, mean, low, high = ([getattr(p, part) for p in points] for part in ("score", "mean", "low", "high"))
+        if name != group:
+            ax.plot(score, mean, color=GREY, linewidth=0.7, alpha=0.6, zorder=1.5)
+            continue
+        ax.plot(score, mean, color=BLUE, linewidth=1.6, zorder=2)
+        ax.fill_between(score, low, high, color=BLUE, alpha=0.15, linewidth=0, zorder=0.5)
+        _draw_labels(ax, points, ORANGE, level)
+    n = sum(p.n_labels for p in curves[group])
+    ax.set_title(f"{shorten(group, 16)}: {count(n, 'label')}", fontsize=SMALL, color=INK, loc="left")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(MultipleLocator(0.5))
+        axis.set_major_formatter(FuncFormatter(lambda x, _: f"{100 * x:g}%"))
+    ax.set_xlim(-0.02, 1.02)
+    ax.set_ylim(-0.02, 1.02)
+
+
+def _draw_labels(ax: Axes, points: Sequence[CurvePoint], colour: str, level: float) -> None:
+    """Draw the labelled, a few neighbours at a time, with intervals of labels alone."""
+    labelled = [p for p in points if p.n_labels]
+    if not labelled:
+        return
+    borders = np.linspace(0, sum(p.n_labels for p in labelled), min(LABELLED, len(labelled)) + 1)
+    before = np.cumsum([0, *(p.n_labels for p in labelled)])[:-1]
+    for low, high in pairwise(borders):
+        near = [p for p, n in zip(labelled, before, strict=True) if low <= n < high]
+        n, k = sum(p.n_labels for p in near), sum(p.n_positive for p in near)
+        if n:
+            at = sum(p.n_labels * p.score for p in near) / n
+            bar = betaincinv(k + 0.5, n - k + 0.5, [(1 - level) / 2, (1 + level) / 2])
+            ax.vlines([at], *bar, color=colour, linewidth=1, alpha=0.5, zorder=2)
+            ax.plot([at], [k / n], "o", markersize=4.5, color=colour, zorder=3)
+
+
+def _largest(fairness: Fairness) -> list[str]:
+    size: dict[str, int] = {}
+    for point in fairness.curve:
+        size[point.group] = size.get(point.group, 0) + point.n_items
+    return sorted(size, key=lambda group: -size[group])[:MOST_CURVES]
+
+
+def _colour(gap: Gap, rope: float) -> str:
+    """Grey where it may be as good as none, orange where it is lower, blue where it is higher."""
+    return GREY if not gap.is_settled else ORANGE if gap.high < -rope else BLUE if gap.low > rope else GREY
+
+
+def _scale_points(ax: Axes) -> None:
+    ax.xaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 2.5, 5, 10]))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{100 * x:+g}".replace("-", "−") if x else "0"))

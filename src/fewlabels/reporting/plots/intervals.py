@@ -1,0 +1,69 @@
+"""Every group with its interval, worst first, and the whole pool behind them.
+
+Groups without a label are hollow and grey: their numbers are the prior's. Cost per class is the same picture.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from fewlabels.analyses.assessment import Assessment, Row
+from fewlabels.reporting.plots.sheet import new_axes
+from fewlabels.reporting.plots.style import (
+    BLUE,
+    GREY,
+    INK,
+    MOST,
+    PALE,
+    SMALL,
+    scale_axis,
+    stack_height,
+    stack_names,
+    write_margin,
+)
+from fewlabels.reporting.plots.words import describe, write_value
+
+
+def plot_intervals(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
+    """Draw every group's mean and interval, worst first."""
+    rows = assessment.worst_first[:MOST]
+    ax = ax or new_axes(stack_height(len(rows)))
+    stack_names(ax, [row.group for row in rows])
+    scale_axis(ax, assessment.metric, *_span(assessment, rows))
+    if len(assessment.groups) > 1:
+        _draw_overall(ax, assessment)
+    for labelled in (True, False):
+        _draw_rows(ax, rows, labelled=labelled)
+    write_margin(ax, [f"{row.n_labels:,}" if row.n_labels else "prior only" for row in rows], "labels")
+    ax.set_xlabel(describe(assessment, len(rows)), color=INK)
+    return ax
+
+
+def _span(assessment: Assessment, rows: Sequence[Row]) -> tuple[float, float]:
+    whole = assessment.overall
+    return min(whole.low, *(row.low for row in rows)), max(whole.high, *(row.high for row in rows))
+
+
+def _draw_overall(ax: Axes, assessment: Assessment) -> None:
+    whole = assessment.overall
+    ax.axvspan(whole.low, whole.high, color=PALE, linewidth=0, zorder=0.5)
+    ax.axvline(whole.mean, color=GREY, linewidth=1, zorder=0.6)
+    ax.annotate(
+        f"overall {write_value(whole.mean, assessment.metric)}",
+        (whole.mean, 1), xycoords=("data", "axes fraction"), xytext=(0, 3), textcoords="offset points",
+        ha="center", va="bottom", fontsize=SMALL, color=GREY,
+    )  # fmt: skip
+
+
+def _draw_rows(ax: Axes, rows: Sequence[Row], *, labelled: bool) -> None:
+    y = np.array([i for i, row in enumerate(rows) if (row.n_labels > 0) == labelled])
+    if len(y) == 0:
+        return
+    low, mean, high = (np.array([getattr(rows[i], name) for i in y]) for name in ("low", "mean", "high"))
+    colour = BLUE if labelled else GREY
+    ax.hlines(y, low, high, color=colour, linewidth=1.8, alpha=1 if labelled else 0.6, zorder=2)
+    ax.plot(
+        mean, y, "o", markersize=5.5, color=colour, markerfacecolor=colour if labelled else "white", zorder=3,
+        label="labelled" if labelled else "prior only",
+    )  # fmt: skip

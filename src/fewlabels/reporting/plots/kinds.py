@@ -1,0 +1,75 @@
+"""Pictures by name: which one an assessment gets when nobody says, and what each asks of it."""
+
+from collections.abc import Callable, Mapping
+
+from matplotlib.axes import Axes
+
+from fewlabels.analyses.assessment import Assessment
+from fewlabels.errors import InputError, did_you_mean
+from fewlabels.metrics.metric import accuracy, confusion, ece
+from fewlabels.reporting.plots.calibration import plot_ece
+from fewlabels.reporting.plots.confusion import plot_confusion
+from fewlabels.reporting.plots.extremes import plot_extremes
+from fewlabels.reporting.plots.intervals import plot_intervals
+from fewlabels.reporting.plots.ranks import plot_ranks
+from fewlabels.reporting.plots.reliability import has_bins, plot_reliability
+from fewlabels.reporting.plots.scatter import plot_scatter
+
+
+def plot_assessment(assessment: Assessment, kind: str | None = None, *, ax: Axes | None = None) -> Axes:
+    """Draw an assessment; `kind` is one of `KINDS`, or chosen to suit."""
+    kind = kind or suit(assessment)
+    if kind not in KINDS:
+        raise InputError(
+            f"plot: there is no picture called {kind!r}; {did_you_mean(kind, KINDS)} (all: {', '.join(KINDS)})"
+        )
+    return KINDS[kind](assessment, ax)
+
+
+def suit(assessment: Assessment) -> str:
+    """Name the picture that suits an assessment best."""
+    if assessment.matrix and all(entry.group is None for entry in assessment.matrix):
+        return "confusion"
+    return "reliability" if assessment.metric == "accuracy" and has_bins(assessment) else "intervals"
+
+
+def _reliability(assessment: Assessment, ax: Axes | None) -> Axes:
+    if has_bins(assessment):
+        return plot_reliability(_about_accuracy(assessment), ax=ax)
+    return plot_reliability(assessment.reliability(), ax=ax)
+
+
+def _scatter(assessment: Assessment, ax: Axes | None) -> Axes:
+    _require_scores(assessment)
+    return plot_scatter(_about_accuracy(assessment), assessment.about(ece), ax=ax)
+
+
+def _ece(assessment: Assessment, ax: Axes | None) -> Axes:
+    _require_scores(assessment)
+    return plot_ece(assessment.merged(ece), ax=ax)
+
+
+def _confusion(assessment: Assessment, ax: Axes | None) -> Axes:
+    if not assessment.tally.classes:
+        raise InputError("a confusion matrix needs predicted classes, and these predictions have none")
+    return plot_confusion(assessment if assessment.matrix else assessment.about(confusion), ax=ax)
+
+
+def _about_accuracy(assessment: Assessment) -> Assessment:
+    return assessment if assessment.metric == "accuracy" else assessment.about(accuracy)
+
+
+def _require_scores(assessment: Assessment) -> None:
+    if not assessment.tally.bins:
+        raise InputError("calibration error needs scores, and these predictions have none")
+
+
+KINDS: Mapping[str, Callable[[Assessment, Axes | None], Axes]] = {
+    "intervals": lambda assessment, ax: plot_intervals(assessment, ax=ax),
+    "reliability": _reliability,
+    "ranks": lambda assessment, ax: plot_ranks(assessment, ax=ax),
+    "extremes": lambda assessment, ax: plot_extremes(assessment, ax=ax),
+    "scatter": _scatter,
+    "ece": _ece,
+    "confusion": _confusion,
+}

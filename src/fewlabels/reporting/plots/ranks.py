@@ -1,0 +1,32 @@
+"""Which places a group may take among all groups: an interval of ranks, 1 for the best."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
+from fewlabels.analyses.assessment import Assessment
+from fewlabels.reporting.plots.sheet import new_axes
+from fewlabels.reporting.plots.style import BLUE, GREY, INK, MOST, stack_height, stack_names, write_margin
+from fewlabels.reporting.plots.words import count_shown, spell, write_level
+
+
+def plot_ranks(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
+    """Draw every group's interval of ranks, worst first."""
+    rows, n = assessment.worst_first[:MOST], len(assessment.groups)
+    ax = ax or new_axes(stack_height(len(rows)))
+    stack_names(ax, [row.group for row in rows])
+    low, high = np.array([row.rank_low or 1 for row in rows]), np.array([row.rank_high or n for row in rows])
+    half = max(0.3, n / 400)  # a rank is a place with a width, so that a single one can be seen
+    ax.barh(
+        range(len(rows)), high - low + 2 * half, left=low - half, height=0.42, zorder=2,
+        color=[BLUE if row.n_labels else GREY for row in rows],
+    )  # fmt: skip
+    ax.set_xlim(0.5, n + 0.5)
+    ax.set_xticks(
+        [1, *(tick for tick in MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]).tick_values(1, n) if 1 < tick <= n)]
+    )
+    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    write_margin(ax, [row.ranks for row in rows], "ranks")
+    text = f"rank by {spell(assessment.metric)} (1 = best), {write_level(assessment.level)} intervals"
+    ax.set_xlabel(text + count_shown(assessment, len(rows)), color=INK)
+    return ax

@@ -1,0 +1,100 @@
+"""The reliability diagram: accuracy against score, bin by bin, with intervals.
+
+Where a point lies under the diagonal the model is surer than right: the gap is shaded. The histogram above says where
+the items are.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+
+from fewlabels.analyses.assessment import Assessment, Row
+from fewlabels.errors import InputError
+from fewlabels.reporting.plots.sheet import new_axes
+from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, SMALL, clean_axes, format_axis
+from fewlabels.reporting.plots.words import write_level
+
+RANGE = re.compile(r"\[([\d.e+-]+), ([\d.e+-]+)[)\]]")
+COLUMN = 0.03  # width of a bin's column, around its mean score
+
+
+def has_bins(assessment: Assessment) -> bool:
+    """Say whether the groups are score bins and nothing else."""
+    named = all(RANGE.fullmatch(row.group) for row in assessment.groups)
+    return assessment.by.startswith("bins") and named and all(row.score is not None for row in assessment.groups)
+
+
+def plot_reliability(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
+    """Draw accuracy against score for every bin, with intervals, gaps and a histogram of the scores."""
+    if not has_bins(assessment):
+        raise InputError("a reliability diagram is drawn by score bin; use a.reliability(), or by=fl.bins(10)")
+    ax = ax or new_axes(5.4)
+    rows = assessment.groups
+    clean_axes(ax, keep=("bottom", "left"))
+    _draw_gaps(ax, rows)
+    for row in rows:
+        _draw_bin(ax, row)
+    if assessment.answer.trust is not None:
+        _draw_curve(ax, assessment.answer.trust.draw_curve(assessment.level))
+    start = min(_edges(rows[0])[0], *(row.low for row in rows))
+    _set_square(ax, start)
+    ax.set_xlabel("score (the model's confidence)", color=INK)
+    ax.set_ylabel(f"accuracy, {write_level(assessment.level)} intervals", color=INK)
+    _draw_histogram(ax, rows)
+    return ax
+
+
+def _edges(row: Row) -> tuple[float, float]:
+    found = RANGE.fullmatch(row.group)
+    assert found is not None
+    return float(found[1]), float(found[2])
+
+
+def _draw_gaps(ax: Axes, rows: Sequence[Row]) -> None:
+    """Shade from the score, on the diagonal, to the accuracy."""
+    for row in rows:
+        assert row.score is not None
+        corner, gap = (row.score - COLUMN / 2, row.score), row.mean - row.score
+        ax.add_patch(Rectangle(corner, COLUMN, gap, color=ORANGE if gap < 0 else BLUE, alpha=0.25, linewidth=0))
+
+
+def _draw_bin(ax: Axes, row: Row) -> None:
+    assert row.score is not None
+    colour, fill = (BLUE, BLUE) if row.n_labels else (GREY, "white")
+    ax.vlines([row.score], row.low, row.high, color=colour, linewidth=1.8, zorder=2)
+    ax.plot([row.score], [row.mean], "o", markersize=5.5, color=colour, markerfacecolor=fill, zorder=3)
+
+
+def _draw_curve(ax: Axes, points: Sequence[Any]) -> None:
+    """Draw what was learned of all scores at once: how often each is right, with its band."""
+    score, mean, low, high = ([getattr(p, name) for p in points] for name in ("score", "mean", "low", "high"))
+    ax.plot(score, mean, color=INK, linewidth=1.2, zorder=2)
+    ax.fill_between(score, low, high, color=INK, alpha=0.1, linewidth=0, zorder=0)
+
+
+def _set_square(ax: Axes, start: float) -> None:
+    ax.plot([start, 1], [start, 1], color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+    ax.set_xlim(start - 0.01, 1.01)
+    ax.set_ylim(start - 0.01, 1.01)
+    for axis in ("x", "y"):
+        format_axis(ax, "accuracy", axis=axis)
+    for at, side, colour, text in (
+        (0, "left", BLUE, "above the diagonal: under-confident"),
+        (1, "right", ORANGE, "below: over-confident"),
+    ):
+        ax.text(at, 1.015, text, transform=ax.transAxes, ha=side, fontsize=SMALL, color=colour)
+
+
+def _draw_histogram(ax: Axes, rows: Sequence[Row]) -> None:
+    """Draw the share of items in each bin in a strip above."""
+    strip = ax.inset_axes((0, 1.07, 1, 0.16), sharex=ax)
+    clean_axes(strip)
+    for row in rows:
+        assert row.score is not None
+        strip.bar(row.score, row.share, width=COLUMN, color=GREY, alpha=0.6)
+    strip.tick_params(labelbottom=False, bottom=False)
+    strip.set_yticks([])
+    strip.set_ylabel("share of\nitems", rotation=0, ha="right", va="center", fontsize=SMALL, color=GREY)

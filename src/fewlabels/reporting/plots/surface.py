@@ -1,0 +1,44 @@
+"""Pictures of a surface by name, and what each may be told."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from fewlabels.analyses.surface.result import Surface
+from fewlabels.errors import InputError, did_you_mean, listing
+from fewlabels.reporting.plots.arms import plot_worst
+from fewlabels.reporting.plots.coverage import plot_coverage
+from fewlabels.reporting.plots.crossing import plot_crossing
+from fewlabels.reporting.plots.effects import plot_effects
+
+SURFACE_KINDS: Mapping[str, Callable[..., Axes]] = {
+    "worst": plot_worst,
+    "heatmap": plot_crossing,
+    "effects": plot_effects,
+    "coverage": plot_coverage,
+}
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "worst": ("most",),
+    "heatmap": ("rows", "columns", "fixed"),
+    "effects": ("attributes",),
+    "coverage": (),
+}
+
+
+def plot_surface(surface: Surface, kind: str | None = None, *, ax: Axes | None = None, **choices: Any) -> Axes:
+    """Draw a surface; `kind` is worst, heatmap, effects or coverage.
+
+    `most` is how many arms `worst` shows; `rows`, `columns` and `fixed` say what a heat map crosses; `attributes` whose
+    effects are drawn.
+    """
+    kind = kind or "worst"
+    if kind not in SURFACE_KINDS:
+        raise InputError(
+            f"plot: there is no picture of a surface called {kind!r}; {did_you_mean(kind, SURFACE_KINDS)} (all: {', '.join(SURFACE_KINDS)})"
+        )
+    unknown = [name for name in choices if name not in CHOICES[kind]]
+    if unknown:
+        may = f"it may be told {listing(CHOICES[kind])}" if CHOICES[kind] else "it takes no choices"
+        raise InputError(f"plot: {kind} knows nothing of {listing(map(repr, unknown))}; {may}")
+    return SURFACE_KINDS[kind](surface, ax=ax, **choices)

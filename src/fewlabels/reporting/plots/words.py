@@ -1,0 +1,90 @@
+"""The words in a picture: names of groups that fit and cannot be taken for mathematics, metrics spelt out, percentages."""
+
+from unicodedata import east_asian_width
+
+from fewlabels.analyses.assessment import Assessment
+from fewlabels.metrics.metric import METRICS
+
+LONGEST = 28  # columns; an ideograph takes two
+SPELT = {
+    "ece": "calibration error (ECE)", "cost": "expected cost", "confusion": "accuracy", "f1": "F1", "mcc": "Matthews correlation",
+    "tpr": "true positive rate", "fpr": "false positive rate", "tnr": "true negative rate", "fnr": "false negative rate",
+    "ppv": "positive predictive value", "npv": "negative predictive value", "fdr": "false discovery rate",
+    "for": "false omission rate",
+}  # fmt: skip
+
+
+def shorten(name: str, longest: int = LONGEST) -> str:
+    r"""Make a name fit a label: one line, its middle left out where it is long, and no mathematics.
+
+    >>> shorten("a name of\nmany words, the last of which matter")
+    'a name of man…which matter'
+    >>> shorten("$5 and $6")
+    '\\$5 and \\$6'
+    """
+    line = " ".join(name.split())
+    line = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line) or "(blank)"
+    if _columns(line) > longest:
+        half = (longest - 1) // 2
+        line = f"{_fit(line, half).rstrip()}…{_fit(line[::-1], half)[::-1].lstrip()}"
+    return line.replace("$", r"\$")
+
+
+def _columns(text: str) -> int:
+    return sum(2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _fit(text: str, columns: int) -> str:
+    """Return as much of the beginning as fits."""
+    while _columns(text) > columns:
+        text = text[:-1]
+    return text
+
+
+def spell(metric: str) -> str:
+    """Spell a metric out for an axis.
+
+    >>> spell("ece"), spell("selection-rate")
+    ('calibration error (ECE)', 'selection rate')
+    """
+    return SPELT.get(metric, metric.replace("-", " "))
+
+
+def is_share(metric: str) -> bool:
+    """Say whether a metric is a share, to be shown in percent; cost, and a metric of a user's own, may be anything."""
+    return metric in METRICS and METRICS[metric].is_share
+
+
+def write_value(value: float, metric: str) -> str:
+    """Write a value of a metric: percent for shares, plain otherwise."""
+    return f"{100 * value:.1f}%" if is_share(metric) else f"{value:.3g}"
+
+
+def write_chance(p: float) -> str:
+    """Write a probability in percent, never rounded to certainty.
+
+    >>> write_chance(0.9999), write_chance(0.42), write_chance(0.0)
+    ('>99%', '42%', '0%')
+    """
+    if 0.99 < p < 1:
+        return ">99%"
+    if 0 < p < 0.01:
+        return "<1%"
+    return f"{100 * p:.0f}%"
+
+
+def write_level(level: float) -> str:
+    """Write the level of an interval: 95%, 99.5%."""
+    return f"{100 * level:g}%"
+
+
+def describe(assessment: Assessment, shown: int) -> str:
+    """Say what an axis of intervals shows: the metric, the level, and how many groups of how many."""
+    text = f"{spell(assessment.metric)}, {write_level(assessment.level)} intervals"
+    return text + count_shown(assessment, shown)
+
+
+def count_shown(assessment: Assessment, shown: int) -> str:
+    """Say that only the worst are shown, where that is so."""
+    n = len(assessment.groups)
+    return f" · {shown} worst of {n:,}" if shown < n else ""

@@ -1,0 +1,44 @@
+"""The shapes of all JSON that the command line writes, as JSON Schema (draft 2020-12).
+
+Every shape is written once, as a typed dict; nothing here imports the rest of the package.
+"""
+
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from fewlabels.errors import InputError, did_you_mean
+from fewlabels.reporting.schemas import labelling, results
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+SHAPES: dict[str, type] = {
+    "ask": labelling.Asked,
+    "assess": results.Assessment,
+    "compare": results.Comparison,
+    "doctor": labelling.Diagnosis,
+    "export": labelling.ExportedLine,
+    "fairness": results.Fairness,
+    "plan": labelling.Plan,
+    "simulate": labelling.Simulation,
+    "status": labelling.Status,
+    "surface": results.Surface,
+}
+
+
+def schema(verb: str) -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of what a verb writes with `--json`.
+
+    Parameters
+    ----------
+    verb
+        assess, compare, fairness, surface, doctor, plan, simulate, ask, status, or export (one line of JSON lines).
+
+    Examples
+    --------
+    >>> schema("assess")["properties"].get("n_items")
+    {'minimum': 0, 'title': 'N Items', 'type': 'integer'}
+    """
+    if verb not in SHAPES:
+        raise InputError(f"schema: {verb!r} writes no JSON of its own; {did_you_mean(verb, SHAPES)}")
+    adapter: TypeAdapter[Any] = TypeAdapter(SHAPES[verb])
+    return {"$schema": DIALECT, **adapter.json_schema()}

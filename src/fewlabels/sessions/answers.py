@@ -1,0 +1,102 @@
+"""Answers, in and out: what people say, checked against the items and classes there are, and what they have said."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from fewlabels.data.names import spell
+from fewlabels.errors import InputError, did_you_mean, end_sentence, listing
+from fewlabels.sessions.journal.events import Event, Journal
+from fewlabels.sessions.state import Deed, Ledger
+
+FLAGS = {"True": "1", "False": "0", "1": "True", "0": "False"}  # the other name of a flag
+
+
+def check_answers(
+    labels: Mapping[Any, Any], journal: Journal, classes: Sequence[str] | None, *, new_classes: bool = False
+) -> dict[str, str | None]:
+    """Return answers by the names of items and classes, or refuse them all; without classes they are grades."""
+    named = {spell(item): label for item, label in labels.items()}
+    if len(named) < len(labels):
+        raise InputError("tell: an item is there twice, under the same id in two guises; keep one answer each")
+    strange = sorted(named.keys() - journal.find(named).keys())
+    if strange:
+        raise InputError(
+            f"tell: no item that could be asked about is called {listing(map(repr, strange))} (unknown, or labelled from the start); nothing was kept"
+        )
+    if classes is None:
+        return {item: _check_grade(item, label) for item, label in named.items()}
+    return {item: _check_class(item, label, classes, new_classes) for item, label in named.items()}
+
+
+def list_answers(events: Iterable[Event], ledger: Ledger) -> list[dict[str, Any]]:
+    """Return what counts of every item, and who said so last, in the order of the last words."""
+    found = sorted(_find_events(events, ledger), key=lambda pair: pair[0].decided)  # what was decided comes last
+    last = {deed.item: event for deed, event in found if event.label == ledger.ballots[deed.item].label}
+    return [
+        {"id": name, "label": ballot.label, "asked": name in ledger.drawn, "who": last[name].who, "note": last[name].note, "at": last[name].at}
+        for name, ballot in ledger.ballots.items()
+    ]  # fmt: skip
+
+
+def list_votes(events: Iterable[Event], ledger: Ledger) -> list[dict[str, Any]]:
+    """Return everybody's last word on every item, in the order they were given."""
+    return [
+        {"id": deed.item, "label": event.label, "who": deed.who, "decided": deed.decided, "note": event.note, "at": event.at}
+        for deed, event in _find_events(events, ledger)
+    ]  # fmt: skip
+
+
+def find_last_answers(events: Iterable[Event]) -> dict[tuple[str, str], str | None]:
+    """Return the last label that each annotator gave each item, also where another annotator's counts by now."""
+    found: dict[tuple[str, str], str | None] = {}
+    for event in events:
+        if event.kind in ("told", "skipped"):
+            found[event.item.id, event.who] = event.label
+        elif event.kind == "withdrawn":
+            found.pop((event.item.id, event.who), None)
+    return found
+
+
+def _find_events(events: Iterable[Event], ledger: Ledger) -> list[tuple[Deed, Event]]:
+    """Return the event behind everything that stands, in the order they happened."""
+    kinds = {"told": False, "skipped": False, "decided": True}
+    last = {Deed(e.item.id, e.who, kinds[e.kind]): e for e in events if e.kind in kinds}
+    return [(deed, last[deed]) for deed in sorted(ledger.deeds, key=lambda deed: last[deed].seq)]
+
+
+def _check_class(item: str, label: Any, classes: Sequence[str], new_classes: bool) -> str | None:
+    if _is_missing(label):
+        return None
+    name = spell(label)
+    if name not in classes and FLAGS.get(name) in classes:
+        name = FLAGS[name]
+    if not name.strip():
+        raise InputError(
+            f"tell: the label of item {item!r} is empty; leave it out, or say None for one nobody can tell"
+        )
+    if name not in classes and not new_classes:
+        raise InputError(
+            f"tell: {name!r} (item {item!r}) is no class of this session; {end_sentence(did_you_mean(name, classes))} "
+            "If it is a true class that the model never predicts, say so with --new-classes (Python: new_classes=True). Nothing was kept"
+        )
+    return name
+
+
+def _check_grade(item: str, label: Any) -> str | None:
+    if _is_missing(label):
+        return None
+    try:
+        grade = float(label)
+    except (TypeError, ValueError):
+        grade = -1.0
+    if not 0 <= grade <= 1:
+        raise InputError(f"tell: {label!r} (item {item!r}) is no grade between 0 and 1; nothing was kept")
+    return repr(grade)
+
+
+def _is_missing(label: Any) -> bool:
+    """None, NaN, or the NA of pandas, which will not even say whether it equals itself."""
+    try:
+        return label is None or bool(label != label)
+    except TypeError:
+        return True

@@ -1,0 +1,144 @@
+"""Label Studio's tasks and labelling config, to be written.
+
+What people see goes out as plain text or as the address of an image, so that nothing in an item is obeyed. The id goes
+along as text, under a name that every export of Label Studio keeps (its own `id` is its own number).
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+from xml.etree import ElementTree as Xml
+
+from fewlabels.errors import InputError
+from fewlabels.sessions.shortcuts import assign_shortcuts
+from fewlabels.text import as_text, tame_line
+
+ID = "fewlabels_id"  # in the data of every task
+CONTROL = "label"  # what the answer is called
+RESERVED = {ID, CONTROL, "id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement"}
+KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+IMAGE = re.compile(
+    r"data:image/|(?:(?:https?|s3|gs|azure-blob)://|/data/)\S+\.(?:png|jpe?g|gif|webp|bmp|svg)(?:[?#]\S*)?$",
+    re.IGNORECASE,
+)
+NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+STYLE = ".htx-text { white-space: pre-wrap; font-family: monospace; }"  # lines stay lines, and columns columns
+MANY = 30  # classes, from which on they are searched rather than read
+
+Shown = Mapping[Any, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column as Label Studio knows it."""
+
+    column: str
+    key: str
+    kind: Literal["Text", "Image"] = "Text"
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What the model says of an item."""
+
+    label: str
+    score: float | None
+    model: str
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a person sees and may answer; without classes the answer is a grade."""
+
+    fields: tuple[Field, ...]
+    classes: tuple[str, ...]
+
+    @classmethod
+    def fit(cls, shown: Shown, classes: Sequence[str]) -> "Form":
+        """Return the form for these items; where there is nothing to see, one sees the id."""
+        wrong = next((name for name in classes if NO_XML.search(name)), None)
+        if wrong is not None:
+            raise InputError(
+                f"class {tame_line(wrong)!r} has a character that Label Studio's config cannot hold; use .csv or .jsonl"
+            )
+        columns = list(dict.fromkeys(name for row in shown.values() for name in row))
+        keys = _name_keys(columns)
+        fields = tuple(
+            Field(name, keys[name], _find_kind([row.get(name) for row in shown.values()])) for name in columns
+        )
+        return cls(fields or (Field("id", ID),), tuple(classes))
+
+    def render_config(self) -> str:
+        """Return the labelling config, as XML."""
+        view = Xml.Element("View")
+        Xml.SubElement(view, "Style").text = STYLE
+        for field in self.fields:
+            Xml.SubElement(view, "Header", value=_as_header(field.column), size="6")
+            about = {"name": field.key, "value": f"${field.key}"}
+            if field.kind == "Text":
+                about["valueType"] = "text"  # what looks like an address is not fetched
+            Xml.SubElement(view, field.kind, about)
+        self._add_control(view)
+        Xml.indent(view)
+        return Xml.tostring(view, encoding="unicode") + "\n"
+
+    def lay_out(self, id: object, row: Mapping[str, Any], guess: Guess | None = None) -> dict[str, Any]:
+        """Return an item as a task."""
+        seen = {field.key: as_text(row.get(field.column)) for field in self.fields if field.key != ID}
+        task: dict[str, Any] = {"data": {ID: str(id), **seen}}
+        return task if guess is None else {**task, "predictions": [self._predict(guess)]}
+
+    def _predict(self, guess: Guess) -> dict[str, Any]:
+        answer = {
+            "from_name": CONTROL, "to_name": self.fields[0].key, "type": "choices", "value": {"choices": [guess.label]},
+        }  # fmt: skip
+        score = {} if guess.score is None else {"score": guess.score}
+        return {"model_version": guess.model, **score, "result": [answer]}
+
+    def _add_control(self, view: Xml.Element) -> None:
+        about = {"name": CONTROL, "toName": self.fields[0].key, "required": "true"}
+        if not self.classes:
+            Xml.SubElement(view, "Number", about, min="0", max="1", step="0.01")
+            return
+        about |= {"choice": "single"} | ({"layout": "select"} if len(self.classes) > MANY else {})
+        choices = Xml.SubElement(view, "Choices", about)
+        keys = _list_hotkeys(self.classes)
+        for name in self.classes:
+            Xml.SubElement(choices, "Choice", {"value": name, **({"hotkey": keys[name]} if name in keys else {})})
+
+
+def render_tasks(form: Form, shown: Shown, guesses: Mapping[Any, Guess] | None = None) -> str:
+    """Return items as a list of tasks, a line each."""
+    tasks = (form.lay_out(i, row, (guesses or {}).get(i)) for i, row in shown.items())
+    return "[" + ",\n ".join(json.dumps(task) for task in tasks) + "]\n"  # ASCII: half characters could not be encoded
+
+
+def _name_keys(columns: Sequence[str]) -> dict[str, str]:
+    """Name every column with a word that may follow a $, and that no export uses for something else."""
+    plain = {name: name for name in columns if KEY.fullmatch(name) and name not in RESERVED}
+    free = (key for i in range(2 * len(columns) + 1) if (key := f"column_{i + 1}") not in plain)
+    return {name: plain.get(name) or next(free) for name in columns}
+
+
+def _list_hotkeys(classes: Sequence[str]) -> dict[str, str]:
+    """Return the keys of our page that Label Studio has too, or it gives its own by position: 1 for a first class called 0.
+
+    It knows letters and digits, in one case.
+    """
+    keys = {name: key.lower() for name, key in assign_shortcuts(tuple(classes)).shown.items()}
+    shared = Counter(keys.values())
+    return {name: key for name, key in keys.items() if key.isascii() and key.isalnum() and shared[key] == 1}
+
+
+def _find_kind(values: Sequence[Any]) -> Literal["Text", "Image"]:
+    said = [value for value in values if value is not None and value != ""]
+    is_image = bool(said) and all(isinstance(value, str) and IMAGE.match(value) for value in said)
+    return "Image" if is_image else "Text"
+
+
+def _as_header(name: str) -> str:
+    """Keep a column's name from being taken for a variable, or for a command."""
+    return NO_XML.sub("", tame_line(name)).replace("$", "＄")

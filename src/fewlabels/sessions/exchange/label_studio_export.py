@@ -1,0 +1,129 @@
+"""Label Studio's exports, to be read: JSON and JSON-MIN, whoever annotated, however often."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from fewlabels.data.documents.parsing import check, parse, read_file
+from fewlabels.data.names import spell
+from fewlabels.errors import InputError, listing
+from fewlabels.sessions.exchange.label_studio import CONTROL, ID
+from fewlabels.sessions.exchange.label_studio_schema import Annotation, Result, Task, TaskList
+from fewlabels.sessions.exchange.sheet_reader import Line
+
+VALUES = {"choices": "choices", "number": "number", "rating": "rating"}  # kind of answer -> where its value stands
+NOT_OURS = "export the project as JSON or JSON-MIN"
+
+
+@dataclass(frozen=True)
+class Export:
+    """What a file of Label Studio's says of our items, one line per annotation, and of how many others."""
+
+    lines: tuple[Line, ...]
+    n_others: int  # tasks without an id of ours: they are of other projects
+
+
+def read_export(path: str) -> Export:
+    """Read tasks and their annotations; tasks that nobody annotated have a line without an answer."""
+    lines: list[Line] = []
+    n_others = 0
+    for number, task in enumerate(_read_tasks(path), start=1):
+        id = _find_id(task)
+        if id is None:
+            n_others += 1
+        else:
+            lines += _read_task(f"{path}, task {number}, item {id!r}", number, id, task)
+    return Export(tuple(lines), n_others)
+
+
+def _read_tasks(path: str) -> Sequence[dict[str, Any]]:
+    return parse(TaskList, read_file(Path(path)), path, NOT_OURS).root
+
+
+def _find_id(task: Mapping[str, Any]) -> str | None:
+    data = task["data"] if _is_full(task) else task
+    id = data.get(ID)
+    return spell(id) if isinstance(id, str | int | float) and not isinstance(id, bool) and id == id else None
+
+
+def _is_full(task: Mapping[str, Any]) -> bool:
+    """Is this a whole task, and not a line of JSON-MIN?"""
+    return isinstance(task.get("data"), dict)
+
+
+def _read_task(where: str, number: int, id: str, task: Mapping[str, Any]) -> Iterator[Line]:
+    if not _is_full(task):
+        label, at = _read_short(where, task.get(CONTROL)), _read_time(task.get("updated_at") or task.get("created_at"))
+        yield Line(number, id, label, name_person(task.get("annotator")), at=at)
+        return
+    annotations = check(Task, {"annotations": task.get("annotations")}, where, NOT_OURS).annotations
+    if not annotations:
+        yield Line(number, id, None)
+    for one in annotations or ():
+        label = None if one.was_cancelled else _read_results(where, one)
+        at = _read_time(one.updated_at or one.created_at)
+        yield Line(number, id, label, name_person(one.completed_by), bool(one.was_cancelled), at)
+
+
+def _read_results(where: str, annotation: Annotation) -> Any:
+    """Return the one answer among the results of an annotation; other controls may stand beside ours."""
+    answers = [one for one in annotation.result or () if isinstance(one.type, str) and one.type in VALUES]
+    named = [one for one in answers if one.from_name == CONTROL] or answers
+    controls = list(dict.fromkeys(str(one.from_name) for one in named))
+    if len(controls) > 1:
+        raise InputError(
+            f"{where}: answers in {listing(controls)}; call the one that is meant {CONTROL} in the labelling config"
+        )
+    return _read_one(where, [value for one in named for value in _list_values(where, one)])
+
+
+def _list_values(where: str, result: Result) -> list[Any]:
+    value, name = result.value, VALUES[result.type]
+    if not isinstance(value, dict) or name not in value:
+        raise InputError(f"{where}: a result of type {result.type} without {name}; {NOT_OURS}")
+    return value[name] if isinstance(value[name], list) else [value[name]]
+
+
+def _read_short(where: str, value: Any) -> Any:
+    """Return the answer of a line of JSON-MIN: a word, or whatever there was to shorten."""
+    parts = value if isinstance(value, list) else [value]
+    found: list[Any] = []
+    for part in parts:
+        inner = next((part[name] for name in VALUES.values() if name in part), None) if isinstance(part, dict) else part
+        found += inner if isinstance(inner, list) else [inner]
+    return _read_one(where, [one for one in found if one is not None])
+
+
+def _read_one(where: str, values: list[Any]) -> Any:
+    names = list(dict.fromkeys(values)) if all(isinstance(one, str | int | float) for one in values) else None
+    if names is None:
+        raise InputError(f"{where}: its answer is neither a class nor a number; {NOT_OURS}")
+    if len(names) > 1:
+        raise InputError(
+            f'{where}: {len(names)} choices, {listing(map(repr, names))}; an item has one class: say choice="single" in '
+            "the labelling config, and annotate it again; nothing was kept"
+        )
+    return names[0] if names and str(names[0]).strip() else None
+
+
+def name_person(who: Any) -> str:
+    """Name whoever annotated: by e-mail where it is known, else by number.
+
+    >>> name_person(7), name_person("kim@example.org"), name_person({"id": 7, "email": "kim@example.org"})
+    ('user 7', 'kim@example.org', 'kim@example.org')
+    """
+    if isinstance(who, dict):
+        known = (who.get(name) for name in ("email", "username", "id"))
+        return name_person(next((one for one in known if one not in (None, "")), None))
+    if isinstance(who, int) and not isinstance(who, bool):
+        return f"user {who}"
+    return who if isinstance(who, str) and who != "None" else ""
+
+
+def _read_time(at: Any) -> float:
+    try:
+        return datetime.fromisoformat(str(at)).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return 0.0

@@ -1,0 +1,60 @@
+"""Exports of Label Studio: tasks with their annotations (JSON), or a line for each task (JSON-MIN)."""
+
+from typing import Any
+
+from pydantic import ConfigDict, RootModel, field_validator, model_validator
+
+from fewlabels.data.documents.parsing import Schema
+
+
+class TaskList(RootModel[tuple[dict[str, Any], ...]]):
+    """All tasks, whatever is in them."""
+
+    model_config = ConfigDict(frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _require_objects(cls, tasks: Any) -> Any:
+        _require_list("Label Studio's tasks are a list of objects, and this is something else", tasks)
+        return tuple(tasks)
+
+
+class Result(Schema):
+    """What one control of the labelling config holds."""
+
+    type: Any = None
+    from_name: Any = None
+    value: Any = None
+
+
+class Annotation(Schema):
+    """What one person said of a task."""
+
+    result: tuple[Result, ...] | None = None
+    was_cancelled: bool | None = None
+    completed_by: Any = None
+    created_at: Any = None
+    updated_at: Any = None
+
+    @field_validator("result", mode="before")
+    @classmethod
+    def _require_objects(cls, result: Any) -> Any:
+        _require_list("its result is no list of objects", result or [])
+        return tuple(result or [])
+
+
+class Task(Schema):
+    """A task in full."""
+
+    annotations: tuple[Annotation, ...] | None = None
+
+    @field_validator("annotations", mode="before")
+    @classmethod
+    def _require_objects(cls, annotations: Any) -> Any:
+        _require_list("its annotations are not there in full", annotations or [])
+        return tuple(annotations or [])
+
+
+def _require_list(words: str, value: Any) -> None:
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        raise ValueError(words)

@@ -1,0 +1,88 @@
+"""What people type -> the item and the class they mean, by the names these have in the session."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from fewlabels.data.joins import CANNOT_TELL
+from fewlabels.errors import InputError, did_you_mean, end_sentence, listing
+from fewlabels.sessions.answers import FLAGS
+from fewlabels.sessions.journal.sqlite import SqliteJournal
+
+WHOLE = re.compile(r"([-+]?\d{1,20})\.0*")
+NOTHING_KEPT = "nothing was kept"
+
+
+@contextmanager
+def saying_nothing_kept() -> Iterator[None]:
+    """Add to every refusal inside that nothing was kept, unless it says so."""
+    try:
+        yield
+    except InputError as error:
+        said = str(error)
+        raise InputError(said if NOTHING_KEPT in said.lower() else f"{said}; {NOTHING_KEPT}") from None
+
+
+def find_items(path: str, ids: Iterable[str]) -> dict[str, str]:
+    """Return the items that these ids mean; ids that mean none are left out."""
+    ids = list(ids)
+    journal = SqliteJournal.open(path, read_only=True)
+    try:
+        known = journal.find({spelling for id in ids for spelling in _spell(id)})
+    finally:
+        journal.close()
+    return {id: next(name for name in _spell(id) if name in known) for id in ids if known.keys() & set(_spell(id))}
+
+
+def explain_unknown(ids: Iterable[str]) -> str:
+    """Say that these ids mean no item."""
+    names = listing(map(repr, ids))
+    return f"no item that could be asked about is called {names} (unknown, or labelled from the start)"
+
+
+def is_mark(label: str, classes: Sequence[str], mark: str = CANNOT_TELL) -> bool:
+    """Does a label say that nobody can tell? Not where a class is called so."""
+    return label.strip() == mark and label not in classes
+
+
+def match_class(label: str, classes: Sequence[str]) -> str:
+    """Return the class that a label means, or the label where it means none; flags may be written in any way.
+
+    >>> match_class(" cat", ["cat", "dog"]), match_class("true", ["False", "True"]), match_class("TRUE", ["0", "1"])
+    ('cat', 'True', '1')
+    """
+    plain = label.strip()
+    tries = [label, plain, FLAGS.get(plain, plain), *_spell(plain)]
+    if plain.capitalize() in ("True", "False"):
+        tries += [plain.lower(), plain.capitalize(), plain.upper(), FLAGS[plain.capitalize()]]
+    return next((name for name in tries if name in classes), plain)
+
+
+def require_class(label: str, classes: Sequence[str], *, about: str = "", kept: str) -> None:
+    """Refuse a label that is no class, and say what remains of the other answers."""
+    if label not in classes:
+        raise InputError(
+            f"{about}{label!r} is no class of this session; {end_sentence(did_you_mean(label, classes))} "
+            f"If it is a true class that the model never predicts, add --new-classes. {kept}"
+        )
+
+
+def is_grade(text: str) -> bool:
+    """Is this a number between 0 and 1?"""
+    try:
+        return 0 <= float(text) <= 1
+    except ValueError:
+        return False
+
+
+def read_grade(text: str, *, about: str = "", kept: str) -> str:
+    """Return a grade the way sessions write it, or refuse it, and say what remains of the other answers."""
+    if not is_grade(text):
+        raise InputError(f"{about}{text!r} is no grade between 0 and 1; {kept}")
+    return repr(float(text))
+
+
+def _spell(name: str) -> tuple[str, ...]:
+    """A name as it stands, and as a whole number: an item that a table calls 2.0 is 2 here."""
+    found = WHOLE.fullmatch(name)
+    return (name, str(int(found[1]))) if found else (name,)

@@ -1,0 +1,146 @@
+"""Sheets of answers, to be read: exact text, nothing guessed, and every complaint names the line."""
+
+import csv
+import io
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fewlabels.data.documents.parsing import parse_any
+from fewlabels.data.names import spell
+from fewlabels.errors import InputError, listing
+from fewlabels.sessions.exchange.label_studio import ID
+from fewlabels.sessions.exchange.sheets import Record, kind_of
+from fewlabels.text import unescape_formula
+
+MARKS = ",;\t"  # between the columns: spreadsheets choose by country
+ANSWERS = ("label", "agreement")  # what the column with the answer is called
+NAMES = ("id", *ANSWERS)
+
+
+@dataclass(frozen=True)
+class Line:
+    """What a sheet says of one item."""
+
+    number: int
+    id: str
+    label: Any  # None: not answered yet
+    who: str = ""  # where the sheet says so
+    is_skipped: bool = False  # a person looked, and cannot tell
+    at: float = 0.0  # when, where the sheet says so
+
+    @property
+    def is_answer(self) -> bool:
+        """Did a person look at it?"""
+        return self.label is not None or self.is_skipped
+
+
+def read_sheet(path: str, *, by_person: bool = False) -> list[Line]:
+    """Read ids and labels, each item once; by person, once for everybody whom the column who names."""
+    found: dict[tuple[str, str], Line] = {}
+    for number, record in _read_csv(path) if kind_of(path) == "csv" else _read_jsonl(path):
+        line = Line(number, spell(record["id"]), _clean(record[_answer_of(record)]), _name(record) if by_person else "")
+        earlier = found.get((line.id, line.who))
+        if earlier and None not in (earlier.label, line.label) and earlier.label != line.label:
+            raise InputError(
+                f"{path}, lines {earlier.number} and {number}, column {_answer_of(record)}: item {line.id!r} has two "
+                f"answers, {earlier.label!r} and {line.label!r}; keep one"
+            )
+        if earlier is None or earlier.label is None:
+            found[line.id, line.who] = line
+    return list(found.values())
+
+
+def _name(record: Record) -> str:
+    who = record.get("who")
+    return "" if who is None else spell(who).strip()
+
+
+def _clean(label: Any) -> Any:
+    is_missing = not label.strip() if isinstance(label, str) else label != label  # NaN, which some JSON has
+    return None if is_missing else label
+
+
+def _answer_of(record: Record) -> str:
+    return next(name for name in ANSWERS if name in record)
+
+
+def read_text(path: str) -> str:
+    """Read a whole file as UTF-8."""
+    try:
+        return Path(path).read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    except UnicodeDecodeError as error:
+        number = error.object[: error.start].count(b"\n") + 1
+        raise InputError(f"{path}, line {number}: this is not UTF-8; save the sheet as CSV UTF-8") from None
+
+
+def _read_csv(path: str) -> Iterator[tuple[int, Record]]:
+    csv.field_size_limit(sys.maxsize)  # an item's text may be long
+    text = read_text(path)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=_find_mark(text), strict=True)
+    head: list[str] = []
+    number = 1
+    try:
+        for row in rows:
+            if any(row) and not head:
+                head = _check_head(path, row)
+            elif any(row):
+                yield number, _match(path, number, head, row)
+            number = rows.line_num + 1
+    except csv.Error as error:
+        raise InputError(f"{path}, line {rows.line_num}: not CSV: {error}") from None
+    if not head:
+        raise InputError(f"{path} is empty")
+
+
+def _find_mark(text: str) -> str:
+    head = next((line for line in text.splitlines() if line.strip()), "")
+    return max(MARKS, key=lambda mark: (len(set(head.lower().split(mark)) & set(NAMES)), head.count(mark)))
+
+
+def _check_head(path: str, row: list[str]) -> list[str]:
+    plain = [name.strip().lower() for name in row]
+    if ID in plain:  # whose column id is not ours
+        raise InputError(f"{path} is Label Studio's CSV, which leaves out who skipped what; export as JSON instead")
+    head = [name if name in NAMES else given for name, given in zip(plain, row, strict=True)]
+    wanted = ("id", "agreement" if "agreement" in head and "label" not in head else "label")
+    for name in wanted:
+        if head.count(name) != 1:
+            how = "no column" if name not in head else "more than one column"
+            raise InputError(f"{path}, line 1: {how} called {name}; a sheet needs id and label, and has {listing(row)}")
+    return head
+
+
+def _match(path: str, number: int, head: list[str], row: list[str]) -> Record:
+    if len(row) > len(head) and any(row[len(head) :]):
+        raise InputError(
+            f"{path}, line {number}: {len(row)} values for {len(head)} columns; a value with a comma goes in double quotes"
+        )
+    record = {**dict.fromkeys(head, ""), **dict(zip(head, map(unescape_formula, row), strict=False))}
+    if not record["id"]:
+        raise InputError(f"{path}, line {number}, column id: it is empty; every row needs the id it was asked with")
+    return record
+
+
+def _read_jsonl(path: str) -> Iterator[tuple[int, Record]]:
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if not line.strip():
+            continue
+        record = parse_any(line, f"{path}, line {number}")
+        if not isinstance(record, dict) or record.get("id") in (None, "") or not _is_scalar(record["id"]):
+            raise InputError(
+                f'{path}, line {number}, column id: every line is an object like {{"id": 12, "label": "cat"}}'
+            )
+        if not record.keys() & set(ANSWERS) or not _is_scalar(record[_answer_of(record)]):
+            raise InputError(
+                f"{path}, line {number}, column label: there is none; write null where nobody answered yet"
+            )
+        yield number, record
+
+
+def _is_scalar(value: Any) -> bool:
+    return not isinstance(value, list | dict)

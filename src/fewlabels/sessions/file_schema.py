@@ -1,0 +1,47 @@
+"""What a session's file says of itself: the choices it was made with, and the names behind its counts."""
+
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field
+
+from fewlabels.data.documents.axes import AxisDocument, FrameName, Level
+from fewlabels.data.documents.parsing import Count, Schema
+
+MOST_VOTES = 20
+
+
+class FingerprintDocument(Schema):
+    """Figures that tell predictions from others; not all are there for every kind of table."""
+
+    model_config = ConfigDict(extra="allow")
+
+    every: Annotated[int, Field(ge=1)] | None = None
+    seed: Count | None = None
+    predicted: dict[str, Count] | None = None
+
+
+class SessionDocument(Schema):
+    """The fixed part of a session. Choices are recipes, which are read by themselves."""
+
+    goal: Any
+    policy: Any
+    prior: Any
+    by: Any
+    ranges: Any = None
+    level: Level
+    finite: bool
+    seed: Count
+    fingerprint: FingerprintDocument
+    source: str
+    notes: tuple[str, ...]
+    graded: bool
+    whole_ids: bool
+    frame: FrameName
+    by_name: str
+    groups: Annotated[tuple[str, ...], Field(min_length=1)]
+    classes: tuple[str, ...]
+    bins: tuple[str, ...]
+    positive: str | None
+    n_askable: tuple[Count, ...]
+    axes: tuple[AxisDocument, ...] = ()
+    votes: Annotated[int, Field(ge=1, le=MOST_VOTES)] = 1  # earlier versions knew of no others

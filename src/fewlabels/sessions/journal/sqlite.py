@@ -1,0 +1,217 @@
+"""A journal in a file that survives kills and full disks, and that several processes may share."""
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import RLock
+from typing import Any
+from weakref import finalize
+
+from fewlabels.errors import InputError
+from fewlabels.files import lend_part
+from fewlabels.sessions.journal import write_ahead_log as log
+from fewlabels.sessions.journal.connections import (
+    HASTY,
+    PATIENT,
+    build,
+    closed_if_it_fails,
+    connect_to_read,
+    connect_to_write,
+    copy_to,
+)
+from fewlabels.sessions.journal.errors import GO_BACK, RIGHTS, StorageError, explained
+from fewlabels.sessions.journal.events import Act, Event, Item, Pile, read_event, refuse_unknown, tell_time
+from fewlabels.sessions.journal.paths import PRIVATE, is_writable, put_in_place, refuse_other_than_file, refuse_taken
+from fewlabels.sessions.journal.schema import APPEND, COUNT, FIND, LINE_UP, READ
+
+
+class SqliteJournal:
+    """A journal in a file, which several threads and processes may use at once."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, read_only: bool, missing: log.Missing) -> None:
+        self.path = path
+        self.read_only = read_only
+        self._connection = connection
+        self._lock = RLock()
+        self._depth = 0  # of `writing` blocks
+        self._moved: str | None = None  # the mark that the log is needed, once it is known to be in the file
+        self._about = _read_about(path, connection)
+        self._blobs = dict(connection.execute("SELECT name, data FROM blobs").fetchall())
+        keep_mark = missing is log.Missing.ANSWERS or (read_only and missing is log.Missing.LOG)
+        self._close = finalize(self, log.close_at_last, connection, self._lock, os.getpid(), keep_mark=keep_mark)
+
+    @classmethod
+    def create(
+        cls, path: str | Path, about: Mapping[str, Any], items: Iterable[Item], blobs: Mapping[str, bytes]
+    ) -> "SqliteJournal":
+        """Make a new file, complete or not at all, and never over another."""
+        path = Path(path)
+        with explained(path, "not created: ", "create it again"):
+            refuse_taken(path)
+            with lend_part(path.parent, PRIVATE) as part:
+                build(part, json.dumps(about), items, blobs)
+                put_in_place(part, path)
+        return cls.open(path)
+
+    @classmethod
+    def open(cls, path: str | Path, read_only: bool = False, *, accept_missing: bool = False) -> "SqliteJournal":
+        """Open a session; only to read, where it may not be written. A copy without its log is refused unless accepted.
+
+        Where we may not write and nobody else is writing, what is read is what the file held at this moment.
+        """
+        path = Path(path)
+        with explained(path):
+            refuse_other_than_file(path)
+            read_only = read_only or not is_writable(path)
+            connect = connect_to_read if read_only else connect_to_write
+            connection = connect(path)
+            with closed_if_it_fails(connection):
+                missing = log.look_for_missing(connection, path, accept_missing=accept_missing)
+                if missing is log.Missing.ANSWERS and not read_only:
+                    log.keep_incomplete(connection)
+            try:
+                return cls(path, connection, read_only, missing)
+            except BaseException:
+                log.close(connection, keep_mark=missing is not log.Missing.NOTHING)
+                raise
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the session is made from."""
+        try:
+            found = json.loads(self._about)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{self.path}: damaged: {str(error)[:100]}; {GO_BACK}") from None
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def blobs(self) -> dict[str, bytes]:
+        """What `about` has no words for."""
+        return dict(self._blobs)
+
+    def read(self, after: int = 0) -> list[Event]:
+        """Give the events since one already seen, in order."""
+        with self._lock, explained(self.path):
+            rows = self._connection.execute(READ, (after,)).fetchall()
+        try:
+            return [read_event(row) for row in rows]
+        except ValueError as error:
+            raise InputError(f"{self.path}: damaged: {error}; {GO_BACK}") from None
+
+    @contextmanager
+    def writing(self, *, hurried: bool = False) -> Iterator[None]:
+        """Be the only one to write, and keep all of the block or nothing; in a hurry, without waiting for the disk."""
+        with self._lock:
+            if self.read_only:
+                raise InputError(f"{self.path}: not saved: it is open read-only; {RIGHTS}")
+            depth = self._depth
+            steps = _INNER if depth else _HURRIED if hurried else _OUTER
+            try:
+                self._depth = depth + 1
+                self._begin(steps)
+                yield
+                self._keep(steps)
+            except BaseException:
+                self._undo(steps)
+                raise
+            finally:
+                self._depth = depth
+
+    def append(self, acts: Iterable[Act]) -> None:
+        """Write down all of these or none."""
+        acts = list(acts)
+        refuse_unknown(acts, self.find(act.item for act in acts))
+        with self.writing(), self._saving():
+            at = tell_time()  # once it is our turn to write, so that times are in the order of events
+            rows = ((a.kind, a.item, a.label, a.who, a.note, at) for a in acts)
+            self._connection.executemany(APPEND, rows)
+
+    def line_up(self, group: int, place: int, n: int) -> list[Item]:
+        """Give the next items of a group, from this place on."""
+        with self._lock, explained(self.path):
+            return [Item(*row) for row in self._connection.execute(LINE_UP, (group, place, n))]
+
+    def find(self, ids: Iterable[str]) -> dict[str, Item]:
+        """Look up which of these ids are items of this session."""
+        with self._lock, explained(self.path):
+            rows = (self._connection.execute(FIND, (id_,)).fetchone() for id_ in ids)
+            return {row[0]: Item(*row) for row in rows if row}
+
+    def count_items(self) -> list[Pile]:
+        """Count the items of every group and entry."""
+        with self._lock, explained(self.path):
+            rows = self._connection.execute(COUNT).fetchall()
+        if any(n != n_typed for _, _, n, _, _, n_typed in rows):
+            raise InputError(f"{self.path}: damaged: some of its items cannot be read; {GO_BACK}")
+        return [Pile(*row[:5]) for row in rows]
+
+    def set_patience(self, seconds: float) -> None:
+        """Wait at most so long while another process writes."""
+        with self._lock, explained(self.path):
+            self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
+
+    def backup(self, path: str | Path) -> None:
+        """Write a copy that is complete by itself to a new file, its owner's alone; also while others write."""
+        path = Path(path)
+        with explained(path, "not written: ", "try again"):
+            refuse_taken(path)
+            with lend_part(path.parent, PRIVATE) as part, closing(connect_to_read(self.path)) as source:
+                copy_to(part, self.path, source)
+                put_in_place(part, path)
+
+    def close(self) -> None:
+        """Let go of the file; the last one to do so folds its `-wal` into it."""
+        with self._lock:
+            self._close()
+
+    def _begin(self, steps: "_Steps") -> None:
+        if self._depth > 1:
+            self._refuse_if_undone()  # a savepoint without a transaction would be saved by itself
+        with self._saving():
+            self._connection.execute(steps.begin)
+            if self._depth == 1:
+                self._moved = log.begin(self._connection, self.path, self._moved)
+
+    def _keep(self, steps: "_Steps") -> None:
+        self._refuse_if_undone()
+        with self._saving():
+            self._connection.execute(steps.keep)
+
+    def _undo(self, steps: "_Steps") -> None:
+        if self._connection.in_transaction:
+            with self._saving():
+                for step in steps.undo:
+                    self._connection.execute(step)
+
+    def _refuse_if_undone(self) -> None:
+        """When the disk fails SQLite takes back the whole transaction, even if the block then goes on regardless."""
+        if not self._connection.in_transaction:
+            raise StorageError(f"{self.path}: not saved: the disk failed before; free some space and tell it again")
+
+    def _saving(self) -> AbstractContextManager[None]:
+        return explained(self.path, "not saved: ", "tell it again")
+
+
+def _read_about(path: Path, connection: sqlite3.Connection) -> str:
+    rows = connection.execute("SELECT about FROM meta").fetchall()
+    if len(rows) != 1 or not isinstance(rows[0][0], str):
+        raise InputError(f"{path}: damaged: it does not say what it is made from; {GO_BACK}")
+    return str(rows[0][0])
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """How SQLite begins a block, keeps it and undoes it."""
+
+    begin: str
+    keep: str
+    undo: tuple[str, ...]
+
+
+_OUTER = _Steps(PATIENT, "COMMIT", ("ROLLBACK",))
+_HURRIED = _Steps(HASTY, "COMMIT", ("ROLLBACK",))
+_INNER = _Steps("SAVEPOINT block", "RELEASE block", ("ROLLBACK TO block", "RELEASE block"))

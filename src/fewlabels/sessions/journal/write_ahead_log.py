@@ -1,0 +1,182 @@
+"""Whether a session's file is complete without its write-ahead log, and how a copy without its log is recognised.
+
+While a session is written, answers are in the log (`-wal`) before they are in the file, and the file alone cannot show that
+any are missing. So before the first answer goes to the log, a mark goes to the file; closing the session removes it.
+SQLite deletes the log only when the last connection is closed, after everything was moved to the file. The mark names the
+file by its inode, which a copy does not share. Hence:
+
+- no mark: the file is complete;
+- a mark and a log beside the file: in use, or its process was killed; SQLite reads the log;
+- the mark of another file and no log: the file was copied without its log;
+- the mark of this file and no log: after a kill another SQLite program moved the log to the file, or the log was deleted.
+
+Several processes may share a file. Each that writes sets the mark again if another has removed it meanwhile.
+"""
+
+import logging
+import os
+import shlex
+import sqlite3
+import time
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from threading import RLock
+
+from fewlabels.errors import InputError
+from fewlabels.sessions.journal.events import tell_time
+from fewlabels.sessions.journal.paths import has_bytes, name_beside
+
+TRIES, PAUSE = 20, 0.01  # to move the mark from the log to the file: a reader may delay it
+PATIENCE = 1.0  # seconds to wait for others when closing
+INCOMPLETE = "incomplete"  # instead of the file's name: written since somebody accepted what is missing
+_MARK = "INSERT INTO in_use VALUES (?)"
+_REPLACE = "UPDATE in_use SET since = ?"
+_UNMARK = "DELETE FROM in_use"
+_OF_PARENTS: list[sqlite3.Connection] = []  # kept, since Python closes what nothing refers to
+_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+_COPIED = (
+    "{path}: answers may be missing: it was copied while in use, without its log ({name}-wal). Copy both, or type: "
+    "fewlabels backup --session ORIGINAL --out COPY; to go on with the {n_events:,} events it holds: "
+    "fewlabels backup --session {quoted} --out NEW --accept-missing"
+)
+_GONE = (
+    "%s: its log (%s-wal) is gone: after a kill, another program moved it to the file, and nothing is missing; "
+    "only if the log was deleted, or the file restored from a copy, answers may be missing"
+)
+logger = logging.getLogger(__name__)
+
+
+class Missing(Enum):
+    """What may be missing from a file that is opened."""
+
+    NOTHING = "nothing"
+    LOG = "log"  # of this file; what it held is in the file unless the log was deleted
+    ANSWERS = "answers"
+
+
+def begin(connection: sqlite3.Connection, path: Path, moved: str | None) -> str | None:
+    """Begin to write, once the file itself is marked; return the mark that is in the file, None where readers delay it."""
+    connection.execute("BEGIN IMMEDIATE")
+    mark = read_mark(connection)
+    while mark is None or mark != moved:
+        tries, mark = (1, mark) if mark else (TRIES, _mark(connection, path))
+        connection.execute("COMMIT")
+        moved = mark if _move_to_file(connection, tries) else None
+        connection.execute("BEGIN IMMEDIATE")
+        mark = read_mark(connection)
+        if mark is not None and moved is None:
+            break
+    return moved
+
+
+def read_mark(connection: sqlite3.Connection) -> str | None:
+    """Return since when answers may be in the log alone, and of which file; None where the file is complete."""
+    found = connection.execute("SELECT since FROM in_use").fetchone()
+    return found and found[0]
+
+
+def close(connection: sqlite3.Connection, *, keep_mark: bool = False) -> None:
+    """Close a connection, and remove the mark before, so that SQLite never deletes the log and leaves the mark.
+
+    It waits a moment for another process that writes; if that takes longer, the log stays and the mark with it.
+    """
+    try:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        if not keep_mark:
+            unmark(connection)
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _FULL:
+            _unmark_in_little_space(connection)
+    finally:
+        connection.close()
+
+
+def close_at_last(connection: sqlite3.Connection, lock: RLock, process: int, *, keep_mark: bool) -> None:
+    """Close a connection of a journal that is garbage or whose process ends, unless a thread still writes or it is another process's.
+
+    After a fork, closing the connection of the parent could delete the log that the parent needs.
+    """
+    if os.getpid() != process:
+        _OF_PARENTS.append(connection)
+    elif lock.acquire(timeout=PATIENCE):
+        try:
+            close(connection, keep_mark=keep_mark)
+        finally:
+            lock.release()
+
+
+def look_for_missing(connection: sqlite3.Connection, path: Path, *, accept_missing: bool) -> Missing:
+    """Refuse a copy without its log unless that is accepted, and warn where the log of the file itself is gone."""
+    mark = read_mark(connection)
+    missing = _find_missing(mark, path)
+    if missing is Missing.ANSWERS and not accept_missing:
+        (n_events,) = connection.execute("SELECT count(*) FROM events").fetchone()
+        raise InputError(_COPIED.format(path=path, name=path.name, n_events=n_events, quoted=shlex.quote(path.name)))
+    if missing is Missing.LOG:
+        _warn_once(path, mark)
+    return missing
+
+
+def _find_missing(mark: str | None, path: Path) -> Missing:
+    """Tell what may be missing; our own connection to a file has made an empty log at most."""
+    _, _, file = (mark or "").partition(" ")
+    if mark is None or (file != INCOMPLETE and has_bytes(name_beside(path, "-wal"))):
+        return Missing.NOTHING
+    return Missing.LOG if file == _identify(path) else Missing.ANSWERS
+
+
+@cache
+def _warn_once(path: Path, _: str | None) -> None:
+    """Warn once of each mark: a verb may open a file several times."""
+    logger.warning(_GONE, path, path.name)
+
+
+def keep_incomplete(connection: sqlite3.Connection) -> None:
+    """Let a file that lacks answers say so also when it has a log again."""
+    connection.execute(_REPLACE, (f"{tell_time()} {INCOMPLETE}",))
+
+
+def _mark(connection: sqlite3.Connection, path: Path) -> str:
+    mark = f"{tell_time()} {_identify(path)}"
+    connection.execute(_MARK, (mark,))
+    return mark
+
+
+def _identify(path: Path) -> str:
+    """Name a file so that its copies have other names, wherever it is moved on its disk."""
+    found = path.stat()
+    return f"{found.st_dev}:{found.st_ino}"
+
+
+def unmark(connection: sqlite3.Connection) -> None:
+    """Let the file say that it is complete."""
+    if read_mark(connection) is None:
+        return
+    connection.execute("PRAGMA query_only = OFF")
+    connection.execute(f"PRAGMA busy_timeout = {int(1000 * PATIENCE)}")
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute(_UNMARK)
+    connection.execute("COMMIT")
+
+
+def _unmark_in_little_space(connection: sqlite3.Connection) -> None:
+    """On a full disk there is space again once the log is moved to the file."""
+    try:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        unmark(connection)
+    except sqlite3.Error:
+        return  # the log stays too: SQLite deletes it only once all of it is in the file
+
+
+def _move_to_file(connection: sqlite3.Connection, tries: int = 1) -> bool:
+    """Move the log's pages to the file; return whether all were moved."""
+    for k in range(tries):
+        time.sleep(PAUSE if k else 0)
+        is_busy, n_pages, n_moved = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        if not is_busy and n_pages == n_moved:
+            return True
+    return False

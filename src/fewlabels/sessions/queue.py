@@ -1,0 +1,113 @@
+"""The line of items that may be asked about: of a large pool a random few of every group, in random order.
+
+A census says how many items there are of which kind and, of a large pool, brings a sample of them along. What the sample
+has too few of is asked of the engine.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from jaxtyping import Int
+
+from fewlabels.data.aggregate import Census
+from fewlabels.data.candidates import draw_least, share_out
+from fewlabels.data.predictions import Columns
+from fewlabels.sessions.journal.events import Item
+
+MOST_ITEMS = 200_000  # that are kept in the file
+Key: TypeAlias = tuple[Any, ...]  # of a group, as the engine has it
+Whole: TypeAlias = Int[np.ndarray, " item"]
+Found: TypeAlias = tuple[list[str], Whole]  # the ids of items, and the counts each of them went into
+
+
+@dataclass(frozen=True)
+class Line:
+    """Items in random order: columns, since a hundred thousand objects take longer to make than to draw."""
+
+    ids: list[str]
+    group: list[int]
+    place: list[int]
+    entry: list[int]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __iter__(self) -> Iterator[Item]:
+        return map(Item._make, zip(self.ids, self.group, self.place, self.entry, strict=True))
+
+
+def line_up(census: Census, group: Whole, seed: int) -> Line:
+    """Put the items that have no label in line, or of very many a random few; `group` is that of every entry."""
+    sizes: Counter[Key] = Counter()
+    for key, n, n_labels in zip(census.groups, census.found["n"], census.found["n_labels"], strict=True):
+        sizes[key] += n - n_labels
+    names, entry = _list(census) if sizes.total() <= MOST_ITEMS else _draw(census, +sizes, seed)
+    return shuffle(names, group[entry], entry, seed)
+
+
+def shuffle(names: list[str], group: Whole, entry: Whole, seed: int) -> Line:
+    """Put items in random order."""
+    rows = np.random.default_rng([seed, 1]).permutation(len(names))
+    places = _queue(group[rows])
+    return Line([names[row] for row in rows.tolist()], group[rows].tolist(), places.tolist(), entry[rows].tolist())
+
+
+def _queue(group: Whole) -> Whole:
+    """Number the items of every group in the order in which they come."""
+    order = np.argsort(group, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(len(group)) - np.searchsorted(group[order], group[order])
+    return place
+
+
+def _list(census: Census) -> Found:
+    """List all items by name, whatever order the engine gives them in; those that are drawn come in order of their chances."""
+    names, entry = _place(census, census.pool.list_open(census.keys))
+    rows = sorted(range(len(names)), key=names.__getitem__)
+    return [names[row] for row in rows], entry[rows]
+
+
+def _draw(census: Census, sizes: Mapping[Key, int], seed: int) -> Found:
+    """Draw from the sample what it has enough of, and ask the engine for the rest: rare groups, or all without a sample."""
+    wanted = share_out(sizes, MOST_ITEMS)
+    names, entry, served = _draw_from_sample(census, wanted, seed)
+    rare = {key: n for key, n in sizes.items() if key not in served}
+    if not rare:
+        return names, entry
+    few = {key: wanted[key] for key in rare}
+    found = census.pool.draw_open(census.keys, rare, few, within=list(census.cut.keys), seed=seed)
+    more, theirs = _place(census, found)
+    return [*names, *more], np.concatenate([entry, theirs])
+
+
+def _draw_from_sample(census: Census, wanted: Mapping[Key, int], seed: int) -> tuple[list[str], Whole, set[Key]]:
+    """Return items of the groups that the sample has enough of, and these groups."""
+    if census.sample is None:
+        return [], np.zeros(0, dtype=np.int64), set()
+    at, want = {key: i for i, key in enumerate(wanted)}, np.array(list(wanted.values()))
+    is_open = _find_open(census)
+    group = np.array([at[key] if open_ else len(want) for key, open_ in zip(census.groups, is_open, strict=True)])
+    enough = np.bincount(group[census.sample.entry], minlength=len(want) + 1)[:-1] >= want
+    drawn = draw_least(census.sample.ids, group[census.sample.entry], [*(want * enough).tolist(), 0], seed)
+    served = {key for key, i in at.items() if enough[i]}
+    return [str(id) for id in census.sample.ids[drawn].tolist()], census.sample.entry[drawn], served
+
+
+def _place(census: Census, found: Columns) -> Found:
+    """Find the counts that every item went into."""
+    keys, is_open = list(census.keys), _find_open(census)
+    entry_at = {row: i for i, row in enumerate(_list_rows(census.found, keys, "n")) if is_open[i]}
+    rows = _list_rows(found | census.cut.fill(found), keys, "name")
+    return found["name"], np.array([entry_at[row] for row in rows], dtype=np.int64)
+
+
+def _list_rows(found: Columns, keys: list[str], other: str) -> list[Key]:
+    return list(zip(*(found[key] for key in keys), strict=True)) if keys else [()] * len(found[other])
+
+
+def _find_open(census: Census) -> list[bool]:
+    """Which counts are of items without a label?"""
+    return [n > n_labels for n, n_labels in zip(census.found["n"], census.found["n_labels"], strict=True)]

@@ -1,0 +1,454 @@
+"""The loop that asks for the next label: ask, tell, assess, until the goal is settled.
+
+A Session is a journal and the fold of it. Everything it knows is in its file: killed at any moment it goes on where it
+was, and several processes may work on one file.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fewlabels.active.goals.goal import Goal, Standing, count_sought, describe, find_obstacle
+from fewlabels.active.policies import Policy, choose_policy, name_policy
+from fewlabels.analyses.assess import require_objects, require_roles
+from fewlabels.analyses.assessment import Assessment, Question, judge
+from fewlabels.analyses.provenance import Provenance, record
+from fewlabels.data.groups import Bins, Groups, predicted
+from fewlabels.data.names import spell
+from fewlabels.data.predictions import Predictions
+from fewlabels.distributions.belief import Rng
+from fewlabels.errors import InputError
+from fewlabels.metrics.metric import Metric
+from fewlabels.models.calibrated.prior import calibrated
+from fewlabels.models.knowledge import Knowledge
+from fewlabels.models.priors import Prior
+from fewlabels.sessions.answers import check_answers, find_last_answers, list_answers, list_votes
+from fewlabels.sessions.journal.events import Act, Item, Journal
+from fewlabels.sessions.journal.memory import MemoryJournal
+from fewlabels.sessions.journal.sqlite import SqliteJournal
+from fewlabels.sessions.posterior_cache import (
+    LACKS_VOTES,
+    Reckoner,
+    Sum,
+    add_up,
+    count_events,
+    list_classes,
+    take_note,
+)
+from fewlabels.sessions.serialize import recall
+from fewlabels.sessions.spec import Ground, lay_ground, read_ground
+from fewlabels.sessions.state import Deed
+from fewlabels.sessions.store import Fold
+
+ItemId = str | int
+LONGEST_LEASE = 366 * 24 * 3600  # seconds
+
+
+class Session:
+    """A pool that is being labelled towards a goal.
+
+    >>> from fewlabels.active.goals import Estimate
+    >>> s = Session.create(None, {"id": [1, 2, 3, 4], "predicted": ["a", "a", "b", "b"]}, goal=Estimate())
+    >>> asked = s.ask(2)
+    >>> s.tell({asked[0]: "a", asked[1]: None})
+    >>> s.status()["n_labels"], s.status()["n_skipped"]
+    (1, 1)
+    """
+
+    def __init__(self, ground: Ground, journal: Journal, pool: Predictions | None = None) -> None:
+        self._ground, self._pool = ground, pool
+        self._fold, self._reckoner = Fold(journal, ground.votes), Reckoner(ground)
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path | None,
+        pool: Any,
+        *,
+        goal: Goal,
+        by: Groups = predicted,
+        policy: Policy | None = None,
+        prior: Prior | None = None,
+        level: float = 0.95,
+        finite_pool: bool = False,
+        bins: Bins | None = None,
+        classes: Sequence[str] = (),
+        votes: int = 1,
+        seed: int = 0,
+    ) -> "Session":
+        """Start a session in a new file (or in memory, without a path).
+
+        `classes` are true classes that the model never predicts and no label shows yet. With `votes`, so many different
+        people answer every item: answers are votes, and figures allow for people's mistakes as far as votes tell of them.
+        """
+        pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
+        prior, policy = prior or calibrated(), policy or choose_policy(count_sought(goal))
+        require_objects(by=by, goal=goal, prior=prior, policy=policy, metric=getattr(goal, "metric", None))
+        require_roles(pool, goal.metric, prior)
+        Question(goal.metric, prior, level, finite_pool, count_sought(goal), seed)  # refuses what makes no sense
+        ground, items = lay_ground(
+            pool, goal=goal, by=by, policy=policy, prior=prior, level=level, finite=finite_pool, seed=seed, bins=bins,
+            classes=classes, votes=votes,
+        )  # fmt: skip
+        about, blobs = ground.write()
+        if path is None:
+            return cls(ground, MemoryJournal(about, items, blobs), pool)
+        recall(about["prior"], None, "prior")  # one of one's own could not be made again from the file
+        return cls(ground, SqliteJournal.create(path, about, items, blobs), pool)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        pool: Any = None,
+        *,
+        goal: Goal | None = None,
+        policy: Policy | None = None,
+        read_only: bool = False,
+        accept_missing: bool = False,
+    ) -> "Session":
+        """Go on with a session; predictions, if given, must be those it was made from.
+
+        A goal or policy of one's own has to be given again: the file only knows its name. A copy of a file that was in use,
+        made without its write-ahead log, lacks answers and is refused; `accept_missing` opens it regardless.
+        """
+        journal = SqliteJournal.open(path, read_only=read_only, accept_missing=accept_missing)
+        try:
+            ground = read_ground(journal.about, journal.blobs, goal=goal, policy=policy, where=path)
+            ground.require_items(journal.count_items(), path)
+            if pool is not None:
+                pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
+                ground.require_same(pool, path)
+            return cls(ground, journal, pool)
+        except BaseException:
+            journal.close()
+            raise
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def set_patience(self, seconds: float) -> None:
+        """Wait at most so long for other threads and processes that use the session, then raise StorageError."""
+        self._fold.patience = seconds
+        self._fold.journal.set_patience(seconds)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._fold.journal.close()
+
+    def backup(self, path: str | Path) -> None:
+        """Write a copy of the session to a new file, complete or not at all; also while others label.
+
+        Parameters
+        ----------
+        path: str or Path
+            The copy, readable by its owner alone. It must not exist yet.
+
+        Copying the file itself is not enough while it is in use: the last answers are in the log beside it (`-wal`).
+        """
+        self._fold.journal.backup(path)
+
+    # -- the loop ------------------------------------------------------------------------------------------
+
+    def ask(self, n: int = 1, *, who: str = "", lease: float | None = None, fresh: bool = True) -> list[ItemId]:
+        """Return n items to label, the same ones until they are told.
+
+        Once nothing else is left, these are items that others were asked about; fewer where there are none. With a
+        lease, an item is one person's for so many seconds after it was last asked for, and nobody else's meanwhile.
+        Unless `fresh`, items are chosen by what was known when somebody last wanted to know, and nobody has to wait.
+        Where several people answer each item, those that want one more answer come first.
+        """
+        self._require_name(who)
+        if n < 1:
+            raise InputError(f"ask: {n} items make no sense; ask for one or more")
+        if lease is not None:
+            check_lease(lease)
+        fold = self._fold
+        with fold.writing(hurried=True):  # what was asked and is forgotten is asked again; answers wait for the disk
+            if lease is not None:
+                fold.hand_on(n, who, lease)
+            fold.ask_about(fold.ledger.short_for(who)[: max(n - len(fold.ledger.pending_with(who)), 0)], who)
+            while len(fold.ledger.pending_with(who)) < n:
+                chosen = self._choose(n - len(fold.ledger.pending_with(who)), fresh=fresh)
+                if not chosen:
+                    break
+                fold.ask_about(chosen, who)
+            mine = fold.ledger.pending_for(who) if lease is None else fold.ledger.pending_with(who)
+            return [self._as_id(item.id) for item in mine[:n]]
+
+    def tell(self, labels: Mapping[Any, Any], *, who: str = "", note: str = "", new_classes: bool = False) -> None:
+        """Record answers: a class for each item (a grade, for graded outputs), or None for one nobody can tell.
+
+        All are kept or none. A later answer to the same item replaces the earlier one; where answers are votes, the same
+        person's. Answers to items that were not asked for are kept, and counted once their turn comes.
+        """
+        self._require_name(who)
+        with self._fold.writing():
+            self._fold.append(
+                Act("skipped" if label is None else "told", name, label, who, note)
+                for name, label in self._check(labels, new_classes).items()
+            )
+
+    def decide(self, labels: Mapping[Any, Any], *, who: str, note: str = "", new_classes: bool = False) -> None:
+        """Settle items on which people disagree: what is decided is taken as true. All are kept or none."""
+        if self._ground.votes == 1:
+            raise InputError("decide: one person answers each item here, and the last answer counts; tell it instead")
+        self._require_name(who)
+        with self._fold.writing():
+            self._fold.append(
+                Act("decided", name, label, who, note) for name, label in self._check(labels, new_classes).items()
+            )
+
+    def undo(self, *, who: str = "", only: tuple[ItemId, bool] | None = None, decisions: bool = True) -> ItemId | None:
+        """Take one's last answer back, and its item is asked again; or one's last decision. None where there is neither.
+
+        Parameters
+        ----------
+        who: str
+            Who answered.
+        only: tuple
+            An item, and whether it was decided (see `find_last`): nothing else is taken back. So the same call may be
+            repeated; it returns the item as long as it is open again.
+        decisions: bool
+            May decisions be taken back?
+        """
+        with self._fold.writing():
+            ledger = self._fold.ledger
+            last = ledger.last_deed(who, decisions=decisions)
+            wanted = last if only is None else Deed(spell(only[0]), who, only[1])
+            if wanted is None:
+                return None
+            if wanted != last:
+                is_open = wanted.item in ledger.drawn and ledger.is_taken_back(wanted)
+                return self._as_id(wanted.item) if is_open else None
+            taken = self._as_id(wanted.item)
+            self._fold.append([Act("withdrawn", wanted.item, who=who)])
+        return taken
+
+    def find_last(self, *, who: str = "", decisions: bool = True) -> tuple[ItemId, bool] | None:
+        """Return the item that `undo` would take back, and whether it was decided rather than answered."""
+        with self._fold.reading() as ledger:
+            last = ledger.last_deed(who, decisions=decisions)
+        return None if last is None else (self._as_id(last.item), last.decided)
+
+    def list_taken(self, items: Iterable[ItemId], *, who: str) -> list[ItemId]:
+        """List those items that somebody else has answered, where one person answers each: a new answer would replace theirs."""
+        with self._fold.reading() as ledger:
+            return [self._as_id(name) for name in ledger.list_taken(map(spell, items), who)]
+
+    def list_names(self) -> list[str]:
+        """List the names of all people who were asked or answered, in the order of their last event."""
+        with self._fold.reading():
+            names = [event.who for event in self._fold.journal.read()]
+        return list(dict.fromkeys(reversed(names)))[::-1]
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Keep everything that is told, decided and undone inside, or nothing of it."""
+        with self._fold.writing():
+            yield
+
+    # -- what is known so far ------------------------------------------------------------------------------
+
+    def assess(self, metric: Metric | None = None) -> Assessment:
+        """Say how good the model is by the labels so far, and how sure that is."""
+        ground, metric = self._ground, metric or self._ground.goal.metric
+        ground.require_roles(metric)
+        with self._fold.reading() as ledger:
+            now, notes = add_up(ground, ledger), take_note(ground, ledger)
+        said = self._reckoner.weigh(now)
+        return judge(
+            now.counts, ground.ask(metric), notes=notes, frame=ground.frame, testimony=said, provenance=self.provenance
+        )
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """The number of the last event in the file, by whichever process, and how many answers were given or changed."""
+        with self._fold.reading() as ledger:
+            return ledger.seq, ledger.n_heard
+
+    @property
+    def is_settled(self) -> bool:
+        """May we stop?"""
+        return self.standing().settled
+
+    def standing(self) -> Standing:
+        """Say where the goal stands."""
+        with self._fold.reading() as ledger:
+            now = add_up(self._ground, ledger)
+        return self._stand(now, self._reckoner.know(now))
+
+    def _stand(self, now: Sum, known: Knowledge) -> Standing:
+        standing = describe(self._ground.goal, known, self._rng(0))
+        return replace(standing, settled=False) if now.lacks_votes else standing
+
+    def status(self) -> dict[str, Any]:
+        """Return the contract's JSON as a dict."""
+        with self._fold.reading() as ledger:
+            now, counts = add_up(self._ground, ledger), count_events(self._ground, ledger)
+        known = self._reckoner.know(now)
+        goal, standing = self._ground.goal, self._stand(now, known)
+        return {
+            **counts, "goal": goal.name, "metric": goal.metric.name, "by": self._ground.tally.by,
+            "policy": name_policy(self._ground.policy), "prior": self._ground.prior.name,
+            "settled": standing.settled, "answer": {"sentence": standing.sentence, **standing.details},
+            "obstacle": None if standing.settled else LACKS_VOTES if now.lacks_votes else find_obstacle(goal, known, self._rng(0)),
+            "votes": self._reckoner.describe_votes(now), "provenance": self.provenance.to_dict(),
+        }  # fmt: skip
+
+    def knowledge(self) -> Knowledge:
+        """Return what the labels so far tell about the goal's metric."""
+        with self._fold.reading() as ledger:
+            now = add_up(self._ground, ledger)
+        return self._reckoner.know(now)  # which takes a while, and nobody need wait for it
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where its figures come from, as of now; without the folder of the predictions, since pages show it."""
+        ground = self._ground
+        labels = f"asked for by the policy {name_policy(ground.policy)}, for the goal {ground.goal.name}"
+        inputs = (ground.source,) if self._pool is None else self._pool.inputs
+        return record(Path(ground.source).name, inputs=inputs, counts=ground.tally, seed=ground.seed, labels=labels)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is odd about the table that the session was made from."""
+        return self._ground.notes
+
+    @property
+    def goal(self) -> Goal:
+        """What the labels are for."""
+        return self._ground.goal
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The files that messages may name, and what to call them where their paths must not be shown."""
+        path, pool = getattr(self._fold.journal, "path", None), self._pool
+        found = {} if path is None else {str(path): "the session"}
+        return found if pool is None else found | {pool.source: "the predictions"}
+
+    @property
+    def wanted(self) -> int:
+        """How many different people answer each item; from two on, answers are votes."""
+        return self._ground.votes
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Classes an item may have; none where labels are grades."""
+        with self._fold.reading() as ledger:
+            return list_classes(self._ground, ledger)
+
+    def has_item(self, id: ItemId) -> bool:
+        """Is this an item one may ask about?"""
+        return bool(self._fold.journal.find([spell(id)]))
+
+    def group(self, id: ItemId) -> str:
+        """Return the group of an item one may ask about."""
+        found = self._fold.journal.find([str(id)])
+        if str(id) not in found:
+            raise InputError(f"there is no item {id!r} in this session")
+        return self._ground.tally.groups[found[str(id)].group]
+
+    @property
+    def pending(self) -> list[ItemId]:
+        """Items that were asked about and not answered yet, by anyone."""
+        with self._fold.reading() as ledger:
+            return [self._as_id(name) for name in ledger.pending]
+
+    def foresee(self, n: int) -> list[ItemId]:
+        """Return up to n items that may be asked about next, some of every group."""
+        groups = range(min(n, len(self._ground.tally.groups)))
+        with self._fold.reading() as ledger:
+            items = [i for g in groups for i in self._fold.journal.line_up(g, ledger.place.get(g, 0), n // len(groups))]
+        return [self._as_id(item.id) for item in items]
+
+    def answers(self) -> list[dict[str, Any]]:
+        """Return what counts of every item: id, label (None where nobody could tell), asked, who said it last, note, at."""
+        with self._fold.reading() as ledger:
+            rows = list_answers(self._fold.journal.read(), ledger)
+        return [{**row, "id": self._as_id(row["id"])} for row in rows]
+
+    def votes(self) -> list[dict[str, Any]]:
+        """Return what everybody says now of every item: id, label, who, whether it was decided or voted, note, at."""
+        with self._fold.reading() as ledger:
+            rows = list_votes(self._fold.journal.read(), ledger)
+        return [{**row, "id": self._as_id(row["id"])} for row in rows]
+
+    def last_answers(self) -> dict[tuple[str, str], str | None]:
+        """Return the last label that each annotator gave each item, by (item, annotator); what was withdrawn is left out."""
+        with self._fold.reading():
+            return find_last_answers(self._fold.journal.read())
+
+    def disputes(self, *, fresh: bool = True) -> list[dict[str, Any]]:
+        """Return the items on which people disagree and that nobody has decided: id, votes, notes, how likely each class is.
+
+        Unless `fresh`, that is how likely it was when somebody last wanted to know, and nobody has to wait.
+        """
+        with self._fold.reading() as ledger:
+            now, ballots, found = add_up(self._ground, ledger), [ledger.ballots[name] for name in ledger.disputed], self.list_disputes()  # fmt: skip
+        likely = [self._reckoner.guess(now, ballot, fresh=fresh) for ballot in ballots]
+        return [{**row, "likely": chances} for row, chances in zip(found, likely, strict=True)]
+
+    def list_disputes(self, most: int | None = None) -> list[dict[str, Any]]:
+        """Return the items on which people disagree and that are not decided, at most so many: id, votes, notes."""
+        with self._fold.reading() as ledger:
+            ballots = [ledger.ballots[name] for name in ledger.disputed[:most]]
+            notes = [ledger.notes_on(ballot) for ballot in ballots]
+        return [
+            {"id": self._as_id(ballot.item.id), "votes": dict(ballot.votes), "notes": noted}
+            for ballot, noted in zip(ballots, notes, strict=True)
+        ]
+
+    def show(self, ids: Sequence[ItemId]) -> dict[ItemId, dict[str, Any]]:
+        """Fetch what a person should see of these items; nothing where the predictions are not at hand."""
+        rows = self._pool.show([str(i) for i in ids]) if self._pool is not None else {}
+        return {i: rows.get(str(i), {}) for i in ids}
+
+    # -- how it works --------------------------------------------------------------------------------------
+
+    def _require_name(self, who: str) -> None:
+        if self._ground.votes > 1 and not who.strip():
+            raise InputError(
+                f"every item is answered by {self._ground.votes} different people here: say who you are (--as NAME; Python: who=)"
+            )
+
+    def _check(self, labels: Mapping[Any, Any], new_classes: bool) -> dict[str, str | None]:
+        classes = None if self._ground.graded else self.classes
+        answers = check_answers(labels, self._fold.journal, classes, new_classes=new_classes)
+        self._ground.require_priced(self.classes, answers.values())
+        return answers
+
+    def _choose(self, n: int, *, fresh: bool) -> list[Item]:
+        """Let the policy name groups, and take the next item of each."""
+        ledger, journal = self._fold.ledger, self._fold.journal
+        now = add_up(self._ground, ledger)
+        known = self._reckoner.know(now) if fresh else self._reckoner.recall(now)
+        groups = self._reckoner.name_groups(known, self._rng(1 + ledger.n_asked))[:n]
+        return [item for g, k in Counter(groups).items() for item in journal.line_up(g, ledger.place[g], k)]
+
+    def _rng(self, step: int) -> Rng:
+        """Randomness follows from seed and step, so that nothing of it need be stored."""
+        return np.random.default_rng([self._ground.seed, 0, step])
+
+    def _as_id(self, name: str) -> ItemId:
+        if not self._ground.whole_ids:
+            return name
+        try:
+            return int(name)
+        except ValueError:
+            raise InputError(f"damaged: item {name!r} should be a whole number; go back to an earlier copy") from None
+
+
+def check_lease(seconds: float) -> float:
+    """Refuse a lease that never begins or never ends."""
+    if not 0 < seconds <= LONGEST_LEASE:
+        raise InputError(f"lease: must be more than 0 and at most {LONGEST_LEASE:,} seconds (a year), got {seconds:g}")
+    return seconds

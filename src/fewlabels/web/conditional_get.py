@@ -1,0 +1,43 @@
+"""Reading over HTTP: figures with a tag, so that those who have them need not fetch them again, and a bound on the rate."""
+
+import asyncio
+import time
+from dataclasses import dataclass
+from math import ceil
+
+from fastapi import Request
+from starlette.responses import Response
+
+from fewlabels.web.background import MOST_WAITING, Figures
+from fewlabels.web.error_log import say_busy
+
+
+@dataclass
+class Turns:
+    """So many reads a second for everybody together, and some at once; some more wait, and the rest are refused."""
+
+    rate: float = 100.0
+    burst: float = 50.0
+    most: int = MOST_WAITING  # requests that wait
+    _next: float = 0.0  # when the next request may go on
+
+    async def wait(self) -> None:
+        """Wait for one's turn. Only the thread of the event loop may use it."""
+        now = time.monotonic()
+        self._next = max(self._next, now - self.burst / self.rate)
+        delay = self._next - now
+        if delay * self.rate > self.most:
+            raise say_busy("too many clients are reading", ceil(delay))
+        self._next += 1 / self.rate
+        if delay > 0:
+            await asyncio.sleep(delay)
+
+
+def send_figures(request: Request, figures: Figures) -> Response:
+    """Send figures, or only that they are still the same (RFC 9110, 13.1.2)."""
+    age = int(time.monotonic() - figures.made)
+    headers = {"etag": figures.tag, "age": str(age)}
+    known = [one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")]
+    if figures.tag in known or "*" in known:
+        return Response(status_code=304, headers=headers)
+    return Response(figures.body, media_type="application/json", headers=headers)

@@ -1,0 +1,84 @@
+"""What each role may do: annotators answer under their own name; results and other people's answers are the owner's."""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from fastapi import Depends, Request
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+
+from fewlabels.text import tame_line
+from fewlabels.web.credentials import Credential, Credentials, check_name
+from fewlabels.web.rate_limit import Pace
+from fewlabels.web.service import Board
+
+
+class Me(BaseModel):
+    """Whose link this is. An annotator answers under this name; the owner says a name with each request."""
+
+    role: Literal["owner", "annotator"]
+    name: str
+
+
+def get_caller(request: Request) -> Credential:
+    """Return whose request this is."""
+    found: Credential = request.state.caller
+    return found
+
+
+def get_owner(request: Request) -> Credential:
+    """Refuse annotators."""
+    caller = get_caller(request)
+    if not caller.is_owner:
+        raise HTTPException(403, "only the owner of the session may do this; ask them")
+    return caller
+
+
+Caller = Annotated[Credential, Depends(get_caller)]
+Owner = Annotated[Credential, Depends(get_owner)]
+
+
+def limit_rate(pace: Pace, caller: Credential) -> None:
+    """Refuse a request where one credential sends too many: names cost nothing to make up, credentials do."""
+    if not pace.allows(caller.token):
+        raise HTTPException(429, "rate limit exceeded; retry in a moment")
+
+
+def resolve_name(caller: Credential, who: str, known: Credentials | None) -> str:
+    """Return the name that an answer is kept under; only an annotator's own link answers in the annotator's name."""
+    name = check_name(who)
+    if not caller.is_owner:
+        if name not in ("", caller.name):
+            raise HTTPException(
+                403, f"this link is {caller.name}'s: answers under another name are refused; leave who out"
+            )
+        return caller.name
+    if known is not None and known.find_annotator(name):
+        raise HTTPException(
+            403, f"{tame_line(name)} is an annotator with a link of their own; use that link, or another name"
+        )
+    return name
+
+
+def hide_results(board: Board, caller: Credential) -> Board:
+    """Show annotators how many labels there are and whether that is enough; estimates could influence their answers."""
+    if caller.is_owner:
+        return board
+    return board.model_copy(update={"sentence": "", "obstacle": None, "groups": [], "n_groups": 0, "team": None})
+
+
+def hide_paths(message: str, files: Mapping[str, str]) -> str:
+    """Name no path of the server in what goes over the network; of other files beside these, only their names stay.
+
+    >>> hide_paths("/srv/a/s.db: not saved: /srv/a/log is full", {"/srv/a/s.db": "the session"})
+    'the session: not saved: log is full'
+    """
+    spelled = {spelling: name for path, name in files.items() for spelling in (path, str(Path(path).resolve()))}
+    folders = {str(Path(path).parent) + os.sep: "" for path in spelled if Path(path).is_absolute()}
+    for path, name in sorted((spelled | folders).items(), key=lambda pair: -len(pair[0])):
+        if os.sep in path[:-1]:  # a bare name may be a word of the message
+            message = re.sub(rf"(?<![\w./-]){re.escape(path)}", name, message)
+    return message

@@ -1,0 +1,265 @@
+"""Where people and programs come for items and bring their answers: a Session with many hands.
+
+What the labels tell is worked out behind their backs, again and again as answers arrive, so that nobody waits for it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+
+from fewlabels.errors import listing
+from fewlabels.models.knowledge import Knowledge
+from fewlabels.sessions.annotations import say_agreement
+from fewlabels.sessions.session import ItemId, Session, check_lease
+from fewlabels.text import tame_line
+from fewlabels.web.background import Background, Figures
+from fewlabels.web.error_log import Log
+from fewlabels.web.item_view import Card, show_item
+from fewlabels.web.media import Folder
+from fewlabels.web.row_cache import Shelf
+
+MOST_GROUPS = 60  # on the small picture
+N_DRAWS = 2000
+PATIENCE = 3.0  # seconds that a request waits for other requests and processes that write
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How people label here."""
+
+    lease: float = 600.0  # seconds for which an item is one person's
+    new_classes: bool = False
+    reveals: bool = False  # what the model said, once the person has
+    origins: tuple[str, ...] = ()  # of pictures from elsewhere
+
+    def __post_init__(self) -> None:
+        """Refuse a lease that cannot be granted."""
+        check_lease(self.lease)
+
+
+class Row(BaseModel):
+    """What is known of a group."""
+
+    group: str
+    mean: float
+    low: float
+    high: float
+    n_labels: int
+    p_sought: float  # that it is the worst, or the best, where that is the goal
+
+
+class Person(BaseModel):
+    """How often somebody is right, as far as the votes of others tell."""
+
+    who: str
+    n_votes: int
+    mean: float
+    low: float
+    high: float
+
+
+class Team(BaseModel):
+    """How far people agree, where several answer each item."""
+
+    wanted: int
+    n_votes: int
+    n_short: int  # items that want more answers
+    n_disputed: int
+    agreement: str  # in a sentence; none yet where no item has two answers
+    sentence: str
+    errs: bool
+    people: list[Person]
+
+
+class Board(BaseModel):
+    """How far it is."""
+
+    n_labels: int
+    settled: bool
+    sentence: str
+    obstacle: str | None
+    metric: str
+    goal: str
+    groups: list[Row]
+    n_groups: int
+    team: Team | None = None
+    stale: bool = False  # there are answers it does not know of: computing it failed
+
+
+class Vote(BaseModel):
+    """What somebody says of an item; null where they could not tell."""
+
+    who: str
+    label: str | None
+    note: str = ""
+
+
+class Dispute(BaseModel):
+    """An item on which people disagree; how likely each class is hangs on the model's word, and would sway whoever decides."""
+
+    item: Card
+    votes: list[Vote]
+
+
+class Desk:
+    """A session, what items look like, and what is known so far."""
+
+    def __init__(
+        self,
+        session: Session,
+        rules: Rules | None = None,
+        *,
+        folder: Folder | None = None,
+        predicted: Callable[[ItemId], str | None] = lambda _: None,
+        log: Log | None = None,
+    ) -> None:
+        self.session, self.rules, self.folder, self.log = session, rules or Rules(), folder, log or Log()
+        self._predicted, self._shelf = predicted, Shelf(session)
+        session.set_patience(PATIENCE)
+        kinds = {"status": session.status, "assessment": lambda: session.assess().to_dict()}
+        self._background = Background(session, self.log, self._refresh, kinds)
+        self._refresh()
+        self._background.start()
+
+    def close(self) -> None:
+        """Stop computing."""
+        self._background.close()
+
+    @property
+    def board(self) -> Board:
+        """What was computed last."""
+        return self._board.model_copy(update={"stale": self._background.is_stale})
+
+    async def fetch(self, kind: Literal["status", "assessment"]) -> Figures:
+        """Return figures that take long to compute."""
+        return await self._background.fetch(kind)
+
+    def ask(self, who: str, n: int = 1) -> list[Card]:
+        """Return items for this person, theirs alone until the lease is over."""
+        ids = self.session.ask(n, who=who, lease=self.rules.lease, fresh=False)
+        rows = self._shelf.show(ids)
+        return [show_item(i, rows[i], self.folder, self.rules.origins) for i in ids]
+
+    def tell(
+        self, who: str, answers: Sequence[tuple[ItemId, str | None, str]], *, replaces: bool = True
+    ) -> dict[str, str]:
+        """Keep answers: item, class or None, and a note. Returns what the model said of them, where that is shown.
+
+        Unless it `replaces` answers of other people, those are refused.
+        """
+        with self.session.together():
+            if not replaces:
+                _refuse_taken(self.session.list_taken([item for item, _, _ in answers], who=who))
+            self._keep(self.session.tell, who, answers)
+        return self._reveal(answers)
+
+    def decide(self, who: str, answers: Sequence[tuple[ItemId, str | None, str]]) -> dict[str, str]:
+        """Settle items on which people disagree."""
+        self._keep(self.session.decide, who, answers)
+        return self._reveal(answers)
+
+    def list_disputes(self, n: int) -> list[Dispute]:
+        """Return items on which people disagree."""
+        found = self.session.list_disputes(n)
+        rows = self._shelf.show([row["id"] for row in found])
+        return [
+            Dispute(
+                item=show_item(row["id"], rows[row["id"]], self.folder, self.rules.origins),
+                votes=[Vote(who=tame_line(who), label=label, note=tame_line(row["notes"].get(who, ""))) for who, label in row["votes"].items()],
+            )
+            for row in found
+        ]  # fmt: skip
+
+    def _keep(self, tell: Callable[..., None], who: str, answers: Sequence[tuple[ItemId, str | None, str]]) -> None:
+        with self.session.together():
+            for note in dict.fromkeys(note for _, _, note in answers):
+                labels = {item: label for item, label, said in answers if said == note}
+                tell(labels, who=who, note=note, new_classes=self.rules.new_classes)
+        self._background.wake()
+
+    def _reveal(self, answers: Sequence[tuple[ItemId, str | None, str]]) -> dict[str, str]:
+        """Return what the model said. The answers are saved by now, so a failure here must not look as if they were not."""
+        if not self.rules.reveals:
+            return {}
+        try:
+            found = {str(item): self._predicted(item) for item, _, _ in answers}
+        except Exception as error:
+            self.log.note("reading predictions", error)
+            return {}
+        return {item: tame_line(said) for item, said in found.items() if said is not None}
+
+    def undo(self, who: str, only: tuple[ItemId, bool] | None = None, *, decisions: bool = True) -> ItemId | None:
+        """Take this person's last answer back; with `only`, nothing but this answer or decision."""
+        taken = self.session.undo(who=who, only=only, decisions=decisions)
+        self._background.wake()
+        return taken
+
+    def needs_engine(self, item: str) -> bool:
+        """Would the engine have to read an item to show it?"""
+        return not self._shelf.holds(item) and self.session.has_item(item)
+
+    def find_media(self, item: str, column: str) -> str | None:
+        """Return what an item's column says, where it may name a file."""
+        if not self.session.has_item(item):  # the engine would read the whole file for nothing
+            return None
+        row = self._shelf.show([item]).get(item, {})
+        value = row.get(column)
+        return value if isinstance(value, str) else None
+
+    def _refresh(self) -> None:
+        self._board = reckon(self.session)
+
+
+def _refuse_taken(items: Sequence[ItemId]) -> None:
+    if items:
+        names = listing(tame_line(str(item)) for item in items)
+        raise HTTPException(
+            409, f"somebody else has answered {names} meanwhile; nothing was saved; ask for another item"
+        )
+
+
+def reckon(session: Session) -> Board:
+    """Work out what the labels so far tell."""
+    found = session.status()
+    known = session.knowledge()
+    sign = getattr(session.goal, "sign", 1 if known.metric.worst == "highest" else -1)
+    rows = _list_groups(known, sign)
+    return Board(
+        n_labels=found["n_labels"], settled=found["settled"], sentence=found["answer"]["sentence"], obstacle=found["obstacle"],
+        metric=found["metric"], goal=found["goal"], groups=rows[:MOST_GROUPS], n_groups=len(rows), team=_describe_team(found["votes"]),
+    )  # fmt: skip
+
+
+def _describe_team(found: dict[str, Any] | None) -> Team | None:
+    if found is None:
+        return None
+    agreed = found["agreement"]
+    return Team(
+        **{name: found[name] for name in ("wanted", "n_votes", "n_short", "n_disputed", "errs")}, sentence=found["claim"],
+        agreement="" if agreed is None else say_agreement(agreed),
+        people=[Person(**{**row, "who": tame_line(row["who"])}) for row in found["annotators"][:MOST_GROUPS]],
+    )  # fmt: skip
+
+
+def _list_groups(known: Knowledge, sign: int) -> list[Row]:
+    """Groups with their intervals, those that may be sought first."""
+    (low, high), mean = known.interval(), known.mean()
+    draws = known.draw(np.random.default_rng(0), N_DRAWS)
+    sought = np.bincount((sign * draws).argmax(axis=1), minlength=len(mean)) / len(draws)
+    rows = [
+        Row(group=tame_line(name), mean=m, low=a, high=b, n_labels=n, p_sought=p)
+        for name, m, a, b, n, p in zip(
+            known.groups,
+            mean.tolist(),
+            low.tolist(),
+            high.tolist(),
+            known.n_told.tolist(),
+            sought.tolist(),
+            strict=True,
+        )
+    ]
+    return sorted(rows, key=lambda row: -row.p_sought)

@@ -17,7 +17,7 @@ jnp = pytest.importorskip("jax.numpy")
 import jax  # noqa: E402
 
 from fewlabels.models.deep import kernels  # noqa: E402
-from fewlabels.models.deep.fit import fit_deep
+from fewlabels.models.deep.fit import fit_deep  # noqa: E402
 from fewlabels.models.deep.kernels import Kernel, compare, embed, encode  # noqa: E402
 from fewlabels.models.deep.likelihoods import weigh_bernoulli, weigh_beta_binomial, weigh_shares  # noqa: E402
 from fewlabels.models.deep.pooling import find_neighbours, pool_sparse  # noqa: E402

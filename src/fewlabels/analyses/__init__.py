@@ -1,1 +1,1 @@
-"""TODO."""
+"""One call from predictions to a result: assess, compare, fairness, surface and doctor."""

@@ -13,10 +13,10 @@ from jaxtyping import Float, Int
 
 from fewlabels.data.counts import Cells, Split
 from fewlabels.metrics.cost_table import Costs, read_costs
-from fewlabels.models.priors import Reads
 
 PerScope = Float[np.ndarray, "draw scope"]
 Worst = Literal["lowest", "highest"]
+Reads = Literal["right", "label"]  # of a label: whether the prediction is right, or which class it is
 
 
 class Sample(NamedTuple):

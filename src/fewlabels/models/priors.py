@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -18,11 +18,11 @@ from fewlabels.data.counts import NONE, Cells
 from fewlabels.distributions.belief import Belief, Beta, Conjugate, Dirichlet
 from fewlabels.distributions.covariance import Ties
 from fewlabels.errors import InputError, did_you_mean, listing
+from fewlabels.metrics.metric import Reads
 
 if TYPE_CHECKING:
     from fewlabels.models.earlier import EarlierAssessment
 
-Reads = Literal["right", "label"]
 STRENGTH: dict[Reads, float] = {"right": 2.0, "label": 1.0}  # the papers' N0 for Beta and for Dirichlet
 STRONGEST = 1e12
 KNOWN = ("calibrated", "smooth", "scores", "flat")  # by name, on the command line

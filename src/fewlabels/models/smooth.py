@@ -6,12 +6,13 @@ import numpy as np
 
 from fewlabels.data.counts import Cells
 from fewlabels.distributions.belief import Conjugate
+from fewlabels.metrics.metric import Reads
 from fewlabels.models.additive.covariance import tie
 from fewlabels.models.additive.design import lay_out, learn_effects
 from fewlabels.models.additive.explanation import Portrait
 from fewlabels.models.additive.outliers import doubt_cells
 from fewlabels.models.logit.to_prior import teach
-from fewlabels.models.priors import Lesson, Reads
+from fewlabels.models.priors import Lesson
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Labelling sessions: a journal of events, the state replayed from it, and the loop of asking and telling."""

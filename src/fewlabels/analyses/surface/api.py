@@ -19,7 +19,7 @@ from fewlabels.data.predictions import Predictions
 from fewlabels.data.sources import Frame
 from fewlabels.distributions.belief import Conjugate, contain
 from fewlabels.errors import InputError, did_you_mean
-from fewlabels.metrics.metric import accuracy
+from fewlabels.metrics.metric import Reads, accuracy
 from fewlabels.models.additive.design import lay_out, learn_effects
 from fewlabels.models.additive.explanation import Portrait, list_scales
 from fewlabels.models.additive.fitted import Chart, draw_chart
@@ -28,7 +28,7 @@ from fewlabels.models.logit.joint import Chances
 from fewlabels.models.logit.to_prior import teach
 from fewlabels.models.membership.fit import METHODS, Method
 from fewlabels.models.membership.fractional_counts import round_together
-from fewlabels.models.priors import Lesson, Reads
+from fewlabels.models.priors import Lesson
 
 DEFAULT = "smooth"
 MOST_ARMS = 50_000

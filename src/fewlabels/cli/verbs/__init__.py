@@ -1,1 +1,1 @@
-"""TODO."""
+"""The verbs of the command line, one module each."""

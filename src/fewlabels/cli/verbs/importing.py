@@ -1,13 +1,14 @@
 """`fewlabels import`: a sheet of answers comes back, or an export of Label Studio."""
 
+from fewlabels.cli.import_options import ImportOptions
 from fewlabels.cli.options import File
 from fewlabels.cli.session_files import open_session
 from fewlabels.cli.session_tables import print_session, say
 from fewlabels.cli.tables import printer
-from fewlabels.sessions.exchange.importer import Terms, take_in
+from fewlabels.sessions.exchange.importer import take_in
 
 
-def import_answers(sheet: File, /, *, session: File, terms: Terms = Terms()) -> int:
+def import_answers(sheet: File, /, *, session: File, options: ImportOptions = ImportOptions()) -> int:
     """Read a sheet of answers into a session: all rows or none.
 
     Parameters
@@ -20,7 +21,7 @@ def import_answers(sheet: File, /, *, session: File, terms: Terms = Terms()) -> 
     """
     out = printer()
     with open_session(session) as opened:
-        taken = take_in(opened, session, sheet, terms)
+        taken = take_in(opened, session, sheet, options)
         say(out, taken.say(sheet))
         for remark in taken.remarks:
             say(out, remark)

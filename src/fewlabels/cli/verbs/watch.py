@@ -8,6 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
+from fewlabels.cli.import_options import ImportOptions
 from fewlabels.cli.options import File, Flag
 from fewlabels.cli.session_files import open_session
 from fewlabels.cli.session_tables import count_labels, print_standing, say
@@ -26,7 +27,7 @@ def watch(
     session: File,
     every: Annotated[float, Parameter(show_default=True)] = 2.0,
     once: Flag = False,
-    terms: Terms = Terms(),
+    options: ImportOptions = ImportOptions(),
 ) -> int:
     """Read answers into a session as their files arrive in a folder, until Ctrl-C.
 
@@ -46,7 +47,7 @@ def watch(
     if not 0 <= every < float("inf"):
         raise InputError(f"watch: --every {every:g} makes no sense; say how many seconds, for instance 2")
     with open_session(session) as opened:
-        work = Watching(opened, session, printer(), terms, Arrivals(Path(folder), session))
+        work = Watching(opened, session, printer(), options, Arrivals(Path(folder), session))
         try:
             work.run(every, once=once)
         except KeyboardInterrupt:

@@ -6,12 +6,13 @@ import numpy as np
 
 from fewlabels.data.counts import Cells
 from fewlabels.distributions.belief import Conjugate
+from fewlabels.metrics.metric import Reads
 from fewlabels.models.calibrated.design import lay_out
 from fewlabels.models.calibrated.explanation import Trust
 from fewlabels.models.logit.cells import project
 from fewlabels.models.logit.laplace import fit, integrate
 from fewlabels.models.logit.to_prior import count_unlabelled, teach
-from fewlabels.models.priors import Lesson, Reads
+from fewlabels.models.priors import Lesson
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,3 @@ try:
     import jax  # noqa: F401
 except ImportError as missing:
     raise InputError("this estimator needs the extra 'deep': pip install 'fewlabels[deep]'") from missing
-
-from fewlabels.models.deep.fit import DeepFit, Kind, Process, fit_deep
-
-__all__ = ["DeepFit", "Kind", "Process", "fit_deep"]

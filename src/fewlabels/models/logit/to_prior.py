@@ -8,9 +8,10 @@ from jaxtyping import Float, Int
 from fewlabels.data.counts import Cells
 from fewlabels.distributions.belief import Beta
 from fewlabels.distributions.finite_pool import Luck
+from fewlabels.metrics.metric import Reads
 from fewlabels.models.logit.confusion import Shares
 from fewlabels.models.logit.joint import Chances, JointChances, JointShares
-from fewlabels.models.priors import Lesson, Reads
+from fewlabels.models.priors import Lesson
 
 WEAKEST = 0.1  # labels that a belief is worth at the least,
 RAREST = 0.04  # and of what is rare: a Beta that is worth less is narrower again, being sure of the rest

@@ -8,12 +8,7 @@ elsewhere in the meantime stays corrected.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from fewlabels.cli.options import Flag
-from fewlabels.cli.session_files import Who
 from fewlabels.data.joins import CANNOT_TELL
 from fewlabels.data.names import spell
 from fewlabels.errors import InputError, count
@@ -34,17 +29,13 @@ from fewlabels.sessions.session import Session
 Said = Mapping[tuple[str, str], str | None]  # (item, who) -> label
 
 
-@Parameter(name="*")
 @dataclass(frozen=True)
 class Terms:
     """How answers in files are to be taken."""
 
-    who: Who = ""
-    "Who answered, where the file does not say."
-    new_classes: Flag = False
-    "Accept labels that are no class of the session yet."
-    cannot_tell: Annotated[str, Parameter(show_default=True)] = CANNOT_TELL
-    "The label that means: nobody can tell."
+    who: str = ""  # who answered, where the file does not say
+    new_classes: bool = False  # accept labels that are no class of the session yet
+    cannot_tell: str = CANNOT_TELL  # the label of items that cannot be labelled
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,24 @@
+"""Options of the verbs that read files of answers: `import` and `watch`."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from fewlabels.cli.options import Flag
+from fewlabels.cli.session_files import Who
+from fewlabels.data.joins import CANNOT_TELL
+from fewlabels.sessions.exchange.importer import Terms
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class ImportOptions(Terms):
+    """How answers in files are to be taken."""
+
+    who: Who = ""
+    "Who answered, where the file does not say."
+    new_classes: Flag = False
+    "Accept labels that are no class of the session yet."
+    cannot_tell: Annotated[str, Parameter(show_default=True)] = CANNOT_TELL
+    "The label that means: nobody can tell."

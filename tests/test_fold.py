@@ -81,8 +81,8 @@ def clocks(monkeypatch):
     def tell_time():
         return (datetime(2030, 1, 1, tzinfo=UTC) + timedelta(seconds=clocks["wall"])).isoformat(timespec="milliseconds")
 
-    for where in ("fold", "journal.memory", "journal.sqlite"):
-        monkeypatch.setattr(f"fewlabels.{where}.tell_time", tell_time)
+    for where in ("store", "journal.memory", "journal.sqlite"):
+        monkeypatch.setattr(f"fewlabels.sessions.{where}.tell_time", tell_time)
     monkeypatch.setattr("fewlabels.sessions.store.monotonic", lambda: clocks["passed"])
 
     def move(passed, jump=0.0):

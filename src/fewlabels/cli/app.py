@@ -50,7 +50,7 @@ app = App(
     default_parameter=Parameter(negative=()),
 )
 for verb, summary in VERBS.items():
-    app.command(f"fewlabels.cli.{HOMES.get(verb, f'{verb}:{verb}')}", name=verb, help=summary)
+    app.command(f"fewlabels.cli.verbs.{HOMES.get(verb, f'{verb}:{verb}')}", name=verb, help=summary)
 app.register_install_completion_command(help="Let the shell complete verbs and options (bash, zsh, fish, PowerShell).")
 
 

@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from matplotlib.axes import Axes
+
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.comparison import Comparison
 from fewlabels.metrics.metric import accuracy, confusion, ece
 from fewlabels.reporting.plots.difference import plot_comparison
 from fewlabels.reporting.plots.kinds import plot_assessment
-from fewlabels.reporting.plots.sheet import Axes, render_svg
+from fewlabels.reporting.plots.sheet import render_svg
 
 MOST_CLASSES = 100  # beyond, a confusion matrix is noise on a page
 

@@ -12,7 +12,7 @@ from io import StringIO
 from typing import Any
 
 import matplotlib as mpl
-from matplotlib.axes import Axes as Axes
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 WIDTH = 6.5  # inches

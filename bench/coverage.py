@@ -239,9 +239,9 @@ def overall(case: Case, prior: Prior, counts: Counts, *, finite: bool) -> Whole:
     rows = []
     most = MANY if len(case.groups) > 100 else len(counts.right)
     for i, (n_labels, right) in enumerate(zip(counts.n_labels[:most], counts.right[:most], strict=True)):
-        rng = np.random.default_rng(i)
-        answer = infer(rng, as_tally(case, n_labels, right), accuracy, prior, finite=finite, n_draws=n_draws(case))
-        whole = answer.groups if len(case.groups) == 1 else answer.overall
+        tally = as_tally(case, n_labels, right)
+        posterior = infer(tally, accuracy, prior, finite_pool=finite, n_draws=n_draws(case), seed=i)
+        whole = posterior.per_group if len(case.groups) == 1 else posterior.overall
         low, high = whole.interval(LEVEL)
         rows.append((whole.mean()[0], low[0], high[0]))
     mean, lows, highs = np.array(rows).T

@@ -8,7 +8,7 @@ import numpy as np
 import fewlabels as fl
 from fewlabels.data.counts import NONE, Tally
 from fewlabels.distributions.belief import Beta, Dirichlet
-from fewlabels.models.knowledge import know
+from fewlabels.models.posterior import infer
 
 VANISHING = 1e-9  # the strength of a prior that says nothing
 
@@ -118,16 +118,16 @@ def partly_labelled(by="g"):
 
 
 def learned(right, wrong, rest, prior=None, **choices):
-    """Knowledge of the accuracy of groups that are single cells."""
+    """Posterior of the accuracy of groups that are single cells."""
     right, labels = np.asarray(right, float), np.add(right, wrong)
     tally = make_tally(
         group=np.arange(len(right)), n_items=(labels + rest).astype(int), n_labels=labels.astype(int), right=right
     )
-    return know(tally, fl.accuracy, prior or fl.flat(), **choices)
+    return infer(tally, fl.accuracy, prior or fl.flat(), **choices)
 
 
 def of(metric, by="g", prior=None, **choices):
-    return know(partly_labelled(by), metric, prior or fl.flat(), **choices)
+    return infer(partly_labelled(by), metric, prior or fl.flat(), **choices)
 
 
 def pending(known, *n):

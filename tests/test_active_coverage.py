@@ -20,9 +20,10 @@ from makers import make_tally
 from scipy import stats
 
 import fewlabels as fl
+from fewlabels.active.acquisition import AcquisitionView
 from fewlabels.active.goals.estimation import Estimate
 from fewlabels.active.goals.extremes import FindWorst
-from fewlabels.models.knowledge import Prospect, know
+from fewlabels.models.posterior import infer
 
 LEVEL = 0.95
 RUNS, N_LABELS = 60, 60  # of a fixed number of labels
@@ -66,7 +67,7 @@ def know_nothing(sizes, goal, prior):
         group=np.arange(n), predicted=np.arange(n) % K, n_items=sizes, n_labels=np.zeros(n, int), k=K if is_class else 2,
         score=SCORES[:n] * sizes, by="g",
     )  # fmt: skip
-    return know(tally, goal.metric, prior)
+    return infer(tally, goal.metric, prior)
 
 
 class Pool:
@@ -93,7 +94,7 @@ def choose(rng, known, goal, policy, n):
     """Groups of the next n items, each chosen with those before it pending."""
     chosen = []
     for _ in range(n):
-        (g,) = policy(rng, Prospect(known, goal.gain))
+        (g,) = policy(rng, AcquisitionView(known, goal.gain))
         pending, left = known.pending.copy(), known.left.copy()
         pending[g] += 1
         left[g] -= 1
@@ -110,7 +111,7 @@ def look(pool, known):
     outcome = known.scheme.cells.predicted if pool.theta.shape[1] == K else np.zeros(len(pool.theta), dtype=np.int64)
     rows = np.arange(len(outcome))
     truth, share = pool.theta[rows, outcome], pool.shares()[rows, outcome]
-    exact, finite = replace(known, finite=False), replace(known, finite=True)
+    exact, finite = replace(known, finite_pool=False), replace(known, finite_pool=True)
     (low, high), (least, most) = exact.interval(LEVEL), finite.interval(LEVEL)
     return {
         "covered": ((low <= truth) & (truth <= high)).tolist(),
@@ -136,7 +137,7 @@ def run_until_settled(name):
     """Four groups, looked at after every fifth label; a run that is not settled in time ends unsettled."""
     goal, policy, finite = STOPPED[name]
     sizes = np.full(4, 40 if finite else 400)
-    start = replace(know_nothing(sizes, goal, fl.flat()), finite=finite, n_draws=1000)
+    start = replace(know_nothing(sizes, goal, fl.flat()), finite_pool=finite, n_draws=1000)
     for seed in range(STOPPED_RUNS):
         rng = np.random.default_rng([seed, 7, sorted(STOPPED).index(name)])
         pool, known = Pool(rng, sizes, draw_truth(rng, 4, goal, fl.flat())), start

@@ -37,7 +37,7 @@ def assert_uniform(rng, truth, draws, n_bins=10):
 
 
 def ask(tally, metric, prior, seed=1, n_draws=1000, **choices):
-    return infer(np.random.default_rng(seed), tally, metric, prior, n_draws=n_draws, **choices)
+    return infer(tally, metric, prior, n_draws=n_draws, **choices, seed=seed)
 
 
 def outcomes_from_prior(seed, prior_alpha, prior_beta, n_items, score=None, n=N):
@@ -63,7 +63,7 @@ def test_intervals_of_a_group_s_accuracy_hold_the_truth(kind, strength):
     n0 = strength or 2.0
     rng, theta, _, tally = outcomes_from_prior(1, n0 * score, n0 * (1 - score), 1000, score)
     found = ask(tally, fl.accuracy, fl.from_scores(strength) if kind == "scores" else fl.flat(strength))
-    assert_covers(theta, *found.groups.interval(LEVEL))
+    assert_covers(theta, *found.per_group.interval(LEVEL))
     assert_uniform(rng, theta, found.draws)
 
 
@@ -71,8 +71,8 @@ def test_intervals_of_a_group_s_accuracy_hold_the_truth(kind, strength):
 def test_intervals_of_exactly_these_items_hold_the_truth(n_items):
     """Counts are discrete, so an interval may hold more than it promises, never less."""
     rng, _, share, tally = outcomes_from_prior(2, 1.0, 1.0, n_items)
-    found = ask(tally, fl.accuracy, fl.flat(), finite=True)
-    assert_covers(share, *found.groups.interval(LEVEL), discrete=True)
+    found = ask(tally, fl.accuracy, fl.flat(), finite_pool=True)
+    assert_covers(share, *found.per_group.interval(LEVEL), discrete=True)
     assert_uniform(rng, share, found.draws)
 
 
@@ -85,7 +85,7 @@ def test_intervals_of_small_groups_hold_the_truth_beside_a_vast_one():
         group=tally.group, n_items=n_items, n_labels=tally.n_labels, right=tally.right, score=n_items * 0.9
     )
     prior = fl.from_scores(10.0)
-    low, high = ask(vast, fl.accuracy, prior, finite=True, n_draws=100).groups.interval(LEVEL)
+    low, high = ask(vast, fl.accuracy, prior, finite_pool=True, n_draws=100).per_group.interval(LEVEL)
     assert_covers(share[1:], low[1:], high[1:], discrete=True)
 
 
@@ -96,8 +96,8 @@ def test_intervals_of_a_vast_pool_that_is_mostly_labelled_hold_the_truth():
     tally = make_tally(
         group=np.arange(1000), n_items=np.full(1000, 85_000), n_labels=np.full(1000, 60_000), right=right
     )
-    found = ask(tally, fl.accuracy, fl.flat(), finite=True, n_draws=100)
-    assert_covers((right + rest) / 85_000, *found.groups.interval(LEVEL), discrete=True)
+    found = ask(tally, fl.accuracy, fl.flat(), finite_pool=True, n_draws=100)
+    assert_covers((right + rest) / 85_000, *found.per_group.interval(LEVEL), discrete=True)
 
 
 @pytest.mark.parametrize("finite", [False, True])
@@ -113,7 +113,7 @@ def test_intervals_of_overall_accuracy_hold_the_truth_however_unevenly_groups_we
         rest = rng.binomial(size - n_labels, theta)
         n_items = size if finite else size * VAST
         tally = make_tally(group=np.arange(4), n_items=n_items, n_labels=n_labels, right=right)
-        found = ask(tally, fl.accuracy, fl.flat(), seed, finite=finite).overall
+        found = ask(tally, fl.accuracy, fl.flat(), seed, finite_pool=finite).overall
         truth.append((right + rest).sum() / size.sum() if finite else theta @ size / size.sum())
         one, other = found.interval(LEVEL)
         low.append(one[0])
@@ -179,7 +179,7 @@ def test_intervals_of_confusion_entries_hold_the_truth(strength, finite):
     rng, theta, seen, rest = labels_from_prior(7, N, strength, 40)
     predicted = np.arange(N) % K
     tally = tally_of(seen, np.full(N, 40), np.arange(N), predicted)
-    found = ask(tally, fl.confusion, fl.flat(strength), finite=finite, n_draws=200)
+    found = ask(tally, fl.confusion, fl.flat(strength), finite_pool=finite, n_draws=200)
     truth = (seen + rest) / 40 if finite else theta
     low, high = found.shown.interval(LEVEL)
     for j in range(K):
@@ -196,11 +196,11 @@ def test_intervals_of_rates_hold_the_truth(name, finite):
     group, predicted = np.repeat(np.arange(n_groups), K), np.tile(np.arange(K), n_groups)
     size = np.tile([40, 40, 40], n_groups) if finite else np.tile([10, 40, 25], n_groups) * VAST
     tally = tally_of(seen, size, group, predicted)
-    found = ask(tally, METRICS[name], fl.flat(3.0), finite=finite, n_draws=1000)
+    found = ask(tally, METRICS[name], fl.flat(3.0), finite_pool=finite, n_draws=1000)
     share = (seen + rest) / 40 if finite else theta
     joint = (share * size[:, None]).reshape(n_groups, K, K) / size.reshape(n_groups, K).sum(axis=1)[:, None, None]
     truth = RATES[name](joint)
-    assert_covers(truth, *found.groups.interval(LEVEL), discrete=finite)
+    assert_covers(truth, *found.per_group.interval(LEVEL), discrete=finite)
     assert_uniform(rng, truth, found.draws)
 
 
@@ -250,10 +250,10 @@ def test_intervals_of_calibration_error_hold_the_truth(strength, finite):
         group=np.repeat(np.arange(n_groups), B), bin=np.tile(np.arange(B), n_groups), n_items=n_items,
         n_labels=n_labels, right=right, score=score * n_items,
     )  # fmt: skip
-    found = ask(tally, fl.ece, fl.from_scores(strength), finite=finite, n_draws=1000)
+    found = ask(tally, fl.ece, fl.from_scores(strength), finite_pool=finite, n_draws=1000)
     gap = (size * np.abs(accuracy - score)).reshape(n_groups, B)
     truth = gap.sum(axis=1) / size[:B].sum()
-    assert_covers(truth, *found.groups.interval(LEVEL), discrete=finite)
+    assert_covers(truth, *found.per_group.interval(LEVEL), discrete=finite)
     assert_uniform(rng, truth, found.draws)
 
 

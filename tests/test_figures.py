@@ -250,7 +250,7 @@ def test_many_labels_of_one_group_say_what_they_say_alone(n):
     said, right = np.array(["a", "b"])[rng.integers(0, 2, n)], rng.random(n) < 0.6
     pool = {"predicted": said, "label": np.where(right, said, np.where(said == "a", "b", "a"))}
     learned, alone = (fl.assess(pool, by=fl.everything, prior=prior) for prior in (fl.calibrated(), fl.flat()))
-    assert learned.answer.trust.fit.is_sampled
+    assert learned.posterior.trust.fit.is_sampled
     width = alone.overall.high - alone.overall.low
     assert learned.overall.low == pytest.approx(alone.overall.low, abs=0.1 * width)
     assert learned.overall.high == pytest.approx(alone.overall.high, abs=0.1 * width)
@@ -260,5 +260,5 @@ def test_many_labels_of_one_group_say_what_they_say_alone(n):
 def test_rough_intervals_are_reported(monkeypatch):
     monkeypatch.setattr("fewlabels.models.logit.importance_sampling.N_POINTS", 4)
     a = fl.assess(make_pool(("a", 0.9999, 90, 0, 110), ("b", 0.6, 0, 0, 100)))
-    assert a.answer.trust.fit.is_sampled
+    assert a.posterior.trust.fit.is_sampled
     assert any("intervals are rough" in warning for warning in a.warnings)

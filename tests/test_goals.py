@@ -9,6 +9,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 import fewlabels as fl
+from fewlabels.active.acquisition import AcquisitionView
 from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.estimation import Estimate, Explore, LeastCertain
 from fewlabels.active.goals.extremes import FindBest, FindWorst
@@ -19,7 +20,7 @@ from fewlabels.distributions.belief import Belief, Draws
 from fewlabels.distributions.difference import BetaDifference
 from fewlabels.errors import InputError
 from fewlabels.metrics.metric import METRICS, Metric
-from fewlabels.models.knowledge import Prospect, know
+from fewlabels.models.posterior import infer
 from fewlabels.models.priors import pseudo_counts
 
 
@@ -65,7 +66,7 @@ def variance(alpha, worth):
 
 
 def waiting(metric, by):
-    """Knowledge with answers pending in some cells."""
+    """Posterior with answers pending in some cells."""
     known = of(metric, by)
     return pending(known, *np.arange(len(known.pending)) % 3)
 
@@ -160,7 +161,7 @@ def assert_share(found, expected):
 
 
 def ends(right, wrong):
-    """Knowledge, and the Betas of which the lowest are sought, for both goals."""
+    """Posterior, and the Betas of which the lowest are sought, for both goals."""
     known = replace(learned(right, wrong, np.full(len(right), 9)), n_draws=DRAWS)
     shape = list(zip(np.add(right, 1), np.add(wrong, 1), strict=True))
     return known, {FindWorst: [stats.beta(a, b) for a, b in shape], FindBest: [stats.beta(b, a) for a, b in shape]}
@@ -211,7 +212,7 @@ def test_groups_within_the_rope_of_the_last_one_count_as_just_as_bad(goal, rope)
 )
 @pytest.mark.parametrize("goal", [FindWorst, FindBest])
 def test_in_a_pool_labelled_to_the_last_item_ties_are_settled(goal, right, m, rope, p):
-    known = learned(right, np.subtract(10, right), [0, 0, 0], finite=True)
+    known = learned(right, np.subtract(10, right), [0, 0, 0], finite_pool=True)
     found = describe(goal(m=m, rope=rope, confidence=0.999), known, rng())
     assert found.settled
     assert found.details["p"] == p
@@ -221,7 +222,7 @@ def test_in_a_pool_labelled_to_the_last_item_ties_are_settled(goal, right, m, ro
 @pytest.mark.parametrize(("right", "rope", "among"), [([5, 5, 8], 0.0, [1, 1, 0]), ([7, 8, 9], 0.1, [1, 1, 0])])
 def test_all_that_are_tied_with_the_last_are_among_the_worst(right, rope, among):
     """0.8 − 0.7 is within 0.1, whatever floating point says."""
-    known = learned(right, np.subtract(10, right), [0, 0, 0], finite=True)
+    known = learned(right, np.subtract(10, right), [0, 0, 0], finite_pool=True)
     assert FindWorst(rope=rope).answer(known, rng()).mean().tolist() == among
 
 
@@ -283,7 +284,7 @@ POOL = outcome_pool(a=(30, 5, 40), b=(20, 12, 30), c=(1, 1, 1))
 
 def known_pool(finite=False):
     counts = tally(fl.Predictions.read(POOL), fl.column("group"))
-    return replace(know(counts, fl.accuracy, fl.flat(), finite=finite), n_draws=DRAWS)
+    return replace(infer(counts, fl.accuracy, fl.flat(), finite_pool=finite), n_draws=DRAWS)
 
 
 @pytest.mark.parametrize("finite", [False, True])
@@ -372,7 +373,7 @@ def scored(prior, n_labels=0):
     counts = make_tally(
         group=[0, 1], n_items=[50, 50], n_labels=right.astype(int), right=right, score=[50 * 0.95, 50 * 0.2]
     )
-    return know(counts, fl.accuracy, prior)
+    return infer(counts, fl.accuracy, prior)
 
 
 @goals
@@ -426,7 +427,7 @@ def test_an_estimate_is_settled_when_the_widest_interval_is_narrow_enough(width,
 
 def test_what_is_undefined_is_not_known():
     """With everything predicted positive, there is no negative prediction to be right about."""
-    known = know(make_tally(group=[0], predicted=[1], label=[1], n_items=[3]), fl.npv, fl.flat())
+    known = infer(make_tally(group=[0], predicted=[1], label=[1], n_items=[3]), fl.npv, fl.flat())
     assert not Estimate(fl.npv).settled(known, rng())
 
 
@@ -504,7 +505,7 @@ def test_what_is_settled_in_some_possible_futures_has_no_obstacle():
 
 @pytest.mark.parametrize("goal", OUT_OF_REACH, ids=lambda g: g.name)
 def test_exactly_these_items_can_always_be_known(goal):
-    assert find_obstacle(goal, learned(*FEW, finite=True), rng()) is None
+    assert find_obstacle(goal, learned(*FEW, finite_pool=True), rng()) is None
 
 
 # -- a goal of one's own --------------------------------------------------------------------------------------
@@ -526,14 +527,14 @@ def test_a_goal_of_ones_own_without_a_remedy_is_asked_to_aim_for_less():
 
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
 def test_a_goal_of_ones_own_works_with_every_policy(policy):
-    (group,) = policy(rng(), Prospect(learned(*PARTED), Near().gain))
+    (group,) = policy(rng(), AcquisitionView(learned(*PARTED), Near().gain))
     assert group in range(3)
 
 
 @pytest.mark.parametrize("policy", ["thompson", "top-two", "multi-play", "epsilon-greedy", "upper-bound"])
 def test_policies_that_look_at_worth_follow_a_goal_of_ones_own(policy):
     """The second group is surely the nearest: others are 0.3 off, some ten standard deviations."""
-    prospect = Prospect(learned([500, 800, 10], [500, 200, 990], [9, 9, 9]), Near().gain)
+    prospect = AcquisitionView(learned([500, 800, 10], [500, 200, 990], [9, 9, 9]), Near().gain)
     chosen = [POLICIES[policy](rng(seed), prospect)[0] for seed in range(24)]
     assert chosen.count(1) >= (5 if policy == "top-two" else 16)  # fewer of Binomial(24, ½) or (24, 0.93) once in 1,000
 

@@ -9,7 +9,7 @@ import fewlabels as fl
 from fewlabels.distributions.belief import Beta, Draws
 from fewlabels.distributions.finite_pool import Finite
 from fewlabels.metrics.metric import METRICS
-from fewlabels.models import posterior as inference
+from fewlabels.models import draws as limits
 from fewlabels.models.posterior import infer
 
 STATED = replace(fl.flat(), guesses_level=False)  # a prior taken at its word, also about the whole
@@ -23,7 +23,7 @@ def outcomes(right=RIGHT, wrong=WRONG, items=ITEMS):
 
 
 def answer(tally, metric=fl.accuracy, prior=None, seed=0, **choices):
-    return infer(np.random.default_rng(seed), tally, metric, prior or fl.flat(), **choices)
+    return infer(tally, metric, prior or fl.flat(), **choices, seed=seed)
 
 
 def assert_alike(draws, expected):
@@ -46,7 +46,7 @@ def test_accuracy_per_group_is_a_beta():
 
 
 def test_accuracy_of_exactly_these_items_is_known_plus_a_beta_binomial():
-    found = answer(outcomes(), finite=True).groups
+    found = answer(outcomes(), finite_pool=True).groups
     assert isinstance(found, Finite)
     for g in range(3):
         rest = ITEMS[g] - RIGHT[g] - WRONG[g]
@@ -69,25 +69,25 @@ def test_by_predicted_class_being_right_is_a_share_of_a_dirichlet(metric):
 
 @pytest.mark.parametrize("finite", [False, True])
 def test_draws_of_a_closed_form_average_to_its_mean(finite):
-    found = answer(outcomes(), finite=finite, n_draws=20_000)
+    found = answer(outcomes(), finite_pool=finite, n_draws=20_000)
     for g in range(3):
-        assert_mean(found.draws[:, g], found.groups.mean()[g])
+        assert_mean(found.draws[:, g], found.per_group.mean()[g])
 
 
 # -- overall --------------------------------------------------------------------------------------------------
 
 
 def test_overall_accuracy_of_these_items_weighs_groups_by_their_known_shares():
-    found = answer(outcomes(), prior=STATED, finite=True, n_draws=20_000)
+    found = answer(outcomes(), prior=STATED, finite_pool=True, n_draws=20_000)
     share = ITEMS / ITEMS.sum()
-    assert_mean(found.overall.samples[:, 0], share @ found.groups.mean())
+    assert_mean(found.overall.samples[:, 0], share @ found.per_group.mean())
     assert found.overall.samples[:, 0] == pytest.approx(found.draws @ share, abs=1e-12)
 
 
 def test_overall_accuracy_of_the_population_knows_its_shares_only_from_the_pool():
     """Var Σ w θ for w ~ Dirichlet(n) and independent Betas, in closed form; 40,000 draws."""
     found = answer(outcomes(), prior=STATED, n_draws=40_000)
-    mean, variance = found.groups.mean(), found.groups.variance()
+    mean, variance = found.per_group.mean(), found.per_group.variance()
     n = ITEMS.sum()
     share = ITEMS / n
     spread = (np.diag(share) - np.outer(share, share)) / (n + 1)
@@ -141,11 +141,11 @@ SIMULATED = {finite: simulate(np.random.default_rng(8), 4000, finite) for finite
 @pytest.mark.parametrize("finite", [False, True])
 @pytest.mark.parametrize("name", RATES)
 def test_a_rate_of_a_partly_labelled_pool_is_what_a_plain_simulation_draws(name, finite):
-    found = answer(partly_labelled(), METRICS[name], finite=finite, n_draws=4000, seed=1)
+    found = answer(partly_labelled(), METRICS[name], finite_pool=finite, n_draws=4000, seed=1)
     for g in (0, 1):
         assert_alike(found.draws[:, g], RATES[name](SIMULATED[finite][:, g]))
     assert_alike(found.overall.samples[:, 0], RATES[name](SIMULATED[finite].sum(axis=1)))
-    assert isinstance(found.groups, Draws)
+    assert isinstance(found.per_group, Draws)
 
 
 def test_calibration_error_is_what_a_plain_simulation_draws():
@@ -162,14 +162,14 @@ def test_calibration_error_is_what_a_plain_simulation_draws():
     found = answer(large, fl.ece, n_draws=20_000)
     assert_alike(found.draws[:, 0], expected)
     here = np.abs((np.array([1, 2, 18]) + rng.binomial([6, 25, 40], theta)) / [10, 30, 60] - s) @ [0.1, 0.3, 0.6]
-    assert_alike(answer(tally, fl.ece, finite=True, n_draws=20_000).draws[:, 0], here)
+    assert_alike(answer(tally, fl.ece, finite_pool=True, n_draws=20_000).draws[:, 0], here)
 
 
 def test_bins_of_the_whole_pool_pool_their_groups_before_the_gap_is_taken():
     """One group is right too often, the other too rarely: each is off, together they are calibrated."""
     tally = make_tally(group=[0, 1], bin=[0, 0], n_items=[10, 10], right=[10, 0], score=[5, 5])
-    found = answer(tally, fl.ece, fl.flat(VANISHING), finite=True, n_draws=100)
-    assert found.groups.mean() == pytest.approx([0.5, 0.5], abs=1e-9)
+    found = answer(tally, fl.ece, fl.flat(VANISHING), finite_pool=True, n_draws=100)
+    assert found.per_group.mean() == pytest.approx([0.5, 0.5], abs=1e-9)
     assert found.overall.mean() == pytest.approx([0.0], abs=1e-9)
 
 
@@ -186,7 +186,7 @@ def test_the_same_seed_gives_the_same_draws(metric):
 @pytest.mark.parametrize("metric", [fl.accuracy, fl.recall], ids=lambda m: m.name)
 def test_small_blocks_give_as_many_draws_with_the_same_moments(metric, monkeypatch):
     whole = answer(partly_labelled(), metric)
-    monkeypatch.setattr(inference, "BLOCK", 1000)
+    monkeypatch.setattr(limits, "BLOCK", 1000)
     pieces = answer(partly_labelled(), metric, seed=1)
     assert pieces.draws.shape == whole.draws.shape == (10_000, 2)
     error = np.sqrt(2) * whole.draws.std(axis=0) / 100
@@ -194,9 +194,9 @@ def test_small_blocks_give_as_many_draws_with_the_same_moments(metric, monkeypat
 
 
 def test_a_dear_metric_gets_fewer_draws_but_never_too_few(monkeypatch):
-    monkeypatch.setattr(inference, "BUDGET", 8 * 3000)
+    monkeypatch.setattr(limits, "BUDGET", 8 * 3000)
     assert len(answer(partly_labelled(), fl.recall).draws) == 3000
-    monkeypatch.setattr(inference, "BUDGET", 1)
+    monkeypatch.setattr(limits, "BUDGET", 1)
     assert len(answer(partly_labelled(), fl.recall).draws) == 1000
     assert len(answer(partly_labelled(), fl.recall, n_draws=200).draws) == 200
 

@@ -4,10 +4,11 @@ from makers import PRICE, STATED, learned, make_tally, of, partly_labelled, pend
 from scipy import stats
 
 import fewlabels as fl
+from fewlabels.active.acquisition import AcquisitionView
 from fewlabels.distributions.belief import Belief, Draws
 from fewlabels.metrics.metric import METRICS
-from fewlabels.models import knowledge
-from fewlabels.models.knowledge import ROUGHLY, Prospect, know
+from fewlabels.models import draws as limits
+from fewlabels.models.draws import N_DRAWS_ROUGH
 from fewlabels.models.posterior import infer
 
 # -- a belief like any other ----------------------------------------------------------------------------------
@@ -25,11 +26,11 @@ SAME = [
 def test_knowledge_says_what_inference_says_of_the_same_counts(by, metric, finite):
     """Closed forms agree exactly; two samples of one distribution are called different once in 100,000."""
     metric = {**METRICS, "cost": PRICE.over(("0", "1"))}[metric]
-    found = infer(np.random.default_rng(1), partly_labelled(by), metric, fl.flat(), finite=finite)
-    known = of(metric, by, finite=finite)
-    if not isinstance(found.groups, Draws):
-        assert known.mean() == pytest.approx(found.groups.mean(), abs=1e-12)
-        assert np.array(known.interval(0.9)) == pytest.approx(np.array(found.groups.interval(0.9)), abs=1e-12)
+    found = infer(partly_labelled(by), metric, fl.flat(), finite_pool=finite, seed=1)
+    known = of(metric, by, finite_pool=finite)
+    if not isinstance(found.per_group, Draws):
+        assert known.mean() == pytest.approx(found.per_group.mean(), abs=1e-12)
+        assert np.array(known.interval(0.9)) == pytest.approx(np.array(found.per_group.interval(0.9)), abs=1e-12)
     draws = known.draw(np.random.default_rng(2), 10_000)
     for g in range(len(known.groups)):
         assert stats.ks_2samp(draws[:, g].round(9), found.draws[:, g].round(9), method="asymp").pvalue > 1e-5
@@ -43,7 +44,7 @@ METRICS_OF_EVERY_KIND = [fl.accuracy, fl.ece, fl.confusion, fl.recall, fl.f1, PR
 @pytest.mark.parametrize("finite", [False, True])
 @pytest.mark.parametrize("metric", METRICS_OF_EVERY_KIND, ids=lambda m: m.name)
 def test_knowledge_is_a_belief(metric, finite):
-    known = of(metric, finite=finite)
+    known = of(metric, finite_pool=finite)
     assert isinstance(known, Belief)
     low, high = known.interval()
     assert np.all(low <= known.mean())
@@ -66,9 +67,9 @@ def test_the_same_seed_gives_the_same_figures(metric):
 
 
 def test_very_many_cells_are_drawn_less_often(monkeypatch):
-    monkeypatch.setattr(knowledge, "BUDGET", 12 * 250)  # six cells of two outcomes
+    monkeypatch.setattr(limits, "BLOCK_OF_ACQUISITION", 12 * 250)  # six cells of two outcomes
     assert len(of(fl.recall).draw(np.random.default_rng(0), 1000)) == 250
-    monkeypatch.setattr(knowledge, "BUDGET", 1)
+    monkeypatch.setattr(limits, "BLOCK_OF_ACQUISITION", 1)
     assert len(of(fl.recall).draw(np.random.default_rng(0), 1000)) == 200
 
 
@@ -80,8 +81,8 @@ def test_whoever_asks_for_few_draws_gets_few():
 def test_a_rate_of_nothing_could_be_anything(metric):
     """Of three items none may be positive; then there is nothing to be found."""
     tally = make_tally(group=[0, 0], predicted=[0, 1], label=[-1, -1], n_items=[2, 1], n_labels=[0, 0])
-    found = infer(np.random.default_rng(0), tally, metric, fl.flat(), finite=True)
-    assert know(tally, metric, fl.flat(), finite=True).mean() == pytest.approx(found.groups.mean(), abs=0.05)
+    found = infer(tally, metric, fl.flat(), finite_pool=True, seed=0)
+    assert infer(tally, metric, fl.flat(), finite_pool=True).mean() == pytest.approx(found.per_group.mean(), abs=0.05)
 
 
 # -- what it is made of ---------------------------------------------------------------------------------------
@@ -195,12 +196,12 @@ def test_in_a_finished_future_every_item_is_labelled(metric):
     assert done.left.tolist() == [0, 0, 0]
     assert not done.pending.any()
     assert done.is_heard.all()
-    assert done.n_draws == ROUGHLY
+    assert done.n_draws == N_DRAWS_ROUGH
 
 
 @pytest.mark.parametrize("metric", METRICS_OF_EVERY_KIND, ids=lambda m: m.name)
 def test_a_finite_pool_is_known_exactly_once_it_is_finished(metric):
-    done = of(metric, finite=True).finish(np.random.default_rng(0))
+    done = of(metric, finite_pool=True).finish(np.random.default_rng(0))
     assert done.width() == pytest.approx(np.zeros(3), abs=1e-12)
 
 
@@ -227,7 +228,7 @@ def test_outcomes_of_a_future_follow_the_belief():
 
 def test_labels_of_a_future_follow_the_belief():
     tally = make_tally(group=[0, 0], predicted=[0, 0], label=[2, -1], n_items=[3, 9], n_labels=[3, 0], k=3)
-    known, rng = know(tally, fl.confusion, fl.flat(3.0)), np.random.default_rng(6)
+    known, rng = infer(tally, fl.confusion, fl.flat(3.0)), np.random.default_rng(6)
     counts = np.array([known.finish(rng).counts[0] for _ in range(FUTURES)])
     for j, (seen, alpha) in enumerate([(0, 1.0), (0, 1.0), (3, 4.0)]):
         assert_counts_follow(counts[:, j], seen, 9, alpha, 6 - alpha)
@@ -243,7 +244,7 @@ def at_face_value(known, truth):
 
 def test_nothing_can_be_asked_where_a_label_is_worth_nothing_to_the_goal():
     known = learned([3, 0, 0], [1, 2, 0], [0, 4, 5])
-    prospect = Prospect(known, lambda known, truth: np.where([False, True, False], -np.inf, truth))
+    prospect = AcquisitionView(known, lambda known, truth: np.where([False, True, False], -np.inf, truth))
     assert prospect.left.tolist() == [0, 0, 5]
     assert prospect.is_open.tolist() == [False, False, True]
     assert prospect.expect().tolist() == [-np.inf, -np.inf, 0.5]
@@ -253,16 +254,16 @@ def test_nothing_can_be_asked_where_a_label_is_worth_nothing_to_the_goal():
 
 
 def test_a_prospect_shows_sizes_and_labels_with_pending_ones_and_not_the_knowledge_itself():
-    prospect = Prospect(pending(learned([3, 0], [1, 2], [6, 4]), 0, 3), at_face_value)
+    prospect = AcquisitionView(pending(learned([3, 0], [1, 2], [6, 4]), 0, 3), at_face_value)
     assert prospect.n_items.tolist() == [10, 6]
     assert prospect.n_labels.tolist() == [4, 5]
-    assert "Knowledge" not in repr(prospect)
+    assert "Posterior" not in repr(prospect)
 
 
 def test_what_a_label_may_be_worth_is_drawn_from_what_is_foreseen():
     """20,000 draws of two Betas; 5 standard errors are exceeded once in 1.7 million."""
     known = pending(learned([3, 0], [1, 2], [6, 4]), 0, 3)
-    drawn = Prospect(known, at_face_value).draw(np.random.default_rng(0), 20_000)
+    drawn = AcquisitionView(known, at_face_value).draw(np.random.default_rng(0), 20_000)
     for g, beta in enumerate([stats.beta(4, 2), stats.beta(1 + 3 / 4, 3 + 9 / 4)]):
         assert abs(drawn[:, g].mean() - beta.mean()) < 5 * beta.std() / np.sqrt(len(drawn))
         assert stats.kstest(drawn[:, g], beta.cdf).pvalue > 1e-5
@@ -275,4 +276,4 @@ def test_the_spread_of_an_outcome_is_averaged_over_the_cells_of_a_group(metric, 
     right, wrong = (known.counts + half).T
     by_cell = known.weight * right * wrong / (right + wrong) ** 2
     expected = [np.sqrt(by_cell[known.scheme.cells.group == g].sum()) for g in range(3)]
-    assert Prospect(known, at_face_value).spread() == pytest.approx(np.array(expected), abs=1e-12)
+    assert AcquisitionView(known, at_face_value).spread() == pytest.approx(np.array(expected), abs=1e-12)

@@ -368,7 +368,7 @@ def test_draws_for_the_population_are_those_of_the_bayesian_bootstrap(name):
     )
     for draws, rows in (
         (found.draws[:, 0], part),
-        (found.answer.overall.draw(np.random.default_rng(0), 3000)[:, 0], pool),
+        (found.posterior.overall.draw(np.random.default_rng(0), 3000)[:, 0], pool),
     ):
         expected = bootstrap(lambda w, rows=rows: POPULATION[name](rows, w), len(rows["id"]))
         assert ks_2samp(draws.round(9), expected.round(9)).pvalue > 1e-5

@@ -9,6 +9,7 @@ from scipy.integrate import quad
 
 import fewlabels as fl
 from fewlabels.active import policies
+from fewlabels.active.acquisition import AcquisitionView
 from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.estimation import Estimate, Explore, LeastCertain
 from fewlabels.active.goals.extremes import FindBest, FindWorst
@@ -25,7 +26,7 @@ from fewlabels.active.policies import (
     name_policy,
 )
 from fewlabels.errors import InputError
-from fewlabels.models.knowledge import Prospect, know
+from fewlabels.models.posterior import infer
 
 
 def rng(seed=0):
@@ -71,7 +72,7 @@ def test_a_policy_names_open_groups_as_many_as_are_sought_and_each_once(policy, 
 
     def choose_among(opened):
         left = np.where(np.isin(np.arange(len(known.groups)), list(opened)), known.left, 0)
-        prospect = Prospect(replace(known, left=left), aim.gain, getattr(aim, "m", 1))
+        prospect = AcquisitionView(replace(known, left=left), aim.gain, getattr(aim, "m", 1))
         chosen = policy(rng(), prospect)
         assert 1 <= len(chosen) <= prospect.plays
         assert len(set(chosen)) == len(chosen)
@@ -89,8 +90,8 @@ def test_a_policy_names_open_groups_as_many_as_are_sought_and_each_once(policy, 
 def test_a_rate_of_nothing_does_not_stop_a_policy(policy):
     """A model sure that a group has no positives: in most draws it has none, and no true positive rate."""
     counts = make_tally(group=[0, 1], predicted=[0, 1], label=[-1, -1], n_items=[3, 3], n_labels=[0, 0], score=[3, 3])
-    known = know(counts, fl.tpr, fl.from_scores())
-    assert POLICIES[policy](rng(), Prospect(known, FindWorst(fl.tpr).gain))[0] in (0, 1)
+    known = infer(counts, fl.tpr, fl.from_scores())
+    assert POLICIES[policy](rng(), AcquisitionView(known, FindWorst(fl.tpr).gain))[0] in (0, 1)
 
 
 # -- how often each group is chosen ---------------------------------------------------------------------------
@@ -121,7 +122,7 @@ def lowest(known, truth):
 
 def worst(right, wrong, m=1):
     """Which of some Betas is lowest?"""
-    return Prospect(learned(right, wrong, np.full(len(right), 9)), lowest, m)
+    return AcquisitionView(learned(right, wrong, np.full(len(right), 9)), lowest, m)
 
 
 def chance_of_extreme(right, wrong, end="lowest"):
@@ -135,25 +136,25 @@ def chance_of_extreme(right, wrong, end="lowest"):
 
 
 def test_random_chooses_groups_in_proportion_to_what_is_left_of_them():
-    prospect = Prospect(learned([50, 0, 20, 1], [0, 0, 0, 1], [10, 30, 0, 60]), lowest)
+    prospect = AcquisitionView(learned([50, 0, 20, 1], [0, 0, 0, 1], [10, 30, 0, 60]), lowest)
     assert_frequencies(choose(Random(), prospect)[:, 0], [0.1, 0.3, 0, 0.6])
 
 
 def test_random_sees_only_what_the_goal_is_about():
-    prospect = Prospect(learned([1, 1, 1], [0, 0, 0], [10, 30, 60]), Compare("0", "2").gain)
+    prospect = AcquisitionView(learned([1, 1, 1], [0, 0, 0], [10, 30, 60]), Compare("0", "2").gain)
     assert_frequencies(choose(Random(), prospect, times=300)[:, 0], [1 / 7, 0, 6 / 7])
 
 
 def test_thompson_chooses_a_group_as_often_as_it_is_the_worst():
     """P(U < V) for U ~ Beta(1, 1) and V ~ Beta(2, 1) is 2 / 3; for three groups, an integral."""
-    prospect = Prospect(learned([0, 1], [0, 0], [9, 9]), FindWorst().gain)
+    prospect = AcquisitionView(learned([0, 1], [0, 0], [9, 9]), FindWorst().gain)
     assert_frequencies(choose(Thompson(), prospect)[:, 0], [2 / 3, 1 / 3])
     three = ([3, 5, 8], [2, 4, 2])
     assert_frequencies(choose(Thompson(), worst(*three))[:, 0], chance_of_extreme(*three))
 
 
 def test_thompson_chooses_a_group_as_often_as_it_is_the_best():
-    prospect = Prospect(learned([0, 1], [0, 0], [9, 9]), FindBest().gain)
+    prospect = AcquisitionView(learned([0, 1], [0, 0], [9, 9]), FindBest().gain)
     assert_frequencies(choose(Thompson(), prospect)[:, 0], [1 / 3, 2 / 3])
 
 
@@ -192,14 +193,14 @@ def test_multi_play_names_a_pair_as_often_as_the_third_is_the_best():
 @pytest.mark.parametrize(("open_groups", "n"), [([0, 1, 2], 2), ([0, 2], 2), ([1], 1)])
 def test_multi_play_names_fewer_where_fewer_are_open(open_groups, n):
     known = learned([3, 5, 8], [2, 4, 2], [9 * (g in open_groups) for g in range(3)])
-    chosen = MultiPlay()(rng(), Prospect(known, lowest, 2))
+    chosen = MultiPlay()(rng(), AcquisitionView(known, lowest, 2))
     assert len(chosen) == n
     assert set(chosen) <= set(open_groups)
 
 
 @pytest.mark.parametrize("chance", [0.0, 0.1, 1.0])
 def test_epsilon_greedy_is_mostly_greedy(chance):
-    prospect = Prospect(learned([3, 5, 8, 0], [2, 4, 2, 9], [9, 9, 9, 0]), lowest)  # the worst is closed
+    prospect = AcquisitionView(learned([3, 5, 8, 0], [2, 4, 2, 9], [9, 9, 9, 0]), lowest)  # the worst is closed
     chosen = choose(EpsilonGreedy(chance), prospect)[:, 0]
     assert_frequencies(chosen, [chance / 3, 1 - chance + chance / 3, chance / 3, 0])
 
@@ -211,7 +212,7 @@ def test_an_upper_bound_is_a_quantile_of_what_a_label_may_be_worth(goal, quantil
     betas = [stats.beta(60, 42), stats.beta(2, 3), stats.beta(42, 60)]
     bound = [b.ppf(quantile) if goal is FindBest else -b.ppf(1 - quantile) for b in betas]
     assert np.argmax(bound) == best
-    assert set(choose(UpperBound(quantile), Prospect(known, goal().gain), times=20)[:, 0]) == {best}
+    assert set(choose(UpperBound(quantile), AcquisitionView(known, goal().gain), times=20)[:, 0]) == {best}
 
 
 # -- stratified: quotas ---------------------------------------------------------------------------------------
@@ -223,7 +224,7 @@ NEYMAN = SIZES * np.sqrt(SCORES * (1 - SCORES))  # size times spread, by hand
 def strata(sizes=SIZES, start=(0, 0, 0)):
     """Groups whose means are all but known, so that spreads do not move as labels come in."""
     counts = make_tally(group=[0, 1, 2], n_items=sizes, n_labels=[0, 0, 0], score=sizes * SCORES)
-    known = know(counts, fl.accuracy, fl.from_scores(1e6))
+    known = infer(counts, fl.accuracy, fl.from_scores(1e6))
     return replace(known, pending=np.array(start), left=np.subtract(sizes, start))
 
 
@@ -231,7 +232,7 @@ def ask(policy, known, n, matters=(True, True, True)):
     """Ask n times, answers pending; return how often in each group."""
     start = known.pending
     for seed in range(n):
-        (g,) = policy(rng(seed), Prospect(known, lambda known, truth: np.where(matters, truth, -np.inf)))
+        (g,) = policy(rng(seed), AcquisitionView(known, lambda known, truth: np.where(matters, truth, -np.inf)))
         one = np.eye(3, dtype=int)[g]
         known = replace(known, pending=known.pending + one, left=known.left - one)
     return known.pending - start
@@ -280,7 +281,7 @@ def test_an_emptied_group_leaves_the_others_their_proportions():
 )
 def test_of_groups_alike_any_is_chosen(policy):
     known = learned([0] * 4, [0] * 4, [9, 9, 0, 9])
-    prospect = Prospect(known, lambda known, truth: np.zeros((len(truth), 4)))
+    prospect = AcquisitionView(known, lambda known, truth: np.zeros((len(truth), 4)))
     assert_frequencies(choose(policy, prospect, times=400)[:, 0], [1 / 3, 1 / 3, 0, 1 / 3])
 
 

@@ -113,8 +113,8 @@ def both_ways(metric, tmp_path, by=fl.predicted):
 @pytest.mark.parametrize("metric", [fl.accuracy, fl.ece, fl.confusion, fl.recall], ids=lambda m: m.name)
 def test_two_halves_one_after_the_other_are_the_whole(metric, by, tmp_path):
     one, whole = both_ways(metric, tmp_path, by)
-    assert one.answer.cells.names == whole.answer.cells.names
-    assert pseudo_counts(one.answer.posterior) == pytest.approx(pseudo_counts(whole.answer.posterior), abs=1e-9)
+    assert one.posterior.cells.names == whole.posterior.cells.names
+    assert pseudo_counts(one.posterior.belief) == pytest.approx(pseudo_counts(whole.posterior.belief), abs=1e-9)
 
 
 def test_two_halves_one_after_the_other_say_what_the_whole_says(tmp_path):
@@ -141,14 +141,14 @@ def test_a_weight_discounts_what_was_known(weight):
     found = fl.assess(
         outcome_pool(a=(1, 0, 0), b=(0, 1, 0)), by=fl.column("group"), prior=fl.from_earlier(earlier, weight)
     )
-    assert pseudo_counts(found.answer.prior) == pytest.approx(weight * np.array([[6, 4], [2, 2]]), abs=1e-12)
+    assert pseudo_counts(found.posterior.prior) == pytest.approx(weight * np.array([[6, 4], [2, 2]]), abs=1e-12)
     assert found.prior == "earlier"
 
 
 def test_a_group_the_earlier_assessment_did_not_know_starts_flat():
     earlier = fl.assess(outcome_pool(a=(5, 3, 0)), by=fl.column("group"), prior=fl.flat())
     found = fl.assess(outcome_pool(a=(1, 0, 0), new=(0, 1, 0)), by=fl.column("group"), prior=fl.from_earlier(earlier))
-    assert pseudo_counts(found.answer.prior).tolist() == [[6, 4], [1, 1]]
+    assert pseudo_counts(found.posterior.prior).tolist() == [[6, 4], [1, 1]]
 
 
 def test_classes_of_an_earlier_confusion_are_matched_by_name():
@@ -184,7 +184,7 @@ def test_bins_whose_names_read_alike_keep_their_own_counts():
     by = fl.bins(5, equal_mass=True)
     earlier = fl.assess(pool, by=by)
     found = fl.assess(pool, by=by, prior=fl.from_earlier(earlier))
-    assert pseudo_counts(found.answer.prior) == pytest.approx(pseudo_counts(earlier.answer.posterior), abs=1e-9)
+    assert pseudo_counts(found.posterior.prior) == pytest.approx(pseudo_counts(earlier.posterior.belief), abs=1e-9)
 
 
 # -- what is refused ------------------------------------------------------------------------------------------

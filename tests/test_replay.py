@@ -29,7 +29,7 @@ from fewlabels.active.simulation.run import Trial, mark_checkpoints, watch
 from fewlabels.data.counts import tally
 from fewlabels.errors import InputError
 from fewlabels.metrics.metric import Metric
-from fewlabels.models.knowledge import know
+from fewlabels.models.posterior import infer
 
 PRICE = fl.cost({y: {p: float(ord(y) != ord(p)) * (1 + ord(y) - ord("a")) for p in "abc"} for y in "abc"})
 GOALS = [
@@ -71,7 +71,7 @@ def test_the_truth_of_a_stage_is_that_of_its_pool(metric, by):
     pool = make_pool(1)
     stage = set_stage(fl.Predictions.read(pool), by)
     rows = fl.assess(pool, by=by, metric=metric, finite_pool=True).groups
-    assert np.allclose(stage.truth(know(stage.tally, metric, fl.flat())), [row.mean for row in rows])
+    assert np.allclose(stage.truth(infer(stage.tally, metric, fl.flat())), [row.mean for row in rows])
 
 
 def test_items_without_a_label_are_left_out():
@@ -151,7 +151,7 @@ def test_groups_that_are_not_there_are_refused(group):
 def test_a_kernel_counts_the_labels_there_are(allocation, first):
     """Group a has its share already; Neyman's quotas move with what is seen of b, which has none."""
     counts = tally(fl.Predictions.read(outcome_pool(a=(60, 40, 300), b=(0, 0, 400))), fl.column("group"))
-    stage = imagine_stage(np.random.default_rng(0), counts, know(counts, fl.accuracy, fl.flat()))
+    stage = imagine_stage(np.random.default_rng(0), counts, infer(counts, fl.accuracy, fl.flat()))
     trial = Trial(stage, fl.Estimate(), fl.Stratified(allocation), fl.flat(), finite=False)
     plain, fast = (
         np.mean([(stage.group[choose(np.random.default_rng(seed), 60)] == 0).sum() for seed in range(20)])
@@ -550,7 +550,7 @@ def test_every_goal_can_be_planned(goal, said):
 def test_imagined_labels_follow_the_belief():
     pool = fl.Predictions.read(outcome_pool(a=(90, 10, 2000), b=(10, 90, 2000)))
     counts = tally(pool, fl.column("group"))
-    stage = imagine_stage(np.random.default_rng(0), counts, know(counts, fl.accuracy, fl.flat()))
+    stage = imagine_stage(np.random.default_rng(0), counts, infer(counts, fl.accuracy, fl.flat()))
     shares = [stage.right[stage.group == g].mean() for g in (0, 1)]
     assert shares == pytest.approx([0.9, 0.1], abs=0.12)
     assert stage.n_items == 4000
@@ -562,7 +562,7 @@ def test_imagined_items_are_those_without_a_label(metric, by):
     """In every cell as many as there are, and over many futures labelled as is believed: z-scores, error 1e-4."""
     pool = fl.Predictions.read(make_pool(3, n=120, labelled=0.5))
     counts = tally(pool, by)
-    known = know(counts, metric, fl.flat())
+    known = infer(counts, metric, fl.flat())
     rng, n_futures = np.random.default_rng(1), 400
     more = []
     for _ in range(n_futures):
@@ -580,7 +580,7 @@ def test_imagined_items_are_those_without_a_label(metric, by):
 def test_imagining_takes_no_number_per_item_and_class():
     n, k = 40_000, 100
     counts = tally(fl.Predictions.read({"predicted": [f"c{i % k}" for i in range(n)]}), fl.predicted)
-    known = know(counts, fl.confusion, fl.flat())
+    known = infer(counts, fl.confusion, fl.flat())
     tracemalloc.start()
     stage = imagine_stage(np.random.default_rng(0), counts, known)
     peak = tracemalloc.get_traced_memory()[1]
@@ -591,7 +591,7 @@ def test_imagining_takes_no_number_per_item_and_class():
 
 def imagine_future(seed, goal, n=120, policy=fl.thompson):
     counts = tally(fl.Predictions.read(make_pool(seed, n=n, labelled=0.0)), fl.predicted)
-    known = know(counts, goal.metric, fl.flat())
+    known = infer(counts, goal.metric, fl.flat())
     imagining, playing, judging = np.random.SeedSequence(seed).spawn(3)
     stage = imagine_stage(np.random.default_rng(imagining), counts, known)
     return Future(Trial(stage, goal, policy, fl.flat(), finite=False), playing, judging)

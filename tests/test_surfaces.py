@@ -17,8 +17,8 @@ from fewlabels.models.additive.effects import find_effects
 from fewlabels.models.additive.fit import _Problem, fit
 from fewlabels.models.additive.outliers import RARE, doubt_cells
 from fewlabels.models.additive.strata import take_whole
-from fewlabels.models.knowledge import know
 from fewlabels.models.logit.curve import to_logit
+from fewlabels.models.posterior import infer
 
 
 def make_axes(*sizes, ordered=()):
@@ -598,7 +598,7 @@ def test_exploring_looks_where_the_model_is_sure_before_it_labels_what_it_knows_
         by="arm", groups=names, classes=(), bins=(), group=np.arange(32), predicted=nothing, bin=nothing, label=nothing,
         n_items=np.full(32, 200), n_labels=n, score=np.full(32, np.nan), right=n.astype(float), axes=axes, level=level,
     )  # fmt: skip
-    known = know(counts, fl.accuracy, fl.smooth(), finite=True)
+    known = infer(counts, fl.accuracy, fl.smooth(), finite_pool=True)
     assert known.mean()[-1] > 0.95
     worth = fl.Explore().gain(known, known.expect())[0]
     assert worth.argmax() == 31

@@ -343,8 +343,8 @@ def mix_by_hand(session, n=20_000):
         now = add_up(session._ground, ledger)
     truths, ground = session._reckoner.weigh(now).truths, session._ground
     rng = np.random.default_rng(7)
-    parts = [infer(rng, t, ground.goal.metric, ground.prior, finite=True, n_draws=n // len(truths)) for t in truths]
-    return np.concatenate([part.groups.draw(rng, n // len(truths)) for part in parts])
+    parts = [infer(t, ground.goal.metric, ground.prior, finite_pool=True) for t in truths]
+    return np.concatenate([part.per_group.draw(rng, n // len(truths)) for part in parts])
 
 
 @pytest.mark.parametrize("prior", [fl.flat(), fl.calibrated()], ids=["flat", "calibrated"])

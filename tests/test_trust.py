@@ -13,7 +13,7 @@ from fewlabels.active.simulation.run import Trial
 from fewlabels.data.counts import STRATA, tally
 from fewlabels.distributions.belief import Beta, Dirichlet
 from fewlabels.models.calibrated.prior import Calibrated, calibrated
-from fewlabels.models.knowledge import know
+from fewlabels.models.posterior import infer
 from fewlabels.reporting.html.text import headline
 
 GROUPS = 12
@@ -260,13 +260,13 @@ def test_what_was_learned_from_labels_is_not_called_a_belief():
 
 
 def test_what_the_curve_tells_of_two_groups_alike_cancels_between_them():
-    known = know(
+    known = infer(
         tally(fl.Predictions.read(hide(make_pool(), 10)), fl.predicted, strata=STRATA), fl.accuracy, calibrated()
     )
     goal, rng = fl.Compare("c00", "c01"), np.random.default_rng(0)
     together, apart = (goal.describe(k, rng).details for k in (known, replace(known, joint=None)))
     assert together["high"] - together["low"] < 0.95 * (apart["high"] - apart["low"])
     assert together["mean"] == pytest.approx(apart["mean"], abs=0.03)
-    assert goal.judge(known, rng) == max(("below", "equivalent", "above"), key=lambda name: together[f"p_{name}"])
+    assert goal.judge(known) == max(("below", "equivalent", "above"), key=lambda name: together[f"p_{name}"])
     found = fl.compare(hide(make_pool(), 10), ("c00", "c01"))
     assert found.high - found.low == pytest.approx(together["high"] - together["low"], rel=0.1)

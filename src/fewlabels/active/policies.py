@@ -12,11 +12,11 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float
 
+from fewlabels.active.acquisition import AcquisitionView
 from fewlabels.distributions.belief import Rng
 from fewlabels.errors import InputError
-from fewlabels.models.knowledge import Prospect
 
-Policy = Callable[[Rng, Prospect], Sequence[int]]
+Policy = Callable[[Rng, AcquisitionView], Sequence[int]]
 TRIES, BLOCK = 100, 10
 TINY = 1e-300
 QUANTILE_DRAWS = 1000
@@ -28,7 +28,7 @@ class Random:
 
     name: str = "random"
 
-    def __call__(self, rng: Rng, prospect: Prospect) -> Sequence[int]:
+    def __call__(self, rng: Rng, prospect: AcquisitionView) -> Sequence[int]:
         """Groups in proportion to what is left of them."""
         return [int(rng.choice(len(prospect.left), p=prospect.left / prospect.left.sum()))]
 
@@ -44,14 +44,14 @@ class Stratified:
         """What it is called on the command line."""
         return "stratified" if self.allocation == "proportional" else f"stratified:{self.allocation}"
 
-    def __call__(self, rng: Rng, prospect: Prospect) -> Sequence[int]:
+    def __call__(self, rng: Rng, prospect: AcquisitionView) -> Sequence[int]:
         """Choose the open group that is furthest behind its quota."""
         quota = np.where(prospect.is_open, self._weigh(prospect), 0.0)
         n_labels = np.where(prospect.is_open, prospect.n_labels, 0.0)
         behind = quota / max(quota.sum(), TINY) * (n_labels.sum() + 1) - n_labels
         return [_best(rng, np.where(prospect.is_open, behind, -np.inf))]
 
-    def _weigh(self, prospect: Prospect) -> Float[np.ndarray, " group"]:
+    def _weigh(self, prospect: AcquisitionView) -> Float[np.ndarray, " group"]:
         if self.allocation == "equal":
             return np.ones(len(prospect.n_items))
         return prospect.n_items * (prospect.spread() if self.allocation == "neyman" else 1.0)
@@ -63,7 +63,7 @@ class Thompson:
 
     name: str = "thompson"
 
-    def __call__(self, rng: Rng, prospect: Prospect) -> Sequence[int]:
+    def __call__(self, rng: Rng, prospect: AcquisitionView) -> Sequence[int]:
         """Take a draw at its word."""
         return [_best(rng, prospect.draw(rng)[0])]
 
@@ -78,7 +78,7 @@ class TopTwo:
     def __post_init__(self) -> None:
         _require_chance(self.name, self.chance)
 
-    def __call__(self, rng: Rng, prospect: Prospect) -> Sequence[int]:
+    def __call__(self, rng: Rng, prospect: AcquisitionView) -> Sequence[int]:
         """Draw again until another group wins; a belief too sure for that gives the second best of a draw."""
         best = _best(rng, prospect.draw(rng)[0])
         if rng.random() >= self.chance or prospect.is_open.sum() == 1:
@@ -97,7 +97,7 @@ class MultiPlay:
 
     name: str = "multi-play"
 
-    def __call__(self, rng: Rng, prospect: Prospect) -> Sequence[int]:
+    def __call__(self, rng: Rng, prospect: AcquisitionView) -> Sequence[int]:
         """Name the m best, in random order: whoever asks for fewer gets a fair share of them."""
         n, worth = min(prospect.plays, int(prospect.is_open.sum())), prospect.draw(rng)[0]
         order = np.lexsort((rng.random(len(worth)), -worth))
@@ -114,7 +114,7 @@ class EpsilonGreedy:
     def __post_init__(self) -> None:
         _require_chance(self.name, self.chance)
 
-    def __call__(self, rng: Rng, prospect: Prospect) -> Sequence[int]:
+    def __call__(self, rng: Rng, prospect: AcquisitionView) -> Sequence[int]:
         """Mostly greedy."""
         if rng.random() < self.chance:
             return [int(rng.choice(np.nonzero(prospect.is_open)[0]))]
@@ -131,7 +131,7 @@ class UpperBound:
     def __post_init__(self) -> None:
         _require_chance(self.name, self.quantile)
 
-    def __call__(self, rng: Rng, prospect: Prospect) -> Sequence[int]:
+    def __call__(self, rng: Rng, prospect: AcquisitionView) -> Sequence[int]:
         """Hope for the best of every group."""
         drawn = prospect.draw(rng, QUANTILE_DRAWS)
         bound = np.full(drawn.shape[1], -np.inf)
@@ -150,7 +150,7 @@ def _best(rng: Rng, worth: Float[np.ndarray, " group"]) -> int:
     return int(rng.choice(np.nonzero(best)[0]))
 
 
-def choose_groups(policy: Policy, rng: Rng, prospect: Prospect) -> list[int]:
+def choose_groups(policy: Policy, rng: Rng, prospect: AcquisitionView) -> list[int]:
     """Ask a policy where to label next, and refuse an answer that makes no sense; one's own may say anything.
 
     It says nothing at all where no label could help any more.

@@ -3,40 +3,28 @@
 `judge` turns counts into an Assessment; plots, report and command line show what it holds and compute nothing.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
+from fewlabels.analyses.frames import to_inference_data
 from fewlabels.analyses.provenance import Provenance, record
+from fewlabels.analyses.result import Result
 from fewlabels.analyses.warnings import caution
 from fewlabels.data.counts import Tally
 from fewlabels.data.sources import Frame
-from fewlabels.distributions.belief import Draws, Rng, contain
+from fewlabels.distributions.belief import contain
 from fewlabels.errors import InputError, did_you_mean, listing
-from fewlabels.files import write_whole
 from fewlabels.metrics.metric import ClassRate, Cost, Metric, accuracy, confusion, mcc
-from fewlabels.models.annotators.imputation import Testimony, hear
-from fewlabels.models.posterior import Answer, infer
+from fewlabels.models.annotators.imputation import Testimony
+from fewlabels.models.posterior import Posterior, infer, infer_imputed
 from fewlabels.models.priors import Flat, FromEarlier, Prior, pseudo_counts
-from fewlabels.text import dump_json
 
-# An Assessment can show itself, but showing is floors above: these rooms are reached by name, when asked for.
-PLOT, REPORT, FRAME = (
-    "fewlabels.reporting.plots.kinds:plot_assessment",
-    "fewlabels.reporting.html.pages:write_report",
-    "fewlabels.analyses.frames:to_frame",
-)
 PLACES = ("p_worst", "p_best", "rank_low", "rank_high")
-INFERENCE_DATA, MARKDOWN = (
-    "fewlabels.analyses.frames:to_inference_data",
-    "fewlabels.reporting.markdown.assessment:render_assessment",
-)
 
 
 @dataclass(frozen=True)
@@ -113,7 +101,7 @@ class Question:
 
 
 @dataclass(frozen=True, eq=False)
-class Assessment:
+class Assessment(Result):
     """How good the model is, per group and overall, and how sure that is."""
 
     metric: str
@@ -130,7 +118,7 @@ class Assessment:
     matrix: tuple[Entry, ...]
     tally: Tally = field(repr=False)
     question: Question = field(repr=False)
-    answer: Answer = field(repr=False)
+    posterior: Posterior = field(repr=False)
     source: str = "the table"
     frame: Frame = "pandas"
     testimony: Testimony | None = field(default=None, repr=False)  # where labels are votes
@@ -149,7 +137,7 @@ class Assessment:
     @property
     def draws(self) -> Float[np.ndarray, "draw group"]:
         """Posterior draws, groups in the order of `groups`."""
-        return self.answer.draws
+        return self.posterior.draws
 
     @property
     def in_order(self) -> tuple[Row, ...]:
@@ -200,44 +188,26 @@ class Assessment:
             plain["positive"] = self.positive
         if self.matrix:
             plain["matrix"] = [{k: v for k, v in asdict(entry).items() if v is not None} for entry in self.matrix]
-        counts = pseudo_counts(self.answer.posterior)
+        counts = pseudo_counts(self.posterior.belief)
         plain["belief"] = {
             "reads": self.question.metric.reads,
             "outcomes": ["right", "wrong"] if self.question.metric.reads == "right" else list(self.tally.classes),
-            "cells": list(self.answer.cells.names),
+            "cells": list(self.posterior.cells.names),
             "counts": counts.tolist(),
         }
-        if self.answer.trust is not None:
-            plain["trust"] = self.answer.trust.to_dict(self.level)
+        if self.posterior.trust is not None:
+            plain["trust"] = self.posterior.trust.to_dict(self.level)
         if self.testimony is not None:
             plain["annotators"] = self.testimony.to_dict(self.level)
         return plain | {"warnings": list(self.warnings), "provenance": self.provenance.to_dict()}
 
-    def to_json(self, path: str | Path | None = None) -> str:
-        """Write (or just return) the contract's JSON."""
-        return write_json(self.to_dict(), path, self.provenance.inputs)
-
-    def to_markdown(self) -> str:
-        """Return GitHub-flavoured Markdown, for pull requests and job summaries."""
-        text: str = resolve_name(MARKDOWN)(self)
-        return text
-
-    def to_frame(self, kind: Frame | None = None) -> Any:
-        """Return one row per group, in the kind of frame the predictions came in."""
-        return resolve_name(FRAME)([asdict(row) for row in self.groups], kind or self.frame)
+    def list_rows(self) -> list[dict[str, Any]]:
+        """Return one row per group."""
+        return [asdict(row) for row in self.groups]
 
     def to_inference_data(self) -> Any:
         """Return the draws as ArviZ InferenceData (extra: arviz)."""
-        return resolve_name(INFERENCE_DATA)(self.metric, [row.group for row in self.groups], self.draws)
-
-    def plot(self, kind: str | None = None, *, ax: Any = None) -> Any:
-        """Draw it with matplotlib; `kind` names one of the pictures in `fewlabels.reporting.plots`."""
-        return resolve_name(PLOT)(self, kind, ax=ax)
-
-    def report(self, path: str | Path) -> Path:
-        """Write one self-contained HTML file."""
-        written: Path = resolve_name(REPORT)(self, path)
-        return written
+        return to_inference_data(self.metric, [row.group for row in self.groups], self.draws)
 
 
 def judge(
@@ -248,6 +218,7 @@ def judge(
     frame: Frame = "pandas",
     testimony: Testimony | None = None,
     provenance: Provenance | None = None,
+    posterior: Posterior | None = None,
 ) -> Assessment:
     """Answer a question from counts alone; where these rest on votes, from all that they may truly be."""
     if isinstance(question.metric, Cost):
@@ -257,13 +228,8 @@ def judge(
     if question.m > len(tally.groups):
         raise InputError(f"m is {question.m}, but there are only {len(tally.groups)} groups; choose fewer")
     provenance = replace(provenance or record(counts=tally), seed=question.seed, n_draws=question.n_draws)
-    rng = np.random.default_rng(question.seed)
-    terms: dict[str, Any] = {"finite": question.finite_pool, "n_draws": question.n_draws}
-    if testimony is None:
-        answer = infer(rng, tally, metric, question.prior, **terms)
-    else:
-        answer = hear(rng, tally, testimony, metric, question.prior, **terms)
-    rows = _rows(rng, tally, question, answer)
+    posterior = posterior or infer_answer(tally, question, testimony)
+    rows = _rows(tally, question, posterior)
     n_items, n_labels = int(tally.n_items.sum()), int(tally.n_labels.sum())
     return Assessment(
         metric=metric.name,
@@ -273,17 +239,17 @@ def judge(
         finite_pool=question.finite_pool,
         n_items=n_items,
         n_labels=n_labels,
-        overall=_overall(tally, question, answer, rows),
+        overall=_overall(tally, question, posterior, rows),
         groups=rows,
         notes=notes,
         cautions=(
             *(() if testimony is None else testimony.caution(question.level)),
-            *caution(tally, metric, answer, rows, earlier=isinstance(question.prior, FromEarlier), m=question.m),
+            *caution(tally, metric, posterior, rows, earlier=isinstance(question.prior, FromEarlier), m=question.m),
         ),
-        matrix=_matrix(tally, question, answer) if metric is confusion else (),
+        matrix=_matrix(tally, question, posterior) if metric is confusion else (),
         tally=tally,
         question=question,
-        answer=answer,
+        posterior=posterior,
         source=provenance.source,
         frame=frame,
         testimony=testimony,
@@ -291,42 +257,20 @@ def judge(
     )
 
 
+def infer_answer(tally: Tally, question: Question, testimony: Testimony | None = None) -> Posterior:
+    """Return the posterior that answers a question."""
+    terms: dict[str, Any] = {
+        "finite_pool": question.finite_pool, "level": question.level, "n_draws": question.n_draws, "seed": question.seed,
+    }  # fmt: skip
+    if testimony is None:
+        return infer(tally, question.metric, question.prior, **terms)
+    return infer_imputed(tally, testimony.truths, question.metric, question.prior, **terms)
+
+
 def require_seed(seed: int) -> None:
     """Refuse what is no seed."""
     if seed < 0:
         raise InputError(f"seed is {seed}; it cannot be negative")
-
-
-def rank_groups(
-    rng: Rng, draws: Float[np.ndarray, "draw group"], *, lowest_is_best: bool
-) -> Int[np.ndarray, "draw group"]:
-    """Rank the groups within each draw, 1 for the best; ties are broken at random."""
-    jitter = 1e-10 * max(float(np.abs(draws).max()), 1e-300)
-    order = np.argsort((draws if lowest_is_best else -draws) + jitter * rng.random(draws.shape), axis=1)
-    ranks = np.empty_like(order)
-    np.put_along_axis(ranks, order, np.arange(1, draws.shape[1] + 1)[None], axis=1)
-    return ranks
-
-
-def write_json(plain: Mapping[str, Any], path: str | Path | None, inputs: Iterable[str] = ()) -> str:
-    """Return JSON text, and write it where asked."""
-    text = dump_json(drop_undefined(plain), indent=2)
-    if path is not None:
-        write_whole(path, text + "\n", inputs=inputs)
-    return text
-
-
-def drop_undefined(value: Any) -> Any:
-    """Replace numbers that JSON does not have (NaN, infinity) by null.
-
-    >>> drop_undefined({"mean": float("nan"), "rows": [1.0, float("inf")]})
-    {'mean': None, 'rows': [1.0, None]}
-    """
-    if isinstance(value, Mapping):
-        return {key: drop_undefined(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [drop_undefined(item) for item in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _is_of_one_class(metric: Metric, tally: Tally) -> bool:
@@ -344,12 +288,11 @@ def require_answerable(tally: Tally, metric: Metric) -> None:
         )
 
 
-def _rows(rng: Rng, tally: Tally, question: Question, answer: Answer) -> tuple[Row, ...]:
+def _rows(tally: Tally, question: Question, posterior: Posterior) -> tuple[Row, ...]:
     n_items, n_labels = tally.count("n_items"), tally.count("n_labels")
     score = np.bincount(tally.group, weights=tally.score, minlength=len(n_items)) / n_items
-    mean = answer.groups.mean()
-    low, high = contain(mean, answer.groups.interval(question.level))
-    places = _place(rng, question, answer)
+    mean, (low, high) = posterior.mean(), posterior.interval(question.level)
+    places = _place(question, posterior)
     return tuple(
         Row(
             group=group, share=float(n_items[g] / n_items.sum()), n_items=int(n_items[g]), n_labels=int(n_labels[g]),
@@ -360,16 +303,15 @@ def _rows(rng: Rng, tally: Tally, question: Question, answer: Answer) -> tuple[R
     )  # fmt: skip
 
 
-def _place(rng: Rng, question: Question, answer: Answer) -> list[dict[str, Any]]:
+def _place(question: Question, posterior: Posterior) -> list[dict[str, Any]]:
     """Say where every group stands among the others; groups whose metric is undefined take no part.
 
     P(worst) is left out where fewer groups than are sought have a defined metric.
     """
-    (defined,) = np.nonzero(~answer.undefined)
-    out: list[dict[str, Any]] = [dict.fromkeys(PLACES) for _ in answer.undefined]
+    defined, ranks = posterior.ranks
+    out: list[dict[str, Any]] = [dict.fromkeys(PLACES) for _ in posterior.undefined]
     if not len(defined):
         return out
-    ranks = rank_groups(rng, answer.draws[:, defined], lowest_is_best=question.metric.worst == "highest")
     tails = [(1 - question.level) / 2, (1 + question.level) / 2]
     rank_low, rank_high = np.quantile(ranks, tails, axis=0, method="inverted_cdf")
     p_worst, p_best = (ranks > len(defined) - question.m).mean(axis=0), (ranks == 1).mean(axis=0)
@@ -380,28 +322,28 @@ def _place(rng: Rng, question: Question, answer: Answer) -> list[dict[str, Any]]
     return out
 
 
-def _overall(tally: Tally, question: Question, answer: Answer, rows: tuple[Row, ...]) -> Estimate:
+def _overall(tally: Tally, question: Question, posterior: Posterior, rows: tuple[Row, ...]) -> Estimate:
     """Of one group, its own numbers; of many, draws, with the mean in closed form where there is one."""
     per_class = isinstance(question.metric, ClassRate) and tally.by == "predicted"
     if len(rows) == 1 and not per_class:
         return Estimate(rows[0].mean, rows[0].low, rows[0].high)
-    mean = _overall_mean(tally, question, answer, rows)
-    low, high = contain(np.array([mean]), answer.overall.interval(question.level))
+    mean = _overall_mean(tally, question, posterior, rows)
+    low, high = contain(np.array([mean]), posterior.overall.interval(question.level))
     return Estimate(mean, float(low[0]), float(high[0]))
 
 
-def _overall_mean(tally: Tally, question: Question, answer: Answer, rows: tuple[Row, ...]) -> float:
+def _overall_mean(tally: Tally, question: Question, posterior: Posterior, rows: tuple[Row, ...]) -> float:
     per_class = isinstance(question.metric, ClassRate) and tally.by == "predicted"
-    if not question.metric.own_cell or per_class or isinstance(answer.groups, Draws):
-        return float(answer.overall.mean()[0])
-    means = answer.whole.mean() if answer.whole else [row.mean for row in rows]
+    if not question.metric.own_cell or per_class or posterior.exact is None:
+        return float(posterior.overall.mean()[0])
+    means = posterior.whole.mean() if posterior.whole else [row.mean for row in rows]
     return float(sum(row.share * mean for row, mean in zip(rows, means, strict=True)))
 
 
-def _matrix(tally: Tally, question: Question, answer: Answer) -> tuple[Entry, ...]:
-    cells = answer.cells
-    mean = answer.shown.mean()
-    low, high = contain(mean, answer.shown.interval(question.level))
+def _matrix(tally: Tally, question: Question, posterior: Posterior) -> tuple[Entry, ...]:
+    cells = posterior.cells
+    mean = posterior.of_cells.mean()
+    low, high = contain(mean, posterior.of_cells.interval(question.level))
     named = tally.by not in ("predicted", "all")
     return tuple(
         Entry(

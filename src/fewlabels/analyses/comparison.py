@@ -5,31 +5,24 @@ holds most of the posterior of the difference, if it holds enough of it; otherwi
 """
 
 from dataclasses import asdict, dataclass, field, fields
-from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
-from fewlabels.analyses.assessment import Assessment, Row, write_json
+from fewlabels.analyses.assessment import Assessment, Row
 from fewlabels.analyses.provenance import Provenance, record
+from fewlabels.analyses.result import Result
 from fewlabels.analyses.warnings import say_undefined
-from fewlabels.distributions.belief import Beta, Dirichlet
 from fewlabels.distributions.difference import (
     NOT_SETTLED,
-    BetaDifference,
     Difference,
-    DrawnDifference,
     say_not_settled,
 )
 from fewlabels.errors import InputError
-from fewlabels.models.posterior import Answer
 
-PLOT, REPORT = "fewlabels.reporting.plots.difference:plot_comparison", "fewlabels.reporting.html.pages:write_comparison"
-MARKDOWN = "fewlabels.reporting.markdown.comparison:render_comparison"
 DEFAULT_CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Result):
     """The difference a − b between two groups, and the region of practical equivalence it falls in."""
 
     groups: tuple[str, str]
@@ -62,23 +55,9 @@ class Comparison:
             "provenance": self.provenance.to_dict(),
         }
 
-    def to_json(self, path: str | Path | None = None) -> str:
-        """Write (or just return) the contract's JSON."""
-        return write_json(self.to_dict(), path, self.provenance.inputs)
-
-    def to_markdown(self) -> str:
-        """Return GitHub-flavoured Markdown, for pull requests and job summaries."""
-        text: str = resolve_name(MARKDOWN)(self)
-        return text
-
-    def plot(self, *, ax: Any = None) -> Any:
-        """Draw the posterior of the difference with its ROPE."""
-        return resolve_name(PLOT)(self, ax=ax)
-
-    def report(self, path: str | Path) -> Path:
-        """Write one self-contained HTML file."""
-        written: Path = resolve_name(REPORT)(self, path)
-        return written
+    def list_rows(self) -> list[dict[str, Any]]:
+        """Return one row per group."""
+        return [asdict(row) for row in self.rows]
 
     @property
     def sentence(self) -> str:
@@ -106,12 +85,12 @@ def set_side_by_side(
     if groups[0] == groups[1]:
         raise InputError(f"groups: {groups[0]!r} cannot be compared with itself; name two groups")
     first, second = (_position(a, group) for group in groups)
-    difference = _difference(a.answer, first, second)
+    difference = a.posterior.difference(first, second)
     mean, (low, high) = difference.mean(), difference.interval(a.level)
     below, above = difference.below(-rope), difference.above(rope)
     chances = {"below": below, "equivalent": max(0.0, 1 - below - above), "above": above}
     likeliest = max(chances, key=lambda name: chances[name])
-    is_defined = not a.answer.undefined[[first, second]].any()
+    is_defined = not a.posterior.undefined[[first, second]].any()
     verdict = likeliest if chances[likeliest] >= confidence and is_defined else NOT_SETTLED
     return Comparison(
         groups=groups, metric=a.metric, rope=rope, mean=mean, low=low, high=high, p_below=below,
@@ -132,18 +111,9 @@ def require_choices(rope: float, confidence: float) -> None:
 def _warn(a: Assessment, groups: tuple[str, str]) -> tuple[str, ...]:
     blank = [group for group in groups if a.row(group).n_labels == 0]
     said = [f"no label in {' and '.join(blank)}: there the prior speaks, not the model"] if blank else []
-    empty = [group for group in groups if a.answer.undefined[_position(a, group)]]
+    empty = [group for group in groups if a.posterior.undefined[_position(a, group)]]
     return (*said, *([say_undefined(a.metric, empty)] if empty else []))
 
 
 def _position(a: Assessment, group: str) -> int:
     return a.groups.index(a.row(group))
-
-
-def _difference(answer: Answer, first: int, second: int) -> Difference:
-    """Exactly where the two are independent; what is believed of both together, from joint draws."""
-    belief, independent = answer.groups, isinstance(answer.shown, Beta | Dirichlet)
-    if isinstance(belief, Beta) and independent and first != second:
-        one, other = (Beta((belief.groups[i],), belief.alpha[[i]], belief.beta[[i]]) for i in (first, second))
-        return BetaDifference(one, other)
-    return DrawnDifference(answer.draws[:, first] - answer.draws[:, second])

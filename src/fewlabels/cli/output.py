@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from rich.console import Console
 
-from fewlabels.analyses.assessment import write_json
+from fewlabels.analyses.result import write_json
 from fewlabels.cli.conditions import Condition
 from fewlabels.cli.console import sign, write_text
 from fewlabels.cli.options import Output
@@ -20,8 +20,8 @@ MOST_FAILURES = 25  # that are told one by one
 
 
 @runtime_checkable
-class Result(Protocol):
-    """What can be delivered."""
+class Deliverable(Protocol):
+    """What can be delivered: a Result, or one with something beside it."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -30,10 +30,6 @@ class Result(Protocol):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contract's JSON as a dict."""
-        ...
-
-    def to_json(self, path: str | Path | None = None) -> str:
-        """Write (or just return) the contract's JSON."""
         ...
 
     def to_markdown(self) -> str:
@@ -46,7 +42,7 @@ class Result(Protocol):
 
 
 def deliver(
-    result: Result,
+    result: Deliverable,
     output: Output,
     conditions: Sequence[Condition],
     show: Callable[[Console], None],
@@ -79,7 +75,7 @@ def _write(path: str | None, render: Callable[[], str]) -> None:
         write_text(path, render().rstrip("\n") + "\n")
 
 
-def _render_markdown(result: Result, output: Output, failures: Sequence[str]) -> str:
+def _render_markdown(result: Deliverable, output: Output, failures: Sequence[str]) -> str:
     """The checks first, since a reader of a red job looks for them."""
     checks = render_checks(output.fail_if, failures)
     return f"{checks}\n\n{result.to_markdown()}" if checks else result.to_markdown()

@@ -11,7 +11,7 @@ from fewlabels.cli.items import print_item
 from fewlabels.cli.session_files import Opened
 from fewlabels.cli.tables import complainer, escape, print_warnings, working
 from fewlabels.errors import count, listing
-from fewlabels.models.knowledge import Knowledge
+from fewlabels.models.posterior import Posterior
 from fewlabels.sessions.annotations import say_agreement
 from fewlabels.sessions.exchange.sheets import STUDIO, kind_of
 from fewlabels.sessions.session import ItemId, Session
@@ -81,7 +81,7 @@ def note_obstacle(opened: Opened) -> None:
         print_warnings(complainer(), (obstacle,) if obstacle else ())
 
 
-def count_labels(known: Knowledge) -> int:
+def count_labels(known: Posterior) -> int:
     """Count the labels that count."""
     return int(known.n_told.sum())
 

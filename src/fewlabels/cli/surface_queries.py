@@ -4,19 +4,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
-from fewlabels.analyses.assessment import write_json
+from fewlabels.analyses.result import write_json
 from fewlabels.analyses.surface.naming import name_values
 from fewlabels.analyses.surface.result import Reading, Surface
 from fewlabels.errors import InputError
 
-# They draw or write what is not always wanted, so they are reached by name, when asked for.
-REPORT, MARKDOWN = (
-    "fewlabels.reporting.html.surface:write_surface",
-    "fewlabels.reporting.markdown.surface:render_surface",
-)
 BETWEEN = re.compile(r",(?=[^,=]+=)")  # a comma that another ATTRIBUTE= follows: values may have commas of their own
 
 
@@ -43,13 +37,11 @@ class Answered:
 
     def to_markdown(self) -> str:
         """Return GitHub-flavoured Markdown, for pull requests and job summaries."""
-        text: str = resolve_name(MARKDOWN)(self.surface, self.answers)
-        return text
+        return self.surface.to_markdown(answers=self.answers)
 
     def report(self, path: str | Path) -> Path:
         """Write one self-contained HTML file."""
-        written: Path = resolve_name(REPORT)(self.surface, path, answers=self.answers)
-        return written
+        return self.surface.report(path, answers=self.answers)
 
 
 def read_question(text: str) -> dict[str, str]:

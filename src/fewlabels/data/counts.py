@@ -96,7 +96,7 @@ class Cells:
         return np.stack([self.right, self.n_labels - self.right], axis=1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tally:
     """Counts of a pool: one entry per (group, predicted class, score bin, stratum, label) that occurs in it."""
 

@@ -1,150 +1,394 @@
-"""From counts to beliefs about a metric: prior, counts and metric in; one belief per group and one overall out.
+"""The posterior of a metric: prior, counts and metric in; one distribution per group and one overall out.
 
-Closed form where a group is a single cell; draws, in blocks that fit in memory, everywhere else.
+Whatever is shown, asked, compared or stopped on comes from a Posterior. It has a closed form where a group is a single
+cell. Everywhere else it has seeded draws, made once, so that every reader of the same labels sees the same digits.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from fewlabels.data.counts import Cells, Tally
-from fewlabels.distributions.belief import Belief, Beta, Conjugate, Dirichlet, Draws, Rng
-from fewlabels.distributions.finite_pool import restrict
+from fewlabels.distributions.belief import Belief, Beta, Conjugate, Dirichlet, Draws, Rng, contain
+from fewlabels.distributions.covariance import Ties, stand_alone
+from fewlabels.distributions.difference import BetaDifference, Difference, DrawnDifference
+from fewlabels.distributions.finite_pool import Finite, FiniteShares, restrict
+from fewlabels.distributions.mixture import Mixture, match
 from fewlabels.distributions.partial_pooling import Levelled, learn_level
-from fewlabels.metrics.evaluate import Scheme, arrange, fill
-from fewlabels.metrics.metric import Metric
-from fewlabels.models.priors import Prior, consult
+from fewlabels.distributions.ranking import rank_groups
+from fewlabels.metrics.evaluate import Scheme, Theta, arrange, fill
+from fewlabels.metrics.metric import Cost, Metric
+from fewlabels.models.draws import (
+    FEWEST_OF_EACH,
+    N_DRAWS,
+    N_DRAWS_ROUGH,
+    Sampler,
+    limit_acquisition_draws,
+    limit_draws,
+)
+from fewlabels.models.priors import Lesson, Prior, consult, pseudo_counts
 
-BLOCK = 4_000_000  # numbers drawn at a time
-BUDGET = 50_000_000  # numbers drawn in all, before we settle for fewer draws
-FEWEST = 1000
 HANDFUL = 10  # labels
-Block = tuple[Float[np.ndarray, "draw group"], Float[np.ndarray, "draw 1"]]
+MOST_OF = 0.999  # share of the pseudo-counts that labels may be
+PerGroup = Float[np.ndarray, " group"]
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What we believe about a metric."""
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """What prior and labels say about a metric in every group and overall, and how far the pool has been labelled.
 
-    groups: Belief
-    overall: Belief
-    draws: Float[np.ndarray, "draw group"]
-    cells: Cells
-    prior: Conjugate
-    posterior: Conjugate
-    shown: Belief  # of the cells: the posterior, or what it says about exactly these items
-    whole: Levelled | None  # what the overall figure is made of, where the prior's level was learned
-    undefined: Bool[np.ndarray, " group"]  # where a rate has nothing to be a rate of
+    `pending` items were asked about and not answered yet: what is chosen next assumes that their answers are as
+    expected, so that a batch does not spend all its labels on the same question.
+    """
+
+    scheme: Scheme
+    prior: Conjugate  # of each cell, before its own labels
+    counts: Float[np.ndarray, "cell outcome"]  # labels so far
+    pending: Int[np.ndarray, " cell"]
+    left: Int[np.ndarray, " group"]  # items one can still ask about
+    finite_pool: bool = False
+    level: float = 0.95
+    guessed: bool = (
+        True  # is the prior's level a guess? then a group without a label is unknown, however narrow its interval
+    )
+    joint: Belief | None = None  # of all cells together, where they are correlated
+    unlabelled: Conjugate | None = None  # of the items without a label, where these are set apart
+    luck: Float[np.ndarray, " cell"] | None = None  # how much of their outcomes' variance their scores leave open
     trust: Any = None  # how far the scores were trusted, where that was learned
+    ties: Ties | None = None  # what a label in one cell tells of others, where it does
+    parts: tuple["Posterior", ...] = ()  # where labels are uncertain: the posterior with each set of imputed labels
+    n_draws: int = N_DRAWS
+    seed: int | tuple[int, ...] = 0
+
+    # -- the metric ------------------------------------------------------------------------------------------
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names, along the group axis."""
+        return self.scheme.tally.groups
+
+    @property
+    def metric(self) -> Metric:
+        """What is asked of every group."""
+        return self.scheme.metric
+
+    def mean(self) -> PerGroup:
+        """Expected metric per group."""
+        return self.per_group.mean()
+
+    def interval(self, level: float | None = None) -> tuple[PerGroup, PerGroup]:
+        """Credible interval per group; it contains the mean."""
+        return contain(self.mean(), self.per_group.interval(self.level if level is None else level))
+
+    def width(self) -> PerGroup:
+        """How wide the interval is, per group."""
+        low, high = self.interval()
+        return high - low
+
+    def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group"]:
+        """Joint samples of the metric, fewer than asked where the cells are very many.
+
+        Unless the pool is finite, the sizes of cells are a sample of the population's, and drawn too.
+        """
+        if self.parts:
+            return Mixture(self.parts).draw(rng, n)
+        if self.exact is not None and self.joint is None:
+            return self.exact.draw(rng, n)
+        blocks = self._sampler.sample(rng, limit_acquisition_draws(n, self.counts.size))
+        return fill(rng, np.concatenate([values for values, _ in blocks]))
+
+    @cached_property
+    def per_group(self) -> Belief:
+        """The distribution of the metric in every group."""
+        return Draws(self.groups, self.draws) if self.exact is None else self.exact
+
+    @property
+    def draws(self) -> Float[np.ndarray, "draw group"]:
+        """Joint draws of the metric, always the same."""
+        return self._samples[0]
+
+    @cached_property
+    def overall(self) -> Draws:
+        """The distribution of the metric of the whole pool."""
+        return Draws(("overall",), self._samples[1])
+
+    @cached_property
+    def exact(self) -> Belief | None:
+        """The closed form per group, where there is one; a mixture has none."""
+        return None if self.parts else self.scheme.close(self.shown, finite=self.finite_pool)
+
+    @cached_property
+    def undefined(self) -> Bool[np.ndarray, " group"]:
+        """Which groups have no rate (0/0), whatever the labels turn out to be."""
+        if self.parts:
+            return np.all([part.undefined for part in self.parts], axis=0)
+        if self.exact is not None:
+            return np.zeros(len(self.groups), dtype=bool)
+        size = self.cells.n_items[None].astype(np.float64)
+        return np.isnan(self.scheme.value(self.shown.mean()[None], size)[0])
+
+    @cached_property
+    def ranks(self) -> tuple[Int[np.ndarray, " defined"], Int[np.ndarray, "draw defined"]]:
+        """The groups whose metric is defined, and their ranks within each draw: 1 is the best, ties are broken at random."""
+        (defined,) = np.nonzero(~self.undefined)
+        if not len(defined):
+            return defined, np.zeros((len(self.draws), 0), dtype=np.int64)
+        rng = np.random.default_rng([*np.atleast_1d(self.seed), 1])
+        return defined, rank_groups(rng, self.draws[:, defined], lowest_is_best=self.metric.worst == "highest")
+
+    def difference(self, first: int, second: int) -> Difference:
+        """The first group's metric minus the second's: exact where the two are independent, else from joint draws."""
+        exact = self.exact
+        if self.joint is None and isinstance(exact, Beta) and first != second:
+            one, other = (Beta((exact.groups[i],), exact.alpha[[i]], exact.beta[[i]]) for i in (first, second))
+            return BetaDifference(one, other)
+        return DrawnDifference(self.draws[:, first] - self.draws[:, second])
+
+    @cached_property
+    def _samples(self) -> tuple[Float[np.ndarray, "draw group"], Float[np.ndarray, "draw 1"]]:
+        """Draws per group and overall."""
+        if self.parts:
+            groups, overall = zip(*(part._samples for part in self.parts), strict=True)
+            return np.concatenate(groups), np.concatenate(overall)
+        rng, sampler = np.random.default_rng(self.seed), self._sampler
+        closed = self.exact is not None and self.joint is None
+        n = self.n_draws if closed else limit_draws(self.n_draws, self.belief)
+        blocks = list(sampler.sample_closed(rng, self.exact, n) if self.exact and closed else sampler.sample(rng, n))
+        groups, overall = (np.concatenate(each) for each in zip(*blocks, strict=True))
+        return fill(rng, groups), fill(rng, overall)
+
+    @property
+    def _sampler(self) -> Sampler:
+        return Sampler(self.scheme, self.joint or self.shown, self.whole, self.finite_pool)
+
+    # -- the cells -------------------------------------------------------------------------------------------
+
+    @property
+    def cells(self) -> Cells:
+        """What the counts are of."""
+        return self.scheme.cells
+
+    @cached_property
+    def belief(self) -> Conjugate:
+        """The posterior of the cells, each with its own labels."""
+        return self.prior.observe(self.counts)
+
+    @cached_property
+    def shown(self) -> "Conjugate | Finite | FiniteShares":
+        """The posterior of the cells: of the population's, or of exactly these items."""
+        if not self.finite_pool:
+            return self.belief
+        rest = self.cells.n_items - self.n_labelled.round().astype(np.int64)
+        return restrict(self.unlabelled or self.belief, self.counts, rest, self.luck)
+
+    @cached_property
+    def of_cells(self) -> Belief:
+        """The posterior of all cells together, imputed labels averaged."""
+        return Mixture(tuple(part.of_cells for part in self.parts)) if self.parts else self.joint or self.shown
+
+    @cached_property
+    def whole(self) -> Levelled | None:
+        """The cells as the overall figure takes them, where the level of the prior is learned for it.
+
+        That is for metrics that average over single cells. A prior that is worth a handful of labels in all, and moves
+        their mean by less than its standard error, is left as it is: it decides nothing.
+        """
+        if self.exact is None or not self.metric.own_cell or not self.guessed or self.cells.n == 1:
+            return None
+        pseudo = float(self.prior.strength().sum())
+        if isinstance(self.prior, Beta) and pseudo <= HANDFUL and pseudo**2 <= self.cells.n_labels.sum():
+            return None
+        right = self.prior.marginal(self.cells.predicted) if isinstance(self.prior, Dirichlet) else self.prior
+        assert isinstance(right, Beta)
+        rest = self.cells.n_items - self.cells.n_labels
+        return learn_level(right, self.cells.outcomes, rest, finite=self.finite_pool)
+
+    @cached_property
+    def foreseen(self) -> Conjugate:
+        """The posterior of the cells, once the pending items were answered as expected."""
+        return (
+            self.belief.observe(_expected(self.belief) * self.pending[:, None]) if self.pending.any() else self.belief
+        )
+
+    @cached_property
+    def ties_ahead(self) -> Ties:
+        """The covariance of cells once the pending items were answered, whatever the answers."""
+        if self.ties is not None:
+            return self.ties.observe(self.pending.astype(np.float64))
+        mean, variance = self.foreseen.mean(), self.foreseen.variance()
+        outcome = mean * (1 - mean)
+        return stand_alone(*(x if x.ndim == 1 else x.sum(axis=1) for x in (variance, outcome)))
+
+    # -- items and labels ------------------------------------------------------------------------------------
+
+    @cached_property
+    def n_items(self) -> Int[np.ndarray, " group"]:
+        """Items per group."""
+        return self.sum_by_group(self.cells.n_items.astype(np.float64)).astype(np.int64)
+
+    @cached_property
+    def n_labels(self) -> PerGroup:
+        """Labels per group, pending ones included."""
+        return self.sum_by_group(self.counts.sum(axis=1) + self.pending)
+
+    @cached_property
+    def n_labelled(self) -> Float[np.ndarray, " cell"]:
+        """Items with a label in each cell; where labels are uncertain, `counts` may be worth fewer."""
+        return (self.parts[0] if self.parts else self).counts.sum(axis=1)
+
+    @property
+    def is_heard(self) -> Bool[np.ndarray, " group"]:
+        """Does anything but a guess inform the estimate of a group?"""
+        return (self.n_told > 0) | (self.sum_by_group(self.counts.sum(axis=1)) > 0) | (not self.guessed)
+
+    @property
+    def share(self) -> PerGroup:
+        """The share of the pool in each group."""
+        return self.n_items / self.n_items.sum()
+
+    @property
+    def weight(self) -> Float[np.ndarray, " cell"]:
+        """The share of its group in each cell."""
+        return self.cells.n_items / self.n_items[self.cells.group]
+
+    @cached_property
+    def n_told(self) -> Int[np.ndarray, " group"]:
+        """Items per group that have a label, however much it is worth."""
+        return self.sum_by_group(self.cells.n_labels.astype(np.float64)).astype(np.int64)
+
+    def sum_by_group(self, values: Float[np.ndarray, " cell"]) -> PerGroup:
+        """Add up the cells of each group."""
+        return np.bincount(self.cells.group, weights=values, minlength=len(self.groups))
+
+    def position(self, group: str) -> int:
+        """Where a group stands on the group axis."""
+        return self.groups.index(group)
+
+    # -- what could be true ----------------------------------------------------------------------------------
+
+    def imagine(self, rng: Rng, n: int = 1) -> Theta:
+        """Draw what the cells may truly be like, (draw, cell, ...)."""
+        return self.foreseen.draw(rng, n)
+
+    def expect(self) -> Theta:
+        """Return what the cells are expected to be like, as a single draw."""
+        return self.foreseen.mean()[None]
+
+    def values(self, truth: Theta) -> Float[np.ndarray, "draw group"]:
+        """Return the metric per group, were the cells like this."""
+        return self.scheme.value(truth, self.cells.n_items[None].astype(np.float64))
+
+    def finish(self, rng: Rng) -> "Posterior":
+        """Imagine a future with every item labelled that still can be, as it may well turn out."""
+        rest = self._count_askable()
+        truth = self.belief.draw(rng, 1)[0]
+        if truth.ndim == 1:
+            right = rng.binomial(rest, truth)
+            more = np.stack([right, rest - right], axis=1)
+        else:
+            more = rng.multinomial(rest, truth)
+        pending, left = np.zeros_like(self.pending), np.zeros_like(self.left)
+        return replace(self.label(more.astype(np.float64)), pending=pending, left=left, n_draws=N_DRAWS_ROUGH)
+
+    def label(self, counts: Float[np.ndarray, "cell outcome"]) -> "Posterior":
+        """Return the posterior with these labels too, each about its own cell: what it teaches of others comes later."""
+        ties = None if self.ties is None else self.ties.observe(counts.sum(axis=1))
+        parts = tuple(part.label(counts) for part in self.parts)
+        return replace(
+            self, counts=self.counts + counts, joint=None, unlabelled=None, luck=None, ties=ties, parts=parts
+        )
+
+    def _count_askable(self) -> Int[np.ndarray, " cell"]:
+        """Items of each cell that may still get a label; items that cannot be told are spread over a group's cells."""
+        rest = self.cells.n_items - self.n_labelled
+        askable = self.left + self.sum_by_group(self.pending.astype(np.float64))
+        share = np.minimum(askable / np.maximum(self.sum_by_group(rest), 1.0), 1.0)
+        return np.round(rest * share[self.cells.group]).astype(np.int64)
 
 
 def infer(
-    rng: Rng,
     tally: Tally,
     metric: Metric,
     prior: Prior,
     *,
-    finite: bool = False,
-    n_draws: int = 10_000,
-) -> Answer:
-    """Combine prior and counts, and draw the metric in every group and overall.
+    finite_pool: bool = False,
+    level: float = 0.95,
+    n_draws: int = N_DRAWS,
+    seed: int | tuple[int, ...] = 0,
+) -> Posterior:
+    """Combine prior and counts; every item without a label can be asked about.
 
-    Unless `finite`, the quantity is the metric on the population the pool came from: then the sizes of cells are
-    themselves a sample, and are drawn too (a Dirichlet over the counts, the Bayesian bootstrap).
+    Unless the pool is finite, the quantity is the metric on the population the pool came from: then the sizes of cells
+    are themselves a sample, and are drawn too (a Dirichlet over the counts, the Bayesian bootstrap).
     """
-    scheme = arrange(tally, metric)
+    scheme = arrange(tally, metric.over(tally.classes) if isinstance(metric, Cost) else metric)
     cells = scheme.cells
-    lesson = consult(prior, cells, metric.reads, finite=finite)
-    before, joint = lesson.before, lesson.joint
     counts = cells.outcomes if metric.reads == "right" else cells.labels
-    after = before.observe(counts)
-    shown = (
-        restrict(lesson.unlabelled or after, counts, cells.n_items - cells.n_labels, lesson.luck) if finite else after
-    )
-    exact = scheme.close(shown, finite=finite)
-    whole = _level(prior, before, cells, finite) if exact is not None and metric.own_cell else None
-    sampler = _Sampler(scheme, joint or shown, whole, finite)
-    samples = list(
-        sampler.sample_exact(rng, exact, n_draws)
-        if exact and not joint
-        else sampler.sample(rng, _affordable(n_draws, after))
-    )
-    raw = np.concatenate([groups for groups, _ in samples])
-    draws, undefined = fill(rng, raw), np.isnan(raw).all(axis=0)
-    overall = fill(rng, np.concatenate([whole for _, whole in samples]))
-    return Answer(
-        groups=exact or Draws(tally.groups, draws),
-        overall=Draws(("overall",), overall),
-        draws=draws,
-        cells=cells,
-        prior=before,
-        posterior=after,
-        shown=joint or shown,
-        whole=whole,
-        trust=lesson.trust,
-        undefined=undefined,
-    )
+    lesson = _learn(tally, scheme, prior, finite_pool)
+    return Posterior(
+        scheme, lesson.before, counts, np.zeros(cells.n, dtype=np.int64), tally.count("n_items") - tally.count("n_labels"),
+        finite_pool, level, prior.guesses_level, lesson.joint, lesson.unlabelled, lesson.luck, lesson.trust, lesson.ties,
+        n_draws=n_draws, seed=seed,
+    )  # fmt: skip
 
 
-def _level(prior: Prior, before: Conjugate, cells: Cells, finite: bool) -> Levelled | None:
-    """Learn the prior's level for a metric that is an average over single cells; there all counts is being right.
+def infer_imputed(
+    tally: Tally,
+    imputed: Sequence[Tally],
+    metric: Metric,
+    prior: Prior,
+    *,
+    n_draws: int = N_DRAWS,
+    seed: int = 0,
+    **choices: Any,
+) -> Posterior:
+    """Return the posterior where labels are uncertain: a mixture over imputed sets of labels, all as likely.
 
-    A prior of right and wrong that is worth a handful of labels in all, and pulls on their mean by less than its
-    standard error, is left as it is: it decides nothing.
+    Every figure comes from the mixture. What one more label is worth is judged by the conjugate distribution with its
+    mean and variance in each cell, split so that labels and prior are both positive. `tally` holds the labels as given.
     """
-    pseudo = float(before.strength().sum())
-    weak = isinstance(before, Beta) and pseudo <= HANDFUL and pseudo**2 <= cells.n_labels.sum()
-    if not prior.guesses_level or cells.n == 1 or weak:
-        return None
-    right = before.marginal(cells.predicted) if isinstance(before, Dirichlet) else before
-    assert isinstance(right, Beta)
-    return learn_level(right, cells.outcomes, cells.n_items - cells.n_labels, finite=finite)
+    each = max(FEWEST_OF_EACH, n_draws // len(imputed))
+    parts = tuple(infer(one, metric, prior, n_draws=each, seed=(seed, i), **choices) for i, one in enumerate(imputed))
+    return mix(infer(tally, metric, prior, n_draws=n_draws, seed=seed, **choices), parts)
 
 
-def _affordable(n_draws: int, belief: Conjugate) -> int:
-    numbers = belief.alpha.size if isinstance(belief, Beta | Dirichlet) else 1
-    return int(np.clip(BUDGET // numbers, min(FEWEST, n_draws), n_draws))
+def mix(given: Posterior, parts: tuple[Posterior, ...]) -> Posterior:
+    """Return the mixture of posteriors with imputed labels; `given` is the one with the labels as given."""
+    after = match([part.belief for part in parts])
+    whole = pseudo_counts(after)
+    counts = whole * np.minimum(MOST_OF, given.counts.sum(axis=1) / whole.sum(axis=1))[:, None]
+    rest = whole - counts
+    prior = replace(after, alpha=rest) if isinstance(after, Dirichlet) else Beta(after.groups, rest[:, 0], rest[:, 1])
+    middle = sorted(parts, key=lambda part: float(part.overall.mean()[0]))[len(parts) // 2]
+    return replace(
+        given, prior=prior, counts=counts, joint=None, unlabelled=None, luck=None, trust=middle.trust, parts=parts
+    )
 
 
-@dataclass(frozen=True)
-class _Sampler:
-    """Draws of the cells, put through a scheme block by block."""
+_LESSONS: WeakKeyDictionary[Tally, dict[Any, Lesson]] = WeakKeyDictionary()
 
-    scheme: Scheme
-    belief: Belief
-    whole: Levelled | None
-    finite: bool
 
-    def weigh(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell"]:
-        """Sizes of the cells: known in a finite pool, a sample of the population otherwise."""
-        size = self.scheme.cells.n_items.astype(np.float64)
-        return np.tile(size, (n, 1)) if self.finite else rng.standard_gamma(size, size=(n, len(size)))
+def _learn(tally: Tally, scheme: Scheme, prior: Prior, finite_pool: bool) -> Lesson:
+    """Ask the prior about the cells, once for the same counts."""
+    metric = scheme.metric
+    try:
+        key = hash(prior), (metric.splits, metric.reads, prior, finite_pool)
+    except TypeError:  # it holds something that changes
+        return consult(prior, scheme.cells, metric.reads, finite=finite_pool)
+    known = _LESSONS.setdefault(tally, {})
+    if key not in known:
+        known[key] = consult(prior, scheme.cells, metric.reads, finite=finite_pool)
+    return known[key]
 
-    def _weigh_groups(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group"]:
-        size = self.scheme.tally.count("n_items").astype(np.float64)
-        return rng.standard_gamma(size, size=(n, len(size)))
 
-    def sample(self, rng: Rng, n_draws: int) -> Iterator[Block]:
-        """Yield blocks of draws: the metric per group, and overall."""
-        cells = self.scheme.cells
-        width = cells.n if self.scheme.metric.reads == "right" else cells.labels.size
-        block = max(1, min(n_draws, BLOCK // width))
-        for start in range(0, n_draws, block):
-            n = min(block, n_draws - start)
-            yield self.scheme.combine(self.belief.draw(rng, n), self.weigh(rng, n))
-
-    def sample_exact(self, rng: Rng, exact: Belief, n_draws: int) -> Iterator[Block]:
-        """Yield blocks where each group is one cell with a closed form: no other draws are needed."""
-        block = max(1, min(n_draws, BLOCK // self.scheme.cells.n))
-        for start in range(0, n_draws, block):
-            n = min(block, n_draws - start)
-            values = exact.draw(rng, n)
-            cells = self.whole.draw(rng, n) if self.whole else values
-            if self.scheme.per_class:
-                yield values, cells.sum(axis=1, keepdims=True) / len(self.scheme.occurring())
-            else:
-                weight = self.weigh(rng, n) if self.scheme.metric.own_cell else self._weigh_groups(rng, n)
-                yield values, (cells * weight).sum(axis=1, keepdims=True) / weight.sum(axis=-1, keepdims=True)
+def _expected(belief: Conjugate) -> Float[np.ndarray, "cell outcome"]:
+    """Chance of each outcome of the next label."""
+    if isinstance(belief, Beta):
+        return np.stack([belief.mean(), 1 - belief.mean()], axis=1)
+    assert isinstance(belief, Dirichlet)
+    return belief.mean()

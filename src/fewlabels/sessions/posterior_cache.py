@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
+from fewlabels.active.acquisition import AcquisitionView
 from fewlabels.active.goals.goal import count_sought
 from fewlabels.active.policies import choose_groups
 from fewlabels.data.counts import NONE, Tally
@@ -14,7 +15,7 @@ from fewlabels.data.names import natural_order
 from fewlabels.distributions.belief import Rng
 from fewlabels.errors import InputError
 from fewlabels.models.annotators.imputation import Testimony
-from fewlabels.models.knowledge import Knowledge, Prospect, know, know_of_each
+from fewlabels.models.posterior import Posterior, infer, infer_imputed
 from fewlabels.sessions.annotations import Posed, describe_votes, guess_truth, pose, weigh_ballots
 from fewlabels.sessions.spec import Ground
 from fewlabels.sessions.state import Ledger
@@ -103,25 +104,25 @@ class Reckoner:
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
-        self._last: tuple[Sum, Knowledge] | None = None
+        self._last: tuple[Sum, Posterior] | None = None
         self._heard: tuple[Any, Posed, Testimony | None] | None = None
         self._working = RLock()  # of several threads that want the same, one works and the others wait
 
-    def know(self, now: Sum) -> Knowledge:
+    def know(self, now: Sum) -> Posterior:
         """Return it, with the items that are asked about and those that are left."""
         with self._working:
             if self._last is None or self._last[0].labels != now.labels:
                 self._last = now, self._learn(now)
             return _look_ahead(*self._last, now)
 
-    def recall(self, now: Sum) -> Knowledge:
+    def recall(self, now: Sum) -> Posterior:
         """Return what was worked out last, for whoever would rather not wait."""
         return self.know(now) if self._last is None else _look_ahead(*self._last, now)
 
-    def name_groups(self, known: Knowledge, rng: Rng) -> list[int]:
+    def name_groups(self, known: Posterior, rng: Rng) -> list[int]:
         """Let the policy say where to label next: nowhere, once no item is left that could help, or where it says so."""
         goal = self._ground.goal
-        return choose_groups(self._ground.policy, rng, Prospect(known, goal.gain, count_sought(goal)))
+        return choose_groups(self._ground.policy, rng, AcquisitionView(known, goal.gain, count_sought(goal)))
 
     def weigh(self, now: Sum) -> Testimony | None:
         """Return what votes may truly mean; nothing where there are none to compare."""
@@ -148,18 +149,15 @@ class Reckoner:
                 self._heard = now.labels, posed, weigh_ballots(rng, posed)
             return self._heard[1:]
 
-    def _learn(self, now: Sum) -> Knowledge:
-        testimony, known = self.weigh(now), self._know(now.counts)
-        return known if testimony is None else know_of_each(known, [self._know(truth) for truth in testimony.truths])
-
-    def _know(self, counts: Tally) -> Knowledge:
-        ground = self._ground
-        return know(
-            counts, ground.goal.metric, ground.prior, finite=ground.finite, level=ground.level, seed=ground.seed
-        )
+    def _learn(self, now: Sum) -> Posterior:
+        ground, testimony = self._ground, self.weigh(now)
+        terms: dict[str, Any] = {"finite_pool": ground.finite, "level": ground.level, "seed": ground.seed}
+        if testimony is None:
+            return infer(now.counts, ground.goal.metric, ground.prior, **terms)
+        return infer_imputed(now.counts, testimony.truths, ground.goal.metric, ground.prior, **terms)
 
 
-def _look_ahead(then: Sum, known: Knowledge, now: Sum) -> Knowledge:
+def _look_ahead(then: Sum, known: Posterior, now: Sum) -> Posterior:
     """Put in which items are asked about, and how many are left, by now."""
     pending = np.zeros_like(known.pending)
     if now.pending:

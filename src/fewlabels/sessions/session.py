@@ -25,7 +25,7 @@ from fewlabels.distributions.belief import Rng
 from fewlabels.errors import InputError
 from fewlabels.metrics.metric import Metric
 from fewlabels.models.calibrated.prior import calibrated
-from fewlabels.models.knowledge import Knowledge
+from fewlabels.models.posterior import Posterior
 from fewlabels.models.priors import Prior
 from fewlabels.sessions.answers import check_answers, find_last_answers, list_answers, list_votes
 from fewlabels.sessions.journal.events import Act, Item, Journal
@@ -286,7 +286,7 @@ class Session:
             now = add_up(self._ground, ledger)
         return self._stand(now, self._reckoner.know(now))
 
-    def _stand(self, now: Sum, known: Knowledge) -> Standing:
+    def _stand(self, now: Sum, known: Posterior) -> Standing:
         standing = describe(self._ground.goal, known, self._rng(0))
         return replace(standing, settled=False) if now.lacks_votes else standing
 
@@ -304,7 +304,7 @@ class Session:
             "votes": self._reckoner.describe_votes(now), "provenance": self.provenance.to_dict(),
         }  # fmt: skip
 
-    def knowledge(self) -> Knowledge:
+    def knowledge(self) -> Posterior:
         """Return what the labels so far tell about the goal's metric."""
         with self._fold.reading() as ledger:
             now = add_up(self._ground, ledger)

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from fewlabels.errors import listing
-from fewlabels.models.knowledge import Knowledge
+from fewlabels.models.posterior import Posterior
 from fewlabels.sessions.annotations import say_agreement
 from fewlabels.sessions.session import ItemId, Session, check_lease
 from fewlabels.text import tame_line
@@ -245,7 +245,7 @@ def _describe_team(found: dict[str, Any] | None) -> Team | None:
     )  # fmt: skip
 
 
-def _list_groups(known: Knowledge, sign: int) -> list[Row]:
+def _list_groups(known: Posterior, sign: int) -> list[Row]:
     """Groups with their intervals, those that may be sought first."""
     (low, high), mean = known.interval(), known.mean()
     draws = known.draw(np.random.default_rng(0), N_DRAWS)

@@ -14,13 +14,12 @@ from fewlabels.distributions.difference import (
     PANELS,
     BetaDifference,
     Difference,
-    DrawnDifference,
     say_not_settled,
 )
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.metrics.evaluate import Theta
 from fewlabels.metrics.metric import Metric, accuracy
-from fewlabels.models.knowledge import Knowledge
+from fewlabels.models.posterior import Posterior
 
 ROUGH = 32  # panels of the quadrature behind a choice, where an eighth of the time buys all the digits that matter
 
@@ -44,7 +43,7 @@ class Compare:
         if self.a == self.b:
             raise InputError(f"goal compare: {self.a!r} cannot be compared with itself; name two groups")
 
-    def gain(self, belief: Knowledge, truth: Theta) -> Gains:
+    def gain(self, belief: Posterior, truth: Theta) -> Gains:
         """Expected probability of the verdict after the label; by fall of variance where that has no closed form."""
         two = self._positions(belief)
         gains = np.full((len(truth), len(belief.groups)), -np.inf)
@@ -54,22 +53,22 @@ class Compare:
             gains[:, two] = gain_by_variance(belief, truth)[:, two]
         return gains
 
-    def answer(self, belief: Knowledge, rng: Rng) -> Belief:
+    def answer(self, belief: Posterior, rng: Rng) -> Belief:  # noqa: ARG002
         """The difference a − b."""
-        values = belief.draw(rng, belief.n_draws)[:, self._positions(belief)]
+        values = belief.draws[:, self._positions(belief)]
         return Draws((f"{self.a} − {self.b}",), values[:, [0]] - values[:, [1]])
 
-    def settled(self, belief: Knowledge, rng: Rng) -> bool:
+    def settled(self, belief: Posterior, rng: Rng) -> bool:  # noqa: ARG002
         """Is the verdict probable enough?"""
-        return self._suffices(belief, max(self._weigh(self._difference(belief, rng)).values()))
+        return self._suffices(belief, max(self._weigh(self._difference(belief)).values()))
 
-    def judge(self, belief: Knowledge, rng: Rng) -> str:
+    def judge(self, belief: Posterior) -> str:
         """Name the likeliest verdict."""
-        return "undecided" if self._is_undefined(belief) else _decide(self._weigh(self._difference(belief, rng)))[0]
+        return "undecided" if self._is_undefined(belief) else _decide(self._weigh(self._difference(belief)))[0]
 
-    def describe(self, belief: Knowledge, rng: Rng) -> Standing:
+    def describe(self, belief: Posterior, rng: Rng) -> Standing:  # noqa: ARG002
         """Say the verdict, and how sure it is."""
-        difference = self._difference(belief, rng)
+        difference = self._difference(belief)
         chances = self._weigh(difference)
         verdict, p = _decide(chances)
         verdict = verdict if p >= self.confidence and not self._is_undefined(belief) else NOT_SETTLED
@@ -91,11 +90,11 @@ class Compare:
     def _say_open(self, chances: dict[str, float]) -> str:
         return say_not_settled(self.a, self.b, self.rope, (chances["below"], chances["equivalent"], chances["above"]))
 
-    def _suffices(self, belief: Knowledge, p: float) -> bool:
+    def _suffices(self, belief: Posterior, p: float) -> bool:
         heard = bool(belief.is_heard[self._positions(belief)].all())
         return p >= self.confidence and heard and not self._is_undefined(belief)
 
-    def _is_undefined(self, belief: Knowledge) -> bool:
+    def _is_undefined(self, belief: Posterior) -> bool:
         """Is the metric undefined in one of the two groups?"""
         return bool(belief.undefined[self._positions(belief)].any())
 
@@ -103,13 +102,8 @@ class Compare:
         below, above = difference.below(-self.rope), difference.above(self.rope)
         return {"below": below, "equivalent": max(0.0, 1 - below - above), "above": above}
 
-    def _difference(self, belief: Knowledge, rng: Rng) -> Difference:
-        """Exactly where the two are independent; what a curve tells of both alike cancels only in joint draws."""
-        if belief.joint is None and isinstance(belief.exact, Beta):
-            return _set_apart(belief.exact, *self._positions(belief))
-        answer = self.answer(belief, rng)
-        assert isinstance(answer, Draws)
-        return DrawnDifference(answer.samples[:, 0])
+    def _difference(self, belief: Posterior) -> Difference:
+        return belief.difference(*self._positions(belief))
 
     def _expect_verdict(self, belief: Beta, truth: Theta, two: list[int]) -> Float[np.ndarray, "draw 2"]:
         after = np.empty((2, 2))  # group, outcome
@@ -123,7 +117,7 @@ class Compare:
         right = truth[:, two]
         return np.round(right * after[:, 0] + (1 - right) * after[:, 1], 6)  # quadrature tells no more apart
 
-    def _positions(self, belief: Knowledge) -> list[int]:
+    def _positions(self, belief: Posterior) -> list[int]:
         for group in (self.a, self.b):
             if group not in belief.groups:
                 raise InputError(

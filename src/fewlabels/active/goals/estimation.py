@@ -12,7 +12,7 @@ from fewlabels.distributions.belief import Belief, Rng
 from fewlabels.errors import InputError
 from fewlabels.metrics.evaluate import Theta
 from fewlabels.metrics.metric import Metric, accuracy
-from fewlabels.models.knowledge import Knowledge
+from fewlabels.models.posterior import Posterior
 
 FEW = 5  # items; a group of fewer counts by their number: one item is right or wrong, which says nothing of the model
 
@@ -32,21 +32,21 @@ class Estimate:
         if self.metric.is_share and self.width >= 1:
             raise InputError(f"goal estimate: a width of {self.width} says nothing; {self.metric.name} lies in [0, 1]")
 
-    def gain(self, belief: Knowledge, truth: Theta) -> Gains:
+    def gain(self, belief: Posterior, truth: Theta) -> Gains:
         """p_g times the expected fall of the variance; where groups hang together, of all of them."""
         if belief.ties is None:
             return gain_by_variance(belief, truth) * belief.share
         return np.tile(expect_fall(belief, belief.share), (len(truth), 1))
 
-    def answer(self, belief: Knowledge, rng: Rng) -> Belief:  # noqa: ARG002
+    def answer(self, belief: Posterior, rng: Rng) -> Belief:  # noqa: ARG002
         """The metric in every group."""
         return belief
 
-    def settled(self, belief: Knowledge, rng: Rng) -> bool:  # noqa: ARG002
+    def settled(self, belief: Posterior, rng: Rng) -> bool:  # noqa: ARG002
         """Is every interval narrow enough? Groups in which the metric is undefined do not count."""
         return not self._is_wide(belief).any() and not belief.undefined.all()
 
-    def describe(self, belief: Knowledge, rng: Rng) -> Standing:
+    def describe(self, belief: Posterior, rng: Rng) -> Standing:
         """Name the widest interval, and how many groups are done."""
         is_wide, width, (low, high) = self._is_wide(belief), belief.width(), belief.interval()
         order = np.where(is_wide, 1.0, 0.0) + width / (1 + width)
@@ -64,7 +64,7 @@ class Estimate:
             said = apart if belief.undefined.all() else f"{said}; {apart}"
         return Standing(self.settled(belief, rng), said, details)
 
-    def _is_wide(self, belief: Knowledge) -> Bool[np.ndarray, " group"]:
+    def _is_wide(self, belief: Posterior) -> Bool[np.ndarray, " group"]:
         return ((belief.width() > self.width + ROUNDING) | ~belief.is_heard) & ~belief.undefined
 
 
@@ -74,7 +74,7 @@ class Explore(Estimate):
 
     name: str = "explore"
 
-    def gain(self, belief: Knowledge, truth: Theta) -> Gains:
+    def gain(self, belief: Posterior, truth: Theta) -> Gains:
         """Expected fall of the variances of all groups, added up; the truth would not change that."""
         worth = np.minimum(belief.n_items / FEW, 1.0)
         return np.tile(expect_fall(belief, worth), (len(truth), 1))
@@ -86,6 +86,6 @@ class LeastCertain(Estimate):
 
     name: str = "least-certain"
 
-    def gain(self, belief: Knowledge, truth: Theta) -> Gains:
+    def gain(self, belief: Posterior, truth: Theta) -> Gains:
         """The variance of the metric as it is, of the population or of exactly these items; the truth would not change that."""
         return np.tile(measure_variance(belief), (len(truth), 1))

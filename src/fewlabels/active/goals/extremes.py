@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 
 from fewlabels.active.goals.goal import ROUNDING, Gains, Standing, name_undefined, require_confidence, say_chance
 from fewlabels.distributions.belief import Belief, Draws, Rng
 from fewlabels.errors import InputError, listing
 from fewlabels.metrics.evaluate import Theta
 from fewlabels.metrics.metric import Metric, accuracy
-from fewlabels.models.knowledge import Knowledge
+from fewlabels.models.posterior import Posterior
 
 
 @dataclass(frozen=True)
@@ -43,23 +43,23 @@ class FindWorst:
         """1 where the greatest values are sought, −1 where the smallest are."""
         return 1 if self.metric.worst == "highest" else -1
 
-    def gain(self, belief: Knowledge, truth: Theta) -> Gains:
+    def gain(self, belief: Posterior, truth: Theta) -> Gains:
         """The metric itself: label where it may be extreme."""
         return self.sign * belief.values(truth)
 
-    def answer(self, belief: Knowledge, rng: Rng) -> Belief:
+    def answer(self, belief: Posterior, rng: Rng) -> Belief:  # noqa: ARG002
         """The chance of each group to be among the m; none where the metric is undefined."""
-        return Draws(belief.groups, self._among(self._sample(belief, rng)).astype(np.float64))
+        return Draws(belief.groups, self._among(self._sample(belief)).astype(np.float64))
 
-    def settled(self, belief: Knowledge, rng: Rng) -> bool:
+    def settled(self, belief: Posterior, rng: Rng) -> bool:  # noqa: ARG002
         """Are the named groups the m, with enough probability?"""
-        return self._suffices(belief, *self._name(self._sample(belief, rng)))
+        return self._suffices(belief, *self._name(self._sample(belief)))
 
-    def describe(self, belief: Knowledge, rng: Rng) -> Standing:
+    def describe(self, belief: Posterior, rng: Rng) -> Standing:  # noqa: ARG002
         """Name the groups, and how sure that is."""
-        values = self._sample(belief, rng)
+        values = self._sample(belief)
         named, p = self._name(values)
-        each = self._among(values).mean(axis=0)
+        each = self._weigh_each(belief, values)
         groups = [belief.groups[g] for g in named]
         if self._seeks_too_many(belief):
             return Standing(False, self._say_too_many(belief), {"groups": [], "p": 0.0, "p_each": {}})
@@ -72,23 +72,37 @@ class FindWorst:
         said += f"; {apart}" if apart else ""
         return Standing(self._suffices(belief, named, p), said, details)
 
-    def _suffices(self, belief: Knowledge, named: list[int], p: float) -> bool:
+    def _weigh_each(self, belief: Posterior, values: Gains) -> Float[np.ndarray, " group"]:
+        """The probability of each group to be among the m: without a rope, that of an assessment."""
+        if self.rope:
+            return self._among(values).mean(axis=0)
+        each = np.zeros(len(belief.groups))
+        defined, ranks = belief.ranks
+        is_sought = (
+            ranks > len(defined) - self.m
+            if self.sign == (1 if self.metric.worst == "highest" else -1)
+            else ranks <= self.m
+        )
+        each[defined] = is_sought.mean(axis=0)
+        return each
+
+    def _suffices(self, belief: Posterior, named: list[int], p: float) -> bool:
         return p >= self.confidence and bool(belief.is_heard[named].all()) and not self._seeks_too_many(belief)
 
-    def _seeks_too_many(self, belief: Knowledge) -> bool:
+    def _seeks_too_many(self, belief: Posterior) -> bool:
         """Is the metric undefined in so many groups that nothing is left to find?"""
         return bool(belief.undefined.any()) and self.m >= int((~belief.undefined).sum())
 
-    def _say_too_many(self, belief: Knowledge) -> str:
+    def _say_too_many(self, belief: Posterior) -> str:
         n, whole = int((~belief.undefined).sum()), len(belief.groups)
         return (
             f"nothing to find: {self.m} of the groups are sought, but {self.metric.name} is defined in only {n:,} of "
             f"{whole:,}; seek fewer, or choose another metric"
         )
 
-    def _sample(self, belief: Knowledge, rng: Rng) -> Gains:
+    def _sample(self, belief: Posterior) -> Gains:
         """Draw the metric, the sought end up; groups in which it is undefined come last."""
-        return np.where(belief.undefined, -np.inf, self.sign * belief.draw(rng, belief.n_draws))
+        return np.where(belief.undefined, -np.inf, self.sign * belief.draws)
 
     def _among(self, values: Gains) -> Bool[np.ndarray, "draw group"]:
         """Which groups are among the m of a draw; whoever is as good as the last of them is."""

@@ -13,7 +13,7 @@ from fewlabels.distributions.belief import Belief, Rng
 from fewlabels.errors import InputError, listing
 from fewlabels.metrics.evaluate import Theta
 from fewlabels.metrics.metric import Metric
-from fewlabels.models.knowledge import Knowledge
+from fewlabels.models.posterior import Posterior
 
 Gains = Float[np.ndarray, "draw group"]
 ROUNDING = 1e-9
@@ -34,15 +34,15 @@ class Goal(Protocol):
         """The metric it is about."""
         ...
 
-    def gain(self, belief: Knowledge, truth: Theta) -> Gains:
+    def gain(self, belief: Posterior, truth: Theta) -> Gains:
         """Worth of one label per group, were the cells truly like this; minus infinity where it cannot help."""
         ...
 
-    def answer(self, belief: Knowledge, rng: Rng) -> Belief:
+    def answer(self, belief: Posterior, rng: Rng) -> Belief:
         """What we believe of what was asked."""
         ...
 
-    def settled(self, belief: Knowledge, rng: Rng) -> bool:
+    def settled(self, belief: Posterior, rng: Rng) -> bool:
         """May we stop?"""
         ...
 
@@ -75,7 +75,7 @@ def require_confidence(name: str, confidence: float) -> None:
         raise InputError(f"goal {name}: confidence is {confidence}; it must lie between 0 and 1, for instance 0.95")
 
 
-def name_undefined(belief: Knowledge) -> str | None:
+def name_undefined(belief: Posterior) -> str | None:
     """Name the groups in which the metric is undefined (0/0)."""
     empty = [group for group, missing in zip(belief.groups, belief.undefined, strict=True) if missing]
     return f"{belief.metric.name} is not defined in {listing(empty, most=10)}" if empty else None
@@ -86,7 +86,7 @@ def say_chance(p: float) -> str:
     return "more than 0.99" if p > 0.99 else f"{p:.2f}"
 
 
-def describe(goal: Goal, belief: Knowledge, rng: Rng) -> Standing:
+def describe(goal: Goal, belief: Posterior, rng: Rng) -> Standing:
     """Say what a goal can say so far; one that does not describe itself is described by its answer."""
     if hasattr(goal, "describe"):
         said: Standing = goal.describe(belief, rng)
@@ -100,7 +100,7 @@ def describe(goal: Goal, belief: Knowledge, rng: Rng) -> Standing:
     return Standing(settled, f"{goal.name} is {'settled' if settled else 'not settled yet'}", {"groups": rows})
 
 
-def find_obstacle(goal: Goal, belief: Knowledge, rng: Rng) -> str | None:
+def find_obstacle(goal: Goal, belief: Posterior, rng: Rng) -> str | None:
     """Say so where labelling everything would still not settle a goal, and what would."""
     remedy = getattr(goal, "remedy", "aim for less")
     if not belief.left.any() and not belief.pending.any():

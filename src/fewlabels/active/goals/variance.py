@@ -6,17 +6,17 @@ from jaxtyping import Float
 from fewlabels.distributions.belief import Beta, Dirichlet
 from fewlabels.metrics.evaluate import Theta
 from fewlabels.metrics.metric import Cost
-from fewlabels.models.knowledge import Knowledge
+from fewlabels.models.posterior import Posterior
 
 
-def gain_by_variance(belief: Knowledge, truth: Theta) -> Float[np.ndarray, "draw group"]:
+def gain_by_variance(belief: Posterior, truth: Theta) -> Float[np.ndarray, "draw group"]:
     """Expected fall of the variance in each group; a label in a group of several cells lands in each by its size."""
     fall = reduce_variance(belief, truth) * belief.weight**3
     starts = np.searchsorted(belief.scheme.cells.group, np.arange(len(belief.groups)))  # cells come group by group
     return np.add.reduceat(fall, starts, axis=1)
 
 
-def expect_fall(belief: Knowledge, worth: Float[np.ndarray, " group"]) -> Float[np.ndarray, " group"]:
+def expect_fall(belief: Posterior, worth: Float[np.ndarray, " group"]) -> Float[np.ndarray, " group"]:
     """Expected fall of the variances of all groups, by their worth, with one more label in each group.
 
     A label tells of its own group, and of those that hang together with it. About exactly these items it also makes its item
@@ -31,23 +31,23 @@ def expect_fall(belief: Knowledge, worth: Float[np.ndarray, " group"]) -> Float[
     return belief.sum_by_group(belief.weight * fall)
 
 
-def measure_variance(belief: Knowledge) -> Float[np.ndarray, " group"]:
+def measure_variance(belief: Posterior) -> Float[np.ndarray, " group"]:
     """Variance in each group, once pending items were answered as expected; of classes, summed over their shares."""
     share, item = _find_rest(belief)
     ties = belief.ties_ahead
     return belief.sum_by_group(belief.weight**2 * (share**2 * ties.variance + share * item * ties.noise))
 
 
-def _find_rest(belief: Knowledge) -> tuple[Float[np.ndarray, " cell"], Float[np.ndarray, " cell"]]:
+def _find_rest(belief: Posterior) -> tuple[Float[np.ndarray, " cell"], Float[np.ndarray, " cell"]]:
     """How much of a cell is open: all of a population, where a single item is nothing; of exactly these items, the unlabelled."""
     size = belief.scheme.cells.n_items
-    if not belief.finite:
+    if not belief.finite_pool:
         return np.ones(len(size)), np.zeros(len(size))
     rest = np.maximum(size - belief.n_labelled - belief.pending, 0.0)
     return rest / size, (rest > 0) / size
 
 
-def reduce_variance(belief: Knowledge, truth: Theta) -> Float[np.ndarray, "draw cell"]:
+def reduce_variance(belief: Posterior, truth: Theta) -> Float[np.ndarray, "draw cell"]:
     """Expected fall of the variance of each cell with one more label in it, were the cells truly like this."""
     now = belief.foreseen
     if isinstance(now, Beta):

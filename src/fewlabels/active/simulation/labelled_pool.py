@@ -16,7 +16,7 @@ from fewlabels.data.groups import Bins, Groups
 from fewlabels.data.predictions import Predictions
 from fewlabels.errors import InputError
 from fewlabels.metrics.metric import Metric
-from fewlabels.models.knowledge import Knowledge
+from fewlabels.models.posterior import Posterior
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class Stage:
         """By what they are split by: every step of a replay asks for them."""
         return {}
 
-    def count(self, known: Knowledge, order: Int[np.ndarray, " step"]) -> Float[np.ndarray, "cell outcome"]:
+    def count(self, known: Posterior, order: Int[np.ndarray, " step"]) -> Float[np.ndarray, "cell outcome"]:
         """Count the outcomes of these items as a belief would."""
         counts = np.zeros_like(known.counts)
         cell, right = self.cell(known.metric)[order], self.right[order]
@@ -74,7 +74,7 @@ class Stage:
         """Return a stage of some of the items; the counts stay those of the whole pool."""
         return replace(self, entry=self.entry[items], label=self.label[items], right=self.right[items])
 
-    def truth(self, known: Knowledge) -> Float[np.ndarray, " group"]:
+    def truth(self, known: Posterior) -> Float[np.ndarray, " group"]:
         """Return the metric in every group with all labels known."""
         counts = self.count(known, np.arange(self.n_items))
         shares = counts / counts.sum(axis=1, keepdims=True)

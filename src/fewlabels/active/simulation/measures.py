@@ -1,6 +1,6 @@
 """How good an answer is, against the truth on the pool: one number per checkpoint of a replay.
 
-Plain definitions on Knowledge; `compiled` computes the same ones faster where it can. What is undefined is nan.
+Plain definitions on Posterior; `compiled` computes the same ones faster where it can. What is undefined is nan.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from fewlabels.active.goals.goal import Goal
 from fewlabels.active.simulation.kernels.ranking import TIE
 from fewlabels.active.simulation.run import Trial
 from fewlabels.metrics.metric import Metric, confusion, ece
-from fewlabels.models.knowledge import Knowledge
+from fewlabels.models.posterior import Posterior
 
 Measures = dict[str, float]
 TARGETS = {"mrr": 0.99, "rmse": 0.05, "correct": 0.95, "relative_error": 0.1}
@@ -23,7 +23,7 @@ GREATER = {"mrr", "found", "correct", "coverage"}  # the better the greater
 ROUNDING = 1e-9
 
 
-def choose_measures(goal: Goal) -> Callable[[Trial, Knowledge], Measures]:
+def choose_measures(goal: Goal) -> Callable[[Trial, Posterior], Measures]:
     """Return what a goal is measured by."""
     if isinstance(goal, FindWorst):
         return measure_finding
@@ -34,7 +34,7 @@ def choose_measures(goal: Goal) -> Callable[[Trial, Knowledge], Measures]:
     return measure_confusion if goal.metric is confusion else measure_estimates
 
 
-def measure_estimates(trial: Trial, known: Knowledge) -> Measures:
+def measure_estimates(trial: Trial, known: Posterior) -> Measures:
     """RMSE weighted by group size, with posterior means; coverage and width of the intervals, groups alike.
 
     Groups in which the metric is undefined even with every label are left out.
@@ -52,7 +52,7 @@ def measure_estimates(trial: Trial, known: Knowledge) -> Measures:
     }
 
 
-def measure_confusion(trial: Trial, known: Knowledge) -> Measures:
+def measure_confusion(trial: Trial, known: Posterior) -> Measures:
     """RMSE of the columns of the confusion matrix; coverage and width of the chance of being right."""
     counts = trial.stage.count(known, np.arange(trial.stage.n_items))
     truth = counts / counts.sum(axis=1, keepdims=True)
@@ -61,7 +61,7 @@ def measure_confusion(trial: Trial, known: Knowledge) -> Measures:
     return measure_estimates(trial, known) | {"rmse": float(np.sqrt(error @ cells.n_items / cells.n_items.sum()))}
 
 
-def measure_calibration(trial: Trial, known: Knowledge) -> Measures:
+def measure_calibration(trial: Trial, known: Posterior) -> Measures:
     """Relative error of the overall ECE, with posterior means of the bins."""
     weight = known.scheme.cells.n_items[None].astype(np.float64)
     counts = trial.stage.count(known, np.arange(trial.stage.n_items))
@@ -70,7 +70,7 @@ def measure_calibration(trial: Trial, known: Knowledge) -> Measures:
     return {"relative_error": float(abs(estimate - true) / true) if true > ROUNDING else np.nan}
 
 
-def measure_finding(trial: Trial, known: Knowledge) -> Measures:
+def measure_finding(trial: Trial, known: Posterior) -> Measures:
     """Mean reciprocal rank of the true m, and whether all of them are named; groups without a truth take no part."""
     assert isinstance(trial.goal, FindWorst)
     there = ~np.isnan(trial.truth)
@@ -81,14 +81,14 @@ def measure_finding(trial: Trial, known: Knowledge) -> Measures:
     return {"mrr": mrr, "found": float(mrr > 1 - ROUNDING)}
 
 
-def measure_verdict(trial: Trial, known: Knowledge) -> Measures:
+def measure_verdict(trial: Trial, known: Posterior) -> Measures:
     """Is the likeliest of below, equivalent and above the one where the truth on the pool lies?
 
     Where several are as likely, the verdict is none of them.
     """
-    goal, rng, truth = trial.goal, np.random.default_rng(0), judge_truth(trial)
+    goal, truth = trial.goal, judge_truth(trial)
     assert isinstance(goal, Compare)
-    verdict = goal.judge(replace(known, finite=False), rng)
+    verdict = goal.judge(replace(known, finite_pool=False))
     return {"correct": np.nan if truth is None else float(verdict == truth)}
 
 
@@ -131,12 +131,12 @@ def _pick(
     return np.concatenate([np.nonzero(sure)[0], best])
 
 
-def _mean_of_metric(known: Knowledge) -> Float[np.ndarray, " group"]:
+def _mean_of_metric(known: Posterior) -> Float[np.ndarray, " group"]:
     """The metric at the posterior means of the cells (002), which for averages is its own posterior mean."""
     return known.values(_mean_of_cells(known)[None])[0]
 
 
-def _mean_of_cells(known: Knowledge) -> Float[np.ndarray, "cell ..."]:
+def _mean_of_cells(known: Posterior) -> Float[np.ndarray, "cell ..."]:
     """Posterior means about the population, as in 002; of a prior that learns, about exactly these items."""
     return known.belief.mean() if known.unlabelled is None else known.shown.mean()
 

@@ -34,7 +34,8 @@ from fewlabels.data.predictions import Predictions
 from fewlabels.distributions.belief import Rng
 from fewlabels.errors import InputError
 from fewlabels.models.calibrated.prior import calibrated
-from fewlabels.models.knowledge import ROUGHLY, Knowledge, know
+from fewlabels.models.draws import N_DRAWS_REPLAYED, N_DRAWS_ROUGH
+from fewlabels.models.posterior import Posterior, infer
 from fewlabels.models.priors import Flat, Prior
 
 Tick = Callable[[int, int], None]
@@ -107,7 +108,7 @@ def plan(
     counts = arrange(census)
     require_answerable(counts, goal.metric)
     require_enough(goal, len(counts.groups))
-    known = know(counts, goal.metric, prior, finite=finite_pool, level=level)
+    known = infer(counts, goal.metric, prior, finite_pool=finite_pool, level=level, n_draws=N_DRAWS_REPLAYED)
     most = count_askable(goal, known)
     if not most:
         raise InputError(
@@ -125,7 +126,7 @@ def plan(
     return replace(found, warnings=warnings, provenance=made)
 
 
-def imagine_stage(rng: Rng, counts: Tally, known: Knowledge) -> Stage:
+def imagine_stage(rng: Rng, counts: Tally, known: Posterior) -> Stage:
     """Draw a truth, and from it a label for every item that has none: how many of each, for items of a cell are alike."""
     n = (known.finish(rng).counts - known.counts).round().astype(np.int64)  # (cell, outcome)
     cell, outcome = (np.repeat(index.reshape(-1), n.reshape(-1)) for index in np.indices(n.shape))
@@ -147,9 +148,9 @@ class Future:
         """Label up to a budget."""
         return play(self.trial, np.random.default_rng(self.playing), budget)
 
-    def is_settled(self, known: Knowledge) -> bool:
+    def is_settled(self, known: Posterior) -> bool:
         """May one stop? As in a session, every look takes the same draws: at first a few, and all where those say so."""
-        looks = (replace(known, n_draws=ROUGHLY), known)
+        looks = (replace(known, n_draws=N_DRAWS_ROUGH), known)
         return all(self.trial.goal.settled(look, np.random.default_rng(self.judging)) for look in looks)
 
 
@@ -176,7 +177,7 @@ def count_until_settled(future: Future) -> int | None:
     return None
 
 
-def _look_closer(future: Future, known: Knowledge, order: Int[np.ndarray, " step"], n: int) -> int:
+def _look_closer(future: Future, known: Posterior, order: Int[np.ndarray, " step"], n: int) -> int:
     """Find the first of a few counts at which a goal is settled, which it was not at n and is at the end."""
     step = max(1, (len(order) - n) // CLOSER)
     for later in range(n + step, len(order), step):
@@ -186,7 +187,7 @@ def _look_closer(future: Future, known: Knowledge, order: Int[np.ndarray, " step
     return len(order)
 
 
-def _play_once(counts: Tally, known: Knowledge, setting: dict[str, Any], seed: np.random.SeedSequence) -> int | None:
+def _play_once(counts: Tally, known: Posterior, setting: dict[str, Any], seed: np.random.SeedSequence) -> int | None:
     imagining, playing, judging = seed.spawn(3)
     stage = imagine_stage(np.random.default_rng(imagining), counts, known)
     return count_until_settled(Future(Trial(stage, **setting), playing, judging))

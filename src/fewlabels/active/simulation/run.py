@@ -12,11 +12,14 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
+from fewlabels.active.acquisition import AcquisitionView
 from fewlabels.active.goals.goal import Goal, count_sought
 from fewlabels.active.policies import Policy, choose_groups
 from fewlabels.active.simulation.labelled_pool import Stage
+from fewlabels.data.counts import Tally
 from fewlabels.distributions.belief import Rng
-from fewlabels.models.knowledge import Knowledge, Prospect, know
+from fewlabels.models.draws import N_DRAWS_REPLAYED
+from fewlabels.models.posterior import Posterior, infer
 from fewlabels.models.priors import Learner, Prior
 
 
@@ -30,14 +33,14 @@ class Trial:
     prior: Prior
     level: float = 0.95
     finite: bool = True
-    given: Knowledge | None = None  # what is known at the start, if not what the prior says
+    given: Posterior | None = None  # what is known at the start, if not what the prior says
 
     @cached_property
-    def start(self) -> Knowledge:
+    def start(self) -> Posterior:
         """What is known before the first label of the replay."""
         if self.given is not None:
             return self.given
-        return know(self.stage.tally, self.goal.metric, self.prior, finite=self.finite, level=self.level)
+        return self._infer(self.stage.tally)
 
     @cached_property
     def truth(self) -> Float[np.ndarray, " group"]:
@@ -59,19 +62,23 @@ class Trial:
         """Does the prior learn from labels?"""
         return isinstance(self.prior, Learner)
 
-    def know(self, order: Int[np.ndarray, " step"]) -> Knowledge:
+    def know(self, order: Int[np.ndarray, " step"]) -> Posterior:
         """Return what these labels tell."""
         if not self.learns:
             return self.learn(self.start, order)
-        counts = self.stage.stick(order)
-        return know(counts, self.goal.metric, self.prior, finite=self.finite, level=self.level)
+        return self._infer(self.stage.stick(order))
+
+    def _infer(self, counts: Tally) -> Posterior:
+        return infer(
+            counts, self.goal.metric, self.prior, finite_pool=self.finite, level=self.level, n_draws=N_DRAWS_REPLAYED
+        )
 
     def go_on(self, order: Int[np.ndarray, " step"], left: Int[np.ndarray, " item"]) -> "Trial":
         """Return the trial of the items left, once the prior has learned from these labels about the population."""
         known = replace(self, finite=False).know(order)
         return replace(self, stage=self.stage.keep(left), given=known)
 
-    def learn(self, known: Knowledge, items: Int[np.ndarray, " step"]) -> Knowledge:
+    def learn(self, known: Posterior, items: Int[np.ndarray, " step"]) -> Posterior:
         """Return what is known with the labels of these items too."""
         drawn = np.bincount(self.stage.group[items], minlength=len(known.groups))
         return replace(known.label(self.stage.count(known, items)), left=known.left - drawn)
@@ -92,9 +99,9 @@ class Trial:
             known = self.learn(known, new)
         return np.array(order, dtype=np.int64)
 
-    def _choose(self, rng: Rng, known: Knowledge, most: int) -> Int[np.ndarray, " named"]:
+    def _choose(self, rng: Rng, known: Posterior, most: int) -> Int[np.ndarray, " named"]:
         """Let the policy name groups, and find the next items of those that are open, by their places in the deck."""
-        prospect = Prospect(known, self.goal.gain, self.plays)
+        prospect = AcquisitionView(known, self.goal.gain, self.plays)
         named = [g for g in choose_groups(self.policy, rng, prospect) if prospect.is_open[g]][:most]
         upcoming = self.stage.start[:-1] + self.start.left - known.left
         places = [upcoming[g] + np.arange(min(n, prospect.left[g])) for g, n in Counter(named).items()]
@@ -110,9 +117,9 @@ def next_lesson(n_labels: int) -> int:
     return n_labels + max(1, n_labels // 10)
 
 
-def count_askable(goal: Goal, known: Knowledge) -> int:
+def count_askable(goal: Goal, known: Posterior) -> int:
     """Count the items whose label is worth anything to a goal."""
-    return int(Prospect(known, goal.gain, count_sought(goal)).left.sum())
+    return int(AcquisitionView(known, goal.gain, count_sought(goal)).left.sum())
 
 
 def _shuffle_within(rng: Rng, start: Int[np.ndarray, " border"]) -> Int[np.ndarray, " item"]:
@@ -133,7 +140,7 @@ def mark_checkpoints(budget: int, n: int = 200) -> Int[np.ndarray, " checkpoint"
     return np.unique(np.concatenate([early, even]).round().astype(np.int64).clip(0, budget))
 
 
-def watch(trial: Trial, order: Int[np.ndarray, " step"], checkpoints: Sequence[int]) -> Iterator[tuple[int, Knowledge]]:
+def watch(trial: Trial, order: Int[np.ndarray, " step"], checkpoints: Sequence[int]) -> Iterator[tuple[int, Posterior]]:
     """Yield what is known at every checkpoint."""
     for n in checkpoints:
         yield int(n), trial.know(order[: int(n)])

@@ -23,8 +23,9 @@ from fewlabels.active.simulation.measures import GREATER, name_target
 from fewlabels.active.simulation.parallel import spread
 from fewlabels.active.simulation.run import Trial, mark_checkpoints
 from fewlabels.analyses.assess import require_objects, require_roles
-from fewlabels.analyses.assessment import require_answerable, require_seed, write_json
+from fewlabels.analyses.assessment import require_answerable, require_seed
 from fewlabels.analyses.provenance import Provenance, record
+from fewlabels.analyses.result import write_json
 from fewlabels.data.counts import STRATA
 from fewlabels.data.groups import Bins, Groups, predicted
 from fewlabels.data.predictions import Predictions

@@ -2,21 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
 
-from fewlabels.analyses.assessment import require_seed, write_json
+from fewlabels.analyses.assessment import require_seed
 from fewlabels.analyses.fairness.definitions import say_four_fifths, say_gap
 from fewlabels.analyses.fairness.gaps import LARGEST, ODDS, REST, Contrast, Gap
 from fewlabels.analyses.fairness.methods import METHODS, Calibrating, Drawn, Method, Sample
 from fewlabels.analyses.fairness.rates import QUANTITIES
 from fewlabels.analyses.fairness.strata import People, arrange_people, count_people, pose, visit
 from fewlabels.analyses.fairness.warnings import list_doubts, name_undefined
-from fewlabels.analyses.frames import to_frame
 from fewlabels.analyses.provenance import Provenance, record
+from fewlabels.analyses.result import Result
 from fewlabels.data.checks import require_sound
 from fewlabels.data.counts import arrange
 from fewlabels.data.groups import CROSS, Groups
@@ -26,8 +24,6 @@ from fewlabels.errors import InputError, did_you_mean
 from fewlabels.metrics.metric import METRICS
 from fewlabels.models.diagnostics import Health, diagnose
 
-PLOT, REPORT = "fewlabels.reporting.plots.gaps:plot_gaps", "fewlabels.reporting.html.fairness:write_fairness"
-MARKDOWN = "fewlabels.reporting.markdown.fairness:render_fairness"
 DEFAULT = ("accuracy", "tpr", "fpr")
 NAMES = (*QUANTITIES, ODDS)
 
@@ -60,7 +56,7 @@ class CurvePoint:
 
 
 @dataclass(frozen=True)
-class Fairness:
+class Fairness(Result):
     """What can be said of how a model treats groups of people."""
 
     by: str
@@ -101,28 +97,9 @@ class Fairness:
             "provenance": self.provenance.to_dict(),
         }  # fmt: skip
 
-    def to_json(self, path: str | Path | None = None) -> str:
-        """Write (or just return) the contract's JSON."""
-        return write_json(self.to_dict(), path, self.provenance.inputs)
-
-    def to_markdown(self) -> str:
-        """Return GitHub-flavoured Markdown, for pull requests and job summaries."""
-        text: str = resolve_name(MARKDOWN)(self)
-        return text
-
-    def to_frame(self) -> Any:
-        """Return the gaps as the kind of frame the predictions came in."""
-        rows = [gap.to_dict() for gap in self.gaps]
-        return to_frame([{name: value for name, value in row.items() if name != "ratio"} for row in rows], self.frame)
-
-    def plot(self, *, ax: Any = None) -> Any:
-        """Draw every gap with its interval and the margin."""
-        return resolve_name(PLOT)(self, ax=ax)
-
-    def report(self, path: str | Path) -> Path:
-        """Write one self-contained HTML file."""
-        written: Path = resolve_name(REPORT)(self, path)
-        return written
+    def list_rows(self) -> list[dict[str, Any]]:
+        """Return one row per gap."""
+        return [{name: value for name, value in gap.to_dict().items() if name != "ratio"} for gap in self.gaps]
 
     @property
     def whom(self) -> str:

@@ -139,7 +139,7 @@ def _learn(cells: Cells, model: str, seed: int, *, finite: bool) -> tuple[Given,
 
 
 def _assemble(found: Assessment, given: Given, chart: Chart | None) -> Surface:
-    cells = found.answer.cells
+    cells = found.posterior.cells
     arms = tuple(
         Arm(
             {axis.name: axis.levels[at] for axis, at in zip(cells.axes, place, strict=True)}, row.n_items, row.n_labels,

@@ -11,8 +11,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.sparse import csr_array
 
-from fewlabels.analyses.assessment import Estimate, write_json
+from fewlabels.analyses.assessment import Estimate
 from fewlabels.analyses.provenance import Provenance, record
+from fewlabels.analyses.result import Result
 from fewlabels.data.counts import NONE, Axis
 from fewlabels.data.predictions import count_rows
 from fewlabels.data.sources import Frame
@@ -22,13 +23,7 @@ from fewlabels.models.additive.explanation import Scale
 from fewlabels.models.additive.fitted import Chart
 from fewlabels.models.logit.joint import Chances
 
-# A Surface can show and keep itself, but that is for others to do: they are reached by name, when asked for.
-PLOT, REPORT, FRAME = (
-    "fewlabels.reporting.plots.surface:plot_surface",
-    "fewlabels.reporting.html.surface:write_surface",
-    "fewlabels.analyses.frames:to_frame",
-)
-MARKDOWN = "fewlabels.reporting.markdown.surface:render_surface"
+# A Surface is stored by a module that imports this one: it is reached by name, when asked for.
 SAVE, LOAD = "fewlabels.analyses.surface.storage:write_surface", "fewlabels.analyses.surface.storage:read_surface"
 N_DRAWS, FEWEST, BUDGET = 4000, 500, 20_000_000  # draws behind an answer, and how many numbers they may be
 BRIEFLY = 4_000_000  # where an answer is one of many, and a mean over many arms
@@ -60,7 +55,7 @@ class Reading:
 
 
 @dataclass(frozen=True, eq=False)
-class Surface:
+class Surface(Result):
     """How good the model is for every combination of attributes, and how sure that is."""
 
     attributes: tuple[str, ...]
@@ -165,19 +160,9 @@ class Surface:
             "health": self.health, "warnings": list(self.warnings), "provenance": self.provenance.to_dict(),
         }  # fmt: skip
 
-    def to_json(self, path: str | Path | None = None) -> str:
-        """Write (or just return) the contract's JSON."""
-        return write_json(self.to_dict(), path, self.provenance.inputs)
-
-    def to_markdown(self) -> str:
-        """Return GitHub-flavoured Markdown, for pull requests and job summaries."""
-        text: str = resolve_name(MARKDOWN)(self)
-        return text
-
-    def to_frame(self, kind: Frame | None = None) -> Any:
-        """Return one row per arm, in the kind of frame the predictions came in."""
-        rows = [{**arm.arm, **{k: v for k, v in asdict(arm).items() if k != "arm"}} for arm in self.arms]
-        return resolve_name(FRAME)(rows, kind or self.frame)
+    def list_rows(self) -> list[dict[str, Any]]:
+        """Return one row per arm."""
+        return [{**arm.arm, **{k: v for k, v in asdict(arm).items() if k != "arm"}} for arm in self.arms]
 
     def save(self, path: str | Path) -> Path:
         """Write the fitted surface to one file, from which it can be asked without the predictions."""
@@ -189,15 +174,6 @@ class Surface:
         """Read a surface that was saved."""
         found: Surface = resolve_name(LOAD)(path)
         return found
-
-    def plot(self, kind: str | None = None, *, ax: Any = None, **choices: Any) -> Any:
-        """Draw it with matplotlib; `kind` names one of the pictures in `fewlabels.reporting.plots`."""
-        return resolve_name(PLOT)(self, kind, ax=ax, **choices)
-
-    def report(self, path: str | Path) -> Path:
-        """Write one self-contained HTML file."""
-        written: Path = resolve_name(REPORT)(self, path)
-        return written
 
     # -- how ------------------------------------------------------------------------------------------------
 

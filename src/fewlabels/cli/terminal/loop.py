@@ -13,7 +13,7 @@ from fewlabels.cli.session_files import Opened
 from fewlabels.cli.session_tables import NOTHING_LEFT, count_labels, say, say_standing
 from fewlabels.cli.undo import undo_last
 from fewlabels.errors import InputError, count
-from fewlabels.models.knowledge import Knowledge
+from fewlabels.models.posterior import Posterior
 from fewlabels.sessions.session import ItemId
 from fewlabels.text import tame_line
 
@@ -91,7 +91,7 @@ class Labelling:
         except InputError as error:
             say(self.out, str(error))
 
-    def _say_progress(self, before: Knowledge, now: Knowledge) -> None:
+    def _say_progress(self, before: Posterior, now: Posterior) -> None:
         """Say what is known now; where reckoning takes long, not after every answer."""
         n_labels = count_labels(now)
         labels = count(n_labels, "label")
@@ -109,7 +109,7 @@ class Labelling:
         self._took = self._reckoned - start
 
 
-def say_group(before: Knowledge, now: Knowledge) -> str:
+def say_group(before: Posterior, now: Posterior) -> str:
     """Say what is known of the group that the last label fell into; nothing where that cannot be told."""
     changed = np.nonzero(now.n_told - before.n_told)[0]
     if len(changed) != 1:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from fewlabels.analyses.assessment import write_json
+from fewlabels.analyses.result import write_json
 from fewlabels.cli.console import sign, write_text
 from fewlabels.cli.options import Columns, File, Path
 from fewlabels.cli.output_paths import check_targets, read_earlier, refuse_other_text, refuse_to_lose

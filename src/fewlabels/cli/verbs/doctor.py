@@ -1,7 +1,7 @@
 """`fewlabels doctor`: what is in this file, what is wrong with it, what can be assessed, what to type next?"""
 
-from fewlabels.analyses.assessment import write_json
 from fewlabels.analyses.doctor import diagnose
+from fewlabels.analyses.result import write_json
 from fewlabels.cli.console import sign, write_text
 from fewlabels.cli.options import Columns, File, Path
 from fewlabels.cli.parsing import given

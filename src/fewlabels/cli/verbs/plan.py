@@ -6,7 +6,7 @@ from rich.console import Console
 
 from fewlabels.active.simulation.plan import Plan
 from fewlabels.active.simulation.plan import plan as plan_labels
-from fewlabels.analyses.assessment import write_json
+from fewlabels.analyses.result import write_json
 from fewlabels.cli.console import sign, write_text
 from fewlabels.cli.options import Columns, File, Flag, Path
 from fewlabels.cli.progress import counting

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from fewlabels.active.simulation.simulate import Simulation
 from fewlabels.active.simulation.simulate import simulate as replay
-from fewlabels.analyses.assessment import write_json
+from fewlabels.analyses.result import write_json
 from fewlabels.cli.console import sign, write_text
 from fewlabels.cli.options import Columns, File, Flag, Path
 from fewlabels.cli.parsing import DEFAULT, read_policy, read_prior, split_names

@@ -1,6 +1,6 @@
 """`fewlabels status`: how far is a session, and may one stop?"""
 
-from fewlabels.analyses.assessment import write_json
+from fewlabels.analyses.result import write_json
 from fewlabels.cli.console import sign, write_text
 from fewlabels.cli.options import File, Path
 from fewlabels.cli.output_paths import check_targets

@@ -61,7 +61,7 @@ def headline(a: Assessment) -> str:
     scope = "on these items" if a.finite_pool else "on data like these items"
     return (
         f"Overall {a.metric} {scope} is {number(a, o.mean)}; with {100 * a.level:g}% probability it lies "
-        f"between {number(a, o.low)} and {number(a, o.high)}{LEANS if a.n_labels and leans_on_prior(a.answer) else '.'}"
+        f"between {number(a, o.low)} and {number(a, o.high)}{LEANS if a.n_labels and leans_on_prior(a.posterior) else '.'}"
     )
 
 
@@ -126,7 +126,7 @@ def method(a: Assessment) -> list[str]:
     """How the numbers came about."""
     exact = (
         "in closed form"
-        if not hasattr(a.answer.groups, "samples")
+        if a.posterior.exact is not None
         else f"from {len(a.draws):,} random draws (seed {a.question.seed})"
     )
     quantity = (
@@ -161,7 +161,7 @@ def verdict(c: Comparison) -> list[str]:
 
 
 def _trusted(a: Assessment) -> str:
-    said = a.answer.trust.say(a.level) if a.answer.trust is not None else ""
+    said = a.posterior.trust.say(a.level) if a.posterior.trust is not None else ""
     return f" {said[0].upper()}{said[1:]}." if said else ""
 
 
@@ -170,7 +170,7 @@ def _of_class(a: Assessment) -> str:
 
 
 def _pooled(a: Assessment) -> str:
-    if a.answer.whole is None:
+    if a.posterior.whole is None:
         return ""
     return " It is not the average of the rows: for the whole, the level of the prior is learned from the labels of all groups."
 

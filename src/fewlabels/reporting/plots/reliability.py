@@ -37,8 +37,8 @@ def plot_reliability(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
     _draw_gaps(ax, rows)
     for row in rows:
         _draw_bin(ax, row)
-    if assessment.answer.trust is not None:
-        _draw_curve(ax, assessment.answer.trust.draw_curve(assessment.level))
+    if assessment.posterior.trust is not None:
+        _draw_curve(ax, assessment.posterior.trust.draw_curve(assessment.level))
     start = min(_edges(rows[0])[0], *(row.low for row in rows))
     _set_square(ax, start)
     ax.set_xlabel("score (the model's confidence)", color=INK)

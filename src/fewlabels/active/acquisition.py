@@ -1,0 +1,64 @@
+"""What one more label is worth: a posterior seen through a goal. Policies see this, and nothing else."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from fewlabels.distributions.belief import Rng
+from fewlabels.metrics.evaluate import Theta
+from fewlabels.models.draws import limit_acquisition_draws
+from fewlabels.models.posterior import PerGroup, Posterior
+
+Acquisition = Callable[[Posterior, Theta], Float[np.ndarray, "draw group"]]
+
+
+@dataclass(frozen=True)
+class AcquisitionView:
+    """What a label in each group may be worth, and where there is anything left to ask."""
+
+    posterior: Posterior = field(repr=False)
+    gain: Acquisition
+    plays: int = 1  # how many groups are sought
+
+    @cached_property
+    def left(self) -> Int[np.ndarray, " group"]:
+        """Items per group one can still ask about; none where a label is worth nothing at all to the goal."""
+        worth = self.gain(self.posterior, self.posterior.expect())[0]
+        return np.where(np.isneginf(worth) | np.isnan(worth) | self.posterior.undefined, 0, self.posterior.left)
+
+    @property
+    def is_open(self) -> Bool[np.ndarray, " group"]:
+        """Is there anything left to ask?"""
+        return self.left > 0
+
+    @property
+    def n_items(self) -> Int[np.ndarray, " group"]:
+        """Items per group."""
+        return self.posterior.n_items
+
+    @property
+    def n_labels(self) -> PerGroup:
+        """Labels per group, pending ones included."""
+        return self.posterior.n_labels
+
+    def draw(self, rng: Rng, n: int = 1) -> Float[np.ndarray, "draw group"]:
+        """Sample what one label in each group may be worth; nothing where the group is closed."""
+        n = limit_acquisition_draws(n, self.posterior.counts.size)
+        worth = self.gain(self.posterior, self.posterior.imagine(rng, n))
+        return self._close(np.where(np.isnan(worth), self.expect(), worth))  # a draw without any mass says nothing
+
+    def expect(self) -> PerGroup:
+        """What one label in each group is worth, were the cells as expected."""
+        return self._close(self.gain(self.posterior, self.posterior.expect()))[0]
+
+    def spread(self) -> PerGroup:
+        """Standard deviation of one outcome within the cells of each group, as expected."""
+        mean = self.posterior.foreseen.mean()
+        each = 2 * mean * (1 - mean) if mean.ndim == 1 else 1 - (mean**2).sum(axis=1)
+        return np.sqrt(self.posterior.sum_by_group(self.posterior.weight * each / 2))
+
+    def _close(self, gain: Float[np.ndarray, "draw group"]) -> Float[np.ndarray, "draw group"]:
+        return np.where(self.is_open, gain, -np.inf)

@@ -1,0 +1,95 @@
+"""What every result has: plain data, JSON, a frame, Markdown, a picture, an HTML report, warnings and provenance.
+
+Showing is the work of `reporting`, above. Only this module reaches up to it, through one table of names, when asked.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fewlabels.analyses.frames import to_frame
+from fewlabels.analyses.provenance import Provenance
+from fewlabels.data.sources import Frame
+from fewlabels.files import write_whole
+from fewlabels.text import dump_json
+
+
+class Renderers(NamedTuple):
+    """The functions of `fewlabels.reporting` that show one kind of result, by name."""
+
+    markdown: str
+    plot: str
+    report: str
+
+
+RENDERERS = {
+    "Assessment": Renderers("markdown.assessment:render_assessment", "plots.kinds:plot_assessment", "html.pages:write_report"),
+    "Comparison": Renderers("markdown.comparison:render_comparison", "plots.difference:plot_comparison", "html.pages:write_comparison"),
+    "Fairness": Renderers("markdown.fairness:render_fairness", "plots.gaps:plot_gaps", "html.fairness:write_fairness"),
+    "Surface": Renderers("markdown.surface:render_surface", "plots.surface:plot_surface", "html.surface:write_surface"),
+}  # fmt: skip
+
+
+class Result(ABC):
+    """A result of an analysis."""
+
+    provenance: Provenance
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return the contract's JSON as a dict."""
+
+    @abstractmethod
+    def list_rows(self) -> Sequence[Mapping[str, Any]]:
+        """Return the rows of its frame."""
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """Return the contract's JSON, and write it where a path is given."""
+        return write_json(self.to_dict(), path, self.provenance.inputs)
+
+    def to_frame(self, kind: Frame | None = None) -> Any:
+        """Return its rows as a pandas, Polars or Arrow table: unless told, in the kind the predictions came in."""
+        usual: Frame = getattr(self, "frame", "pandas")
+        return to_frame(self.list_rows(), kind or usual)
+
+    def to_markdown(self, **choices: Any) -> str:
+        """Return GitHub-flavoured Markdown, for pull requests and job summaries."""
+        text: str = self._find("markdown")(self, **choices)
+        return text
+
+    def plot(self, kind: str | None = None, *, ax: Any = None, **choices: Any) -> Any:
+        """Draw it with matplotlib; `kind` names one of the pictures there are."""
+        return self._find("plot")(self, *(() if kind is None else (kind,)), ax=ax, **choices)
+
+    def report(self, path: str | Path, **choices: Any) -> Path:
+        """Write one self-contained HTML file."""
+        written: Path = self._find("report")(self, path, **choices)
+        return written
+
+    def _find(self, what: str) -> Any:
+        return resolve_name(f"fewlabels.reporting.{getattr(RENDERERS[type(self).__name__], what)}")
+
+
+def write_json(plain: Mapping[str, Any], path: str | Path | None, inputs: Iterable[str] = ()) -> str:
+    """Return JSON text, and write it where asked."""
+    text = dump_json(drop_undefined(plain), indent=2)
+    if path is not None:
+        write_whole(path, text + "\n", inputs=inputs)
+    return text
+
+
+def drop_undefined(value: Any) -> Any:
+    """Replace numbers that JSON does not have (NaN, infinity) by null.
+
+    >>> drop_undefined({"mean": float("nan"), "rows": [1.0, float("inf")]})
+    {'mean': None, 'rows': [1.0, None]}
+    """
+    if isinstance(value, Mapping):
+        return {key: drop_undefined(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [drop_undefined(item) for item in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -1,0 +1,77 @@
+"""Posterior draws of a metric, made in blocks that fit in memory; and how many draws are worth their time."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from fewlabels.distributions.belief import Belief, Beta, Conjugate, Dirichlet, Rng
+from fewlabels.distributions.partial_pooling import Levelled
+from fewlabels.metrics.evaluate import Scheme
+
+N_DRAWS = 10_000  # of what people see
+N_DRAWS_REPLAYED = 2000  # of what a simulation decides by, thousands of times
+N_DRAWS_ROUGH = 500  # of possible futures
+BLOCK = 4_000_000  # numbers drawn at a time
+BUDGET = 50_000_000  # numbers drawn in all, before fewer draws are made
+FEWEST = 1000
+FEWEST_OF_EACH = 100  # of each set of imputed labels
+BLOCK_OF_ACQUISITION = 8_000_000  # numbers drawn at a time to choose the next label
+FEWEST_OF_ACQUISITION = 200
+Block = tuple[Float[np.ndarray, "draw group"], Float[np.ndarray, "draw 1"]]
+
+
+def limit_draws(n_draws: int, belief: Conjugate) -> int:
+    """Return how many draws of all cells are affordable."""
+    numbers = belief.alpha.size if isinstance(belief, Beta | Dirichlet) else 1
+    return int(np.clip(BUDGET // numbers, min(FEWEST, n_draws), n_draws))
+
+
+def limit_acquisition_draws(n_draws: int, n_numbers: int) -> int:
+    """Return how many draws of all cells are affordable for one choice."""
+    return min(n_draws, max(FEWEST_OF_ACQUISITION, BLOCK_OF_ACQUISITION // n_numbers))
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """Draws of the cells, put through the metric block by block."""
+
+    scheme: Scheme
+    cells: Belief  # posterior of the cells
+    whole: Levelled | None
+    finite_pool: bool
+
+    def sample(self, rng: Rng, n_draws: int) -> Iterator[Block]:
+        """Yield blocks of draws: the metric per group, and overall."""
+        cells = self.scheme.cells
+        width = cells.n if self.scheme.metric.reads == "right" else cells.labels.size
+        for n in _cut(n_draws, width):
+            yield self.scheme.combine(self.cells.draw(rng, n), self._weigh(rng, n))
+
+    def sample_closed(self, rng: Rng, closed: Belief, n_draws: int) -> Iterator[Block]:
+        """Yield blocks where each group is one cell with a closed form: no other draws are needed."""
+        for n in _cut(n_draws, self.scheme.cells.n):
+            values = closed.draw(rng, n)
+            cells = self.whole.draw(rng, n) if self.whole else values
+            if self.scheme.per_class:
+                yield values, cells.sum(axis=1, keepdims=True) / len(self.scheme.occurring())
+            else:
+                weight = self._weigh(rng, n) if self.scheme.metric.own_cell else self._weigh_groups(rng, n)
+                yield values, (cells * weight).sum(axis=1, keepdims=True) / weight.sum(axis=-1, keepdims=True)
+
+    def _weigh(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell"]:
+        """Sizes of the cells: known in a finite pool, a sample of the population otherwise."""
+        size = self.scheme.cells.n_items.astype(np.float64)
+        return np.tile(size, (n, 1)) if self.finite_pool else rng.standard_gamma(size, size=(n, len(size)))
+
+    def _weigh_groups(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group"]:
+        size = self.scheme.tally.count("n_items").astype(np.float64)
+        return rng.standard_gamma(size, size=(n, len(size)))
+
+
+def _cut(n_draws: int, width: int) -> Iterator[int]:
+    """Yield the sizes of blocks."""
+    block = max(1, min(n_draws, BLOCK // width))
+    for start in range(0, n_draws, block):
+        yield min(block, n_draws - start)

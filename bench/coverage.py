@@ -31,7 +31,7 @@ from fewlabels.distributions.belief import Beta
 from fewlabels.distributions.beta_binomial import EXACT_UP_TO
 from fewlabels.distributions.finite_pool import Finite
 from fewlabels.metrics.metric import accuracy
-from fewlabels.models.posterior import infer
+from fewlabels.models.inference import infer
 from fewlabels.models.priors import Flat, FromScores, Prior
 
 Floats = npt.NDArray[np.float64]

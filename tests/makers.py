@@ -8,7 +8,7 @@ import numpy as np
 import fewlabels as fl
 from fewlabels.data.counts import NONE, Tally
 from fewlabels.distributions.belief import Beta, Dirichlet
-from fewlabels.models.posterior import infer
+from fewlabels.models.inference import infer
 
 VANISHING = 1e-9  # the strength of a prior that says nothing
 

@@ -23,7 +23,7 @@ import fewlabels as fl
 from fewlabels.active.acquisition import AcquisitionView
 from fewlabels.active.goals.estimation import Estimate
 from fewlabels.active.goals.extremes import FindWorst
-from fewlabels.models.posterior import infer
+from fewlabels.models.inference import infer
 
 LEVEL = 0.95
 RUNS, N_LABELS = 60, 60  # of a fixed number of labels

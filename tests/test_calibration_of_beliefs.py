@@ -15,7 +15,7 @@ import fewlabels as fl
 from fewlabels.distributions.difference import BetaDifference
 from fewlabels.distributions.partial_pooling import EDGE, FACTORS
 from fewlabels.metrics.metric import METRICS
-from fewlabels.models.posterior import infer
+from fewlabels.models.inference import infer
 
 N = 3000  # replications
 LEVEL = 0.95

@@ -20,7 +20,7 @@ from fewlabels.distributions.belief import Belief, Draws
 from fewlabels.distributions.difference import BetaDifference
 from fewlabels.errors import InputError
 from fewlabels.metrics.metric import METRICS, Metric
-from fewlabels.models.posterior import infer
+from fewlabels.models.inference import infer
 from fewlabels.models.priors import pseudo_counts
 
 

@@ -10,7 +10,7 @@ from fewlabels.distributions.belief import Beta, Draws
 from fewlabels.distributions.finite_pool import Finite
 from fewlabels.metrics.metric import METRICS
 from fewlabels.models import draws as limits
-from fewlabels.models.posterior import infer
+from fewlabels.models.inference import infer
 
 STATED = replace(fl.flat(), guesses_level=False)  # a prior taken at its word, also about the whole
 SIGMAS = 5  # a mean of draws strays this many standard errors once in 1.7 million

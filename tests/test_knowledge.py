@@ -9,7 +9,7 @@ from fewlabels.distributions.belief import Belief, Draws
 from fewlabels.metrics.metric import METRICS
 from fewlabels.models import draws as limits
 from fewlabels.models.draws import N_DRAWS_ROUGH
-from fewlabels.models.posterior import infer
+from fewlabels.models.inference import infer
 
 # -- a belief like any other ----------------------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ from fewlabels.active.policies import (
     name_policy,
 )
 from fewlabels.errors import InputError
-from fewlabels.models.posterior import infer
+from fewlabels.models.inference import infer
 
 
 def rng(seed=0):

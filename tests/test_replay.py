@@ -29,7 +29,7 @@ from fewlabels.active.simulation.run import Trial, mark_checkpoints, watch
 from fewlabels.data.counts import tally
 from fewlabels.errors import InputError
 from fewlabels.metrics.metric import Metric
-from fewlabels.models.posterior import infer
+from fewlabels.models.inference import infer
 
 PRICE = fl.cost({y: {p: float(ord(y) != ord(p)) * (1 + ord(y) - ord("a")) for p in "abc"} for y in "abc"})
 GOALS = [

@@ -17,8 +17,8 @@ from fewlabels.models.additive.effects import find_effects
 from fewlabels.models.additive.fit import _Problem, fit
 from fewlabels.models.additive.outliers import RARE, doubt_cells
 from fewlabels.models.additive.strata import take_whole
+from fewlabels.models.inference import infer
 from fewlabels.models.logit.curve import to_logit
-from fewlabels.models.posterior import infer
 
 
 def make_axes(*sizes, ordered=()):

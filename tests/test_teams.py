@@ -9,7 +9,7 @@ import pytest
 
 import fewlabels as fl
 from fewlabels.analyses.assessment import judge
-from fewlabels.models.posterior import infer
+from fewlabels.models.inference import infer
 from fewlabels.sessions.annotations import ALONE
 from fewlabels.sessions.posterior_cache import add_up
 from fewlabels.sessions.session import Session

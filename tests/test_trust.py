@@ -13,7 +13,7 @@ from fewlabels.active.simulation.run import Trial
 from fewlabels.data.counts import STRATA, tally
 from fewlabels.distributions.belief import Beta, Dirichlet
 from fewlabels.models.calibrated.prior import Calibrated, calibrated
-from fewlabels.models.posterior import infer
+from fewlabels.models.inference import infer
 from fewlabels.reporting.html.text import headline
 
 GROUPS = 12

@@ -6,7 +6,7 @@ import pytest
 import fewlabels as fl
 from fewlabels.analyses.comparison import NOT_SETTLED
 from fewlabels.data.counts import tally
-from fewlabels.models.posterior import infer
+from fewlabels.models.inference import infer
 
 ROWS = {"a": 0.95, "b": 0.6, "c": None}  # accuracy where the class is predicted; it never is in c
 

@@ -21,7 +21,8 @@ from fewlabels.distributions.belief import contain
 from fewlabels.errors import InputError, did_you_mean, listing
 from fewlabels.metrics.metric import ClassRate, Cost, Metric, accuracy, confusion, mcc
 from fewlabels.models.annotators.imputation import Testimony
-from fewlabels.models.posterior import Posterior, infer, infer_imputed
+from fewlabels.models.inference import infer, infer_imputed
+from fewlabels.models.posterior import Posterior
 from fewlabels.models.priors import Flat, FromEarlier, Prior, pseudo_counts
 
 PLACES = ("p_worst", "p_best", "rank_low", "rank_high")
@@ -314,10 +315,10 @@ def _place(question: Question, posterior: Posterior) -> list[dict[str, Any]]:
         return out
     tails = [(1 - question.level) / 2, (1 + question.level) / 2]
     rank_low, rank_high = np.quantile(ranks, tails, axis=0, method="inverted_cdf")
-    p_worst, p_best = (ranks > len(defined) - question.m).mean(axis=0), (ranks == 1).mean(axis=0)
+    p_worst, p_best = posterior.weigh_places(question.m), posterior.weigh_places(worst=False)
     too_few = question.m > len(defined)
     for i, g in enumerate(defined):
-        values = (None if too_few else float(p_worst[i]), float(p_best[i]), int(rank_low[i]), int(rank_high[i]))
+        values = (None if too_few else float(p_worst[g]), float(p_best[g]), int(rank_low[i]), int(rank_high[i]))
         out[g] = dict(zip(PLACES, values, strict=True))
     return out
 

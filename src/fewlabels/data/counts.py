@@ -190,6 +190,8 @@ class Tally:
         right: Float[np.ndarray, " new"],
     ) -> "Tally":
         """Return the same items with labels on some of an entry's: so many of this class, so much of it right."""
+        if not len(entry):
+            return self
         rest = self.n_items - _sum(entry, n, len(self.group)).astype(np.int64)
         nothing = np.zeros(len(entry))
         probability = None
@@ -211,6 +213,8 @@ class Tally:
 
     def widen(self, classes: Sequence[str]) -> "Tally":
         """Return the same counts with more classes, after those there are."""
+        if not classes:
+            return self
         probability = None
         if self.probability is not None:
             probability = np.concatenate([self.probability, np.zeros((len(self.group), len(classes)))], axis=1)

@@ -4,34 +4,30 @@ Whatever is shown, asked, compared or stopped on comes from a Posterior. It has 
 cell. Everywhere else it has seeded draws, made once, so that every reader of the same labels sees the same digits.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from fewlabels.data.counts import Cells, Tally
+from fewlabels.data.counts import Cells
 from fewlabels.distributions.belief import Belief, Beta, Conjugate, Dirichlet, Draws, Rng, contain
 from fewlabels.distributions.covariance import Ties, stand_alone
 from fewlabels.distributions.difference import BetaDifference, Difference, DrawnDifference
 from fewlabels.distributions.finite_pool import Finite, FiniteShares, restrict
-from fewlabels.distributions.mixture import Mixture, match
+from fewlabels.distributions.mixture import Mixture
 from fewlabels.distributions.partial_pooling import Levelled, learn_level
 from fewlabels.distributions.ranking import rank_groups
-from fewlabels.metrics.evaluate import Scheme, Theta, arrange, fill
-from fewlabels.metrics.metric import Cost, Metric
+from fewlabels.metrics.evaluate import Scheme, Theta, fill
+from fewlabels.metrics.metric import Metric
 from fewlabels.models.draws import (
-    FEWEST_OF_EACH,
     N_DRAWS,
     N_DRAWS_ROUGH,
     Sampler,
     limit_acquisition_draws,
     limit_draws,
 )
-from fewlabels.models.priors import Lesson, Prior, consult, pseudo_counts
 
 HANDFUL = 10  # labels
 MOST_OF = 0.999  # share of the pseudo-counts that labels may be
@@ -140,6 +136,13 @@ class Posterior:
             return defined, np.zeros((len(self.draws), 0), dtype=np.int64)
         rng = np.random.default_rng([*np.atleast_1d(self.seed), 1])
         return defined, rank_groups(rng, self.draws[:, defined], lowest_is_best=self.metric.worst == "highest")
+
+    def weigh_places(self, m: int = 1, *, worst: bool = True) -> PerGroup:
+        """The probability of each group to be among the m worst, or best; 0 where its metric is undefined."""
+        defined, ranks = self.ranks
+        chances = np.zeros(len(self.groups))
+        chances[defined] = (ranks > len(defined) - m if worst else ranks <= m).mean(axis=0)
+        return chances
 
     def difference(self, first: int, second: int) -> Difference:
         """The first group's metric minus the second's: exact where the two are independent, else from joint draws."""
@@ -309,81 +312,6 @@ class Posterior:
         askable = self.left + self.sum_by_group(self.pending.astype(np.float64))
         share = np.minimum(askable / np.maximum(self.sum_by_group(rest), 1.0), 1.0)
         return np.round(rest * share[self.cells.group]).astype(np.int64)
-
-
-def infer(
-    tally: Tally,
-    metric: Metric,
-    prior: Prior,
-    *,
-    finite_pool: bool = False,
-    level: float = 0.95,
-    n_draws: int = N_DRAWS,
-    seed: int | tuple[int, ...] = 0,
-) -> Posterior:
-    """Combine prior and counts; every item without a label can be asked about.
-
-    Unless the pool is finite, the quantity is the metric on the population the pool came from: then the sizes of cells
-    are themselves a sample, and are drawn too (a Dirichlet over the counts, the Bayesian bootstrap).
-    """
-    scheme = arrange(tally, metric.over(tally.classes) if isinstance(metric, Cost) else metric)
-    cells = scheme.cells
-    counts = cells.outcomes if metric.reads == "right" else cells.labels
-    lesson = _learn(tally, scheme, prior, finite_pool)
-    return Posterior(
-        scheme, lesson.before, counts, np.zeros(cells.n, dtype=np.int64), tally.count("n_items") - tally.count("n_labels"),
-        finite_pool, level, prior.guesses_level, lesson.joint, lesson.unlabelled, lesson.luck, lesson.trust, lesson.ties,
-        n_draws=n_draws, seed=seed,
-    )  # fmt: skip
-
-
-def infer_imputed(
-    tally: Tally,
-    imputed: Sequence[Tally],
-    metric: Metric,
-    prior: Prior,
-    *,
-    n_draws: int = N_DRAWS,
-    seed: int = 0,
-    **choices: Any,
-) -> Posterior:
-    """Return the posterior where labels are uncertain: a mixture over imputed sets of labels, all as likely.
-
-    Every figure comes from the mixture. What one more label is worth is judged by the conjugate distribution with its
-    mean and variance in each cell, split so that labels and prior are both positive. `tally` holds the labels as given.
-    """
-    each = max(FEWEST_OF_EACH, n_draws // len(imputed))
-    parts = tuple(infer(one, metric, prior, n_draws=each, seed=(seed, i), **choices) for i, one in enumerate(imputed))
-    return mix(infer(tally, metric, prior, n_draws=n_draws, seed=seed, **choices), parts)
-
-
-def mix(given: Posterior, parts: tuple[Posterior, ...]) -> Posterior:
-    """Return the mixture of posteriors with imputed labels; `given` is the one with the labels as given."""
-    after = match([part.belief for part in parts])
-    whole = pseudo_counts(after)
-    counts = whole * np.minimum(MOST_OF, given.counts.sum(axis=1) / whole.sum(axis=1))[:, None]
-    rest = whole - counts
-    prior = replace(after, alpha=rest) if isinstance(after, Dirichlet) else Beta(after.groups, rest[:, 0], rest[:, 1])
-    middle = sorted(parts, key=lambda part: float(part.overall.mean()[0]))[len(parts) // 2]
-    return replace(
-        given, prior=prior, counts=counts, joint=None, unlabelled=None, luck=None, trust=middle.trust, parts=parts
-    )
-
-
-_LESSONS: WeakKeyDictionary[Tally, dict[Any, Lesson]] = WeakKeyDictionary()
-
-
-def _learn(tally: Tally, scheme: Scheme, prior: Prior, finite_pool: bool) -> Lesson:
-    """Ask the prior about the cells, once for the same counts."""
-    metric = scheme.metric
-    try:
-        key = hash(prior), (metric.splits, metric.reads, prior, finite_pool)
-    except TypeError:  # it holds something that changes
-        return consult(prior, scheme.cells, metric.reads, finite=finite_pool)
-    known = _LESSONS.setdefault(tally, {})
-    if key not in known:
-        known[key] = consult(prior, scheme.cells, metric.reads, finite=finite_pool)
-    return known[key]
 
 
 def _expected(belief: Conjugate) -> Float[np.ndarray, "cell outcome"]:

@@ -15,7 +15,8 @@ from fewlabels.data.names import natural_order
 from fewlabels.distributions.belief import Rng
 from fewlabels.errors import InputError
 from fewlabels.models.annotators.imputation import Testimony
-from fewlabels.models.posterior import Posterior, infer, infer_imputed
+from fewlabels.models.inference import infer, infer_imputed
+from fewlabels.models.posterior import Posterior
 from fewlabels.sessions.annotations import Posed, describe_votes, guess_truth, pose, weigh_ballots
 from fewlabels.sessions.spec import Ground
 from fewlabels.sessions.state import Ledger

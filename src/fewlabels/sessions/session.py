@@ -264,10 +264,11 @@ class Session:
         ground.require_roles(metric)
         with self._fold.reading() as ledger:
             now, notes = add_up(ground, ledger), take_note(ground, ledger)
-        said = self._reckoner.weigh(now)
+        known, said = self._reckoner.know(now), self._reckoner.weigh(now)
         return judge(
-            now.counts, ground.ask(metric), notes=notes, frame=ground.frame, testimony=said, provenance=self.provenance
-        )
+            known.scheme.tally, ground.ask(metric), notes=notes, frame=ground.frame, testimony=said,
+            provenance=self.provenance, posterior=known if metric == ground.goal.metric else None,
+        )  # fmt: skip
 
     @property
     def progress(self) -> tuple[int, int]:

@@ -27,7 +27,7 @@ from fewlabels.data.sampling import Picking
 from fewlabels.data.sources import Frame
 from fewlabels.errors import InputError, listing
 from fewlabels.metrics.metric import Cost, Metric
-from fewlabels.models.posterior import infer
+from fewlabels.models.inference import infer
 from fewlabels.models.priors import Prior
 from fewlabels.sessions.file_schema import SessionDocument
 from fewlabels.sessions.journal.events import Pile
@@ -189,7 +189,7 @@ def lay_ground(
     counts = counts.widen([name for name in dict.fromkeys(map(str, classes)) if name not in counts.classes])
     require_answerable(counts, goal.metric)
     require_enough(goal, len(counts.groups))
-    known = infer(counts, goal.metric, prior)
+    known = infer(counts, goal.metric, prior, finite_pool=finite)
     goal.gain(known, known.expect())  # a goal may be about groups that are not there
     line = line_up(census, counts.group, seed)
     if not len(line):

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
@@ -248,8 +247,7 @@ def _describe_team(found: dict[str, Any] | None) -> Team | None:
 def _list_groups(known: Posterior, sign: int) -> list[Row]:
     """Groups with their intervals, those that may be sought first."""
     (low, high), mean = known.interval(), known.mean()
-    draws = known.draw(np.random.default_rng(0), N_DRAWS)
-    sought = np.bincount((sign * draws).argmax(axis=1), minlength=len(mean)) / len(draws)
+    sought = known.weigh_places(worst=sign == (1 if known.metric.worst == "highest" else -1))
     rows = [
         Row(group=tame_line(name), mean=m, low=a, high=b, n_labels=n, p_sought=p)
         for name, m, a, b, n, p in zip(

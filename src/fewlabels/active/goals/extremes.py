@@ -76,15 +76,7 @@ class FindWorst:
         """The probability of each group to be among the m: without a rope, that of an assessment."""
         if self.rope:
             return self._among(values).mean(axis=0)
-        each = np.zeros(len(belief.groups))
-        defined, ranks = belief.ranks
-        is_sought = (
-            ranks > len(defined) - self.m
-            if self.sign == (1 if self.metric.worst == "highest" else -1)
-            else ranks <= self.m
-        )
-        each[defined] = is_sought.mean(axis=0)
-        return each
+        return belief.weigh_places(self.m, worst=self.sign == (1 if self.metric.worst == "highest" else -1))
 
     def _suffices(self, belief: Posterior, named: list[int], p: float) -> bool:
         return p >= self.confidence and bool(belief.is_heard[named].all()) and not self._seeks_too_many(belief)

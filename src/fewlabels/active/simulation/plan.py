@@ -35,7 +35,8 @@ from fewlabels.distributions.belief import Rng
 from fewlabels.errors import InputError
 from fewlabels.models.calibrated.prior import calibrated
 from fewlabels.models.draws import N_DRAWS_REPLAYED, N_DRAWS_ROUGH
-from fewlabels.models.posterior import Posterior, infer
+from fewlabels.models.inference import infer
+from fewlabels.models.posterior import Posterior
 from fewlabels.models.priors import Flat, Prior
 
 Tick = Callable[[int, int], None]

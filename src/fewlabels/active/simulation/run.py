@@ -19,7 +19,8 @@ from fewlabels.active.simulation.labelled_pool import Stage
 from fewlabels.data.counts import Tally
 from fewlabels.distributions.belief import Rng
 from fewlabels.models.draws import N_DRAWS_REPLAYED
-from fewlabels.models.posterior import Posterior, infer
+from fewlabels.models.inference import infer
+from fewlabels.models.posterior import Posterior
 from fewlabels.models.priors import Learner, Prior
 
 

@@ -9,8 +9,9 @@ from fewlabels.distributions.belief import Conjugate
 from fewlabels.metrics.metric import Reads
 from fewlabels.models.calibrated.design import lay_out
 from fewlabels.models.calibrated.explanation import Trust
+from fewlabels.models.logit.cache import fit_once
 from fewlabels.models.logit.cells import project
-from fewlabels.models.logit.laplace import fit, integrate
+from fewlabels.models.logit.laplace import integrate
 from fewlabels.models.logit.to_prior import count_unlabelled, teach
 from fewlabels.models.priors import Lesson
 
@@ -32,7 +33,7 @@ class Calibrated:
         """Fit the curve to all labels, and say what it implies for every cell."""
         layout = lay_out(cells)
         seen = layout.gather(cells)
-        found = fit(seen, layout.model)
+        found = fit_once(seen, layout.model)
         weights = [cells.layers.n_items.astype(np.float64), *([count_unlabelled(cells)] if finite else [])]
         everything, *rest = project(found, layout.design, weights, cells.layers.cell, layout.group)
         if not everything.fits(cells.right, cells.n_labels.astype(np.float64)):

@@ -1,0 +1,94 @@
+"""From counts to a posterior: ask the prior about the cells, once for the same counts, and combine it with the labels."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from fewlabels.data.counts import Tally
+from fewlabels.distributions.belief import Beta, Dirichlet
+from fewlabels.distributions.mixture import match
+from fewlabels.metrics.evaluate import Scheme, arrange
+from fewlabels.metrics.metric import Cost, Metric
+from fewlabels.models.draws import FEWEST_OF_EACH, N_DRAWS
+from fewlabels.models.posterior import Posterior
+from fewlabels.models.priors import Lesson, Prior, consult, pseudo_counts
+
+MOST_OF = 0.999  # share of the pseudo-counts that labels may be
+
+
+def infer(
+    tally: Tally,
+    metric: Metric,
+    prior: Prior,
+    *,
+    finite_pool: bool = False,
+    level: float = 0.95,
+    n_draws: int = N_DRAWS,
+    seed: int | tuple[int, ...] = 0,
+) -> Posterior:
+    """Combine prior and counts; every item without a label can be asked about.
+
+    Unless the pool is finite, the quantity is the metric on the population the pool came from: then the sizes of cells
+    are themselves a sample, and are drawn too (a Dirichlet over the counts, the Bayesian bootstrap).
+    """
+    scheme = arrange(tally, metric.over(tally.classes) if isinstance(metric, Cost) else metric)
+    cells = scheme.cells
+    counts = cells.outcomes if metric.reads == "right" else cells.labels
+    lesson = _learn(tally, scheme, prior, finite_pool)
+    return Posterior(
+        scheme, lesson.before, counts, np.zeros(cells.n, dtype=np.int64), tally.count("n_items") - tally.count("n_labels"),
+        finite_pool, level, prior.guesses_level, lesson.joint, lesson.unlabelled, lesson.luck, lesson.trust, lesson.ties,
+        n_draws=n_draws, seed=seed,
+    )  # fmt: skip
+
+
+def infer_imputed(
+    tally: Tally,
+    imputed: Sequence[Tally],
+    metric: Metric,
+    prior: Prior,
+    *,
+    n_draws: int = N_DRAWS,
+    seed: int = 0,
+    **choices: Any,
+) -> Posterior:
+    """Return the posterior where labels are uncertain: a mixture over imputed sets of labels, all as likely.
+
+    Every figure comes from the mixture. What one more label is worth is judged by the conjugate distribution with its
+    mean and variance in each cell, split so that labels and prior are both positive. `tally` holds the labels as given.
+    """
+    each = max(FEWEST_OF_EACH, n_draws // len(imputed))
+    parts = tuple(infer(one, metric, prior, n_draws=each, seed=(seed, i), **choices) for i, one in enumerate(imputed))
+    return mix(infer(tally, metric, prior, n_draws=n_draws, seed=seed, **choices), parts)
+
+
+def mix(given: Posterior, parts: tuple[Posterior, ...]) -> Posterior:
+    """Return the mixture of posteriors with imputed labels; `given` is the one with the labels as given."""
+    after = match([part.belief for part in parts])
+    whole = pseudo_counts(after)
+    counts = whole * np.minimum(MOST_OF, given.counts.sum(axis=1) / whole.sum(axis=1))[:, None]
+    rest = whole - counts
+    prior = replace(after, alpha=rest) if isinstance(after, Dirichlet) else Beta(after.groups, rest[:, 0], rest[:, 1])
+    middle = sorted(parts, key=lambda part: float(part.overall.mean()[0]))[len(parts) // 2]
+    return replace(
+        given, prior=prior, counts=counts, joint=None, unlabelled=None, luck=None, trust=middle.trust, parts=parts
+    )
+
+
+_LESSONS: WeakKeyDictionary[Tally, dict[Any, Lesson]] = WeakKeyDictionary()
+
+
+def _learn(tally: Tally, scheme: Scheme, prior: Prior, finite_pool: bool) -> Lesson:
+    """Ask the prior about the cells, once for the same counts."""
+    metric = scheme.metric
+    try:
+        key = hash(prior), (metric.splits, metric.reads, prior, finite_pool)
+    except TypeError:  # it holds something that changes
+        return consult(prior, scheme.cells, metric.reads, finite=finite_pool)
+    known = _LESSONS.setdefault(tally, {})
+    if key not in known:
+        known[key] = consult(prior, scheme.cells, metric.reads, finite=finite_pool)
+    return known[key]

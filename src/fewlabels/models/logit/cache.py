@@ -1,0 +1,44 @@
+"""Fits of the curve, kept while they are the latest: several metrics of the same labels share one."""
+
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from hashlib import blake2b
+
+import numpy as np
+
+from fewlabels.models.logit.laplace import Fit, fit
+from fewlabels.models.logit.model import Evidence, Model
+
+MOST_KEPT = 4  # a fit of a thousand groups takes some megabytes
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What a fit is made from, compared by content."""
+
+    evidence: Evidence
+    model: Model
+    digest: bytes
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Problem) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
+def fit_once(evidence: Evidence, model: Model) -> Fit:
+    """Return the fit of these labels, made anew only where it is not among the latest."""
+    return _fit(Problem(evidence, model, _digest(evidence, model)))
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def _fit(problem: Problem) -> Fit:
+    return fit(problem.evidence, problem.model)
+
+
+def _digest(evidence: Evidence, model: Model) -> bytes:
+    digest = blake2b(repr((model.scale, model.departures, evidence.design.shape)).encode())
+    for array in (*(getattr(evidence, field.name) for field in fields(evidence)), model.centre, model.spread):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.digest()

@@ -23,7 +23,7 @@ ROUNDING = 1e-6  # tolerance: single-precision softmax may slightly exceed 1
 
 @dataclass(frozen=True)
 class Census:
-    """The result of the aggregate query: one row per (group, predicted class, score bin, stratum, label) that occurs."""
+    """Result of the aggregate query: a row per (group, predicted class, score bin, stratum, label) that occurs."""
 
     pool: Predictions
     by: Groups
@@ -173,7 +173,7 @@ def _refuse_ids(pool: Predictions, by: Groups, cut: Cut, most: int) -> None:
 def _refuse_too_many(by: Groups, n: int, most: int) -> None:
     if n > most and not isinstance(by, Everything | Predicted | Bins):
         raise InputError(
-            f"by: {by.name!r} splits the pool into {n:,} groups, and at most {most:,} can be told apart; "
+            f"by: {by.name!r} splits the pool into {n:,} groups, and at most {most:,} are supported; "
             "group by something coarser (ranges instead of values, regions instead of users)"
         )
 

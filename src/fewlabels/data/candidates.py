@@ -1,8 +1,9 @@
 """Draw the items that may be labelled: from a large pool, a random subset of every group, without sorting the table.
 
-This is bottom-k sampling: every item has a priority, an integer hash of its id and a seed, and the items of a group with
-the smallest priorities are drawn. If a sample in memory holds enough items of a group, they are drawn from it. Otherwise
-the engine returns the items below a limit that slightly more than k items should pass, and the surplus is dropped here.
+This is bottom-k sampling: every item has a priority, an integer hash of its id and a seed, and the items of a group
+with the smallest priorities are drawn. If a sample in memory holds enough items of a group, they are drawn from it.
+Otherwise the engine returns the items below a limit that slightly more than k items should pass, and the surplus is
+dropped here.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Find columns that contradict each other: predictions and scores, scores and probabilities, scores that are not confidences.
+"""Find columns that contradict each other, such as predictions and probabilities, and scores that are no confidences.
 
 The aggregate query counts contradictions, so valid data cost no further query. `checks` reports the findings.
 """

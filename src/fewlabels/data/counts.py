@@ -37,7 +37,7 @@ class Axis:
     edges: tuple[float, ...] = ()  # if levels are ranges of a number
 
     def find(self, value: object) -> int:
-        """Return the index of a value, −1 if it does not occur; a number maps to the range that contains it, or the nearest.
+        """Return the index of a value, −1 if unseen; a number maps to the range that contains it, or the nearest one.
 
         >>> Axis("sex", ("f", "m"), False).find("m"), Axis("age", ("[18, 40)", "[40, 70]"), True, (18.0, 40.0, 70.0)).find(52)
         (1, 1)
@@ -189,7 +189,7 @@ class Tally:
         n: Int[np.ndarray, " new"],
         right: Float[np.ndarray, " new"],
     ) -> "Tally":
-        """Return the same items after labelling `n` items of each `entry` with class `label` and summed outcome `right`."""
+        """Return the counts after labelling `n` items of each `entry` as class `label`, with summed outcome `right`."""
         rest = self.n_items - _sum(entry, n, len(self.group)).astype(np.int64)
         nothing = np.zeros(len(entry))
         probability = None

@@ -1,4 +1,4 @@
-"""Partitions of the items into groups: everything, by predicted class, column, range or score bin, and crosses of these.
+"""Partitions of items into groups: everything, by predicted class, column, range or score bin, and their crosses.
 
 A partition's `cut` of a pool holds the GROUP BY expressions, and the names and order of the groups in the result.
 """

@@ -233,7 +233,7 @@ def _check_ids(table: ir.Table, id: str, answers: ir.Table, engine: BaseBackend)
 
 
 def _join(table: ir.Table, roles: Roles, answers: ir.Table, role: str) -> tuple[ir.Table, str]:
-    """Join by id; if both have a label, the separate source wins, because it is newer."""
+    """Join by id; if both have a label, the separate source is used, because it is newer."""
     before = getattr(roles, role)
     joined = table.mutate(__fl_key=as_name(table[roles.id])).left_join(answers, "__fl_key")
     answer = joined["__fl_answer"]

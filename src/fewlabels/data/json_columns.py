@@ -1,4 +1,4 @@
-"""Read JSON that is one object with a list per column, as `DataFrame.to_json` and `json.dump` of a dict of lists write it.
+"""Read JSON that is one object with a list per column, as written by `DataFrame.to_json` or from a dict of lists.
 
 The engine reads JSON lines and lists of records. Other objects are refused: the engine would read them as one item.
 """

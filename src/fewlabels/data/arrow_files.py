@@ -15,8 +15,8 @@ from fewlabels.errors import InputError
 
 DAMAGED = (pa.ArrowException, OSError, MemoryError, IndexError, struct.error)
 MAGIC = b"ARROW1\0\0"  # the file format: this magic, messages, and a footer that lists them
-TAIL, BLOCK, BLOCKS = 10, 24, (2, 3)  # bytes after the footer and of each block in it; its fields that hold blocks
-DICTIONARY = 2  # the type of a header that wraps that of a batch
+TAIL, BLOCK, BLOCKS = 10, 24, (2, 3)  # bytes after the footer, bytes per block, footer fields that list blocks
+DICTIONARY = 2  # header type of a dictionary batch, which wraps a record batch
 
 
 def read_batches(paths: Sequence[str]) -> pa.RecordBatchReader:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from fewlabels.errors import InputError
 
 MOST_BYTES = 512 * 1024**2
-MOST_TIMES = 100  # text compresses five to twenty times, rarely fifty
+MOST_TIMES = 100  # text usually compresses by a factor of 5 to 20, rarely 50
 LIMIT = "FEWLABELS_MAX_UNPACKED"
 CHUNK = 1 << 20
 

@@ -33,7 +33,7 @@ def probabilities(**changes: object) -> pd.DataFrame:
 
 
 ERRORS = {
-    "repeated id": (put("id", 9, 3), r"column 'id': id 3 stands in rows 4, 9"),
+    "repeated id": (put("id", 9, 3), r"column 'id': id 3 occurs in rows 4, 9"),
     "missing id": (put("id", 9, None), r"column 'id': 1 id is missing, the first in row 9"),
     "missing prediction": (put("predicted", 9, None), r"column 'predicted': the prediction is missing in 1 row, the first is row 9"),
     "NaN score": (put("score", 9, np.nan), r"column 'score': .* NaN in 1 row, the first is row 9"),
@@ -72,7 +72,7 @@ def test_of_very_many_ids_some_are_looked_at(rename, n_twice: int, monkeypatch: 
     ids = [rename(i) for i in (*range(100), *range(n_twice))]
     found = examine(fl.Predictions.read({"id": ids, "predicted": ["a"] * len(ids)}))
     assert [finding.severity for finding in found] == (["error"] if n_twice else [])
-    assert all("stands in rows" in finding.message for finding in found)
+    assert all("occurs in rows" in finding.message for finding in found)
 
 
 def test_of_very_many_ids_every_missing_one_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

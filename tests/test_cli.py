@@ -196,7 +196,7 @@ class TestDoctor:
 
     def test_names_what_is_wrong(self, type_in: Type, tmp_path: Path) -> None:
         (tmp_path / "p.csv").write_text("id,predicted,label\n1,a,a\n1,a,a\n")
-        assert "id 1 stands in rows 1, 2" in type_in("doctor", tmp_path / "p.csv").out
+        assert "id 1 occurs in rows 1, 2" in type_in("doctor", tmp_path / "p.csv").out
 
 
 class TestReplays:

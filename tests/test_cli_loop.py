@@ -290,7 +290,7 @@ class TestExports:
         type_in("export", "--session", session, "--out", labels)
         typed = type_in("assess", file, "--labels", labels, "--json", "-")
         assert json.loads(typed.out)["n_labels"] == 4
-        assert "note: labels that were not asked for: 20; they are left out of every figure" in typed.err
+        assert "note: labels that were not asked for: 20; they are left out of every estimate" in typed.err
         with fl.Session.open(session) as same:
             assert json.loads(typed.out)["overall"] == pytest.approx(same.assess().to_dict()["overall"])
         again = tmp_path / "again.db"

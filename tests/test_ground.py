@@ -135,7 +135,7 @@ def test_a_pool_that_is_all_labelled_is_refused():
 
 
 def test_an_unsound_pool_is_refused():
-    with pytest.raises(InputError, match="id 1 stands in rows 1, 2"):
+    with pytest.raises(InputError, match="id 1 occurs in rows 1, 2"):
         lay({"id": [1, 1], "predicted": ["a", "b"]})
 
 

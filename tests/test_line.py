@@ -135,7 +135,7 @@ def test_over_many_seeds_any_item_may_be_asked_about() -> None:
 
 
 def test_a_file_that_was_read_twice_is_refused() -> None:
-    with pytest.raises(InputError, match=r"column 'id': id -?\d+ stands in rows [\d,]+, [\d,]+; every item needs"):
+    with pytest.raises(InputError, match=r"column 'id': id -?\d+ occurs in rows [\d,]+, [\d,]+; every item needs"):
         lay(make().iloc[[*range(N), *range(1000, 1500)]])
 
 

@@ -243,7 +243,7 @@ class TestLabelsApart:
         labels = pd.DataFrame({"id": ["a", "b", "c"], "label": ["x", "y", "x"], "asked": asked})
         pool = fl.Predictions.read(self.PREDICTIONS, labels=labels)
         assert pool.n_labels == 2
-        assert pool.notes[0].startswith("labels that were not asked for: 1; they are left out of every figure")
+        assert pool.notes[0].startswith("labels that were not asked for: 1; they are left out of every estimate")
         assert fl.assess(pool, by=fl.everything).warnings[0] == pool.notes[0]
 
     def test_a_column_called_asked_that_says_something_else_is_left_alone(self) -> None:
@@ -253,7 +253,7 @@ class TestLabelsApart:
     def test_that_nobody_could_tell_are_no_labels(self) -> None:
         pool = fl.Predictions.read(self.PREDICTIONS, labels={"id": ["a", "b"], "label": ["x", "?"]})
         assert (pool.n_labels, pool.classes) == (1, ("x", "y"))
-        assert "nobody could tell: 1" in pool.notes[0]
+        assert "annotators could not label: 1" in pool.notes[0]
         graded = fl.Predictions.read(self.PREDICTIONS, labels={"id": ["a", "b"], "agreement": ["0.25", "?"]})
         assert (graded.n_labels, fl.assess(graded, by=fl.everything, finite_pool=True).tally.right.sum()) == (1, 0.25)
         named = {"id": ["a", "b"], "label": ["x", "y"], "grade": ["0.25", "?"]}
@@ -315,7 +315,7 @@ class TestOddSources:
             fl.Predictions.read({"predicted": ["a", "b"], "label": ["a"]})
 
     def test_a_column_twice_is_refused(self) -> None:
-        with pytest.raises(InputError, match="'predicted' stands twice"):
+        with pytest.raises(InputError, match="'predicted' occurs twice"):
             fl.Predictions.read(pd.DataFrame([["a", "b"]], columns=["predicted", "predicted"]))
 
     @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
-"""What we say when something given to us cannot be used.
+"""`InputError`, raised by every package for invalid input, and helpers that format its message.
 
-Every other room may raise `InputError`; the command line turns it into one line and exit code 1.
+The command line prints the message on one line and exits with code 1.
 """
 
 from collections.abc import Iterable
@@ -8,14 +8,14 @@ from difflib import get_close_matches
 
 
 class InputError(ValueError):
-    """What came, where, and what to do about it, in words for the person who gave it."""
+    """Invalid input. The message tells the user what was given, where, and what to do."""
 
 
-LONGEST = 80  # characters of a name in a message
+LONGEST = 80  # maximum number of characters of a name in a message
 
 
 def cut_name(name: str) -> str:
-    """Cut a name that is too long for a message out of its middle.
+    """Shorten a long name for a message by removing its middle.
 
     >>> cut_name("cat"), len(cut_name("x" * 2000))
     ('cat', 83)
@@ -24,7 +24,7 @@ def cut_name(name: str) -> str:
 
 
 def listing(names: Iterable[object], most: int = 6) -> str:
-    """Name a few things and count the rest.
+    """Join the first names with commas and count the rest.
 
     >>> listing(["a", "b", "c"], most=2)
     'a, b and 1 more'
@@ -36,7 +36,7 @@ def listing(names: Iterable[object], most: int = 6) -> str:
 
 
 def count(n: int, what: str) -> str:
-    """Say how many there are.
+    """Format a count with its noun in singular or plural.
 
     >>> count(1, "answer"), count(2000, "answer"), count(3, "class")
     ('1 answer', '2,000 answers', '3 classes')
@@ -45,7 +45,7 @@ def count(n: int, what: str) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Suggest the nearest known words, or list them.
+    """Suggest the closest known words; list all of them if none is close.
 
     >>> did_you_mean("lable", ["id", "label"])
     "did you mean 'label'?"
@@ -61,7 +61,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def name_option(role: str, value: object = None) -> str:
-    """Say how to give something, on the command line and in Python.
+    """Format an option as it is typed on the command line and in Python.
 
     >>> name_option("positive_score", "risk")
     "--positive-score risk (Python: positive_score='risk')"
@@ -76,7 +76,7 @@ def name_option(role: str, value: object = None) -> str:
 
 
 def end_sentence(said: str) -> str:
-    """End a sentence that another one follows; a question has its own mark.
+    """Add a full stop unless the text already ends with a question mark.
 
     >>> end_sentence(did_you_mean("lable", ["id", "label"])), end_sentence(did_you_mean("x", ["id", "label"]))
     ("did you mean 'label'?", 'there is: id, label.')

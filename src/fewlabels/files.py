@@ -1,7 +1,7 @@
-"""Output files: written whole or not at all, through links, pipes and devices, and never over an input.
+"""Write output files atomically, and refuse to overwrite an input.
 
-A regular file is written beside its place and moved there, so that readers see the old content or the new one. A link
-stays a link: its target is replaced. A pipe or a terminal is written to as it stands.
+A regular file is written to a temporary file in the same folder and then renamed, so readers see either the old or the
+new content. A link stays a link: its target is replaced. Pipes, terminals and devices are written to directly.
 """
 
 import os
@@ -20,18 +20,18 @@ from pathlib import Path
 
 from fewlabels.errors import InputError
 
-PART = ".fewlabels-{host}-{process}-{random}.part"  # a file that is being written
+PART = ".fewlabels-{host}-{process}-{random}.part"  # name of a temporary file while it is written
 PART_NAME = re.compile(r"\.fewlabels-(?P<host>\w+)-(?P<process>\d+)-\w+\.part")
 STDIN = STDOUT = "-"
 DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|(?:/dev|/proc/self)/fd/(\d+)")
 STANDARD = {"stdout": 1, "stderr": 2}
 DATABASE = b"SQLite format 3\0"
-_LENT: set[str] = set()  # names of this process's parts
+_LENT: set[str] = set()  # temporary files of this process
 RIGHTS, GROUP_RIGHTS = 0o777, 0o070
 
 
 def write_whole(path: str | Path, content: str | bytes, *, inputs: Iterable[str | None] = ()) -> Path:
-    """Write a file, or refuse: see `check_output`. Whatever happens, no part of a file stays behind."""
+    """Write a file atomically; see `check_output` for what is refused. A failure leaves no temporary file behind."""
     check_output(path, inputs)
     data = content.encode(errors="replace") if isinstance(content, str) else content
     try:
@@ -45,7 +45,7 @@ def write_whole(path: str | Path, content: str | bytes, *, inputs: Iterable[str 
 
 
 def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str | None] = ()) -> None:
-    """Refuse outputs, by option, that cannot be written or are the same as an input or as each other."""
+    """Refuse outputs (option -> path) that cannot be written, overwrite an input, or name the same file twice."""
     inputs = list(inputs)
     given = [(option, path) for option, path in outputs.items() if path is not None]
     for _, path in given:
@@ -58,7 +58,7 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str | None
 
 
 def check_output(path: str | Path, inputs: Iterable[str | None] = ()) -> None:
-    """Refuse a path that cannot be written, or that holds what is being read."""
+    """Refuse a path that cannot be written or that is one of the inputs."""
     try:
         found = _look(path)
     except (OSError, ValueError) as error:
@@ -69,14 +69,14 @@ def check_output(path: str | Path, inputs: Iterable[str | None] = ()) -> None:
 
 
 def is_stream(path: str | Path) -> bool:
-    """Is this a pipe, a terminal or another character device, or an open file of this process?"""
+    """Return whether a path is a pipe, a character device, or an open file descriptor of this process."""
     found = _look(path)
     kind = 0 if found is None else found.st_mode
     return stat.S_ISFIFO(kind) or stat.S_ISCHR(kind) or bool(DESCRIPTOR.fullmatch(str(path)))
 
 
 def _look(path: str | Path) -> os.stat_result | None:
-    """Return what stands at a path, or at the end of its links."""
+    """Stat a path, following links; None if nothing exists there."""
     try:
         return os.stat(path)  # noqa: PTH116
     except FileNotFoundError:
@@ -84,10 +84,10 @@ def _look(path: str | Path) -> os.stat_result | None:
 
 
 def _list_inputs(names: Iterable[str | None]) -> Iterable[os.stat_result]:
-    """Look at every input that is a file: a path, a pattern, or standard input where that is a file."""
+    """Stat every input that is a file: a path, a glob pattern, or standard input redirected from a file."""
     for name in names:
         if name == STDIN:
-            with suppress(OSError, AttributeError):  # there may be none
+            with suppress(OSError, AttributeError):  # standard input may be closed or replaced
                 found = os.fstat(sys.stdin.fileno())
                 if stat.S_ISREG(found.st_mode):
                     yield found
@@ -144,7 +144,7 @@ def _write_through(path: str, data: bytes) -> None:
 
 
 def _replace(place: Path, data: bytes) -> None:
-    """Write beside the place and move there; what was there before leaves its owner and mode."""
+    """Write a temporary file and rename it; owner and mode of an existing file are kept."""
     before = _look(place)
     with lend_part(place.parent, 0o666 if before is None else 0o600) as part:
         with part.open("r+b") as file:
@@ -157,7 +157,7 @@ def _replace(place: Path, data: bytes) -> None:
 
 
 def _copy_rights(handle: int, before: os.stat_result) -> None:
-    """Keep owner, group and mode; rights of a group that cannot be kept are dropped."""
+    """Copy owner, group and mode; if the group cannot be kept, drop the group permissions."""
     if os.name != "posix":
         return
     for user, group in ((-1, before.st_gid), (before.st_uid, -1)):
@@ -169,10 +169,10 @@ def _copy_rights(handle: int, before: os.stat_result) -> None:
 
 @contextmanager
 def lend_part(folder: Path, mode: int) -> Iterator[Path]:
-    """Lend an empty file, and remove it if it is still there at the end; those that killed processes left are removed too.
+    """Create an empty temporary file, and remove it on exit if it still exists; also remove those of killed processes.
 
-    It is neither open nor locked meanwhile: its name says which process writes it. On some systems our lock would keep SQLite
-    out, and closing our handle would drop SQLite's locks.
+    The file is neither open nor locked: its name contains the process id. On some systems a lock of ours would block
+    SQLite, and closing our handle would release SQLite's locks.
     """
     remove_parts(folder)
     part = folder / PART.format(host=_name_host(), process=os.getpid(), random=secrets.token_hex(8))
@@ -186,9 +186,9 @@ def lend_part(folder: Path, mode: int) -> Iterator[Path]:
 
 
 def remove_parts(folder: Path) -> None:
-    """Remove parts that killed processes left. A part of two names is in its place already."""
+    """Remove temporary files of killed processes. A file with a second hard link is already in its final place."""
     if os.name != "posix":
-        return  # there, asking whether a process is alive would end it
+        return  # on Windows os.kill(pid, 0) would end the process
     for part in folder.glob(PART.format(host="*", process="*", random="*")):
         with suppress(OSError):
             if part.lstat().st_nlink > 1 or (part.is_file() and _is_left(part.name)):
@@ -196,7 +196,7 @@ def remove_parts(folder: Path) -> None:
 
 
 def _is_left(name: str) -> bool:
-    """Is this the part of a process of this machine that is gone? Of other machines one cannot tell."""
+    """Return whether the process that wrote this file has ended; files of other hosts count as in use."""
     found = PART_NAME.fullmatch(name)
     if not found or found["host"] != _name_host() or name in _LENT:
         return False
@@ -216,7 +216,7 @@ def _is_alive(process: int) -> bool:
 
 @cache
 def _name_host() -> str:
-    """Name the machine, or the container, whose process numbers these are."""
+    """Hash the host name and the process-id namespace: process ids are unique within them."""
     name = socket.gethostname()
     with suppress(OSError, AttributeError):
         name += os.readlink("/proc/self/ns/pid")  # noqa: PTH115
@@ -224,7 +224,7 @@ def _name_host() -> str:
 
 
 def _remove(part: Path) -> None:
-    """Remove a part and SQLite's logs of it; the part last, since the logs are found by it."""
+    """Remove a temporary file and its SQLite logs; the file last, because its name locates the logs."""
     for ending in ("-wal", "-shm", ""):
         part.with_name(part.name + ending).unlink(missing_ok=True)
 

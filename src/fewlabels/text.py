@@ -1,19 +1,19 @@
-"""Other people's text, made fit for a screen: nothing in it is obeyed, and nothing of it is hidden."""
+"""Sanitize untrusted text for terminals, spreadsheets, JSON and logs: control characters become visible."""
 
 import json
 import re
 from typing import Any
 
-# Controls (but tab and newline), marks that turn the direction of writing around, and halves of characters.
+# Control characters (except tab and newline), bidirectional controls, and lone surrogates.
 HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-FORMULA = "[=+\\-@＝＋－＠\\t\\r\\n]"  # how a cell starts that a spreadsheet would compute
+FORMULA = "[=+\\-@＝＋－＠\\t\\r\\n]"  # first characters that make a spreadsheet evaluate a cell
 ESCAPED = f"^'+{FORMULA}"
 PASSWORD = re.compile(r"(://[^/:@\s]+):[^/@\s]+@")
 NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?")
 
 
 def escape_formula(cell: str) -> str:
-    """Put an apostrophe before a cell that a spreadsheet would compute; numbers stay numbers.
+    """Prefix a cell that a spreadsheet would evaluate with an apostrophe; numbers stay as they are.
 
     >>> escape_formula("=1+1"), escape_formula("-1"), escape_formula("'=1")
     ("'=1+1", '-1', "''=1")
@@ -22,7 +22,7 @@ def escape_formula(cell: str) -> str:
 
 
 def unescape_formula(cell: str) -> str:
-    """Take away the apostrophe that `escape_formula` put there.
+    """Remove the apostrophe that `escape_formula` added.
 
     >>> unescape_formula("'=1+1"), unescape_formula("'tis"), unescape_formula("''=1")
     ('=1+1', "'tis", "'=1")
@@ -31,7 +31,7 @@ def unescape_formula(cell: str) -> str:
 
 
 def tame(text: str) -> str:
-    """Make every character that a terminal would obey visible instead.
+    """Replace control characters with visible ones, so that a terminal does not interpret them.
 
     >>> tame("red: \\x1b[31m")
     'red: ␛[31m'
@@ -40,12 +40,12 @@ def tame(text: str) -> str:
 
 
 def tame_line(text: object) -> str:
-    """The same on one line: names of items and classes."""
+    """Sanitize a name for one line: newlines and tabs become visible too."""
     return tame(str(text)).replace("\n", "␊").replace("\t", "␉")
 
 
 def dump_json(value: Any, indent: int | None = None) -> str:
-    """Return JSON text without a character that a terminal would obey: those are written as escapes.
+    """Serialize to JSON with control characters written as \\u escapes.
 
     >>> print(dump_json({"name": "\\x1b[31m é \\u202e"}))
     {"name": "\\u001b[31m é \\u202e"}
@@ -55,7 +55,7 @@ def dump_json(value: Any, indent: int | None = None) -> str:
 
 
 def shorten(text: str, most: int = 900) -> str:
-    """Put a message on one line, and cut what is too long for one out of its middle.
+    """Join a message into one line, and remove the middle if it is too long.
 
     >>> shorten("one\\n  two"), shorten("abcdefgh", most=5)
     ('one two', 'ab … gh')
@@ -65,7 +65,7 @@ def shorten(text: str, most: int = 900) -> str:
 
 
 def hide_passwords(text: str) -> str:
-    """Leave passwords out of the addresses in a text.
+    """Mask passwords in the URLs of a text.
 
     >>> hide_passwords("postgresql://kim:secret@host/db?table=x")
     'postgresql://kim:***@host/db?table=x'
@@ -74,7 +74,7 @@ def hide_passwords(text: str) -> str:
 
 
 def as_text(value: Any) -> str:
-    """Return what a person reads of a table's value."""
+    """Format a table value for display."""
     if value is None or value != value:
         return ""
     if isinstance(value, bytes):
@@ -85,7 +85,7 @@ def as_text(value: Any) -> str:
 
 
 def as_plain(value: Any) -> Any:
-    """Return what JSON can hold of a table's value."""
+    """Convert a table value to one that JSON can represent."""
     if isinstance(value, float) and (value != value or abs(value) == float("inf")):
         return None
     return value if value is None or isinstance(value, bool | int | float | str) else as_text(value)

@@ -1,4 +1,5 @@
-"""Predictions and their counts: a relation in some engine, the roles of its columns, groups, and one aggregate query.
+"""Predictions and their counts: a table in some engine, the roles of its columns, groups, and one aggregate query.
 
-The only package that knows Ibis and DuckDB. Everything above asks `Predictions` and gets counts, sums and a few rows.
+The only package that imports Ibis and DuckDB. The packages above query `Predictions` and receive counts, sums and a few
+rows.
 """

@@ -1,7 +1,7 @@
-"""One pass of the engine over a pool: how many items of every kind there are, and the extremes that tell whether it is sound.
+"""Aggregate a pool in one GROUP BY query: counts and sums per group, and the minima and maxima that validation needs.
 
-Whatever is asked of a pool is asked here at once, since on a large table the scan is what costs. `labels` makes counts of
-it, `checks` looks at its extremes.
+One query answers everything, because on a large table the scan dominates the cost. `counts` turns the result into a
+count table, `checks` validates its minima and maxima.
 """
 
 from bisect import bisect_right
@@ -16,42 +16,42 @@ from fewlabels.data.sampling import Picking, Sample
 from fewlabels.errors import InputError
 
 MOST_GROUPS = 5000
-MOST_ENTRIES = 3_000_000  # that are fetched
-HEAD = 100_000  # rows at the start that show whether a column is more like an id
-ROUNDING = 1e-6  # single-precision softmaxes end a little above one
+MOST_ENTRIES = 3_000_000  # rows of the result that are fetched at most
+HEAD = 100_000  # first rows, in which a column with too many values (an id) is detected
+ROUNDING = 1e-6  # tolerance: single-precision softmax may slightly exceed 1
 
 
 @dataclass(frozen=True)
 class Census:
-    """What one pass found: an entry per (group, predicted class, score bin, stratum, label) that occurs."""
+    """Result of the aggregate query: a row per (group, predicted class, score bin, stratum, label) that occurs."""
 
     pool: Predictions
     by: Groups
     cut: Cut
-    edges: tuple[float, ...]  # of the score bins; none without scores
-    strata: tuple[float, ...]  # borders of finer ranges of the score, where somebody wanted them
+    edges: tuple[float, ...]  # edges of the score bins; empty without scores
+    strata: tuple[float, ...]  # edges of finer score ranges; empty if not requested
     found: Columns
-    sample: Sample | None = None  # of the items themselves, where somebody wanted one
+    sample: Sample | None = None  # of item ids; None if not requested
 
     @property
     def n_items(self) -> int:
-        """How many items there are."""
+        """The number of items."""
         return int(sum(self.found["n"]))
 
     @property
     def groups(self) -> list[tuple[Any, ...]]:
-        """The group of every entry, as the engine has it."""
+        """The group key of every row, as stored in the engine."""
         return list(zip(*(self.found[key] for key in self.cut.keys), strict=True)) or [()] * len(self.found["n"])
 
     @property
     def keys(self) -> dict[str, Value]:
-        """What tells unlabelled items apart: group, predicted class and where the score lies."""
+        """The GROUP BY keys of unlabelled items: group, predicted class and score slot."""
         return list_keys(self.pool, self.cut, find_borders(self.edges, self.strata))
 
     def place_scores(self, found: Columns) -> Columns:
-        """Turn the places of scores among all borders into bins and strata: one search in the engine finds both.
+        """Convert score slots (indices among all edges) into score bins and strata.
 
-        Scores that are missing or no probabilities have neither.
+        Missing scores and scores outside [0, 1] have neither.
         """
         if "slot" not in found:
             return {}
@@ -60,11 +60,11 @@ class Census:
         return placed | {"stratum": _place(found["slot"], borders, self.strata)} if self.strata else placed
 
     def lowest(self, name: str) -> float | None:
-        """The least of a column of minima; None where there are no values."""
+        """The minimum of a column of minima; None if all are missing."""
         return min((value for value in self.found[name] if value is not None), default=None)
 
     def highest(self, name: str) -> float | None:
-        """The greatest of a column of maxima."""
+        """The maximum of a column of maxima; None if all are missing."""
         return max((value for value in self.found[name] if value is not None), default=None)
 
 
@@ -79,11 +79,10 @@ def take_census(
     most_groups: int = MOST_GROUPS,
     picking: Picking | None = None,
 ) -> Census:
-    """Count a pool by group, predicted class, score and label, in one pass of the engine.
+    """Count a pool by group, predicted class, score bin and label, in one query.
 
-    `probabilities` adds the summed probability of every class and `strata` the borders of finer ranges of the score, for
-    what makes use of them; `grades` counts every grade of agreement apart, for replays. `picking` says which ids to bring
-    along.
+    `probabilities` adds the summed probability of every class, `strata` counts by finer score ranges with these edges,
+    and `grades` counts every value of agreement separately (for simulations). `picking` also samples item ids.
     """
     cut = by.cut(pool)
     edges = tuple((bins or Bins()).edges(pool)) if pool.has("score") else ()
@@ -105,12 +104,12 @@ def take_census(
 
 
 def find_borders(edges: Sequence[float], strata: Sequence[float]) -> list[float]:
-    """Put the borders of bins and of strata in one line; without scores there are none."""
+    """Merge the edges of bins and strata into one sorted list; empty without scores."""
     return sorted({*edges, *strata}) if edges else []
 
 
 def list_keys(pool: Predictions, cut: Cut, borders: Sequence[float]) -> dict[str, Value]:
-    """Say what tells items apart but for their label."""
+    """Return the GROUP BY keys of items, except the label."""
     keys = dict(cut.keys)
     if pool.has("predicted") and not pool.has("agreement"):
         keys["predicted"] = pool.predicted
@@ -118,10 +117,10 @@ def list_keys(pool: Predictions, cut: Cut, borders: Sequence[float]) -> dict[str
 
 
 def _guard(borders: Sequence[float]) -> list[float]:
-    """Put what is no probability into a first and a last slot: to ask for the extremes costs a tenth of the scan more.
+    """Add a first and a last slot for invalid scores: querying minima and maxima instead would cost 10 % of the scan.
 
-    What is missing or not a number is below no border, and so in the last. Twice the rounding, so that whatever is in
-    these slots is found wrong by a closer look, too.
+    A missing or NaN score compares below no edge and falls into the last slot. The tolerance is twice `ROUNDING`, so
+    that every score in these slots also fails the exact check.
     """
     return [-inf, -2 * ROUNDING, *borders[1:-1], 1 + 2 * ROUNDING, inf]
 
@@ -142,7 +141,7 @@ def _list_sums(pool: Predictions, *, probabilities: bool) -> dict[str, Value]:
 
 
 def _list_extremes(pool: Predictions) -> dict[str, Value]:
-    """What shows that something is wrong; finding out what exactly is for later."""
+    """Return minima, maxima and counts that reveal invalid data; `checks` locates the rows."""
     out: dict[str, Value] = {}
     if pool.has("agreement"):
         out |= {"agreement_low": pool.agreement.min(), "agreement_high": pool.agreement.max()}
@@ -159,14 +158,14 @@ def _place(slot: list[Any], borders: list[float], edges: Sequence[float]) -> lis
 
 
 def _mark_right(found: Columns) -> Columns:
-    """Whoever counts by prediction and label has counted what is right."""
+    """Count labelled and correct items from the rows, which are grouped by prediction and label."""
     n_labels = [0 if label is None else n for label, n in zip(found["label"], found["n"], strict=True)]
     same = [said == label for said, label in zip(found["predicted"], found["label"], strict=True)]
     return {"n_labels": n_labels, "right": [float(n) if ok else 0.0 for ok, n in zip(same, n_labels, strict=True)]}
 
 
 def _refuse_ids(pool: Predictions, by: Groups, cut: Cut, most: int) -> None:
-    """Turn down an id or a timestamp as a group before its values are counted."""
+    """Refuse to group by an id or a timestamp, before the full count."""
     if not isinstance(by, Everything | Predicted | Bins) and pool.count_distinct(cut.keys, first=HEAD) > most:
         _refuse_too_many(by, pool.count_distinct(cut.keys), most)
 
@@ -174,7 +173,7 @@ def _refuse_ids(pool: Predictions, by: Groups, cut: Cut, most: int) -> None:
 def _refuse_too_many(by: Groups, n: int, most: int) -> None:
     if n > most and not isinstance(by, Everything | Predicted | Bins):
         raise InputError(
-            f"by: {by.name!r} splits the pool into {n:,} groups, and at most {most:,} can be told apart; "
+            f"by: {by.name!r} splits the pool into {n:,} groups, and at most {most:,} are supported; "
             "group by something coarser (ranges instead of values, regions instead of users)"
         )
 
@@ -188,5 +187,5 @@ def _ask(
 
 
 def _sort(found: Columns, keys: list[str]) -> list[int]:
-    """Engines return groups in any order; sums of fractions should not depend on it."""
+    """Sort rows by their keys: engines return them in any order, and floating-point sums depend on it."""
     return sorted(range(len(found["n"])), key=lambda i: [str(found[key][i]) for key in keys])

@@ -1,7 +1,7 @@
-"""Arrow files (IPC, Feather), read batch by batch and checked in full before an engine sees them.
+"""Read Arrow files (IPC, Feather) batch by batch, and validate each batch before an engine reads it.
 
-An engine trusts Arrow data: an offset that points outside its buffer would end the process. Files are not mapped into
-memory either, since a file that is truncated while it is mapped would end the process, too.
+Engines do not validate Arrow data: an offset outside its buffer crashes the process. Files are not memory-mapped,
+because truncating a mapped file crashes the process too.
 """
 
 import struct
@@ -14,13 +14,13 @@ from fewlabels.data.compression import find_limit, require_bounded
 from fewlabels.errors import InputError
 
 DAMAGED = (pa.ArrowException, OSError, MemoryError, IndexError, struct.error)
-MAGIC = b"ARROW1\0\0"  # the file format is this, messages, and a footer that lists them
-TAIL, BLOCK, BLOCKS = 10, 24, (2, 3)  # bytes after the footer and of each block in it; its fields that hold blocks
-DICTIONARY = 2  # the type of a header that wraps that of a batch
+MAGIC = b"ARROW1\0\0"  # the file format: this magic, messages, and a footer that lists them
+TAIL, BLOCK, BLOCKS = 10, 24, (2, 3)  # bytes after the footer, bytes per block, footer fields that list blocks
+DICTIONARY = 2  # header type of a dictionary batch, which wraps a record batch
 
 
 def read_batches(paths: Sequence[str]) -> pa.RecordBatchReader:
-    """Return a reader of the batches of several files, which must have the same columns."""
+    """Return a reader over the batches of several files with the same columns."""
     schemas = [_read_schema(path) for path in paths]
     for path, schema in zip(paths, schemas, strict=True):
         if schema != schemas[0]:
@@ -37,7 +37,7 @@ def _read_schema(path: str) -> pa.Schema:
 
 
 def _read_sound(path: str) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of a file, each checked in full: lengths, offsets, indices and text."""
+    """Yield the batches of a file, each validated in full: lengths, offsets, indices and UTF-8."""
     try:
         _bound_buffers(path)
         with pa.OSFile(path) as file:
@@ -64,7 +64,7 @@ def _refuse(path: str, error: BaseException) -> InputError:
 
 
 def _bound_buffers(path: str) -> None:
-    """Add up what the buffers unpack to: a reader would allocate it at once."""
+    """Refuse a file whose buffers decompress to more than the limit: a reader allocates all of it at once."""
     size, total = Path(path).stat().st_size, 0
     limit = max(find_limit(size), size)
     with pa.OSFile(path) as file:
@@ -75,7 +75,7 @@ def _bound_buffers(path: str) -> None:
 
 
 def _read_messages(file: pa.NativeFile) -> Iterator[pa.ipc.Message]:
-    """Yield the messages that the footer lists: not every writer puts a whole stream before it."""
+    """Yield the messages listed in the footer: not every writer precedes it with a complete stream."""
     pa.ipc.open_file(file)  # verifies the footer
     for offset in _list_offsets(_read_footer(file)):
         file.seek(offset)
@@ -91,7 +91,7 @@ def _read_footer(file: pa.NativeFile) -> bytes:
 
 
 def _list_offsets(footer: bytes) -> Iterator[int]:
-    """Yield where dictionaries and batches begin, as `format/File.fbs` of Apache Arrow defines it."""
+    """Yield the offsets of dictionaries and batches (Apache Arrow, `format/File.fbs`)."""
     (root,) = struct.unpack_from("<I", footer, 0)
     for field in BLOCKS:
         at = _find_field(footer, root, field)
@@ -101,9 +101,9 @@ def _list_offsets(footer: bytes) -> Iterator[int]:
 
 
 def _list_lengths(message: pa.ipc.Message) -> Iterator[int]:
-    """Yield the length of the buffers; that of a compressed buffer before compression stands in its first eight bytes.
+    """Yield the uncompressed lengths of the buffers; a compressed buffer stores it in its first eight bytes.
 
-    The message's header is a flatbuffer, as `format/Message.fbs` of Apache Arrow defines it.
+    The message header is a flatbuffer (Apache Arrow, `format/Message.fbs`).
     """
     if message.body is None:
         return
@@ -124,7 +124,7 @@ def _list_lengths(message: pa.ipc.Message) -> Iterator[int]:
 
 
 def _find_field(head: bytes, table: int, index: int) -> int:
-    """Return where a field of a flatbuffer's table stands; 0 where it is left out."""
+    """Return the offset of a field of a flatbuffer table; 0 if it is absent."""
     vtable = table - struct.unpack_from("<i", head, table)[0]
     (size,) = struct.unpack_from("<H", head, vtable)
     at = 4 + 2 * index

@@ -1,8 +1,9 @@
-"""Which items may be asked about: of a large pool a random few of every group, drawn without sorting.
+"""Draw the items that may be labelled: from a large pool, a random subset of every group, without sorting the table.
 
-Every item has a chance, a whole number that its id and a seed determine. The items of a group with the smallest chances
-are drawn. Where a sample holds enough of a group they are drawn from it here; in the engine, all below a limit that a few
-more than wanted will pass are fetched, and the surplus is dropped here.
+This is bottom-k sampling: every item has a priority, an integer hash of its id and a seed, and the items of a group
+with the smallest priorities are drawn. If a sample in memory holds enough items of a group, they are drawn from it.
+Otherwise the engine returns the items below a limit that slightly more than k items should pass, and the surplus is
+dropped here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,15 +22,15 @@ from jaxtyping import Int
 from fewlabels.data.names import MISSING, as_name
 
 PRIME = 2**31 - 1
-TERMS = 3  # the chances of any so many items are independent of each other; two would do for the variance of a mean
-SURE, SPARE = 6, 12  # of so many standard deviations and items more than wanted, none is ever missed
+TERMS = 3  # priorities are 3-wise independent; 2-wise would suffice for the variance of a mean
+SURE, SPARE = 6, 12  # margin of the limit: standard deviations, and items, beyond k
 Key: TypeAlias = tuple[Any, ...]
 
 
 def find_chance(id: ir.Value, engine: BaseBackend, seed: int) -> ir.Value:
-    """Return the chance of an item, a whole number below PRIME: a random polynomial of its id (Wegman and Carter, 1981).
+    """Return the priority of an item, an integer below PRIME: a random polynomial of its id (Wegman and Carter, 1981).
 
-    Of ids that are whole numbers it is the same in every engine.
+    For integer ids it is the same in every engine.
     """
     x = as_whole(id, engine)
     first, *others = _list_terms(seed)
@@ -40,13 +41,13 @@ def find_chance(id: ir.Value, engine: BaseBackend, seed: int) -> ir.Value:
 
 
 def work_out_chance(ids: Int[np.ndarray, " item"], seed: int) -> Int[np.ndarray, " item"]:
-    """Return the chances of items here, as an engine would."""
+    """Compute the same priorities in NumPy."""
     x = np.abs(np.fmod(ids, PRIME).astype(np.int64))
     first, *others = _list_terms(seed)
     chance = np.full(len(ids), first)
     for term in others:
         chance = chance * x + term
-        chance -= chance // PRIME * PRIME  # NumPy divides by one number ten times as fast as it takes remainders
+        chance -= chance // PRIME * PRIME  # ten times as fast as NumPy's %
     return chance
 
 
@@ -56,14 +57,14 @@ def _list_terms(seed: int) -> list[int]:
 
 
 def as_whole(id: ir.Value, engine: BaseBackend) -> ir.Value:
-    """Return a whole number below PRIME made of an id."""
+    """Hash an id to an integer below PRIME."""
     if id.type().is_integer():
         return (id % PRIME).cast("int64").abs()
     name = as_name(id)
-    if engine.name == "duckdb":  # what Ibis makes of a hash there goes by way of text, at ten times the cost
+    if engine.name == "duckdb":  # Ibis's own hash converts to text there, at ten times the cost
         return (_hash_text(name) % PRIME).cast("int64")
     if engine.has_operation(ops.Hash):
-        return (name.hash() % PRIME).cast("int32").cast("int64").abs()  # Spark's hash has half the bits that Ibis says
+        return (name.hash() % PRIME).cast("int32").cast("int64").abs()  # Spark's hash has 32 bits, Ibis declares 64
     codes = [name.right(i).left(1).ascii_str().cast("int64") for i in range(1, 10)]
     whole: ir.Value = codes[0]
     for code in codes[1:]:
@@ -76,7 +77,7 @@ def _hash_text(text: Any) -> Any: ...
 
 
 def share_out(sizes: Mapping[Key, int], most: int) -> dict[Key, int]:
-    """Say how many items of every group to draw: half of `most` goes to groups alike, half by their size.
+    """Allocate `most` draws to groups: half of them equally, half in proportion to group size.
 
     >>> share_out({("a",): 200, ("b",): 96, ("c",): 4}, 30)
     {('a',): 15, ('b',): 10, ('c',): 4}
@@ -92,9 +93,9 @@ def keep_likely(
     wanted: Mapping[Key, int],
     within: Sequence[str],
 ) -> ir.Table:
-    """Leave out the items that will not be drawn, and work the keys of the others out; `within` are those of groups."""
+    """Filter out items whose priority is above the limit of their group; `within` are the keys of groups."""
     limits = {key: _find_limit(n, wanted[key]) for key, n in sizes.items()}
-    near = items.filter(items["__fl_chance"] < max(limits.values())).mutate(**keys)  # most are out before anything else
+    near = items.filter(items["__fl_chance"] < max(limits.values())).mutate(**keys)  # drop most items before the join
     if not within:
         return near
     near = near.mutate(**{name: near[name].fill_null(MISSING) for name in within if near[name].type().is_string()})
@@ -111,16 +112,16 @@ def _find_limit(n: int, wanted: int) -> int:
 def draw_least(
     ids: Int[np.ndarray, " item"], group: Int[np.ndarray, " item"], wanted: Sequence[int], seed: int
 ) -> Int[np.ndarray, " drawn"]:
-    """Return the places of the items with the smallest chances of every group, as many as are wanted."""
+    """Return the indices of the `wanted` items with the smallest priorities in every group."""
     sizes = np.bincount(group, minlength=len(wanted)).tolist()
     limits = np.array([_find_limit(n, w) if w else 0 for n, w in zip(sizes, wanted, strict=True)])
     chance = work_out_chance(ids, seed)
-    near = np.flatnonzero(chance < limits[group])  # few are left to be sorted
+    near = np.flatnonzero(chance < limits[group])  # sort only these few
     return near[_take_first(chance[near], ids[near], group[near], wanted)]
 
 
 def drop_surplus(found: dict[str, list[Any]], within: Sequence[str], wanted: Mapping[Key, int]) -> dict[str, list[Any]]:
-    """Keep, of every group, as many as are wanted."""
+    """Keep the `wanted` items with the smallest priorities in every group."""
     at = {key: i for i, key in enumerate(wanted)}
     keys = zip(*(found[key] for key in within), strict=True) if within else [()] * len(found["name"])
     group = np.array([at[key] for key in keys], dtype=np.int64)
@@ -132,7 +133,7 @@ def drop_surplus(found: dict[str, list[Any]], within: Sequence[str], wanted: Map
 def _take_first(
     chance: Int[np.ndarray, " item"], name: np.ndarray, group: Int[np.ndarray, " item"], wanted: Sequence[int]
 ) -> Int[np.ndarray, " taken"]:
-    """Return the places of those that come first in their groups: by chance and, of equal chances, by name.
+    """Return the indices of the first `wanted` items of every group, ordered by priority, then by name.
 
     >>> _take_first(np.array([5, 1, 4, 2]), np.array(["a", "b", "c", "d"]), np.array([0, 0, 1, 0]), [2, 1]).tolist()
     [1, 3, 2]

@@ -1,8 +1,8 @@
-"""What is wrong with a table: every check of the data itself, as findings with column, row and remedy.
+"""Validate the data of a pool; each finding states the column, the row and the remedy.
 
-`examine` reports them all (for `doctor`); `require_sound` raises the first that makes numbers meaningless. Whoever has
-taken a census of the pool hands it over: then both cost a look at the ids, unless the census brought some along, and more
-only where something is wrong.
+`doctor` reports all findings; the analyses raise the first error. If the caller passes an aggregate of the pool,
+validation adds one query over the ids (none if the aggregate sampled ids), and further queries only if the data are
+invalid.
 """
 
 from typing import Any
@@ -14,10 +14,10 @@ from fewlabels.data.predictions import Predictions, Value
 from fewlabels.data.sampling import Sample
 from fewlabels.errors import InputError, count, did_you_mean, listing
 
-SUM_TOLERANCE = 0.02  # half-precision probabilities of a thousand classes stray this far from one
+SUM_TOLERANCE = 0.02  # rounding of half-precision probabilities over a thousand classes
 FEW = 10
-GRADES = 10  # the highest grade that people give
-MANY, PARTS = 10_000_000, 61  # of more ids, repeats are looked for in every so-manieth: holding all takes gigabytes
+GRADES = 10  # the highest value that is taken for a grade
+MANY, PARTS = 10_000_000, 61  # beyond MANY ids, a subset of 1/PARTS is searched for duplicates: all take gigabytes
 UNLABELLED = {"", "?", "-", "-1", "na", "n/a", "nan", "none", "null", "unlabelled", "unlabeled", "unknown", "missing"}
 
 
@@ -31,7 +31,7 @@ def require_sound(pool: Predictions, census: Census | None = None) -> tuple[str,
 
 
 def examine(pool: Predictions, census: Census | None = None) -> tuple[Finding, ...]:
-    """Look at ids, scores, probabilities and classes of a pool."""
+    """Check ids, scores, probabilities and classes of a pool."""
     census = census or take_census(pool, everything)
     if not census.n_items:
         return (_error(f"{pool.source} has no rows"),)
@@ -45,7 +45,7 @@ def examine(pool: Predictions, census: Census | None = None) -> tuple[Finding, .
 
 
 def _seems_sound(census: Census) -> bool:
-    """Are predictions and scores there, and all within their bounds? If not, it is worth another look."""
+    """Return whether no prediction or score is missing or out of range; otherwise the rows must be queried."""
     found = census.found
     missing = None in found.get("predicted", []) or None in found.get("bin", []) or any(found.get("p_bad", []))
     sums = [value for value in found.get("score", []) if value is not None]
@@ -95,12 +95,12 @@ def _check_ids(pool: Predictions, census: Census) -> list[Finding]:
 
 
 def _look_at_sample(sample: Sample) -> tuple[int, Any]:
-    """Say how many ids are missing, and which stands there twice."""
+    """Return the number of missing ids, and a duplicate id or None."""
     return sample.n_blank, sample.find_repeat()
 
 
 def _look_at_ids(pool: Predictions, n: int) -> tuple[int, Any]:
-    """Say the same, where nobody has brought ids along, or too few."""
+    """Query the number of missing ids, and a duplicate id or None."""
     seen = pool if n <= MANY else pool.take_part(PARTS)
     facts = seen.measure({"n": seen.items.count(), "filled": seen.id.count(), "ids": seen.id.nunique()})
     missing = facts["n"] - facts["filled"]
@@ -109,9 +109,9 @@ def _look_at_ids(pool: Predictions, n: int) -> tuple[int, Any]:
 
 
 def describe_repeat(pool: Predictions, first: Any) -> str:
-    """Say where an id stands more than once."""
+    """Name the rows of a duplicate id."""
     rows = pool.find(pool.id == first, most=3)["row"]
-    return f"column {pool.roles.id!r}: id {first!r} stands in rows {listing(rows)}; every item needs an id of its own"
+    return f"column {pool.roles.id!r}: id {first!r} occurs in rows {listing(rows)}; every item needs an id of its own"
 
 
 def _check_scores(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
@@ -147,7 +147,7 @@ def _describe_range(column: str, value: float, row: int, low: float, high: float
 
 
 def _advise(low: float, high: float) -> str:
-    """Say what numbers between these bounds may be.
+    """Suggest how to convert scores with this range to [0, 1].
 
     >>> _advise(1.0, 5.0), _advise(3.5, 99.0)
     ('they look like grades: bring them to 0 to 1, for instance by (x - 1) / 4', 'they look like percent: divide them by 100')
@@ -257,7 +257,7 @@ def _nearest(name: str, known: set[str]) -> str:
 def _check_polarity(
     pool: Predictions, pairs: list[tuple[str, str | None, int]], scores: list[float] | None
 ) -> list[Finding]:
-    """Warn where a model of two classes is confidently wrong most of the time: its classes are probably swapped."""
+    """Warn if a confident two-class model is wrong most of the time: its classes are probably swapped."""
     known = [(p == y, n, s) for (p, y, n), s in zip(pairs, scores or [0.0] * len(pairs), strict=True) if y is not None]
     total = sum(n for _, n, _ in known)
     right = sum(n for ok, n, _ in known if ok)

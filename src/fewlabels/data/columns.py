@@ -1,6 +1,6 @@
-"""From the owner's columns to ours: id, predicted, score, label, agreement and a probability per class.
+"""Derive our columns from the user's: id, predicted, score, label, agreement and a probability per class.
 
-Everything is an expression added beside the owner's columns; nothing is computed until somebody asks.
+All are lazy Ibis expressions added to the table; a query evaluates them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ from fewlabels.data.suggestions import Columns, take_suggested
 from fewlabels.errors import InputError, listing, name_option
 from fewlabels.text import shorten
 
-# The owner may group by a column called score, so ours have names of their own.
+# Prefixed names, because the user may group by a column called score.
 ID, PREDICTED, SCORE, LABEL, AGREEMENT, PROBABILITY, TOP = (
     OURS + name for name in ("id", "predicted", "score", "label", "agreement", "p", "top")
 )
@@ -28,7 +28,7 @@ Derived = tuple[ir.Table, Roles, tuple[str, ...]]
 
 
 def derive(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) -> Derived:
-    """Return the table with our columns, the roles found, and the classes that have a probability."""
+    """Return the table with the derived columns, the roles, and the classes that have a probability."""
     table, roles = _find_roles(table, engine, given)
     _require_predictions(table, roles)
     _refuse_nested(table, roles)
@@ -46,7 +46,7 @@ def derive(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) -> De
 
 
 def _find_roles(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) -> tuple[ir.Table, Roles]:
-    """Give each role its column; a column of numbers that is written as text is read as numbers if it plays a role."""
+    """Assign a column to each role; numbers stored as text are parsed if their column has a role."""
     texts = [name for name, kind in kinds(table).items() if kind == "text"]
     asked = {given[role]: role for role in NUMBERS if given.get(role)}
     likely = [name for name in texts if name in asked or _may_hold_numbers(name, given.get("scores"))]
@@ -69,7 +69,7 @@ def _find_roles(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) 
 
 
 def _note_unread(read: Numerals, roles: Roles) -> Iterator[str]:
-    """Name the columns called like a score that hold something else."""
+    """Note the columns that are named like a score but hold something else."""
     if roles.score:
         return
     for column, row, text in read.words:
@@ -81,7 +81,7 @@ def _note_unread(read: Numerals, roles: Roles) -> Iterator[str]:
 
 
 def _set_misfit_aside(table: ir.Table, roles: Roles, engine: BaseBackend, given: Mapping[str, Any]) -> Roles:
-    """Leave a recognised predicted column out where the probability of a positive class is given and it cannot belong to it."""
+    """Drop a recognised predicted column that does not fit two classes if a positive score is given."""
     if not roles.positive_score or not roles.predicted or given.get("predicted"):
         return roles
     booleans = _boolean_names(table, roles)
@@ -94,14 +94,14 @@ def _set_misfit_aside(table: ir.Table, roles: Roles, engine: BaseBackend, given:
 
 
 def _may_hold_numbers(name: str, scores: str | None) -> bool:
-    """Would a column of that name play a role if it held numbers?"""
+    """Return whether a column of this name would get a role if it held numbers."""
     plain = name.lower()
     is_score = plain in (*RECOGNISED["score"], *SUGGESTED["score"], *RECOGNISED["agreement"])
     return is_score or (name.startswith(scores) if scores else plain.startswith(PREFIXES))
 
 
 def kinds(table: ir.Table) -> dict[str, Kind]:
-    """Return what each column holds, in a word."""
+    """Return the kind of data in each column."""
     return {name: _kind(kind) for name, kind in table.schema().items()}
 
 
@@ -116,7 +116,7 @@ def _kind(kind: dt.DataType) -> Kind:
 
 
 def _boolean_names(table: ir.Table, roles: Roles) -> tuple[str, str]:
-    """True and False, unless truth and prediction disagree about being flags; then 1 and 0."""
+    """Return the class names of booleans: False and True if predictions and labels are both boolean, else 0 and 1."""
     columns = [c for c in (roles.predicted, roles.label) if c]
     return ("False", "True") if all(table[c].type().is_boolean() for c in columns) else ("0", "1")
 
@@ -130,7 +130,7 @@ def _derive_multiclass(
     if roles.predicted:
         table = table.mutate(**{PREDICTED: as_name(table[roles.predicted], booleans=booleans)})
     elif probability:
-        # In two steps: the greatest of K columns inside each of K comparisons would be a query of length K².
+        # In two steps: the maximum of K columns inside each of K comparisons would make a query of length K².
         table = table.mutate(**{TOP: ibis.greatest(*columns.values())})
         cases = [(table[value.get_name()] == table[TOP], name) for name, value in columns.items()]
         table = table.mutate(**{PREDICTED: ibis.cases(*cases, else_=ibis.null("string"))})
@@ -185,7 +185,7 @@ def _two_classes(table: ir.Table, roles: Roles, engine: BaseBackend, booleans: t
 
 
 def _class_names(table: ir.Table, roles: Roles, engine: BaseBackend, booleans: tuple[str, str]) -> set[str]:
-    """List the classes that are seen as labels or in the predicted column; a hundred are too many anyway."""
+    """Return up to a hundred classes that occur in the label or the predicted column."""
     found: set[str] = set()
     for column in filter(None, (roles.label, roles.predicted)):
         names = table.select(name=as_name(table[column], booleans=booleans)).distinct().limit(100)
@@ -195,7 +195,7 @@ def _class_names(table: ir.Table, roles: Roles, engine: BaseBackend, booleans: t
 
 def _number(table: ir.Table, role: str, column: str) -> ir.Value:
     kind = table[column].type()
-    if kind.is_null() or kind.is_unknown():  # nothing in it yet
+    if kind.is_null() or kind.is_unknown():  # an empty column
         return ibis.null("float64")
     if not kind.is_numeric():
         raise InputError(
@@ -205,7 +205,7 @@ def _number(table: ir.Table, role: str, column: str) -> ir.Value:
 
 
 def _grade(table: ir.Table, column: str, engine: BaseBackend) -> ir.Value:
-    """Grades as numbers; a column with nothing in it yet is read as text from a CSV file."""
+    """Return agreement as numbers; an empty CSV column is read as text and becomes null."""
     if table[column].type().is_string():
         filled = table[column].strip().nullif("")
         if not engine.to_pyarrow(table.aggregate(any=filled.notnull().any()))["any"][0].as_py():
@@ -214,7 +214,7 @@ def _grade(table: ir.Table, column: str, engine: BaseBackend) -> ir.Value:
 
 
 def _refuse_nested(table: ir.Table, roles: Roles) -> None:
-    """Refuse lists and records where one class per row belongs; outputs that are graded may be anything."""
+    """Refuse lists and records in predicted and label columns, unless outputs are graded by agreement."""
     for role, column in (("predicted", roles.predicted), ("label", roles.label)):
         kind = table[column].type() if column and not roles.agreement else None
         if kind is not None and (kind.is_array() or kind.is_struct() or kind.is_map() or kind.is_json()):

@@ -1,7 +1,7 @@
-"""Compressed files: is the stream whole, and how large is what it holds?
+"""Check that compressed files are complete, and bound their decompressed size before they are loaded.
 
-A few megabytes can unpack to gigabytes. So what a file unpacks to is bounded before anything is loaded: by `MOST_TIMES`
-its own size, and never less than `MOST_BYTES`. The environment variable FEWLABELS_MAX_UNPACKED (bytes) sets another bound.
+A few megabytes can decompress to gigabytes. The limit is 100 times the size of the file, and at least 512 MiB; the
+environment variable FEWLABELS_MAX_UNPACKED (bytes) replaces it.
 """
 
 import gzip
@@ -15,13 +15,13 @@ import pyarrow as pa
 from fewlabels.errors import InputError
 
 MOST_BYTES = 512 * 1024**2
-MOST_TIMES = 100  # text compresses five to twenty times, rarely fifty
+MOST_TIMES = 100  # text usually compresses by a factor of 5 to 20, rarely 50
 LIMIT = "FEWLABELS_MAX_UNPACKED"
 CHUNK = 1 << 20
 
 
 def find_limit(n_packed: int) -> int:
-    """Return how many bytes a file of this size may unpack to."""
+    """Return how many bytes a file of this size may decompress to."""
     said = os.environ.get(LIMIT, "")
     if said and not said.isdecimal():
         raise InputError(f"{LIMIT} is {said!r}; give a number of bytes")
@@ -29,7 +29,7 @@ def find_limit(n_packed: int) -> int:
 
 
 def require_bounded(path: str | Path, n_unpacked: int) -> None:
-    """Refuse a file that unpacks to more than the limit."""
+    """Refuse a file that decompresses to more than the limit."""
     n_packed = Path(path).stat().st_size
     limit = find_limit(n_packed)
     if n_unpacked > limit:
@@ -40,7 +40,7 @@ def require_bounded(path: str | Path, n_unpacked: int) -> None:
 
 
 def check_stream(path: str) -> None:
-    """Unpack a .gz or .zst file once without keeping it: it must be whole, and within the limit."""
+    """Decompress a .gz or .zst file once without storing it: it must be complete and within the limit."""
     if not path.lower().endswith((".gz", ".zst")):
         return
     limit, n = find_limit(Path(path).stat().st_size), 0

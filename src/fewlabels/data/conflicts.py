@@ -1,6 +1,6 @@
-"""Columns that contradict each other: predictions and scores, scores and probabilities, a score that is no confidence.
+"""Find columns that contradict each other, such as predictions and probabilities, and scores that are no confidences.
 
-Counted while the pool is counted, so that a sound table costs nothing more; `checks` asks here.
+The aggregate query counts contradictions, so valid data cost no further query. `checks` reports the findings.
 """
 
 import math
@@ -14,19 +14,19 @@ from fewlabels.data.aggregate import Census
 from fewlabels.data.predictions import Predictions
 from fewlabels.errors import cut_name, name_option
 
-MOST, LEAST = 0.9, 0.05  # shares of rows: nearly all, and too many to be noise
+MOST, LEAST = 0.9, 0.05  # fractions of rows: nearly all, and too many for noise
 FEWEST = 10
-SIGNIFICANT, KAPPA = 3, 0.2  # standard deviations, and Cohen's kappa, from which two columns agree beyond chance
-MODEL = re.compile("pred|model|argmax|guess", re.IGNORECASE)  # columns with another model's classes, not labels
+SIGNIFICANT, KAPPA = 3, 0.2  # standard deviations and Cohen's kappa above which two columns agree beyond chance
+MODEL = re.compile("pred|model|argmax|guess", re.IGNORECASE)  # columns with the classes of another model
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing worth saying about a table."""
+    """An error or a warning about a table."""
 
     severity: Literal["error", "warning"]
     message: str
-    options: Mapping[str, str] = field(default_factory=dict)  # roles to try instead
+    options: Mapping[str, str] = field(default_factory=dict)  # roles to use instead
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Scored:
 
 
 def find_conflicts(pool: Predictions, census: Census) -> Iterator[Finding]:
-    """Say in how many rows two columns contradict each other, and which of them is used."""
+    """Warn in how many rows two columns contradict each other, and which of them is used."""
     roles, n = pool.roles, census.n_items
     disagree, off = (sum(census.found.get(name, [])) for name in ("n_disagree", "n_off_score"))
     if disagree and roles.positive_score:
@@ -62,7 +62,7 @@ def find_conflicts(pool: Predictions, census: Census) -> Iterator[Finding]:
 
 
 def check_confidence(pool: Predictions, census: Census) -> list[Finding]:
-    """Warn where a score is below what the most probable of so many classes has at least: it is no confidence then."""
+    """Warn if scores are below 1/K for K classes, the least that the most probable class can have."""
     k = len(pool.classes)
     if not pool.roles.score or pool.scored_classes or pool.has("agreement") or k < 2 or not _may_be_below(census, k):
         return []
@@ -79,7 +79,7 @@ def check_confidence(pool: Predictions, census: Census) -> list[Finding]:
 
 
 def _may_be_below(census: Census, k: int) -> bool:
-    """Tell from what was counted whether scores lie below 1/k: a bin that does, or a class's mean."""
+    """Return whether the aggregate shows scores below 1/k: in a bin below it, or as the mean of a class."""
     found = census.found
     if any(b is not None and census.edges[b + 1] <= 1 / k for b in found.get("bin", [])):
         return True
@@ -97,7 +97,7 @@ def _count_below(pool: Predictions, k: int) -> list[Scored]:
 
 
 def _find_other(pool: Predictions, by_class: list[Scored]) -> str | None:
-    """Return the class whose probability the score seems to be: the other one scores low, or lower throughout."""
+    """Return the class whose probability the score seems to be: the scores of the other class are low."""
     low = [one for one in by_class if one.n_below >= MOST * one.n]
     if len(low) != 1:
         return None
@@ -116,7 +116,7 @@ def _suggest_positive(pool: Predictions, by_class: list[Scored], positive: str) 
 
 
 def find_labels(pool: Predictions, values: Mapping[str, int]) -> tuple[Finding, ...]:
-    """Find columns that hold predicted classes only and agree with them, where no column is the label."""
+    """If no column is the label, find columns that hold only predicted classes and agree with them."""
     if pool.n_labels or pool.has("agreement") or not pool.has("predicted") or not values:
         return ()
     said = {name for name in pool.pairs["predicted"] if name is not None}
@@ -134,7 +134,7 @@ def _holds_classes(pool: Predictions, column: str, said: set[str]) -> bool:
 
 
 def _agrees(pool: Predictions, column: str) -> bool:
-    """Does a column agree with the predicted class clearly more often than two independent columns would?"""
+    """Return whether a column agrees with the predicted class clearly more often than by chance."""
     pairs = pool.count_by({"value": pool.attribute(column), "predicted": pool.predicted}, {})
     rows = [row for row in zip(pairs["value"], pairs["predicted"], pairs["n"], strict=True) if None not in row]
     n, same = sum(k for _, _, k in rows), sum(k for value, predicted, k in rows if value == predicted)
@@ -148,7 +148,7 @@ def _agrees(pool: Predictions, column: str) -> bool:
 
 
 def count_values(pool: Predictions) -> dict[str, int]:
-    """Count the values of every attribute; a missing one is a value."""
+    """Count the distinct values of every attribute; missing counts as a value."""
     if not pool.attributes:
         return {}
     names = {str(i): pool.attribute(name) for i, name in enumerate(pool.attributes)}

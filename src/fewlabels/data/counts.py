@@ -1,7 +1,7 @@
-"""Labels become counts: a census tells, for every group, how many items, scores, labels and outcomes there are.
+"""Count tables: items, labels, outcomes and summed scores per group, predicted class, score bin, stratum and label.
 
-`arrange` makes of it the finest counts that any metric here needs; `Tally.cells` adds them up again as coarsely as one asks.
-Everything above works on these few numbers and never sees a row.
+A count table is built from the aggregate of a pool, at the finest resolution that any metric needs; its method `cells`
+sums the entries to coarser cells. The packages above use these counts and never read rows.
 """
 
 import math
@@ -21,23 +21,23 @@ from fewlabels.errors import InputError
 
 Split = Literal["predicted", "bin", "stratum"]
 SPLITS: tuple[Split, ...] = ("predicted", "bin", "stratum")
-SEPARATOR = "\x1f"  # the ASCII unit separator: no name has it
+SEPARATOR = "\x1f"  # the ASCII unit separator, which names do not contain
 LOGITS = (-3, -1.5, -0.5, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 7.5, 9)
-STRATA = (0.0, *(1 / (1 + math.exp(-x)) for x in LOGITS), 1.0)  # borders, denser where a logit tells scores apart
-NONE = -1  # the index of a class or bin that is not there
+STRATA = (0.0, *(1 / (1 + math.exp(-x)) for x in LOGITS), 1.0)  # edges, spaced on the logit scale
+NONE = -1  # the index of an absent class or bin
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One thing by which groups differ, with every value it takes."""
+    """An attribute by which groups differ, and its levels."""
 
     name: str
     levels: tuple[str, ...]
-    ordered: bool  # do neighbouring values resemble each other?
-    edges: tuple[float, ...] = ()  # where values are ranges of a number
+    ordered: bool  # are neighbouring levels similar?
+    edges: tuple[float, ...] = ()  # if levels are ranges of a number
 
     def find(self, value: object) -> int:
-        """Return the place of a value, −1 where it was not seen; a number belongs to the range it lies in, or next to.
+        """Return the index of a value, −1 if unseen; a number maps to the range that contains it, or the nearest one.
 
         >>> Axis("sex", ("f", "m"), False).find("m"), Axis("age", ("[18, 40)", "[40, 70]"), True, (18.0, 40.0, 70.0)).find(52)
         (1, 1)
@@ -51,54 +51,54 @@ class Axis:
 
 @dataclass(frozen=True)
 class Strata:
-    """Items of a cell with nearly the same score, cell by cell; a cell without scores is one stratum."""
+    """Strata: the items of a cell with nearly equal scores, sorted by cell; a cell without scores is one stratum."""
 
     cell: Int[np.ndarray, " stratum"]
     n_items: Int[np.ndarray, " stratum"]
     n_labels: Int[np.ndarray, " stratum"]
-    right: Float[np.ndarray, " stratum"]  # summed outcomes of the labelled
+    right: Float[np.ndarray, " stratum"]  # summed outcomes of the labelled items
     score: Float[np.ndarray, " stratum"]  # mean score of the items; nan without scores
 
 
 @dataclass(frozen=True)
 class Cells:
-    """A partition of the pool at least as fine as its groups, with what is known of each cell."""
+    """A partition of the pool that refines its groups, with the counts of each cell."""
 
     group: Int[np.ndarray, " cell"]
-    predicted: Int[np.ndarray, " cell"]  # NONE where cells are not split by predicted class
+    predicted: Int[np.ndarray, " cell"]  # NONE if cells are not split by predicted class
     bin: Int[np.ndarray, " cell"]
     n_items: Int[np.ndarray, " cell"]
     n_labels: Int[np.ndarray, " cell"]
     score: Float[np.ndarray, " cell"]  # mean score of the items; nan without scores
-    right: Float[np.ndarray, " cell"]  # summed outcomes of the labelled
-    labels: Float[np.ndarray, "cell class"]  # labels of each class
+    right: Float[np.ndarray, " cell"]  # summed outcomes of the labelled items
+    labels: Float[np.ndarray, "cell class"]  # number of labels of each class
     probability: Float[np.ndarray, "cell class"] | None  # mean predicted probability of each class
-    strata: Strata | None  # where they were counted
+    strata: Strata | None  # None if not counted
     names: tuple[str, ...]
     classes: tuple[str, ...]
     by: str
-    axes: tuple[Axis, ...]  # by which groups differ
+    axes: tuple[Axis, ...]  # attributes by which groups differ
     level: Int[np.ndarray, "group axis"]
 
     @property
     def n(self) -> int:
-        """How many cells."""
+        """The number of cells."""
         return len(self.group)
 
     @property
     def layers(self) -> Strata:
-        """The strata; where they were not counted, every cell is one."""
+        """The strata; if they were not counted, one per cell."""
         return self.strata or Strata(np.arange(self.n), self.n_items, self.n_labels, self.right, self.score)
 
     @property
     def outcomes(self) -> Float[np.ndarray, "cell 2"]:
-        """Right and wrong, counted; fractions where prediction and truth agree in part."""
+        """Counts of right and wrong outcomes; fractional if agreement is partial."""
         return np.stack([self.right, self.n_labels - self.right], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Counts of a pool: one entry per (group, predicted class, score bin, stratum, label) that occurs in it."""
+    """Counts of a pool: one entry per (group, predicted class, score bin, stratum, label) that occurs."""
 
     by: str
     groups: tuple[str, ...]
@@ -113,13 +113,13 @@ class Tally:
     score: Float[np.ndarray, " entry"]  # summed
     right: Float[np.ndarray, " entry"]  # summed
     probability: Float[np.ndarray, "entry class"] | None = None  # summed
-    positive: str | None = None  # the class that tpr and its like are about
-    stratum: Int[np.ndarray, " entry"] | None = None  # finer ranges of the score, for priors that learn from them
-    axes: tuple[Axis, ...] = ()  # by which groups differ, where that is known
-    level: Int[np.ndarray, "group axis"] | None = None  # the value that each group has on each axis
+    positive: str | None = None  # the positive class of binary metrics such as tpr
+    stratum: Int[np.ndarray, " entry"] | None = None  # finer ranges of the score, for priors that are fitted to them
+    axes: tuple[Axis, ...] = ()  # attributes by which groups differ, if known
+    level: Int[np.ndarray, "group axis"] | None = None  # the level of each group on each axis
 
     def count(self, what: Literal["n_items", "n_labels"]) -> Int[np.ndarray, " group"]:
-        """Add up items or labels per group."""
+        """Sum items or labels per group."""
         return np.bincount(self.group, weights=getattr(self, what), minlength=len(self.groups)).astype(np.int64)
 
     def place(self, splits: Sequence[Split] = ()) -> tuple[Int[np.ndarray, "cell 4"], Int[np.ndarray, " entry"]]:
@@ -134,7 +134,7 @@ class Tally:
         return np.stack(np.unravel_index(found, shape), axis=1) - [0, 1, 1, 1], where.reshape(-1)
 
     def cells(self, splits: Sequence[Split] = ()) -> Cells:
-        """Add entries up into cells: the groups, split as asked."""
+        """Sum entries into cells: the groups, split by `splits`."""
         key, where = self.place(splits)
         n_items = _sum(where, self.n_items, len(key))
         probability = None
@@ -162,7 +162,7 @@ class Tally:
         key, where = self.place((*splits, "stratum"))
         n = len(key)
         n_items, n_labels = (_sum(where, values, n) for values in (self.n_items, self.n_labels))
-        starts = np.any(np.diff(key[:, :3], axis=0), axis=1)  # strata are the last to be told apart
+        starts = np.any(np.diff(key[:, :3], axis=0), axis=1)  # the stratum is the last key
         cell = np.concatenate([[0], np.cumsum(starts)])
         assert cell[-1] == len(cells) - 1
         return Strata(
@@ -171,7 +171,7 @@ class Tally:
         )  # fmt: skip
 
     def strip(self) -> "Tally":
-        """Return the same items without their labels: one entry per (group, predicted class, bin, stratum)."""
+        """Return the same items without labels: one entry per (group, predicted class, bin, stratum)."""
         key, where = self.place(SPLITS)
         n = len(key)
         return replace(
@@ -189,7 +189,7 @@ class Tally:
         n: Int[np.ndarray, " new"],
         right: Float[np.ndarray, " new"],
     ) -> "Tally":
-        """Return the same items with labels on some of an entry's: so many of this class, so much of it right."""
+        """Return the counts after labelling `n` items of each `entry` as class `label`, with summed outcome `right`."""
         if not len(entry):
             return self
         rest = self.n_items - _sum(entry, n, len(self.group)).astype(np.int64)
@@ -212,7 +212,7 @@ class Tally:
         )
 
     def widen(self, classes: Sequence[str]) -> "Tally":
-        """Return the same counts with more classes, after those there are."""
+        """Return the same counts with further classes appended."""
         if not classes:
             return self
         probability = None
@@ -221,11 +221,11 @@ class Tally:
         return replace(self, classes=(*self.classes, *classes), probability=probability)
 
     def merged(self, name: str = "all") -> "Tally":
-        """Return the same counts with every item in one group."""
+        """Return the same counts with all items in one group."""
         return replace(self, by="all", groups=(name,), group=np.zeros_like(self.group), axes=(), level=None)
 
     def by_bin(self) -> "Tally":
-        """Return the same counts with score bins as groups; bins without items are left out."""
+        """Return the same counts with score bins as groups; empty bins are dropped."""
         if not self.bins:
             raise InputError("score bins need scores, and these predictions have none")
         used, group = np.unique(self.bin, return_inverse=True)
@@ -243,12 +243,12 @@ class Tally:
 
 
 def tally(pool: Predictions, by: Groups, **choices: Any) -> Tally:
-    """Count a pool by group, predicted class, score bin and label, in one pass of the engine; choices are those of a census."""
+    """Count a pool by group, predicted class, score bin and label, in one query; `choices` as for the aggregate."""
     return arrange(take_census(pool, by, **choices))
 
 
 def arrange(census: Census) -> Tally:
-    """Make counts of what a census found in a pool that is sound."""
+    """Convert the aggregate of a valid pool to a count table."""
     pool, found, cut = census.pool, census.found, census.cut
     if not census.n_items:
         raise InputError(f"{pool.source} has no rows")
@@ -278,14 +278,14 @@ def arrange(census: Census) -> Tally:
 
 
 def _strata(census: Census) -> Int[np.ndarray, " entry"] | None:
-    """The strata, where somebody wanted them; without scores there is one."""
+    """Return the stratum of every entry; None if not requested, one stratum without scores."""
     if not census.strata:
         return None
     return np.array(census.found.get("stratum", [0] * len(census.found["n"])))
 
 
 def list_axes(cut: Cut, groups: Sequence[Any]) -> tuple[tuple[Axis, ...], Int[np.ndarray, "group axis"] | None]:
-    """Take the values of groups apart: every facet with all its values, and the place of each group's among them."""
+    """Return one axis per facet with its sorted levels, and the level of each group on each axis."""
     axes, places = [], []
     for i, facet in enumerate(cut.facets):
         values = sorted({group[i] for group in groups}, key=facet.order)
@@ -296,7 +296,7 @@ def list_axes(cut: Cut, groups: Sequence[Any]) -> tuple[tuple[Axis, ...], Int[np
 
 
 def _sum(where: Int[np.ndarray, " entry"], values: np.ndarray, n: int) -> Float[np.ndarray, " cell"]:
-    return np.bincount(where, weights=values, minlength=n).astype(np.float64)  # without entries it counts whole
+    return np.bincount(where, weights=values, minlength=n).astype(np.float64)  # integers if there are no entries
 
 
 def _sum_rows(
@@ -337,7 +337,7 @@ def _floats(found: Columns, column: str, *, missing: float) -> Float[np.ndarray,
 
 
 def _spread(found: Columns, pool: Predictions) -> Float[np.ndarray, "entry class"]:
-    """Place the scored classes' sums among all classes."""
+    """Align the summed probabilities of the scored classes with all classes; others are 0."""
     out = np.zeros((len(found["n"]), len(pool.classes)))
     for i, name in enumerate(pool.scored_classes):
         out[:, pool.classes.index(name)] = found[f"p{i}"]

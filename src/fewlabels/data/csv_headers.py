@@ -1,4 +1,4 @@
-"""The header of a CSV file: engines skip lines before what they take for it, and take the wrong line if rows are ragged."""
+"""Find the header of a CSV file: engines skip lines before the header they detect, and ragged rows mislead them."""
 
 import csv
 import re
@@ -8,12 +8,12 @@ from io import StringIO
 from fewlabels.data.roles import RECOGNISED
 
 DELIMITERS = ",;\t|"
-LINES = 100  # at the beginning of a file, in which its header stands
+LINES = 100  # first lines of a file, searched for its header
 KNOWN = {name for names in RECOGNISED.values() for name in names}
 
 
 def list_skipped(head: bytes, columns: Sequence[str]) -> list[str]:
-    """Return the lines before the header that was found; none where it stands in none of the first lines."""
+    """Return the lines before the detected header; none if it is not among the first lines."""
     lines = head.decode("utf-8-sig", errors="replace").splitlines()[:LINES]
     for i, line in enumerate(lines):
         if any(_is_header(_split(line, mark), columns) for mark in DELIMITERS):
@@ -22,7 +22,7 @@ def list_skipped(head: bytes, columns: Sequence[str]) -> list[str]:
 
 
 def holds_header(skipped: Sequence[str], columns: Sequence[str]) -> bool:
-    """Does a skipped line look like the true header? It has about as many names, or one that we know."""
+    """Return whether a skipped line looks like the true header: about as many fields, or a known column name."""
     for fields in (_split(line, mark) for line in skipped for mark in DELIMITERS):
         is_long = len(fields) >= 3 and len(fields) >= len(columns) - 1 and all(fields)
         if is_long or (len(fields) > 1 and KNOWN & {field.lower() for field in fields}):
@@ -31,7 +31,7 @@ def holds_header(skipped: Sequence[str], columns: Sequence[str]) -> bool:
 
 
 def note_skipped(skipped: Sequence[str], path: str) -> tuple[str, ...]:
-    """Say which lines were left out."""
+    """Note how many lines were skipped."""
     text = next((line for line in skipped if line.strip()), None)
     if text is None:
         return ()
@@ -45,7 +45,7 @@ def _split(line: str, mark: str) -> list[str]:
 
 
 def _is_header(fields: Sequence[str], columns: Sequence[str]) -> bool:
-    """Are these the columns' names? An engine renames what is empty or repeated."""
+    """Return whether fields match the column names; engines rename empty and duplicate ones."""
     return len(fields) == len(columns) and all(
         not field or field == name.strip() or re.fullmatch(re.escape(field) + r"_\d+", name)
         for field, name in zip(fields, columns, strict=True)

@@ -1,4 +1,4 @@
-"""Errors of the engine, in one line: a damaged file may open, and fail only where a query reads the damaged part."""
+"""Convert engine errors to `InputError`: a damaged file may open, and fail only when a query reads the damaged part."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,13 +12,13 @@ from fewlabels.errors import InputError
 
 
 def name_source(source: Any) -> str:
-    """Return what a source is called in messages."""
+    """Return the name of a source in messages."""
     return str(source) if isinstance(source, str | Path) else "the table"
 
 
 @contextmanager
 def explain_engine_errors(source: str) -> Iterator[None]:
-    """Turn what the engine says against a source into one message."""
+    """Convert engine errors about a source to a one-line message."""
     try:
         yield
     except (duckdb.Error, pa.ArrowException) as error:

@@ -1,6 +1,7 @@
-"""A few figures that tell these predictions from others, so that a session does not go on with the wrong table.
+"""Fingerprint predictions, so that a session detects when it is continued with a different table.
 
-Made of what every engine counts alike: a fingerprint outlives engines and their versions. Labels do not enter.
+It uses only quantities that every engine computes alike, so it does not depend on the engine or its version. Labels do
+not enter.
 """
 
 from collections import Counter
@@ -14,11 +15,11 @@ from fewlabels.data.names import MISSING, as_name
 from fewlabels.data.predictions import Columns, Predictions, Value
 from fewlabels.data.sampling import Sample
 
-SHOWN = 4096  # about how many items of a large table are looked at one by one, instead of all ids letter by letter
+SHOWN = 4096  # approximate number of items of a large table that are hashed, instead of all
 
 
 def fingerprint_sample(pool: Predictions, found: Columns, groups: Sequence[str], sample: Sample) -> dict[str, Any]:
-    """Return the figures of a large table, made of its counts, the group of each of them, and a sample."""
+    """Fingerprint a large table from its counts, the group of each count, and a sample of ids."""
     said = _spell_said(pool, found)
     facts: dict[str, Any] = {"n_items": sum(found["n"]), "every": sample.picking.every, "seed": sample.picking.seed}
     if pool.has("score"):
@@ -32,7 +33,7 @@ def fingerprint_sample(pool: Predictions, found: Columns, groups: Sequence[str],
 
 
 def _spell_said(pool: Predictions, found: Columns) -> list[str]:
-    """The predicted classes that were counted, as their owner wrote them."""
+    """Return the predicted class of every count, spelled as in the user's column."""
     if _find_said(pool) is None:
         return [""] * len(found["n"])
     flags = pool.roles.predicted and pool.items[pool.roles.predicted].type().is_boolean()
@@ -48,7 +49,7 @@ def _add_up(names: Sequence[str], n: Sequence[int]) -> Counter[str]:
 
 
 def fingerprint(pool: Predictions, key: Value | None = None) -> dict[str, Any]:
-    """Return the figures; `key` is the group of an item, where that should stay the same too."""
+    """Fingerprint predictions; `key` is the group of an item, if that must stay the same too."""
     if pool.has_whole_ids and pool.roles.id and pool.n_items > samples.LARGE:
         return _look_at_part(pool, key)
     name = pool.name
@@ -69,9 +70,9 @@ def fingerprint(pool: Predictions, key: Value | None = None) -> dict[str, Any]:
 
 
 def _look_at_part(pool: Predictions, key: Value | None) -> dict[str, Any]:
-    """Take the same items out of a large table every time, and make one figure of all that is said of them.
+    """Hash a fixed subset of the items of a large table.
 
-    Where no sample was taken: sessions of graded outputs, and all that were made before there were samples.
+    Used if no sample was drawn: in sessions with graded outputs, and in sessions older than samples.
     """
     said = _find_said(pool)
     part = pool.take_part(pool.n_items // SHOWN)
@@ -85,7 +86,7 @@ def _digest(rows: Sequence[tuple[Any, ...]]) -> str:
 
 
 def _find_said(pool: Predictions) -> Value | None:
-    """The predicted class as its owner wrote it: what flags are called here may depend on the labels."""
+    """Return the predicted class as the user wrote it: our names of booleans may depend on the labels."""
     if not pool.has("predicted") or pool.has("agreement"):
         return None
     if pool.roles.predicted:
@@ -94,7 +95,7 @@ def _find_said(pool: Predictions) -> Value | None:
 
 
 def _add_marks(pool: Predictions) -> dict[str, Value]:
-    """Add up small numbers made of ids: where other items have the same value, another sum comes out."""
+    """Return a checksum over ids: it changes if different items have the same value."""
     if not pool.roles.id:
         return {}
     codes = [pool.name.right(i).left(1).ascii_str().cast("int64") for i in (1, 2, 3)]

@@ -1,4 +1,4 @@
-"""Frames, arrays and relations in this process -> Arrow tables."""
+"""Convert data frames, arrays and relations in this process to Arrow tables."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -14,7 +14,7 @@ Frame = Literal["pandas", "polars", "arrow"]
 
 
 def to_arrow(source: Any) -> tuple[pa.Table, Frame]:
-    """Return a frame's data and the kind of frame it was."""
+    """Convert a frame to Arrow, and return the kind of frame it was."""
     home = type(source).__module__.split(".")[0]
     if home == "pandas":
         return _arrow_of_pandas(source), "pandas"
@@ -36,7 +36,7 @@ def to_arrow(source: Any) -> tuple[pa.Table, Frame]:
 
 
 def suit_engine(source: pa.Table | pa.RecordBatchReader) -> Any:
-    """Turn half-precision numbers into single ones, since DuckDB has none."""
+    """Cast half-precision columns to single precision, because DuckDB has no half precision."""
     fields = [f.with_type(pa.float32()) if pa.types.is_float16(f.type) else f for f in source.schema]
     schema = pa.schema(fields)
     return source if schema == source.schema else source.cast(schema)
@@ -67,7 +67,7 @@ def _describe_mix(name: str, values: list[Any]) -> str:
     first = next((value for value in values if value is not None), None)
     other = next(((i, v) for i, v in enumerate(values) if v is not None and type(v) is not type(first)), None)
     if other is None:
-        return f"column {name!r} holds {type(first).__name__} ({str(first)[:50]!r}), which has no place in a table; make it text, for instance with .astype(str)"  # fmt: skip
+        return f"column {name!r} holds {type(first).__name__} ({str(first)[:50]!r}), which a table cannot store; convert it to text, for instance with .astype(str)"  # fmt: skip
     row, value = other
     return (
         f"column {name!r} mixes types: {type(first).__name__} ({first!r}) in row 1, {type(value).__name__} ({value!r}) in row {row + 1}; "
@@ -76,7 +76,7 @@ def _describe_mix(name: str, values: list[Any]) -> str:
 
 
 def arrow_of_arrays(arrays: Mapping[str, Any]) -> pa.Table:
-    """Return a dict of arrays, lists or Series as a table."""
+    """Convert a dict of arrays, lists or Series to a table."""
     require_distinct(arrays, "the table")
     aligned = _align(arrays)
     columns = {
@@ -90,7 +90,7 @@ def arrow_of_arrays(arrays: Mapping[str, Any]) -> pa.Table:
 
 
 def _align(arrays: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Match pandas Series by their index; where that cannot be done for every column, refuse."""
+    """Align pandas Series by index; refuse if some columns have none or their rows differ."""
     series = {name: values for name, values in arrays.items() if _is_series(values)}
     if not series:
         return arrays
@@ -119,7 +119,7 @@ def _arrow_of_values(name: str, values: Any) -> pa.Array:
         raise InputError(f"column {name!r} is one value ({values!r}), not an array with one per item")
     if isinstance(values, np.ndarray) and values.ndim == 2:  # (item, class): a list column
         return pa.array(list(values.astype(np.float64)))
-    # Lists are not made arrays first: NumPy would turn a missing value among words into the word 'nan'.
+    # Lists are not converted to NumPy first: it would turn a missing value among strings into 'nan'.
     plain = values.tolist() if isinstance(values, np.ndarray) and values.dtype == object else values
     try:
         return pa.array(plain if isinstance(plain, np.ndarray) else list(plain), from_pandas=True)

@@ -1,6 +1,6 @@
-"""Partitions of the rows: everything, the predicted class, a column, score bins, and crosses of these.
+"""Partitions of items into groups: everything, by predicted class, column, range or score bin, and their crosses.
 
-A partition says how to `cut` a pool: the expressions to group by in the engine, and how to name what comes back.
+A partition's `cut` of a pool holds the GROUP BY expressions, and the names and order of the groups in the result.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,53 +17,53 @@ CROSS = " × "
 
 @dataclass(frozen=True)
 class Facet:
-    """One thing by which groups differ: what to group by in the engine, and what people call and expect of its values."""
+    """One attribute by which groups differ: the GROUP BY expression, and the names and order of its values."""
 
     name: str
     key: Value
     show: Callable[[Any], str] = str
     order: Callable[[Any], Any] = natural_order
-    ordered: bool = False  # do neighbouring values resemble each other?
-    edges: tuple[float, ...] = ()  # where values are ranges of a number
-    blank: str | None = None  # what items without a value are called; in the engine that would cost as much as the scan
+    ordered: bool = False  # are neighbouring values similar?
+    edges: tuple[float, ...] = ()  # if values are ranges of a number
+    blank: str | None = None  # name of missing values; naming them in the query would double the cost of the scan
 
 
 @dataclass(frozen=True)
 class Cut:
-    """The facets whose combinations are the groups."""
+    """The facets of a pool; their combinations are the groups."""
 
     facets: tuple[Facet, ...]
 
     @property
     def keys(self) -> Mapping[str, Value]:
-        """What to group by."""
+        """The GROUP BY expressions."""
         return {f"g{i}_{facet.name}": facet.key for i, facet in enumerate(self.facets)}
 
     def fill(self, found: Columns) -> Columns:
-        """Return the keys that the engine found, with a name where there was no value."""
+        """Return the keys of a query result, with missing values named."""
         blanks = {key: facet.blank for key, facet in zip(self.keys, self.facets, strict=True)}
         return {key: [blank if value is None else value for value in found[key]] for key, blank in blanks.items()}
 
     def name(self, key: Sequence[Any]) -> str:
-        """What a combination is called."""
+        """The name of a combination."""
         return CROSS.join(facet.show(value) for facet, value in zip(self.facets, key, strict=True)) if key else "all"
 
     def order(self, key: Sequence[Any]) -> tuple[Any, ...]:
-        """Where people expect a combination."""
+        """The sort key of a combination."""
         return tuple(facet.order(value) for facet, value in zip(self.facets, key, strict=True))
 
 
 @runtime_checkable
 class Groups(Protocol):
-    """One way to split a pool into groups."""
+    """A partition of a pool into groups."""
 
     @property
     def name(self) -> str:
-        """What it is called on the command line and in results."""
+        """The name on the command line and in results."""
         ...
 
     def cut(self, pool: Predictions) -> Cut:
-        """Say how to split this pool."""
+        """Return the facets of this pool."""
         ...
 
 
@@ -85,7 +85,7 @@ class Predicted:
     name: str = "predicted"
 
     def cut(self, pool: Predictions) -> Cut:
-        """Group by the predicted class; outputs that are graded may lack one."""
+        """Group by the predicted class; graded outputs may have none."""
         return Cut((Facet(self.name, pool.predicted, blank=MISSING),))
 
 
@@ -98,11 +98,11 @@ class Column:
     """
 
     column: str
-    order: tuple[str, ...] = ()  # of its values, where it is neither that of numbers nor of the alphabet
+    order: tuple[str, ...] = ()  # of its values; by default numbers by value, then words
 
     @property
     def name(self) -> str:
-        """What it is called on the command line, where some words have another meaning."""
+        """The name on the command line; `column:` precedes names that have another meaning there."""
         taken = self.column in ("all", "predicted", "bins") or self.column.startswith(("bins:", "column:", "ranges:"))
         return f"column:{self.column}" if taken else self.column
 
@@ -135,11 +135,11 @@ class Ranges:
 
     @property
     def name(self) -> str:
-        """What it is called on the command line."""
+        """The name on the command line."""
         return f"ranges:{self.column}" if self.n == 8 else f"ranges:{self.column}:{self.n}"
 
     def cut(self, pool: Predictions) -> Cut:
-        """Group by the index of the range, [low, high); values that are missing come last."""
+        """Group by the index of the range, [low, high); missing values come last."""
         _require_column(pool, self.column)
         if not pool.is_number(self.column):
             raise InputError(f"ranges: {self.column!r} holds no numbers; group by its values instead")
@@ -171,11 +171,11 @@ class Bins:
 
     @property
     def name(self) -> str:
-        """What it is called on the command line."""
+        """The name on the command line."""
         return f"bins:equal-mass:{self.n}" if self.equal_mass else f"bins:{self.n}"
 
     def edges(self, pool: Predictions) -> list[float]:
-        """Return the borders, outer ones included; ties in the scores may leave fewer equal-mass bins."""
+        """Return the bin edges, including the outer ones; tied scores may leave fewer equal-mass bins."""
         inner = [i / self.n for i in range(1, self.n)]
         if self.equal_mass and inner:
             found = pool.measure({f"q{i}": pool.score.quantile(p) for i, p in enumerate(inner)})
@@ -183,7 +183,7 @@ class Bins:
         return [0.0, *inner, 1.0]
 
     def cut(self, pool: Predictions) -> Cut:
-        """Group by the index of the bin: [low, high), the last one closed."""
+        """Group by the index of the bin, [low, high); the last bin is closed."""
         edges = self.edges(pool)
         return Cut((Facet("score", bin_index(pool, edges), bin_names(edges).__getitem__, int, ordered=True),))
 
@@ -202,7 +202,7 @@ class Cross:
 
     @property
     def name(self) -> str:
-        """What it is called on the command line."""
+        """The name on the command line."""
         return ",".join(part.name for part in self.parts)
 
     def cut(self, pool: Predictions) -> Cut:
@@ -211,7 +211,7 @@ class Cross:
 
 
 def column(name: str, *, order: Sequence[str] = ()) -> Column:
-    """Group by a column; `order` says in which order its values come, where that is more than a list."""
+    """Group by a column; `order` lists its values in order, if they are ordinal."""
     return Column(name, tuple(order))
 
 
@@ -231,12 +231,12 @@ def cross(*parts: Groups) -> Cross:
 
 
 def bin_index(pool: Predictions, edges: Sequence[float]) -> Value:
-    """Count the inner borders at or below the score: the same in every engine, and exact at the borders."""
+    """Return the bin index of the score; it is the same in every engine, and exact at the edges."""
     return pool.score.notnull().ifelse(search(pool.score, edges), None)
 
 
 def search(score: Value, edges: Sequence[float], first: int = 0) -> Value | int:
-    """Halve the bins until one is left: a comparison with every border would cost far more than the scan itself."""
+    """Return the bin index by binary search: comparing with every edge would cost far more than the scan."""
     if len(edges) == 2:
         return first
     middle = len(edges) // 2
@@ -245,7 +245,7 @@ def search(score: Value, edges: Sequence[float], first: int = 0) -> Value | int:
 
 
 def bin_names(edges: Sequence[float]) -> tuple[str, ...]:
-    """Name the ranges between borders.
+    """Name the ranges between edges, with as many digits as make the names distinct.
 
     >>> bin_names([0.0, 0.5, 1.0])
     ('[0, 0.5)', '[0.5, 1]')

@@ -1,7 +1,7 @@
-"""Labels kept apart from predictions, joined by id.
+"""Join labels from a separate source to predictions, by id.
 
-They may be what a session exported. Then answers that were not asked for are left out, as the session itself does, since
-only random items speak for their group; and so are those that say that nobody can tell.
+The source may be the export of a session. Then labels of items that were not asked for are left out, as in the session
+itself, because only randomly drawn items represent their group; so are items that annotators could not label ("?").
 """
 
 from collections.abc import Mapping
@@ -21,14 +21,14 @@ from fewlabels.errors import InputError, name_option
 from fewlabels.text import ESCAPED
 
 Joined = tuple[ir.Table, dict[str, Any], tuple[str, ...]]
-ASKED = "asked"  # the column of an export that says whether an item was asked for
-CANNOT_TELL = "?"  # the label of an export where nobody can tell
+ASKED = "asked"  # column of an export: was the item asked for?
+CANNOT_TELL = "?"  # label of an export: annotators could not label the item
 FLAGS = ("true", "false")
-EXPORTED = (ASKED, "who", "note", "at")  # columns by which an export is known
+EXPORTED = (ASKED, "who", "note", "at")  # columns that identify an export
 
 
 def join_labels(table: ir.Table, source: Any, engine: BaseBackend, given: Mapping[str, Any]) -> Joined:
-    """Return the predictions with the labels of another source, the roles as they are now, and what to tell the owner."""
+    """Return the predictions joined with the labels of another source, the updated roles, and notes for the user."""
     answers = _read_grades(_open(source, engine), given, engine)
     role, column, notes = _answer_column(answers, given)
     elsewhere = {name for name in ("label", "agreement") if name in given and given[name] not in table.columns}
@@ -52,14 +52,14 @@ def join_labels(table: ir.Table, source: Any, engine: BaseBackend, given: Mappin
 
 
 def _note_attributes(columns: Columns) -> tuple[str, ...]:
-    """Name the columns that might hold labels, too, and are not merged with those that were given."""
+    """Note the columns that may hold labels too, and are not merged with the given ones."""
     likely = [name for name in columns.list_suggested("label") if columns.roles.label is None]
     fit = [name for name in likely if columns.holds_classes(name)]
     return tuple(f"column {name!r} is not used: labels come from the labels that were given (to add it to them, say {name_option('label', name)})" for name in fit)  # fmt: skip
 
 
 def _count_sources(table: ir.Table, roles: Roles, answers: ir.Table, role: str, engine: BaseBackend) -> tuple[str, ...]:
-    """Say how many labels come from each source where both have some."""
+    """Note how many labels come from each source, if both have some."""
     before = getattr(roles, role)
     if not before:
         return ()
@@ -74,7 +74,7 @@ def _count_sources(table: ir.Table, roles: Roles, answers: ir.Table, role: str, 
 
 
 def _list_scored(table: ir.Table, roles: Roles) -> set[str]:
-    """List the classes that names of columns of probabilities tell."""
+    """Return the classes named by probability columns."""
     found = kinds(table)
     return {
         *roles.scores,
@@ -83,7 +83,7 @@ def _list_scored(table: ir.Table, roles: Roles) -> set[str]:
 
 
 def _open(source: Any, engine: BaseBackend) -> ir.Table:
-    """Open the labels in the predictions' own engine; where that reads no files, carry them along."""
+    """Open the labels in the engine of the predictions; if it cannot read files, upload them with the query."""
     if engine.name == "duckdb" or isinstance(source, ir.Table):
         return open_source(source, engine).table
     opened = open_source(source)
@@ -91,7 +91,7 @@ def _open(source: Any, engine: BaseBackend) -> ir.Table:
 
 
 def _read_grades(answers: ir.Table, given: Mapping[str, Any], engine: BaseBackend) -> ir.Table:
-    """Turn grades into numbers: a mark where nobody can tell makes the whole column text."""
+    """Convert grades to numbers: a "?" among them makes the whole column text."""
     column = given.get("agreement", "agreement")
     is_theirs = column in answers.columns and ("agreement" in given or "label" not in answers.columns)
     if not is_theirs or not answers[column].type().is_string():
@@ -113,7 +113,7 @@ def _unescape(
     column_of: ir.Value | None,
     names: AbstractSet[str] = frozenset(),
 ) -> ir.Table:
-    """Take away the apostrophe of cells that would be formulas, unless these are not ours and predictions have it too."""
+    """Remove the apostrophe of escaped formulas, unless the predictions contain it too and the labels are no export."""
     value = answers[column]
     if not value.type().is_string():
         return answers
@@ -148,7 +148,7 @@ def _answer_column(answers: ir.Table, given: Mapping[str, Any]) -> tuple[str, st
 def _leave_out(
     answers: ir.Table, column: str, engine: BaseBackend, *, has_mark: bool
 ) -> tuple[ir.Table, tuple[str, ...]]:
-    """Leave out the answers that do not count, and say how many and why."""
+    """Drop the labels that do not count, and note how many and why."""
     value = answers[column]
     told = value.notnull() & (value.strip() != CANNOT_TELL) if has_mark else value.notnull()
     asked = _was_asked(answers, engine)
@@ -157,17 +157,17 @@ def _leave_out(
     notes = []
     if found["unasked"]:
         notes.append(
-            f"labels that were not asked for: {found['unasked']:,}; they are left out of every figure, because only random items speak for their group"
+            f"labels that were not asked for: {found['unasked']:,}; they are left out of every estimate, because only randomly drawn items represent their group"
         )
     if found["untold"]:
         notes.append(
-            f"items that nobody could tell: {found['untold']:,}; if they are harder than the rest, the figures are too good"
+            f"items that annotators could not label: {found['untold']:,}; if they are harder than the rest, the estimates are too optimistic"
         )
     return answers.filter(told & asked), tuple(notes)
 
 
 def _was_asked(answers: ir.Table, engine: BaseBackend) -> ir.BooleanValue:
-    """Was an item asked for? Yes, where nothing says otherwise; in CSV files flags are words."""
+    """Return whether an item was asked for, by default true; in CSV files booleans are text."""
     kind = answers[ASKED].type() if ASKED in answers.columns else None
     if kind is not None and kind.is_boolean():
         return answers[ASKED].fill_null(True)
@@ -183,7 +183,7 @@ def _holds_flags(table: ir.Table, column: str, engine: BaseBackend) -> bool:
 
 
 def _predicts_mark(table: ir.Table, roles: Roles, engine: BaseBackend) -> bool:
-    """Is the mark a class of these predictions? Then it is no mark."""
+    """Return whether "?" is a class of these predictions; then it is an ordinary label."""
     is_predicted = roles.predicted is not None and _has_mark(table, roles.predicted, engine)
     return is_predicted or CANNOT_TELL in _list_scored(table, roles)
 
@@ -206,7 +206,7 @@ def _one_per_id(answers: ir.Table, id: str, column: str, engine: BaseBackend) ->
 
 
 def _read_flags(answers: ir.Table, table: ir.Table, roles: Roles, engine: BaseBackend) -> ir.Table:
-    """Turn the words true and false into flags where predictions are flags: sheets only have words."""
+    """Convert the words true and false to booleans if predictions are boolean: CSV files only have text."""
     is_flag = roles.predicted is not None and table[roles.predicted].type().is_boolean()
     answer = answers["__fl_answer"]
     if is_flag and answer.type().is_string() and _holds_flags(answers, "__fl_answer", engine):
@@ -233,7 +233,7 @@ def _check_ids(table: ir.Table, id: str, answers: ir.Table, engine: BaseBackend)
 
 
 def _join(table: ir.Table, roles: Roles, answers: ir.Table, role: str) -> tuple[ir.Table, str]:
-    """Where both have an answer, the separate source wins: it is the newer one."""
+    """Join by id; if both have a label, the separate source is used, because it is newer."""
     before = getattr(roles, role)
     joined = table.mutate(__fl_key=as_name(table[roles.id])).left_join(answers, "__fl_key")
     answer = joined["__fl_answer"]
@@ -245,7 +245,7 @@ def _join(table: ir.Table, roles: Roles, answers: ir.Table, role: str) -> tuple[
 
 
 def _fill(answer: ir.Value, old: ir.Value, role: str) -> ir.Value:
-    """Fill gaps with what was there before; the two may differ in type, then they meet as names, or as numbers."""
+    """Fill missing labels with the old ones; if the types differ, both are cast to class names or numbers."""
     if answer.type().is_boolean() and old.type().is_boolean():
         return answer.fill_null(old)
     answer, old = (as_name(v) if role == "label" else v.cast("float64") for v in (answer, old))

@@ -1,6 +1,6 @@
-"""JSON that is one object with a list per column, as `DataFrame.to_json` and `json.dump` of a dict of lists write it.
+"""Read JSON that is one object with a list per column, as written by `DataFrame.to_json` or from a dict of lists.
 
-JSON lines and lists of records are left to the engine. What is neither is refused: the engine would make one item of it.
+The engine reads JSON lines and lists of records. Other objects are refused: the engine would read them as one item.
 """
 
 import gzip
@@ -13,21 +13,21 @@ from typing import Any, NamedTuple
 from fewlabels.data.roles import RECOGNISED
 from fewlabels.errors import InputError, listing
 
-HEAD = 65_536  # characters in which a first value shows itself
-MOST = 1 << 28  # characters of one object
+HEAD = 65_536  # first characters, enough to detect the format
+MOST = 1 << 28  # maximum number of characters of one object
 OBJECT = re.compile(r'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:')
 ADVICE = "write one object per row instead (JSON lines; in pandas: to_json(path, orient='records', lines=True))"
 
 
 class Document(NamedTuple):
-    """The columns of an object, and a note on what else it holds."""
+    """The columns of an object, and notes on the fields that were ignored."""
 
     columns: dict[str, list[Any]]
     notes: tuple[str, ...] = ()
 
 
 def read_columns(path: str) -> Document | None:
-    """Return the columns of a file that is one object of columns; None where it is something else."""
+    """Return the columns of a file that is one object of columns; None for other formats."""
     document = _read_object(path)
     if document is None:
         return None
@@ -44,7 +44,7 @@ def read_columns(path: str) -> Document | None:
 
 
 def _pick_columns(path: str, document: Mapping[str, Any]) -> Document | None:
-    """Take the lists of the same length, if there are several, beside which other things stand; None for one item."""
+    """Return the lists of equal length among other fields, if there are several; None for a single item."""
     lists = {name: value for name, value in document.items() if isinstance(value, list)}
     lengths = [len(value) for value in lists.values()]
     n = max((length for length in lengths if lengths.count(length) > 1), default=0)
@@ -58,7 +58,7 @@ def _pick_columns(path: str, document: Mapping[str, Any]) -> Document | None:
 
 
 def _read_object(path: str) -> dict[str, Any] | None:
-    """Read the one object of a file; None where it is no object, or where more lines follow."""
+    """Read the one object of a file; None if it is not an object, or if more lines follow."""
     with _open(path) as file:
         head = file.read(HEAD)
         if not OBJECT.match(head) or _are_lines(head):
@@ -66,7 +66,7 @@ def _read_object(path: str) -> dict[str, Any] | None:
         text = head + file.read(MOST)
     try:
         found = json.loads(text)
-    except ValueError:  # several lines, or not JSON: the engine says which
+    except ValueError:  # JSON lines, or invalid: the engine reports it
         return None
     except RecursionError:
         raise InputError(f"{path}: nested too deeply to be a table; {ADVICE}") from None
@@ -80,7 +80,7 @@ def _open(path: str) -> Any:
 
 
 def _are_lines(head: str) -> bool:
-    """Is the first line an object of its own, with more to follow?"""
+    """Return whether the first line is a complete object and more lines follow."""
     first, _, rest = head.partition("\n")
     try:
         return bool(rest.strip()) and isinstance(json.loads(first), dict)
@@ -89,7 +89,7 @@ def _are_lines(head: str) -> bool:
 
 
 def _are_columns(document: Mapping[str, Any]) -> bool:
-    """Are all values lists, or all of them objects? One list of numbers alone may be the scores of one item."""
+    """Return whether all values are lists, or all objects; a single list of numbers may be the scores of one item."""
     values = list(document.values())
     if len(values) == 1 and isinstance(values[0], list) and all(isinstance(v, int | float) for v in values[0]):
         return False

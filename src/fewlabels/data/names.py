@@ -1,4 +1,4 @@
-"""Values as names: the text a class or a group goes by, the same whatever type it was stored in."""
+"""Convert values to names: the text of a class, group or id, independent of the type in which it was stored."""
 
 import ibis
 import ibis.expr.types as ir
@@ -20,7 +20,7 @@ def natural_order(name: str) -> tuple[int, float, str]:
 
 
 def spell(value: object) -> str:
-    """Return the name of a value outside the table: what `as_name` would make of it inside.
+    """Convert a Python value to its name; the counterpart of `as_name` outside the engine.
 
     >>> spell(3), spell(3.0), spell("3"), spell(True)
     ('3', '3', '3', 'True')
@@ -31,7 +31,7 @@ def spell(value: object) -> str:
 
 
 def as_name(value: ir.Value, *, booleans: tuple[str, str] = ("False", "True")) -> ir.Value:
-    """Text that is the same for 1, 1.0 and '1': frames turn whole numbers with gaps into floats."""
+    """Return text that is the same for 1, 1.0 and '1': frames convert integers with missing values to floats."""
     kind = value.type()
     if kind.is_string():
         return value

@@ -1,4 +1,4 @@
-"""Text that stands for numbers: "93%", "0,938", " 0.5 ". Spreadsheets and some countries write scores so."""
+"""Parse numbers stored as text, such as "93%", "0,938" and " 0.5 ", as spreadsheets and some locales write them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,15 +11,15 @@ from ibis.backends import BaseBackend
 
 @dataclass(frozen=True)
 class Numerals:
-    """Columns of text as numbers, and what in other columns is no number."""
+    """Text columns parsed as numbers, and the first text that is no number in the others."""
 
-    numbers: Mapping[str, ir.Value] = field(default_factory=dict)  # column -> its numbers
-    fitting: tuple[str, ...] = ()  # those whose numbers all lie between 0 and 1
-    words: tuple[tuple[str, int, str], ...] = ()  # column, row and text of what is no number
+    numbers: Mapping[str, ir.Value] = field(default_factory=dict)  # column -> parsed expression
+    fitting: tuple[str, ...] = ()  # columns whose numbers all lie in [0, 1]
+    words: tuple[tuple[str, int, str], ...] = ()  # column, row and text of the first value that is no number
 
 
 def read_numerals(table: ir.Table, engine: BaseBackend, columns: Sequence[str]) -> Numerals:
-    """Read columns of text as numbers where every text is one; where one is not, say which. Empty ones stay text."""
+    """Parse text columns in which every value is a number; report the first other value. Empty columns stay text."""
     if not columns or not engine.has_operation(ops.TryCast):
         return Numerals()
     numbers = {name: _as_number(table[name]) for name in columns}
@@ -37,7 +37,7 @@ def read_numerals(table: ir.Table, engine: BaseBackend, columns: Sequence[str]) 
 
 
 def _as_number(column: ir.Value) -> ir.Value:
-    """Read a number; a comma is a decimal comma, and a percent sign divides by 100."""
+    """Parse a number; a comma is the decimal separator, and a percent sign divides by 100."""
     text = column.strip()
     is_percent = text.endswith("%")
     plain = is_percent.ifelse(text.left(text.length() - 1), text).strip().replace(",", ".").nullif("")

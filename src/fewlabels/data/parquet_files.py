@@ -1,7 +1,7 @@
-"""Parquet files: what they unpack to, as their footers say it, is bounded before an engine reads a page.
+"""Bound the decompressed size of Parquet files, as stated in their footers, before an engine reads a page.
 
-An engine holds whole pages, and the lists of a row, in memory. Repeated values of plain columns cost nothing: they stay
-encoded. The elements of lists do not, so each counts with the width of a number.
+An engine holds whole pages, and the lists of a row, in memory. Repeated values of plain columns stay encoded and cost
+nothing; list elements do not, so each counts as the width of a number.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ WIDTH = 8  # bytes of a number
 
 
 def check_footer(path: str) -> None:
-    """Refuse a file that unpacks to more than the limit."""
+    """Refuse a file that decompresses to more than the limit."""
     require_bounded(path, sum(_list_sizes(pq.read_metadata(path))))
 
 

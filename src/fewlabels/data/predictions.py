@@ -1,6 +1,7 @@
-"""Predictions: a relation in some engine, and the role each of its columns plays.
+"""Predictions: a table in some engine, and the roles of its columns.
 
-Neighbours ask it for counts and sums; it answers with a handful of numbers, whatever the size of the table.
+Other modules query it for counts, sums and a few rows, independent of the size of the table. `aggregate` and `checks`
+are its main callers.
 """
 
 import re
@@ -30,16 +31,16 @@ from fewlabels.data.sampling import Picking, Sample, choose_picking, unpack
 from fewlabels.data.sources import Frame, open_source
 from fewlabels.errors import InputError, did_you_mean, listing
 
-Value: TypeAlias = Any  # an Ibis expression; its methods depend on a type only the engine knows
+Value: TypeAlias = Any  # an Ibis expression; its methods depend on its type in the engine
 Columns = dict[str, list[Any]]
-_ONE_AT_A_TIME = RLock()  # a connection that is busy refuses other threads
+_ONE_AT_A_TIME = RLock()  # a busy connection refuses other threads
 WHOLE = r"-?[0-9]{1,18}"
-TOLERANCE, OFF = 1e-6, 0.01  # of two probabilities: rounding, and a difference that matters
+TOLERANCE, OFF = 1e-6, 0.01  # between two probabilities: rounding, and a relevant difference
 
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """A model's predictions on a pool of items, some of them labelled.
+    """The predictions of a model on a pool of items, some of them labelled.
 
     >>> pool = Predictions.read({"predicted": ["cat", "dog"], "score": [0.9, 0.6], "label": ["cat", None]})
     >>> pool.n_items, pool.n_labels, pool.classes
@@ -50,10 +51,10 @@ class Predictions:
     roles: Roles
     engine: BaseBackend
     frame: Frame
-    scored_classes: tuple[str, ...]  # the classes that have a probability, in the order of their columns
-    notes: tuple[str, ...] = ()  # what happened on the way in that its owner should know
+    scored_classes: tuple[str, ...]  # classes with a probability, in the order of their columns
+    notes: tuple[str, ...] = ()  # what the user should know about how the data were read
     source: str = "the table"
-    inputs: tuple[str, ...] = ()  # files it was read from, or patterns of them
+    inputs: tuple[str, ...] = ()  # paths or glob patterns of the files it was read from
 
     @classmethod
     def read(cls, source: Any, *, labels: Any = None, **roles: Any) -> "Predictions":
@@ -61,9 +62,10 @@ class Predictions:
 
         A path may also be an evaluation log: samples of lm-evaluation-harness, or a log of Inspect.
 
-        `roles` are the words of the contract: id, predicted, score, scores, positive_score, positive, threshold,
-        label, agreement, show. What is given beats what is recognised by name; but a recognised `predicted` column beats
-        what scores predict, unless a threshold is given. Where they differ, a warning says in how many rows. `labels` is a second source with the columns id and label, joined by id.
+        `roles` are column roles: id, predicted, score, scores, positive_score, positive, threshold, label, agreement,
+        show. A given role overrides one recognised by column name; but a recognised `predicted` column overrides the
+        classes derived from scores, unless a threshold is given. If they differ, a warning reports the number of rows.
+        `labels` is a second source with the columns id and label, joined by id.
         """
         name, log = name_source(source), read_log(source)
         table, engine, frame, notes = open_source(log.columns if log else source)
@@ -76,46 +78,46 @@ class Predictions:
         inputs = tuple(str(one) for one in (source, labels) if isinstance(one, str | Path))
         return cls(items, found, engine, frame, scored, (*notes, *found.notes), name, inputs)
 
-    # -- what it has ---------------------------------------------------------------------------------------
+    # -- contents ------------------------------------------------------------------------------------------
 
     def has(self, role: str) -> bool:
-        """Tell whether a role is played: predicted, score, label, agreement or probabilities."""
+        """Return whether a role has a column: predicted, score, label, agreement or probabilities."""
         wanted = {"predicted": PREDICTED, "score": SCORE, "label": LABEL, "agreement": AGREEMENT}
         return bool(self.scored_classes) if role == "probabilities" else wanted[role] in self.items.columns
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Columns that play no role: what one can group by."""
+        """Columns without a role, available for grouping."""
         taken = {*self.roles.used().values(), *self.roles.scores.values(), *self.roles.show}
         return tuple(c for c in self.items.columns if c not in taken and not c.startswith(OURS))
 
     @property
     def withheld(self) -> tuple[str, ...]:
-        """Columns without a role that seem to tell what a model said, or the truth; shown only if named."""
+        """Columns without a role that may leak predictions or labels; shown to annotators only if named."""
         return tuple(c for c in self.attributes if TELLING.match(c)) if not self.roles.show else ()
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """Columns that a person who labels should see: those named for it, or all that neither play a role nor sway."""
+        """Columns shown to annotators: those named by `show`, else all without a role that are not `withheld`."""
         if self.roles.show:
             return self.roles.show
-        graded = self.has("agreement") and self.roles.predicted is not None  # an output is graded by looking at it
+        graded = self.has("agreement") and self.roles.predicted is not None  # grading an output requires seeing it
         others = tuple(c for c in self.attributes if c not in self.withheld)
         return (str(self.roles.predicted), *others) if graded else others
 
     @cached_property
     def n_items(self) -> int:
-        """How many items there are."""
+        """The number of items."""
         return int(self.measure({"n": self.items.count()})["n"])
 
     @cached_property
     def n_labels(self) -> int:
-        """How many of them are labelled."""
+        """The number of labelled items."""
         return int(self.measure({"n": self.known().ifelse(1, 0).sum().fill_null(0)})["n"])
 
     @cached_property
     def pairs(self) -> Columns:
-        """Count items by predicted class and label: every class that occurs, in one scan."""
+        """Item counts by predicted class and label, from one scan."""
         keys = {
             "predicted": self.items[PREDICTED] if self.has("predicted") else ibis.null("string"),
             "label": self.label,
@@ -124,26 +126,26 @@ class Predictions:
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
-        """Every class that is predicted, scored or seen as a label, in natural order."""
+        """All classes that are predicted, scored or used as a label, in natural order."""
         if self.has("agreement"):
-            return ()  # structured outputs have no classes, and may all differ
+            return ()  # graded outputs have no classes, and may all differ
         seen = {*self.scored_classes, *self.pairs["predicted"], *self.pairs["label"]} - {None}
         return tuple(sorted(seen, key=natural_order))
 
     @cached_property
     def positive(self) -> str | None:
-        """The class that tpr, fpr and their like are about: the one named, else 1 or True; None where nobody can tell."""
+        """The positive class of binary metrics such as tpr: the given one, else 1 or True; None if undefined."""
         if self.roles.positive is None:
             return next((name for name in ("1", "True", "true") if name in self.classes), None)
         if self.classes and self.roles.positive not in self.classes:
             raise InputError(f"positive class {self.roles.positive!r} is not among the classes {listing(self.classes)}")
         return self.roles.positive
 
-    # -- expressions for the neighbours --------------------------------------------------------------------
+    # -- expressions ---------------------------------------------------------------------------------------
 
     @property
     def id(self) -> Value:
-        """The item's id; without an id column, the row's number."""
+        """The item id; without an id column, the row number."""
         return self.items[ID] if ID in self.items.columns else self.row()
 
     @property
@@ -153,17 +155,17 @@ class Predictions:
 
     @property
     def score(self) -> Value:
-        """The confidence in the predicted class."""
+        """The score: the confidence in the predicted class."""
         return self._role("score", SCORE, "name the column with --score, or use what needs no scores (--prior flat)")
 
     @property
     def label(self) -> Value:
-        """The true class, as text; null where unknown."""
+        """The label (true class) as text; null if unlabelled."""
         return self.items[LABEL]
 
     @property
     def agreement(self) -> Value:
-        """How well prediction and truth agree."""
+        """The agreement of prediction and truth, in [0, 1]; null if not graded."""
         return self._role("agreement", AGREEMENT, "name the column with --agreement")
 
     @property
@@ -172,19 +174,19 @@ class Predictions:
         return tuple(self.items[f"{PROBABILITY}{i}"] for i in range(len(self.scored_classes)))
 
     def total_probability(self) -> Value:
-        """The sum over the scored classes: 1, if all is well."""
+        """The sum of the probabilities of the scored classes; 1 for valid data."""
         return reduce(add, self.probabilities)
 
     def least_probability(self) -> Value:
-        """The smallest over the scored classes."""
+        """The smallest probability among the scored classes."""
         return ibis.least(*self.probabilities)
 
     def greatest_probability(self) -> Value:
-        """The largest over the scored classes."""
+        """The largest probability among the scored classes."""
         return ibis.greatest(*self.probabilities)
 
     def conflicts(self) -> dict[str, Value]:
-        """Where columns contradict each other: the predicted class and the scores', the score and its class's probability."""
+        """Conditions under which the predicted class or the score contradicts the probabilities."""
         found: dict[str, Value] = {}
         if not self.scored_classes or self.has("agreement"):
             return found
@@ -198,7 +200,7 @@ class Predictions:
         return found
 
     def count_set_aside(self) -> dict[str, int]:
-        """Count the rows in which a recognised column that is not used says something else, by its role."""
+        """Count, by role, the rows in which a recognised but unused column differs from the derived one."""
         aside = self.roles.set_aside
         values = {role: self._differs(role, column).ifelse(1, 0).sum() for role, column in aside.items()}
         return {role: int(n or 0) for role, n in self.measure(values).items()} if values else {}
@@ -216,36 +218,36 @@ class Predictions:
 
     @property
     def stated(self) -> Value | None:
-        """The score as its owner wrote it, before it is turned into confidence in the predicted class; None if derived."""
+        """The user's score column before conversion to confidence in the predicted class; None if derived."""
         if self.roles.score:
             return self.score
         return self.probabilities[1] if self.roles.positive_score else None
 
     def known(self) -> Value:
-        """Is this item labelled (or judged)?"""
+        """Whether an item is labelled (or graded)."""
         return self.items[AGREEMENT].notnull() if self.has("agreement") else self.label.notnull()
 
     def right(self) -> Value:
-        """The outcome: 1 right, 0 wrong, or the agreement between; null where unknown."""
+        """The outcome: 1 right, 0 wrong, or the agreement; null if unlabelled."""
         if self.has("agreement"):
             return self.items[AGREEMENT]
         return self.known().ifelse((self.predicted == self.label).ifelse(1.0, 0.0), ibis.null("float64"))
 
     def attribute(self, name: str) -> Value:
-        """A column as the name of a group, null where there is none."""
+        """A column as group names; null if missing."""
         return as_name(self.items[name])
 
     def is_number(self, name: str) -> bool:
-        """Does a column hold numbers? Flags are none."""
+        """Return whether a column is numeric; booleans are not."""
         return bool(self.items[name].type().is_numeric())
 
     def number(self, name: str) -> Value:
-        """A column as a number; what is none is missing."""
+        """A column as float; NaN becomes null."""
         value = self.items[name].cast("float64")
         return value.isnan().ifelse(ibis.null("float64"), value)
 
     def row(self) -> Value:
-        """The row's number, from 1, in the order the engine reads them."""
+        """The row number, from 1, in the order in which the engine reads rows."""
         return ibis.row_number() + 1
 
     def _role(self, role: str, column: str, remedy: str) -> Value:
@@ -257,44 +259,44 @@ class Predictions:
 
     @property
     def name(self) -> Value:
-        """The item's id as text: what it goes by outside the table."""
+        """The item id as text, as used outside the table."""
         return as_name(self.id)
 
     @property
     def has_whole_ids(self) -> bool:
-        """Are ids whole numbers in the table?"""
+        """Whether ids are stored as integers."""
         return not self.roles.id or bool(self.items[ID].type().is_integer())
 
     def hide_labels(self) -> "Predictions":
-        """Return the same predictions as if nothing were labelled."""
+        """Return the same predictions without labels."""
         hidden = {LABEL: ibis.null("string")}
         if self.has("agreement"):
             hidden[AGREEMENT] = ibis.null("float64")
         return replace(self, items=self.items.mutate(**hidden))
 
     def drop_unlabelled(self) -> "Predictions":
-        """Return the labelled items alone."""
+        """Return only the labelled items."""
         return replace(self, items=self.items.filter(self.known()))
 
     def columns(self) -> tuple[str, ...]:
-        """The owner's columns."""
+        """The columns of the user's table."""
         return tuple(c for c in self.items.columns if not c.startswith(OURS))
 
-    # -- questions to the engine ---------------------------------------------------------------------------
+    # -- queries -------------------------------------------------------------------------------------------
 
     def measure(self, values: Mapping[str, Value]) -> dict[str, Any]:
-        """Answer several whole-table questions in one scan."""
+        """Evaluate several whole-table aggregates in one scan."""
         table = self._ask(self.items.aggregate(**values))
         return {name: column[0] for name, column in table.items()}
 
     def count_by(self, keys: Mapping[str, Value], sums: Mapping[str, Value], *, most: int | None = None) -> Columns:
-        """Group by the keys, count the rows of each (`n`) and add up the rest, in the engine; fetch at most so many."""
+        """GROUP BY the keys in the engine; return the count (`n`) and the sums of at most `most` groups."""
         return self._ask(self._count(keys, sums, most))
 
     def count_and_pick(
         self, keys: Mapping[str, Value], sums: Mapping[str, Value], picking: Picking, *, most: int | None = None
     ) -> tuple[Columns, Sample]:
-        """Do the same, and bring the ids that are picked along: a pass for them alone would cost as much again."""
+        """Do the same and sample ids in the same query: a second scan would double the cost."""
         also = {"__fl_ids": self.id.collect(where=picking.picks(self.id)), "__fl_filled": self.id.count()}
         found = self._fetch(self._count(keys, {**sums, **also}, most))
         lists, filled = found["__fl_ids"].combine_chunks(), sum(found["__fl_filled"].to_pylist())
@@ -306,7 +308,7 @@ class Predictions:
         return rows.aggregate(n=self.items.count(), **sums).limit(most)
 
     def remember(self, found: Columns) -> None:
-        """Keep what somebody happened to count by predicted class and label, so that nobody has to ask again."""
+        """Cache counts by predicted class and label that an aggregate query returned."""
         pairs: dict[tuple[Any, Any], list[Any]] = {}
         scores = found.get("score", [0.0] * len(found["n"]))
         for said, label, n, score in zip(found["predicted"], found["label"], found["n"], scores, strict=True):
@@ -319,16 +321,16 @@ class Predictions:
             "n": [n for n, _ in pairs.values()],
         }
         counted |= {"score": [s for _, s in pairs.values()]} if "score" in found else {}
-        self.__dict__["pairs"] = counted  # as a cached property does
+        self.__dict__["pairs"] = counted  # as cached_property does
         self.__dict__["n_items"] = sum(counted["n"])
         self.__dict__["n_labels"] = sum(n for n, y in zip(counted["n"], counted["label"], strict=True) if y is not None)
 
     def pull(self, values: Mapping[str, Value]) -> Columns:
-        """Fetch something of every row. For what cannot be counted in the engine, and for small tables."""
+        """Fetch expressions for every row: for small tables, and for what the engine cannot aggregate."""
         return self._ask(self.items.select(**values))
 
     def find(self, where: Value, *, most: int = 1, **show: Value) -> Columns:
-        """Fetch the first rows where something holds, with their row number."""
+        """Fetch the first rows that satisfy a condition, with their row numbers."""
         numbered = self.items.mutate(
             __fl_row=self.row(), __fl_hit=where, **{f"__fl_show_{k}": v for k, v in show.items()}
         )
@@ -336,7 +338,7 @@ class Predictions:
         return self._ask(hits.select(row="__fl_row", **{k: f"__fl_show_{k}" for k in show}))
 
     def count_distinct(self, keys: Mapping[str, Value], *, first: int | None = None) -> int:
-        """Count the combinations of keys that occur; in the first rows alone, if told."""
+        """Count the distinct combinations of keys; only within the first rows if `first` is given."""
         rows = self.items.select(**keys).limit(first).distinct()
         return int(self._ask(rows.aggregate(n=rows.count()))["n"][0])
 
@@ -346,13 +348,13 @@ class Predictions:
         return self._ask(counts.order_by(ibis.desc("n"), "value").limit(1))["value"][0]
 
     def choose_picking(self, seed: int) -> Picking | None:
-        """Say which items to bring along while all are counted; None where nobody needs that, or ids are no numbers."""
+        """Choose the ids to sample in the aggregate query; None for small pools, graded outputs or text ids."""
         if not self.roles.id or not self.has_whole_ids or self.has("agreement") or self.n_items <= samples.LARGE:
             return None
         return choose_picking(self.n_items, seed)
 
     def list_open(self, keys: Mapping[str, Value]) -> Columns:
-        """List all unlabelled items: `name` and the keys."""
+        """List all unlabelled items with their `name` and keys."""
         return self._ask(self._list_open(self.items).select(name="__fl_name", **keys))
 
     def draw_open(
@@ -364,9 +366,9 @@ class Predictions:
         within: Sequence[str],
         seed: int,
     ) -> Columns:
-        """List so many unlabelled items of some groups, at random.
+        """Draw `wanted` unlabelled items of each group at random.
 
-        `within` are the keys that tell groups apart, `sizes` says how many unlabelled items each of them has.
+        `within` are the keys that define groups, `sizes` the number of unlabelled items of each group.
         """
         items = self._list_open(self.items.mutate(__fl_chance=find_chance(self.id, self.engine, seed)))
         items = keep_likely(items, keys, sizes, wanted, within)
@@ -375,17 +377,17 @@ class Predictions:
         )
 
     def _list_open(self, items: ir.Table) -> ir.Table:
-        """List the items that have no label; rows are numbered before any is left out."""
+        """Filter the unlabelled items; row numbers are assigned before the filter."""
         return items.mutate(__fl_name=self.name, __fl_known=self.known()).filter(lambda t: ~t["__fl_known"])
 
     def take_part(self, parts: int) -> "Predictions":
-        """Return about one in so many items, the same ones every time, and those without an id; ids that are alike stay together."""
+        """Return about 1/`parts` of the items, always the same, and all without an id; duplicate ids stay together."""
         whole = self.id if self.has_whole_ids else as_whole(self.id, self.engine)
         chosen = whole % parts == 0
         return replace(self, items=self.items.filter(chosen | self.id.isnull()))
 
     def fetch(self, names: Sequence[str], columns: Mapping[str, Value]) -> dict[str, dict[str, Any]]:
-        """Fetch a few rows by the names of their items."""
+        """Fetch a few rows by item name."""
         items = self.items.mutate(__fl_name=self.name, **{f"__fl_show_{i}": v for i, v in enumerate(columns.values())})
         rows = items.filter(self._is_among(items, names))
         found = self._ask(rows.select(name="__fl_name", **{f"c{i}": f"__fl_show_{i}" for i in range(len(columns))}))
@@ -395,13 +397,13 @@ class Predictions:
         }
 
     def _is_among(self, items: ir.Table, names: Sequence[str]) -> Value:
-        """Is an item one of these? Whole numbers are compared as such, so that an engine may use its index."""
+        """Whether an item is one of `names`; integer ids are compared as integers, so that engines can use an index."""
         if not self.roles.id or not self.has_whole_ids:
             return items["__fl_name"].isin(list(names))
         return items[ID].isin([int(name) for name in names if re.fullmatch(WHOLE, name) and str(int(name)) == name])
 
     def show(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Fetch what a person who labels these items should see."""
+        """Fetch the columns of these items that annotators see."""
         return self.fetch(names, {column: self.items[column] for column in self.shown})
 
     def _ask(self, expression: ir.Table) -> Columns:
@@ -413,13 +415,13 @@ class Predictions:
 
 
 def read_columns(source: Any) -> dict[str, str]:
-    """Return the owner's columns and their types, of anything that can be opened."""
+    """Return the columns of any source and their types."""
     table = source if isinstance(source, ir.Table) else open_source(source).table
     return {name: str(kind) for name, kind in table.schema().items() if not name.startswith(OURS)}
 
 
 def count_rows(source: Any, columns: Sequence[str], weight: str | None = None) -> Columns:
-    """Count the rows of any table by the names of some columns' values (`n`), or add up a column of weights."""
+    """Count the rows of any table by some columns (`n`), or sum a column of weights instead."""
     table, engine, *_ = open_source(source)
     for column in (*columns, *([weight] if weight else [])):
         if column not in table.columns:

@@ -1,7 +1,7 @@
-"""Which column plays which role: CONTRACT's words, recognised by name or given.
+"""Assign columns to roles (id, predicted, score, label, ...): given by the user, or recognised by name.
 
-Knows names and kinds of columns only, no data and no engine, so every rule here is a pure function. What is given beats
-what is recognised, with one exception: a recognised `predicted` column beats what scores predict, unless a threshold is given.
+The rules are pure functions of column names and kinds, without data or engine. Given roles override recognised ones,
+with one exception: a recognised `predicted` column overrides classes derived from scores, unless a threshold is given.
 """
 
 import re
@@ -13,7 +13,7 @@ from fewlabels.errors import InputError, did_you_mean
 
 Kind = Literal["number", "text", "boolean", "list", "other"]
 
-# The first name is the contract's; the others are taken only where it is missing and exactly one of them is there.
+# The first name is the role's own; the others count only if it is missing and exactly one of them is present.
 RECOGNISED: dict[str, tuple[str, ...]] = {
     "id": ("id", "item_id", "uid"),
     "predicted": ("predicted", "prediction", "pred", "y_pred"),
@@ -21,12 +21,12 @@ RECOGNISED: dict[str, tuple[str, ...]] = {
     "label": ("label", "y_true", "true_label", "ground_truth"),
     "agreement": ("agreement",),
 }
-# Names that attributes have, too: taken where nothing else plays the role and the values fit (`suggestions`).
+# Names that attributes may have too: used only if no other column has the role and the values fit (`suggestions`).
 SUGGESTED: dict[str, tuple[str, ...]] = {"score": ("proba", "prob"), "label": ("target", "gold")}
 SCORES_PREFIX = "p_"
 PREFIXES = (SCORES_PREFIX, "prob_", "proba_")
-NUMBERS = ("score", "positive_score", "agreement")  # the roles of columns of numbers
-# Columns that tell what some model said, or the truth: whoever sees them first labels differently.
+NUMBERS = ("score", "positive_score", "agreement")  # roles of numeric columns
+# Names of columns that may leak predictions or labels, and would bias annotators.
 TELLING = re.compile(
     r"(pred|predicted|predictions?|scores?|proba?|probability|p|conf|confidence|logits?|labels?|y|true|truth|ground|gold)([_\W\d]|$)",
     re.IGNORECASE,
@@ -35,26 +35,24 @@ TELLING = re.compile(
 
 @dataclass(frozen=True)
 class Roles:
-    """The columns that play a role; None where nothing does."""
+    """The column of each role; None if a role has no column."""
 
     id: str | None = None
     predicted: str | None = None
     score: str | None = None
     scores: Mapping[str, str] = field(default_factory=dict)  # class -> column
-    scores_list: str | None = None  # one list column instead
+    scores_list: str | None = None  # one list column instead of a column per class
     positive_score: str | None = None
     positive: str | None = None
     threshold: float = 0.5
     label: str | None = None
     agreement: str | None = None
     show: tuple[str, ...] = ()
-    set_aside: Mapping[str, str] = field(
-        default_factory=dict
-    )  # role -> recognised column that something given replaces
+    set_aside: Mapping[str, str] = field(default_factory=dict)  # role -> recognised column that a given role replaces
     notes: tuple[str, ...] = ()
 
     def used(self) -> dict[str, str]:
-        """Return role -> column, for people."""
+        """Return role -> column, for display."""
         names = ("id", "predicted", "score", "positive_score", "label", "agreement")
         found = {name: getattr(self, name) for name in names if getattr(self, name)}
         if self.scores_list:
@@ -79,7 +77,7 @@ def resolve_roles(
     agreement: str | None = None,
     show: Sequence[str] = (),
 ) -> Roles:
-    """Give each role its column: the one asked for, else the one with a telling name.
+    """Assign a column to each role: the given one, else one recognised by name.
 
     >>> resolve_roles({"id": "number", "pred": "text", "label": "text"}).predicted
     'pred'
@@ -143,7 +141,7 @@ def _require(columns: Mapping[str, Kind], role: str, column: str) -> None:
 def _recognise(
     columns: Mapping[str, Kind], role: str, taken: set[str], *, strict: bool = True, exact: bool = False
 ) -> str | None:
-    """Find the column with a role's name; `exact` leaves the other spellings out, `strict` refuses two of them."""
+    """Find the column named like a role; `exact` ignores the other spellings, `strict` refuses two of them."""
     first, *others = RECOGNISED[role]
     free = [name for name in columns if name not in taken and (columns[name] == "number" or role not in NUMBERS)]
     if first in free:
@@ -161,7 +159,7 @@ def _recognise(
 def _find_scores(
     columns: Mapping[str, Kind], scores: str | None, positive_score: str | None, taken: set[str]
 ) -> tuple[dict[str, str], str | None]:
-    """Return (class -> column, list column): of the prefix or column asked for, else of `p_*`."""
+    """Return (class -> column, list column) of the given prefix or column, else of `p_*`."""
     if positive_score is not None:
         return {}, None
     if scores is None:
@@ -181,7 +179,7 @@ def _find_scores(
 
 
 def is_recognised(role: str, *columns: str) -> bool:
-    """Would columns of these names be given a role without being named?
+    """Return whether columns of these names are recognised for a role.
 
     >>> is_recognised("label", "y_true"), is_recognised("label", "gt"), is_recognised("scores", "p_a", "p_b")
     (True, False, True)
@@ -192,7 +190,7 @@ def is_recognised(role: str, *columns: str) -> bool:
 
 
 def list_prefixed(columns: Mapping[str, Kind], prefix: str, taken: set[str]) -> list[str]:
-    """List the columns whose names begin so, in upper or lower case, but for those that play another role."""
+    """List the columns with a prefix (ignoring case) that have no other role."""
     n = len(prefix)
     return [name for name in columns if name[:n].lower() == prefix and len(name) > n and name not in taken]
 

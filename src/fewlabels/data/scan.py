@@ -1,7 +1,7 @@
-"""Files -> a table of DuckDB's. Parquet is scanned where it lies; text and Arrow files are loaded once, and checked.
+"""Open files as DuckDB tables: Parquet is scanned in place; text and Arrow files are loaded once and validated.
 
-Names of files are taken as they are: a file that exists is that file even where its name looks like a pattern, and
-folders called `name=value` add no columns.
+File names are literal: an existing file is opened even if its name looks like a glob pattern, and folders called
+`name=value` add no columns (no hive partitioning).
 """
 
 import glob
@@ -42,14 +42,14 @@ SUFFIXES = {
 
 
 class Opened(NamedTuple):
-    """A table, and what happened while it was read."""
+    """A table, and notes on how it was read."""
 
     table: ir.Table
     notes: tuple[str, ...] = ()
 
 
 def open_files(pattern: str, engine: BaseBackend) -> Opened:
-    """Open a file, or all files that a pattern matches."""
+    """Open a file, or all files that match a glob pattern."""
     paths = find_files(pattern)
     kinds = {_kind_of(path) for path in paths}
     if len(kinds) > 1:
@@ -58,14 +58,14 @@ def open_files(pattern: str, engine: BaseBackend) -> Opened:
     try:
         opened = _scan(kind, paths, engine)
         if kind == "parquet":
-            opened.table.count().to_pyarrow()  # a truncated file shows itself here, not midway
+            opened.table.count().to_pyarrow()  # detects a truncated file now, not in a later query
     except (duckdb.Error, pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{pattern}: cannot be read as {kind}: {_explain(str(error))}") from None
     return opened
 
 
 def _explain(error: str) -> str:
-    """Return the reason alone: what our reader of Arrow files says comes back wrapped in DuckDB's words and a traceback."""
+    """Extract the reason: DuckDB wraps errors of our Arrow reader in its own text and a traceback."""
     if "unicode" in error.lower() or "utf-8" in error.lower():
         return "the text is not UTF-8; save it as UTF-8"
     reason = error.strip().splitlines()[0].partition(" Detail: Python exception")[0]
@@ -73,7 +73,7 @@ def _explain(error: str) -> str:
 
 
 def find_files(pattern: str) -> list[str]:
-    """Return the file of that name, else those that match the pattern."""
+    """Return the file of that name, else the files that match the glob pattern."""
     if Path(pattern).is_file():
         return [pattern]
     if Path(pattern).is_dir():
@@ -89,7 +89,7 @@ def _kind_of(path: str) -> str:
         if path.lower().endswith(endings):
             return kind
     known = listing([e for endings in SUFFIXES.values() for e in endings], most=20)
-    raise InputError(f"{path}: the kind of file is told by its ending, and this one is not known; known are {known}")
+    raise InputError(f"{path}: unknown file extension, which determines the format; known are {known}")
 
 
 def _scan(kind: str, paths: list[str], engine: BaseBackend) -> Opened:
@@ -112,8 +112,8 @@ def _scan_parquet(paths: list[str], engine: BaseBackend) -> Opened:
 
 
 def _load_csv(paths: list[str], engine: BaseBackend) -> Opened:
-    # All rows are read to settle types: an id that turns into text in row 50,000 is no surprise later.
-    # Flags are not guessed: a class called yes stays yes.
+    # Types are inferred from all rows, because an id may turn out to be text only in row 50,000.
+    # Booleans are not inferred: a class called yes stays yes.
     kinds = ["BIGINT", "DOUBLE", "DATE", "TIMESTAMP", "VARCHAR"]
     words = {"sample_size": -1, "header": True, "auto_type_candidates": kinds, "hive_partitioning": False}
     table, head = engine.read_csv(_quote(paths), **words), _unpack_head(paths[0])
@@ -161,13 +161,13 @@ def _load(table: ir.Table, engine: BaseBackend) -> ir.Table:
 
 
 def _quote(paths: list[str]) -> list[str]:
-    """Write names so that DuckDB takes them as names, not as patterns."""
+    """Escape file names so that DuckDB does not read them as glob patterns."""
     marks = {ord(mark): f"[{mark}]" for mark in "[*?"}
     return [os.path.abspath(path).translate(marks) for path in paths]  # noqa: PTH100 (links stay links)
 
 
 def _unpack_head(path: str) -> bytes:
-    """Return the beginning of a text file, whether compressed or not; nothing of what cannot be unpacked here."""
+    """Return the first bytes of a text file, decompressed if it is .gz or .zst."""
     if path.lower().endswith(".gz"):
         with gzip.open(path, "rb") as file:
             return file.read(HEAD)

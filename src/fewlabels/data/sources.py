@@ -1,4 +1,4 @@
-"""Whatever holds predictions -> an Ibis table and the engine that will answer."""
+"""Open any source of predictions as an Ibis table with its engine."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ __all__ = ["Frame", "Source", "open_source"]
 
 
 class Source(NamedTuple):
-    """A table, its engine, the kind of frame its owner works with, and what happened while it was opened."""
+    """A table, its engine, the user's kind of data frame, and notes on how it was opened."""
 
     table: ir.Table
     engine: BaseBackend
@@ -28,7 +28,7 @@ class Source(NamedTuple):
 
 
 def open_source(source: Any, engine: BaseBackend | None = None) -> Source:
-    """Open whatever holds a table."""
+    """Open a path, a frame, a mapping of arrays or an Ibis table."""
     found = _open(source, engine)
     refuse_ours(found.table.columns)
     return found
@@ -38,7 +38,7 @@ def _open(source: Any, engine: BaseBackend | None) -> Source:
     if isinstance(source, ir.Table) and source.get_backend().name != "polars":
         return Source(source, source.get_backend(), "pandas")
     engine = engine or ibis.duckdb.connect()
-    if isinstance(source, ir.Table):  # Ibis has no windows there; the data lie in this process, and are read in place
+    if isinstance(source, ir.Table):  # Ibis has no window functions there; DuckDB scans the data in place
         return Source(_register(source.to_pyarrow(), engine), engine, "polars")
     if isinstance(source, str | Path):
         opened = open_files(str(source), engine)
@@ -48,7 +48,7 @@ def _open(source: Any, engine: BaseBackend | None) -> Source:
 
 
 def _list_names(source: Any) -> list[object]:
-    """List the names of columns as their owner has them."""
+    """List the column names as the user wrote them."""
     if isinstance(source, Mapping):
         return list(source)
     if hasattr(source, "collect_schema"):  # Polars
@@ -59,7 +59,7 @@ def _list_names(source: Any) -> list[object]:
 
 
 def _register(arrow: pa.Table, engine: BaseBackend) -> ir.Table:
-    """Let the engine scan Arrow data in place (DuckDB), or carry it along with the query (any other)."""
+    """Let DuckDB scan Arrow data in place; upload it with the query for other engines."""
     if engine.name != "duckdb":
         return ibis.memtable(arrow)
     name = ibis.util.gen_name("fewlabels")

@@ -1,7 +1,7 @@
-"""Columns whose names suggest a role, such as target or prob_cat: attributes have such names, too.
+"""Assign roles to columns whose names only suggest one, such as target or prob_cat; attributes may have such names too.
 
-They play the role only where no other column does and their values fit, and a note says so. What does not fit stays an
-attribute, and a note says how to name it.
+They get the role only if no other column has it and their values fit, with a note. Other columns stay attributes, with
+a note on how to name them.
 """
 
 import re
@@ -19,12 +19,12 @@ from fewlabels.data.names import as_name
 from fewlabels.data.roles import PREFIXES, SUGGESTED, Kind, Roles, list_prefixed
 from fewlabels.errors import listing, name_option
 
-ROUNDING, OFF_SUM = 1e-6, 0.02  # of probabilities, and of their sum
-MOST = 10_000  # classes that are compared
+ROUNDING, OFF_SUM = 1e-6, 0.02  # tolerances of probabilities, and of their sum
+MOST = 10_000  # maximum number of classes that are compared
 NO_SCORE = re.compile(
     r".*[_\W](dates?|time|timestamp|versions?|ids?|names?|types?|source|count|n|model|threshold)$", re.IGNORECASE
-)  # names that begin like a score and say something about it
-LIKELY = {  # names that are like those that are recognised
+)  # names that start like a score but describe something else
+LIKELY = {  # names similar to the recognised ones
     "score": re.compile(
         r"(scores?|conf|confidences?|proba?s?|probability|probabilities|softmax|logits?)([_\W\d]|$)|.*[_\W](score|conf|confidence|proba?|probability)$",
         re.IGNORECASE,
@@ -38,7 +38,7 @@ LIKELY = {  # names that are like those that are recognised
 
 @dataclass(frozen=True)
 class Columns:
-    """A table's columns, what they hold, and the roles that some play."""
+    """The columns of a table, their kinds, and the roles assigned so far."""
 
     table: ir.Table
     engine: BaseBackend
@@ -47,28 +47,28 @@ class Columns:
 
     @property
     def taken(self) -> set[str]:
-        """The columns that play a role."""
+        """The columns with a role."""
         return {*self.roles.used().values(), *self.roles.scores.values()}
 
     def list_suggested(self, role: str) -> list[str]:
-        """List the free columns whose names suggest a role, the likelier first."""
+        """List the columns without a role whose names suggest this one, most likely first."""
         free = {name.lower(): name for name in self.kinds if name not in self.taken}
         return [free[name] for name in SUGGESTED[role] if name in free]
 
     @cached_property
     def classes(self) -> set[str] | None:
-        """The classes that are predicted; None where only the labels tell."""
+        """The predicted classes; None if only the labels define them."""
         if self.roles.predicted:
             return self.list_names(self.roles.predicted)
         return set(self.roles.scores) or None
 
     def list_names(self, column: str) -> set[str]:
-        """List the classes of a column; flags are called 1 and 0."""
+        """List the classes of a column; booleans are named 1 and 0."""
         names = self.table.select(name=as_name(self.table[column], booleans=("0", "1"))).distinct().limit(MOST)
         return {name for name in self.engine.to_pyarrow(names)["name"].to_pylist() if name is not None}
 
     def find_range(self, value: ir.Value) -> tuple[float, float, int]:
-        """Return the least and the greatest number, and how many are missing."""
+        """Return minimum, maximum and the number of missing values."""
         number = value.cast("float64")
         gaps = (number.isnull() | number.isnan()).ifelse(1, 0).sum()
         kept = number.nullif(float("nan"))
@@ -77,20 +77,20 @@ class Columns:
         return (*bounds, int(found["gaps"] or 0))  # type: ignore[return-value]
 
     def holds_probabilities(self, column: str) -> bool:
-        """Do all numbers of a column lie between 0 and 1, with none missing?"""
+        """Return whether all values of a column are in [0, 1], with none missing."""
         if self.kinds[column] != "number":
             return False
         low, high, gaps = self.find_range(self.table[column])
         return low >= -ROUNDING and high <= 1 + ROUNDING and not gaps
 
     def holds_classes(self, column: str) -> bool:
-        """Does a column hold predicted classes only?"""
+        """Return whether all values of a column are predicted classes."""
         return self.kinds[column] in ("text", "number", "boolean") and self.find_strange(column) is None
 
     def find_strange(self, column: str) -> str | None:
-        """Return a value that is no predicted class; '' where there is no value at all."""
+        """Return a value that is no predicted class, or None; '' if the column is empty."""
         names = self.list_names(column)
-        if self.roles.scores_list and not self.roles.predicted:  # classes are places in a list
+        if self.roles.scores_list and not self.roles.predicted:  # classes are list indices
             return min((name for name in names if not name.isdecimal()), default=None) if names else ""
         if self.classes is None:  # a positive score alone: any two classes, one of them positive
             wanted = {self.roles.positive} if self.roles.positive else {"1", "True"}
@@ -99,7 +99,7 @@ class Columns:
 
 
 def take_suggested(columns: Columns, given: Mapping[str, Any]) -> Roles:
-    """Give the roles that nothing plays to columns whose names suggest them, where the values fit; note the others."""
+    """Assign unfilled roles to columns whose names suggest them and whose values fit; note the others."""
     notes: list[str] = []
     for take in (_take_scores, _take_score, _take_label):
         roles, more = take(columns, given)
@@ -129,7 +129,7 @@ def _take_scores(columns: Columns, given: Mapping[str, Any]) -> tuple[Roles, lis
 
 
 def _find_misfit(columns: Columns, found: Mapping[str, str], *, is_known: bool) -> str | None:
-    """Say why columns are not the probabilities of the classes; None if they may be."""
+    """Return why columns cannot be class probabilities; None if they can."""
     if not is_known:
         return "their names are not those of the predicted classes"
     low, high, gaps = columns.find_range(reduce(add, (columns.table[name].cast("float64") for name in found.values())))
@@ -171,7 +171,7 @@ def _take_label(columns: Columns, given: Mapping[str, Any]) -> tuple[Roles, list
 
 
 def _note_left(columns: Columns, role: str) -> list[str]:
-    """Note columns that would fit a role that a column with another name than the role's own plays."""
+    """Note unused columns that fit a role, if the role's column is not named exactly like the role."""
     used = str(getattr(columns.roles, role))
     if used.lower() == role:
         return []
@@ -185,7 +185,7 @@ def _has_scores(roles: Roles) -> bool:
 
 
 def _list_likely(columns: Columns, notes: list[str]) -> Iterator[str]:
-    """Name the columns that look as if they play a role, and do not."""
+    """Note columns whose names suggest a role that they do not have."""
     roles = columns.roles
     free = [name for name in columns.kinds if name not in columns.taken and not any(repr(name) in note for note in notes)]  # fmt: skip
     if roles.label and roles.agreement:
@@ -201,7 +201,7 @@ def _list_likely(columns: Columns, notes: list[str]) -> Iterator[str]:
 
 
 def _may_score(columns: Columns, name: str) -> bool:
-    """Does a column look like a score? One that begins like probabilities has to end like a class."""
+    """Return whether a column looks like a score; after a probability prefix its name must end with a class."""
     prefix = next((one for one in PREFIXES if name.lower().startswith(one)), None)
     if prefix is not None:
         is_one = columns.classes is not None and name[len(prefix) :] in columns.classes

@@ -1,6 +1,6 @@
-"""Documents that other programs wrote, or that lay on a disk: read through a schema into typed, frozen values.
+"""Parse untrusted documents (session files, saved surfaces, evaluation logs) through schemas into typed, frozen values.
 
-Sizes, depths and numbers are bounded, and whatever does not fit the schema ends in one `InputError` that names the file,
-the place in it and the reason. What the values mean is up to the modules above. Those that most commands need load this
-package by name, when asked for: pydantic takes a while to import.
+Sizes, nesting and numbers are bounded. Data that violate the schema raise one `InputError` with the file, the position
+and the reason; the importing modules interpret the values. Modules that most commands need import this package lazily,
+because pydantic is slow to import.
 """

@@ -1,4 +1,4 @@
-"""Arrays out of an archive that NumPy wrote, within bounds, and of the kind and shape that is expected of them."""
+"""Read arrays from a NumPy archive (.npz), with bounds on size, and check their dtype, shape and range."""
 
 import io
 import zipfile
@@ -17,14 +17,14 @@ WORDS = {"iu": "whole numbers", "u": "bytes", "f": "numbers"}
 
 @dataclass(frozen=True)
 class Arrays:
-    """Named arrays out of a file, taken one by one as what they should be."""
+    """The named arrays of a file; `take` validates one of them."""
 
     found: Mapping[str, np.ndarray]
     where: str  # the file, for messages
     advice: str
 
     def take(self, name: str, kind: str, shape: tuple[int | None, ...], *, low: float | int = -np.inf, high: float | int = np.inf, nan: bool = False) -> Any:  # fmt: skip
-        """Return an array of this kind of number ('iu' or 'f') and shape, within these bounds."""
+        """Return an array of this dtype kind ('iu', 'u' or 'f') and shape, with values within these bounds."""
         if name not in self.found:
             raise self.refuse(f"the array {name} is missing")
         array = self.found[name]
@@ -39,18 +39,18 @@ class Arrays:
         return array
 
     def refuse(self, why: str) -> InputError:
-        """Say what is wrong with the file."""
+        """Return an error about the file."""
         return InputError(f"{self.where}: {why}; {self.advice}")
 
 
 def read_arrays(raw: bytes, where: str, advice: str) -> Arrays:
-    """Read all arrays of an archive; nothing in it is unpickled."""
+    """Read all arrays of an archive, without unpickling."""
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             if sum(info.file_size for info in archive.infolist()) > MOST_BYTES:
                 raise ValueError(f"larger than {MOST_BYTES >> 20:,} MiB")
             found = {name.removesuffix(".npy"): _read_array(archive.read(name)) for name in archive.namelist()}
-    except Exception as error:  # damage shows itself in many ways: in the archive, its compression, or an array's head
+    except Exception as error:  # a damaged archive, compression or array header raises many types
         reason = str(error)[:100].splitlines() or [type(error).__name__]
         raise InputError(f"{where}: {reason[0]}; {advice}") from None
     return Arrays(found, where, advice)
@@ -62,6 +62,6 @@ def _read_array(raw: bytes) -> np.ndarray:
     read_head = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
     shape, _, dtype = read_head(file)
     if dtype.hasobject or dtype.itemsize * int(np.prod(shape, dtype=object)) != len(raw) - file.tell():
-        raise ValueError("an array is not as long as it says")
+        raise ValueError("the size of an array differs from its header")
     file.seek(0)
     return npy.read_array(file, allow_pickle=False)

@@ -1,4 +1,4 @@
-"""The axes along which groups differ, as sessions and surfaces keep them."""
+"""Schema of the axes along which groups differ, as stored in sessions and surfaces."""
 
 from itertools import pairwise
 from typing import Annotated, Literal
@@ -13,7 +13,7 @@ Edge = Annotated[float, Field(allow_inf_nan=True)]
 
 
 class AxisDocument(Schema):
-    """An attribute and its values."""
+    """An attribute and its levels."""
 
     name: str
     levels: tuple[str, ...]
@@ -23,5 +23,5 @@ class AxisDocument(Schema):
     @model_validator(mode="after")
     def _require_order(self) -> "AxisDocument":
         if not all(a < b for a, b in pairwise(self.edges)) or len(self.edges) == 1:
-            raise ValueError("edges should rise from one to the next")
+            raise ValueError("edges should be increasing")
         return self

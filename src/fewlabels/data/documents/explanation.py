@@ -1,4 +1,4 @@
-"""What pydantic finds wrong with a document, as a sentence: the place, what should be there, and what is."""
+"""Convert pydantic validation errors to one sentence: the position, what is expected, and what was found."""
 
 import re
 from collections.abc import Sequence
@@ -9,8 +9,8 @@ from pydantic import ValidationError
 from fewlabels.errors import InputError, count
 from fewlabels.text import tame_line
 
-LONGEST = 60  # characters of a value, or of a name, that a message repeats
-DEEPEST = 8  # steps of a path that a message names
+LONGEST = 60  # maximum number of characters of a value or a name in a message
+DEEPEST = 8  # maximum number of steps of a path in a message
 SYNTAX = re.compile(r"(.*?) at line (\d+) column (\d+)")
 TOO_DEEP = "nested too deeply"
 EXPECTED = {
@@ -33,7 +33,7 @@ REWORDED = {
 
 
 def explain(error: ValidationError, where: str, advice: str = "") -> InputError:
-    """Turn what pydantic says into one line: the file, the place in it and the reason."""
+    """Convert a validation error to an `InputError` of one line: the file, the position and the reason."""
     faults = error.errors(include_url=False)
     first, more = faults[0], len(faults) - 1
     end = f"; {advice}" if advice else ""
@@ -45,7 +45,7 @@ def explain(error: ValidationError, where: str, advice: str = "") -> InputError:
 
 
 def describe(value: Any) -> str:
-    """Name a value in a few words, however long it is.
+    """Describe a value in a few words, whatever its length.
 
     >>> describe(None), describe("x" * 100), describe([1, 2]), describe(10**400)
     ('null', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…'", 'a list of 2', 'a number of 401 digits')
@@ -88,7 +88,7 @@ def _explain_fault(fault: Any) -> str:
 
 
 def _spell_place(steps: Sequence[str | int]) -> str:
-    """Write a path as one would in JavaScript: samples[3].scores.exact_match."""
+    """Format a path as in JavaScript: samples[3].scores.exact_match."""
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{_cut(step)}" for step in steps[:DEEPEST])
     return path.removeprefix(".") + (" …" if len(steps) > DEEPEST else "")
 

@@ -1,4 +1,4 @@
-"""Files and their parts, read within bounds and parsed into a schema."""
+"""Read files and archive members within size limits, and parse them into a schema."""
 
 import gzip
 import json
@@ -14,21 +14,21 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 from fewlabels.data.documents.explanation import describe, explain
 from fewlabels.errors import InputError
 
-MOST_BYTES = 1 << 30  # of a whole document, unpacked
+MOST_BYTES = 1 << 30  # of a whole document, decompressed
 LONGEST_LINE = 1 << 26  # bytes
 BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError)
-ZSTANDARD = 93  # a way to pack members of archives, which Python's zipfile cannot read before 3.14
+ZSTANDARD = 93  # compression method of zip members that zipfile cannot read before Python 3.14
 S = TypeVar("S", bound=BaseModel)
 
 
 class Schema(BaseModel):
-    """What all schemas share: frozen, nothing converted in silence, finite numbers, unknown fields passed over."""
+    """Base of all schemas: frozen, strict types, finite numbers; unknown fields are ignored."""
 
     model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False, extra="ignore")
 
 
 def _spell(value: Any) -> Any:
-    """Read names and ids: text, or a number that stands for itself."""
+    """Convert a name or an id to text; numbers are allowed."""
     if isinstance(value, str):
         return value
     if isinstance(value, int | float) and not isinstance(value, bool) and value == value and abs(value) < 2**64:
@@ -44,7 +44,7 @@ JSON_VALUE: TypeAdapter[Any] = TypeAdapter(Any)
 
 
 def parse(schema: type[S], raw: bytes | str, where: str, advice: str = "") -> S:
-    """Parse JSON into a schema; `where` begins the message, and `advice` ends it."""
+    """Parse JSON into a schema; error messages start with `where` and end with `advice`."""
     try:
         return schema.model_validate_json(_decode(raw, where))
     except ValidationError as error:
@@ -52,7 +52,7 @@ def parse(schema: type[S], raw: bytes | str, where: str, advice: str = "") -> S:
 
 
 def parse_any(raw: bytes | str, where: str, advice: str = "") -> Any:
-    """Parse JSON of which only the bounds are known."""
+    """Parse JSON without a schema."""
     try:
         return JSON_VALUE.validate_json(_decode(raw, where))
     except ValidationError as error:
@@ -60,12 +60,12 @@ def parse_any(raw: bytes | str, where: str, advice: str = "") -> Any:
 
 
 def check(schema: type[S], value: Any, where: str, advice: str = "") -> S:
-    """Check a value that was parsed before, or never was text; tuples are lists, as JSON has only these."""
+    """Validate a Python value against a schema; tuples count as lists, as in JSON."""
     return parse(schema, json.dumps(value, default=str), where, advice)
 
 
 def check_type(type_: Any, value: Any, name: str) -> None:
-    """Refuse a value that is not of the type that a class states for it, with a ValueError that says why."""
+    """Raise `InputError` (a ValueError) if a value does not match its declared type."""
     try:
         TypeAdapter(type_, config=STATED).validate_python(value)
     except ValidationError as error:
@@ -73,7 +73,7 @@ def check_type(type_: Any, value: Any, name: str) -> None:
 
 
 def read_file(path: Path) -> bytes:
-    """Read a whole file, unless it is too large for a document."""
+    """Read a whole file; refuse one that is too large for a document."""
     try:
         with path.open("rb") as file:
             return _read_within(file, str(path))
@@ -82,7 +82,7 @@ def read_file(path: Path) -> bytes:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Read lines with their numbers, out of a gzip stream where the name says so; blank ones are left out."""
+    """Yield numbered lines, decompressed if the file ends in .gz; blank lines are skipped."""
     n_bytes = number = 0
     try:
         with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
@@ -97,7 +97,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def read_member(archive: zipfile.ZipFile, name: str, where: str) -> bytes:
-    """Read a member of an archive, however it is packed."""
+    """Read a member of a zip archive, including zstandard compression."""
     try:
         info = archive.getinfo(name)
         _require_small(info.file_size, MOST_BYTES, f"{where}, {name}")
@@ -112,7 +112,7 @@ def read_member(archive: zipfile.ZipFile, name: str, where: str) -> bytes:
 
 
 def _read_packed(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Read a member as it is stored, from behind its local header."""
+    """Read the raw bytes of a member, after its local header."""
     file = archive.fp
     assert file is not None
     file.seek(info.header_offset + 26)
@@ -129,7 +129,7 @@ def _read_within(file: Any, where: str) -> bytes:
 
 def _require_small(n_bytes: int, most: int, where: str) -> None:
     if n_bytes > most:
-        raise InputError(f"{where}: larger than {most >> 20:,} MiB, more than is read of a document; split it")
+        raise InputError(f"{where}: larger than {most >> 20:,} MiB, the limit for a document; split it")
 
 
 def _decode(raw: bytes | str, where: str) -> str:

@@ -1,8 +1,8 @@
-"""Evaluation logs of language models -> a table with the contract's columns.
+"""Convert evaluation logs of language models to columns with roles.
 
-Two kinds are known by what is in them, whatever they are called: samples of lm-evaluation-harness (`--log_samples`) and
-logs of Inspect. Where a choice was made among named answers, these are classes: predicted, label and, where the log tells,
-probabilities. Everything else is graded, and the harness's own verdict is the agreement.
+Two formats are recognised by content: samples of lm-evaluation-harness (`--log_samples`) and logs of Inspect. The
+answers to multiple-choice questions become classes: predicted, label and, if logged, probabilities. Other outputs are
+graded: the grade of the harness becomes the agreement.
 """
 
 import glob
@@ -13,7 +13,7 @@ from typing import Any
 from fewlabels.data.logs.rows import Log
 from fewlabels.errors import InputError
 
-# Readers are loaded when a file has an ending of theirs: what they parse with takes a while to import.
+# Readers are imported when a file has one of their extensions, because pydantic is slow to import.
 READERS = (
     ("lm-evaluation-harness", "fewlabels.data.logs.harness", (".jsonl", ".jsonl.gz")),
     ("Inspect", "fewlabels.data.logs.inspect_logs", (".json", ".eval")),
@@ -21,7 +21,7 @@ READERS = (
 
 
 def read_log(source: Any) -> Log | None:
-    """Return what an evaluation log holds; None for anything else, which is left to others to open."""
+    """Read an evaluation log; None for any other source."""
     paths = _find(source)
     for name, module, endings in READERS:
         if not any(path.name.lower().endswith(endings) for path in paths):

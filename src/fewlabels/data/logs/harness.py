@@ -1,7 +1,7 @@
-"""Samples of lm-evaluation-harness: `samples_TASK_DATE.jsonl`, one line per question and filter.
+"""Read samples of lm-evaluation-harness: `samples_TASK_DATE.jsonl`, one line per question and filter.
 
-A question with choices is answered by the choice of the greatest log-likelihood, which is what the harness's `acc` takes; the
-softmax over the choices is the model's confidence. What was generated is graded by a metric of the harness.
+The predicted choice of a multiple-choice question has the largest log-likelihood, as in the harness's `acc`; the
+softmax over the choices gives the probabilities. Generated text is graded by a metric of the harness.
 """
 
 import re
@@ -18,13 +18,13 @@ from fewlabels.errors import InputError, count, listing
 
 MARKS = {"doc_id", "doc", "target", "filtered_resps"}
 NAME = re.compile(r"samples_(.+?)(?:_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl(?:\.gz)?")
-# The metric that grades an output, where there are several: what is asked of it first.
+# The metric that grades outputs: the first of these in the log, else the first metric from 0 to 1.
 VERDICTS = ("exact_match", "acc", "pass@1", "pass_at_1", "acc_norm", "f1", "em")
 CUT_SHORT = "was the log cut short?"
 
 
 def is_log(path: Path) -> bool:
-    """Tell from its first line whether a file holds samples."""
+    """Return whether the first line of a file is a sample."""
     try:
         _, line = next(read_lines(path), (1, b"null"))
         first = parse_any(line, str(path))
@@ -48,7 +48,7 @@ def read_logs(paths: Sequence[Path]) -> Log:
 
 
 def _require_verdicts(verdicts: Mapping[Path, str | None], samples: Sequence[HarnessSample]) -> None:
-    """Refuse a log of which nobody can tell how right its answers are."""
+    """Refuse a log that has neither choices with a known answer nor a metric from 0 to 1."""
     silent = next((path for path, name in verdicts.items() if name is None), None)
     if silent is not None:
         names = sorted({name for sample in samples for name in sample.figures})
@@ -71,7 +71,7 @@ def _name_task(path: Path) -> str:
 def _keep_one_filter(
     samples: Sequence[tuple[Path, HarnessSample]],
 ) -> tuple[list[tuple[Path, HarnessSample]], tuple[str, ...]]:
-    """Take every question once: its answer is logged again for each filter that read something out of it."""
+    """Keep one line per question: the harness logs an answer once for each filter that extracts from it."""
     first: dict[Path, str | None] = {}
     for path, sample in samples:
         first.setdefault(path, sample.filter)
@@ -83,20 +83,20 @@ def _keep_one_filter(
 
 
 def _choose_verdict(samples: Sequence[HarnessSample]) -> str | None:
-    """Name the metric that says, for every question, how right the answer is."""
+    """Choose the metric that grades every answer from 0 to 1; None if there is none."""
     metrics = [sample.figures for sample in samples]
     names = [name for name in metrics[0] if _are_shares([found.get(name) for found in metrics])]
     return next((name for name in VERDICTS if name in names), names[0] if names else None)
 
 
 def _are_shares(values: Sequence[Any]) -> bool:
-    """Are all numbers from 0 to 1, as far as there are any?"""
+    """Return whether all values that are present are numbers from 0 to 1."""
     shares = [as_share(value) for value in values if value is not None]
     return bool(shares) and None not in shares
 
 
 def _read_item(task: str, sample: HarnessSample, verdict: str | None) -> Item:
-    """Read a question; its choices go by their numbers."""
+    """Read a question; its choices are named by number."""
     likelihoods = _read_likelihoods(sample)
     document = sample.doc if isinstance(sample.doc, Mapping) else {"doc": sample.doc}
     others = {**document, "target": sample.target, **sample.figures}
@@ -113,16 +113,16 @@ def _read_item(task: str, sample: HarnessSample, verdict: str | None) -> Item:
 
 
 def _read_likelihoods(sample: HarnessSample) -> np.ndarray:
-    """The log-likelihood of every choice; none where text was generated, or where none of the choices is possible."""
+    """Return the log-likelihood of every choice; empty for generated text, or if no choice is possible."""
     pairs = [_read_pair(value) for value in _as_list(sample.filtered_resps)]
-    twice = sample.find("acc_mutual_info") is not None  # then each choice is asked again without a question
+    twice = sample.find("acc_mutual_info") is not None  # then each choice is logged a second time without the question
     known = [pair for pair in pairs if pair is not None]
     found = np.array(known[: len(pairs) // 2 if twice else len(pairs)], dtype=np.float64)
     return found if len(known) == len(pairs) and np.isfinite(found).any() else np.empty(0)
 
 
 def _read_pair(value: Any) -> float | None:
-    """Read a log-likelihood with its flag of greedy decoding; a log holds them as numbers or as text."""
+    """Read a log-likelihood from its pair with the greedy-decoding flag; logs store them as numbers or text."""
     while isinstance(value, list) and len(value) == 1:
         value = value[0]
     if not isinstance(value, list) or len(value) != 2 or str(value[1]) not in ("True", "False"):
@@ -135,7 +135,7 @@ def _read_pair(value: Any) -> float | None:
 
 
 def _find_target(sample: HarnessSample) -> str | None:
-    """Return the number of the right choice, which a log tells by number or by text."""
+    """Return the number of the right choice, which logs store as number or text."""
     choices, target = list_choices(sample), str(sample.target).strip()
     n = len(_read_likelihoods(sample))
     if target.isdecimal() and len(target) < 10 and int(target) < n:
@@ -144,7 +144,7 @@ def _find_target(sample: HarnessSample) -> str | None:
 
 
 def list_choices(sample: HarnessSample) -> list[str]:
-    """Return the texts that were choices, as far as the log says."""
+    """Return the texts of the choices, as far as they are logged."""
     given = sample.arguments
     requests = list(given.values()) if isinstance(given, Mapping) else _as_list(given)
     return [_continuation(request) for request in requests]
@@ -156,7 +156,7 @@ def _continuation(request: Any) -> str:
 
 
 def _name_choices(items: list[Item], samples: Sequence[HarnessSample]) -> list[Item]:
-    """Call choices by their texts where these are the same for all questions (A to D, yes and no), else by number."""
+    """Name choices by text if all questions have the same ones (A to D, yes and no), else by number."""
     names = list_choices(samples[0])[: len(items[0].chances)]
     alike = all(list_choices(sample)[: len(item.chances)] == names for item, sample in zip(items, samples, strict=True))
     is_complete = all(len(item.chances) == len(names) for item in items)

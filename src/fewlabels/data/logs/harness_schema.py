@@ -1,4 +1,4 @@
-"""A line of lm-evaluation-harness's samples: a question, what was answered, and what the metrics say of it."""
+"""Schema of a sample of lm-evaluation-harness: a question, the response and its metrics."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,12 +7,12 @@ from pydantic import ConfigDict, field_validator
 
 from fewlabels.data.documents.parsing import Name, Schema
 
-# Fields that are no metric, where a log does not list its metrics.
+# Fields that are not metrics, for logs that do not list their metrics.
 OTHERS = {"doc_hash", "prompt_hash", "target_hash", "input", "schema_version", "resps"}
 
 
 class HarnessSample(Schema):
-    """One sample. Metrics stand beside the fields that every sample has, under their own names."""
+    """One sample; metrics are extra fields under their own names."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -27,16 +27,16 @@ class HarnessSample(Schema):
     @field_validator("metrics", mode="before")
     @classmethod
     def _keep_lists(cls, metrics: Any) -> Any:
-        """A log that lists no metrics has them all the same."""
+        """Ignore a field `metrics` that is not a list; the metrics are then found among the extra fields."""
         return tuple(metrics) if isinstance(metrics, list) else None
 
     @property
     def figures(self) -> Mapping[str, Any]:
-        """What each metric says."""
+        """The value of each metric."""
         extra = self.model_extra or {}
         names = [name for name in extra if name not in OTHERS] if self.metrics is None else self.metrics
         return {name: extra[name] for name in names if name in extra}
 
     def find(self, name: str | None) -> Any:
-        """Return a field that not every sample has."""
+        """Return an extra field, or None."""
         return (self.model_extra or {}).get(name or "")

@@ -1,7 +1,7 @@
-"""Logs of Inspect: one JSON object (`.json`), or a zip archive of JSON with a file per sample (`.eval`).
+"""Read logs of Inspect: one JSON object (`.json`), or a zip archive with a JSON file per sample (`.eval`).
 
-The first score of a sample is its verdict; C, I, P and N stand for 1, 0, 0.5 and 0, as Inspect's own mean takes them. A
-question asked in several epochs is one item, graded by the mean over them.
+The first score of a sample is its grade; C, I, P and N mean 1, 0, 0.5 and 0, as in Inspect's mean metric. A question
+repeated over several epochs is one item, graded by the mean over epochs.
 """
 
 import re
@@ -17,7 +17,7 @@ from fewlabels.data.logs.inspect_schema import InspectHeader, InspectLog, Inspec
 from fewlabels.data.logs.rows import Item, Log, are_classes, as_share, lay_out, tell_apart
 from fewlabels.errors import InputError, count
 
-HEAD = 4096  # bytes in which a log in JSON shows itself
+HEAD = 4096  # first bytes, enough to recognise a log in JSON
 MARK = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"(?:started|success|cancelled|error)"')
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 HEADERS = ("header.json", "_journal/start.json", "start.json")  # newest first
@@ -27,7 +27,7 @@ Part = TypeVar("Part", InspectHeader, InspectSample)
 
 
 def is_log(path: Path) -> bool:
-    """Tell from its ending and beginning whether a file is a log of Inspect."""
+    """Return whether a file is a log of Inspect, by its extension or first bytes."""
     if path.name.lower().endswith(".eval"):
         return True
     with path.open("rb") as file:
@@ -105,12 +105,12 @@ def _read_sample(task: str, model: str | None, sample: InspectSample) -> Item:
 
 
 def _as_answer(answer: Any) -> str | None:
-    """Return what a scorer took for the answer, where it is a plain value."""
+    """Return the answer that a scorer extracted, if it is a plain value."""
     return str(answer) if isinstance(answer, str | int | float) else None
 
 
 def _grade(value: Any) -> float | None:
-    """Return a score as a number from 0 to 1; None where it is none, or where a sample was not scored."""
+    """Convert a score to a number from 0 to 1; None if that is impossible or the sample was not scored."""
     if isinstance(value, str):
         value = GRADES.get(value, GRADES.get(value.lower(), value))
     if isinstance(value, str):
@@ -122,7 +122,7 @@ def _grade(value: Any) -> float | None:
 
 
 def _one(target: Any) -> str | None:
-    """Return the one right answer; None where there are several."""
+    """Return the right answer; None if there are several."""
     if isinstance(target, list):
         return str(target[0]) if len(target) == 1 else None
     return None if target is None else str(target)
@@ -138,7 +138,7 @@ def _completion(sample: InspectSample) -> str | None:
 
 
 def _as_text(content: Any) -> str | None:
-    """Return text, or the text in a list of messages or of their parts."""
+    """Return the text of a message, of a list of messages, or of message parts."""
     if content is None or isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else [content]
@@ -147,7 +147,7 @@ def _as_text(content: Any) -> str | None:
 
 
 def _merge_epochs(items: Sequence[Item]) -> list[Item]:
-    """Make one item of every question, graded by the mean over its epochs."""
+    """Merge the epochs of every question into one item, graded by their mean."""
     asked: dict[str, list[Item]] = {}
     for item in items:
         asked.setdefault(item.id, []).append(item)

@@ -1,4 +1,4 @@
-"""Logs of Inspect: a header, and samples with the scores that scorers gave."""
+"""Schema of logs of Inspect: a header, and samples with scores."""
 
 from typing import Any
 
@@ -6,33 +6,33 @@ from fewlabels.data.documents.parsing import Name, Schema
 
 
 class InspectScore(Schema):
-    """What one scorer says of a sample."""
+    """The score of a sample by one scorer."""
 
     value: Any = None
     answer: Any = None
 
 
 class InspectMessage(Schema):
-    """What a model said: text, or parts of it."""
+    """A message of the model: text, or a list of parts."""
 
     content: Any = None
 
 
 class InspectChoice(Schema):
-    """One of the outputs of a model."""
+    """One output of the model."""
 
     message: InspectMessage | None = None
 
 
 class InspectOutput(Schema):
-    """What the model answered."""
+    """The response of the model."""
 
     completion: Any = None
     choices: tuple[InspectChoice, ...] | None = None
 
 
 class InspectSample(Schema):
-    """A question, the right answer and the scores."""
+    """A question, its target and its scores."""
 
     id: Name
     input: Any = None
@@ -44,20 +44,20 @@ class InspectSample(Schema):
 
 
 class InspectTask(Schema):
-    """What was evaluated."""
+    """The evaluated task and model."""
 
     task: Name | None = None
     model: Name | None = None
 
 
 class InspectHeader(Schema):
-    """What a log says of itself."""
+    """The header of a log."""
 
     status: Name | None = None
     eval: InspectTask | None = None
 
 
 class InspectLog(InspectHeader):
-    """A log in one document."""
+    """A log in one JSON document."""
 
     samples: tuple[InspectSample, ...] | None = None

@@ -1,4 +1,4 @@
-"""Rows of a log, one per item, and the columns they become."""
+"""The items of an evaluation log, and their conversion to columns."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -6,14 +6,14 @@ from typing import Any
 
 from fewlabels.data.roles import PREFIXES, RECOGNISED, SCORES_PREFIX, SUGGESTED
 
-# Other names for a label do no harm: logs have a column called label, or grades.
+# Other names for a label do no harm: converted logs always have a column label or agreement.
 ROLES = {name for role, names in RECOGNISED.items() if role != "label" for name in names} | {*SUGGESTED["score"]}
 Scalar = str | int | float | bool | None
 
 
 @dataclass(frozen=True)
 class Log:
-    """What logs hold: columns, and what their owner should know."""
+    """The columns of logs, and notes for the user."""
 
     columns: Mapping[str, list[Any]]
     notes: tuple[str, ...] = ()
@@ -21,38 +21,38 @@ class Log:
 
 @dataclass(frozen=True)
 class Item:
-    """One question put to the model: its answer, what the log says of it, and everything else that is known."""
+    """One question: the model's answer, its grade in the log, and all other fields."""
 
     id: str
     task: str
     predicted: str | None
-    verdict: float | None  # by the harness, from 0 to 1
-    label: str | None = None  # where the answer is one of several choices
-    chances: Mapping[str, float] = field(default_factory=dict)  # of the choices
+    verdict: float | None  # the grade of the harness, from 0 to 1
+    label: str | None = None  # of a multiple-choice question
+    chances: Mapping[str, float] = field(default_factory=dict)  # probabilities of the choices
     others: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_consistent(self) -> bool:
-        """Does being right as a class mean being right to the harness?"""
+        """Whether predicted = label agrees with the grade of the harness."""
         return self.verdict is None or (
             self.label is not None and (self.predicted == self.label) == (self.verdict == 1)
         )
 
 
 def are_classes(items: Sequence[Item]) -> bool:
-    """Are all answers one of several choices, some of them known to be right or wrong?"""
+    """Return whether the answers are classes: some have a label, and every grade agrees with predicted = label."""
     return any(item.label is not None for item in items) and all(item.is_consistent for item in items)
 
 
 def tell_apart(items: Sequence[Item], places: Sequence[object]) -> list[Item]:
-    """Where logs of one task hold the same questions, as of several models, say in the id which log it is."""
+    """Append the log to ids if several logs hold the same questions, for example of several models."""
     if len({item.id for item in items}) == len(items):
         return list(items)
     return [replace(item, id=f"{item.id} ({place})") for item, place in zip(items, places, strict=True)]
 
 
 def lay_out(items: Sequence[Item], *, classes: bool) -> dict[str, list[Any]]:
-    """Return the columns of items whose answers are classes, or graded outputs."""
+    """Convert items to columns, as classes or as graded outputs."""
     columns: dict[str, list[Any]] = {"id": [item.id for item in items], "task": [item.task for item in items]}
     if any(item.predicted is not None for item in items):
         columns["predicted"] = [item.predicted for item in items]
@@ -64,7 +64,7 @@ def lay_out(items: Sequence[Item], *, classes: bool) -> dict[str, list[Any]]:
 
 
 def _confidence(items: Sequence[Item]) -> dict[str, list[Any]]:
-    """A probability for every choice, where all items have the same; else that of the predicted one, where there is any."""
+    """Return a probability column per choice if all items share the choices, else the score of the predicted one."""
     names = list(items[0].chances)
     if len(names) > 1 and all(list(item.chances) == names for item in items):
         return {f"{SCORES_PREFIX}{name}": [item.chances[name] for item in items] for name in names}
@@ -73,7 +73,7 @@ def _confidence(items: Sequence[Item]) -> dict[str, list[Any]]:
 
 
 def spread(records: Sequence[Mapping[str, Any]], taken: set[str]) -> dict[str, list[Any]]:
-    """Turn what else is known into columns: plain values only, and none under a name that plays a role."""
+    """Convert the other fields to columns: plain values only, renamed if their name is that of a role."""
     names = dict.fromkeys(name for record in records for name in record)
     found = {name: [record.get(name) for record in records] for name in names}
     plain = {name: _one_type(values) for name, values in found.items() if _are_plain(values)}
@@ -90,7 +90,7 @@ def _are_plain(values: Iterable[Any]) -> bool:
 
 
 def _one_type(values: Sequence[Scalar]) -> list[Scalar]:
-    """Flags and words among numbers make all of them words, as a column has one type."""
+    """Convert mixed values to text, because a column has one type."""
     there = [value for value in values if value is not None]
     flags = [isinstance(value, bool) for value in there]
     words = [isinstance(value, str) or _is_long(value) for value in there]
@@ -100,12 +100,12 @@ def _one_type(values: Sequence[Scalar]) -> list[Scalar]:
 
 
 def _is_long(value: Scalar) -> bool:
-    """Is this a whole number that no column of numbers holds?"""
+    """Return whether an integer exceeds 64 bits."""
     return isinstance(value, int) and not -(2**63) <= value < 2**63
 
 
 def as_share(value: Any) -> float | None:
-    """Return a number from 0 to 1; None for what is none."""
+    """Return a number from 0 to 1 as float; None for anything else."""
     if isinstance(value, bool | int | float) and 0 <= value <= 1:
         return float(value)
     return None

@@ -341,7 +341,7 @@ def test_an_annotators_page_shows_what_an_annotator_may_do(chromium, tmp_path):
         assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
         change_keys(keys, lambda found: found.revoke(["ann <b>"]))
         type_key(page, "1")
-        expect(page.locator("#trouble")).to_contain_text("not valid any more", timeout=WAIT)
+        expect(page.locator("#trouble")).to_contain_text("no longer valid", timeout=WAIT)
         assert len(session.votes()) == 1
         page.context.close()
 
@@ -356,7 +356,7 @@ def test_an_item_that_somebody_else_answered_meanwhile_is_dropped(chromium):
         item = read_item(page)
         desk.session.tell({item: "dog"}, who="bob")
         press(page, "1")
-        expect(page.locator("#trouble")).to_contain_text(f"somebody else has answered {item}", timeout=WAIT)
+        expect(page.locator("#trouble")).to_contain_text(f"another annotator has answered {item}", timeout=WAIT)
         assert read_item(page) != item
         assert [row["who"] for row in desk.session.answers()] == ["bob"]
         page.context.close()

@@ -114,13 +114,13 @@ def test_items_are_labelled_with_keys_and_taken_back(open_page):
         assert "token" not in page.url
         first = read_item(page)
         press(page, "1")
-        assert re.fullmatch(rf"{first}: cat \(the model says (cat|dog)\)", page.inner_text("#said"))
+        assert re.fullmatch(rf"{first}: cat \(predicted: (cat|dog)\)", page.inner_text("#said"))
         press(page, "s")
         status = desk.session.status()
         assert (status["n_labels"], status["n_skipped"]) == (1, 1)
         second = read_item(page)
         press(page, "u")
-        expect(page.locator("#said")).to_contain_text("Taken back", timeout=WAIT)
+        expect(page.locator("#said")).to_contain_text("Undone", timeout=WAIT)
         assert read_item(page) != second
         page.keyboard.press("n")
         page.keyboard.type("1 s u n")  # a note is text, not keys
@@ -168,7 +168,7 @@ def test_commands_give_way_to_classes_and_say_so(open_page):
         assert page.get_attribute("#undo", "aria-keyshortcuts") == "<"
         press(page, "s")
         press(page, "<")
-        expect(page.locator("#said")).to_contain_text("Taken back", timeout=WAIT)
+        expect(page.locator("#said")).to_contain_text("Undone", timeout=WAIT)
         type_key(page, "'")
         page.keyboard.type("snu")
         page.keyboard.press("Escape")
@@ -291,7 +291,7 @@ def test_two_people_disagree_and_a_third_decides(open_page):
         type_key(kim, "1")
         expect(kim.locator("#said")).to_have_text(f"Decided: {item}: cat", timeout=WAIT)
         type_key(kim, "u")
-        expect(kim.locator("#said")).to_contain_text("Taken back", timeout=WAIT)
+        expect(kim.locator("#said")).to_contain_text("Undone", timeout=WAIT)
         expect(kim.locator("#votes li")).to_have_count(2, timeout=WAIT)
         type_key(kim, "2")
         expect(kim.locator("#n-disputed")).to_have_text("0", timeout=WAIT)
@@ -341,7 +341,7 @@ def test_an_annotators_page_shows_what_an_annotator_may_do(chromium, tmp_path):
         assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
         change_keys(keys, lambda found: found.revoke(["ann <b>"]))
         type_key(page, "1")
-        expect(page.locator("#trouble")).to_contain_text("not valid any more", timeout=WAIT)
+        expect(page.locator("#trouble")).to_contain_text("no longer valid", timeout=WAIT)
         assert len(session.votes()) == 1
         page.context.close()
 
@@ -356,7 +356,7 @@ def test_an_item_that_somebody_else_answered_meanwhile_is_dropped(chromium):
         item = read_item(page)
         desk.session.tell({item: "dog"}, who="bob")
         press(page, "1")
-        expect(page.locator("#trouble")).to_contain_text(f"somebody else has answered {item}", timeout=WAIT)
+        expect(page.locator("#trouble")).to_contain_text(f"another annotator has answered {item}", timeout=WAIT)
         assert read_item(page) != item
         assert [row["who"] for row in desk.session.answers()] == ["bob"]
         page.context.close()
@@ -477,7 +477,7 @@ def test_an_answer_that_cannot_be_saved_just_now_is_sent_again(open_page, tmp_pa
         item = read_item(page)
         other.execute("BEGIN IMMEDIATE")  # another program writes, and takes its time
         type_key(page, "2")
-        expect(page.locator("#trouble")).to_contain_text("another process holds it", timeout=WAIT)
+        expect(page.locator("#trouble")).to_contain_text("another process has locked it", timeout=WAIT)
         assert read_item(page) == item
         other.execute("ROLLBACK")
         expect(page.locator("#said")).to_contain_text(f"{item}: dog", timeout=WAIT)
@@ -547,7 +547,7 @@ def test_an_undo_whose_receipt_is_lost_takes_back_one_answer(open_page):
 
         page.route("**/api/undo", swallow)
         type_key(page, "u")
-        expect(page.locator("#said")).to_contain_text(f"Taken back: {items[1]}", timeout=WAIT)
+        expect(page.locator("#said")).to_contain_text(f"Undone: {items[1]}", timeout=WAIT)
         assert len(lost) == 2
         assert [row["id"] for row in desk.session.answers()] == items[:1]
 

@@ -667,7 +667,7 @@ def test_a_client_is_the_same_calls(served):
     assert client.assessment()["n_labels"] == 2
     with pytest.raises(fl.InputError, match="no class of this session"):
         client.tell({items[0]["id"]: "cow"})
-    with pytest.raises(fl.InputError, match="say who you are"):
+    with pytest.raises(fl.InputError, match="credentials missing or invalid"):
         Client(client.address.partition("?")[0]).status()
     with pytest.raises(fl.InputError, match="does not answer"):
         Client("http://127.0.0.1:9").status()

@@ -1,1 +1,1 @@
-"""The labelling page, and its HTTP API: a Session for people and for other programs, over loopback by default."""
+"""The labelling page and its HTTP API: a Session served to people and programs, on the loopback address by default."""

@@ -1,7 +1,7 @@
-"""Where the page is served, and how browsers name that: every address that is printed opens as it is printed.
+"""The address that the server listens on, its URL and the Host headers that it accepts.
 
-Browsers write hosts in one way (lower case, IPv6 in brackets and as short as can be) and leave the usual port out of
-the Host header; names are therefore brought into that form before they are printed and compared.
+Browsers normalize hosts (lower case, IPv6 compressed and in brackets) and omit the default port from the Host header.
+Host names are normalized in the same way before they are printed or compared, so every printed URL opens as printed.
 """
 
 import errno
@@ -17,7 +17,7 @@ from typing import Any
 
 from fewlabels.errors import InputError
 
-ANYWHERE = ("0.0.0.0", "::")  # every address of this machine
+ANYWHERE = ("0.0.0.0", "::")  # all interfaces
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 USUAL = {"http": 80, "https": 443}
 NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*\.?")
@@ -27,23 +27,23 @@ BLOCKED = frozenset((
     113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548,
     554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665,
     6666, 6667, 6668, 6669, 6679, 6697, 10080,
-))  # fmt: skip  # ports of other services, which no browser opens (the "bad ports" of the fetch standard)
+))  # fmt: skip  # ports that browsers block (the "bad ports" of the Fetch standard)
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where to listen: on this machine alone unless an address is named; port 0 is any that is free.
+    """The host, port and certificate to serve with; the default is the loopback address and any free port.
 
     Parameters
     ----------
     host: str
-        Address or name to listen on; 0.0.0.0 or :: for every address of this machine.
+        Address or host name to listen on; 0.0.0.0 or :: for all interfaces.
     port: int
-        Port to listen on.
+        Port to listen on; 0 for any free port.
     certificate, key: str
         Files with a TLS certificate and its private key.
     names: tuple of str
-        Names that browsers know this machine by, where `host` is not one.
+        Host names that browsers use for this machine, if `host` is not one of them.
     """
 
     host: str = "127.0.0.1"
@@ -53,60 +53,60 @@ class Place:
     names: tuple[str, ...] = ()
 
     def check(self) -> None:
-        """Refuse what cannot be served, or what no browser would open."""
+        """Refuse an address that cannot be served, or that browsers block."""
         if not 0 <= self.port <= 65535:
             raise InputError(f"port: must be between 0 and 65535, got {self.port}")
         if self.port in BLOCKED:
             raise InputError(
-                f"port: browsers open no page on port {self.port}, which is another service's; choose another"
+                f"port: browsers block port {self.port}, which is reserved for another service; choose another"
             )
         if self.bound in ANYWHERE and not self.names:
             raise InputError(
-                f"host: on {self.host} browsers reach this machine by another name; say which: --names NAME"
+                f"host: browsers do not open {self.host}, but a host name of this machine; say which: --names NAME"
             )
         if (self.certificate is None) != (self.key is None):
             raise InputError("--certificate and --key go together")
-        self.list_hosts(self.port)  # refuses odd names
+        self.list_hosts(self.port)  # refuses invalid host names
         if self.certificate is not None and self.key is not None:
             check_certificate(self.certificate, self.key)
 
     @cached_property
     def bound(self) -> str:
-        """The host as the system takes it: without brackets."""
+        """The host as the operating system expects it: without brackets."""
         host = self.host.strip().lower()
         return host[1:-1] if host.startswith("[") and host.endswith("]") else host
 
     @property
     def is_private(self) -> bool:
-        """Is it reached from this machine alone?"""
+        """Whether only this machine can connect: the host is a loopback address."""
         return self.bound == "localhost" or _is_loopback(self.bound)
 
     @property
     def scheme(self) -> str:
-        """How browsers talk to it."""
+        """The URL scheme: https if there is a certificate."""
         return "http" if self.certificate is None else "https"
 
     @cached_property
     def known(self) -> tuple[str, ...]:
-        """The names of this server, as browsers write them; the first one is printed."""
+        """The normalized host names of this server; the first one is printed."""
         own = () if self.bound in ANYWHERE else (spell_host(self.bound, "host"),)
         named = tuple(spell_host(name, "names") for name in self.names)
-        if self.is_private:  # on this machine its own address always opens
+        if self.is_private:  # the loopback address always works on this machine
             return tuple(dict.fromkeys((*own, *named, *LOOPBACK)))
         return tuple(dict.fromkeys((*named, *own, *(LOOPBACK if self.bound in ANYWHERE else ()))))
 
     def list_hosts(self, port: int) -> tuple[str, ...]:
-        """Return what a Host header may say; browsers leave the usual port out, programs may not."""
+        """Return the accepted Host headers; on the default port with and without the port."""
         full = tuple(f"{name}:{port}" for name in self.known)
         return (*full, *self.known) if port == USUAL[self.scheme] else full
 
     def spell_address(self, port: int) -> str:
-        """Return the address to open, without a path."""
+        """Return the URL to open, without a path."""
         usual = port == USUAL[self.scheme]
         return f"{self.scheme}://{self.known[0]}{'' if usual else f':{port}'}"
 
     def listen(self) -> socket.socket:
-        """Take the port, on the first address of the host that allows it."""
+        """Return a socket that listens on the first address of the host that can be bound."""
         try:
             found = socket.getaddrinfo(self.bound, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
             return _bind([(family, address) for family, *_, address in found])
@@ -114,17 +114,17 @@ class Place:
             raise InputError(self._explain(error)) from None
 
     def _explain(self, error: Exception) -> str:
-        """Say why the port cannot be taken, and propose one that can be."""
+        """Say why the port cannot be bound, and propose a free one."""
         if getattr(error, "errno", None) == errno.EADDRINUSE and self.port:
             with replace(self, port=0).listen() as free:
                 other = free.getsockname()[1]
             return f"port {self.port} on {self.host} is in use by another program; choose another, for instance --port {other}"
         reason = getattr(error, "strerror", None) or error
-        return f"{self.host}:{self.port} cannot be listened on: {reason}; name another --port or --host"
+        return f"cannot listen on {self.host}:{self.port}: {reason}; choose another --port or --host"
 
 
 def spell_host(name: str, option: str) -> str:
-    """Write a host as browsers do.
+    """Normalize a host name or an address as browsers do.
 
     >>> spell_host("Label.Example.ORG", "names"), spell_host("0:0::1", "host"), spell_host("127.1", "host")
     ('label.example.org', '[::1]', '127.0.0.1')
@@ -140,13 +140,13 @@ def spell_host(name: str, option: str) -> str:
         found = ""
     if not NAME.fullmatch(found):
         raise InputError(
-            f"{option}: {name!r} is no name of a machine; write for instance label.example.org or 192.0.2.1"
+            f"{option}: {name!r} is not a valid host name; write for instance label.example.org or 192.0.2.1"
         )
     return found
 
 
 def check_certificate(certificate: str, key: str) -> None:
-    """Refuse a certificate and a key that no server can use."""
+    """Refuse a certificate and a private key that cannot be loaded together."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     for option, file in (("certificate", certificate), ("key", key)):
         _check_readable(option, file)
@@ -154,7 +154,7 @@ def check_certificate(certificate: str, key: str) -> None:
         context.load_cert_chain(certificate, key, password=_refuse_passphrase)
     except ssl.SSLError as error:
         reason = (error.reason or "no PEM data").lower().replace("_", " ")
-        raise InputError(f"certificate: {certificate} and {key} cannot be used together: {reason}; both must be PEM files, and the key that of the certificate") from None  # fmt: skip
+        raise InputError(f"certificate: {certificate} and {key} cannot be used together: {reason}; both must be PEM files, and the key must belong to the certificate") from None  # fmt: skip
 
 
 def _check_readable(option: str, file: str) -> None:
@@ -172,7 +172,7 @@ def _refuse_passphrase() -> str:
 
 def _check_zone(address: ipaddress.IPv6Address) -> ipaddress.IPv6Address:
     if address.scope_id is not None:
-        raise ValueError("browsers open no address with a zone")
+        raise ValueError("browsers do not open addresses with a zone")
     return address
 
 
@@ -184,8 +184,8 @@ def _is_loopback(host: str) -> bool:
 
 
 def _bind(found: list[tuple[socket.AddressFamily, tuple[Any, ...]]]) -> socket.socket:
-    """Listen on the first address that can be taken."""
-    problem: OSError = OSError("there is no such address")
+    """Listen on the first address that can be bound."""
+    problem: OSError = OSError("no such address")
     for family, address in found:
         try:
             return _listen_on(family, address)
@@ -197,10 +197,10 @@ def _bind(found: list[tuple[socket.AddressFamily, tuple[Any, ...]]]) -> socket.s
 def _listen_on(family: socket.AddressFamily, address: tuple[Any, ...]) -> socket.socket:
     taken = socket.socket(family, socket.SOCK_STREAM)
     try:
-        if os.name == "posix":  # elsewhere it lets two servers listen on one port
+        if os.name == "posix":  # on Windows it would let two servers listen on one port
             taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6 and address[0] == "::":
-            taken.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)  # IPv4 too, whatever the system's habit
+            taken.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)  # dual stack: accept IPv4 too
         taken.bind(address)
         taken.listen()
     except BaseException:

@@ -1,4 +1,4 @@
-"""The HTTP API and the page, over a desk."""
+"""The FastAPI app: the routes of the HTTP API and the static files of the page, around a LabellingService."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -31,38 +31,38 @@ from fewlabels.web.service import Board, Desk, Dispute
 
 HERE = Path(__file__).parent
 PAGE = {"/": ("page.html", "text/html"), "/page.css": ("page.css", "text/css"), "/page.js": ("page.js", "text/javascript")}  # fmt: skip
-INERT = {"content-security-policy": "default-src 'none'; sandbox"}  # whatever a file holds
-MOST = 100  # items asked for, or answers given, in one request
-Who = Annotated[str, Field(max_length=200, description="Who answers. An annotator's link has its own name: leave it out. People with different names get different items.")]  # fmt: skip
+INERT = {"content-security-policy": "default-src 'none'; sandbox"}  # browsers run nothing in a served file
+MOST = 100  # items or answers in one request
+Who = Annotated[str, Field(max_length=200, description="The annotator's name. With an annotator's link, leave it out: the link has a name. Annotators with different names get different items.")]  # fmt: skip
 
 
 class Ask(BaseModel):
-    """A wish for items."""
+    """A request for items to label."""
 
     who: Who = ""
     n: Annotated[int, Field(ge=1, le=MOST)] = 1
 
 
 class Shortcuts(BaseModel):
-    """The keys of the page, the same as those of the terminal."""
+    """Keyboard shortcuts of the page, the same as in the terminal."""
 
     shown: Annotated[
-        dict[str, str], Field(description="Class -> the key shown beside it; none where classes are too many.")
+        dict[str, str], Field(description="Class -> the key shown on its button; empty if there are too many classes.")
     ]
     typed: Annotated[dict[str, str], Field(description="Key -> the class it records.")]
     commands: Annotated[
-        dict[str, str], Field(description="Command -> its key; empty where classes have all that it could have.")
+        dict[str, str], Field(description="Command -> its key; empty if classes use all keys it could have.")
     ]
 
     @classmethod
     def of(cls, classes: tuple[str, ...]) -> "Shortcuts":
-        """Return the keys for these classes."""
+        """Assign shortcuts to these classes."""
         found = assign_shortcuts(classes)
         return cls(shown=found.shown, typed=found.typed, commands=found.place(COMMANDS))
 
 
 class Asked(BaseModel):
-    """Items to label, and the classes they may have; none where labels are grades from 0 to 1."""
+    """Items to label, and the possible classes; no classes if labels are grades from 0 to 1."""
 
     items: list[Card]
     classes: list[str]
@@ -71,7 +71,7 @@ class Asked(BaseModel):
 
 
 class Answer(BaseModel):
-    """What somebody says of an item: a class, or null where nobody can tell."""
+    """The label of an item: a class, or null for "cannot tell"."""
 
     id: ItemId
     label: Annotated[str, Field(max_length=1000)] | None
@@ -79,14 +79,14 @@ class Answer(BaseModel):
 
 
 class Tell(BaseModel):
-    """Answers; all are kept or none."""
+    """Answers to record: all or none."""
 
     who: Who = ""
     answers: Annotated[list[Answer], Field(min_length=1, max_length=MOST)]
 
 
 class Told(BaseModel):
-    """How many answers were kept; what the model said of the items, where that is shown; how far it is."""
+    """The number of recorded answers, the predicted classes of these items if they are revealed, and the progress."""
 
     kept: int
     predicted: dict[str, str]
@@ -94,7 +94,7 @@ class Told(BaseModel):
 
 
 class Disputes(BaseModel):
-    """Items on which people disagree and that nobody has decided, the oldest first."""
+    """Items with conflicting votes and no decision, the oldest first."""
 
     items: list[Dispute]
     classes: list[str]
@@ -103,29 +103,29 @@ class Disputes(BaseModel):
 
 
 class Undo(BaseModel):
-    """A wish to take one's last answer back; with an id only if it is the last, so that a repeated request does nothing more."""
+    """A request to undo the last answer; with an id, only if that answer is the last, so repeating it is harmless."""
 
     who: Who = ""
-    id: Annotated[ItemId | None, Field(description="From /api/last: take nothing else back.")] = None
-    decided: Annotated[bool, Field(description="Of this item take a decision back, not an answer.")] = False
+    id: Annotated[ItemId | None, Field(description="The id from /api/last: undo only this one.")] = None
+    decided: Annotated[bool, Field(description="Undo the decision on this item, not an answer to it.")] = False
 
 
 class Last(BaseModel):
-    """What undo would take back; null where there is nothing."""
+    """The item whose answer or decision undo would remove; null if there is none."""
 
     id: ItemId | None
     decided: bool = False
 
 
 class Undone(BaseModel):
-    """The item that is open again; null where there was no answer."""
+    """The item whose answer was undone; null if there was no answer."""
 
     id: ItemId | None
     board: Board
 
 
 class Problem(BaseModel):
-    """What was wrong, and what to do."""
+    """An error message: what was wrong and what to do."""
 
     error: str
 
@@ -134,15 +134,15 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem} for status in (400, 401, 403, 404, 405, 409, 413, 421, 422, 429, 500, 503)
 }
 
-UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "Not changed: the ETag is one of If-None-Match."}}
+UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "Not modified: If-None-Match has the current ETag."}}
 
 
 def make_app(desk: Desk, door: Door, pace: Pace | None = None) -> FastAPI:
-    """Put a desk behind a door."""
+    """Build the app: a labelling service behind the security middleware and a rate limit."""
     pace = pace or Pace()
     app = FastAPI(
         title="fewlabels", version="1", docs_url=None, redoc_url=None, openapi_url="/api/openapi.json", responses=PROBLEMS,
-        description="Items to label, answers, and what they tell of the model.",
+        description="Items to label, answers to them, and estimates of the model's metrics.",
     )  # fmt: skip
     app.add_middleware(Failures, log=desk.log)
     app.add_middleware(Doorkeeper, door=door)
@@ -166,7 +166,7 @@ def make_app(desk: Desk, door: Door, pace: Pace | None = None) -> FastAPI:
 def _add_loop(app: FastAPI, desk: Desk, door: Door, pace: Pace) -> None:
     @app.post("/api/ask")
     def ask(wish: Ask, caller: Caller) -> Asked:
-        """Give items to label: the same ones until they are told, and nobody else's meanwhile."""
+        """Return items to label: the same until they are answered, and reserved for the annotator during the lease."""
         who = _admit(wish.who, caller, door, pace)
         cards, classes = desk.ask(who, wish.n), desk.session.classes
         board = hide_results(desk.board, caller)
@@ -174,9 +174,9 @@ def _add_loop(app: FastAPI, desk: Desk, door: Door, pace: Pace) -> None:
 
     @app.post("/api/tell")
     def tell(told: Tell, caller: Caller) -> Told:
-        """Keep answers: all or none. A later answer to the same item replaces the earlier one; of votes, the same person's.
+        """Record answers: all or none. A later answer replaces the earlier one; with votes, that of the same annotator.
 
-        An annotator replaces only answers of their own; items that somebody else has answered are refused with a 409.
+        Annotators replace only their own answers; an item that another annotator has answered is refused with a 409.
         """
         who = _admit(told.who, caller, door, pace)
         said = desk.tell(who, _list_answers(told), replaces=caller.is_owner)
@@ -184,7 +184,7 @@ def _add_loop(app: FastAPI, desk: Desk, door: Door, pace: Pace) -> None:
 
     @app.post("/api/undo")
     def undo(wish: Undo, caller: Caller) -> Undone:
-        """Take one's last answer or decision back: its item is open again."""
+        """Undo the caller's last answer or decision; its item is open again."""
         who = _admit(wish.who, caller, door, pace)
         only = None if wish.id is None else (wish.id, wish.decided)
         taken = desk.undo(who, only, decisions=caller.is_owner)
@@ -192,7 +192,7 @@ def _add_loop(app: FastAPI, desk: Desk, door: Door, pace: Pace) -> None:
 
     @app.get("/api/last")
     def last(caller: Caller, who: Annotated[str, Query(max_length=200)] = "") -> Last:
-        """Name one's last answer or decision, which undo takes back. Decisions are the owner's."""
+        """Return the caller's last answer or decision, which undo would remove. Only the owner has decisions."""
         name = _admit(who, caller, door, pace)
         found = desk.session.find_last(who=name, decisions=caller.is_owner)
         return Last(id=None) if found is None else Last(id=found[0], decided=found[1])
@@ -201,14 +201,14 @@ def _add_loop(app: FastAPI, desk: Desk, door: Door, pace: Pace) -> None:
 def _add_adjudication(app: FastAPI, desk: Desk, door: Door, pace: Pace, turns: Turns) -> None:
     @app.post("/api/decide")
     def decide(told: Tell, caller: Owner) -> Told:
-        """Settle items on which people disagree: what is decided is taken as true, and who decided is kept. The owner's."""
+        """Record decisions on disputed items; a decision counts as the true label and has its author. Owner only."""
         who = _admit(told.who, caller, door, pace)
         said = desk.decide(who, _list_answers(told))
         return Told(kept=len(told.answers), predicted=said, board=desk.board)
 
     @app.get("/api/disputes")
     async def disputes(_: Owner, n: Annotated[int, Query(ge=1, le=MOST)] = 10) -> Disputes:
-        """List items on which people disagree, with what each says. The owner's."""
+        """List disputed items with their votes. Owner only."""
         await turns.wait()
         found, classes = await run_in_threadpool(lambda: (desk.list_disputes(n), desk.session.classes))
         return Disputes(items=found, classes=list(classes), shortcuts=Shortcuts.of(classes), board=desk.board)
@@ -219,30 +219,30 @@ def _add_results(app: FastAPI, desk: Desk) -> None:
 
     @app.get("/api/status", response_model=dict[str, Any], responses=UNCHANGED)
     async def status(request: Request, _: Owner) -> Response:
-        """Say how far it is, with every answer so far. The owner's."""
+        """Return the status of the session, with every answer so far. Owner only."""
         figures = await desk.fetch("status")
-        await turns.wait()  # afterwards: many who waited for the same figures get them one after the other
+        await turns.wait()  # afterwards: many clients that waited for the same result get it one after the other
         return send_figures(request, figures)
 
     @app.get("/api/assessment", response_model=dict[str, Any], responses=UNCHANGED)
     async def assessment(request: Request, _: Owner) -> Response:
-        """Say how good the model is, by the labels so far. The owner's."""
+        """Return the assessment of the model from the labels so far. Owner only."""
         figures = await desk.fetch("assessment")
         await turns.wait()
         return send_figures(request, figures)
 
 
 def _add_reading(app: FastAPI, desk: Desk, turns: Turns) -> None:
-    engine = Turns(rate=5.0, burst=20.0, most=10)  # the rows of items that were asked are in memory
+    engine = Turns(rate=5.0, burst=20.0, most=10)  # the rows of items that were asked are cached in memory
 
     @app.get("/api/me")
     def me(caller: Caller) -> Me:
-        """Say whose link this is, and what it may do."""
+        """Return the role and the name that belong to this link."""
         return Me(role=caller.role, name=caller.name)
 
     @app.get("/api/board")
     async def board(caller: Caller) -> Board:
-        """Say how far it is, as it was computed last; results are the owner's."""
+        """Return the progress, as last computed. Only the owner gets estimates."""
         await turns.wait()
         return hide_results(desk.board, caller)
 
@@ -259,7 +259,7 @@ def _send_media(desk: Desk, item: str, column: str) -> Response:
     name = desk.find_media(item, column)
     file = desk.folder.find(name) if desk.folder is not None and name is not None else None
     if file is None:
-        raise HTTPException(404, "there is no such file in the folder of media")
+        raise HTTPException(404, "no such file in the media folder")
     return FileResponse(file, media_type=KINDS[file.suffix.lower()], headers=INERT)
 
 
@@ -271,13 +271,13 @@ def _serve_file(name: str, kind: str) -> Callable[[], Response]:
 
 
 def _admit(who: str, caller: Caller, door: Door, pace: Pace) -> str:
-    """Return the name that a request counts under, unless there are too many or the name is another person's."""
+    """Return the annotator name of a request; refuse it above the rate limit or with another link's name."""
     limit_rate(pace, caller)
     return resolve_name(caller, who, door.store.read())
 
 
 def _list_answers(told: Tell) -> list[tuple[ItemId, str | None, str]]:
-    """List answers, one for each item: which of two would count is anybody's guess."""
+    """List answers; refuse two for the same item, because their order would be ambiguous."""
     n_of = Counter(str(one.id) for one in told.answers)
     twice = [item for item, n in n_of.items() if n > 1]
     if twice:

@@ -1,7 +1,7 @@
-"""Figures that take long to compute, computed by one thread and kept until something happens: no request computes them.
+"""A worker thread that computes slow results and caches them until an event arrives; requests never compute them.
 
-The board is computed after every answer, also one that another process wrote. Other figures are computed when somebody
-asks for them; all who ask meanwhile get the same one.
+The board is recomputed after every answer, including answers that other processes write. Status and assessment are
+computed on request; concurrent requests share one result. The service starts the worker.
 """
 
 import asyncio
@@ -19,26 +19,26 @@ from starlette.responses import JSONResponse
 from fewlabels.sessions.session import Session
 from fewlabels.web.error_log import Log, say_busy
 
-POLL = 1.0  # seconds between two looks at the journal, for what other processes wrote
-PAUSE = 0.5  # seconds between two boards, at least
-SHARE = 3  # the thread rests so many times as long as it worked: people who label come first
-MANY, LONG_PAUSE = 8, 2.0  # where more clients than this wait for figures, they are new every so many seconds
-MOST_WAITING = 128  # requests that wait for figures; more are refused
-WAIT = 30.0  # seconds that a request waits for new figures; then the latest ones will do
+POLL = 1.0  # seconds between two polls of the journal, for events of other processes
+PAUSE = 0.5  # minimal seconds between two computations of the board
+SHARE = 3  # the thread sleeps this many times as long as it computed, so that labelling requests come first
+MANY, LONG_PAUSE = 8, 2.0  # above this many waiting clients, results are computed at this interval
+MOST_WAITING = 128  # requests that may wait for results; more are refused
+WAIT = 30.0  # seconds that a request waits for a new result before it gets the latest one
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures as they are sent."""
+    """A computed result as it is sent."""
 
     body: bytes  # JSON
-    tag: str  # that changes with them
-    event: int  # the last one they know of
-    made: float  # when, on the monotonic clock
+    tag: str  # entity tag: a hash of the body
+    event: int  # number of the last event it includes
+    made: float  # time of computation on the monotonic clock
 
 
 class Background:
-    """A thread that computes, one thing at a time."""
+    """A thread that computes one result at a time."""
 
     def __init__(
         self, session: Session, log: Log, refresh: Callable[[], None], kinds: Mapping[str, Callable[[], Any]]
@@ -49,27 +49,27 @@ class Background:
         self._lock, self._wake, self._demand, self._closed = Lock(), Event(), Event(), Event()
         self._n_fetching, self._n_waiting, self._n_answers = 0, 0, session.progress[1]
         self._thread = Thread(target=self._work, daemon=True, name="figures")
-        self.is_stale = False  # the board: computing it failed
+        self.is_stale = False  # computing the board failed
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def close(self) -> None:
-        """Stop, and send those who wait away."""
+        """Stop the thread, and refuse the waiting requests."""
         for event in (self._closed, self._wake, self._demand):
             event.set()
         self._thread.join()
         self._settle(self._take_wanted(), say_busy("the server is stopping"))
 
     def wake(self) -> None:
-        """Say that something was written."""
+        """Signal that an event was written."""
         self._wake.set()
 
     async def fetch(self, kind: str) -> Figures:
-        """Return figures that know of everything up to now, or after a while the latest there are.
+        """Return a result that includes all events up to now, or after a timeout the latest one.
 
-        Only the thread of the event loop may use it.
+        Call it only from the thread of the event loop.
         """
         if self._n_fetching >= MOST_WAITING:
             raise say_busy("too many clients are reading")
@@ -86,7 +86,7 @@ class Background:
             raise found
         return found
 
-    def _want(self, kind: str) -> "Future[Figures | Exception]":
+    def _want(self, kind: str) -> Future[Figures | Exception]:
         with self._lock:
             future = self._wanted.setdefault(kind, Future())
             self._n_waiting += 1
@@ -94,13 +94,13 @@ class Background:
         self._wake.set()
         return future
 
-    def _take_wanted(self) -> "dict[str, Future[Figures | Exception]]":
+    def _take_wanted(self) -> dict[str, Future[Figures | Exception]]:
         with self._lock:
             wanted, self._wanted, self._n_waiting = self._wanted, {}, 0
             self._demand.clear()
             return wanted
 
-    def _settle(self, wanted: "Mapping[str, Future[Figures | Exception]]", found: Figures | Exception) -> None:
+    def _settle(self, wanted: Mapping[str, Future[Figures | Exception]], found: Figures | Exception) -> None:
         for future in wanted.values():
             future.set_result(found)
 
@@ -114,12 +114,12 @@ class Background:
             self._closed.wait(max(rest, LONG_PAUSE) if n_waiting > MANY else rest)
             self._demand.wait(PAUSE - rest)
 
-    def _look(self, wanted: "Mapping[str, Future[Figures | Exception]]") -> None:
-        """Compute what is wanted and not known yet; what fails is logged, and tried again after the next answer."""
+    def _look(self, wanted: Mapping[str, Future[Figures | Exception]]) -> None:
+        """Compute the pending results that are out of date; log failures, and retry after the next answer."""
         try:
             event, n_answers = self._session.progress
         except Exception as error:
-            self._log.note("looking at the journal", error)
+            self._log.note("reading the journal", error)
             self._settle(wanted, error)
             return
         if n_answers != self._n_answers:

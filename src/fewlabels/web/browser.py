@@ -1,7 +1,7 @@
-"""The owner's browser, opened without a secret on a command line, which every user of the machine can read.
+"""Open the owner's browser without a secret on its command line, which every user of the machine can read.
 
-The browser is given a file that only the owner can read. It leads to the page with a code that can be used once, and is
-removed when that is done. It lies beside the session: sandboxed browsers see no other user files and no temporary ones.
+The browser gets a file that only the owner can read. The file redirects to the page with a one-time code and is removed
+once the code is used. It is next to the session, because sandboxed browsers cannot read temporary files.
 """
 
 import html
@@ -20,15 +20,15 @@ from threading import Condition, Thread
 
 from fewlabels.web.credentials import make_token
 
-SECONDS = 120.0  # for which a code can be used
+SECONDS = 120.0  # lifetime of a code
 REDIRECT = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="referrer" content="no-referrer">
-<title>fewlabels</title><meta http-equiv="refresh" content="0;url={address}"><p><a href="{address}">Go on to the labelling page</a></p></html>
+<title>fewlabels</title><meta http-equiv="refresh" content="0;url={address}"><p><a href="{address}">Continue to the labelling page</a></p></html>
 """
 
 
 @dataclass
 class OneTimeCodes:
-    """Codes that stand for the owner's token once, and for two minutes only.
+    """One-time codes that sign the owner in; they expire after two minutes.
 
     >>> codes = OneTimeCodes()
     >>> code = codes.issue()
@@ -48,20 +48,20 @@ class OneTimeCodes:
         return code
 
     def redeem(self, code: str) -> bool:
-        """Use a code up; False where it is unknown, used or too old."""
+        """Consume a code; False if it is unknown, used or expired."""
         with self._changed:
             until = self._until.pop(_hash(code), 0.0)
             self._changed.notify_all()
         return until > time.monotonic()
 
     def wait_until_used(self, code: str) -> None:
-        """Wait until a code is used, or too old."""
+        """Wait until a code is used or expired."""
         with self._changed:
             until = self._until.get(_hash(code), 0.0)
             self._changed.wait_for(lambda: _hash(code) not in self._until, until - time.monotonic())
 
     def drop(self) -> None:
-        """Forget all codes."""
+        """Invalidate all codes."""
         with self._changed:
             self._until.clear()
             self._changed.notify_all()
@@ -69,18 +69,18 @@ class OneTimeCodes:
 
 @contextmanager
 def opened_browser(address: str, codes: OneTimeCodes, beside: Path | None) -> Iterator[None]:
-    """Open a browser at the page, and leave no file behind when the block ends."""
+    """Open a browser at the page; remove the redirect file when the block ends."""
     code = codes.issue()
     beside = (beside or Path(tempfile.gettempdir(), "fewlabels")).absolute()
     file = beside.with_name(f"{beside.name}.{secrets.token_hex(4)}.html")
     _remove_leftovers(beside)
     try:
         _write(file, REDIRECT.format(address=html.escape(f"{address}/?code={code}")))
-    except OSError:  # the link is printed in any case
+    except OSError:  # the link is printed anyway
         yield
         return
     for work in (lambda: webbrowser.open(file.as_uri()), lambda: _remove_used(file, code, codes)):
-        Thread(target=work, daemon=True, name="browser").start()  # some browsers return only once they are closed
+        Thread(target=work, daemon=True, name="browser").start()  # some browsers block until they are closed
     try:
         yield
     finally:
@@ -94,12 +94,12 @@ def _write(file: Path, text: str) -> None:
 
 
 def _remove_leftovers(beside: Path) -> None:
-    """Remove files of servers that were killed; their codes are of no use any more."""
+    """Remove redirect files of killed servers; their codes have expired."""
     now = time.time()
     name = re.compile(rf"{re.escape(beside.name)}\.[0-9a-f]{{8}}\.html")
     with suppress(OSError):
         for file in [one for one in beside.parent.iterdir() if name.fullmatch(one.name)]:
-            if now - file.lstat().st_mtime > SECONDS:  # a younger one may be another server's
+            if now - file.lstat().st_mtime > SECONDS:  # a newer file may belong to another server
                 file.unlink(missing_ok=True)
 
 

@@ -1,4 +1,4 @@
-"""A program as the labeller: the same calls as a Session has, over HTTP."""
+"""An HTTP client of the labelling page, for programs; its methods are those of a Session."""
 
 import json
 from collections.abc import Mapping
@@ -12,55 +12,55 @@ from urllib.request import Request, urlopen
 from fewlabels.errors import InputError
 from fewlabels.sessions.session import ItemId
 
-WAIT = 60.0  # seconds for an answer
+WAIT = 60.0  # seconds until a request times out
 
 
 @dataclass(frozen=True)
 class Client:
-    """A labelling page somewhere: a link as `fewlabels label` prints it, or address and token apart.
+    """A client of a labelling page: takes a link as `fewlabels label` prints it, or an address and a token.
 
-    With an annotator's link, answers count under that annotator's name: leave `who` out. Disagreements, decisions, status
-    and assessment need the owner's link.
+    With an annotator's link, answers are stored under that annotator's name: leave `who` out. Disputes, decisions,
+    status and assessment need the owner's link.
     """
 
     address: str
     token: str = field(default="", repr=False)
 
     def ask(self, n: int = 1, *, who: str = "") -> list[dict[str, Any]]:
-        """Return n items to label, each with its id and what there is to see of it."""
+        """Return n items to label, each with its id and its shown columns."""
         found: list[dict[str, Any]] = self._send("ask", {"who": who, "n": n})["items"]
         return found
 
     def tell(self, labels: Mapping[ItemId, str | None], *, who: str = "", note: str = "") -> int:
-        """Record answers; return how many were kept."""
+        """Record answers; return how many were recorded."""
         answers = [{"id": item, "label": label, "note": note} for item, label in labels.items()]
         return int(self._send("tell", {"who": who, "answers": answers})["kept"])
 
     def disputes(self, n: int = 10) -> list[dict[str, Any]]:
-        """Return items on which people disagree, each with its votes."""
+        """Return items on which annotators disagree, each with its votes."""
         found: list[dict[str, Any]] = self._send(f"disputes?n={n}")["items"]
         return found
 
     def decide(self, labels: Mapping[ItemId, str | None], *, who: str, note: str = "") -> int:
-        """Settle items; return how many were kept."""
+        """Record decisions on disputed items; return how many were recorded."""
         answers = [{"id": item, "label": label, "note": note} for item, label in labels.items()]
         return int(self._send("decide", {"who": who, "answers": answers})["kept"])
 
     def undo(self, *, who: str = "") -> ItemId | None:
-        """Take one's last answer back."""
+        """Undo the last answer; return its item."""
         found: ItemId | None = self._send("undo", {"who": who})["id"]
         return found
 
     def me(self) -> dict[str, Any]:
-        """Return whose link this is: a role, owner or annotator, and the annotator's name."""
+        """Return the role of the link, owner or annotator, and the annotator's name."""
         return self._send("me")
 
     def status(self) -> dict[str, Any]:
-        """Return where the goal stands."""
+        """Return the status of the session."""
         return self._send("status")
 
     def assessment(self) -> dict[str, Any]:
-        """Return what the labels tell of the model."""
+        """Return the assessment of the model from the labels so far."""
         return self._send("assessment")
 
     def _send(self, what: str, body: object = None) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class Client:
                 return found
         except HTTPError as error:
             raise InputError(f"{parts.netloc}: {_read_problem(error)}") from None
-        except (URLError, OSError, HTTPException, ValueError) as error:  # a server may die in the middle of a word
+        except (URLError, OSError, HTTPException, ValueError) as error:  # a server may stop in the middle of a response
             raise InputError(f"{parts.netloc} does not answer: {getattr(error, 'reason', error)}") from None
 
 

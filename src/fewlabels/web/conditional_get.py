@@ -1,4 +1,4 @@
-"""Reading over HTTP: figures with a tag, so that those who have them need not fetch them again, and a bound on the rate."""
+"""GET requests for results: conditional responses with an ETag, and a throttle over all clients."""
 
 import asyncio
 import time
@@ -14,15 +14,15 @@ from fewlabels.web.error_log import say_busy
 
 @dataclass
 class Turns:
-    """So many reads a second for everybody together, and some at once; some more wait, and the rest are refused."""
+    """A rate limit over all clients together, with a burst; some requests wait, and the rest are refused."""
 
     rate: float = 100.0
     burst: float = 50.0
-    most: int = MOST_WAITING  # requests that wait
-    _next: float = 0.0  # when the next request may go on
+    most: int = MOST_WAITING  # requests that may wait
+    _next: float = 0.0  # time at which the next request may proceed
 
     async def wait(self) -> None:
-        """Wait for one's turn. Only the thread of the event loop may use it."""
+        """Wait until the rate allows this request. Call it only from the thread of the event loop."""
         now = time.monotonic()
         self._next = max(self._next, now - self.burst / self.rate)
         delay = self._next - now
@@ -34,7 +34,7 @@ class Turns:
 
 
 def send_figures(request: Request, figures: Figures) -> Response:
-    """Send figures, or only that they are still the same (RFC 9110, 13.1.2)."""
+    """Send a result, or 304 if the client has it already (RFC 9110, 13.1.2)."""
     age = int(time.monotonic() - figures.made)
     headers = {"etag": figures.tag, "age": str(age)}
     known = [one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")]

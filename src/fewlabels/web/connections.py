@@ -1,7 +1,7 @@
-"""Connections to the page: how many there may be, and how long one may take without sending or reading anything.
+"""Limits on connections: their number, and how long a client may neither send nor read.
 
-Every connection takes a file descriptor of the process, whether its client knows the token or not. At the limit the
-connection that has waited longest makes room for a new one; a connection whose request is being answered stays.
+Every connection takes a file descriptor of the process, authenticated or not. At the limit, the connection that has
+been idle longest is closed for a new one; a connection whose request is being processed stays open.
 """
 
 import errno
@@ -17,39 +17,39 @@ from fewlabels.web.error_log import Log
 
 try:
     import resource
-except ImportError:  # Windows has no such limit
+except ImportError:  # Windows has no descriptor limit
     MOST = 512
 else:
     MOST = min(512, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
-BACKLOG = max(8, MOST // 8)  # connections that the system accepts before we do
-State = Literal["waiting", "receiving", "answering", "sending"]  # for a request, its body, us, or its client to read
+BACKLOG = max(8, MOST // 8)  # connections that the operating system queues
+State = Literal["waiting", "receiving", "answering", "sending"]  # sending: its client reads
 LONGEST: dict[State, float] = {"waiting": 15.0, "receiving": 30.0, "sending": 30.0}  # seconds
 Peer = tuple[str, int]
 
 
 @dataclass
 class Connection:
-    """One client's connection, and what it has been doing since when."""
+    """The connection of a client, its state, and since when it has this state."""
 
     socket: socket.socket
     state: State
     since: float
 
     def drop(self) -> None:
-        """End it: reading or writing it fails from now on."""
+        """Shut it down: reads and writes fail from now on."""
         with suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
 
 
 class Connections:
-    """All that are open. Only the thread of the event loop may use it."""
+    """All open connections. Use it only from the thread of the event loop."""
 
     def __init__(self, log: Log, most: int = MOST) -> None:
         self.log, self.most = log, most
         self._open: dict[Peer, Connection] = {}
 
     def admit(self, client: socket.socket, peer: Peer) -> bool:
-        """Take a new connection in, if there is room or room can be made."""
+        """Register a new connection, at the limit in place of an idle one; False if there is none."""
         if len(self._open) >= self.most:
             self._forget_closed()
         if len(self._open) >= self.most and not self.drop_longest():
@@ -58,7 +58,7 @@ class Connections:
         return True
 
     def drop_longest(self) -> bool:
-        """Drop the connection that has waited longest for its client; is there one?"""
+        """Close the connection that has waited longest for its client; return whether there was one."""
         waiting = {peer: one for peer, one in self._open.items() if one.state in ("waiting", "receiving")}
         if not waiting:
             return False
@@ -66,7 +66,7 @@ class Connections:
         return True
 
     def drop_slow(self) -> None:
-        """Drop connections whose clients take too long."""
+        """Close connections that exceed the timeout of their state."""
         self._forget_closed()
         now = time.monotonic()
         slow = [peer for peer, one in self._open.items() if now - one.since > LONGEST.get(one.state, float("inf"))]
@@ -74,7 +74,7 @@ class Connections:
             self._open.pop(peer).drop()
 
     def note(self, peer: Peer | None, state: State) -> None:
-        """Note what a connection is doing from now on."""
+        """Set the state of a connection, from now on."""
         one = self._open.get(peer) if peer is not None else None
         if one is not None:
             one.state, one.since = state, time.monotonic()
@@ -84,14 +84,14 @@ class Connections:
 
 
 class Listener(socket.socket):
-    """A listening socket that admits connections before anything else sees them: TLS handshakes count too."""
+    """A listening socket that limits connections as it accepts them, so that TLS handshakes count too."""
 
     def __init__(self, taken: socket.socket, connections: Connections) -> None:
         super().__init__(fileno=taken.detach())
         self._connections = connections
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """Return the next connection for which there is room, and close others."""
+        """Return the next connection within the limit, and close the others."""
         while True:
             try:
                 client, address = super().accept()
@@ -105,17 +105,17 @@ class Listener(socket.socket):
     def _make_room(self, error: OSError) -> None:
         if error.errno in (errno.EMFILE, errno.ENFILE) and self._connections.drop_longest():
             self._connections.log.note("accepting a connection", error)
-            raise BlockingIOError from error  # the event loop comes back once the descriptor is free
+            raise BlockingIOError from error  # the event loop retries once the descriptor is free
 
 
 class Tracked:
-    """An app that notes what its connections are doing."""
+    """ASGI middleware that tracks the state of connections."""
 
     def __init__(self, app: ASGIApp, connections: Connections) -> None:
         self.app, self.connections = app, connections
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
+        """Forward a request, and update the state of its connection."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

@@ -1,8 +1,8 @@
-"""Who may use the page: the owner and the annotators, each with a token of their own.
+"""Credentials of the owner and the annotators: a role, a name and a token each.
 
 A token is 256 random bits. The first visit exchanges it for a cookie that is derived from it, so a cookie reveals no
 token, survives a restart of the server, and ends when its token is revoked. The tokens themselves are stored (see
-`keys`), not their hashes: links can then be printed again, and a reader of that file could read the session beside it.
+`keys_file`), not their hashes: links can be printed again, and who can read that file can read the session as well.
 """
 
 import hmac
@@ -19,13 +19,13 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from fewlabels.errors import InputError, did_you_mean, listing
 from fewlabels.text import tame_line
 
-UNAVAILABLE = "the file of keys cannot be read at the moment; send the request again"
+UNAVAILABLE = "the keys file cannot be read at the moment; send the request again"
 LONGEST_NAME = 80  # characters
 MOST_ANNOTATORS = 1000
 
 
 class KeysUnavailableError(InputError):
-    """The credentials cannot be read at the moment; that says nothing about them."""
+    """The credentials cannot be read at the moment, valid or not."""
 
 
 def make_token() -> str:
@@ -34,7 +34,7 @@ def make_token() -> str:
 
 
 def check_name(who: str) -> str:
-    """Return a person's name as it is kept: without spaces around it, and with single spaces inside."""
+    """Return an annotator name with whitespace trimmed and collapsed."""
     name = " ".join(who.split())
     if len(name) > LONGEST_NAME:
         raise InputError(f"a name of more than {LONGEST_NAME} characters is too long; shorten it")
@@ -42,7 +42,7 @@ def check_name(who: str) -> str:
 
 
 def check_annotator(name: str) -> str:
-    """Return the name of an annotator to be invited; it is a file's word and a person's, so it must be plain text."""
+    """Return the normalized name of an annotator to invite; refuse empty names and control characters."""
     found = check_name(name)
     if not found:
         raise InputError("an annotator needs a name; write for instance --invite ann,bob")
@@ -52,12 +52,12 @@ def check_annotator(name: str) -> str:
 
 
 def fold_name(name: str) -> str:
-    """Names that differ only in case are one name: people would take them for the same person."""
+    """Return the key of a name: names that differ only in case belong to one annotator."""
     return check_name(name).casefold()
 
 
 def match_names(names: Iterable[str], known: Iterable[str]) -> dict[str, str]:
-    """Return each name by its folded form, spelled as a known one if they differ only in case: it is the same person.
+    """Return the names by their case-folded form, with the spelling of a known name that differs only in case.
 
     >>> match_names(["Ann", "Bob"], ["ann", "cleo"])
     {'ann': 'ann', 'bob': 'Bob'}
@@ -68,7 +68,7 @@ def match_names(names: Iterable[str], known: Iterable[str]) -> dict[str, str]:
 
 
 class Credential(BaseModel):
-    """A token, and whose it is. An annotator answers under one name; the owner chooses a name for each request."""
+    """A token with its role and name. An annotator has one name; the owner chooses a name for each request."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -78,38 +78,38 @@ class Credential(BaseModel):
 
     @property
     def is_owner(self) -> bool:
-        """May it adjudicate, and see other people's answers and the results?"""
+        """Whether it may adjudicate, and read results and the answers of all annotators."""
         return self.role == "owner"
 
     @property
     def cookie(self) -> str:
-        """What the browser keeps instead of the token."""
+        """The cookie that replaces the token in the browser: an HMAC of the token."""
         return hmac.new(self.token.encode(), b"fewlabels cookie", sha256).hexdigest()
 
     @property
     def label(self) -> str:
-        """Whose page it is, as the page says with each request."""
+        """Role and name, which the page sends with each request."""
         return f"{self.role}:{self.name}"
 
     def link(self, address: str) -> str:
-        """Return what a person opens."""
+        """Return the URL that signs this credential in."""
         return f"{address}/?token={self.token}"
 
 
 class Credentials(BaseModel):
-    """All credentials of a session, and the address that the page was served at last."""
+    """All credentials of a session, and the address at which the page was last served."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     port: Annotated[int, Field(ge=0, le=65535, strict=True)] = 0
-    address: Annotated[str, Field(max_length=500)] = ""  # scheme, host and port; none before the first start
+    address: Annotated[str, Field(max_length=500)] = ""  # scheme, host and port; empty before the first start
     credentials: Annotated[tuple[Credential, ...], Field(max_length=MOST_ANNOTATORS + 1)]
-    shared: Annotated[bool, Field(exclude=True, repr=False)] = False  # read from a file of the first version
+    shared: Annotated[bool, Field(exclude=True, repr=False)] = False  # read from a file in the format of version 1
 
     @model_validator(mode="before")
     @classmethod
     def _read_first_version(cls, found: Any) -> Any:
-        """Files of the first version hold one token, which everybody was given."""
+        """Read the format of version 1: one token shared by all users."""
         if isinstance(found, dict) and set(found) == {"port", "token", "visit"}:
             return {"port": found["port"], "credentials": [{"role": "owner", "token": found["token"]}], "shared": True}
         return found
@@ -119,33 +119,33 @@ class Credentials(BaseModel):
         if [one.role for one in self.credentials].count("owner") != 1:
             raise ValueError("there must be one owner")
         if any(one.name != check_annotator(one.name) for one in self.annotators):
-            raise ValueError("an annotator's name must have single spaces only, inside it")
+            raise ValueError("an annotator's name must have no spaces around it and single spaces inside")
         _refuse_repeated("name", (fold_name(one.name) for one in self.annotators))
         _refuse_repeated("token", (one.token for one in self.credentials))
         return self
 
     @classmethod
     def create(cls) -> "Credentials":
-        """Make the owner's credential, and no other."""
+        """Create the owner's credential only."""
         return cls(credentials=(Credential(role="owner", token=make_token()),))
 
     def replace_shared(self) -> "Credentials":
-        """Give the owner a new token where everybody had the old one."""
+        """Give the owner a new token if the old one was shared by all users."""
         return self.model_copy(update={"credentials": self.create().credentials}) if self.shared else self
 
     @property
     def owner(self) -> Credential:
-        """The one that may do everything."""
+        """The owner's credential."""
         return next(one for one in self.credentials if one.is_owner)
 
     @property
     def annotators(self) -> tuple[Credential, ...]:
-        """The others."""
+        """The credentials of the annotators."""
         return tuple(one for one in self.credentials if not one.is_owner)
 
     @cached_property
     def _by_secret(self) -> dict[bytes, Credential]:
-        """Look up by hashes: how long that takes tells nothing about a secret."""
+        """Credentials by the hash of their secrets, so that the time of a lookup reveals nothing about a secret."""
         tokens = {_hash("token", one.token): one for one in self.credentials}
         return tokens | {_hash("cookie", one.cookie): one for one in self.credentials}
 
@@ -154,7 +154,7 @@ class Credentials(BaseModel):
         return {fold_name(one.name): one for one in self.annotators}
 
     def find(self, kind: Literal["token", "cookie"], secret: str) -> Credential | None:
-        """Return the credential that a token or a cookie belongs to."""
+        """Return the credential of a token or a cookie."""
         return self._by_secret.get(_hash(kind, secret))
 
     def find_annotator(self, name: str) -> Credential | None:
@@ -162,11 +162,11 @@ class Credentials(BaseModel):
         return self._by_name.get(fold_name(name))
 
     def list_links(self) -> list[str]:
-        """Return a line for everybody: who it is, and the link to open."""
+        """Return one line per credential: its name or role, and its link."""
         return [f"{one.name or one.role}: {one.link(self.address)}" for one in self.credentials]
 
     def invite(self, names: Iterable[str], known: Iterable[str] = ()) -> "Credentials":
-        """Add annotators; those who are there keep their token. Names that are `known` from answers keep their spelling."""
+        """Add annotators; existing ones keep their token. Names `known` from answers keep their spelling."""
         wanted = match_names(map(check_annotator, names), known)
         new = [Credential(role="annotator", name=name, token=make_token()) for key, name in wanted.items() if key not in self._by_name]  # fmt: skip
         if len(self.annotators) + len(new) > MOST_ANNOTATORS:
@@ -174,7 +174,7 @@ class Credentials(BaseModel):
         return self._with((*self.credentials, *new))
 
     def revoke(self, names: Iterable[str]) -> "Credentials":
-        """Take annotators away: their links and open pages are refused from now on; their answers stay."""
+        """Remove annotators: their links and open pages are refused from now on; their answers stay."""
         gone = {fold_name(name): check_name(name) for name in names}
         unknown = [name for key, name in gone.items() if key not in self._by_name]
         if unknown:
@@ -187,22 +187,22 @@ class Credentials(BaseModel):
         return Credentials(port=self.port, address=self.address, credentials=tuple(credentials))
 
     def served_at(self, address: str, port: int) -> "Credentials":
-        """Note where the page is served."""
+        """Return them with the address at which the page is served."""
         return Credentials(port=port, address=address, credentials=self.credentials)
 
 
 @runtime_checkable
 class CredentialStore(Protocol):
-    """Where credentials are looked up, at every request."""
+    """A store of credentials, read at every request."""
 
     def read(self) -> Credentials | None:
-        """Return the credentials as they are now; None where they cannot be trusted, and everybody is refused."""
+        """Return the current credentials; None if they cannot be trusted: then all requests are refused."""
         ...
 
 
 @dataclass(frozen=True)
 class MemoryStore:
-    """Credentials that do not change: without a file, for tests and programs."""
+    """Credentials in memory that do not change, for tests and programs."""
 
     credentials: Credentials = field(default_factory=Credentials.create)
 

@@ -1,6 +1,6 @@
-"""Failures inside the server: a line and a traceback on standard error, and an answer that tells nothing of the inside.
+"""Internal errors: logged with a traceback on standard error, and answered with a 500 without details.
 
-What is logged names the request, the kind of error and the lines of code, never values: they may hold items or tokens.
+Log entries have the request, the type of the error and the lines of code, never values, which may hold items or tokens.
 """
 
 import logging
@@ -15,24 +15,24 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from fewlabels.sessions.journal.errors import StorageError, UnusableError
 from fewlabels.text import tame_line
 
-LOGGER = logging.getLogger("fewlabels.web")  # on standard error, unless a program sends it elsewhere
+LOGGER = logging.getLogger("fewlabels.web")  # writes to standard error by default
 INTERNAL = "internal error; reload the page to see what was saved; the server's log says where it happened"
-UNAVAILABLE = "the session's file cannot be used at the moment (a full disk, or another process holds it); nothing was saved; send it again in a moment"  # fmt: skip
+UNAVAILABLE = "the session file cannot be used at the moment (the disk is full, or another process has locked it); nothing was saved; send the request again in a moment"  # fmt: skip
 STOP = "stop labelling and tell the owner of the session: nothing can be saved"
-RETRY = 2  # seconds until a client should try again
-EVERY = 60.0  # seconds between two entries about the same failure
-MOST = 1000  # failures remembered
+RETRY = 2  # seconds until a client should retry
+EVERY = 60.0  # seconds between two entries for the same failure
+MOST = 1000  # failures kept for deduplication
 
 
 class Log:
-    """Failures, each kind at most once a minute: a request that fails again and again must not fill a disk."""
+    """A log of failures, each at most once a minute, so that a request that fails repeatedly does not fill the disk."""
 
     def __init__(self, write: Callable[[str], None] = LOGGER.error) -> None:
         self._write = write
         self._seen: dict[tuple[str, ...], float] = {}
 
     def note(self, what: str, error: BaseException) -> None:
-        """Write down what failed and where."""
+        """Log what failed and where."""
         lines = (
             [f"{what[:200]}: {error}"]
             if isinstance(error, StorageError | UnusableError)
@@ -48,7 +48,7 @@ class Log:
 
 
 def _describe(what: str, error: BaseException | None) -> Iterator[str]:
-    """Yield the kind of an error and the lines of code it came through, then the same of what caused it."""
+    """Yield the type and the traceback of an error, then of its causes."""
     while error is not None:
         yield f"{what[:200]}: {type(error).__name__}"
         yield "".join(traceback.format_tb(error.__traceback__)).rstrip()
@@ -56,19 +56,19 @@ def _describe(what: str, error: BaseException | None) -> Iterator[str]:
 
 
 def say_busy(why: str, seconds: int = RETRY) -> HTTPException:
-    """Return the answer to a request that may be sent again in a moment."""
+    """Return a 503 with Retry-After."""
     after = str(max(RETRY, seconds))
     return HTTPException(503, f"{why}; send the request again in a moment", headers={"retry-after": after})
 
 
 class Failures:
-    """Answers a request that failed inside with a 500, in the middle of everything that dresses answers."""
+    """ASGI middleware that logs unhandled errors and answers them with a 500; security headers are added outside it."""
 
     def __init__(self, app: ASGIApp, log: Log) -> None:
         self.app, self.log = app, log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and log what it raises."""
+        """Forward a request, and log what it raises."""
         has_begun = False
 
         async def note(message: Message) -> None:
@@ -86,5 +86,5 @@ class Failures:
 
 
 def name_request(scope: Scope) -> str:
-    """Name a request without its query, which may hold a token."""
+    """Return method and path without the query, which may hold a token."""
     return tame_line(f"{scope.get('method', scope['type'])} {scope.get('path', '')}")

@@ -1,4 +1,4 @@
-"""An item as the page shows it: every column is text, or a picture or sound that the text names."""
+"""An item as the page shows it: every column is text, or an image or audio file that the text names."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -18,20 +18,20 @@ class Field(BaseModel):
 
     name: str
     kind: Literal["text", "image", "audio"]
-    text: str  # made harmless; of a picture, its name
-    source: str = ""  # where the browser finds a picture or sound
-    n_more: int = 0  # characters that were cut off
+    text: str  # sanitized; of an image or audio file, its name
+    source: str = ""  # URL of an image or audio file
+    n_more: int = 0  # number of truncated characters
 
 
 class Card(BaseModel):
-    """What a person sees of an item."""
+    """The shown columns of an item."""
 
     id: ItemId
     fields: list[Field]
 
 
 def show_item(id: ItemId, row: Mapping[str, Any], folder: Folder | None, origins: tuple[str, ...] = ()) -> Card:
-    """Lay an item out; files come from the folder, and addresses only from origins that were allowed."""
+    """Return the view of an item; files come from the folder, and URLs only from allowed origins."""
     return Card(id=id, fields=[_show_value(id, name, as_text(value), folder, origins) for name, value in row.items()])
 
 

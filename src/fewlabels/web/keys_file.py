@@ -1,7 +1,7 @@
-"""The keys file beside a session: credentials, for their owner alone, followed while the page is served.
+"""The keys file next to a session: credentials that only its owner may read, reloaded while the page is served.
 
-A file that other users could have written may hold credentials of theirs, and one that they may read gives tokens away: both are
-refused, as are links and files of another user. Changes are atomic, and two processes that change it take turns.
+A file that other users can write may hold their credentials, and one that they can read reveals tokens: both are
+refused, as are symbolic links and files of another user. Changes are atomic, and a lock serializes writers.
 """
 
 import errno
@@ -23,16 +23,18 @@ from fewlabels.web.credentials import Credentials, KeysUnavailableError
 
 try:
     import fcntl
-except ImportError:  # Windows: there, of two changes at the same moment the later one counts
+except ImportError:  # Windows: the later of two simultaneous changes wins
     HAS_LOCKS = False
 else:
     HAS_LOCKS = True
 
-ENDING = ".keys"  # after the name of the session's file
+ENDING = ".keys"  # appended to the path of the session
 LARGEST = 1_000_000  # bytes
 ANEW = "delete it to make new links"
-READ_ONLY = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # no links; no waiting for a pipe
-READ_AND_WRITE = READ_ONLY | os.O_RDWR  # without the right to write, a file on NFS cannot be locked
+READ_ONLY = (
+    os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+)  # do not follow links or block on pipes
+READ_AND_WRITE = READ_ONLY | os.O_RDWR  # NFS locks need write access
 REFUSED = (
     errno.ELOOP,
     errno.EACCES,
@@ -40,27 +42,27 @@ REFUSED = (
     errno.ENOTDIR,
     errno.EISDIR,
     errno.ENXIO,
-)  # what the file is, or its mode
-SHARED = "%s held one link for everybody, which no longer works: open the owner's new link, and invite each annotator (fewlabels access --session SESSION --invite NAMES)"  # fmt: skip
+)  # the kind of file or its mode; other errors are temporary
+SHARED = "%s held one link for all users, which no longer works: open the owner's new link, and invite each annotator (fewlabels access --session SESSION --invite NAMES)"  # fmt: skip
 log = logging.getLogger(__name__)
 
 
 def name_keys(session: str | Path) -> Path:
-    """Return where the keys of a session are."""
+    """Return the path of the keys file of a session."""
     return Path(f"{session}{ENDING}")
 
 
 def read_keys(path: Path) -> Credentials:
-    """Read the credentials, if no other user could have written or read them."""
+    """Read the credentials; refuse a file that other users can read or write."""
     try:
         with _opened(path) as handle:
             return _read(handle, path)
-    except OSError as error:  # too many open files, a disk that fails: nothing about the keys
+    except OSError as error:  # too many open files, or a failing disk: the keys may be valid
         raise KeysUnavailableError(f"{path} cannot be read at the moment: {error.strerror}; try again") from None
 
 
 def change_keys(path: Path, change: Callable[[Credentials], Credentials]) -> Credentials:
-    """Change the credentials; where there are none yet, the owner's is made first."""
+    """Change the credentials; create the owner's first if there is no file."""
     try:
         if not os.path.lexists(path):
             _create(path)
@@ -78,7 +80,7 @@ def change_keys(path: Path, change: Callable[[Credentials], Credentials]) -> Cre
 
 @dataclass
 class KeysFile:
-    """Credentials in a file, read again whenever the file changes, so that invitations and revocations count at once."""
+    """Credentials in a file, reloaded when it changes, so that invitations and revocations take effect at once."""
 
     path: Path
     _seen: tuple[int, ...] = ()
@@ -86,14 +88,14 @@ class KeysFile:
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def read(self) -> Credentials | None:
-        """Return the credentials; None where the file is gone or may not be trusted.
+        """Return the credentials; None if the file is missing or unsafe.
 
-        Raises KeysUnavailableError where that cannot be found out at the moment.
+        Raises KeysUnavailableError if the file cannot be read at the moment.
         """
         with self._lock:
             seen = _sign(self.path)
             if seen != self._seen:
-                self._credentials = self._load()  # where the system fails, the next request tries again
+                self._credentials = self._load()  # after a temporary error the next request retries
                 self._seen = seen
             return self._credentials
 
@@ -108,7 +110,7 @@ class KeysFile:
 
 
 def _sign(path: Path) -> tuple[int, ...]:
-    """Tell one state of a file from another."""
+    """Return the attributes of a file that change when it is replaced or written."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -123,7 +125,7 @@ def _opened(path: Path, how: int = READ_ONLY) -> Iterator[int]:
     try:
         handle = os.open(path, how)
     except FileNotFoundError:
-        raise InputError(f"{path} is gone; serve the page again to make new links") from None
+        raise InputError(f"{path} does not exist; serve the page again to make new links") from None
     except OSError as error:
         if error.errno not in REFUSED:
             raise
@@ -137,7 +139,7 @@ def _opened(path: Path, how: int = READ_ONLY) -> Iterator[int]:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Keep other processes from changing the file. Who had the lock before may have replaced the file meanwhile."""
+    """Lock the file against other writers; retry if the previous writer replaced it."""
     while HAS_LOCKS:
         with _opened(path, READ_AND_WRITE) as handle:
             fcntl.flock(handle, fcntl.LOCK_EX)
@@ -154,20 +156,20 @@ def _read(handle: int, path: Path) -> Credentials:
     try:
         return Credentials.model_validate_json(text).replace_shared()
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]  # what came may be a secret
+        first = error.errors(include_input=False, include_url=False)[0]  # the input may be a secret
         place = ".".join(map(str, first["loc"]))
-        raise InputError(f"{path} is no file of keys: {f'{place}: ' if place else ''}{first['msg']}; {ANEW}") from None
+        raise InputError(f"{path} is not a keys file: {f'{place}: ' if place else ''}{first['msg']}; {ANEW}") from None
 
 
 def _refuse_unsafe(found: os.stat_result, path: Path) -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise InputError(f"{path} is no ordinary file; {ANEW}")
+        raise InputError(f"{path} is not a regular file; {ANEW}")
     if found.st_size > LARGEST:
-        raise InputError(f"{path} is no file of keys: it has {found.st_size:,} bytes; {ANEW}")
+        raise InputError(f"{path} is not a keys file: it has {found.st_size:,} bytes; {ANEW}")
     if os.name != "posix":
         return
     if found.st_uid != os.geteuid():
-        raise InputError(f"{path} belongs to another user, who could let anybody in; {ANEW}")
+        raise InputError(f"{path} belongs to another user, who could grant access to anyone; {ANEW}")
     if found.st_mode & 0o077:
         raise InputError(f"{path}: other users may read or write it (mode {found.st_mode & 0o777:03o}), so its links are not secret; {ANEW}")  # fmt: skip
 
@@ -177,7 +179,7 @@ def _create(path: Path) -> None:
         _write(part, Credentials.create())
         try:
             put_in_place(part, path)
-        except InputError:  # another process was quicker
+        except InputError:  # another process created it first
             if not os.path.lexists(path):
                 raise
 

@@ -1,4 +1,4 @@
-"""Pictures and sounds that items name: only of kinds a browser shows without obeying, and only from one folder."""
+"""Image and audio files that items name: only formats that cannot run scripts, and only from one folder."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +15,12 @@ LONGEST = 1000  # characters of a path
 
 @dataclass(frozen=True)
 class Folder:
-    """The folder that files may be shown from; what leads out of it, by dots or by links, is not there."""
+    """The folder that files are served from; paths that leave it, by dots or by links, are not found."""
 
     root: Path
 
     def find(self, name: str) -> Path | None:
-        """Return the file of that name, if it may be shown."""
+        """Return the path of a file, or None if it may not be served."""
         if guess_kind(name) is None or "\x00" in name:
             return None
         try:
@@ -32,7 +32,7 @@ class Folder:
 
 
 def guess_kind(name: str) -> Literal["image", "audio"] | None:
-    """Say what a value names, by how it ends.
+    """Return the kind of file that a value names, by its suffix.
 
     >>> guess_kind("cats/1.JPG"), guess_kind("a.svg"), guess_kind("he said .png") is None
     ('image', None, False)

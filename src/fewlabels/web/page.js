@@ -1,40 +1,40 @@
 "use strict";
-// One item at a time: shown, answered, kept. What was not kept is sent again; the server counts an item once.
+// Shows one item at a time and records its answer. Failed requests are sent again; the server counts an answer once.
 
-const MANY = 12; // classes from which on there is a search box
-const at = (id) => document.getElementById(id);
-const state = { me: { role: "owner", name: "" }, identity: "1", item: null, classes: [], busy: false, board: null, grades: false, keys: new Map(), shown: new Map(), commands: new Map(), settling: false, votes: [], passed: new Set() };
+const SEARCH_FROM = 12; // more classes than this get a search box
+const byId = (id) => document.getElementById(id);
+const state = { me: { role: "owner", name: "" }, identity: "1", item: null, classes: [], busy: false, board: null, grades: false, keys: new Map(), shown: new Map(), commands: new Map(), deciding: false, votes: [], postponed: new Set() };
 
-// -- talking to the server ------------------------------------------------------------------------------------
+// -- requests -------------------------------------------------------------------------------------------------
 
 async function send(what, body) {
-  const headers = { "x-fewlabels": state.identity }; // cookies are shared by all tabs: the server compares
+  const headers = { "x-fewlabels": state.identity }; // tabs share cookies, so the server compares this with the cookie
   const answer = await fetch(`/api/${what}`, body === undefined ? { headers } : {
     method: "POST", headers: { ...headers, "content-type": "application/json" }, body: JSON.stringify(body),
   });
   const found = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw Object.assign(new Error(found.error || `the server says ${answer.status}`), { status: answer.status });
+  if (!answer.ok) throw Object.assign(new Error(found.error || `the server answered ${answer.status}`), { status: answer.status });
   return found;
 }
 
-const RETRIES = { // what may go better a moment later, and what to say meanwhile; 0 is no answer at all
+const RETRIES = { // retried status codes and their messages; 0 is no response
   0: "The server does not answer. Your answer is kept here and sent as soon as it does.",
-  429: "Too fast: trying again in a moment.",
+  429: "Rate limit exceeded: trying again in a moment.",
   503: (message) => `${message[0].toUpperCase()}${message.slice(1)}. Your answer is kept here and sent again.`,
 };
 
-async function insist(what, body) { // until it is heard: a network that is gone comes back, and a server restarts
+async function sendWithRetry(what, body) { // until it succeeds: networks come back and servers restart
   state.unsent = body !== undefined;
   try {
     for (let wait = 500; ; wait = Math.min(2 * wait, 5000)) {
       try {
         const found = await send(what, body);
-        trouble("");
+        showError("");
         return found;
       } catch (error) {
         const said = RETRIES[error.status || 0];
         if (!said) throw error;
-        trouble(typeof said === "string" ? said : said(error.message));
+        showError(typeof said === "string" ? said : said(error.message));
         await new Promise((done) => setTimeout(done, wait));
       }
     }
@@ -43,11 +43,11 @@ async function insist(what, body) { // until it is heard: a network that is gone
   }
 }
 
-window.addEventListener("beforeunload", (event) => { if (state.unsent && !at("trouble").hidden) event.preventDefault(); }); // an answer would be lost
+window.addEventListener("beforeunload", (event) => { if (state.unsent && !byId("trouble").hidden) event.preventDefault(); }); // an answer would be lost
 
 // -- showing --------------------------------------------------------------------------------------------------
 
-function trouble(text) { at("trouble").textContent = text; at("trouble").hidden = !text; }
+function showError(text) { byId("trouble").textContent = text; byId("trouble").hidden = !text; }
 
 function element(tag, options = {}, ...children) {
   const made = document.createElement(tag);
@@ -57,7 +57,7 @@ function element(tag, options = {}, ...children) {
 }
 
 function showItem(card) {
-  const list = at("item");
+  const list = byId("item");
   list.replaceChildren();
   if (!card.fields.length) list.append(element("dt", { textContent: "id" }), element("dd", { textContent: String(card.id), dir: "auto" }));
   for (const field of card.fields) {
@@ -71,12 +71,12 @@ function showItem(card) {
 }
 
 function showClasses() {
-  const many = state.classes.length > MANY, sought = at("search").value.trim().toLowerCase();
-  for (const id of ["search", "search-label"]) at(id).hidden = !many;
-  for (const id of ["grade", "grade-label"]) at(id).hidden = !state.grades;
+  const many = state.classes.length > SEARCH_FROM, sought = byId("search").value.trim().toLowerCase();
+  for (const id of ["search", "search-label"]) byId(id).hidden = !many;
+  for (const id of ["grade", "grade-label"]) byId(id).hidden = !state.grades;
   const found = state.classes.filter((name) => !many || name.toLowerCase().includes(sought));
-  at("classes").replaceChildren(...(state.grades ? ["0", "0.5", "1"] : found).map((name) => {
-    const key = state.shown.get(name); // grades have none: they are typed
+  byId("classes").replaceChildren(...(state.grades ? ["0", "0.5", "1"] : found).map((name) => {
+    const key = state.shown.get(name); // grades are typed and have no key
     const button = element("button", { type: "button", onclick: () => answer(name) }, element("bdi", { textContent: name }));
     if (state.votes.some((vote) => vote.label === name)) button.className = "voted";
     if (key) { button.append(element("kbd", { textContent: key })); button.setAttribute("aria-keyshortcuts", key); }
@@ -84,7 +84,7 @@ function showClasses() {
   }));
 }
 
-function takeShortcuts(shortcuts) { // which key records which class is the server's rule, the same as in the terminal
+function setShortcuts(shortcuts) { // the server assigns keys to classes, as in the terminal
   state.keys = new Map(Object.entries(shortcuts.typed));
   state.shown = new Map(Object.entries(shortcuts.shown));
   state.commands = new Map(Object.entries(shortcuts.commands).map(([command, key]) => [key, command]));
@@ -98,45 +98,45 @@ function takeShortcuts(shortcuts) { // which key records which class is the serv
   }
 }
 
-function showDispute(dispute) { // who says what; nothing where one simply labels
-  at("dispute").hidden = !dispute;
+function showDispute(dispute) { // the votes on a disputed item; hidden when labelling
+  byId("dispute").hidden = !dispute;
   state.votes = dispute ? dispute.votes : [];
-  at("votes").replaceChildren(...state.votes.map((vote) => element("li", {}, element("bdi", { textContent: vote.who }), " says ",
+  byId("votes").replaceChildren(...state.votes.map((vote) => element("li", {}, element("bdi", { textContent: vote.who }), " says ",
     element("bdi", { className: "said", textContent: vote.label === null ? "cannot tell" : vote.label }),
     ...(vote.note ? [": ", element("q", {}, element("bdi", { textContent: vote.note }))] : []))));
 }
 
-function showTeam(team) {
-  at("views").hidden = at("team").hidden = !team;
+function showAnnotators(team) {
+  byId("views").hidden = byId("team").hidden = !team;
   if (!team) return;
-  at("n-disputed").textContent = team.n_disputed.toLocaleString("en");
-  at("agreement").textContent = team.agreement ? `${team.agreement}.` : `Every item is answered by ${team.wanted} people.`;
-  at("errs").textContent = `${team.sentence[0].toUpperCase()}${team.sentence.slice(1)}.`;
-  at("errs").className = team.errs ? "warn" : "";
-  at("people").hidden = !team.people.length;
-  at("people").tBodies[0].replaceChildren(...team.people.map((one) => element("tr", {},
+  byId("n-disputed").textContent = team.n_disputed.toLocaleString("en");
+  byId("agreement").textContent = team.agreement ? `${team.agreement}.` : `Every item gets ${team.wanted} votes.`;
+  byId("errs").textContent = `${team.sentence[0].toUpperCase()}${team.sentence.slice(1)}.`;
+  byId("errs").className = team.errs ? "warn" : "";
+  byId("people").hidden = !team.people.length;
+  byId("people").tBodies[0].replaceChildren(...team.people.map((one) => element("tr", {},
     element("th", { scope: "row" }, element("bdi", { textContent: one.who || "no name" })), element("td", { textContent: one.n_votes.toLocaleString("en") }),
     element("td", { textContent: `${Math.round(100 * one.mean)}%` }), element("td", { textContent: `${Math.round(100 * one.low)}% to ${Math.round(100 * one.high)}%` }))));
 }
 
 function showBoard(board) {
   state.board = board;
-  showTeam(board.team);
-  at("settled").hidden = !board.settled;
-  at("progress").textContent = `${board.n_labels.toLocaleString("en")} labels · ${board.goal}, ${board.metric}`;
-  if (isAnnotator()) return; // results are the owner's
-  at("sentence").textContent = board.sentence;
-  at("obstacle").textContent = board.obstacle || "";
-  at("stale").hidden = !board.stale;
-  at("metric").textContent = board.metric;
-  at("table").tBodies[0].replaceChildren(...board.groups.map((row) => element("tr", {},
+  showAnnotators(board.team);
+  byId("settled").hidden = !board.settled;
+  byId("progress").textContent = `${board.n_labels.toLocaleString("en")} labels · ${board.goal}, ${board.metric}`;
+  if (isAnnotator()) return; // only the owner sees estimates
+  byId("sentence").textContent = board.sentence;
+  byId("obstacle").textContent = board.obstacle || "";
+  byId("stale").hidden = !board.stale;
+  byId("metric").textContent = board.metric;
+  byId("table").tBodies[0].replaceChildren(...board.groups.map((row) => element("tr", {},
     element("th", { scope: "row", textContent: row.group }), element("td", { textContent: row.mean.toFixed(3) }),
     element("td", { textContent: `${row.low.toFixed(3)} to ${row.high.toFixed(3)}` }), element("td", { textContent: row.n_labels }))));
-  draw(board);
+  drawIntervals(board);
 }
 
-function draw(board) {
-  const SHOWN = 12, HEIGHT = 26, LEFT = 110, WIDTH = 330, rows = board.groups.slice(0, SHOWN), picture = at("picture");
+function drawIntervals(board) {
+  const SHOWN = 12, HEIGHT = 26, LEFT = 110, WIDTH = 330, rows = board.groups.slice(0, SHOWN), picture = byId("picture");
   const make = (tag, options, text) => {
     const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
     for (const [name, value] of Object.entries(options)) made.setAttribute(name, value);
@@ -146,7 +146,7 @@ function draw(board) {
   const low = Math.min(0, ...rows.map((row) => row.low)), high = Math.max(1, ...rows.map((row) => row.high));
   const x = (value) => LEFT + (WIDTH - LEFT - 8) * (value - low) / (high - low);
   picture.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT * rows.length + 22}`);
-  const parts = [make("title", { id: "picture-title" }, `Intervals of ${board.metric} for every group; the table below says the same`)];
+  const parts = [make("title", { id: "picture-title" }, `Credible intervals of ${board.metric} for every group; the table below has the same numbers`)];
   for (const tick of [low, (low + high) / 2, high]) {
     parts.push(make("line", { x1: x(tick), x2: x(tick), y1: 0, y2: HEIGHT * rows.length, class: "axis" }));
     parts.push(make("text", { x: x(tick), y: HEIGHT * rows.length + 16, "text-anchor": "middle", class: "faint" }, Number(tick.toFixed(2))));
@@ -160,18 +160,18 @@ function draw(board) {
   });
   picture.replaceChildren(...parts);
   const rest = board.n_groups - rows.length, which = board.goal === "find-best" ? "the best" : "the worst";
-  at("caption").textContent = `${board.metric} with its interval; % is the chance of being ${which}${rest > 0 ? `; ${rest} more groups are not drawn` : ""}.`;
+  byId("caption").textContent = `${board.metric} with its interval; % is the probability of being ${which}${rest > 0 ? `; ${rest} more groups are not shown` : ""}.`;
 }
 
 // -- the loop -------------------------------------------------------------------------------------------------
 
-async function findNext() { // something to label, or a disagreement to settle
-  if (!state.settling) {
-    const found = await insist("ask", { who: name(), n: 1 });
+async function findNext() { // an item to label, or a disputed item to decide
+  if (!state.deciding) {
+    const found = await sendWithRetry("ask", { who: name(), n: 1 });
     return { ...found, item: found.items[0] || null, dispute: null };
   }
-  const found = await insist("disputes?n=100");
-  const dispute = found.items.find((one) => !state.passed.has(one.item.id)) || null;
+  const found = await sendWithRetry("disputes?n=100");
+  const dispute = found.items.find((one) => !state.postponed.has(one.item.id)) || null;
   return { ...found, item: dispute && dispute.item, dispute };
 }
 
@@ -180,87 +180,87 @@ async function next() {
   state.item = found.item;
   state.classes = found.classes;
   state.grades = !found.classes.length;
-  takeShortcuts(found.shortcuts);
+  setShortcuts(found.shortcuts);
   showBoard(found.board);
   showDispute(found.dispute);
-  at("later").hidden = !state.settling;
-  at("nothing").hidden = !!state.item;
-  at("item").hidden = at("answering").hidden = !state.item;
+  byId("later").hidden = !state.deciding;
+  byId("nothing").hidden = !!state.item;
+  byId("item").hidden = byId("answering").hidden = !state.item;
   if (!state.item) {
-    at("asked").textContent = state.settling ? "Nobody disagrees" : "Nothing to label";
-    at("nothing").textContent = state.settling ? "No disagreement is left to settle." : "Nothing is left to ask: every item that could help has been answered, or somebody else is at it.";
-    setTimeout(() => { if (!state.item) work(async () => next()); }, 5000);
+    byId("asked").textContent = state.deciding ? "No disagreements" : "Nothing to label";
+    byId("nothing").textContent = state.deciding ? "No disagreement is left to decide." : "Nothing is left to ask: every useful item has been answered, or is reserved for another annotator.";
+    setTimeout(() => { if (!state.item) runExclusive(async () => next()); }, 5000);
     return;
   }
-  at("search").value = at("note").value = at("grade").value = "";
-  at("asked").textContent = state.settling ? "People disagree: what is this?" : state.grades ? "How good is this?" : "Which class is this?";
+  byId("search").value = byId("note").value = byId("grade").value = "";
+  byId("asked").textContent = state.deciding ? "Annotators disagree: what is this?" : state.grades ? "How good is this?" : "Which class is this?";
   showItem(state.item);
   showClasses();
-  at("item").scrollTop = 0;
-  if (at("item").scrollHeight > at("item").clientHeight) at("item").tabIndex = 0; // or keys alone could not scroll it
-  else at("item").removeAttribute("tabindex");
+  byId("item").scrollTop = 0;
+  if (byId("item").scrollHeight > byId("item").clientHeight) byId("item").tabIndex = 0; // so that the keyboard can scroll it
+  else byId("item").removeAttribute("tabindex");
 }
 
-async function work(what) { // one thing at a time: a second click while one is under way does nothing
+async function runExclusive(what) { // one action at a time: clicks during an action are ignored
   if (state.busy) return;
   state.busy = true;
   document.body.setAttribute("aria-busy", "true");
   try {
     await what();
   } catch (error) {
-    trouble(error.message);
+    showError(error.message);
   } finally {
     state.busy = false;
     document.body.removeAttribute("aria-busy");
   }
 }
 
-async function record(item, label) { // nothing where somebody else has answered the item meanwhile: then go on to another
+async function record(item, label) { // null if another annotator has answered the item in the meantime: show the next one
   try {
-    return await insist(state.settling ? "decide" : "tell", { who: name(), answers: [{ id: item.id, label, note: at("note").value }] });
+    return await sendWithRetry(state.deciding ? "decide" : "tell", { who: name(), answers: [{ id: item.id, label, note: byId("note").value }] });
   } catch (error) {
     if (error.status !== 409) throw error;
     await next();
-    trouble(error.message);
+    showError(error.message);
     return null;
   }
 }
 
-const answer = (label) => work(async () => {
+const answer = (label) => runExclusive(async () => {
   const item = state.item;
   if (!item) return;
   const found = await record(item, label);
   if (!found) return;
   const said = found.predicted[String(item.id)];
-  at("said").textContent = `${state.settling ? "Decided: " : ""}${item.id}: ${label === null ? "nobody can tell" : label}${said === undefined ? "" : ` (the model says ${said})`}`;
+  byId("said").textContent = `${state.deciding ? "Decided: " : ""}${item.id}: ${label === null ? "cannot tell" : label}${said === undefined ? "" : ` (predicted: ${said})`}`;
   await next();
-  at("asked").focus({ preventScroll: true });
+  byId("asked").focus({ preventScroll: true });
 });
 
-const undo = () => work(async () => { // the answer is named: a request that is sent twice takes back one
-  const last = await insist(`last?who=${encodeURIComponent(name())}`);
-  const found = last.id === null ? last : await insist("undo", { who: name(), ...last });
-  at("said").textContent = found.id === null ? "There is no answer of yours to take back." : `Taken back: ${found.id}`;
-  await next();
-});
-
-const look = (settling) => work(async () => { // at what is to be labelled, or at what is to be settled
-  state.settling = settling;
-  state.passed.clear();
-  at("to-label").setAttribute("aria-pressed", String(!settling));
-  at("to-settle").setAttribute("aria-pressed", String(settling));
-  at("said").textContent = "";
+const undo = () => runExclusive(async () => { // the id makes the request idempotent: sent twice, it undoes one answer
+  const last = await sendWithRetry(`last?who=${encodeURIComponent(name())}`);
+  const found = last.id === null ? last : await sendWithRetry("undo", { who: name(), ...last });
+  byId("said").textContent = found.id === null ? "You have no answer to undo." : `Undone: ${found.id}`;
   await next();
 });
 
-const later = () => work(async () => {
-  if (state.item) state.passed.add(state.item.id);
+const switchView = (deciding) => runExclusive(async () => { // to labelling, or to deciding disputed items
+  state.deciding = deciding;
+  state.postponed.clear();
+  byId("to-label").setAttribute("aria-pressed", String(!deciding));
+  byId("to-settle").setAttribute("aria-pressed", String(deciding));
+  byId("said").textContent = "";
   await next();
 });
 
-// -- who ------------------------------------------------------------------------------------------------------
+const later = () => runExclusive(async () => {
+  if (state.item) state.postponed.add(state.item.id);
+  await next();
+});
 
-const isAnnotator = () => state.me.role === "annotator"; // answers under the name of the link, and sees no results
+// -- annotators -----------------------------------------------------------------------------------------------
+
+const isAnnotator = () => state.me.role === "annotator"; // answers under the name of the link, and sees no estimates
 
 const name = () => isAnnotator() ? state.me.name : localStorage.getItem("fewlabels-name") || "";
 
@@ -268,64 +268,64 @@ const needsName = () => !!(state.board && state.board.team) && !name();
 
 function showRole() {
   document.body.classList.toggle("annotator", isAnnotator());
-  at("results").hidden = at("person").disabled = isAnnotator();
-  at("person").title = isAnnotator() ? "Your link is tied to this name" : "Change your name";
+  byId("results").hidden = byId("person").disabled = isAnnotator();
+  byId("person").title = isAnnotator() ? "This link belongs to this name" : "Change your name";
 }
 
 function askName() {
   const team = state.board && state.board.team;
-  at("name").value = name();
-  at("name").required = !!team;
-  if (team) at("who-why").textContent = `It is kept with your answers. Every item is answered by ${team.wanted} people, so use the same name every time.`;
-  at("who").showModal();
+  byId("name").value = name();
+  byId("name").required = !!team;
+  if (team) byId("who-why").textContent = `It is stored with your answers. Every item is answered by ${team.wanted} people, so use the same name every time.`;
+  byId("who").showModal();
 }
 
-at("who").addEventListener("close", () => {
-  localStorage.setItem("fewlabels-name", at("name").value.trim());
-  at("person").textContent = name() || "no name";
+byId("who").addEventListener("close", () => {
+  localStorage.setItem("fewlabels-name", byId("name").value.trim());
+  byId("person").textContent = name() || "no name";
   if (needsName()) askName();
-  else work(next);
+  else runExclusive(next);
 });
 
 // -- keys -----------------------------------------------------------------------------------------------------
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || at("who").open) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || byId("who").open) return;
   const typing = event.target.matches("input");
   if (event.key === "Escape" && typing) return event.target.blur();
-  if (event.key === "Enter" && event.target === at("search")) return at("classes").querySelector("button")?.click();
-  if (event.key === "Enter" && event.target === at("grade") && at("grade").value !== "" && at("grade").reportValidity()) return answer(at("grade").value);
+  if (event.key === "Enter" && event.target === byId("search")) return byId("classes").querySelector("button")?.click();
+  if (event.key === "Enter" && event.target === byId("grade") && byId("grade").value !== "" && byId("grade").reportValidity()) return answer(byId("grade").value);
   if (typing) return;
   if (state.keys.has(event.key)) { event.preventDefault(); return answer(state.keys.get(event.key)); }
-  if (state.grades && /^[0-9.,]$/.test(event.key)) return at("grade").focus(); // where the browser then types it
+  if (state.grades && /^[0-9.,]$/.test(event.key)) return byId("grade").focus(); // the browser then types it there
   const command = state.commands.get(event.key) || state.commands.get(event.key.toLowerCase());
   if (command === "skip") answer(null);
   else if (command === "undo") undo();
-  else if (command === "note") { event.preventDefault(); at("note").focus(); }
-  else if (command === "later" && state.settling) later();
-  else if (command === "disputes" && state.board && state.board.team) look(!state.settling);
-  else if (command === "search" && !at("search").hidden) { event.preventDefault(); at("search").focus(); }
+  else if (command === "note") { event.preventDefault(); byId("note").focus(); }
+  else if (command === "later" && state.deciding) later();
+  else if (command === "disputes" && state.board && state.board.team) switchView(!state.deciding);
+  else if (command === "search" && !byId("search").hidden) { event.preventDefault(); byId("search").focus(); }
 });
 
-at("search").addEventListener("input", showClasses);
-at("skip").addEventListener("click", () => answer(null));
-at("undo").addEventListener("click", undo);
-at("person").addEventListener("click", askName);
-at("later").addEventListener("click", later);
-at("to-label").addEventListener("click", () => look(false));
-at("to-settle").addEventListener("click", () => look(true));
+byId("search").addEventListener("input", showClasses);
+byId("skip").addEventListener("click", () => answer(null));
+byId("undo").addEventListener("click", undo);
+byId("person").addEventListener("click", askName);
+byId("later").addEventListener("click", later);
+byId("to-label").addEventListener("click", () => switchView(false));
+byId("to-settle").addEventListener("click", () => switchView(true));
 
-setInterval(async () => { // what others answered moves the picture too
+setInterval(async () => { // include the answers of other annotators
   if (document.hidden || state.busy) return;
-  try { showBoard(await send("board")); } catch (error) { if (error.status === 401) trouble(error.message); /* else the next request will tell */ }
+  try { showBoard(await send("board")); } catch (error) { if (error.status === 401) showError(error.message); /* otherwise the next request shows the error */ }
 }, 2000);
 
-work(async () => {
-  state.me = await insist("me");
+runExclusive(async () => {
+  state.me = await sendWithRetry("me");
   state.identity = encodeURIComponent(`${state.me.role}:${state.me.name}`);
   showRole();
-  showBoard(await insist("board"));
+  showBoard(await sendWithRetry("board"));
   if (!isAnnotator() && (localStorage.getItem("fewlabels-name") === null || needsName())) return askName();
-  at("person").textContent = name() || "no name";
+  byId("person").textContent = name() || "no name";
   return next();
 });

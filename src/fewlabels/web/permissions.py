@@ -1,4 +1,4 @@
-"""What each role may do: annotators answer under their own name; results and other people's answers are the owner's."""
+"""Permissions by role: annotators answer under their own name; only the owner reads results and all answers."""
 
 import os
 import re
@@ -17,20 +17,20 @@ from fewlabels.web.service import Board
 
 
 class Me(BaseModel):
-    """Whose link this is. An annotator answers under this name; the owner says a name with each request."""
+    """The role and the name of a link. An annotator has one name; the owner sends a name with each request."""
 
     role: Literal["owner", "annotator"]
     name: str
 
 
 def get_caller(request: Request) -> Credential:
-    """Return whose request this is."""
+    """Return the credential of a request."""
     found: Credential = request.state.caller
     return found
 
 
 def get_owner(request: Request) -> Credential:
-    """Refuse annotators."""
+    """Return the credential of a request; refuse annotators."""
     caller = get_caller(request)
     if not caller.is_owner:
         raise HTTPException(403, "only the owner of the session may do this; ask them")
@@ -42,13 +42,13 @@ Owner = Annotated[Credential, Depends(get_owner)]
 
 
 def limit_rate(pace: Pace, caller: Credential) -> None:
-    """Refuse a request where one credential sends too many: names cost nothing to make up, credentials do."""
+    """Refuse requests above the rate limit of a credential; names could be made up to get around a limit per name."""
     if not pace.allows(caller.token):
         raise HTTPException(429, "rate limit exceeded; retry in a moment")
 
 
 def resolve_name(caller: Credential, who: str, known: Credentials | None) -> str:
-    """Return the name that an answer is kept under; only an annotator's own link answers in the annotator's name."""
+    """Return the name that an answer is stored under; only an annotator's own link may use the annotator's name."""
     name = check_name(who)
     if not caller.is_owner:
         if name not in ("", caller.name):
@@ -64,14 +64,14 @@ def resolve_name(caller: Credential, who: str, known: Credentials | None) -> str
 
 
 def hide_results(board: Board, caller: Credential) -> Board:
-    """Show annotators how many labels there are and whether that is enough; estimates could influence their answers."""
+    """Remove the estimates from an annotator's board, because they could bias answers; counts and settled stay."""
     if caller.is_owner:
         return board
     return board.model_copy(update={"sentence": "", "obstacle": None, "groups": [], "n_groups": 0, "team": None})
 
 
 def hide_paths(message: str, files: Mapping[str, str]) -> str:
-    """Name no path of the server in what goes over the network; of other files beside these, only their names stay.
+    """Replace paths of the server in a message: known files by their description, files next to them by their name.
 
     >>> hide_paths("/srv/a/s.db: not saved: /srv/a/log is full", {"/srv/a/s.db": "the session"})
     'the session: not saved: log is full'
@@ -79,6 +79,6 @@ def hide_paths(message: str, files: Mapping[str, str]) -> str:
     spelled = {spelling: name for path, name in files.items() for spelling in (path, str(Path(path).resolve()))}
     folders = {str(Path(path).parent) + os.sep: "" for path in spelled if Path(path).is_absolute()}
     for path, name in sorted((spelled | folders).items(), key=lambda pair: -len(pair[0])):
-        if os.sep in path[:-1]:  # a bare name may be a word of the message
+        if os.sep in path[:-1]:  # a name without a folder may be a word of the message
             message = re.sub(rf"(?<![\w./-]){re.escape(path)}", name, message)
     return message

@@ -1,16 +1,16 @@
-"""A rate limit for each credential: thirty items a second are more than a person reads, and a stuck key should not label a thousand."""
+"""A rate limit for each credential, well above human labelling speed; it stops a stuck key from labelling items."""
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
 
-MOST = 10_000  # credentials remembered; of those that come and go over time, the oldest are dropped
+MOST = 10_000  # credentials tracked; the least recent are dropped
 
 
 @dataclass
 class Pace:
-    """So many requests a second for every credential, and some at once (a token bucket each)."""
+    """A token bucket per credential: requests per second and a burst."""
 
     rate: float = 30.0
     burst: float = 60.0
@@ -19,7 +19,7 @@ class Pace:
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def allows(self, credential: str) -> bool:
-        """May this credential send one more request now?
+        """Return whether this credential may send one more request now, and count it.
 
         >>> pace = Pace(rate=1.0, burst=2.0, clock=lambda: 0.0)
         >>> [pace.allows("one") for _ in range(3)], pace.allows("other")

@@ -1,4 +1,4 @@
-"""What people see of items, read ahead: an engine takes as long for one row as for a hundred, and nobody should wait."""
+"""A cache of item rows with prefetching: a query engine takes as long for one row as for a hundred."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -8,30 +8,30 @@ from typing import Any
 from fewlabels.sessions.session import ItemId, Session
 
 AHEAD = 200  # items read at a time
-MOST = 4000  # rows on the shelf
-LONG = 100_000  # characters of a row that is read anew each time
+MOST = 4000  # cached rows
+LONG = 100_000  # rows with more characters are not cached
 
 
 class Shelf:
-    """Rows of a session's items, those that may be asked about next among them."""
+    """The shown rows of a session's items, including the items likely to be asked next."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._rows: OrderedDict[str, dict[str, Any]] = OrderedDict()
-        self._lock, self._reading = Lock(), Lock()  # of the rows, and of the engine
+        self._lock, self._reading = Lock(), Lock()  # of the rows, of the engine
 
     def show(self, ids: Sequence[ItemId]) -> dict[ItemId, dict[str, Any]]:
-        """Return what a person should see of these items."""
+        """Return the shown columns of these items."""
         found = self._find(ids)
         if len(found) < len(set(ids)):
-            with self._reading:  # those whose rows are there do not wait for the engine
+            with self._reading:  # requests for cached rows do not wait for the engine
                 found = self._find(ids)
                 missing = [i for i in ids if i not in found]
                 found |= self._read(missing) if missing else {}
         return {i: found[i] for i in ids}
 
     def holds(self, id: ItemId) -> bool:
-        """Can an item be shown without asking the engine?"""
+        """Return whether the row of an item is cached."""
         with self._lock:
             return str(id) in self._rows
 

@@ -1,9 +1,9 @@
-"""Which requests are let in, and what browsers may do with what they get: checked before any request reaches the app.
+"""Security checks of every request before it reaches the app, and security headers of every response.
 
-- Host: only names this server goes by, so that a foreign page cannot rebind its own name to it.
-- Credential: a token, said in the address of the first visit and exchanged for a cookie there; programs send it along.
-- Origin: a request that changes something and comes with a cookie must come from our own page.
-- Size: bounded, whether announced or not.
+- Host: only host names of this server, against DNS rebinding.
+- Credential: a token in the URL of the first visit, exchanged for a cookie; programs send it as a bearer token.
+- Origin: a request with a cookie that changes state must come from the labelling page, against cross-site requests.
+- Size: limited, whether Content-Length announces it or not.
 """
 
 import re
@@ -23,30 +23,30 @@ from fewlabels.web.error_log import RETRY
 from fewlabels.web.rate_limit import Pace
 
 LARGEST = 1_000_000  # bytes of a request
-OURS = "x-fewlabels"  # a header that no foreign page can send without asking first: whose page it is, or 1
-INVALID = "This link is not valid any more. Open your link again, or ask the owner of the session for a new one."
-REPLACED = "Another link was opened in this browser, so that answers would count under another name. Reload this page to go on with that link, or open your own link again."  # fmt: skip
+OURS = "x-fewlabels"  # header of the page: role and name, or 1; other sites cannot send it without a CORS preflight
+INVALID = "This link is no longer valid. Open your link again, or ask the owner of the session for a new one."
+REPLACED = "Another link was opened in this browser, so answers would be stored under another name. Reload this page to continue with that link, or open your own link again."  # fmt: skip
 RATE, BURST = (
     90.0,
     150.0,
-)  # requests of any kind, for each credential; fewer than all reads (`Turns`), so that few of them wait
+)  # all requests of a credential; below the limit on all reads, so that few of them wait
 SAFE = ("GET", "HEAD")
 TOO_LONG = f"a request has at most {LARGEST:,} bytes; send answers in several"
 WELCOME = """<!doctype html><html lang="en"><meta charset="utf-8"><title>fewlabels</title>
-<meta http-equiv="refresh" content="0;url=/"><p><a href="/">Go on to the labelling page</a></p></html>"""
+<meta http-equiv="refresh" content="0;url=/"><p><a href="/">Continue to the labelling page</a></p></html>"""
 REFUSED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>fewlabels</title>
-<h1>This page needs a link that is valid</h1>
+<h1>This page needs a valid link</h1>
 <p>Open your link as <code>fewlabels label</code> printed it, with everything after the question mark.
 If it was revoked, ask the owner of the session for a new one.</p></html>"""
 
 
 @dataclass(frozen=True)
 class Door:
-    """What lets people in."""
+    """The accepted hosts, origins and credentials of a server."""
 
-    hosts: tuple[str, ...]  # as browsers name them, with the port
+    hosts: tuple[str, ...]  # accepted Host headers
     secure: bool = False  # behind TLS
-    origins: tuple[str, ...] = ()  # of pictures from elsewhere
+    origins: tuple[str, ...] = ()  # allowed for images and audio
     store: CredentialStore = field(default_factory=MemoryStore)
     codes: OneTimeCodes = field(default_factory=OneTimeCodes, repr=False)
 
@@ -58,13 +58,13 @@ class Door:
 
     @property
     def cookie(self) -> str:
-        """Its name; browsers send cookies to every port of a host."""
+        """The name of the cookie; it has the port, because browsers send cookies to every port of a host."""
         port = re.search(r":(\d+)$", self.hosts[0])
         return f"fewlabels_{port[1] if port else 'page'}"
 
     @property
     def headers(self) -> dict[str, str]:
-        """What every answer says: nothing from elsewhere, nothing inline, nothing framed, nothing kept."""
+        """Headers of every response: no external or inline content, no frames, no caching."""
         elsewhere = " ".join(("", *self.origins))
         return {
             "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -79,7 +79,7 @@ class Door:
         }  # fmt: skip
 
     def authenticate(self, headers: Headers) -> tuple[Credential, Literal["token", "cookie"]] | None:
-        """Return whose request this is, and how it shows that; None where it does not."""
+        """Return the credential of a request and how it was sent; None without a valid one."""
         found, (kind, _, token) = self.store.read(), headers.get("authorization", "").partition(" ")
         if found is None:
             return None
@@ -89,7 +89,7 @@ class Door:
         return None if caller is None else (caller, "cookie")
 
     def exchange(self, query: Mapping[str, list[str]]) -> Credential | None:
-        """Return whose link a first visit came by: one with a token, or with a code that can be used once."""
+        """Return the credential of a first visit, by its token or its one-time code; None if it is invalid."""
         found = self.store.read()
         if found is None:
             return None
@@ -98,19 +98,19 @@ class Door:
         return found.find("token", query["token"][0])
 
     def is_ours(self, headers: Headers) -> bool:
-        """Does a request that changes something come from our own page?"""
+        """Return whether a request comes from the labelling page: it has its header and no other origin."""
         origin, scheme = headers.get("origin"), "https" if self.secure else "http"
         return OURS in headers and (origin is None or origin in [f"{scheme}://{host}" for host in self.hosts])
 
 
 class Doorkeeper:
-    """Lets a request through to the app, or answers it."""
+    """ASGI middleware that forwards a request to the app or refuses it."""
 
     def __init__(self, app: ASGIApp, door: Door, pace: Pace | None = None) -> None:
         self.app, self.door, self.pace = app, door, pace or Pace(RATE, BURST)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check, then pass on with what every answer says."""
+        """Check a request, forward it, and add the security headers to its response."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -128,10 +128,10 @@ class Doorkeeper:
             return JSONResponse({"error": UNAVAILABLE}, 503, headers={"retry-after": str(RETRY)})
 
     def _refuse(self, scope: Scope) -> Response | None:
-        """Answer what may not reach the app; whatever may, is told whose request it is."""
+        """Return the response to a refused or a first request; None after its credential is attached to the scope."""
         door, headers = self.door, Headers(scope=scope)
         if headers.get("host", "").lower() not in door.hosts:
-            return _say(421, "this server does not go by that name")
+            return _say(421, "this server does not serve that host name")
         length = headers.get("content-length", "0")
         if not length.isdecimal() or len(length) > 12 or int(length) > LARGEST:
             return _say(413, TOO_LONG)
@@ -141,14 +141,14 @@ class Doorkeeper:
                 return self._welcome(door.exchange(query))
         known = door.authenticate(headers)
         if known is None:
-            return HTMLResponse(REFUSED, 401) if scope["path"] == "/" else _say(401, INVALID if OURS in headers else "say who you are: Authorization: Bearer TOKEN")  # fmt: skip
+            return HTMLResponse(REFUSED, 401) if scope["path"] == "/" else _say(401, INVALID if OURS in headers else "credentials missing or invalid; send Authorization: Bearer TOKEN")  # fmt: skip
         scope["state"] = {**scope.get("state", {}), "caller": known[0]}
         if not self.pace.allows(known[0].token):
             return _say(429, "rate limit exceeded; retry in a moment")
         return self._refuse_foreign(scope, headers, known[0]) if known[1] == "cookie" else None
 
     def _refuse_foreign(self, scope: Scope, headers: Headers, caller: Credential) -> Response | None:
-        """Refuse a request with our cookie from another site's page, or from a page that was opened by another link."""
+        """Refuse a request with a cookie from another site, or from a page that was opened with another link."""
         if headers.get(OURS, "1") != "1" and unquote(headers[OURS]) != caller.label:
             return _say(401, REPLACED)
         if scope["method"] not in SAFE and not self.door.is_ours(headers):
@@ -156,7 +156,7 @@ class Doorkeeper:
         return None
 
     def _welcome(self, caller: Credential | None) -> Response:
-        """Exchange a link for a cookie, and leave the address that holds the secret."""
+        """Exchange a link for a cookie, and redirect to a URL without the secret."""
         if caller is None:
             return HTMLResponse(REFUSED, 401)
         answer = HTMLResponse(WELCOME)
@@ -175,7 +175,7 @@ class Doorkeeper:
 
 
 def _bound(receive: Receive) -> Receive:
-    """Refuse the rest of a request that is longer than it may be and did not announce it."""
+    """Refuse a request body above the limit that Content-Length did not announce."""
     n = 0
 
     async def bounded() -> Message:

@@ -1,4 +1,4 @@
-"""A server for the page: where it listens, what address to open, and how it ends."""
+"""The uvicorn server of the page: listening, links, signals and shutdown."""
 
 import asyncio
 import os
@@ -25,8 +25,8 @@ from fewlabels.web.keys_file import KeysFile, change_keys, read_keys
 from fewlabels.web.security import Door
 from fewlabels.web.service import Desk
 
-TURN = 0.0005  # seconds that a thread may go on while others wait
-PATIENCE = 5  # seconds that open requests have to end
+TURN = 0.0005  # seconds that a thread runs while others wait
+PATIENCE = 5  # seconds that open requests have to finish
 
 
 def serve(
@@ -38,10 +38,10 @@ def serve(
     said: Callable[[Credentials], None] = lambda known: print(*known.list_links(), sep="\n"),
     opens: bool = False,
 ) -> None:
-    """Serve the page until somebody stops it; `said` is given the credentials, with their links, once it is there.
+    """Serve the page until it is stopped; `said` is called with the credentials, which have the links, once it listens.
 
-    In the file `keys` it keeps the credentials, so that after a restart open pages go on; changes of it count at once.
-    `taken` is a socket that listens already (see `take_port`). The desk and the socket are closed in any case.
+    The file `keys` stores the credentials, so that open pages continue after a restart; changes to it take effect at
+    once. `taken` is a socket that listens already (see `take_port`). The service and the socket are always closed.
     """
     with closing(desk), taken or take_port(place, keys) as listening:
         port = listening.getsockname()[1]
@@ -49,14 +49,14 @@ def serve(
         known, store = _keep_address(keys, address, port)
         door = Door(place.list_hosts(port), secure=place.scheme == "https", origins=desk.rules.origins, store=store)
         server = Server(make_app(desk, door), desk.log, ssl_certfile=place.certificate, ssl_keyfile=place.key)
-        with _heeding(server), _taking_turns(), closing(desk):  # closed before signals interrupt again
+        with _heeding(server), _taking_turns(), closing(desk):  # closed before the signal handlers are restored
             said(known)
             with opened_browser(address, door.codes, keys) if opens else nullcontext():
                 server.run_on(listening)
 
 
 def take_port(place: Place, keys: Path | None = None) -> socket.socket:
-    """Listen on the port that was asked for, else that of last time if it is free, else any; write no file."""
+    """Listen on the given port, else on the last one if it is free, else on any; write no file."""
     place.check()
     last = read_keys(keys).port if keys is not None and os.path.lexists(keys) else 0
     if place.port or not last:
@@ -68,7 +68,7 @@ def take_port(place: Place, keys: Path | None = None) -> socket.socket:
 
 
 def _keep_address(keys: Path | None, address: str, port: int) -> tuple[Credentials, CredentialStore]:
-    """Note where the page is served, so that links can be printed again."""
+    """Store the address of the page, so that links can be printed again."""
     if keys is None:
         known = Credentials.create().served_at(address, port)
         return known, MemoryStore(known)
@@ -76,35 +76,35 @@ def _keep_address(keys: Path | None, address: str, port: int) -> tuple[Credentia
 
 
 class Server(uvicorn.Server):
-    """A server that bounds its connections, logs failures without what they were about, and leaves signals alone."""
+    """A uvicorn server that limits its connections, logs failures without values, and installs no signal handlers."""
 
     def __init__(self, app: FastAPI, log: Log, *, most: int = MOST, **more: Any) -> None:
         self._connections, self._log = Connections(log, most), log
         config = uvicorn.Config(
             Tracked(app, self._connections),
-            loop="asyncio",  # which asks the listener for connections
+            loop="asyncio",  # accepts connections through the listener
             backlog=BACKLOG,
             proxy_headers=False,
             server_header=False,
             timeout_graceful_shutdown=PATIENCE,
             log_level="critical",
-            access_log=False,  # the address of a first visit holds the token
+            access_log=False,  # the URL of a first visit holds the token
             **more,
         )
         super().__init__(config)
 
     def run_on(self, taken: socket.socket) -> None:
-        """Serve on a listening socket until somebody stops it."""
+        """Serve on a listening socket until the server is stopped."""
         with Listener(taken, self._connections) as listener:
             self.run(sockets=[listener])
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin; what fails in the event loop is logged like all else."""
+        """Start; errors in the event loop go to the same log."""
         asyncio.get_running_loop().set_exception_handler(self._note)
         await super().startup(sockets)
 
     async def on_tick(self, counter: int) -> bool:
-        """Look after slow clients once a second; the server ticks ten times."""
+        """Close slow connections once a second; the server ticks ten times a second."""
         if counter % 10 == 0:
             self._connections.drop_slow()
         return await super().on_tick(counter)
@@ -114,13 +114,13 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave them alone."""
+        """Install no signal handlers; `serve` does."""
         yield
 
 
 @contextmanager
 def _taking_turns() -> Iterator[None]:
-    """Let whoever waits for an answer interrupt the reckoning sooner."""
+    """Let requests interrupt the background computation sooner."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(TURN)
     try:
@@ -131,7 +131,7 @@ def _taking_turns() -> Iterator[None]:
 
 @contextmanager
 def _heeding(server: Server) -> Iterator[None]:
-    """Let Ctrl-C, however early, and a polite kill end the server once it has answered those who wait."""
+    """Handle SIGINT, however early, and SIGTERM: finish open requests, then stop."""
 
     def stop(*_: object) -> None:
         server.should_exit = True

@@ -1,6 +1,6 @@
-"""Where people and programs come for items and bring their answers: a Session with many hands.
+"""The labelling service behind the HTTP API: a Session shared by several annotators and programs.
 
-What the labels tell is worked out behind their backs, again and again as answers arrive, so that nobody waits for it.
+Estimates are recomputed in the background as answers arrive, so that no request waits for them (see `background`).
 """
 
 from collections.abc import Callable, Sequence
@@ -21,38 +21,38 @@ from fewlabels.web.item_view import Card, show_item
 from fewlabels.web.media import Folder
 from fewlabels.web.row_cache import Shelf
 
-MOST_GROUPS = 60  # on the small picture
+MOST_GROUPS = 60  # groups and annotators in a board
 N_DRAWS = 2000
-PATIENCE = 3.0  # seconds that a request waits for other requests and processes that write
+PATIENCE = 3.0  # seconds that a request waits for other writers
 
 
 @dataclass(frozen=True)
 class Rules:
-    """How people label here."""
+    """Rules of labelling on this page."""
 
-    lease: float = 600.0  # seconds for which an item is one person's
+    lease: float = 600.0  # seconds for which an item is reserved for one annotator
     new_classes: bool = False
-    reveals: bool = False  # what the model said, once the person has
-    origins: tuple[str, ...] = ()  # of pictures from elsewhere
+    reveals: bool = False  # show the predicted class after an item is answered
+    origins: tuple[str, ...] = ()  # allowed for images and audio
 
     def __post_init__(self) -> None:
-        """Refuse a lease that cannot be granted."""
+        """Refuse an invalid lease."""
         check_lease(self.lease)
 
 
 class Row(BaseModel):
-    """What is known of a group."""
+    """The estimate of the metric in a group."""
 
     group: str
     mean: float
     low: float
     high: float
     n_labels: int
-    p_sought: float  # that it is the worst, or the best, where that is the goal
+    p_sought: float  # P(worst), or P(best) if that is the goal
 
 
 class Person(BaseModel):
-    """How often somebody is right, as far as the votes of others tell."""
+    """An annotator's estimated accuracy, from the votes of all annotators."""
 
     who: str
     n_votes: int
@@ -62,20 +62,20 @@ class Person(BaseModel):
 
 
 class Team(BaseModel):
-    """How far people agree, where several answer each item."""
+    """Votes and agreement of the annotators, if each item gets several votes."""
 
     wanted: int
     n_votes: int
-    n_short: int  # items that want more answers
+    n_short: int  # items that need more votes
     n_disputed: int
-    agreement: str  # in a sentence; none yet where no item has two answers
+    agreement: str  # as a sentence; empty if no item has two votes yet
     sentence: str
     errs: bool
     people: list[Person]
 
 
 class Board(BaseModel):
-    """How far it is."""
+    """The progress of a session: counts, the answer so far and the estimates of the groups."""
 
     n_labels: int
     settled: bool
@@ -86,11 +86,11 @@ class Board(BaseModel):
     groups: list[Row]
     n_groups: int
     team: Team | None = None
-    stale: bool = False  # there are answers it does not know of: computing it failed
+    stale: bool = False  # computing it failed: it leaves out the latest answers
 
 
 class Vote(BaseModel):
-    """What somebody says of an item; null where they could not tell."""
+    """An annotator's vote on an item; null for "cannot tell"."""
 
     who: str
     label: str | None
@@ -98,14 +98,17 @@ class Vote(BaseModel):
 
 
 class Dispute(BaseModel):
-    """An item on which people disagree; how likely each class is hangs on the model's word, and would sway whoever decides."""
+    """An item with conflicting votes.
+
+    It has no class probabilities: they depend on the prediction and could bias the decision.
+    """
 
     item: Card
     votes: list[Vote]
 
 
 class Desk:
-    """A session, what items look like, and what is known so far."""
+    """A session with its item rows, its media folder and its background computations."""
 
     def __init__(
         self,
@@ -125,20 +128,20 @@ class Desk:
         self._background.start()
 
     def close(self) -> None:
-        """Stop computing."""
+        """Stop the background thread."""
         self._background.close()
 
     @property
     def board(self) -> Board:
-        """What was computed last."""
+        """The board as last computed."""
         return self._board.model_copy(update={"stale": self._background.is_stale})
 
     async def fetch(self, kind: Literal["status", "assessment"]) -> Figures:
-        """Return figures that take long to compute."""
+        """Return a result that is slow to compute, from the background thread."""
         return await self._background.fetch(kind)
 
     def ask(self, who: str, n: int = 1) -> list[Card]:
-        """Return items for this person, theirs alone until the lease is over."""
+        """Return items for this annotator, reserved until the lease expires."""
         ids = self.session.ask(n, who=who, lease=self.rules.lease, fresh=False)
         rows = self._shelf.show(ids)
         return [show_item(i, rows[i], self.folder, self.rules.origins) for i in ids]
@@ -146,9 +149,9 @@ class Desk:
     def tell(
         self, who: str, answers: Sequence[tuple[ItemId, str | None, str]], *, replaces: bool = True
     ) -> dict[str, str]:
-        """Keep answers: item, class or None, and a note. Returns what the model said of them, where that is shown.
+        """Record answers: item, class or None, and a note; return the predicted classes if they are revealed.
 
-        Unless it `replaces` answers of other people, those are refused.
+        Without `replaces`, refuse items that another annotator has answered.
         """
         with self.session.together():
             if not replaces:
@@ -157,12 +160,12 @@ class Desk:
         return self._reveal(answers)
 
     def decide(self, who: str, answers: Sequence[tuple[ItemId, str | None, str]]) -> dict[str, str]:
-        """Settle items on which people disagree."""
+        """Record decisions on disputed items."""
         self._keep(self.session.decide, who, answers)
         return self._reveal(answers)
 
     def list_disputes(self, n: int) -> list[Dispute]:
-        """Return items on which people disagree."""
+        """Return items on which annotators disagree."""
         found = self.session.list_disputes(n)
         rows = self._shelf.show([row["id"] for row in found])
         return [
@@ -181,7 +184,7 @@ class Desk:
         self._background.wake()
 
     def _reveal(self, answers: Sequence[tuple[ItemId, str | None, str]]) -> dict[str, str]:
-        """Return what the model said. The answers are saved by now, so a failure here must not look as if they were not."""
+        """Return the predicted classes; log a failure only, because the answers are saved by now."""
         if not self.rules.reveals:
             return {}
         try:
@@ -192,18 +195,18 @@ class Desk:
         return {item: tame_line(said) for item, said in found.items() if said is not None}
 
     def undo(self, who: str, only: tuple[ItemId, bool] | None = None, *, decisions: bool = True) -> ItemId | None:
-        """Take this person's last answer back; with `only`, nothing but this answer or decision."""
+        """Undo this annotator's last answer; with `only`, just this answer or decision."""
         taken = self.session.undo(who=who, only=only, decisions=decisions)
         self._background.wake()
         return taken
 
     def needs_engine(self, item: str) -> bool:
-        """Would the engine have to read an item to show it?"""
+        """Return whether showing an item needs a query: its row is not cached."""
         return not self._shelf.holds(item) and self.session.has_item(item)
 
     def find_media(self, item: str, column: str) -> str | None:
-        """Return what an item's column says, where it may name a file."""
-        if not self.session.has_item(item):  # the engine would read the whole file for nothing
+        """Return the text of an item's column, which may name a file."""
+        if not self.session.has_item(item):  # an unknown id would scan the whole file
             return None
         row = self._shelf.show([item]).get(item, {})
         value = row.get(column)
@@ -217,12 +220,12 @@ def _refuse_taken(items: Sequence[ItemId]) -> None:
     if items:
         names = listing(tame_line(str(item)) for item in items)
         raise HTTPException(
-            409, f"somebody else has answered {names} meanwhile; nothing was saved; ask for another item"
+            409, f"another annotator has answered {names} in the meantime; nothing was saved; ask for another item"
         )
 
 
 def reckon(session: Session) -> Board:
-    """Work out what the labels so far tell."""
+    """Compute the board from the labels so far."""
     found = session.status()
     known = session.knowledge()
     sign = getattr(session.goal, "sign", 1 if known.metric.worst == "highest" else -1)
@@ -245,7 +248,7 @@ def _describe_team(found: dict[str, Any] | None) -> Team | None:
 
 
 def _list_groups(known: Posterior, sign: int) -> list[Row]:
-    """Groups with their intervals, those that may be sought first."""
+    """Estimate every group; sort by the probability of being the one that the goal seeks."""
     (low, high), mean = known.interval(), known.mean()
     sought = known.weigh_places(worst=sign == (1 if known.metric.worst == "highest" else -1))
     rows = [

@@ -221,8 +221,8 @@ def test_pictures_are_drawn_where_one_asks() -> None:
     ("kind", "choices", "message"),
     [
         ("heatmpa", {}, "did you mean 'heatmap'"),
-        ("worst", {"rows": "a"}, "knows nothing of 'rows'; it may be told most"),
-        ("coverage", {"rows": "a"}, "it takes no choices"),
+        ("worst", {"rows": "a"}, "has no option 'rows'; its options: most"),
+        ("coverage", {"rows": "a"}, "it takes no options"),
         ("heatmap", {"rows": "nothing"}, "not over 'nothing'"),
         ("heatmap", {"rows": "a", "columns": "a"}, "two different attributes"),
         ("heatmap", {"fixed": {"a": "a0", "b": "b0"}}, "two different attributes"),

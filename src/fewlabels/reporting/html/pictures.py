@@ -44,12 +44,12 @@ def draw_difference(c: Comparison) -> Picture:
 def _draw_companions(a: Assessment) -> Iterator[Picture]:
     """Yield further figures from the same counts: calibration if there are scores, confusion if there are classes."""
     if a.tally.bins and a.metric in ("accuracy", "ece", "confusion"):
-        yield picture(
-            plot_assessment(a.reliability(), "reliability"), "Reliability diagram", _RELIABILITY
-        )
+        yield picture(plot_assessment(a.reliability(), "reliability"), "Reliability diagram", _RELIABILITY)
         yield picture(plot_assessment(a.merged(ece), "ece"), "Calibration error, all items", _ECE)
         if a.metric != "confusion" and len(a.groups) >= 2 and not a.by.startswith("bins"):
-            yield picture(plot_assessment(a.about(accuracy), "scatter"), "Accuracy and calibration error per group", _SCATTER)
+            yield picture(
+                plot_assessment(a.about(accuracy), "scatter"), "Accuracy and calibration error per group", _SCATTER
+            )
     classes = len(a.tally.classes)
     if a.metric == "accuracy" and a.by == "predicted" and 2 <= classes <= MOST_CLASSES and a.tally.label.max() >= 0:
         yield picture(plot_assessment(a.about(confusion), "confusion"), "Confusion matrix", _CONFUSION)

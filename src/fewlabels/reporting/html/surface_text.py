@@ -18,7 +18,7 @@ MODELS = {
     "beta-i": "Model: every arm by itself, from its own labels and a weak prior centred at the accuracy of the pool.",
     "constant": "Model: all arms have the same accuracy.",
 }
-DEEP = "Model: a Gaussian process over arms whose kernel is learned by a small neural network, as in the paper (004)."
+DEEP = "Model: a Gaussian process over arms whose kernel is learned by a small neural network, as in the accuracy-surface paper (004)."
 
 
 def percent(value: float) -> str:

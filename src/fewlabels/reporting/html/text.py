@@ -118,7 +118,9 @@ def unsupported(a: Assessment) -> list[str]:
         "easy or important, the estimates describe only such items."
     )
     if not a.finite_pool:
-        said.append("The estimates hold for data drawn from the same population as these items. On other data, the model may perform differently.")
+        said.append(
+            "The estimates hold for data drawn from the same population as these items. On other data, the model may perform differently."
+        )
     return said
 
 

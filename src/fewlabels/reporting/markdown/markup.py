@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from fewlabels.text import tame_line
 
 MARKS = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
-LINKS = re.compile(r"([@#]|:(?=//)|www(?=\.))")  # starts of mentions, issue numbers and URLs; an HTML comment after them prevents a link
+LINKS = re.compile(
+    r"([@#]|:(?=//)|www(?=\.))"
+)  # starts of mentions, issue numbers and URLs; an HTML comment after them prevents a link
 ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 

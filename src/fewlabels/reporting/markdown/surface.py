@@ -34,7 +34,9 @@ def _list_arms(s: Surface) -> list[str]:
     rows = [(*(escape(arm.arm[name]) for name in s.attributes), *_numbers(arm)) for arm in arms]
     header = (*map(escape, s.attributes), *_header(s))
     left_out = len(s.arms) - len(arms)
-    said = f"The {len(arms)} worst arms; the JSON output has {left_out:,} more." if left_out else "All arms, worst first."
+    said = (
+        f"The {len(arms)} worst arms; the JSON output has {left_out:,} more." if left_out else "All arms, worst first."
+    )
     return [said, lay_out(header, rows, n_names=len(s.attributes))]
 
 

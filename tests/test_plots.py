@@ -175,7 +175,7 @@ def test_of_many_groups_the_likeliest_are_shown():
 
 def test_several_worst_are_said_to_be_several():
     a = fl.assess(make_pool(("a", "b", "c", "d")), m=2, n_draws=500)
-    assert "chance of being among the 2 worst →" in written(plot_extremes(a))
+    assert "P(among the 2 worst) →" in written(plot_extremes(a))
 
 
 # Calibration ----------------------------------------------------------------------------------------------------------

@@ -73,7 +73,9 @@ class Trust(TypedDict):
 
     strength: Annotated[Positive, Field(description="of the prior in a typical group, in labels")]
     departure: NotRequired[
-        Annotated[Positive, Field(description="standard deviation of groups around the common curve, in logits")]
+        Annotated[
+            Positive, Field(description="scale of the random effects of groups around the common curve, in logits")
+        ]
     ]
     scales: NotRequired[list[Scale]]
     curve: list[CurvePoint]
@@ -96,7 +98,9 @@ class Annotators(TypedDict):
     """Accuracy of the annotators, estimated from their votes."""
 
     n_shared: Annotated[Count, Field(description="items with votes of several annotators")]
-    errs: Annotated[bool, Field(description="whether votes show for certain that an annotator makes errors")]
+    errs: Annotated[
+        bool, Field(description="whether the votes show that an annotator is right less than 99 % of the time")
+    ]
     sentence: str
     people: list[Person]
 

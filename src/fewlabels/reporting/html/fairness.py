@@ -99,7 +99,7 @@ def _list_doubts(f: Fairness) -> Iterator[str]:
     far = [gap for gap in unsettled if gap.more_labels is None]
     told = [f"{call(gap.metric)} of {gap.group}" for gap in far if gap.metric != SELECTION]
     if told:
-        yield f"labelling all these people might not settle {listing(told, MOST)}"
+        yield f"labelling all these people might not settle these gaps: {listing(told, MOST)}"
     if len(told) < len(far):
         yield "selection rates do not depend on labels: gaps in them that are not settled need more people, not more labels"
     yield from f.warnings

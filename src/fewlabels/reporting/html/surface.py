@@ -50,7 +50,7 @@ def render_surface(s: Surface, answers: Answers = ()) -> str:
 def _draw(s: Surface) -> Iterator[Picture]:
     yield picture(plot_surface(s, "worst"), "Least accurate arms", WORST)
     yield picture(plot_surface(s, "effects"), "Effect of each attribute", EFFECTS)
-    yield picture(plot_surface(s, "heatmap"), "Two attributes together", CROSSED)
+    yield picture(plot_surface(s, "heatmap"), "Accuracy by two attributes", CROSSED)
     yield picture(plot_surface(s, "coverage"), "Labels per arm", COVERAGE)
 
 

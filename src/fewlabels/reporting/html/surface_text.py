@@ -29,7 +29,8 @@ def percent(value: float) -> str:
 def headline(s: Surface) -> str:
     """State the overall accuracy, and the worst region that the labels show."""
     scope = "on these items" if s.finite_pool else "on data like these items"
-    whole = f"Overall accuracy {scope} is {_range(s.overall)}"
+    ends = f"{100 * s.level:g}% interval {percent(s.overall.low)} to {percent(s.overall.high)}"
+    whole = f"Overall accuracy {scope} is {percent(s.overall.mean)} ({ends})"
     if not s.n_labels:
         return f"{whole}, but no item is labelled: this estimate comes from the prior alone."
     if len(s.arms) == 1:
@@ -155,7 +156,7 @@ def _say_scales(s: Surface) -> str:
 def _say_coverage(s: Surface) -> str:
     blank, few, *_ = count_bands(s)
     said = f"Arms without labels: {blank.n_arms:,} of {len(s.arms):,}, with {percent(blank.n_items / s.n_items)} of all items"
-    rest = f"; with one to four labels: {few.n_arms:,}." if few.n_arms else "."
+    rest = f"; arms with one to four labels: {few.n_arms:,}." if few.n_arms else "."
     return f"{said}{rest}" if blank.n_arms else f"Every arm has a label{rest}"
 
 

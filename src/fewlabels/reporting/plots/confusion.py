@@ -17,7 +17,7 @@ from fewlabels.reporting.plots.style import GREY, INK, SMALL, clean_axes
 from fewlabels.reporting.plots.words import shorten, write_level
 
 WRITTEN = 12  # up to this many classes, numbers are written
-WHOLE, CHOSEN = 40, 25  # with more than WHOLE classes, only CHOSEN are shown
+WHOLE, CHOSEN = 40, 25  # with more classes than the first, only as many as the second are shown
 
 
 def plot_confusion(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
@@ -50,7 +50,7 @@ def plot_confusion(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
 
 
 def _most_confused(entries: Sequence[Entry], every: Sequence[str]) -> list[str]:
-    """Return the classes of the largest confusions, up to CHOSEN."""
+    """Return the classes of the largest confusions, as many as are shown."""
     wrong = (entry for entry in entries if entry.predicted != entry.label)
     chosen: dict[str, None] = {}
     for entry in sorted(wrong, key=lambda entry: -entry.mean):

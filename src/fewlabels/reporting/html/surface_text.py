@@ -42,7 +42,7 @@ def headline(s: Surface) -> str:
 
 
 def _find_weak_region(s: Surface) -> Arm | Reading | None:
-    """Return the worst labelled region whose interval lies below the overall one: an arm, or values of two attributes."""
+    """Return the worst labelled arm, or pair of values, whose interval lies below the overall interval."""
     if len(s.attributes) <= FEW:
         return next(iter(_find_weak(s)), None)
     readings = sorted(s.cross(*rank_attributes(s)[:2]), key=lambda one: one.mean)

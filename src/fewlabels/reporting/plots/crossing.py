@@ -54,9 +54,9 @@ def plot_crossing(
     fixed: Mapping[str, object] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw accuracy for each pair of values of two attributes, averaged over the others in the pool or with them `fixed`.
+    """Draw accuracy for each pair of values of two attributes, with the others as in the pool or `fixed`.
 
-    By default these are the two attributes with the largest effects. Combinations that the pool does not have are hatched.
+    By default, the two attributes with the largest effects. Combinations that the pool does not have are hatched.
     """
     names = _choose(surface, rows, columns, tuple(fixed or ()))
     down, across = _take_side(surface, names[0], fixed, MOST_ROWS), EVERY

@@ -1,7 +1,7 @@
 """Figures without pyplot, and their rendering as SVG.
 
-Group names may use scripts that the font lacks. Matplotlib then draws boxes and warns at every drawing. Figures made here
-suppress this one warning, and `render_svg` keeps text as text, so that a browser can find the glyphs.
+Group names may use scripts that the font lacks. Matplotlib then draws boxes and warns at every drawing. Figures made
+here suppress this one warning, and `render_svg` keeps text as text, so that a browser can find the glyphs.
 """
 
 import re

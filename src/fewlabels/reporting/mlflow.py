@@ -14,9 +14,7 @@ from typing import Any
 from fewlabels.analyses.assessment import Assessment, Estimate, Row
 from fewlabels.errors import InputError
 
-UNWRITABLE = re.compile(
-    r"[^\w\-. :]"
-)  # characters not allowed in MLflow names, and the slash, which separates their parts
+UNWRITABLE = re.compile(r"[^\w\-. :]")  # not allowed in MLflow names; the slash separates their parts
 AT_ONCE = 1000  # metrics in one request
 LONGEST = 75  # characters of a name; up to three names are joined, and MLflow allows 250
 

@@ -69,7 +69,7 @@ class Scale(TypedDict):
 
 @closed
 class Trust(TypedDict):
-    """What a prior that is learned from the labels learned: its strength and the calibration curve."""
+    """A prior that was fitted to the labels: its strength and calibration curve."""
 
     strength: Annotated[Positive, Field(description="of the prior in a typical group, in labels")]
     departure: NotRequired[

@@ -529,4 +529,4 @@ def test_of_very_many_gaps_the_least_fair_are_shown(tmp_path):
     print_fairness(Console(file=out, width=200), found)
     assert "… and 10 more gaps, likelier to be within" in out.getvalue()
     page = found.report(tmp_path / "many.html").read_text(encoding="utf-8")
-    assert "60 gaps were looked at" in page
+    assert "60 gaps were examined" in page

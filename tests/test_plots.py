@@ -170,12 +170,12 @@ def test_of_many_groups_the_likeliest_are_shown():
     assert max(a.groups, key=lambda row: row.p_worst).group in shown
     assert max(a.groups, key=lambda row: row.p_best).group in shown
     assert len(shown) <= 15
-    assert f"likeliest {len(shown)} of 30" in ax.get_xlabel()
+    assert f"{len(shown)} most likely of 30" in ax.get_xlabel()
 
 
 def test_several_worst_are_said_to_be_several():
     a = fl.assess(make_pool(("a", "b", "c", "d")), m=2, n_draws=500)
-    assert "chance of being among the 2 worst →" in written(plot_extremes(a))
+    assert "P(among the 2 worst) →" in written(plot_extremes(a))
 
 
 # Calibration ----------------------------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ def test_reliability_is_accuracy_by_score(four):
 
 
 def test_reliability_refuses_other_groups(four):
-    with pytest.raises(fl.InputError, match="by score bin"):
+    with pytest.raises(fl.InputError, match="groups by score bin"):
         plot_reliability(four)
 
 

@@ -63,7 +63,7 @@ def test_it_states_method_prior_level_and_counts() -> None:
         PRIORS["scores"],
         MEANINGS["accuracy"],
         "population",
-        "picked at random",
+        "drawn at random",
     ):
         assert words.replace("'", "&#39;") in said or words in said
 

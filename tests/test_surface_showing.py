@@ -221,8 +221,8 @@ def test_pictures_are_drawn_where_one_asks() -> None:
     ("kind", "choices", "message"),
     [
         ("heatmpa", {}, "did you mean 'heatmap'"),
-        ("worst", {"rows": "a"}, "knows nothing of 'rows'; it may be told most"),
-        ("coverage", {"rows": "a"}, "it takes no choices"),
+        ("worst", {"rows": "a"}, "has no option 'rows'; its options: most"),
+        ("coverage", {"rows": "a"}, "it takes no options"),
         ("heatmap", {"rows": "nothing"}, "not over 'nothing'"),
         ("heatmap", {"rows": "a", "columns": "a"}, "two different attributes"),
         ("heatmap", {"fixed": {"a": "a0", "b": "b0"}}, "two different attributes"),
@@ -278,7 +278,7 @@ def test_of_very_many_arms_the_page_says_where_they_are(monkeypatch: pytest.Monk
 def test_the_page_says_where_it_is_worst_and_what_matters() -> None:
     said = text_of(page("two"))
     assert "where a=a0, b=b0 it is" in said
-    assert "What matters most is a" in said
+    assert "The largest effects: a" in said
     assert "Every arm has a label" in said
     assert "logit of being right" in said
 
@@ -293,8 +293,8 @@ def test_of_many_attributes_the_headline_names_two() -> None:
 def test_the_page_says_what_is_not_known() -> None:
     assert "no item is labelled" in text_of(page("no labels"))
     said = text_of(page("many values"))
-    assert "Without a label of their own are" in said
-    assert "unlike anything its attributes do elsewhere" in said
+    assert "Arms without labels: " in said
+    assert "departs from what its attributes predict" in said
     assert "exactly these items" in text_of(page("these very items"))
     assert "every arm by itself" in text_of(page("another model"))
 
@@ -302,7 +302,7 @@ def test_the_page_says_what_is_not_known() -> None:
 def test_what_was_asked_is_on_the_page() -> None:
     s = get("two")
     reading = s.ask(a="a0")
-    assert read_table(render_surface(s, [("a=a0", reading)]), "What was asked") == [
+    assert read_table(render_surface(s, [("a=a0", reading)]), "Questions and answers") == [
         (reading.mean, reading.low, reading.high)
     ]
 
@@ -416,7 +416,7 @@ def test_a_surface_is_saved_and_asked_again(type_in: Type, file: Path, tmp_path:
     again = type_in("surface", saved, "--json", "-", "--ask", "b=b0")
     assert drop_provenance(json.loads(again.out)) == drop_provenance(json.loads(first.out))
     assert type_in("surface", saved, "--html", tmp_path / "s.html", "--quiet").code == 0
-    assert "What matters most" in (tmp_path / "s.html").read_text()
+    assert "The largest effects" in (tmp_path / "s.html").read_text()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
-"""Assessments in an experiment tracker: MLflow (extra: mlflow), in whatever run and server it is set to.
+"""Log assessments to MLflow (extra: mlflow), in the run and on the server that MLflow is configured for.
 
-A number never travels without its interval; the whole assessment and its report go along as artifacts.
+Every estimate is logged with its interval; the assessment as JSON and its HTML report are logged as artifacts.
 """
 
 import re
@@ -14,17 +14,25 @@ from typing import Any
 from fewlabels.analyses.assessment import Assessment, Estimate, Row
 from fewlabels.errors import InputError
 
-UNWRITABLE = re.compile(r"[^\w\-. :]")  # what MLflow's names may not hold, and the slash, which parts them
+UNWRITABLE = re.compile(r"[^\w\-. :]")  # not allowed in MLflow names; the slash separates their parts
 AT_ONCE = 1000  # metrics in one request
-LONGEST = 75  # letters of a name, of which three may come together; MLflow takes 250
+LONGEST = 75  # characters of a name; up to three names are joined, and MLflow allows 250
 
 
 def log_assessment(a: Assessment, *, name: str | None = None, folder: str = "fewlabels") -> str:
     """Log an assessment to the active MLflow run (or a new one), and return the run's id.
 
-    Metrics are `NAME`, `NAME.low` and `NAME.high` for the whole and `NAME by GROUPS/GROUP`, … for every group; `name` is
-    the metric's unless told otherwise, which it must be where a run gets the same metric twice. Choices are logged as
-    parameters `NAME.by`, …; `FOLDER/NAME/report.html` and `assessment.json` are artifacts.
+    Metrics are `NAME`, `NAME.low` and `NAME.high` overall, and `NAME by GROUPS/GROUP`, … for every group. Settings are
+    logged as parameters `NAME.by`, …; `FOLDER/NAME/report.html` and `assessment.json` are artifacts.
+
+    Parameters
+    ----------
+    a
+        the assessment to log.
+    name
+        prefix of all names, by default that of the metric. Set it to log the same metric twice in one run.
+    folder
+        folder of the artifacts.
     """
     mlflow = _load_mlflow()
     name = _write_name(name or a.metric)
@@ -51,7 +59,7 @@ def _choices(a: Assessment) -> dict[str, Any]:
 
 
 def _measures(name: str, a: Assessment) -> Iterator[tuple[str, float]]:
-    """The whole and every group, each with its interval; groups whose names come out alike are numbered."""
+    """Yield overall and group estimates with their intervals; number groups whose sanitized names are equal."""
     yield from _estimate(name, a.overall)
     seen: set[str] = set()
     for row in a.groups if len(a.groups) > 1 else ():
@@ -68,7 +76,7 @@ def _estimate(name: str, found: Estimate | Row) -> Iterator[tuple[str, float]]:
 
 
 def _write_name(name: str) -> str:
-    """Write a name with the letters that MLflow takes.
+    """Replace the characters that MLflow does not allow in names.
 
     >>> _write_name("[0.9, 1]"), _write_name("../x"), _write_name("")
     ('_0.9_ 1_', '_x', '_')

@@ -1,1 +1,1 @@
-"""An Assessment as one self-contained HTML file: data, then text. It asks `summary` for numbers and never the pool."""
+"""Results as self-contained HTML files: sentences, figures and tables, made from a result and never from the pool."""

@@ -1,4 +1,4 @@
-"""Fairness as one self-contained HTML file, in words an auditor can quote."""
+"""Render a fairness result as one self-contained HTML file, with sentences that an auditor can quote."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,25 +15,30 @@ from fewlabels.reporting.html.pictures import Picture, picture
 from fewlabels.reporting.html.tables import Listing
 from fewlabels.reporting.plots.gaps import plot_gap_densities, plot_gaps, plot_group_curves
 
-MOST, LIKELY = 6, 0.9  # sentences in a list; probability from which a direction is worth one
-ROWS = 60  # of a table that are open to see
-MANY = 40  # gaps, of which one is beyond its interval on either side by chance
+MOST, LIKELY = 6, 0.9  # sentences in a list; probability from which the sign of a gap is reported
+ROWS = 60  # visible rows of a table
+MANY = 40  # gaps, of which about two 95% intervals are expected to miss the true value
 METHODS = {
-    "frequency": "Rates are those of the labelled people alone, as they are.",
-    "beta-binomial": "Rates are those of the labelled people alone, every value of them as likely as another beforehand.",
-    "calibrated": "The scores of all people count, as far as labels show that they can be trusted: one calibration curve for each group, drawn towards the others' as far as labels show them to be alike, with a step between those refused and those accepted, as high as labels demand.",
+    "frequency": "Rates are the relative frequencies among the labelled people; unlabelled people and scores are not used.",
+    "beta-binomial": "Rates are estimated from the labelled people alone, with a flat prior (beta-binomial); unlabelled people and scores are not used.",
+    "calibrated": "Rates are estimated from labels and from the scores of all people. The labels fit one calibration curve per group; the curves are partially pooled, and shrink towards each other as far as the labels show that groups are alike. Each curve may have a step between people predicted negative and people predicted positive, whose height is learned from the labels.",
 }
-GAPS = "A gap is the group's value minus that of the reference, a ratio the one as a multiple of the other, both with intervals. Of the largest gap, the ratio is that of the lowest to the highest; of equalised odds, the one further from 1. More labels: about how many, of people picked at random, would bring the whole interval to one side of the margin, if its middle stays where it is; –: those there are might not."
-CALIBRATION = "The scores of all people count as a calibration curve for each group says, without a step between those refused and those accepted."
+GAPS = (
+    "A gap is the group's value minus the reference's value; a ratio is the group's value divided by the reference's. Both have "
+    "intervals. For the largest gap, the ratio is the lowest value divided by the highest; for equalised odds, it is the ratio that "
+    "is further from 1. More labels: roughly how many more labels, of people drawn at random, would put the whole interval inside or "
+    "outside the margin, if its centre does not move; –: labelling everybody might not be enough."
+)
+CALIBRATION = "Rates are estimated from labels and from the scores of all people, through calibration curves fitted to the labels, without a step between people predicted negative and people predicted positive."
 
 
 def write_fairness(f: Fairness, path: str | Path) -> Path:
-    """Write it as one self-contained HTML file."""
+    """Write a fairness result as one self-contained HTML file."""
     return write_whole(path, render_fairness(f), inputs=f.provenance.inputs)
 
 
 def render_fairness(f: Fairness) -> str:
-    """Return the page."""
+    """Return the HTML report of a fairness result."""
     facts = [
         ("people", f"{f.n_items:,}"), ("labelled", f"{f.n_labels:,}"), ("reference", f.whom), ("positive", f.positive), ("margin", f"±{f.rope:g}"),
         ("level", f"{100 * f.level:g}%"), ("about", "these people" if f.finite_pool else "their population"),
@@ -55,20 +60,20 @@ def render_fairness(f: Fairness) -> str:
 
 
 def _headline(f: Fairness) -> str:
-    """What is settled, first."""
+    """State in one sentence which gaps are settled."""
     settled = [gap for gap in f.gaps if gap.is_settled]
     fair = [gap for gap in settled if -f.rope <= gap.low and gap.high <= f.rope]
     unfair = [gap for gap in settled if gap not in fair]
     if unfair:
         clearest = max(unfair, key=lambda gap: (gap.metric != ODDS, abs(gap.mean)))
-        return f"Groups are treated differently: {f.say(clearest)}."
+        return f"Groups differ by more than ±{f.rope:g}: {f.say(clearest)}."
     if len(fair) == len(f.gaps):
-        return f"Every gap is within ±{f.rope:g}, as far as {count(f.n_labels, 'label')} can tell."
-    return f"{count(f.n_labels, 'label').capitalize()} cannot settle whether groups are treated alike: no gap is beyond ±{f.rope:g} for certain, and not all are within."
+        return f"All gaps are within ±{f.rope:g}, with {count(f.n_labels, 'label')}: every {100 * f.level:g}% interval lies inside."
+    return f"Not settled with {count(f.n_labels, 'label')}: no gap's interval lies entirely outside ±{f.rope:g}, and not every interval lies inside."
 
 
 def _list_findings(f: Fairness) -> Iterator[str]:
-    """What is settled; then what is likely, the likeliest first; then ratios, the lowest first."""
+    """Yield settled gaps, then likely ones (most probable sign first), then ratios (lowest first)."""
     settled = [gap for gap in f.gaps if gap.is_settled]
     likely = [gap for gap in f.gaps if gap.group != LARGEST and gap not in settled and _is_likely(gap)]
     for gap in [*settled, *sorted(likely, key=lambda gap: -abs(gap.p_greater - 0.5))][:MOST]:
@@ -77,41 +82,41 @@ def _list_findings(f: Fairness) -> Iterator[str]:
     for _, rule in ratios[:MOST]:
         yield _capital(rule) + "."
     if not settled and not likely:
-        yield f"Nothing about who fares better, yet: {count(f.n_labels, 'label')} {'is' if f.n_labels == 1 else 'are'} too few."
+        yield f"No direction of any gap is clear yet: {count(f.n_labels, 'label')} {'is' if f.n_labels == 1 else 'are'} too few."
 
 
 def _is_likely(gap: Gap) -> bool:
-    """Does one side seem to fare better? What is never below nothing has no side."""
+    """Whether the sign of a gap is likely; equalised odds are never negative and have no sign."""
     return gap.metric != ODDS and abs(gap.p_greater - 0.5) > LIKELY - 0.5
 
 
 def _list_doubts(f: Fairness) -> Iterator[str]:
-    """What is open, the easiest to settle first; and what no label can tell."""
+    """Yield unsettled gaps (fewest missing labels first), then caveats."""
     unsettled = [gap for gap in f.gaps if gap.group != LARGEST and not gap.is_settled and not np.isnan(gap.mean)]
     for gap in sorted((gap for gap in unsettled if gap.more_labels), key=lambda gap: gap.more_labels or 0)[:MOST]:
         of = f"{gap.group} and {f.whom} differ in {call(gap.metric)} by more than {f.rope:g}"
-        yield f"whether {of} is open: about {count(gap.more_labels or 0, 'more label')}, of people picked at random, would settle it"
+        yield f"it is not settled whether {of}; about {count(gap.more_labels or 0, 'more label')}, of people drawn at random, would settle it"
     far = [gap for gap in unsettled if gap.more_labels is None]
     told = [f"{call(gap.metric)} of {gap.group}" for gap in far if gap.metric != SELECTION]
     if told:
-        yield f"labels of all these people might not settle {listing(told, MOST)}"
+        yield f"labelling all these people might not settle these gaps: {listing(told, MOST)}"
     if len(told) < len(far):
-        yield "no label tells more of selection rates: what is open about them takes more people"
+        yield "selection rates do not depend on labels: gaps in them that are not settled need more people, not more labels"
     yield from f.warnings
-    yield "labelled people must have been picked at random; who was accepted or refused may not have decided who was labelled"
+    yield "labelled people must have been drawn at random; whether a person was labelled must not depend on whether they were accepted"
     if len(f.gaps) > MANY:
-        yield f"{len(f.gaps):,} gaps were looked at, each by its own interval: among so many, some lie beyond the margin by chance; pictures show those that seem furthest from fair"
-    yield "a gap says that groups fare differently, not why"
+        yield f"{len(f.gaps):,} gaps were examined, each with its own interval: among so many, some intervals lie outside the margin by chance; the figures show the gaps least likely to be within the margin"
+    yield "a gap shows that groups differ, not why"
 
 
 def _draw(f: Fairness) -> Iterator[Picture]:
     drawable = [gap for gap in f.gaps if not np.isnan(gap.mean)]
     if drawable:
-        yield picture(plot_gaps(f), "Gaps and what counts as none", "Dots are estimates, bars the intervals; the band is the margin. Coloured: beyond it for certain.")  # fmt: skip
+        yield picture(plot_gaps(f), "Gaps and the margin", "Dots are estimates and bars their intervals; the band is the margin. Coloured: the whole interval lies outside it.")  # fmt: skip
     if any(_varies(gap) for gap in drawable):
-        yield picture(plot_gap_densities(f), "How plausible each size is", "The posterior of each gap, every one as high; darker: its interval; the band is the margin.")  # fmt: skip
+        yield picture(plot_gap_densities(f), "Posterior of each gap", "The posterior density of each gap, scaled to the same height; darker: its interval; the band is the margin.")  # fmt: skip
     if f.curve:
-        yield picture(plot_group_curves(f), "What scores mean in each group", "Curves and bands are what was learned of each group (thin: the other groups); dots with bars are labels alone, a few neighbours at a time. On the diagonal, scores mean what they say.")  # fmt: skip
+        yield picture(plot_group_curves(f), "Calibration curve of each group", "Curves and bands are the fitted calibration curve of each group and its intervals (thin lines: the other groups). Dots with bars are rates of labels alone, binned by score. On the diagonal, scores are calibrated.")  # fmt: skip
 
 
 def _varies(gap: Gap) -> bool:
@@ -121,7 +126,7 @@ def _varies(gap: Gap) -> bool:
 def _list_meanings(f: Fairness) -> Listing:
     asked = dict.fromkeys(gap.metric for gap in f.gaps)
     rows = [(metric, call(metric), define(metric, f.positive)) for metric in asked]
-    return Listing("What was asked", ("metric", "is the", "which is"), rows, n_names=3)
+    return Listing("Definitions", ("metric", "name", "definition"), rows, n_names=3)
 
 
 def _list_gaps(f: Fairness) -> Listing:
@@ -157,13 +162,13 @@ def _list_groups(f: Fairness) -> Listing:
 
 def _explain(f: Fairness) -> list[str]:
     about = (
-        "exactly these people: the labelled are known, the others come out as they may"
+        "exactly these people: labelled people are known, only the others are uncertain"
         if f.finite_pool
         else "the population these people came from"
     )
-    lines = [METHODS.get(f.method, CALIBRATION), f"The question is about {about}."]
+    lines = [METHODS.get(f.method, CALIBRATION), f"The rates are those of {about}."]
     if f.curve:
-        lines.append(f"Drawn by Hamiltonian Monte Carlo: R-hat at most {f.health.rhat:.3f}, at least {f.health.ess:,.0f} effective draws, {f.health.divergences} lost paths.")  # fmt: skip
+        lines.append(f"Sampled by Hamiltonian Monte Carlo: R-hat at most {f.health.rhat:.3f}, at least {f.health.ess:,.0f} effective draws, {count(f.health.divergences, 'divergent transition')}.")  # fmt: skip
     return lines
 
 

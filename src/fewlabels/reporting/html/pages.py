@@ -1,4 +1,4 @@
-"""Words and pictures -> one page."""
+"""Render assessments and comparisons as HTML; `render` fills the template that all reports share."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -26,7 +26,7 @@ def write_comparison(c: Comparison, path: str | Path) -> Path:
 
 
 def render_report(a: Assessment) -> str:
-    """Return the page of an assessment."""
+    """Return the HTML report of an assessment."""
     facts = [
         ("items", f"{a.n_items:,}"), ("labelled", f"{a.n_labels:,}"), ("groups", f"{len(a.groups):,} by {a.by}"),
         ("prior", a.prior), ("level", f"{100 * a.level:g}%"), ("about", "these items" if a.finite_pool else "their population"),
@@ -48,7 +48,7 @@ def render_report(a: Assessment) -> str:
 
 
 def render_comparison(c: Comparison) -> str:
-    """Return the page of a comparison."""
+    """Return the HTML report of a comparison."""
     first, *rest = words.verdict(c)
     facts = [("metric", c.metric), ("ROPE", f"±{c.rope:g}"), ("level", f"{100 * c.level:g}%")]
     return render(
@@ -57,7 +57,7 @@ def render_comparison(c: Comparison) -> str:
         headline=first,
         facts=facts,
         supported=rest,
-        unsupported=[*c.warnings, "The labelled items must have been picked at random within each group."],
+        unsupported=[*c.warnings, "The labelled items must have been drawn at random within each group."],
         pictures=[draw_difference(c)],
         assessment=None,
         rows=(),
@@ -65,11 +65,11 @@ def render_comparison(c: Comparison) -> str:
         tables=(),
         method=[
             f"Metric: {c.metric}, {words.meaning(c.metric)}.",
-            f"The verdict is the region (lower, practically equal, higher) that holds at least {c.required:g} of the posterior of the difference; where none does, it is not settled.",
+            f"The verdict is the region (lower, practically equivalent, higher) whose posterior probability is at least {c.required:g}; if no region reaches it, the comparison is not settled.",
         ],
     )
 
 
 def render(*, pictures: Iterable[Picture], **content: object) -> str:
-    """Fill the one page that all reports share."""
+    """Fill the template that all reports share."""
     return SHOP.get_template("page.html.jinja").render(pictures=list(pictures), version=__version__, **content)

@@ -1,4 +1,4 @@
-"""The pictures a report shows, as inline SVG with a sentence for those who cannot see them."""
+"""The figures of an assessment or comparison report: inline SVG, each with a title and a caption."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from fewlabels.reporting.plots.difference import plot_comparison
 from fewlabels.reporting.plots.kinds import plot_assessment
 from fewlabels.reporting.plots.sheet import render_svg
 
-MOST_CLASSES = 100  # beyond, a confusion matrix is noise on a page
+MOST_CLASSES = 100  # a larger confusion matrix is unreadable on a page
 
 
 @dataclass(frozen=True)
 class Picture:
-    """One picture: its title, what to read in it, and the drawing."""
+    """A figure of a report: its title, its caption (also its text alternative) and its SVG."""
 
     title: str
     caption: str
@@ -25,48 +25,49 @@ class Picture:
 
 
 def draw_pictures(a: Assessment) -> Iterator[Picture]:
-    """Yield what this assessment, and the counts behind it, can show."""
+    """Yield the figures that this assessment and its counts allow."""
     if a.matrix and a.by == "predicted":
-        yield picture(plot_assessment(a, "confusion"), "What is taken for what", _CONFUSION)
+        yield picture(plot_assessment(a, "confusion"), "Confusion matrix", _CONFUSION)
     if len(a.groups) > 1:
         yield picture(plot_assessment(a, "intervals"), f"{a.metric} per group", _INTERVALS)
-        yield picture(plot_assessment(a, "extremes"), "Which group is worst, which is best?", _EXTREMES)
-        yield picture(plot_assessment(a, "ranks"), "How far the ranking is settled", _RANKS)
+        yield picture(plot_assessment(a, "extremes"), "Probability of being the worst or the best group", _EXTREMES)
+        yield picture(plot_assessment(a, "ranks"), "Ranks and their intervals", _RANKS)
     if a.prior != "earlier":
         yield from _draw_companions(a)
 
 
 def draw_difference(c: Comparison) -> Picture:
-    """Return the posterior of a difference."""
-    return picture(plot_comparison(c), "The difference and what counts as none", _DIFFERENCE)
+    """Return the figure of the posterior of a difference."""
+    return picture(plot_comparison(c), "Posterior of the difference", _DIFFERENCE)
 
 
 def _draw_companions(a: Assessment) -> Iterator[Picture]:
-    """The same counts say more than was asked: calibration where there are scores, confusions where there are classes."""
+    """Yield further figures from the same counts: calibration if there are scores, confusion if there are classes."""
     if a.tally.bins and a.metric in ("accuracy", "ece", "confusion"):
-        yield picture(
-            plot_assessment(a.reliability(), "reliability"), "Does its confidence mean anything?", _RELIABILITY
-        )
-        yield picture(plot_assessment(a.merged(ece), "ece"), "Calibration error of the whole pool", _ECE)
+        yield picture(plot_assessment(a.reliability(), "reliability"), "Reliability diagram", _RELIABILITY)
+        yield picture(plot_assessment(a.merged(ece), "ece"), "Calibration error, all items", _ECE)
         if a.metric != "confusion" and len(a.groups) >= 2 and not a.by.startswith("bins"):
-            yield picture(plot_assessment(a.about(accuracy), "scatter"), "Right, and right about being right", _SCATTER)
+            yield picture(
+                plot_assessment(a.about(accuracy), "scatter"), "Accuracy and calibration error per group", _SCATTER
+            )
     classes = len(a.tally.classes)
     if a.metric == "accuracy" and a.by == "predicted" and 2 <= classes <= MOST_CLASSES and a.tally.label.max() >= 0:
-        yield picture(plot_assessment(a.about(confusion), "confusion"), "What is taken for what", _CONFUSION)
+        yield picture(plot_assessment(a.about(confusion), "confusion"), "Confusion matrix", _CONFUSION)
 
 
 def picture(ax: Axes, title: str, caption: str) -> Picture:
-    """Make a picture of a drawing."""
+    """Render axes as a captioned figure."""
     return Picture(title, caption, render_svg(ax))
 
 
-_INTERVALS = "Dots are estimates, bars the intervals; the line and band are the whole pool. Hollow groups have no label: the prior speaks."
-_EXTREMES = "The probability, given the labels so far, that a group is the worst or the best of all."
-_RANKS = "Where each group may stand among the others; a long bar means its place is not settled. Rank 1 is the best."
-_RELIABILITY = "On the diagonal, the model is right as often as its confidence says; below it, it is overconfident. Shaded: the gap."
-_ECE = "How plausible each size of calibration error is, given the labels."
-_SCATTER = "Each group's accuracy and calibration error, with the intervals of both."
+_INTERVALS = "Dots are estimates and bars their intervals; the line and band are the overall estimate and its interval. Hollow dots mark groups without labels: their estimates come from the prior, which may use scores and the labels of other groups."
+_EXTREMES = "The posterior probability, given the labels so far, that a group is the worst or the best."
+_RANKS = "The interval of each group's rank; a long bar means that its rank is uncertain. Rank 1 is the best group."
+_RELIABILITY = "On the diagonal, accuracy equals the score; below it, the model is overconfident. Shaded: the difference between accuracy and score."
+_ECE = "The posterior distribution of the expected calibration error (ECE), with its mean and interval."
+_SCATTER = "Accuracy and calibration error of each group, with the intervals of both."
 _CONFUSION = (
-    "Rows are what the model said, columns what it was, in percent of each row; how sure each entry is shows with it."
+    "Rows are predicted classes, columns true classes, in percent of each row. Each cell also shows its uncertainty: "
+    "± half the interval width or, with many classes, a smaller square for a wider interval."
 )
-_DIFFERENCE = "The posterior of the difference; between the two lines, it counts as none."
+_DIFFERENCE = "The posterior distribution of the difference, with its mean and interval. The solid lines bound the region of practical equivalence (ROPE)."

@@ -1,4 +1,4 @@
-"""A surface in plain words: how good, where not, what matters, what is not known, and what to do next."""
+"""The sentences of a surface report: headline, findings, caveats, method and what to label next."""
 
 from collections.abc import Iterator
 
@@ -9,39 +9,40 @@ from fewlabels.analyses.surface.ranking import rank_attributes
 from fewlabels.analyses.surface.result import Arm, Reading, Surface
 from fewlabels.errors import count, listing
 
-NAMED = 3  # things that are named in a sentence
-FEW = 3  # attributes up to which an arm can be described in a sentence
-SURE = 0.95  # chance of being the worst from which that is said
-MUCH = 0.2  # share of items in arms without a label that is a reason to label there
+NAMED = 3  # arms or attributes named in a sentence
+FEW = 3  # up to this many attributes, sentences name whole arms
+SURE = 0.95  # P(worst) from which an arm is called the worst
+MUCH = 0.2  # share of items in arms without labels from which labelling there is recommended
 MODELS = {
-    "smooth": "Model: the logit of being right is a curve of the score (where there is one), plus an effect of every attribute, plus an effect of every two together, plus what is an arm's own. How large each kind of effect is, labels decide; so arms that share attributes lend each other strength, and an arm with many labels speaks for itself.",
-    "beta-i": "Model: every arm by itself, from its own labels alone.",
-    "constant": "Model: every arm is taken to be as accurate as the pool.",
+    "smooth": "Model: the logit of being right is the sum of a curve of the score (if there are scores), an effect of each attribute, an effect of each pair of attributes (their interaction) and a random effect of the arm. The standard deviation of each kind of effect is learned from the labels. Arms that share attributes are therefore partially pooled, and an arm with many labels is determined mostly by its own.",
+    "beta-i": "Model: every arm by itself, from its own labels and a weak prior centred at the accuracy of the pool.",
+    "constant": "Model: all arms have the same accuracy.",
 }
-DEEP = "Model: a Gaussian process over arms with a kernel that a small network learns, as in the paper."
+DEEP = "Model: a Gaussian process over arms whose kernel is learned by a small neural network, as in the accuracy-surface paper (004)."
 
 
 def percent(value: float) -> str:
-    """Write a share the way people read it."""
+    """Format a share in percent."""
     return f"{100 * value:.1f}\u202f%"
 
 
 def headline(s: Surface) -> str:
-    """Say how good it is overall, and where it is worst."""
+    """State the overall accuracy, and the worst region that the labels show."""
     scope = "on these items" if s.finite_pool else "on data like these items"
-    whole = f"Overall accuracy {scope} is {_range(s.overall)}"
+    ends = f"{100 * s.level:g}% interval {percent(s.overall.low)} to {percent(s.overall.high)}"
+    whole = f"Overall accuracy {scope} is {percent(s.overall.mean)} ({ends})"
     if not s.n_labels:
-        return f"{whole}, but no item is labelled: this is what was assumed, not what the model did."
+        return f"{whole}, but no item is labelled: this estimate comes from the prior alone."
     if len(s.arms) == 1:
         return f"{whole}."
     weak = _find_weak_region(s)
     if weak is None:
-        return f"{whole}; no combination of attributes is worse for certain."
+        return f"{whole}; no labelled combination of attributes is clearly worse."
     return f"{whole}; where {name_values(weak.arm if isinstance(weak, Arm) else weak.values)} it is {_range(weak)}."
 
 
 def _find_weak_region(s: Surface) -> Arm | Reading | None:
-    """Return the worst place that few words describe and labels show to be worse than the whole."""
+    """Return the worst labelled arm, or pair of values, whose interval lies below the overall interval."""
     if len(s.attributes) <= FEW:
         return next(iter(_find_weak(s)), None)
     readings = sorted(s.cross(*rank_attributes(s)[:2]), key=lambda one: one.mean)
@@ -49,9 +50,9 @@ def _find_weak_region(s: Surface) -> Arm | Reading | None:
 
 
 def list_findings(s: Surface) -> Iterator[str]:
-    """What the numbers support."""
+    """Yield what the estimates support."""
     if not s.n_labels:
-        yield f"Nothing yet: label some of these items, at random, and the {len(s.arms):,} arms will begin to differ."
+        yield f"Nothing yet: label some of these items, drawn at random, to learn how the {len(s.arms):,} arms differ."
         return
     weak = _find_weak(s)
     if len(s.arms) > 1:
@@ -62,72 +63,72 @@ def list_findings(s: Surface) -> Iterator[str]:
 
 
 def list_doubts(s: Surface) -> Iterator[str]:
-    """What they do not support, and what to do next."""
+    """Yield the caveats, then what to label next."""
     yield from s.warnings
     if s.n_labels and count_bands(s)[0].n_arms:
-        yield "an arm without a label that behaves unlike anything its attributes do elsewhere would not show; intervals allow for as much of that as labelled arms show"
+        yield "no label can show that an arm without labels departs from what its attributes predict; intervals allow for departures as large as those of labelled arms"
     if len(s.arms) >= 20:
-        yield f"with {len(s.arms):,} arms, about {(1 - s.level) * len(s.arms):,.0f} intervals miss the truth even when all is well"
+        yield f"with {len(s.arms):,} arms, expect about {(1 - s.level) * len(s.arms):,.0f} intervals to miss the true value, even if all assumptions hold"
     if s.finite_pool:
-        yield "pictures of attributes and answers to questions are about the population the items came from; the arms and the whole are about exactly these items"
-    yield "labelled items must have been picked at random within each arm; if they were picked because they looked odd, these numbers describe those items only"
+        yield "effects of attributes and answers to questions are about the population the items came from; the arms and the overall estimate are about exactly these items"
+    yield "labelled items must have been drawn at random within each arm; if they were chosen because they looked odd, the estimates describe only such items"
     yield _say_next(s)
 
 
 def explain(s: Surface) -> list[str]:
-    """How the numbers came about."""
+    """List how the estimates were computed."""
     quantity = (
-        "accuracy on exactly these items: what is labelled is known, only the rest is uncertain"
+        "accuracy on exactly these items: labelled items are known, only the others are uncertain"
         if s.finite_pool
         else "accuracy on the population these items were drawn from"
     )
     lines = [
-        f"Quantity: {quantity}. An arm is a combination of {', '.join(s.attributes)} that occurs.",
+        f"Quantity: {quantity}. An arm is a combination of values of {', '.join(s.attributes)} that occurs in the pool.",
         MODELS.get(s.model, DEEP),
-        f"Estimates are posterior means, intervals hold the middle {100 * s.level:g}% of the posterior.",
+        f"Estimates are posterior means; intervals are equal-tailed {100 * s.level:g}% credible intervals.",
     ]
     if s.scales:
         lines.append(f"Standard deviations of effects on the logit: {_say_scales(s)}.")
     if s.health.get("together") is not None:
-        lines.append(f"That two attributes together do more than each alone has probability {s.health['together']:.2f}; both answers are averaged over.")  # fmt: skip
+        lines.append(f"Attributes interact with posterior probability {s.health['together']:.2f}; the estimates average over the models with and without interactions.")  # fmt: skip
     if s.health.get("left_out"):
-        lines.append(f"Effects left out, because there would be too many terms: {listing(' × '.join(names) for names in s.health['left_out'])}.")  # fmt: skip
+        lines.append(f"Interactions left out, because there would be too many terms: {listing(' × '.join(names) for names in s.health['left_out'])}.")  # fmt: skip
     if "terms" in s.health:
-        settled = "found" if s.health["converged"] else "not found to the end"
-        lines.append(f"{count(s.health['terms'], 'term')}; the scales that explain the labels best were {settled} in {count(s.health['looks'], 'look')}.")  # fmt: skip
+        settled = "converged" if s.health["converged"] else "did not converge"
+        lines.append(f"The model has {count(s.health['terms'], 'term')}; the optimisation of the standard deviations {settled} in {count(s.health['looks'], 'evaluation')} of the marginal likelihood.")  # fmt: skip
     return lines
 
 
 def _find_weak(s: Surface) -> list[Arm]:
-    """Return arms that are worse than the whole by their own intervals, and have labels of their own; the worst first."""
+    """Return labelled arms whose intervals lie below the overall interval, worst first."""
     return [arm for arm in s.worst_first if arm.n_labels and arm.high < s.overall.low]
 
 
 def _say_weak(s: Surface, weak: list[Arm]) -> Iterator[str]:
     if not weak:
-        yield "No arm with labels of its own lies clear below the whole yet."
+        yield "No labelled arm's interval lies below that of the overall estimate yet."
         return
     most = NAMED if len(s.attributes) <= FEW else 1
     named = "; ".join(f"{name_values(arm.arm)}: {_range(arm)}" for arm in weak[:most])
     items = sum(arm.n_items for arm in weak)
-    yield f"Worse than the whole, by their own labels and intervals: {count(len(weak), 'arm')} with {count(items, 'item')}. The worst {'is' if most == 1 else 'of them'} {named}."
+    yield f"Worse than the overall estimate (labelled, and the intervals do not overlap): {count(len(weak), 'arm')} with {count(items, 'item')}. The worst: {named}."
     common = find_common(weak[:10])
     if common and len(common) < len(s.attributes):
-        yield f"What the {min(len(weak), 10)} worst of these have in common: {name_values(common)}."
+        yield f"The {min(len(weak), 10)} worst of these have in common: {name_values(common)}."
 
 
 def _say_worst(s: Surface) -> str:
     likeliest = max(s.arms, key=lambda arm: arm.p_worst)
     named = f"{name_values(likeliest.arm)}, with probability {likeliest.p_worst:.2f}"
     if likeliest.p_worst >= SURE:
-        return f"The worst of all is {named}."
+        return f"The worst arm is {named}."
     if len(s.attributes) > FEW:
-        return f"Which arm is the worst of all is not settled: no arm is, with a probability above {likeliest.p_worst:.2f}."
-    return f"Which arm is the worst of all is not settled; the likeliest is {named}."
+        return f"Which arm is the worst is not settled: no arm has a P(worst) above {likeliest.p_worst:.2f}."
+    return f"Which arm is the worst is not settled; the most likely is {named}."
 
 
 def _say_attributes(s: Surface) -> Iterator[str]:
-    """Name the attributes that matter most, and say what the first of them does by itself."""
+    """Name the largest effects, and give the adjusted accuracy at both ends of the first attribute."""
     if not s.scales or s.chart is None:
         return
     first = rank_attributes(s)[0]
@@ -136,7 +137,7 @@ def _say_attributes(s: Surface) -> Iterator[str]:
         return
     low, high = readings[0], readings[-1]
     yield (
-        f"What matters most is {_name_effects(s)}. Were all else as in the whole pool, accuracy would be "
+        f"The largest effects: {_name_effects(s)}. With the other attributes as in the whole pool, accuracy would be "
         f"{_range(low)} where {name_values(low.values)}, and {_range(high)} where {name_values(high.values)}."
     )
 
@@ -149,20 +150,20 @@ def _name_effects(s: Surface) -> str:
 def _say_scales(s: Surface) -> str:
     *effects, own = s.scales
     named = listing((f"{' × '.join(one.attributes)} {one.scale:.2f}" for one in effects), most=10)
-    return f"{named}{'; ' if effects else ''}of a combination beyond its attributes {own.scale:.2f}"
+    return f"{named}{'; ' if effects else ''}random effect of the arm {own.scale:.2f}"
 
 
 def _say_coverage(s: Surface) -> str:
     blank, few, *_ = count_bands(s)
-    said = f"{count(blank.n_arms, 'arm')} of {len(s.arms):,}, with {percent(blank.n_items / s.n_items)} of all items"
-    rest = f"; {few.n_arms:,} more have fewer than five." if few.n_arms else "."
-    return f"Without a label of their own are {said}{rest}" if blank.n_arms else f"Every arm has a label{rest}"
+    said = f"Arms without labels: {blank.n_arms:,} of {len(s.arms):,}, with {percent(blank.n_items / s.n_items)} of all items"
+    rest = f"; arms with one to four labels: {few.n_arms:,}." if few.n_arms else "."
+    return f"{said}{rest}" if blank.n_arms else f"Every arm has a label{rest}"
 
 
 def _say_next(s: Surface) -> str:
-    """What to do next: label where most items are known least."""
+    """Recommend where to label next: where many items have wide intervals."""
     if not s.n_labels:
-        return "Next: label a few hundred items, picked at random"
+        return "Next: label a few hundred items, drawn at random"
     blank = count_bands(s)[0]
     if len(s.attributes) > FEW:
         where = (
@@ -172,7 +173,7 @@ def _say_next(s: Surface) -> str:
         )
         return f"Next: label items at random {where}"
     wide = sorted(s.arms, key=lambda arm: -arm.n_items * (arm.high - arm.low))[:NAMED]
-    return f"Next: label where many items are known least: {'; '.join(name_values(arm.arm) for arm in wide)}"
+    return f"Next: label where many items have wide intervals: {'; '.join(name_values(arm.arm) for arm in wide)}"
 
 
 def _range(one: Estimate | Arm | Reading) -> str:

@@ -1,4 +1,4 @@
-"""Tables of a page."""
+"""Tables of an HTML report."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Listing:
-    """A table of a page: texts as they are, numbers as the page writes them."""
+    """A table of a report: strings are shown as they are, floats in the number format of the report."""
 
     title: str
     columns: tuple[str, ...]
     rows: Sequence[tuple[str | float, ...]]
-    n_names: int = 1  # columns, the first, that hold names
-    shown: int | None = None  # rows that are open to see; others are folded away
+    n_names: int = 1  # leading columns that hold names
+    shown: int | None = None  # rows that are visible; the others are collapsed
     note: str = ""
-    has_whole: bool = False  # is the first row the sum of the others?
+    has_whole: bool = False  # whether the first row is the overall estimate
 
     @property
     def is_dense(self) -> bool:
-        """Whether its columns must move together to fit a page."""
+        """Whether it has so many columns that it needs narrow padding."""
         return len(self.columns) > 12

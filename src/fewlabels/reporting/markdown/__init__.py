@@ -1,5 +1,5 @@
 """Results as GitHub-flavoured Markdown, for pull requests, job summaries and issues.
 
-Numbers are those of the rows that `summary`, `comparison`, `gaps` and `surfaces` made; here they are only written down.
-Names come out of people's files, so nothing in them is obeyed: no HTML, no link, no column of their own.
+All numbers come from the result; this package only formats them. Names of groups come from users' files and are
+escaped: they cannot produce HTML, links, mentions or table columns.
 """

@@ -1,4 +1,4 @@
-"""An assessment: the whole in a line, a row per group, what to keep in mind."""
+"""An assessment as Markdown: the overall estimate, a row per group, and the warnings."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from fewlabels.analyses.assessment import Assessment, Row
 from fewlabels.errors import count
 from fewlabels.reporting.markdown.markup import escape, fold, join, lay_out, remark, write_interval
 
-OPEN, MOST = 20, 500  # rows that are open to see, and rows in all: a comment on a pull request holds 65,536 letters
+OPEN, MOST = 20, 500  # visible rows, and rows in all: a comment on a pull request holds 65,536 characters
 
 
 def render_assessment(a: Assessment) -> str:

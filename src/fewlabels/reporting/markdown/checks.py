@@ -1,14 +1,14 @@
-"""What a job was told to fail on, and whether it does."""
+"""The result of `--fail-if` conditions as Markdown."""
 
 from collections.abc import Sequence
 
 from fewlabels.reporting.markdown.markup import escape
 
-MOST = 25  # failures that are told one by one
+MOST = 25  # failures listed one by one
 
 
 def render_checks(asked: Sequence[str], failures: Sequence[str]) -> str:
-    """Say which conditions were looked for and where they hold; nothing where none was given.
+    """List the conditions to fail on and where they hold; empty if no condition was given.
 
     >>> print(render_checks(["low < 0.8"], ["cat: low is 0.7, and that is < 0.8"]))
     ❌ **Failed**: fail if low &lt; 0.8

@@ -1,4 +1,4 @@
-"""A comparison: the verdict, the difference, and the two groups."""
+"""A comparison as Markdown: the difference, the verdict, and the two groups."""
 
 from fewlabels.analyses.comparison import Comparison
 from fewlabels.reporting.markdown.markup import escape, join, lay_out, remark, write_interval

@@ -1,4 +1,4 @@
-"""Fairness: every gap with its interval, and in words what is settled."""
+"""A fairness result as Markdown: every gap with its interval, and sentences about settled gaps."""
 
 from math import isnan
 
@@ -9,11 +9,11 @@ from fewlabels.reporting.markdown.markup import escape, join, lay_out, remark, w
 
 
 def render_fairness(f: Fairness) -> str:
-    """Return what can be said of fairness as Markdown."""
+    """Return a fairness result as Markdown."""
     title = f"### {escape(f.by)}, compared with {escape(f.whom)}"
     about = (
         f"{escape(f.source)}: {count(f.n_items, 'item')}, {f.n_labels:,} labelled; method {escape(f.method)}, "
-        f"{100 * f.level:g}% intervals, gaps within ±{f.rope:g} are as good as none."
+        f"{100 * f.level:g}% intervals, gaps within ±{f.rope:g} count as equal."
     )
     return join(title, about, _list_gaps(f), _say(f), remark(f.warnings))
 
@@ -35,7 +35,7 @@ def _cells(gap: Gap) -> tuple[str, ...]:
 
 
 def _say(f: Fairness) -> str:
-    """Put what is settled, and the four-fifths rule, in sentences."""
+    """List settled gaps and the four-fifths rule as sentences."""
     said = [
         sentence
         for gap in f.gaps

@@ -1,4 +1,4 @@
-"""Markdown's own marks: tables, folds and notes, and text that cannot be taken for any of them."""
+"""Markdown syntax: tables, collapsed sections and notes, and escaping of text."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -6,12 +6,14 @@ from collections.abc import Iterable, Sequence
 from fewlabels.text import tame_line
 
 MARKS = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
-LINKS = re.compile(r"([@#]|:(?=//)|www(?=\.))")  # starts of mentions, issues and addresses; a comment ends them
+LINKS = re.compile(
+    r"([@#]|:(?=//)|www(?=\.))"
+)  # starts of mentions, issue numbers and URLs; an HTML comment after them prevents a link
 ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
 def escape(text: object) -> str:
-    r"""Write text so that it reads as it is, in a sentence or in a cell of a table.
+    r"""Escape text, so that a sentence or a table cell shows it literally.
 
     >>> print(escape("<b>a|b</b>"))
     &lt;b&gt;a\|b&lt;/b&gt;
@@ -21,27 +23,27 @@ def escape(text: object) -> str:
 
 
 def lay_out(header: Sequence[str], rows: Iterable[Sequence[str]], *, n_names: int = 1) -> str:
-    """Return a table; the first columns hold names, the others numbers. Cells are escaped already."""
+    """Return a table; the first `n_names` columns hold names, the others numbers. Cells must already be escaped."""
     sides = [":--" if i < n_names else "--:" for i in range(len(header))]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, sides, *rows))
 
 
 def fold(title: str, body: str) -> str:
-    """Return something folded away under its title."""
+    """Return a collapsed section with its title."""
     return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"
 
 
 def remark(notes: Iterable[str]) -> str:
-    """Return notes as a box of their own; nothing where there are none."""
+    """Return notes as a GitHub alert; empty if there are none."""
     lines = [f"> - {escape(note)}" for note in notes]
     return "\n".join(["> [!NOTE]", *lines]) if lines else ""
 
 
 def join(*parts: str) -> str:
-    """Put the parts that there are under each other."""
+    """Join the non-empty parts by blank lines."""
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def write_interval(low: float, high: float, sign: str = "") -> str:
-    """Write the two ends of an interval."""
+    """Format the two ends of an interval."""
     return f"{low:{sign}.3f} to {high:{sign}.3f}"

@@ -1,4 +1,4 @@
-"""A surface: the whole, the worst combinations of attributes, and what was asked of it."""
+"""A surface as Markdown: the overall estimate, answers to questions, and the worst arms."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ SHOWN = 20  # arms
 
 
 def render_surface(s: Surface, answers: Sequence[tuple[str, Reading]] = ()) -> str:
-    """Return a surface as Markdown, with what was asked of it."""
+    """Return a surface as Markdown, with the answers to questions about it."""
     title = f"### accuracy: {s.overall.mean:.3f} ({write_interval(s.overall.low, s.overall.high)})"
     quantity = "exactly these items" if s.finite_pool else "the population these items came from"
     about = (
@@ -23,8 +23,8 @@ def render_surface(s: Surface, answers: Sequence[tuple[str, Reading]] = ()) -> s
 def _list_answers(s: Surface, answers: Sequence[tuple[str, Reading]]) -> str:
     if not answers:
         return ""
-    rows = [(escape(question or "everything"), *_numbers(reading)) for question, reading in answers]
-    return lay_out(("asked", *_header(s)), rows)
+    rows = [(escape(question or "all items"), *_numbers(reading)) for question, reading in answers]
+    return lay_out(("question", *_header(s)), rows)
 
 
 def _list_arms(s: Surface) -> list[str]:
@@ -34,7 +34,9 @@ def _list_arms(s: Surface) -> list[str]:
     rows = [(*(escape(arm.arm[name]) for name in s.attributes), *_numbers(arm)) for arm in arms]
     header = (*map(escape, s.attributes), *_header(s))
     left_out = len(s.arms) - len(arms)
-    said = f"The worst arms; {left_out:,} more are in JSON." if left_out else "Arms, the worst first."
+    said = (
+        f"The {len(arms)} worst arms; the JSON output has {left_out:,} more." if left_out else "All arms, worst first."
+    )
     return [said, lay_out(header, rows, n_names=len(s.attributes))]
 
 

@@ -1,5 +1,5 @@
-"""Pictures of what `summary` made: numbers in, matplotlib Axes out, nothing computed on the way but layout.
+"""Plots of results: a result in, matplotlib Axes out; only the layout is computed here.
 
-Each picture has its own file; `plot_assessment`, `plot_comparison` and `plot_surface` are what `.plot()` calls. Figures are made
-without pyplot, so there is no global state; `render_svg` is what the report embeds.
+Each kind of plot has its own file; `.plot()` calls `plot_assessment`, `plot_comparison` or `plot_surface`. Figures are
+made without pyplot, so there is no global state; reports embed the output of `render_svg`.
 """

@@ -1,6 +1,6 @@
-"""The least accurate combinations of attributes, a row each: values in columns, interval, items and labels.
+"""The least accurate arms of a surface, one row each: attribute values, interval, items and labels.
 
-With many attributes, values that all rows share are said once, above; of the others as many columns as fit are written.
+Values that all rows share are written once, in the title; of the other attributes, as many columns are written as fit.
 """
 
 from collections.abc import Sequence
@@ -17,28 +17,28 @@ from fewlabels.reporting.plots.style import BLUE, GREY, INK, PALE, ROW, SMALL, c
 from fewlabels.reporting.plots.words import shorten, write_level, write_value
 
 SHOWN = 25  # arms
-LETTER, GAP = 5.4, 9  # points: the width of a letter, and between columns
-ROOM = 265  # points for all columns of values
-WIDEST = 26  # letters of a value
-LINE = 78  # letters of a sentence above the picture
+LETTER, GAP = 5.4, 9  # points: the width of a letter, and the space between columns
+ROOM = 265  # points: the width of all columns of values
+WIDEST = 26  # characters of a value
+LINE = 78  # characters of a line of the title
 COUNTS = (("items", "n_items"), ("labels", "n_labels"))
 
 
 @dataclass(frozen=True)
 class Strip:
-    """A column of text beside the rows: its header, its texts, and how wide it is, in points."""
+    """A column of text beside the rows: its header and its cells."""
 
     header: str
     texts: tuple[str, ...]
 
     @property
     def width(self) -> float:
-        """How wide it is; a header may lean out of it."""
+        """The width in points; a longer header is rotated and may extend beyond it."""
         return LETTER * max(3, *map(len, self.texts)) + GAP
 
 
 def plot_worst(surface: Surface, *, most: int = SHOWN, ax: Axes | None = None) -> Axes:
-    """Draw the least accurate arms with their intervals; hollow where an arm has no label of its own."""
+    """Draw the least accurate arms with their intervals; arms without labels are hollow."""
     arms = surface.worst_first[:most]
     common = find_common(arms)
     strips, left_out = _choose_strips(surface, arms, tuple(common))
@@ -62,7 +62,7 @@ def plot_worst(surface: Surface, *, most: int = SHOWN, ax: Axes | None = None) -
 
 
 def _choose_strips(surface: Surface, arms: Sequence[Arm], common: Sequence[str]) -> tuple[list[Strip], list[str]]:
-    """Take the attributes that matter most, as many as fit, and write them in the order they were given."""
+    """Choose the attributes with the largest effects, as many as fit, in their original order."""
     chosen: list[str] = []
     room = float(ROOM)
     strips = {
@@ -80,25 +80,25 @@ def _choose_strips(surface: Surface, arms: Sequence[Arm], common: Sequence[str])
 def _write_head(common: dict[str, str], left_out: Sequence[str]) -> list[str]:
     said = []
     if common:
-        said.append(shorten(f"all of these: {name_values(common)}", LINE))
+        said.append(shorten(f"all rows: {name_values(common)}", LINE))
     if left_out:
-        said.append(shorten(f"not written: {', '.join(left_out)}", LINE))
+        said.append(shorten(f"not shown: {', '.join(left_out)}", LINE))
     return said
 
 
 def _leans(strips: Sequence[Strip]) -> bool:
-    """Say whether headers are too long to stand side by side."""
+    """Return whether headers are too long to be written horizontally."""
     return any(LETTER * len(strip.header) > strip.width for strip in strips)
 
 
 def _header_height(strips: Sequence[Strip]) -> float:
-    """Return how high the headers reach, in inches."""
+    """Return the height of the headers in inches."""
     longest = max((len(strip.header) for strip in strips), default=0)
     return 0.7 * LETTER * longest / 72 if _leans(strips) else 0.1
 
 
 def _write_strips(ax: Axes, strips: Sequence[Strip]) -> None:
-    """Write values to the left of the rows."""
+    """Write the attribute values to the left of the rows."""
     at = -sum(strip.width for strip in strips) - GAP
     lean = 45 if _leans(strips) else 0
     for strip in strips:
@@ -109,7 +109,7 @@ def _write_strips(ax: Axes, strips: Sequence[Strip]) -> None:
 
 
 def _write_counts(ax: Axes, arms: Sequence[Arm]) -> None:
-    """Write items and labels to the right of the rows."""
+    """Write the numbers of items and labels to the right of the rows."""
     right = 0.0
     for header, name in COUNTS:
         texts = [f"{getattr(arm, name):,}" for arm in arms]
@@ -131,7 +131,7 @@ def _write(
     ha: str = "left",
     rotation: int = 0,
 ) -> None:
-    """Write beside the rows, some points away from the left (0) or right (1) end of the axis."""
+    """Write text beside the rows, `away` points from the left (side 0) or right (side 1) end of the axis."""
     ax.annotate(
         text, (side, y), xycoords=ax.get_yaxis_transform(), xytext=(away, 0), textcoords="offset points", fontsize=SMALL,
         color=colour, va=va, ha=ha, rotation=rotation, rotation_mode="anchor", annotation_clip=False,
@@ -148,7 +148,7 @@ def _draw_arms(ax: Axes, arms: Sequence[Arm]) -> None:
         ax.hlines(y, low, high, color=colour, linewidth=1.8, alpha=1 if labelled else 0.6, zorder=2)
         ax.plot(
             mean, y, "o", markersize=5.5, color=colour, markerfacecolor=colour if labelled else "white", zorder=3,
-            label="labelled" if labelled else "by its neighbours",
+            label="labelled" if labelled else "no labels",
         )  # fmt: skip
 
 

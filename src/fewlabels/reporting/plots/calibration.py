@@ -1,4 +1,4 @@
-"""What we believe about one number, the calibration error: its posterior, with mean and interval marked."""
+"""The posterior of the expected calibration error (ECE), with its mean and interval."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,7 +16,7 @@ def plot_ece(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
     """Draw the posterior of a one-group assessment, for instance `a.merged(fl.ece)`."""
     if len(assessment.groups) != 1:
         raise InputError(
-            f"one posterior at a time: of these {len(assessment.groups):,} groups make one with a.merged(fl.ece)"
+            f"this plot shows one group, and the assessment has {len(assessment.groups):,}; merge them with a.merged(fl.ece)"
         )
     ax = ax or new_axes(2.6)
     clean_axes(ax)
@@ -37,7 +37,7 @@ def plot_ece(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
 
 
 def _draw_density(ax: Axes, draws: np.ndarray) -> float:
-    """Draw the histogram and return its height; draws that are all alike have none."""
+    """Draw a histogram of the draws and return its height; draw none if all draws are equal."""
     if np.ptp(draws) < 1e-12:
         return 1.0
     height, edges = np.histogram(draws, bins=BARS, density=True)

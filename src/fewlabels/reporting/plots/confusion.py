@@ -1,7 +1,7 @@
 """The confusion matrix with its uncertainty: P(label | predicted), one row per predicted class.
 
-Few classes have their numbers written; of many, a square is as dark as the chance is high and as small as the interval
-is wide.
+With few classes, numbers are written into the cells. With many, a darker square means a higher probability, and a
+smaller square a wider interval.
 """
 
 from collections.abc import Sequence
@@ -16,18 +16,18 @@ from fewlabels.reporting.plots.sheet import WIDTH, new_axes
 from fewlabels.reporting.plots.style import GREY, INK, SMALL, clean_axes
 from fewlabels.reporting.plots.words import shorten, write_level
 
-WRITTEN = 12  # classes whose numbers are written
-WHOLE, CHOSEN = 40, 25  # beyond so many classes, only so many are shown
+WRITTEN = 12  # up to this many classes, numbers are written
+WHOLE, CHOSEN = 40, 25  # with more classes than the first, only as many as the second are shown
 
 
 def plot_confusion(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
-    """Draw P(label | predicted) as a heat map: right in blue, wrong in orange."""
+    """Draw P(label | predicted) as a heat map: right predictions in blue, wrong ones in orange."""
     entries = assessment.matrix
     if not entries:
         raise InputError("a heat map needs a confusion matrix; assess with metric=fl.confusion")
     if any(entry.group is not None for entry in entries):
         raise InputError(
-            f"there is a confusion matrix for every group of {assessment.by!r}; to draw one, use by=fl.predicted"
+            f"this assessment has a confusion matrix for every group of {assessment.by!r}; to draw a single one, use by=fl.predicted"
         )
     every = list(dict.fromkeys(entry.label for entry in entries))
     classes = every if len(every) <= WHOLE else _most_confused(entries, every)
@@ -50,7 +50,7 @@ def plot_confusion(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
 
 
 def _most_confused(entries: Sequence[Entry], every: Sequence[str]) -> list[str]:
-    """Take classes from the largest confusions down, until there are enough."""
+    """Return the classes of the largest confusions, as many as are shown."""
     wrong = (entry for entry in entries if entry.predicted != entry.label)
     chosen: dict[str, None] = {}
     for entry in sorted(wrong, key=lambda entry: -entry.mean):
@@ -62,7 +62,7 @@ def _most_confused(entries: Sequence[Entry], every: Sequence[str]) -> list[str]:
 
 
 def _lay_out(entries: Sequence[Entry], classes: Sequence[str]) -> tuple[Grid, Grid]:
-    """Return means and widths; nan for a class that is never predicted."""
+    """Return the matrices of means and interval widths; NaN for classes that are never predicted."""
     at = {name: i for i, name in enumerate(classes)}
     mean, width = np.full((2, len(classes), len(classes)), np.nan)
     for entry in entries:
@@ -82,6 +82,6 @@ def _name_axes(ax: Axes, classes: Sequence[str], level: float) -> None:
     ax.set_xticks(range(n), names, rotation=90 if max(map(len, names)) > 3 else 0)
     ax.set_yticks(range(n), names)
     ax.tick_params(length=0)
-    how = "± half the" if n <= WRITTEN else "small square: wide"
+    how = "± half the" if n <= WRITTEN else "smaller square: wider"
     ax.set_xlabel(f"true class, in % of each row ({how} {write_level(level)} interval)", color=INK)
     ax.set_ylabel("predicted class", color=INK)

@@ -1,4 +1,4 @@
-"""How much of the space of attributes has labels of its own: arms, and the items in them, by labels per arm."""
+"""The share of arms of a surface, and of the items in them, by labels per arm."""
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
@@ -9,12 +9,12 @@ from fewlabels.errors import count
 from fewlabels.reporting.plots.sheet import new_axes
 from fewlabels.reporting.plots.style import BLUE, GREY, INK, SMALL, clean_axes
 
-THICK = 0.36  # of a bar, in rows
-ROOM = 1.32  # the axis ends here, so that text beside a full bar fits
+THICK = 0.36  # height of a bar, in rows
+ROOM = 1.32  # end of the axis, so that text beside a full bar fits
 
 
 def plot_coverage(surface: Surface, *, ax: Axes | None = None) -> Axes:
-    """Draw the share of arms, and of items, in arms with no label, a few, and many."""
+    """Draw the share of arms, and of items, by labels per arm: none, few, many."""
     bands = count_bands(surface)
     ax = ax or new_axes(2.9)
     clean_axes(ax)
@@ -36,7 +36,7 @@ def plot_coverage(surface: Surface, *, ax: Axes | None = None) -> Axes:
 
 
 def _draw(ax: Axes, y: float, n: int, whole: int, what: str, colour: str) -> None:
-    """Draw a bar, and write how many it stands for."""
+    """Draw a bar with its percentage and count."""
     ax.barh([y], [n / whole], height=THICK, color=colour, zorder=2)
     ax.annotate(
         f"{100 * n / whole:.0f}% · {count(n, what)}", (n / whole, y), xytext=(4, 0), textcoords="offset points", va="center",

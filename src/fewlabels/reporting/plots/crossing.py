@@ -1,4 +1,4 @@
-"""Accuracy where two attributes cross, as a heat map: below the whole in orange, above it in blue."""
+"""Accuracy by two attributes of a surface, as a heat map: below the overall accuracy in orange, above it in blue."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, SMALL, clea
 from fewlabels.reporting.plots.words import shorten, write_level, write_value
 
 MOST_ROWS, MOST_COLUMNS = 30, 16  # values of an attribute that are shown
-WRITTEN = 8  # columns beyond which there is no room for half-widths
+WRITTEN = 8  # up to this many columns, half-widths of intervals are written too
 EVERYTHING = "all items"
 SHADES = LinearSegmentedColormap.from_list("below and above", [ORANGE, "white", BLUE])
-NARROW = 0.1  # least distance from the whole at which a colour is full
+NARROW = 0.1  # least distance from the overall accuracy that gets the full colour
 HATCH = "#C4C4C4"
 LUMINANCE = (0.2126, 0.7152, 0.0722)  # of red, green and blue
 Grid = Float[np.ndarray, "row column"]
@@ -30,7 +30,7 @@ Grid = Float[np.ndarray, "row column"]
 
 @dataclass(frozen=True)
 class Side:
-    """The values of one attribute that are shown, and its name, which says what was left out."""
+    """An axis of the heat map: the attribute, the values shown, and a caption that says how many are left out."""
 
     attribute: str
     values: tuple[str, ...]
@@ -39,7 +39,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Field:
-    """What is read in every cell; nan where the pool has no item."""
+    """Mean, interval width and number of labels of every cell; NaN where the pool has no item."""
 
     mean: Grid
     width: Grid
@@ -54,9 +54,9 @@ def plot_crossing(
     fixed: Mapping[str, object] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw accuracy at every two values of two attributes, over what others take in the pool or are `fixed` to.
+    """Draw accuracy for each pair of values of two attributes, with the others as in the pool or `fixed`.
 
-    Without a choice, the two attributes that move accuracy furthest. Hatched: combinations that the pool does not have.
+    By default, the two attributes with the largest effects. Combinations that the pool does not have are hatched.
     """
     names = _choose(surface, rows, columns, tuple(fixed or ()))
     down, across = _take_side(surface, names[0], fixed, MOST_ROWS), EVERY
@@ -74,7 +74,7 @@ EVERY = Side("", (EVERYTHING,), "")
 
 
 def _choose(surface: Surface, rows: str | None, columns: str | None, fixed: Sequence[str]) -> tuple[str, ...]:
-    """Take the attributes that were named, and fill up with those that move accuracy furthest."""
+    """Return the attributes that were named, completed by those with the largest effects."""
     free = [name for name in rank_attributes(surface) if name not in (rows, columns, *fixed)]
     chosen = [
         name for name in (rows or (free.pop(0) if free else None), columns or (free.pop(0) if free else None)) if name
@@ -83,7 +83,7 @@ def _choose(surface: Surface, rows: str | None, columns: str | None, fixed: Sequ
         raise InputError("plot: a heat map takes two different attributes that are not fixed, as rows and columns")
     if rows is None and columns is None and len(chosen) == 2:
         size = {axis.name: len(axis.levels) for axis in surface.axes}
-        chosen.sort(key=lambda name: -size[name])  # there is more room down the page
+        chosen.sort(key=lambda name: -size[name])  # rows have more space than columns
     return tuple(chosen)
 
 
@@ -109,7 +109,7 @@ def _fill(readings: Sequence[Reading], down: Side, across: Side) -> Field:
 
 
 def _draw(ax: Axes, field: Field, middle: float, *, written: bool) -> None:
-    """Colour every cell by how far it is from the whole, and write its numbers."""
+    """Colour every cell by its distance from the overall accuracy, and write its numbers."""
     far = max(NARROW, float(np.nanmax(np.abs(field.mean - middle))))
     norm = Normalize(middle - far, middle + far)
     for (i, j), mean in np.ndenumerate(field.mean):
@@ -129,7 +129,7 @@ def _draw(ax: Axes, field: Field, middle: float, *, written: bool) -> None:
 
 
 def _is_dark(colour: tuple[float, ...]) -> bool:
-    """Say whether white is easier to read on a colour than ink, by its luminance."""
+    """Return whether white text is easier to read on a colour than dark text, by its luminance."""
     return float(np.dot(colour[:3], LUMINANCE)) < 0.55
 
 
@@ -153,12 +153,12 @@ def _name_sides(ax: Axes, down: Side, across: Side) -> None:
 
 
 def _say(surface: Surface, field: Field, across: Side, fixed: Mapping[str, object] | None) -> str:
-    """Say how to read it."""
+    """Return the title, which explains colours, numbers and marks."""
     half = f" ± half the {write_level(surface.level)} interval" if len(across.values) <= WRITTEN else ""
     said = [f"accuracy in %{half}; white: {write_value(surface.overall.mean, 'accuracy')}, as overall"]
     if fixed:
         said.append(shorten(f"where {name_values({name: str(value) for name, value in fixed.items()})}", 76))
     there = ~np.isnan(field.mean)
-    marks = ["italic: no label there"] if (there & (field.n_labels == 0)).any() else []
-    marks += [] if there.all() else ["hatched: no such item"]
+    marks = ["italic: no labels"] if (there & (field.n_labels == 0)).any() else []
+    marks += [] if there.all() else ["hatched: no items"]
     return "\n".join([*said, *(["; ".join(marks)] if marks else [])])

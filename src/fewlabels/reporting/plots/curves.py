@@ -1,4 +1,4 @@
-"""How a measure of a simulation develops with the labels: a line for every way of labelling, with its band."""
+"""Learning curves of a simulation: a measure against the number of labels, one line per policy and prior."""
 
 from collections.abc import Sequence
 from io import BytesIO
@@ -19,7 +19,7 @@ from fewlabels.reporting.plots.words import shorten
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F")
 DASHES = ("-", "--", ":", "-.")
 SPELT = {
-    "mrr": "mean reciprocal rank of the truth", "found": "share of runs that name the right groups",
+    "mrr": "mean reciprocal rank of the truth (MRR)", "found": "share of runs that name the right groups",
     "rmse": "error (RMSE)", "coverage": "coverage of the intervals", "width": "mean width of the intervals",
     "correct": "share of runs with the right verdict", "relative_error": "relative error of ECE",
 }  # fmt: skip
@@ -29,7 +29,7 @@ SHARES = ("mrr", "found", "coverage", "correct")
 def plot_simulation(
     rows: Sequence[dict[str, Any]], measure: str | None = None, *, n_items: int | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw a measure against labels; bands are two standard errors to each side, over runs."""
+    """Draw a measure against the number of labels; bands are ± two standard errors over runs."""
     measures = list(dict.fromkeys(row["measure"] for row in rows))
     measure = measure or measures[0]
     if measure not in measures:
@@ -45,7 +45,7 @@ def plot_simulation(
 
 
 def write_curves(rows: Sequence[dict[str, Any]], path: str | Path, *, n_items: int | None = None) -> Path:
-    """Draw all measures of a simulation under each other, in a file."""
+    """Write a file with one panel for each measure of a simulation."""
     kind = check_format(path)
     measures = list(dict.fromkeys(row["measure"] for row in rows))
     figure = Sheet(figsize=(WIDTH, 3.6 * len(measures)), layout="constrained")
@@ -57,7 +57,7 @@ def write_curves(rows: Sequence[dict[str, Any]], path: str | Path, *, n_items: i
 
 
 def check_format(path: str | Path) -> str:
-    """Return the format of a picture by the ending of its file, or refuse."""
+    """Return the image format from the file extension, or raise InputError."""
     kind = Path(path).suffix
     if kind not in (".png", ".svg", ".pdf"):
         raise InputError(f"plot: {path} should end in .png, .svg or .pdf")
@@ -65,7 +65,7 @@ def check_format(path: str | Path) -> str:
 
 
 def _sort_ways(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Gather the rows of every way of labelling, named by what differs between them."""
+    """Group rows by configuration (goal, metric, policy, prior), named by what differs between them."""
     keys = [key for key in ("goal", "metric", "policy", "prior") if len({row[key] for row in rows}) > 1] or ["policy"]
     ways: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
@@ -74,7 +74,7 @@ def _sort_ways(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]
 
 
 def _tell_apart(names: list[str]) -> list[tuple[str, str]]:
-    """Pair colours with dashes so that many lines differ in both."""
+    """Assign each line a colour and, when colours repeat, another dash pattern."""
     return [(colour, DASHES[i // len(PALETTE) % len(DASHES)]) for i, (colour, _) in enumerate(zip(cycle(PALETTE), names, strict=False))]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The difference between two groups: its posterior, cut at the borders of practical equivalence."""
+"""The posterior of the difference between two groups, divided at the borders of the ROPE."""
 
 import numpy as np
 from jaxtyping import Float
@@ -17,7 +17,7 @@ Line = Float[np.ndarray, " point"]
 
 
 def plot_comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
-    """Draw the posterior of a − b, with the probability of being lower, as good as equal, and higher."""
+    """Draw the posterior of a − b, with the probabilities of lower, practically equivalent and higher."""
     if comparison.difference is None:
         raise InputError("this comparison holds no distribution to draw; make it with fl.compare")
     ax = ax or new_axes(3.0)
@@ -41,7 +41,7 @@ def plot_comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
 
 
 def trace_density(difference: Difference, low: float, high: float, *, cuts: tuple[float, ...]) -> tuple[Line, Line]:
-    """Return the density on a grid, from differences of the distribution, with the cuts among its points."""
+    """Return grid points, the cuts among them, and the density there, from differences of the distribution function."""
     edges = np.linspace(low, high, CELLS + 1)
     mass = np.diff([difference.below(float(edge)) for edge in edges])
     middle = (edges[1:] + edges[:-1]) / 2
@@ -51,7 +51,7 @@ def trace_density(difference: Difference, low: float, high: float, *, cuts: tupl
 
 
 def _span(comparison: Comparison) -> tuple[float, float]:
-    """Leave room for the tails, and for the whole region of equivalence."""
+    """Return the limits of the axis: the tails and the whole ROPE fit."""
     room = max(0.5 * (comparison.high - comparison.low), 0.3 * comparison.rope, 0.01)
     low = min(comparison.low - room, -comparison.rope - room)
     high = max(comparison.high + room, comparison.rope + room)

@@ -1,6 +1,6 @@
-"""Pictures as objects, the way scikit-learn draws: `ReliabilityDisplay.from_assessment(a).ax_`.
+"""Plots as display objects, as in scikit-learn: `ReliabilityDisplay.from_assessment(a).ax_`.
 
-A display draws one of the pictures by name and remembers where; what it shows is what the assessment holds.
+A display draws one kind of plot of an assessment and keeps its axes and figure.
 """
 
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from fewlabels.reporting.plots.sheet import Sheet, find_figure, render_svg
 
 @dataclass
 class Display:
-    """A picture of an assessment; `ax_` and `figure_` are there once it is drawn."""
+    """A plot of an assessment; `ax_` and `figure_` are set once it is drawn."""
 
     assessment: Assessment
     ax_: Axes = field(init=False, repr=False)
@@ -25,17 +25,17 @@ class Display:
 
     @classmethod
     def from_assessment(cls, assessment: Assessment, *, ax: Axes | None = None) -> "Display":
-        """Draw an assessment, on axes of your own or on a new figure."""
+        """Draw an assessment on the given axes or on a new figure."""
         return cls(assessment).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> "Display":
-        """Draw it (again)."""
+        """Draw the plot, on the given axes or on a new figure."""
         self.ax_ = KINDS[self.kind](self.assessment, ax)
         self.figure_ = find_figure(self.ax_)
         return self
 
     def _repr_html_(self) -> str | None:
-        """Show it in a notebook, unless it is drawn on somebody's own figure, which shows itself."""
+        """Show the plot in a notebook, unless it is on a figure of the user's, which the notebook shows anyway."""
         return render_svg(self.ax_) if isinstance(getattr(self, "figure_", None), Sheet) else None
 
 

@@ -1,4 +1,4 @@
-"""What each value of an attribute does: as it is found in the pool, and were all else as in the whole pool."""
+"""Accuracy by value of each attribute: marginal in the pool, and adjusted for the other attributes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from fewlabels.reporting.plots.style import BLUE, GREY, INK, PALE, ROW, SMALL, c
 from fewlabels.reporting.plots.words import shorten, write_level
 
 MOST = 42  # values and headings in all
-MOST_VALUES = 12  # of one attribute, where all of all would be too many
+MOST_VALUES = 12  # of one attribute, if all values of all attributes are too many
 MOST_ATTRIBUTES = 8
 APART = 0.16  # between the two marks of a value, in rows
-ADJUSTED, FOUND = "others as in the whole pool", "as found in the pool"
+ADJUSTED, FOUND = "adjusted: others as in the whole pool", "as in the pool"
 
 
 @dataclass(frozen=True)
 class Effect:
-    """The values of one attribute: what is found where they are, and what they do by themselves."""
+    """Estimates for the values of one attribute: marginal in the pool, and adjusted (None if not available)."""
 
     heading: str
     found: tuple[Reading, ...]
@@ -29,7 +29,7 @@ class Effect:
 
 
 def plot_effects(surface: Surface, *, attributes: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
-    """Draw accuracy at every value of each attribute; without a choice, of those that move accuracy furthest."""
+    """Draw accuracy for every value of each attribute, by default of the attributes with the largest effects."""
     effects = _gather(surface, attributes)
     n = sum(len(effect.found) + 1 for effect in effects)
     ax = ax or new_axes(ROW * n + 1.1)
@@ -50,7 +50,7 @@ def plot_effects(surface: Surface, *, attributes: Sequence[str] | None = None, a
 
 
 def _gather(surface: Surface, attributes: Sequence[str] | None) -> list[Effect]:
-    """Read as many attributes as there is room for."""
+    """Estimate the effects of as many attributes as fit."""
     names = rank_attributes(surface)[:MOST_ATTRIBUTES] if attributes is None else tuple(attributes)
     found = {name: surface.cross(name) for name in names}
     most = MOST if sum(len(readings) + 1 for readings in found.values()) <= MOST else MOST_VALUES
@@ -73,7 +73,7 @@ def _read(surface: Surface, attribute: str, readings: Sequence[Reading], most: i
 
 
 def _place(effects: Sequence[Effect]) -> Iterator[tuple[int, Reading, Reading | None]]:
-    """Put values under each other, with a row for the heading of each attribute."""
+    """Assign each value a row, below a heading row per attribute."""
     y = 0
     for effect in effects:
         for i, (found, adjusted) in enumerate(zip(effect.found, effect.adjusted, strict=True)):

@@ -1,4 +1,4 @@
-"""Which group is the worst, and which the best: the probability of each, for the few groups that may be."""
+"""P(worst) and P(best) of the groups for which they are largest."""
 
 from collections.abc import Sequence
 
@@ -11,11 +11,11 @@ from fewlabels.reporting.plots.sheet import new_axes
 from fewlabels.reporting.plots.style import BLUE, INK, ORANGE, SMALL, stack_height, stack_names
 from fewlabels.reporting.plots.words import spell, write_chance
 
-WORST, BEST = 8, 7  # how many candidates for each
+WORST, BEST = 8, 7  # groups shown for each
 
 
 def plot_extremes(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
-    """Draw P(worst) to the right and P(best) to the left, for the likeliest groups."""
+    """Draw P(worst) to the right and P(best) to the left, for the most likely groups."""
     rows = _pick([row for row in assessment.worst_first if row.p_worst is not None] or assessment.worst_first)
     ax = ax or new_axes(stack_height(len(rows)) + 0.2)
     stack_names(ax, [row.group for row in rows])
@@ -27,13 +27,13 @@ def plot_extremes(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
     ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{100 * abs(x):g}%"))
     ax.axvline(0, color=INK, linewidth=0.8)
     _head(ax, assessment.question.m)
-    shown = "" if len(rows) == len(assessment.groups) else f" · likeliest {len(rows)} of {len(assessment.groups):,}"
+    shown = "" if len(rows) == len(assessment.groups) else f" · {len(rows)} most likely of {len(assessment.groups):,}"
     ax.set_xlabel(f"by {spell(assessment.metric)}{shown}", color=INK)
     return ax
 
 
 def _pick(rows: Sequence[Row]) -> list[Row]:
-    """Choose the likeliest for worst and for best, worst first."""
+    """Choose the groups most likely to be worst or best, worst first."""
     if len(rows) > WORST + BEST:
         worst = sorted(rows, key=lambda row: -(row.p_worst or 0.0))[:WORST]
         best = sorted(rows, key=lambda row: -(row.p_best or 0.0))[:BEST]
@@ -42,7 +42,7 @@ def _pick(rows: Sequence[Row]) -> list[Row]:
 
 
 def _draw_chances(ax: Axes, chances: Sequence[float], colour: str, *, side: int, least: float) -> None:
-    """Draw bars to one side, with a number where there is a bar to be seen."""
+    """Draw bars to one side, with a number at each visible bar."""
     ax.barh(range(len(chances)), side * np.array(chances), height=0.6, color=colour, zorder=2)
     for y, p in enumerate(chances):
         if p > least:
@@ -53,12 +53,12 @@ def _draw_chances(ax: Axes, chances: Sequence[float], colour: str, *, side: int,
 
 
 def _head(ax: Axes, m: int) -> None:
-    worst = "the worst" if m == 1 else f"among the {m} worst"
-    ax.text(0.0, 1.0, "← chance of being the best", transform=ax.transAxes, va="bottom", fontsize=SMALL, color=BLUE)
+    worst = "worst" if m == 1 else f"among the {m} worst"
+    ax.text(0.0, 1.0, "← P(best)", transform=ax.transAxes, va="bottom", fontsize=SMALL, color=BLUE)
     ax.text(
         1.0,
         1.0,
-        f"chance of being {worst} →",
+        f"P({worst}) →",
         transform=ax.transAxes,
         va="bottom",
         ha="right",

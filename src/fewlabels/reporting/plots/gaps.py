@@ -1,4 +1,4 @@
-"""Gaps between groups of people: with their intervals, as densities, and the curves behind them."""
+"""Plots of a fairness result: gaps with intervals, posterior densities of gaps, and calibration curves of groups."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -28,18 +28,18 @@ from fewlabels.reporting.plots.style import (
 from fewlabels.reporting.plots.words import shorten, write_level
 
 CELLS = 60
-MOST_HILLS, HILL = 20, 0.38  # densities in one picture, and inches for each
-TAIL = 0.002  # of a density that is not drawn, on either side
-MOST_CURVES, ABREAST = 6, 3  # groups whose curves are drawn, the largest; panels beside each other
-GUTTER = 0.07  # share of a panel's room that is left free around it
-LABELLED = 6  # points that labels are gathered into, in each group
+MOST_HILLS, HILL = 20, 0.38  # densities in one plot, and inches for each
+TAIL = 0.002  # probability in each tail of a density that is not drawn
+MOST_CURVES, ABREAST = 6, 3  # groups whose curves are drawn (the largest), and panels per row
+GUTTER = 0.07  # margin around a panel, as a share of its cell
+LABELLED = 6  # bins of labels in each group
 
 
 def plot_gaps(fairness: Fairness, *, ax: Axes | None = None) -> Axes:
-    """Draw every gap with its interval; what lies within the margin is as good as none."""
+    """Draw every gap with its interval, and the margin (ROPE) as a band."""
     gaps = [gap for gap in fairness.pick(MOST) if not np.isnan(gap.mean)]
     if not gaps:
-        raise InputError("there is no gap to draw: every rate is undefined in one of the groups")
+        raise InputError("there is no gap to draw: every gap involves an undefined rate")
     ax = ax or new_axes(stack_height(len(gaps)))
     stack_names(ax, [f"{gap.metric}  {shorten(gap.group, 18)}" for gap in gaps])
     ax.axvspan(-fairness.rope, fairness.rope, color=PALE, linewidth=0, zorder=0.5)
@@ -54,10 +54,10 @@ def plot_gaps(fairness: Fairness, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_gap_densities(fairness: Fairness, *, ax: Axes | None = None) -> Axes:
-    """Draw how plausible each size of every gap is, one under the other, each as high as the next."""
+    """Draw the posterior density of every gap, one row each, scaled to the same height."""
     gaps = [gap for gap in fairness.pick(MOST) if not np.isnan(gap.draws).any() and np.ptp(gap.draws) > 0][:MOST_HILLS]
     if not gaps:
-        raise InputError("there is no gap to draw: none is uncertain")
+        raise InputError("there is no density to draw: no gap is both defined and uncertain")
     ax = ax or new_axes(HILL * len(gaps) + 0.8)
     stack_names(ax, [f"{gap.metric}  {shorten(gap.group, 18)}" for gap in gaps])
     ax.set_ylim(len(gaps) - 0.7, -1.0)
@@ -71,10 +71,10 @@ def plot_gap_densities(fairness: Fairness, *, ax: Axes | None = None) -> Axes:
 
 
 def _draw_hill(ax: Axes, y: int, gap: Gap, colour: str) -> None:
-    """Draw a density standing on a row, its interval darker."""
+    """Draw a density above its row, with the interval darker."""
     first, last = np.quantile(gap.draws, [TAIL, 1 - TAIL])
     edges = np.linspace(first, last, CELLS + 1)
-    if edges[0] == edges[-1]:  # all but a few draws are the same
+    if edges[0] == edges[-1]:  # nearly all draws are equal
         ax.vlines([edges[0]], y, y - 0.85, color=colour, linewidth=1.4, zorder=2)
         return
     height = np.histogram(gap.draws, edges)[0].astype(np.float64)
@@ -88,9 +88,9 @@ def _draw_hill(ax: Axes, y: int, gap: Gap, colour: str) -> None:
 
 
 def plot_group_curves(fairness: Fairness, *, ax: Axes | None = None) -> Axes:
-    """Draw how often each score is right about being positive, a panel for every group, over what labels say."""
+    """Draw the calibration curve of each group in a panel of its own, with the binned labels."""
     if not fairness.curve:
-        raise InputError(f"method {fairness.method} calibrates no scores; there are no curves to draw")
+        raise InputError(f"method {fairness.method} calibrates no scores, so there are no curves to draw")
     curves = {group: _trace(fairness, group) for group in _largest(fairness)}
     n_columns = min(len(curves), ABREAST if len(curves) > 4 else 2)
     n_rows = ceil(len(curves) / n_columns)
@@ -119,7 +119,7 @@ def _trace(fairness: Fairness, group: str) -> list[CurvePoint]:
 
 
 def _draw_panel(ax: Axes, curves: dict[str, list[CurvePoint]], group: str, level: float) -> None:
-    """Draw a group's curve and labels; the others' curves thin behind it."""
+    """Draw a group's curve and labels, with the curves of other groups as thin lines."""
     clean_axes(ax, keep=("bottom", "left"))
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
     for name, points in curves.items():
@@ -140,7 +140,7 @@ def _draw_panel(ax: Axes, curves: dict[str, list[CurvePoint]], group: str, level
 
 
 def _draw_labels(ax: Axes, points: Sequence[CurvePoint], colour: str, level: float) -> None:
-    """Draw the labelled, a few neighbours at a time, with intervals of labels alone."""
+    """Draw rates of labels binned by score, with Jeffreys intervals."""
     labelled = [p for p in points if p.n_labels]
     if not labelled:
         return
@@ -164,7 +164,7 @@ def _largest(fairness: Fairness) -> list[str]:
 
 
 def _colour(gap: Gap, rope: float) -> str:
-    """Grey where it may be as good as none, orange where it is lower, blue where it is higher."""
+    """Return orange if the interval lies below the margin, blue if above, grey otherwise."""
     return GREY if not gap.is_settled else ORANGE if gap.high < -rope else BLUE if gap.low > rope else GREY
 
 

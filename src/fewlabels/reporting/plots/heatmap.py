@@ -1,4 +1,4 @@
-"""Cells of a heat map: right in blue, wrong in orange, their numbers or a key to their colours."""
+"""Cells of a confusion heat map: right predictions in blue, wrong ones in orange, with numbers or colour bars."""
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -11,11 +11,11 @@ from matplotlib.ticker import FuncFormatter
 from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, PALE, SMALL
 
 Grid = Float[np.ndarray, "predicted label"]
-PALEST = 0.2  # wrong cells are coloured up to their largest, but at least up to this
+PALEST = 0.2  # the colour scale of wrong cells ends at their maximum, or here if that is lower
 
 
 def draw_cells(ax: Axes, mean: Grid, size: Grid) -> tuple[PatchCollection, PatchCollection]:
-    """Draw a square for every cell, as dark as its mean is high; return the right ones and the wrong ones."""
+    """Draw a square for every cell, darker for higher means; return those on and off the diagonal."""
     _rule(ax, len(mean))
     known, right = ~np.isnan(mean), np.eye(len(mean), dtype=bool)
     wrong = known & ~right
@@ -55,7 +55,7 @@ def write_cells(ax: Axes, mean: Grid, width: Grid) -> None:
 
 
 def key_colours(ax: Axes, drawn: tuple[PatchCollection, PatchCollection]) -> None:
-    """Put a key to both colours beside the map."""
+    """Add colour bars for both colours."""
     for squares, text in zip(reversed(drawn), ("wrong", "right"), strict=True):
         bar = ax.figure.colorbar(
             squares, ax=ax, shrink=0.4, aspect=14, pad=0.01, format=FuncFormatter(lambda x, _: f"{100 * x:g}%")

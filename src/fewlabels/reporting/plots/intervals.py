@@ -1,6 +1,6 @@
-"""Every group with its interval, worst first, and the whole pool behind them.
+"""Estimates of all groups with their intervals, worst first, over the overall estimate.
 
-Groups without a label are hollow and grey: their numbers are the prior's. Cost per class is the same picture.
+Groups without labels are hollow and grey: their estimates come from the prior alone.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from fewlabels.reporting.plots.words import describe, write_value
 
 
 def plot_intervals(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
-    """Draw every group's mean and interval, worst first."""
+    """Draw the mean and interval of every group, worst first."""
     rows = assessment.worst_first[:MOST]
     ax = ax or new_axes(stack_height(len(rows)))
     stack_names(ax, [row.group for row in rows])

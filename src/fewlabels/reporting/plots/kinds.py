@@ -1,4 +1,4 @@
-"""Pictures by name: which one an assessment gets when nobody says, and what each asks of it."""
+"""Kinds of plots of an assessment: their names, the default, and what each requires."""
 
 from collections.abc import Callable, Mapping
 
@@ -17,17 +17,15 @@ from fewlabels.reporting.plots.scatter import plot_scatter
 
 
 def plot_assessment(assessment: Assessment, kind: str | None = None, *, ax: Axes | None = None) -> Axes:
-    """Draw an assessment; `kind` is one of `KINDS`, or chosen to suit."""
+    """Draw an assessment; `kind` is one of `KINDS`, by default the one that suits the metric and groups."""
     kind = kind or suit(assessment)
     if kind not in KINDS:
-        raise InputError(
-            f"plot: there is no picture called {kind!r}; {did_you_mean(kind, KINDS)} (all: {', '.join(KINDS)})"
-        )
+        raise InputError(f"plot: there is no kind {kind!r}; {did_you_mean(kind, KINDS)} (all: {', '.join(KINDS)})")
     return KINDS[kind](assessment, ax)
 
 
 def suit(assessment: Assessment) -> str:
-    """Name the picture that suits an assessment best."""
+    """Return the default kind of plot of an assessment."""
     if assessment.matrix and all(entry.group is None for entry in assessment.matrix):
         return "confusion"
     return "reliability" if assessment.metric == "accuracy" and has_bins(assessment) else "intervals"

@@ -1,4 +1,4 @@
-"""Which values of an attribute a picture has room for, and in which order they come."""
+"""Select and order the values of an attribute that fit into a plot."""
 
 from collections.abc import Sequence
 
@@ -11,10 +11,10 @@ LONGEST = 40
 def pick_values(
     surface: Surface, readings: Sequence[Reading], attribute: str, most: int
 ) -> tuple[tuple[str, ...], str]:
-    """Return values to show, and the attribute's name, which says what was left out.
+    """Return the values to show, and the attribute's name with a note on how many are left out.
 
-    Ordered values keep their order, and where they are too many those of most items are shown. Of others the least
-    accurate are, and come first.
+    Ordered values keep their order; if they are too many, those with most items are shown. Unordered values are sorted
+    by accuracy, and the least accurate are shown.
     """
     axis = next(axis for axis in surface.axes if axis.name == attribute)
     name = shorten(attribute, LONGEST)

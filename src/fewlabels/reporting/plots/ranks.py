@@ -1,4 +1,4 @@
-"""Which places a group may take among all groups: an interval of ranks, 1 for the best."""
+"""The interval of each group's rank; rank 1 is the best."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,12 +11,12 @@ from fewlabels.reporting.plots.words import count_shown, spell, write_level
 
 
 def plot_ranks(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
-    """Draw every group's interval of ranks, worst first."""
+    """Draw the interval of ranks of every group, worst first."""
     rows, n = assessment.worst_first[:MOST], len(assessment.groups)
     ax = ax or new_axes(stack_height(len(rows)))
     stack_names(ax, [row.group for row in rows])
     low, high = np.array([row.rank_low or 1 for row in rows]), np.array([row.rank_high or n for row in rows])
-    half = max(0.3, n / 400)  # a rank is a place with a width, so that a single one can be seen
+    half = max(0.3, n / 400)  # makes an interval of a single rank visible
     ax.barh(
         range(len(rows)), high - low + 2 * half, left=low - half, height=0.42, zorder=2,
         color=[BLUE if row.n_labels else GREY for row in rows],

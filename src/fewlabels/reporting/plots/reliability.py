@@ -1,7 +1,7 @@
 """The reliability diagram: accuracy against score, bin by bin, with intervals.
 
-Where a point lies under the diagonal the model is surer than right: the gap is shaded. The histogram above says where
-the items are.
+Below the diagonal the model is overconfident; the difference to the score is shaded. A histogram above shows the share
+of items per bin.
 """
 
 import re
@@ -18,19 +18,19 @@ from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, SMALL, clea
 from fewlabels.reporting.plots.words import write_level
 
 RANGE = re.compile(r"\[([\d.e+-]+), ([\d.e+-]+)[)\]]")
-COLUMN = 0.03  # width of a bin's column, around its mean score
+COLUMN = 0.03  # width of the bar of a bin, around its mean score
 
 
 def has_bins(assessment: Assessment) -> bool:
-    """Say whether the groups are score bins and nothing else."""
+    """Return whether the groups are score bins and nothing else."""
     named = all(RANGE.fullmatch(row.group) for row in assessment.groups)
     return assessment.by.startswith("bins") and named and all(row.score is not None for row in assessment.groups)
 
 
 def plot_reliability(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
-    """Draw accuracy against score for every bin, with intervals, gaps and a histogram of the scores."""
+    """Draw accuracy against score for every bin, with intervals, calibration gaps and a histogram of the scores."""
     if not has_bins(assessment):
-        raise InputError("a reliability diagram is drawn by score bin; use a.reliability(), or by=fl.bins(10)")
+        raise InputError("a reliability diagram needs groups by score bin; use a.reliability(), or by=fl.bins(10)")
     ax = ax or new_axes(5.4)
     rows = assessment.groups
     clean_axes(ax, keep=("bottom", "left"))
@@ -54,7 +54,7 @@ def _edges(row: Row) -> tuple[float, float]:
 
 
 def _draw_gaps(ax: Axes, rows: Sequence[Row]) -> None:
-    """Shade from the score, on the diagonal, to the accuracy."""
+    """Shade the calibration gap, from the score on the diagonal to the accuracy."""
     for row in rows:
         assert row.score is not None
         corner, gap = (row.score - COLUMN / 2, row.score), row.mean - row.score
@@ -69,7 +69,7 @@ def _draw_bin(ax: Axes, row: Row) -> None:
 
 
 def _draw_curve(ax: Axes, points: Sequence[Any]) -> None:
-    """Draw what was learned of all scores at once: how often each is right, with its band."""
+    """Draw the fitted calibration curve with its band."""
     score, mean, low, high = ([getattr(p, name) for p in points] for name in ("score", "mean", "low", "high"))
     ax.plot(score, mean, color=INK, linewidth=1.2, zorder=2)
     ax.fill_between(score, low, high, color=INK, alpha=0.1, linewidth=0, zorder=0)
@@ -82,14 +82,14 @@ def _set_square(ax: Axes, start: float) -> None:
     for axis in ("x", "y"):
         format_axis(ax, "accuracy", axis=axis)
     for at, side, colour, text in (
-        (0, "left", BLUE, "above the diagonal: under-confident"),
-        (1, "right", ORANGE, "below: over-confident"),
+        (0, "left", BLUE, "above the diagonal: underconfident"),
+        (1, "right", ORANGE, "below: overconfident"),
     ):
         ax.text(at, 1.015, text, transform=ax.transAxes, ha=side, fontsize=SMALL, color=colour)
 
 
 def _draw_histogram(ax: Axes, rows: Sequence[Row]) -> None:
-    """Draw the share of items in each bin in a strip above."""
+    """Draw a histogram of items per bin above the diagram."""
     strip = ax.inset_axes((0, 1.07, 1, 0.16), sharex=ax)
     clean_axes(strip)
     for row in rows:

@@ -1,4 +1,4 @@
-"""Accuracy against calibration error, both with their intervals: which groups are bad, and which do not know it."""
+"""Accuracy against calibration error of each group, both with intervals."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,13 +12,13 @@ from fewlabels.reporting.plots.sheet import new_axes
 from fewlabels.reporting.plots.style import BLUE, GREY, INK, SMALL, clean_axes, scale_axis
 from fewlabels.reporting.plots.words import shorten, spell, write_level
 
-NAMED = 3  # groups named for each axis
-CROSSED = 150  # beyond so many groups, only the named have their intervals drawn
-NEAR = 0.04  # of an axis: two names closer than this would overlap
+NAMED = 3  # groups named for each metric
+CROSSED = 150  # with more groups, only the named ones have intervals drawn
+NEAR = 0.04  # share of an axis within which two names would overlap
 
 
 def plot_scatter(first: Assessment, second: Assessment, *, ax: Axes | None = None) -> Axes:
-    """Draw one metric against another for the same groups, the worst of each named."""
+    """Draw one metric against another for the same groups, and name the worst groups by each."""
     if [row.group for row in first.groups] != [row.group for row in second.groups]:
         raise InputError("a scatter needs two assessments of the same groups, for instance a and a.about(fl.ece)")
     ax = ax or new_axes(4.6)
@@ -39,7 +39,7 @@ def plot_scatter(first: Assessment, second: Assessment, *, ax: Axes | None = Non
 
 
 def _pick(first: Assessment, second: Assessment) -> list[int]:
-    """Choose the worst by either metric, as far as their names do not overlap."""
+    """Choose the worst groups by either metric whose names do not overlap."""
     place = np.array([(a.mean, b.mean) for a, b in zip(first.groups, second.groups, strict=True)])
     place = place / np.array(
         [max(r.high for r in one.groups) - min(r.low for r in one.groups) or 1 for one in (first, second)]

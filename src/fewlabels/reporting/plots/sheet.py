@@ -1,7 +1,7 @@
-"""The paper pictures are drawn on: a figure without pyplot, and its way into a web page.
+"""Figures without pyplot, and their rendering as SVG.
 
-A group may be named in a script that the font lacks. Matplotlib then draws boxes and warns at every drawing; a
-`Sheet` keeps that one warning to itself, and `render_svg` leaves text as text, so that a browser finds the letters.
+Group names may use scripts that the font lacks. Matplotlib then draws boxes and warns at every drawing. Figures made
+here suppress this one warning, and `render_svg` keeps text as text, so that a browser can find the glyphs.
 """
 
 import re
@@ -20,14 +20,14 @@ WIDTH = 6.5  # inches
 
 @contextmanager
 def letters_may_be_missing() -> Iterator[None]:
-    """Silence the warning about glyphs that no font has, and no other."""
+    """Suppress only the warning about glyphs missing from the font."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from font", category=UserWarning)
         yield
 
 
 class Sheet(Figure):
-    """A figure that does not complain about names in scripts the font lacks."""
+    """A figure that does not warn about glyphs missing from the font."""
 
     def draw(self, renderer: Any) -> None:
         """Draw on the renderer."""
@@ -35,7 +35,7 @@ class Sheet(Figure):
             super().draw(renderer)
 
     def get_tightbbox(self, *args: Any, **kwargs: Any) -> Any:
-        """Measure what is drawn, in inches."""
+        """Return the bounding box of what is drawn, in inches."""
         with letters_may_be_missing():
             return super().get_tightbbox(*args, **kwargs)
 
@@ -51,16 +51,16 @@ def new_axes(height: float) -> Axes:
 
 
 def find_figure(ax: Axes) -> Figure:
-    """Return the whole figure that axes are on, also where they are on a part of it."""
+    """Return the root figure of axes, also if they are on a subfigure."""
     return ax.figure.figure  # get_figure(root=True) came with matplotlib 3.10
 
 
 def render_svg(ax: Axes) -> str:
-    """Return the picture as an SVG element to embed in a page: the same picture, the same text."""
+    """Return the figure as an SVG element to embed in a page; equal figures give equal text."""
     out, figure = StringIO(), find_figure(ax)
     with letters_may_be_missing(), mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "fewlabels"}):
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     svg = out.getvalue()
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
     svg = svg.replace("<svg ", '<svg role="img" style="max-width: 100%; height: auto; overflow: visible" ', 1)
-    return re.sub(r'<g id="[^"]*"', "<g", svg)  # a page holds several pictures, and an id may occur in it once
+    return re.sub(r'<g id="[^"]*"', "<g", svg)  # a page holds several figures, and ids must be unique

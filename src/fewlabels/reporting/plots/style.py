@@ -1,4 +1,4 @@
-"""One look for all pictures: a colour-blind safe palette (Okabe and Ito's), quiet axes, names down the side."""
+"""The style of all plots: a colour-blind safe palette (Okabe and Ito), light axes, rows of named groups."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,18 +10,18 @@ from fewlabels.reporting.plots.words import is_share, shorten
 
 BLUE, ORANGE, GREY, PALE = "#0072B2", "#D55E00", "#737373", "#E4E4E4"
 INK = "#222222"
-SMALL = 9  # points: the smallest lettering
-MOST = 40  # groups in one picture
+SMALL = 9  # points: the smallest font size
+MOST = 40  # groups in one plot
 ROW, MARGIN = 0.25, 0.95  # inches per group, and for the axis below them
 
 
 def stack_height(n: int) -> float:
-    """Return the height of a figure with this many groups under each other."""
+    """Return the height of a figure with n rows, in inches."""
     return ROW * n + MARGIN
 
 
 def clean_axes(ax: Axes, *, keep: Sequence[str] = ("bottom",)) -> None:
-    """Leave only the lines one reads values from."""
+    """Hide all spines but those in `keep`, and style the ticks."""
     for side, spine in ax.spines.items():
         spine.set_visible(side in keep)
         spine.set_color(GREY)
@@ -29,7 +29,7 @@ def clean_axes(ax: Axes, *, keep: Sequence[str] = ("bottom",)) -> None:
 
 
 def stack_names(ax: Axes, names: Sequence[str]) -> None:
-    """Write names down the side, the first on top, with a faint line for the eye to follow."""
+    """Label rows with names, the first on top, with faint grid lines."""
     clean_axes(ax)
     ax.set_yticks(range(len(names)), [shorten(name) for name in names])
     ax.set_ylim(len(names) - 0.4, -0.6)
@@ -39,16 +39,16 @@ def stack_names(ax: Axes, names: Sequence[str]) -> None:
 
 
 def write_margin(ax: Axes, texts: Sequence[str], header: str) -> None:
-    """Write a column of small text beside the rows."""
+    """Write a column of small text to the right of the rows."""
     place: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "color": GREY, "fontsize": SMALL, "ha": "right"}
-    right = 1.02 + 0.014 * max(map(len, (header, *texts)))  # about a letter's share of the width
+    right = 1.02 + 0.014 * max(map(len, (header, *texts)))  # about the width of a character
     ax.text(right, -0.75, header, va="bottom", **place)
     for y, text in enumerate(texts):
         ax.text(right, y, text, va="center", **place)
 
 
 def scale_axis(ax: Axes, metric: str, low: float, high: float, *, axis: str = "x") -> None:
-    """Zoom to what there is, a little wider; shares in percent and never beyond 0 and 1."""
+    """Set the limits of an axis a little wider than the data; shares stay within 0 and 1."""
     pad = 0.04 * (high - low) or 0.02
     limits = (low - pad, high + pad)
     if is_share(metric):
@@ -58,7 +58,7 @@ def scale_axis(ax: Axes, metric: str, low: float, high: float, *, axis: str = "x
 
 
 def format_axis(ax: Axes, metric: str, *, axis: str = "x") -> None:
-    """Put a few ticks, in percent for shares."""
+    """Set a few ticks, in percent for shares."""
     which = ax.xaxis if axis == "x" else ax.yaxis
     which.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
     if is_share(metric):

@@ -1,4 +1,4 @@
-"""Pictures of a surface by name, and what each may be told."""
+"""Kinds of plots of a surface, and the options of each."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -29,16 +29,16 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 def plot_surface(surface: Surface, kind: str | None = None, *, ax: Axes | None = None, **choices: Any) -> Axes:
     """Draw a surface; `kind` is worst, heatmap, effects or coverage.
 
-    `most` is how many arms `worst` shows; `rows`, `columns` and `fixed` say what a heat map crosses; `attributes` whose
-    effects are drawn.
+    Options: `most` (worst: how many arms), `rows`, `columns` and `fixed` (heatmap: its attributes, and fixed values of
+    others), `attributes` (effects: which attributes).
     """
     kind = kind or "worst"
     if kind not in SURFACE_KINDS:
         raise InputError(
-            f"plot: there is no picture of a surface called {kind!r}; {did_you_mean(kind, SURFACE_KINDS)} (all: {', '.join(SURFACE_KINDS)})"
+            f"plot: there is no kind {kind!r} for a surface; {did_you_mean(kind, SURFACE_KINDS)} (all: {', '.join(SURFACE_KINDS)})"
         )
     unknown = [name for name in choices if name not in CHOICES[kind]]
     if unknown:
-        may = f"it may be told {listing(CHOICES[kind])}" if CHOICES[kind] else "it takes no choices"
-        raise InputError(f"plot: {kind} knows nothing of {listing(map(repr, unknown))}; {may}")
+        may = f"its options: {listing(CHOICES[kind])}" if CHOICES[kind] else "it takes no options"
+        raise InputError(f"plot: {kind} has no option {listing(map(repr, unknown))}; {may}")
     return SURFACE_KINDS[kind](surface, ax=ax, **choices)

@@ -1,11 +1,11 @@
-"""The words in a picture: names of groups that fit and cannot be taken for mathematics, metrics spelt out, percentages."""
+"""Format the text of plots: group names, metric names, values, probabilities and levels."""
 
 from unicodedata import east_asian_width
 
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.metrics.metric import METRICS
 
-LONGEST = 28  # columns; an ideograph takes two
+LONGEST = 28  # columns; a wide character (East Asian) takes two
 SPELT = {
     "ece": "calibration error (ECE)", "cost": "expected cost", "confusion": "accuracy", "f1": "F1", "mcc": "Matthews correlation",
     "tpr": "true positive rate", "fpr": "false positive rate", "tnr": "true negative rate", "fnr": "false negative rate",
@@ -15,7 +15,7 @@ SPELT = {
 
 
 def shorten(name: str, longest: int = LONGEST) -> str:
-    r"""Make a name fit a label: one line, its middle left out where it is long, and no mathematics.
+    r"""Shorten a name to one line by cutting its middle, and escape `$` so that it is not read as mathtext.
 
     >>> shorten("a name of\nmany words, the last of which matter")
     'a name of man…which matter'
@@ -35,14 +35,14 @@ def _columns(text: str) -> int:
 
 
 def _fit(text: str, columns: int) -> str:
-    """Return as much of the beginning as fits."""
+    """Return the longest prefix that fits."""
     while _columns(text) > columns:
         text = text[:-1]
     return text
 
 
 def spell(metric: str) -> str:
-    """Spell a metric out for an axis.
+    """Return the full name of a metric.
 
     >>> spell("ece"), spell("selection-rate")
     ('calibration error (ECE)', 'selection rate')
@@ -51,17 +51,17 @@ def spell(metric: str) -> str:
 
 
 def is_share(metric: str) -> bool:
-    """Say whether a metric is a share, to be shown in percent; cost, and a metric of a user's own, may be anything."""
+    """Return whether a metric is a share, shown in percent; cost and users' own metrics are not."""
     return metric in METRICS and METRICS[metric].is_share
 
 
 def write_value(value: float, metric: str) -> str:
-    """Write a value of a metric: percent for shares, plain otherwise."""
+    """Format a value of a metric: in percent for shares, plain otherwise."""
     return f"{100 * value:.1f}%" if is_share(metric) else f"{value:.3g}"
 
 
 def write_chance(p: float) -> str:
-    """Write a probability in percent, never rounded to certainty.
+    """Format a probability in percent; only exact 0 and 1 are shown as 0% and 100%.
 
     >>> write_chance(0.9999), write_chance(0.42), write_chance(0.0)
     ('>99%', '42%', '0%')
@@ -74,17 +74,17 @@ def write_chance(p: float) -> str:
 
 
 def write_level(level: float) -> str:
-    """Write the level of an interval: 95%, 99.5%."""
+    """Format the level of an interval: 95%, 99.5%."""
     return f"{100 * level:g}%"
 
 
 def describe(assessment: Assessment, shown: int) -> str:
-    """Say what an axis of intervals shows: the metric, the level, and how many groups of how many."""
+    """Return the label of an axis of intervals: metric, level, and how many groups are shown."""
     text = f"{spell(assessment.metric)}, {write_level(assessment.level)} intervals"
     return text + count_shown(assessment, shown)
 
 
 def count_shown(assessment: Assessment, shown: int) -> str:
-    """Say that only the worst are shown, where that is so."""
+    """Return a note that only the worst groups are shown; empty if all are."""
     n = len(assessment.groups)
     return f" · {shown} worst of {n:,}" if shown < n else ""

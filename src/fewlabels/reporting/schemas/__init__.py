@@ -1,6 +1,6 @@
-"""The shapes of all JSON that the command line writes, as JSON Schema (draft 2020-12).
+"""JSON Schemas (draft 2020-12) of all JSON that the command line writes.
 
-Every shape is written once, as a typed dict; nothing here imports the rest of the package.
+Each schema is a TypedDict; of the rest of fewlabels, this package imports only `errors`.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""The JSON of doctor, plan and simulate, and of sessions: ask, status and the lines that export writes."""
+"""Schemas of the JSON of doctor, plan, simulate, ask and status, and of the lines that export writes."""
 
 from typing import Annotated, Any, Literal, NotRequired
 
@@ -21,7 +21,7 @@ from fewlabels.reporting.schemas.results import Person
 
 @closed
 class Finding(TypedDict):
-    """One thing worth saying about a table."""
+    """An error or warning about a table."""
 
     severity: Literal["error", "warning"]
     message: str
@@ -30,7 +30,7 @@ class Finding(TypedDict):
 
 @closed
 class Diagnosis(TypedDict):
-    """What is in a table, what is wrong with it, what can be assessed, what to type next."""
+    """The columns and roles of a table, its problems, what can be assessed, and what to type next."""
 
     source: str
     columns: Annotated[dict[str, str], Field(description="column -> type")]
@@ -47,7 +47,7 @@ class Diagnosis(TypedDict):
 
 @closed
 class Plan(TypedDict):
-    """How many more labels a goal is likely to take."""
+    """How many more labels a goal is expected to need."""
 
     goal: str
     metric: str
@@ -56,9 +56,9 @@ class Plan(TypedDict):
     prior: str
     n_items: Count
     n_labels: Count
-    n_more: Annotated[Count | None, Field(description="median over imagined futures; null where most never settle")]
+    n_more: Annotated[Count | None, Field(description="median over simulated futures; null if most never settle")]
     low: Annotated[Count | None, Field(description="10 % quantile")]
-    high: Annotated[Count | None, Field(description="90 % quantile; null where these futures never settle")]
+    high: Annotated[Count | None, Field(description="90 % quantile; null if these futures never settle")]
     p_settled: Probability
     runs: Annotated[int, Field(ge=2)]
     sentence: str
@@ -69,7 +69,7 @@ class Plan(TypedDict):
 
 @closed
 class Played(TypedDict):
-    """One way of labelling."""
+    """A configuration that was simulated, and what was measured."""
 
     goal: str
     metric: str
@@ -80,26 +80,26 @@ class Played(TypedDict):
 
 @closed
 class Measured(Played):
-    """A measure at a number of labels: mean and standard error over the runs."""
+    """Mean and standard error of a measure over runs, at a number of labels."""
 
     n_labels: Count
     mean: Figure
-    se: Annotated[Positive | None, Field(description="null where the measure is undefined")]
+    se: Annotated[Positive | None, Field(description="null if the measure is undefined")]
     runs: Annotated[int, Field(ge=2)]
 
 
 @closed
 class Reached(Played):
-    """The first number of labels from which the mean stays past its target."""
+    """The first number of labels from which the mean measure stays past its target."""
 
     target: float
-    n_labels: Annotated[Count | None, Field(description="null where it never does")]
+    n_labels: Annotated[Count | None, Field(description="null if it never does")]
     share: Annotated[Probability | None, Field(description="of all items")]
 
 
 @closed
 class Simulation(TypedDict):
-    """What each way of labelling would have cost."""
+    """Measures of each simulated configuration, and the labels it needs to reach its target."""
 
     rows: list[Measured]
     labels_to_target: list[Reached]
@@ -110,7 +110,7 @@ class Simulation(TypedDict):
 
 @closed
 class Item(TypedDict):
-    """An item to label, and what there is to see of it."""
+    """An item to label, and the columns shown with it."""
 
     id: str | int
     show: dict[str, Any]
@@ -118,16 +118,16 @@ class Item(TypedDict):
 
 @closed
 class Asked(TypedDict):
-    """Which items to label next."""
+    """The items to label next."""
 
     items: list[Item]
-    classes: Annotated[list[str], Field(description="labels one may give; empty where labels are grades")]
+    classes: Annotated[list[str], Field(description="allowed labels; empty if labels are grades")]
     provenance: Provenance
 
 
 @closed
 class Agreement(TypedDict):
-    """How far annotators agree."""
+    """Agreement between annotators."""
 
     method: Literal["cohen", "fleiss"]
     kappa: Annotated[float | None, Field(ge=-1, le=1)]
@@ -140,10 +140,10 @@ class Agreement(TypedDict):
 
 @closed
 class Votes(TypedDict):
-    """What is known of the annotators, where several answer each item."""
+    """Votes, agreement and accuracy of the annotators, in sessions with several votes per item."""
 
     wanted: Annotated[int, Field(ge=2)]
-    n_short: Annotated[Count, Field(description="items that want more votes")]
+    n_short: Annotated[Count, Field(description="items that need more votes")]
     n_disputed: Count
     n_votes: Count
     agreement: Agreement | None
@@ -155,7 +155,7 @@ class Votes(TypedDict):
 
 @extensible
 class GoalAnswer(TypedDict):
-    """What the labels answer so far. Further keys depend on the goal."""
+    """The answer to the goal from the labels so far. Further keys depend on the goal."""
 
     sentence: str
     p: NotRequired[Chance]
@@ -168,14 +168,14 @@ class GoalAnswer(TypedDict):
 
 @closed
 class Status(TypedDict):
-    """How far a session is, and whether one may stop."""
+    """The progress of a session, its answer so far, and whether the goal is settled."""
 
     n_items: Count
     n_labels: Count
-    n_pending: Annotated[Count, Field(description="asked, and not answered yet")]
+    n_pending: Annotated[Count, Field(description="asked and not answered yet")]
     n_skipped: Annotated[Count, Field(description="no annotator could tell")]
-    n_not_asked: Annotated[Count, Field(description="labelled without being asked for, and left out of the figures")]
-    n_left: Annotated[Count, Field(description="left to ask")]
+    n_not_asked: Annotated[Count, Field(description="labelled without being asked for, and left out of the estimates")]
+    n_left: Annotated[Count, Field(description="items left to ask")]
     goal: str
     metric: str
     by: str
@@ -183,7 +183,7 @@ class Status(TypedDict):
     prior: str
     settled: bool
     answer: GoalAnswer
-    obstacle: Annotated[str | None, Field(description="why labels alone will hardly settle it")]
+    obstacle: Annotated[str | None, Field(description="why more labels are unlikely to settle the goal")]
     votes: Votes | None
     warnings: Warnings
     provenance: Provenance

@@ -1,4 +1,4 @@
-"""The JSON of assess, compare, fairness and surface."""
+"""Schemas of the JSON of assess, compare, fairness and surface."""
 
 from typing import Annotated, Literal, NotRequired
 
@@ -24,22 +24,22 @@ GroupName = Annotated[str, Field(description="the group, as the table names it")
 
 @closed
 class Group(Estimate):
-    """The figure of one group."""
+    """The metric of one group."""
 
     group: GroupName
     share: Annotated[Probability, Field(description="of all items")]
     n_items: Count
     n_labels: Count
-    score: Annotated[Probability | None, Field(description="the model's own mean confidence; null without scores")]
-    p_worst: Annotated[Chance, Field(description="probability to be among the m worst groups")]
-    p_best: Annotated[Chance, Field(description="probability to be the best group")]
+    score: Annotated[Probability | None, Field(description="mean score of the items; null without scores")]
+    p_worst: Annotated[Chance, Field(description="posterior probability of being among the m worst groups")]
+    p_best: Annotated[Chance, Field(description="posterior probability of being the best group")]
     rank_low: Rank | None
     rank_high: Rank | None
 
 
 @closed
 class MatrixEntry(TypedDict):
-    """P(label | predicted); in one group, where groups are not predicted classes."""
+    """P(label | predicted), within a group unless groups are predicted classes."""
 
     predicted: str
     label: str
@@ -51,7 +51,7 @@ class MatrixEntry(TypedDict):
 
 @closed
 class Belief(TypedDict):
-    """Pseudo-counts of the posterior, from which a later assessment may start (--prior FILE)."""
+    """Pseudo-counts of the posterior, which can be the prior of a later assessment (--prior FILE)."""
 
     reads: Literal["right", "label"]
     outcomes: list[str]
@@ -61,7 +61,7 @@ class Belief(TypedDict):
 
 @closed
 class Scale(TypedDict):
-    """How far something moves the logit of being right, as a standard deviation over its values."""
+    """Standard deviation of an effect on the logit of being right."""
 
     attributes: list[str]
     scale: Positive
@@ -69,10 +69,14 @@ class Scale(TypedDict):
 
 @closed
 class Trust(TypedDict):
-    """How far scores and other groups were trusted, by priors that learn that."""
+    """A prior that was fitted to the labels: its strength and calibration curve."""
 
-    strength: Annotated[Positive, Field(description="what they are worth in a typical group, in labels")]
-    departure: NotRequired[Annotated[Positive, Field(description="of groups from the common curve, in logits")]]
+    strength: Annotated[Positive, Field(description="of the prior in a typical group, in labels")]
+    departure: NotRequired[
+        Annotated[
+            Positive, Field(description="scale of the random effects of groups around the common curve, in logits")
+        ]
+    ]
     scales: NotRequired[list[Scale]]
     curve: list[CurvePoint]
     sentence: str
@@ -80,7 +84,7 @@ class Trust(TypedDict):
 
 @closed
 class Person(TypedDict):
-    """How often an annotator is right."""
+    """The accuracy of an annotator."""
 
     who: str
     n_votes: Count
@@ -91,17 +95,19 @@ class Person(TypedDict):
 
 @closed
 class Annotators(TypedDict):
-    """What votes tell of the people who gave them."""
+    """Accuracy of the annotators, estimated from their votes."""
 
-    n_shared: Annotated[Count, Field(description="items with votes of several people")]
-    errs: Annotated[bool, Field(description="whether somebody errs, surely")]
+    n_shared: Annotated[Count, Field(description="items with votes of several annotators")]
+    errs: Annotated[
+        bool, Field(description="whether the votes show that an annotator is right less than 99 % of the time")
+    ]
     sentence: str
     people: list[Person]
 
 
 @closed
 class Assessment(TypedDict):
-    """How good the model is, per group and overall, and how sure that is."""
+    """The metric overall and per group, with credible intervals."""
 
     metric: str
     by: str
@@ -112,7 +118,7 @@ class Assessment(TypedDict):
     n_labels: Count
     overall: Estimate
     groups: list[Group]
-    positive: NotRequired[Annotated[str, Field(description="the class the metric is about, where it is about one")]]
+    positive: NotRequired[Annotated[str, Field(description="the positive class, for metrics that have one")]]
     matrix: NotRequired[Annotated[list[MatrixEntry], Field(description="for the metric confusion")]]
     belief: Belief
     trust: NotRequired[Trust]
@@ -123,7 +129,7 @@ class Assessment(TypedDict):
 
 @closed
 class Comparison(Estimate):
-    """The difference of two groups, the first minus the second."""
+    """The difference between two groups, first minus second."""
 
     groups: Annotated[list[GroupName], Field(min_length=2, max_length=2)]
     metric: str
@@ -132,9 +138,9 @@ class Comparison(Estimate):
     p_equivalent: Chance
     p_above: Chance
     verdict: Literal["below", "equivalent", "above", "not settled"]
-    confidence: Annotated[Chance, Field(description="probability of the likeliest of the three")]
+    confidence: Annotated[Chance, Field(description="largest of the three probabilities")]
     level: Level
-    required: Annotated[Chance, Field(description="confidence from which on a verdict is stated")]
+    required: Annotated[Chance, Field(description="least confidence at which a verdict is stated")]
     rows: list[Group]
     warnings: Warnings
     provenance: Provenance
@@ -142,7 +148,7 @@ class Comparison(Estimate):
 
 @closed
 class Ratio(TypedDict):
-    """A group's value as a multiple of the reference's."""
+    """A group's value divided by the reference's value."""
 
     median: Positive | None
     low: Positive | None
@@ -152,14 +158,15 @@ class Ratio(TypedDict):
 
 @closed
 class Gap(Estimate):
-    """The value of a group minus that of the reference."""
+    """A group's value minus the reference's value."""
 
     metric: str
     group: GroupName
     p_greater: Annotated[Chance, Field(description="probability that the gap is above 0")]
     p_practically_fair: Annotated[Chance, Field(description="probability that the gap is within the margin")]
     more_labels: Annotated[
-        Count | None, Field(description="until it is settled; 0 where it is, null where none would do")
+        Count | None,
+        Field(description="roughly how many more labels would settle it; 0 if it is settled, null if labels would not"),
     ]
     ratio: Ratio | None
 
@@ -176,7 +183,7 @@ class GroupFigure(Estimate):
 
 @closed
 class Health(TypedDict):
-    """How well the chains of the sampler agree."""
+    """Convergence diagnostics of the sampler."""
 
     rhat: Positive | None
     ess: Positive | None
@@ -185,7 +192,7 @@ class Health(TypedDict):
 
 @closed
 class Fairness(TypedDict):
-    """How differently groups of people are treated, and how sure that is."""
+    """Gaps in metrics between groups of people, with credible intervals."""
 
     by: str
     reference: str
@@ -205,17 +212,17 @@ class Fairness(TypedDict):
 
 @closed
 class Arm(Estimate):
-    """Accuracy for one combination of attributes."""
+    """Accuracy for one combination of attribute values."""
 
     arm: Annotated[dict[str, str], Field(description="attribute -> value")]
     n_items: Count
     n_labels: Count
-    p_worst: Annotated[Chance, Field(description="probability to be the least accurate of all")]
+    p_worst: Annotated[Chance, Field(description="posterior probability of being the least accurate arm")]
 
 
 @closed
 class Answer(Estimate):
-    """Accuracy where attributes have these values, or on the traffic of --mix."""
+    """Accuracy where attributes have these values, or on the mix of --mix."""
 
     question: str
     values: dict[str, str]
@@ -225,19 +232,21 @@ class Answer(Estimate):
 
 @closed
 class Fit(TypedDict):
-    """How the fit of a surface went."""
+    """Diagnostics of the fit of a surface."""
 
     converged: bool
     slope: NotRequired[float]
     looks: NotRequired[Count]
     terms: NotRequired[Count]
-    together: NotRequired[Annotated[Probability | None, Field(description="that pairs of attributes interact")]]
+    together: NotRequired[
+        Annotated[Probability | None, Field(description="posterior probability that pairs of attributes interact")]
+    ]
     left_out: NotRequired[list[list[str]]]
 
 
 @closed
 class Surface(TypedDict):
-    """Accuracy for every combination of attributes, and how sure that is."""
+    """Accuracy for every combination of attribute values, with credible intervals."""
 
     attributes: list[str]
     model: str

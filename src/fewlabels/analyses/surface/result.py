@@ -132,7 +132,7 @@ class Surface(Result):
         `fixed` are values of others. Combinations that the pool does not have are left out.
         """
         (held,) = np.nonzero(self._match(self._choose(fixed or {})) & (self.size > 0))
-        axes = [self._find(name) for name in attributes]
+        axes = [self._find_axis(name) for name in attributes]
         found, where = np.unique(self.place[held][:, axes], axis=0, return_inverse=True)
         names = [{self.axes[i].name: self.axes[i].levels[at] for i, at in zip(axes, row, strict=True)} for row in found]
         inside = (self.size[held].astype(np.float64), (where.reshape(-1), held))
@@ -140,7 +140,7 @@ class Surface(Result):
 
     def adjust(self, attribute: str) -> tuple[Reading, ...]:
         """Say what each value of an attribute would do, were the other attributes as they are in the whole pool."""
-        axis, out = self._find(attribute), []
+        axis, out = self._find_axis(attribute), []
         for at, name in enumerate(self.axes[axis].levels):
             place, there = self.place.copy(), self.place[:, axis] == at
             place[:, axis] = at
@@ -215,16 +215,16 @@ class Surface(Result):
         """Find the axes and values that are meant."""
         chosen = {}
         for name, value in values.items():
-            axis = self.axes[self._find(name)]
+            axis = self.axes[self._find_axis(name)]
             at = axis.find(value)
             if at == NONE:
                 raise InputError(
                     f"{name}: no item has the value {value!r}; {did_you_mean(str(value), list(axis.levels))}"
                 )
-            chosen[self._find(name)] = at
+            chosen[self._find_axis(name)] = at
         return chosen
 
-    def _find(self, attribute: str) -> int:
+    def _find_axis(self, attribute: str) -> int:
         if attribute not in self.attributes:
             raise InputError(f"the surface is not over {attribute!r}; {did_you_mean(attribute, list(self.attributes))}")
         return self.attributes.index(attribute)

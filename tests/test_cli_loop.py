@@ -165,7 +165,7 @@ class TestTheLoop:
         words = ("ask", file, "--session", tmp_path / "w.db", "--target-width", 0.01, "--json", "-")
         first, second = type_in(*words), type_in(*words)
         assert first.out == second.out
-        assert first.err.startswith("note: even with every item labelled this would hardly be settled")
+        assert first.err.startswith("note: labelling every item would probably not settle this goal")
         assert second.err == ""
         assert type_in("ask", file, "--session", tmp_path / "easy.db", "--by", "all", "--target-width", 0.9).err == ""
 

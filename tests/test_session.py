@@ -1288,7 +1288,7 @@ def test_what_others_leave_open_is_handed_out_once_nothing_else_is_left():
 def test_a_pool_that_nobody_can_tell_is_a_dead_end_that_is_named():
     s = Session.create(None, read_table("small"), goal=Estimate(width=0.3))
     s.tell(dict.fromkeys(s.ask(30)))
-    assert s.status()["obstacle"].startswith("nothing is left to ask, and it is not settled")
+    assert s.status()["obstacle"].startswith("nothing is left to ask, and the goal is not settled")
 
 
 def test_a_wrong_answer_of_one_thread_costs_no_other_its_state():

@@ -44,7 +44,7 @@ class Compare:
             raise InputError(f"goal compare: {self.a!r} cannot be compared with itself; name two groups")
 
     def gain(self, belief: Posterior, truth: Theta) -> Gains:
-        """Return the expected probability of the verdict after the label, or variance reduction without a closed form."""
+        """Return the expected probability of the verdict after a label; without a closed form, variance reduction."""
         two = self._positions(belief)
         gains = np.full((len(truth), len(belief.groups)), -np.inf)
         if isinstance(belief.foreseen, Beta) and belief.scheme.cells.n == len(belief.groups) and belief.metric.own_cell:

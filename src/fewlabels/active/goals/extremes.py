@@ -73,7 +73,7 @@ class FindWorst:
         return Standing(self._suffices(belief, named, p), said, details)
 
     def _weigh_each(self, belief: Posterior, values: Gains) -> Float[np.ndarray, " group"]:
-        """Return the probability of each group to be among the m; without a rope, from the same ranks as an assessment."""
+        """Return the probability of each group to be among the m; without a rope, from the ranks of an assessment."""
         if self.rope:
             return self._among(values).mean(axis=0)
         each = np.zeros(len(belief.groups))

@@ -10,7 +10,7 @@ from fewlabels.models.posterior import Posterior
 
 
 def gain_by_variance(belief: Posterior, truth: Theta) -> Float[np.ndarray, "draw group"]:
-    """Return the expected variance reduction in each group; a label falls in a cell of its group by the cell's share."""
+    """Return the expected variance reduction in each group; a label falls in a cell in proportion to its size."""
     fall = reduce_variance(belief, truth) * belief.weight**3
     starts = np.searchsorted(belief.scheme.cells.group, np.arange(len(belief.groups)))  # cells are sorted by group
     return np.add.reduceat(fall, starts, axis=1)
@@ -19,8 +19,8 @@ def gain_by_variance(belief: Posterior, truth: Theta) -> Float[np.ndarray, "draw
 def expect_fall(belief: Posterior, worth: Float[np.ndarray, " group"]) -> Float[np.ndarray, " group"]:
     """Return the expected reduction of the weighted variances of all groups by one more label in each group.
 
-    A label informs its own group and the groups correlated with it. In a finite pool it also makes its item known, which
-    reduces the variance of a small group a lot, and of a large group hardly more than that of its population.
+    A label informs its own group and the groups correlated with it. In a finite pool it also makes its item known,
+    which reduces the variance of a small group a lot, and of a large group hardly more than that of its population.
     """
     share, item = _find_rest(belief)
     whole = belief.metric.own_cell  # else every cell is a target of its own
@@ -32,14 +32,14 @@ def expect_fall(belief: Posterior, worth: Float[np.ndarray, " group"]) -> Float[
 
 
 def measure_variance(belief: Posterior) -> Float[np.ndarray, " group"]:
-    """Return the variance in each group, with pending items answered as expected; for classes, summed over their shares."""
+    """Return the variance in each group, with pending items answered as expected; for classes, summed over shares."""
     share, item = _find_rest(belief)
     ties = belief.ties_ahead
     return belief.sum_by_group(belief.weight**2 * (share**2 * ties.variance + share * item * ties.noise))
 
 
 def _find_rest(belief: Posterior) -> tuple[Float[np.ndarray, " cell"], Float[np.ndarray, " cell"]]:
-    """Return the unknown share of each cell and the share of one item: 1 and 0 for a population, else of the unlabelled."""
+    """Return the unlabelled share of each cell and the share of one unlabelled item; 1 and 0 for a population."""
     size = belief.scheme.cells.n_items
     if not belief.finite_pool:
         return np.ones(len(size)), np.zeros(len(size))

@@ -1,6 +1,7 @@
 """Parallel execution in threads, processes or a cluster, as configured in joblib.
 
-Every call has its own seed and uses one thread for linear algebra, so results and their order do not depend on the backend.
+Every call has its own seed and uses one thread for linear algebra, so results and their order do not depend on the
+backend.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -88,9 +88,9 @@ def plan(
 ) -> Plan:
     """Predict how many more labels a goal takes, by simulating labels until it is first settled.
 
-    A learning prior is fixed at its current fit: further labels do not refit it, so fewer may be enough. Every future is
-    checked after each of its first 20 labels, then after every 5 % more, so it may be found settled up to 5 % late;
-    counts are rounded up to two digits.
+    A learning prior is fixed at its current fit: new labels in one group do not inform other groups, so fewer may be
+    enough. Every future is checked after each of its first 20 labels, then after every 5 % more, so it may be found
+    settled up to 5 % late; counts are rounded up to two digits.
 
     >>> pool = {"predicted": ["a"] * 500 + ["b"] * 500}
     >>> plan(pool, goal=Estimate(width=0.2), runs=20, n_jobs=1).n_more < 200
@@ -149,7 +149,7 @@ class Future:
         return play(self.trial, np.random.default_rng(self.playing), budget)
 
     def is_settled(self, known: Posterior) -> bool:
-        """Is the goal settled? As in a session, every check uses the same draws: first a few, then all if those say yes."""
+        """Is the goal settled? As in a session, every check uses the same draws: a few, then all if it is."""
         looks = (replace(known, n_draws=N_DRAWS_ROUGH), known)
         return all(self.trial.goal.settled(look, np.random.default_rng(self.judging)) for look in looks)
 
@@ -158,8 +158,8 @@ def count_until_settled(future: Future) -> int | None:
     """Find the first label count at which the goal is settled; None if all labels do not settle it.
 
     A settled goal may be unsettled one label later, and labelling stops the first time. So check from the start: after
-    each of the first EVERY labels, then whenever there are 1 / EVERY more; once settled, check about CLOSER counts since
-    the previous check. A goal settled only between two checks is missed.
+    each of the first EVERY labels, then whenever there are 1 / EVERY more; once settled, check about CLOSER counts
+    since the previous check. A goal settled only between two checks is missed.
     """
     known, n, budget = future.trial.start, 0, EVERY
     order = future.play(budget)

@@ -1,7 +1,7 @@
 """One replay: a goal, a policy and a prior on a labelled pool. It returns the items in the order they are labelled.
 
-This is the reference definition, with the objects that a Session uses. `dispatch` runs built-in ones in compiled kernels,
-equal in distribution (upper bounds use a closed form where one exists, instead of a quantile of draws).
+This is the reference definition, with the objects that a Session uses. `dispatch` runs built-in ones in compiled
+kernels, equal in distribution (upper bounds use a closed form where one exists, instead of a quantile of draws).
 """
 
 from collections import Counter

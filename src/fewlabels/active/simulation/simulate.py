@@ -115,13 +115,13 @@ def simulate(
 ) -> Simulation:
     """Replay every policy with every prior over a labelled table, `runs` times each.
 
-    Measures compare with the truth on the pool. Intervals (coverage, width) are for the finite pool, and have width 0 with
-    every label. Estimates and verdicts (rmse, mrr, found, relative_error, correct) are posterior means and probabilities
-    for the population, as in 002: the prior keeps some weight, so they may miss the truth even with every label. Groups
-    with an undefined metric even with every label are left out; a mean over runs is None if the measure is undefined.
-    Label counts end at the last item of value to the goal, or when the policy returns no group; a run that ends early keeps
-    its last value. `tick(done, total)` is called as runs end. `n_jobs` runs are executed in parallel (default: all cores);
-    `joblib.parallel_config` can select a cluster, with the same rows.
+    Measures compare with the truth on the pool. Intervals (coverage, width) are for the finite pool, and have width 0
+    with every label. Estimates and verdicts (rmse, mrr, found, relative_error, correct) are posterior means and
+    probabilities for the population, as in 002: the prior keeps some weight, so they may miss the truth even with every
+    label. Groups with an undefined metric even with every label are left out; a mean over runs is None if the measure
+    is undefined. Label counts end at the last item of value to the goal, or when the policy returns no group; a run
+    that ends early keeps its last value. `tick(done, total)` is called as runs end. `n_jobs` runs are executed in
+    parallel (default: all cores); `joblib.parallel_config` can select a cluster, with the same rows.
 
     >>> from fewlabels.active.goals import FindWorst
     >>> from fewlabels.models.priors import flat

@@ -158,8 +158,8 @@ def count_until_settled(future: Future) -> int | None:
     """Find the first label count at which the goal is settled; None if all labels do not settle it.
 
     A settled goal may be unsettled one label later, and labelling stops the first time. So check from the start: after
-    each of the first EVERY labels, then whenever there are 1 / EVERY more; once settled, check about CLOSER counts
-    since the previous check. A goal settled only between two checks is missed.
+    each of the first 20 labels, then whenever there are 5 % more; once settled, check about ten counts since the
+    previous check. A goal settled only between two checks is missed.
     """
     known, n, budget = future.trial.start, 0, EVERY
     order = future.play(budget)
@@ -178,7 +178,7 @@ def count_until_settled(future: Future) -> int | None:
 
 
 def _look_closer(future: Future, known: Posterior, order: Int[np.ndarray, " step"], n: int) -> int:
-    """Refine the count: find the first of about CLOSER counts, between n (not settled) and the end (settled)."""
+    """Refine the count: find the first of about ten counts, between n (not settled) and the end (settled)."""
     step = max(1, (len(order) - n) // CLOSER)
     for later in range(n + step, len(order), step):
         known = future.trial.learn(known, order[later - step : later])

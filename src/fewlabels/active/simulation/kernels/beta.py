@@ -116,7 +116,7 @@ def is_chance_redrawn(state: Chances) -> bool:  # noqa: ARG001
 
 @inner
 def round_off(state: Chances, gain: float) -> float:
-    """Round comparison gains: if no label can change the verdict they are equal, and rounding must not break the tie."""
+    """Round comparison gains: if no label can change the verdict they tie, and rounding errors must not decide."""
     return math.floor(gain * 1e9 + 0.5) / 1e9 if state.kind == COMPARING else gain
 
 

@@ -1,4 +1,4 @@
-"""Pruned draws: groups whose gain, a sum over their cells, is unlikely to reach a floor are mostly not drawn.
+"""Pruned draws, exact: most groups whose gain, a sum over their cells, stays below a floor are not drawn.
 
 Each cell's Beta is discretized into slots, and the largest gain of a slot is rounded up to an integer number of units.
 The units of a group sum to a number whose distribution is a convolution. A group whose units do not reach the floor is
@@ -153,7 +153,7 @@ def climb(rng: Rng, climbs: Climbs, group: int, floor: float) -> float:
 
 @inner
 def draw_climbers(rng: Rng, climbs: Climbs, groups: Ints, top: Top) -> None:
-    """Fill `top` from one joint draw: the same as `climb` for all groups, in a tight loop."""
+    """Fill `top` from one joint draw: the same as drawing the groups one by one, in a tight loop."""
     clear(top)
     start, chance, missing = climbs.start, climbs.chance, 0
     for group in groups:

@@ -701,8 +701,8 @@ class TestLabellingThroughAPipe:
 
     def test_says_at_both_ends_that_a_goal_cannot_be_met(self, pipe: Callable[..., Typed]) -> None:
         typed = pipe("cat\n", "--target-width", 0.01)
-        assert typed.err.count("even with every item labelled") == 1
-        assert typed.out.count("not settled yet: even with every item labelled") == 1
+        assert typed.err.count("labelling every item would probably not settle this goal") == 1
+        assert typed.out.count("not settled yet: labelling every item would probably not settle this goal") == 1
         assert pipe("cat\n").err == ""
 
     def test_undo_without_an_answer_is_no_harm(self, pipe: Callable[..., Typed]) -> None:

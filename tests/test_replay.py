@@ -85,7 +85,7 @@ def test_grades_keep_their_values():
 
 
 def test_a_table_without_labels_is_refused():
-    with pytest.raises(InputError, match="has none; plan says what to expect"):
+    with pytest.raises(InputError, match="has none; use plan"):
         fl.simulate({"predicted": ["a", "b"]}, goal=fl.FindWorst())
 
 

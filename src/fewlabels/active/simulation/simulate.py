@@ -123,7 +123,7 @@ def simulate(
     that ends early keeps its last value. `tick(done, total)` is called as runs end. `n_jobs` runs are executed in
     parallel (default: all cores); `joblib.parallel_config` can select a cluster, with the same rows.
 
-    >>> from fewlabels.active.goals import FindWorst
+    >>> from fewlabels.active.goals.extremes import FindWorst
     >>> from fewlabels.models.priors import flat
     >>> pool = {"predicted": ["a"] * 40 + ["b"] * 40, "label": ["a"] * 40 + ["b"] * 20 + ["a"] * 20}
     >>> rows = list(simulate(pool, goal=FindWorst(), priors=(flat(),), runs=20, n_jobs=1))

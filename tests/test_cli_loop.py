@@ -165,7 +165,7 @@ class TestTheLoop:
         words = ("ask", file, "--session", tmp_path / "w.db", "--target-width", 0.01, "--json", "-")
         first, second = type_in(*words), type_in(*words)
         assert first.out == second.out
-        assert first.err.startswith("note: even with every item labelled this would hardly be settled")
+        assert first.err.startswith("note: labelling every item would probably not settle this goal")
         assert second.err == ""
         assert type_in("ask", file, "--session", tmp_path / "easy.db", "--by", "all", "--target-width", 0.9).err == ""
 
@@ -701,8 +701,8 @@ class TestLabellingThroughAPipe:
 
     def test_says_at_both_ends_that_a_goal_cannot_be_met(self, pipe: Callable[..., Typed]) -> None:
         typed = pipe("cat\n", "--target-width", 0.01)
-        assert typed.err.count("even with every item labelled") == 1
-        assert typed.out.count("not settled yet: even with every item labelled") == 1
+        assert typed.err.count("labelling every item would probably not settle this goal") == 1
+        assert typed.out.count("not settled yet: labelling every item would probably not settle this goal") == 1
         assert pipe("cat\n").err == ""
 
     def test_undo_without_an_answer_is_no_harm(self, pipe: Callable[..., Typed]) -> None:

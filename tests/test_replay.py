@@ -85,7 +85,7 @@ def test_grades_keep_their_values():
 
 
 def test_a_table_without_labels_is_refused():
-    with pytest.raises(InputError, match="has none; plan says what to expect"):
+    with pytest.raises(InputError, match="has none; use plan"):
         fl.simulate({"predicted": ["a", "b"]}, goal=fl.FindWorst())
 
 
@@ -399,11 +399,11 @@ def test_progress_is_told():
 
 
 @pytest.mark.parametrize(("wrong", "said"), [
-    ({"runs": 1}, "tells nothing about chance"),
+    ({"runs": 1}, "variation needs at least 2"),
     ({"budget": 0}, "leaves nothing to replay"),
     ({"policies": ()}, "at least one policy"),
-    ({"policies": (fl.random, fl.random)}, "two policies are called alike in random, random"),
-    ({"priors": (fl.flat(2.0), fl.flat(50.0))}, "two priors are called alike in flat, flat"),
+    ({"policies": (fl.random, fl.random)}, "two policies have the same name in random, random"),
+    ({"priors": (fl.flat(2.0), fl.flat(50.0))}, "two priors have the same name in flat, flat"),
     ({"goal": fl.FindWorst(m=4)}, "goal find-worst: m is 4, but there are only 3 groups"),
     ({"goal": fl.Compare("a", "d")}, "there is no group 'd'"),
 ])  # fmt: skip
@@ -530,7 +530,7 @@ def test_a_plan_knows_the_labels_there_are():
 def test_a_plan_says_when_all_labels_would_not_do():
     found = fl.plan(outcome_pool(a=(0, 0, 20)), goal=fl.Estimate(width=0.01), runs=10, n_jobs=1)
     assert (found.n_more, found.p_settled) == (None, 0.0)
-    assert found.sentence.startswith("in none of the imagined futures")
+    assert found.sentence.startswith("in none of the simulated futures")
     assert "wider target" in str(found.remedy)
 
 
@@ -644,7 +644,7 @@ def test_a_plan_needs_something_to_label():
         fl.plan(make_pool(4), goal=fl.Estimate())
     with pytest.raises(InputError, match="that could help is labelled"):
         fl.plan(outcome_pool(a=(9, 1, 0), b=(5, 5, 0), c=(0, 0, 9)), goal=fl.Compare("a", "b"), by=fl.column("group"))
-    with pytest.raises(InputError, match="tells nothing"):
+    with pytest.raises(InputError, match="variation needs at least 2"):
         fl.plan(make_pool(4, labelled=0.0), goal=fl.Estimate(), runs=1)
 
 
@@ -677,5 +677,5 @@ def test_what_was_laid_out_for_a_trial_goes_with_it():
 
 @pytest.mark.parametrize("jobs", [0, -5])
 def test_so_many_jobs_make_no_sense(jobs):
-    with pytest.raises(fl.InputError, match="as many as there are cores"):
+    with pytest.raises(fl.InputError, match="or -1 for all cores"):
         fl.simulate(make_pool(4), priors=FLAT, goal=fl.Estimate(), runs=2, n_jobs=jobs)

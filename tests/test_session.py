@@ -1106,7 +1106,7 @@ def test_a_goal_is_settled_when_the_labels_say_so():
 
 def test_a_goal_that_labels_cannot_settle_says_so():
     s = begin(table="small", goal=Estimate(width=0.05))
-    assert "even with every item labelled" in s.status()["obstacle"]
+    assert "labelling every item would probably not settle this goal" in s.status()["obstacle"]
     assert begin(table="small", goal=Estimate(width=0.05), finite=True).status()["obstacle"] is None
 
 
@@ -1288,7 +1288,7 @@ def test_what_others_leave_open_is_handed_out_once_nothing_else_is_left():
 def test_a_pool_that_nobody_can_tell_is_a_dead_end_that_is_named():
     s = Session.create(None, read_table("small"), goal=Estimate(width=0.3))
     s.tell(dict.fromkeys(s.ask(30)))
-    assert s.status()["obstacle"].startswith("nothing is left to ask, and it is not settled")
+    assert s.status()["obstacle"].startswith("nothing is left to ask, and the goal is not settled")
 
 
 def test_a_wrong_answer_of_one_thread_costs_no_other_its_state():

@@ -1,1 +1,1 @@
-"""Active labelling: goals, policies, what one more label is worth, and simulations of the whole loop."""
+"""Active labelling: goals, policies, acquisition (the value of one more label) and simulation of the loop."""

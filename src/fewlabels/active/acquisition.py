@@ -1,4 +1,4 @@
-"""What one more label is worth: a posterior seen through a goal. Policies see this, and nothing else."""
+"""Acquisition: the value of one more label in each group, from a posterior and a goal. Policies see only this."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,21 +17,21 @@ Acquisition = Callable[[Posterior, Theta], Float[np.ndarray, "draw group"]]
 
 @dataclass(frozen=True)
 class AcquisitionView:
-    """What a label in each group may be worth, and where there is anything left to ask."""
+    """Distribution of the gain of one label in each group, and which groups still have items to label."""
 
     posterior: Posterior = field(repr=False)
     gain: Acquisition
-    plays: int = 1  # how many groups are sought
+    plays: int = 1  # groups the goal seeks
 
     @cached_property
     def left(self) -> Int[np.ndarray, " group"]:
-        """Items per group one can still ask about; none where a label is worth nothing at all to the goal."""
+        """Items per group that can still be labelled; 0 where a label has no value for the goal."""
         worth = self.gain(self.posterior, self.posterior.expect())[0]
         return np.where(np.isneginf(worth) | np.isnan(worth) | self.posterior.undefined, 0, self.posterior.left)
 
     @property
     def is_open(self) -> Bool[np.ndarray, " group"]:
-        """Is there anything left to ask?"""
+        """Does the group have items left to label?"""
         return self.left > 0
 
     @property
@@ -45,17 +45,17 @@ class AcquisitionView:
         return self.posterior.n_labels
 
     def draw(self, rng: Rng, n: int = 1) -> Float[np.ndarray, "draw group"]:
-        """Sample what one label in each group may be worth; nothing where the group is closed."""
+        """Draw the gain of one label in each group; minus infinity in closed groups."""
         n = limit_acquisition_draws(n, self.posterior.counts.size)
         worth = self.gain(self.posterior, self.posterior.imagine(rng, n))
-        return self._close(np.where(np.isnan(worth), self.expect(), worth))  # a draw without any mass says nothing
+        return self._close(np.where(np.isnan(worth), self.expect(), worth))  # nan: 0/0 in this draw
 
     def expect(self) -> PerGroup:
-        """What one label in each group is worth, were the cells as expected."""
+        """Return the gain of one label in each group at the posterior mean."""
         return self._close(self.gain(self.posterior, self.posterior.expect()))[0]
 
     def spread(self) -> PerGroup:
-        """Standard deviation of one outcome within the cells of each group, as expected."""
+        """Return the standard deviation of one outcome within the cells of each group, at the posterior mean."""
         mean = self.posterior.foreseen.mean()
         each = 2 * mean * (1 - mean) if mean.ndim == 1 else 1 - (mean**2).sum(axis=1)
         return np.sqrt(self.posterior.sum_by_group(self.posterior.weight * each / 2))

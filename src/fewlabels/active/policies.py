@@ -1,7 +1,7 @@
-"""Which group next? Policies turn what a label may be worth into a choice, and know nothing of goals or metrics.
+"""Policies choose the groups to label next from acquisition values, independently of goal and metric.
 
-A policy is any callable (rng, prospect) -> groups: one item of each is labelled next. Most name a single group; a
-plain function will do. Closed groups never win: their worth is minus infinity.
+A policy is any callable (rng, prospect) -> groups: one item of each is labelled next. Most policies return a single
+group; a plain function is enough. Closed groups have gain minus infinity and are never chosen.
 """
 
 import operator
@@ -24,28 +24,28 @@ QUANTILE_DRAWS = 1000
 
 @dataclass(frozen=True)
 class Random:
-    """Every unlabelled item alike: what people do without a plan."""
+    """Choose uniformly among all unlabelled items: the baseline."""
 
     name: str = "random"
 
     def __call__(self, rng: Rng, prospect: AcquisitionView) -> Sequence[int]:
-        """Groups in proportion to what is left of them."""
+        """Draw a group in proportion to its unlabelled items."""
         return [int(rng.choice(len(prospect.left), p=prospect.left / prospect.left.sum()))]
 
 
 @dataclass(frozen=True)
 class Stratified:
-    """Labels in fixed proportions: of size, all equal, or of size times spread (Neyman)."""
+    """Allocate labels in proportion to group size, equally, or to size times standard deviation (Neyman)."""
 
     allocation: Literal["proportional", "equal", "neyman"] = "proportional"
 
     @property
     def name(self) -> str:
-        """What it is called on the command line."""
+        """Name on the command line."""
         return "stratified" if self.allocation == "proportional" else f"stratified:{self.allocation}"
 
     def __call__(self, rng: Rng, prospect: AcquisitionView) -> Sequence[int]:
-        """Choose the open group that is furthest behind its quota."""
+        """Choose the open group furthest below its quota."""
         quota = np.where(prospect.is_open, self._weigh(prospect), 0.0)
         n_labels = np.where(prospect.is_open, prospect.n_labels, 0.0)
         behind = quota / max(quota.sum(), TINY) * (n_labels.sum() + 1) - n_labels
@@ -59,18 +59,18 @@ class Stratified:
 
 @dataclass(frozen=True)
 class Thompson:
-    """The group that is best in one draw from the belief (002, Algorithm 1)."""
+    """Thompson sampling: choose the best group of one posterior draw (002, Algorithm 1)."""
 
     name: str = "thompson"
 
     def __call__(self, rng: Rng, prospect: AcquisitionView) -> Sequence[int]:
-        """Take a draw at its word."""
+        """Return the group with the largest gain in one draw."""
         return [_best(rng, prospect.draw(rng)[0])]
 
 
 @dataclass(frozen=True)
 class TopTwo:
-    """Thompson, but with this chance its rival: the best group of further draws that is another one (Russo 2016)."""
+    """Top-two Thompson sampling: with this probability, choose the best other group of further draws (Russo 2016)."""
 
     chance: float = 0.5
     name: str = "top-two"
@@ -79,7 +79,7 @@ class TopTwo:
         _require_chance(self.name, self.chance)
 
     def __call__(self, rng: Rng, prospect: AcquisitionView) -> Sequence[int]:
-        """Draw again until another group wins; a belief too sure for that gives the second best of a draw."""
+        """Draw until another group is best; if none is within the limit, return the second best of the last draw."""
         best = _best(rng, prospect.draw(rng)[0])
         if rng.random() >= self.chance or prospect.is_open.sum() == 1:
             return [best]
@@ -93,12 +93,12 @@ class TopTwo:
 
 @dataclass(frozen=True)
 class MultiPlay:
-    """One item of each of the m best groups of a draw, m being how many the goal seeks (Komiyama et al. 2015)."""
+    """Label one item in each of the m best groups of a draw, m as sought by the goal (Komiyama et al. 2015)."""
 
     name: str = "multi-play"
 
     def __call__(self, rng: Rng, prospect: AcquisitionView) -> Sequence[int]:
-        """Name the m best, in random order: whoever asks for fewer gets a fair share of them."""
+        """Return the m best groups in random order, so that a truncated list favours none of them."""
         n, worth = min(prospect.plays, int(prospect.is_open.sum())), prospect.draw(rng)[0]
         order = np.lexsort((rng.random(len(worth)), -worth))
         return [int(g) for g in rng.permutation(order[:n])]
@@ -106,7 +106,7 @@ class MultiPlay:
 
 @dataclass(frozen=True)
 class EpsilonGreedy:
-    """The group that is best as expected, but with this chance any open group."""
+    """Choose the group with the largest expected gain, or with this probability any open group."""
 
     chance: float = 0.1
     name: str = "epsilon-greedy"
@@ -115,7 +115,7 @@ class EpsilonGreedy:
         _require_chance(self.name, self.chance)
 
     def __call__(self, rng: Rng, prospect: AcquisitionView) -> Sequence[int]:
-        """Mostly greedy."""
+        """Explore with probability `chance`, else exploit."""
         if rng.random() < self.chance:
             return [int(rng.choice(np.nonzero(prospect.is_open)[0]))]
         return [_best(rng, prospect.expect())]
@@ -123,7 +123,7 @@ class EpsilonGreedy:
 
 @dataclass(frozen=True)
 class UpperBound:
-    """The group whose worth may be the greatest: by a high quantile of it."""
+    """Bayesian UCB: choose the group with the largest upper quantile of its gain."""
 
     quantile: float = 0.975
     name: str = "upper-bound"
@@ -132,7 +132,7 @@ class UpperBound:
         _require_chance(self.name, self.quantile)
 
     def __call__(self, rng: Rng, prospect: AcquisitionView) -> Sequence[int]:
-        """Hope for the best of every group."""
+        """Return the group with the largest upper quantile."""
         drawn = prospect.draw(rng, QUANTILE_DRAWS)
         bound = np.full(drawn.shape[1], -np.inf)
         bound[prospect.is_open] = np.quantile(drawn[:, prospect.is_open], self.quantile, axis=0)
@@ -145,15 +145,15 @@ def _require_chance(name: str, chance: float) -> None:
 
 
 def _best(rng: Rng, worth: Float[np.ndarray, " group"]) -> int:
-    """The greatest; of several alike, any."""
+    """Return the index of the maximum, ties broken at random."""
     best: Bool[np.ndarray, " group"] = worth == worth.max()
     return int(rng.choice(np.nonzero(best)[0]))
 
 
 def choose_groups(policy: Policy, rng: Rng, prospect: AcquisitionView) -> list[int]:
-    """Ask a policy where to label next, and refuse an answer that makes no sense; one's own may say anything.
+    """Call a policy and check that it returns valid groups; a custom policy may return anything.
 
-    It says nothing at all where no label could help any more.
+    The list is empty if no group is open.
     """
     if not prospect.is_open.any():
         return []
@@ -169,12 +169,12 @@ def choose_groups(policy: Policy, rng: Rng, prospect: AcquisitionView) -> list[i
 
 
 def name_policy(policy: Policy) -> str:
-    """What a policy goes by: its name, or that of the function it is."""
+    """Return the name of a policy object or function."""
     return str(getattr(policy, "name", None) or getattr(policy, "__name__", type(policy).__name__))
 
 
 def choose_policy(plays: int) -> Policy:
-    """Return what one would use without a preference: Thompson sampling, for as many groups as are sought."""
+    """Return the default policy: Thompson sampling, multi-play if several groups are sought."""
     return multi_play if plays > 1 else thompson
 
 

@@ -1,5 +1,4 @@
-"""What is one more label worth, what do the labels so far answer, and may we stop?
+"""Goals: the gain of one more label, the current answer, and the stopping criterion (002, Table 1).
 
-Goals follow 002, Table 1. They read Posterior and return numbers per group; which group is then chosen is a policy's
-business.
+Goals map a Posterior to numbers per group; policies choose the group.
 """

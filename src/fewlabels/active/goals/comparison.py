@@ -1,4 +1,4 @@
-"""To tell whether two groups differ by more than matters."""
+"""Goal `compare`: do two groups differ by more than a region of practical equivalence (ROPE)?"""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -21,12 +21,12 @@ from fewlabels.metrics.evaluate import Theta
 from fewlabels.metrics.metric import Metric, accuracy
 from fewlabels.models.posterior import Posterior
 
-ROUGH = 32  # panels of the quadrature behind a choice, where an eighth of the time buys all the digits that matter
+ROUGH = 32  # quadrature panels for acquisition: enough digits to choose a group, in an eighth of the time
 
 
 @dataclass(frozen=True)
 class Compare:
-    """Tell whether two groups differ by more than matters, with this probability of being right."""
+    """Decide whether two groups differ by more than `rope`, with posterior probability `confidence`."""
 
     a: str
     b: str
@@ -44,7 +44,7 @@ class Compare:
             raise InputError(f"goal compare: {self.a!r} cannot be compared with itself; name two groups")
 
     def gain(self, belief: Posterior, truth: Theta) -> Gains:
-        """Expected probability of the verdict after the label; by fall of variance where that has no closed form."""
+        """Return the expected probability of the verdict after a label; without a closed form, variance reduction."""
         two = self._positions(belief)
         gains = np.full((len(truth), len(belief.groups)), -np.inf)
         if isinstance(belief.foreseen, Beta) and belief.scheme.cells.n == len(belief.groups) and belief.metric.own_cell:
@@ -54,20 +54,20 @@ class Compare:
         return gains
 
     def answer(self, belief: Posterior, rng: Rng) -> Belief:  # noqa: ARG002
-        """The difference a − b."""
+        """Return the posterior of the difference a − b."""
         values = belief.draws[:, self._positions(belief)]
         return Draws((f"{self.a} − {self.b}",), values[:, [0]] - values[:, [1]])
 
     def settled(self, belief: Posterior, rng: Rng) -> bool:  # noqa: ARG002
-        """Is the verdict probable enough?"""
+        """Does the verdict have the required probability?"""
         return self._suffices(belief, max(self._weigh(self._difference(belief)).values()))
 
     def judge(self, belief: Posterior) -> str:
-        """Name the likeliest verdict."""
+        """Return the most probable verdict."""
         return "undecided" if self._is_undefined(belief) else _decide(self._weigh(self._difference(belief)))[0]
 
     def describe(self, belief: Posterior, rng: Rng) -> Standing:  # noqa: ARG002
-        """Say the verdict, and how sure it is."""
+        """Return the verdict and its probability."""
         difference = self._difference(belief)
         chances = self._weigh(difference)
         verdict, p = _decide(chances)
@@ -115,7 +115,7 @@ class Compare:
                 below, above = difference.below(-self.rope), difference.above(self.rope)
                 after[i, outcome] = max(below, above, 1 - below - above)
         right = truth[:, two]
-        return np.round(right * after[:, 0] + (1 - right) * after[:, 1], 6)  # quadrature tells no more apart
+        return np.round(right * after[:, 0] + (1 - right) * after[:, 1], 6)  # quadrature is accurate to six digits
 
     def _positions(self, belief: Posterior) -> list[int]:
         for group in (self.a, self.b):
@@ -127,7 +127,7 @@ class Compare:
 
 
 def _decide(chances: dict[str, float]) -> tuple[str, float]:
-    """Name the likeliest verdict; of several as likely, none. Quadrature tells no more than six digits apart."""
+    """Return the most probable verdict, or undecided if several tie to six digits (the accuracy of the quadrature)."""
     best = max(chances.values())
     likeliest = [name for name, p in chances.items() if round(p, 6) == round(best, 6)]
     return (likeliest[0] if len(likeliest) == 1 else "undecided"), best

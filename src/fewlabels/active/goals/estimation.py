@@ -1,4 +1,4 @@
-"""To know the metric in every group."""
+"""Goals that estimate the metric in every group: `estimate`, `explore`, `least-certain`."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,12 +14,12 @@ from fewlabels.metrics.evaluate import Theta
 from fewlabels.metrics.metric import Metric, accuracy
 from fewlabels.models.posterior import Posterior
 
-FEW = 5  # items; a group of fewer counts by their number: one item is right or wrong, which says nothing of the model
+FEW = 5  # items from which a group has full weight; below, weight is proportional to size: one outcome says little
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Know the metric in every group, to within an interval of this width."""
+    """Estimate the metric in every group, until every credible interval has at most this width."""
 
     metric: Metric = accuracy
     width: float = 0.1
@@ -33,21 +33,21 @@ class Estimate:
             raise InputError(f"goal estimate: a width of {self.width} says nothing; {self.metric.name} lies in [0, 1]")
 
     def gain(self, belief: Posterior, truth: Theta) -> Gains:
-        """p_g times the expected fall of the variance; where groups hang together, of all of them."""
+        """Return p_g times the expected variance reduction; for correlated groups, summed over all groups."""
         if belief.ties is None:
             return gain_by_variance(belief, truth) * belief.share
         return np.tile(expect_fall(belief, belief.share), (len(truth), 1))
 
     def answer(self, belief: Posterior, rng: Rng) -> Belief:  # noqa: ARG002
-        """The metric in every group."""
+        """Return the posterior of the metric in every group."""
         return belief
 
     def settled(self, belief: Posterior, rng: Rng) -> bool:  # noqa: ARG002
-        """Is every interval narrow enough? Groups in which the metric is undefined do not count."""
+        """Is every interval narrow enough? Groups with an undefined metric are ignored."""
         return not self._is_wide(belief).any() and not belief.undefined.all()
 
     def describe(self, belief: Posterior, rng: Rng) -> Standing:
-        """Name the widest interval, and how many groups are done."""
+        """Report the widest interval and the number of groups that are still too wide."""
         is_wide, width, (low, high) = self._is_wide(belief), belief.width(), belief.interval()
         order = np.where(is_wide, 1.0, 0.0) + width / (1 + width)
         widest = int(np.argmax(np.where(belief.undefined, -1.0, order)))
@@ -70,22 +70,22 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Explore(Estimate):
-    """Know the metric in every group of five items or more alike: label where that tells most, of the others too."""
+    """Estimate all groups of five or more items with equal weight; labels also inform correlated groups."""
 
     name: str = "explore"
 
     def gain(self, belief: Posterior, truth: Theta) -> Gains:
-        """Expected fall of the variances of all groups, added up; the truth would not change that."""
+        """Return the expected variance reduction, summed over all groups; it does not depend on the draw."""
         worth = np.minimum(belief.n_items / FEW, 1.0)
         return np.tile(expect_fall(belief, worth), (len(truth), 1))
 
 
 @dataclass(frozen=True)
 class LeastCertain(Estimate):
-    """Know the metric in every group alike: label where it is least certain (004, Eq. 12)."""
+    """Estimate all groups with equal weight: label the group with the largest variance (004, Eq. 12)."""
 
     name: str = "least-certain"
 
     def gain(self, belief: Posterior, truth: Theta) -> Gains:
-        """The variance of the metric as it is, of the population or of exactly these items; the truth would not change that."""
+        """Return the current variance (of the population, or of the finite pool); it does not depend on the draw."""
         return np.tile(measure_variance(belief), (len(truth), 1))

@@ -1,4 +1,4 @@
-"""To find the worst groups, or the best."""
+"""Goals `find-worst` and `find-best`: identify the m groups with the most extreme metric."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,9 +16,9 @@ from fewlabels.models.posterior import Posterior
 
 @dataclass(frozen=True)
 class FindWorst:
-    """Name the m worst groups, with this probability of being right.
+    """Identify the m worst groups with posterior probability `confidence`.
 
-    Groups within `rope` of the last one named count as just as bad: without it, two groups alike are never told apart.
+    Groups within `rope` of the m-th count as equally bad; without a rope, two equal groups never settle the goal.
     """
 
     metric: Metric = accuracy
@@ -40,23 +40,23 @@ class FindWorst:
 
     @property
     def sign(self) -> int:
-        """1 where the greatest values are sought, −1 where the smallest are."""
+        """1 if the largest values are sought, −1 if the smallest."""
         return 1 if self.metric.worst == "highest" else -1
 
     def gain(self, belief: Posterior, truth: Theta) -> Gains:
-        """The metric itself: label where it may be extreme."""
+        """Return the signed metric: label where it may be extreme."""
         return self.sign * belief.values(truth)
 
     def answer(self, belief: Posterior, rng: Rng) -> Belief:  # noqa: ARG002
-        """The chance of each group to be among the m; none where the metric is undefined."""
+        """Return the probability of each group to be among the m; 0 where the metric is undefined."""
         return Draws(belief.groups, self._among(self._sample(belief)).astype(np.float64))
 
     def settled(self, belief: Posterior, rng: Rng) -> bool:  # noqa: ARG002
-        """Are the named groups the m, with enough probability?"""
+        """Do the named groups have the required probability of being the m?"""
         return self._suffices(belief, *self._name(self._sample(belief)))
 
     def describe(self, belief: Posterior, rng: Rng) -> Standing:  # noqa: ARG002
-        """Name the groups, and how sure that is."""
+        """Return the named groups and their probability."""
         values = self._sample(belief)
         named, p = self._name(values)
         each = self._weigh_each(belief, values)
@@ -73,7 +73,7 @@ class FindWorst:
         return Standing(self._suffices(belief, named, p), said, details)
 
     def _weigh_each(self, belief: Posterior, values: Gains) -> Float[np.ndarray, " group"]:
-        """The probability of each group to be among the m: without a rope, that of an assessment."""
+        """Return the probability of each group to be among the m; without a rope, from the ranks of an assessment."""
         if self.rope:
             return self._among(values).mean(axis=0)
         return belief.weigh_places(self.m, worst=self.sign == (1 if self.metric.worst == "highest" else -1))
@@ -82,7 +82,7 @@ class FindWorst:
         return p >= self.confidence and bool(belief.is_heard[named].all()) and not self._seeks_too_many(belief)
 
     def _seeks_too_many(self, belief: Posterior) -> bool:
-        """Is the metric undefined in so many groups that nothing is left to find?"""
+        """Is the metric defined in at most m groups, while others are undefined?"""
         return bool(belief.undefined.any()) and self.m >= int((~belief.undefined).sum())
 
     def _say_too_many(self, belief: Posterior) -> str:
@@ -93,17 +93,17 @@ class FindWorst:
         )
 
     def _sample(self, belief: Posterior) -> Gains:
-        """Draw the metric, the sought end up; groups in which it is undefined come last."""
+        """Return signed draws of the metric, so that larger is more extreme; −∞ where it is undefined."""
         return np.where(belief.undefined, -np.inf, self.sign * belief.draws)
 
     def _among(self, values: Gains) -> Bool[np.ndarray, "draw group"]:
-        """Which groups are among the m of a draw; whoever is as good as the last of them is."""
+        """Mark the groups among the m of each draw, including groups within `rope` of the m-th."""
         m = min(self.m, values.shape[1])
         last = -np.partition(-values, m - 1, axis=1)[:, [m - 1]]
         return (values >= last - self.rope - ROUNDING) & np.isfinite(values)
 
     def _name(self, values: Gains) -> tuple[list[int], float]:
-        """The m groups that are most often among the m, and how often they all are."""
+        """Return the m groups most often among the m, and how often all of them are."""
         among = self._among(values)
         order = np.lexsort((-values.mean(axis=0), -among.mean(axis=0)))[: self.m]
         return [int(g) for g in order], float(among[:, order].all(axis=1).mean())
@@ -111,11 +111,11 @@ class FindWorst:
 
 @dataclass(frozen=True)
 class FindBest(FindWorst):
-    """Name the m best groups, with this probability of being right."""
+    """Identify the m best groups with posterior probability `confidence`."""
 
     name: str = "find-best"
 
     @property
     def sign(self) -> int:
-        """The other end."""
+        """The opposite sign of find-worst."""
         return -1 if self.metric.worst == "highest" else 1

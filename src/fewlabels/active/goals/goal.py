@@ -1,6 +1,6 @@
-"""The shape of a goal, and what can be said of any of them.
+"""The Goal protocol, the status of a goal, and checks that apply to every goal.
 
-A goal of one's own is an object with a name, a metric and three methods; everything else here works with it.
+A custom goal is an object with a name, a metric and three methods.
 """
 
 from dataclasses import dataclass, field
@@ -17,39 +17,39 @@ from fewlabels.models.posterior import Posterior
 
 Gains = Float[np.ndarray, "draw group"]
 ROUNDING = 1e-9
-FUTURES = 10  # in none of so many possible ones settled: then labels alone will hardly settle it
+FUTURES = 10  # simulated futures; if none of them settles a goal, more labels are unlikely to
 
 
 @runtime_checkable
 class Goal(Protocol):
-    """What the labels are for."""
+    """What labels are collected for: the value of a label, an answer, and a stopping criterion."""
 
     @property
     def name(self) -> str:
-        """What it is called in results."""
+        """Name in results."""
         ...
 
     @property
     def metric(self) -> Metric:
-        """The metric it is about."""
+        """Metric the goal is about."""
         ...
 
     def gain(self, belief: Posterior, truth: Theta) -> Gains:
-        """Worth of one label per group, were the cells truly like this; minus infinity where it cannot help."""
+        """Return the value of one label in each group if a draw were true; minus infinity where a label cannot help."""
         ...
 
     def answer(self, belief: Posterior, rng: Rng) -> Belief:
-        """What we believe of what was asked."""
+        """Return the posterior of the quantity the goal asks about."""
         ...
 
     def settled(self, belief: Posterior, rng: Rng) -> bool:
-        """May we stop?"""
+        """Is the stopping criterion met?"""
         ...
 
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a goal stands, for people."""
+    """Current status of a goal, as a sentence and as details for JSON."""
 
     settled: bool
     sentence: str
@@ -57,12 +57,12 @@ class Standing:
 
 
 def count_sought(goal: Goal) -> int:
-    """How many groups a goal seeks; one, for those that do not say."""
+    """Return the number m of groups a goal seeks; 1 by default."""
     return int(getattr(goal, "m", 1))
 
 
 def require_enough(goal: Goal, n_groups: int) -> None:
-    """Refuse to seek as many groups as there are, or more: there would be nothing to find out."""
+    """Raise unless a goal seeks fewer groups than there are."""
     if count_sought(goal) >= max(n_groups, 2):
         raise InputError(
             f"goal {goal.name}: m is {count_sought(goal)}, but there are only {n_groups} groups; seek fewer"
@@ -70,24 +70,24 @@ def require_enough(goal: Goal, n_groups: int) -> None:
 
 
 def require_confidence(name: str, confidence: float) -> None:
-    """Refuse what is no probability."""
+    """Raise unless the confidence is a probability."""
     if not 0 < confidence < 1:
         raise InputError(f"goal {name}: confidence is {confidence}; it must lie between 0 and 1, for instance 0.95")
 
 
 def name_undefined(belief: Posterior) -> str | None:
-    """Name the groups in which the metric is undefined (0/0)."""
+    """Return a sentence on the groups in which the metric is undefined (0/0)."""
     empty = [group for group, missing in zip(belief.groups, belief.undefined, strict=True) if missing]
     return f"{belief.metric.name} is not defined in {listing(empty, most=10)}" if empty else None
 
 
 def say_chance(p: float) -> str:
-    """A probability for a sentence; never rounded up to certainty."""
+    """Format a probability; never rounded up to 1."""
     return "more than 0.99" if p > 0.99 else f"{p:.2f}"
 
 
 def describe(goal: Goal, belief: Posterior, rng: Rng) -> Standing:
-    """Say what a goal can say so far; one that does not describe itself is described by its answer."""
+    """Return the status of a goal; without a `describe` method, build it from the answer."""
     if hasattr(goal, "describe"):
         said: Standing = goal.describe(belief, rng)
         return said
@@ -101,10 +101,12 @@ def describe(goal: Goal, belief: Posterior, rng: Rng) -> Standing:
 
 
 def find_obstacle(goal: Goal, belief: Posterior, rng: Rng) -> str | None:
-    """Say so where labelling everything would still not settle a goal, and what would."""
+    """Explain if labelling every item would not settle a goal, and what would; None otherwise."""
     remedy = getattr(goal, "remedy", "aim for less")
     if not belief.left.any() and not belief.pending.any():
-        return f"nothing is left to ask, and it is not settled: {remedy}"
+        return f"nothing is left to ask, and the goal is not settled: {remedy}"
     if any(goal.settled(belief.finish(rng), rng) for _ in range(FUTURES)):
         return None
-    return f"even with every item labelled this would hardly be settled (in none of {FUTURES} possible futures it was): {remedy}"
+    return (
+        f"labelling every item would probably not settle this goal (in none of {FUTURES} simulated futures): {remedy}"
+    )

@@ -1,4 +1,4 @@
-"""How uncertain groups are, and how far one more label is expected to bring that down."""
+"""Variance of the metric in each group, and its expected reduction by one more label."""
 
 import numpy as np
 from jaxtyping import Float
@@ -10,20 +10,20 @@ from fewlabels.models.posterior import Posterior
 
 
 def gain_by_variance(belief: Posterior, truth: Theta) -> Float[np.ndarray, "draw group"]:
-    """Expected fall of the variance in each group; a label in a group of several cells lands in each by its size."""
+    """Return the expected variance reduction in each group; a label falls in a cell in proportion to its size."""
     fall = reduce_variance(belief, truth) * belief.weight**3
-    starts = np.searchsorted(belief.scheme.cells.group, np.arange(len(belief.groups)))  # cells come group by group
+    starts = np.searchsorted(belief.scheme.cells.group, np.arange(len(belief.groups)))  # cells are sorted by group
     return np.add.reduceat(fall, starts, axis=1)
 
 
 def expect_fall(belief: Posterior, worth: Float[np.ndarray, " group"]) -> Float[np.ndarray, " group"]:
-    """Expected fall of the variances of all groups, by their worth, with one more label in each group.
+    """Return the expected reduction of the weighted variances of all groups by one more label in each group.
 
-    A label tells of its own group, and of those that hang together with it. About exactly these items it also makes its item
-    known: a small group is then soon known, and a large one hardly better than its population.
+    A label informs its own group and the groups correlated with it. In a finite pool it also makes its item known,
+    which reduces the variance of a small group a lot, and of a large group hardly more than that of its population.
     """
     share, item = _find_rest(belief)
-    whole = belief.metric.own_cell  # else every cell counts for itself
+    whole = belief.metric.own_cell  # else every cell is a target of its own
     aim = belief.scheme.cells.group if whole else np.arange(belief.scheme.cells.n)
     fall = belief.ties_ahead.expect_fall(
         aim, belief.weight * share, belief.weight * item, worth if whole else worth[belief.scheme.cells.group]
@@ -32,14 +32,14 @@ def expect_fall(belief: Posterior, worth: Float[np.ndarray, " group"]) -> Float[
 
 
 def measure_variance(belief: Posterior) -> Float[np.ndarray, " group"]:
-    """Variance in each group, once pending items were answered as expected; of classes, summed over their shares."""
+    """Return the variance in each group, with pending items answered as expected; for classes, summed over shares."""
     share, item = _find_rest(belief)
     ties = belief.ties_ahead
     return belief.sum_by_group(belief.weight**2 * (share**2 * ties.variance + share * item * ties.noise))
 
 
 def _find_rest(belief: Posterior) -> tuple[Float[np.ndarray, " cell"], Float[np.ndarray, " cell"]]:
-    """How much of a cell is open: all of a population, where a single item is nothing; of exactly these items, the unlabelled."""
+    """Return the unlabelled share of each cell and the share of one unlabelled item; 1 and 0 for a population."""
     size = belief.scheme.cells.n_items
     if not belief.finite_pool:
         return np.ones(len(size)), np.zeros(len(size))
@@ -48,7 +48,7 @@ def _find_rest(belief: Posterior) -> tuple[Float[np.ndarray, " cell"], Float[np.
 
 
 def reduce_variance(belief: Posterior, truth: Theta) -> Float[np.ndarray, "draw cell"]:
-    """Expected fall of the variance of each cell with one more label in it, were the cells truly like this."""
+    """Return the expected variance reduction of each cell by one more label in it, if a draw were true."""
     now = belief.foreseen
     if isinstance(now, Beta):
         after = truth * now.imagine(0).variance() + (1 - truth) * now.imagine(1).variance()
@@ -61,7 +61,7 @@ def reduce_variance(belief: Posterior, truth: Theta) -> Float[np.ndarray, "draw 
 
 
 def _reduce_of_shares(now: Dirichlet, truth: Theta) -> Float[np.ndarray, "draw cell"]:
-    """Of the summed variance of all shares, V(α) = (1 − Σ m²) / (A + 1): after a label j only Σ α² + 2 α_j + 1 matters."""
+    """Reduction of the summed variance of shares, V(α) = (1 − Σ m²) / (A + 1); a label j adds 2 α_j + 1 to Σ α²."""
     total, squares = now.strength(), (now.alpha**2).sum(axis=1)
     before = (1 - squares / total**2) / (total + 1)
     seen = np.einsum("dcj,cj->dc", truth, now.alpha)
@@ -71,7 +71,7 @@ def _reduce_of_shares(now: Dirichlet, truth: Theta) -> Float[np.ndarray, "draw c
 def _reduce_of_cost(
     now: Dirichlet, truth: Theta, price: Float[np.ndarray, "cell class"]
 ) -> Float[np.ndarray, "draw cell"]:
-    """Of the variance of Σ c_j θ_j, (E c² − (E c)²) / (A + 1)."""
+    """Reduction of the variance of Σ c_j θ_j, which is (E c² − (E c)²) / (A + 1)."""
     total = now.strength()
     first, second = (price * now.alpha).sum(axis=1), (price**2 * now.alpha).sum(axis=1)
     before = (second / total - (first / total) ** 2) / (total + 1)

@@ -1,1 +1,1 @@
-"""What would labelling have cost? Replays of active assessment on pools whose labels are all known."""
+"""Simulation of active labelling: replays on fully labelled pools, and planning on simulated labels."""

@@ -1,7 +1,7 @@
-"""How many threads linear algebra may use while a replay is played: one, wherever it is.
+"""Limit linear algebra to one thread during a replay, so that a seed gives the same rows on every machine.
 
-Sums that are split over threads round differently, and a policy that follows them goes another way: with as many threads as
-there happen to be cores, the same seed would not give the same rows on another machine, nor in another process.
+Sums split over threads round differently, and a policy can then choose another group: with one thread per core, results
+would depend on the number of cores, and on the process.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 @dataclass
 class _Hold:
-    """Who relies on one thread. The number is the whole process's, so only the last one to leave may give it back."""
+    """Reference-counted thread limit: it applies to the whole process, so the last user restores it."""
 
     lock: Lock = field(default_factory=Lock)
     holders: int = 0
@@ -38,7 +38,7 @@ _HOLD = _Hold()
 
 @contextmanager
 def use_one_thread() -> Iterator[None]:
-    """Keep linear algebra to one thread; side by side and inside one another, too.
+    """Limit linear algebra to one thread; nested and concurrent use is safe.
 
     >>> import numpy as np
     >>> with use_one_thread():

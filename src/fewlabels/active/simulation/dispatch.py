@@ -1,4 +1,4 @@
-"""The same replays, compiled: which trials have a kernel, and how their objects become arrays."""
+"""Dispatch replays to compiled kernels: which runs have a kernel, and how their objects become arrays."""
 
 from collections.abc import Callable
 from typing import Any, TypeGuard
@@ -40,9 +40,9 @@ from fewlabels.metrics.metric import Cost, accuracy, confusion, ece
 
 Measured = dict[str, Float[np.ndarray, " checkpoint"]]
 VERDICTS = ("below", "equivalent", "above")
-BLIND = (RANDOM, PROPORTIONAL, EQUAL)  # rules that look at no belief
+BLIND = (RANDOM, PROPORTIONAL, EQUAL)  # rules that do not depend on the posterior
 QUOTAS = {"proportional": PROPORTIONAL, "equal": EQUAL, "neyman": NEYMAN}
-PROBLEMS: WeakKeyDictionary[Trial, Problem | None] = WeakKeyDictionary()  # a problem goes when its trial does
+PROBLEMS: WeakKeyDictionary[Trial, Problem | None] = WeakKeyDictionary()  # freed with the run it belongs to
 
 
 def is_compiled(trial: Trial) -> bool:
@@ -51,7 +51,7 @@ def is_compiled(trial: Trial) -> bool:
 
 
 def play(trial: Trial, rng: Rng, budget: int) -> Int[np.ndarray, " step"]:
-    """Play a trial, by a kernel where there is one."""
+    """Return the items in labelling order, from a kernel if there is one."""
     problem, rule = find_problem(trial), find_rule(trial.policy, trial.plays)
     if problem is None or rule is None:
         return trial.play(rng, budget)
@@ -61,7 +61,7 @@ def play(trial: Trial, rng: Rng, budget: int) -> Int[np.ndarray, " step"]:
 
 
 def _play_lessons(trial: Trial, rng: Rng, rule: Rule, budget: int) -> Int[np.ndarray, " step"]:
-    """Play from lesson to lesson: what is left of the pool, starting from what the prior has learned."""
+    """Run a learning prior between refits: each time on the unlabelled items, from the refitted prior."""
     order, left = np.zeros(0, dtype=np.int64), np.arange(trial.stage.n_items)
     while len(order) < budget:
         problem = _lay_problem(trial.go_on(order, left))
@@ -74,7 +74,7 @@ def _play_lessons(trial: Trial, rng: Rng, rule: Rule, budget: int) -> Int[np.nda
 
 
 def measure(trial: Trial, order: Int[np.ndarray, " step"], checkpoints: Int[np.ndarray, " checkpoint"]) -> Measured:
-    """Measure a replay at every checkpoint, by a kernel where there is one."""
+    """Measure a replay at every checkpoint, with a kernel if there is one."""
     fast = _measure_fast(trial, order, checkpoints)
     if fast is not None:
         return fast
@@ -120,7 +120,7 @@ def _measure_estimate(
 
 
 def find_rule(policy: Policy, plays: int) -> Rule | None:
-    """Return the rule a policy stands for; a policy of one's own has none."""
+    """Return the compiled rule of a policy; None for custom policies."""
     rules: dict[type, Callable[[Any], Rule]] = {
         Random: lambda _: RANDOM,
         Stratified: lambda p: QUOTAS[p.allocation],
@@ -134,7 +134,7 @@ def find_rule(policy: Policy, plays: int) -> Rule | None:
 
 
 def find_problem(trial: Trial) -> Problem | None:
-    """Return the problem a goal stands for, laid out once for a trial; for goals of one's own and rates of classes, none."""
+    """Return the compiled problem of a run, cached; None for custom goals and for rates of classes."""
     if trial not in PROBLEMS:
         PROBLEMS[trial] = _lay_problem(trial)
     return PROBLEMS[trial]
@@ -148,7 +148,7 @@ def _lay_problem(trial: Trial) -> Problem | None:
 
 
 def lay_pool(trial: Trial) -> Pool:
-    """Lay the items of a stage out for kernels."""
+    """Convert a labelled pool to the arrays that kernels use."""
     known, cells = trial.start, trial.start.scheme.cells
     n_labels = known.n_labels.round().astype(np.int64)
     return Pool(trial.stage.start, trial.stage.cell(known.metric), cells.group, known.weight, known.share, n_labels)
@@ -178,11 +178,11 @@ def _of_classes(trial: Trial, belief: Dirichlet) -> Problem | None:
         return CostProblem(
             pool, label, belief.alpha, known.metric.matrix[:, cells.predicted].T.copy(), float(goal.sign)
         )
-    if goal.metric is confusion:  # the chance of being right is the price of the predicted class
+    if goal.metric is confusion:  # the probability of a right prediction is a cost of 1 for the predicted class
         return CostProblem(pool, label, belief.alpha, np.eye(belief.alpha.shape[1])[cells.predicted], float(goal.sign))
     return None
 
 
 def _is_finding(goal: Goal) -> TypeGuard[FindWorst]:
-    """Is it one of ours? Whatever is built on it may gain otherwise."""
+    """Is it a built-in identification goal? Subclasses may define another gain."""
     return type(goal) in (FindWorst, FindBest)

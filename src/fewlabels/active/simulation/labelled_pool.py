@@ -1,6 +1,6 @@
-"""A fully labelled pool as arrays: what replays are played on.
+"""A fully labelled pool as arrays, for replays.
 
-Only counts are fetched: items of the same group, predicted class, score bin and label are as good as one another.
+Only counts are fetched: items of the same group, predicted class, score bin and label are exchangeable.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from fewlabels.models.posterior import Posterior
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """Items sorted by group, their truth known and hidden."""
+    """Items sorted by group, with true labels that a replay reveals one by one."""
 
     tally: Tally  # without labels
     entry: Int[np.ndarray, " item"]
@@ -31,7 +31,7 @@ class Stage:
 
     @property
     def n_items(self) -> int:
-        """How many items there are."""
+        """Number of items."""
         return len(self.entry)
 
     @cached_property
@@ -41,22 +41,22 @@ class Stage:
 
     @cached_property
     def start(self) -> Int[np.ndarray, " border"]:
-        """Where each group begins, and where the last one ends."""
+        """First item of each group, and the end of the last group."""
         return np.searchsorted(self.group, np.arange(len(self.tally.groups) + 1))
 
     def cell(self, metric: Metric) -> Int[np.ndarray, " item"]:
-        """Return the cell of each item, cut as finely as a metric needs."""
+        """Return the cell of each item, at the resolution a metric needs."""
         if metric.splits not in self._cells:
             self._cells[metric.splits] = self.tally.place(metric.splits)[1][self.entry]
         return self._cells[metric.splits]
 
     @cached_property
     def _cells(self) -> dict[tuple[Split, ...], Int[np.ndarray, " item"]]:
-        """By what they are split by: every step of a replay asks for them."""
+        """Cache of cells by split; every step of a replay needs them."""
         return {}
 
     def count(self, known: Posterior, order: Int[np.ndarray, " step"]) -> Float[np.ndarray, "cell outcome"]:
-        """Count the outcomes of these items as a belief would."""
+        """Count the outcomes of these items by cell, as posterior counts."""
         counts = np.zeros_like(known.counts)
         cell, right = self.cell(known.metric)[order], self.right[order]
         if known.metric.reads == "right":
@@ -66,16 +66,16 @@ class Stage:
         return counts
 
     def stick(self, order: Int[np.ndarray, " step"]) -> Tally:
-        """Return the counts with the labels of these items."""
+        """Return the count table with the labels of these items."""
         ones = np.ones(len(order), dtype=np.int64)
         return self.tally.stick(self.entry[order], self.label[order], ones, self.right[order])
 
     def keep(self, items: Int[np.ndarray, " left"]) -> "Stage":
-        """Return a stage of some of the items; the counts stay those of the whole pool."""
+        """Return a pool of some of the items; the count table remains that of the whole pool."""
         return replace(self, entry=self.entry[items], label=self.label[items], right=self.right[items])
 
     def truth(self, known: Posterior) -> Float[np.ndarray, " group"]:
-        """Return the metric in every group with all labels known."""
+        """Return the true metric in every group, from all labels."""
         counts = self.count(known, np.arange(self.n_items))
         shares = counts / counts.sum(axis=1, keepdims=True)
         return known.values((shares[:, 0] if known.metric.reads == "right" else shares)[None])[0]
@@ -89,10 +89,10 @@ def set_stage(
     probabilities: bool = False,
     strata: Sequence[float] = (),
 ) -> Stage:
-    """Count a labelled pool, and lay its items out; items without a label are left out."""
+    """Count a labelled pool and expand it to items; items without a label are dropped."""
     if not pool.n_labels:
         raise InputError(
-            f"simulate replays labelled items, and {pool.source} has none; plan says what to expect without labels"
+            f"simulate replays labelled items, and {pool.source} has none; use plan, which needs no labels"
         )
     warnings = require_sound(pool)
     pool = pool.drop_unlabelled() if pool.n_labels < pool.n_items else pool

@@ -1,6 +1,6 @@
-"""How good an answer is, against the truth on the pool: one number per checkpoint of a replay.
+"""Measures of an answer against the truth on the pool: one number per checkpoint of a replay.
 
-Plain definitions on Posterior; `compiled` computes the same ones faster where it can. What is undefined is nan.
+Reference definitions on Posterior; `dispatch` uses faster compiled ones where they exist. Undefined values are nan.
 """
 
 from collections.abc import Callable
@@ -19,12 +19,12 @@ from fewlabels.models.posterior import Posterior
 
 Measures = dict[str, float]
 TARGETS = {"mrr": 0.99, "rmse": 0.05, "correct": 0.95, "relative_error": 0.1}
-GREATER = {"mrr", "found", "correct", "coverage"}  # the better the greater
+GREATER = {"mrr", "found", "correct", "coverage"}  # higher is better
 ROUNDING = 1e-9
 
 
 def choose_measures(goal: Goal) -> Callable[[Trial, Posterior], Measures]:
-    """Return what a goal is measured by."""
+    """Return the measures of a goal."""
     if isinstance(goal, FindWorst):
         return measure_finding
     if isinstance(goal, Compare):
@@ -35,9 +35,9 @@ def choose_measures(goal: Goal) -> Callable[[Trial, Posterior], Measures]:
 
 
 def measure_estimates(trial: Trial, known: Posterior) -> Measures:
-    """RMSE weighted by group size, with posterior means; coverage and width of the intervals, groups alike.
+    """RMSE of posterior means, weighted by group size; coverage and width of intervals, averaged over groups.
 
-    Groups in which the metric is undefined even with every label are left out.
+    Groups with an undefined metric even with every label are left out.
     """
     there = ~np.isnan(trial.truth)
     if not there.any():
@@ -53,7 +53,7 @@ def measure_estimates(trial: Trial, known: Posterior) -> Measures:
 
 
 def measure_confusion(trial: Trial, known: Posterior) -> Measures:
-    """RMSE of the columns of the confusion matrix; coverage and width of the chance of being right."""
+    """RMSE of the columns of the confusion matrix; coverage and width for the probability of a right prediction."""
     counts = trial.stage.count(known, np.arange(trial.stage.n_items))
     truth = counts / counts.sum(axis=1, keepdims=True)
     cells = known.scheme.cells
@@ -62,7 +62,7 @@ def measure_confusion(trial: Trial, known: Posterior) -> Measures:
 
 
 def measure_calibration(trial: Trial, known: Posterior) -> Measures:
-    """Relative error of the overall ECE, with posterior means of the bins."""
+    """Relative error of the overall ECE, from posterior means of the bins."""
     weight = known.scheme.cells.n_items[None].astype(np.float64)
     counts = trial.stage.count(known, np.arange(trial.stage.n_items))
     truth = counts[:, 0] / counts.sum(axis=1)
@@ -71,7 +71,7 @@ def measure_calibration(trial: Trial, known: Posterior) -> Measures:
 
 
 def measure_finding(trial: Trial, known: Posterior) -> Measures:
-    """Mean reciprocal rank of the true m, and whether all of them are named; groups without a truth take no part."""
+    """Mean reciprocal rank of the true m groups, and whether all are found; undefined groups are left out."""
     assert isinstance(trial.goal, FindWorst)
     there = ~np.isnan(trial.truth)
     estimate, truth = (trial.goal.sign * values[there] for values in (_mean_of_metric(known), trial.truth))
@@ -82,9 +82,9 @@ def measure_finding(trial: Trial, known: Posterior) -> Measures:
 
 
 def measure_verdict(trial: Trial, known: Posterior) -> Measures:
-    """Is the likeliest of below, equivalent and above the one where the truth on the pool lies?
+    """Is the most probable verdict (below, equivalent, above) the true one on the pool?
 
-    Where several are as likely, the verdict is none of them.
+    A tie counts as no verdict.
     """
     goal, truth = trial.goal, judge_truth(trial)
     assert isinstance(goal, Compare)
@@ -93,7 +93,7 @@ def measure_verdict(trial: Trial, known: Posterior) -> Measures:
 
 
 def judge_truth(trial: Trial) -> str | None:
-    """Return the verdict that holds on the pool; none where one of the two has no truth."""
+    """Return the true verdict on the pool; None if the metric is undefined in one of the two groups."""
     goal = trial.goal
     assert isinstance(goal, Compare)
     a, b = (float(trial.truth[trial.start.position(group)]) for group in (goal.a, goal.b))
@@ -105,9 +105,9 @@ def judge_truth(trial: Trial) -> str | None:
 
 
 def rank_reciprocally(estimate: Float[np.ndarray, " group"], truth: Float[np.ndarray, " group"], m: int) -> float:
-    """Mean over the m greatest in truth of 1 / rank by estimate, the others of the m left out of the ranking.
+    """Return the mean of 1 / rank by estimate over the m truly largest groups, each ranked among the other groups only.
 
-    Ties in the estimate count against us. Where the truth ties at the m-th place, any m of those tied will do.
+    Ties in the estimate count as worse ranks. If the truth ties at the m-th place, any of the tied groups is correct.
 
     >>> rank_reciprocally(np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0]), 1)
     0.5
@@ -118,31 +118,31 @@ def rank_reciprocally(estimate: Float[np.ndarray, " group"], truth: Float[np.nda
     sought = _pick(sure, tied, estimate, m)
     outside = np.setdiff1d(np.arange(len(truth)), sought)
     beaten = estimate[outside][None, :] >= estimate[sought][:, None] - near
-    beaten[np.ix_(tied[sought], tied[outside])] = False  # those as bad in truth are no rivals
+    beaten[np.ix_(tied[sought], tied[outside])] = False  # groups tied in truth do not outrank each other
     return float((1 / (1 + beaten.sum(axis=1))).mean())
 
 
 def _pick(
     sure: Bool[np.ndarray, " group"], tied: Bool[np.ndarray, " group"], estimate: Float[np.ndarray, " group"], m: int
 ) -> Int[np.ndarray, " sought"]:
-    """Of the groups tied in truth, take those that the estimate puts highest."""
+    """Complete the m groups with those tied in truth, by largest estimate."""
     (candidates,) = np.nonzero(tied)
     best = candidates[np.argsort(-estimate[candidates], kind="stable")][: m - int(sure.sum())]
     return np.concatenate([np.nonzero(sure)[0], best])
 
 
 def _mean_of_metric(known: Posterior) -> Float[np.ndarray, " group"]:
-    """The metric at the posterior means of the cells (002), which for averages is its own posterior mean."""
+    """Return the metric at the posterior means of the cells (002); for averages, this is its posterior mean."""
     return known.values(_mean_of_cells(known)[None])[0]
 
 
 def _mean_of_cells(known: Posterior) -> Float[np.ndarray, "cell ..."]:
-    """Posterior means about the population, as in 002; of a prior that learns, about exactly these items."""
+    """Return posterior means for the population, as in 002; for a learning prior, for the finite pool."""
     return known.belief.mean() if known.unlabelled is None else known.shown.mean()
 
 
 def name_target(measure: str, metric: Metric) -> float | None:
-    """Return the value from which on a measure is good enough."""
+    """Return the target value of a measure, or None."""
     if measure == "rmse" and not metric.is_share:
         return None
     return TARGETS.get(measure)

@@ -1,7 +1,7 @@
-"""Who does the work: threads, processes or a cluster, as joblib is told.
+"""Parallel execution in threads, processes or a cluster, as configured in joblib.
 
-Every call brings its own seed and keeps to one thread, so that what comes back is the same wherever it was worked out, and in
-the same order.
+Every call has its own seed and uses one thread for linear algebra, so results and their order do not depend on the
+backend.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -18,9 +18,9 @@ ALL = -1  # cores
 
 
 def spread(calls: Iterable[Any], *, n_jobs: int | None = None, prefer: Hint = "processes") -> Iterator[Any]:
-    """Make calls (of `joblib.delayed`) side by side, and yield what they return, in their order.
+    """Run `joblib.delayed` calls in parallel and yield their results in order.
 
-    Whoever sets `joblib.parallel_config` decides where, and how many at a time unless told here; all cores otherwise.
+    `joblib.parallel_config` sets the backend, and the number of jobs if `n_jobs` is None; the default is all cores.
 
     >>> from joblib import delayed, parallel_config
     >>> with parallel_config(backend="threading", n_jobs=2):
@@ -29,9 +29,9 @@ def spread(calls: Iterable[Any], *, n_jobs: int | None = None, prefer: Hint = "p
     """
     _, told = get_active_backend()
     if n_jobs is not None and n_jobs < 1 and n_jobs != ALL:
-        raise InputError(f"jobs: {n_jobs} at a time make no sense; say how many, or -1 for as many as there are cores")
+        raise InputError(f"jobs must be 1 or more, or -1 for all cores, got {n_jobs}")
     backend, _ = get_active_backend(prefer=prefer)
-    # Some clusters hand back nothing until everything is done.
+    # Some cluster backends return nothing until all calls are done.
     how: Any = "generator" if backend.supports_return_generator else "list"
     steady = (delayed(call_steadily)(function, *given, **named) for function, given, named in calls)
     with use_one_thread():
@@ -39,6 +39,6 @@ def spread(calls: Iterable[Any], *, n_jobs: int | None = None, prefer: Hint = "p
 
 
 def call_steadily(function: Callable[..., Any], /, *given: Any, **named: Any) -> Any:
-    """Call with one thread for linear algebra; a worker elsewhere knows nothing of what was set here."""
+    """Call with one thread for linear algebra; workers do not inherit the limit of this process."""
     with use_one_thread():
         return function(*given, **named)

@@ -1,7 +1,7 @@
-"""How many labels will this take? A goal and a policy, played on pools imagined from what is known now.
+"""Sample size planning: run a goal and a policy on simulated labels until the goal is settled.
 
-Before any label that is the prior predictive: truths are drawn from the prior, labels from the truths. With labels
-already there, from what they tell.
+Without labels, labels are simulated from the prior predictive distribution (truths from the prior, labels from the
+truths); with labels, from the posterior predictive distribution.
 """
 
 from collections.abc import Callable
@@ -40,14 +40,14 @@ from fewlabels.models.posterior import Posterior
 from fewlabels.models.priors import Flat, Prior
 
 Tick = Callable[[int, int], None]
-EVERY = 20  # labels that are looked at one by one; from then on, a look whenever there are a twentieth more
-CLOSER = 10  # looks between the last one that did not settle a goal and the first that did
-FURTHER = 4  # times as far a future is played that is not settled yet
+EVERY = 20  # check after each of the first 20 labels, then whenever the count has grown by 1/20
+CLOSER = 10  # checks between the last count that did not settle a goal and the first that did
+FURTHER = 4  # factor on the budget while a future is not settled
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How many more labels a goal is likely to take."""
+    """Predicted number of further labels to settle a goal."""
 
     goal: str
     metric: str
@@ -55,11 +55,11 @@ class Plan:
     policy: str
     prior: str
     n_items: int
-    n_labels: int  # there are already
-    n_more: int | None  # in the middle of the imagined futures; None where most of them never settle
-    low: int | None  # eight in ten futures lie between
+    n_labels: int  # so far
+    n_more: int | None  # median over simulated futures; None if most never settle
+    low: int | None  # central 80 % of futures
     high: int | None
-    p_settled: float  # share of futures that settle at all
+    p_settled: float  # share of futures that settle
     runs: int
     sentence: str
     remedy: str | None
@@ -67,7 +67,7 @@ class Plan:
     provenance: Provenance = field(default_factory=record, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
+        """Return the plan as a dict."""
         return {**asdict(self), "warnings": list(self.warnings), "provenance": self.provenance.to_dict()}
 
 
@@ -87,11 +87,11 @@ def plan(
     n_jobs: int | None = None,
     tick: Tick | None = None,
 ) -> Plan:
-    """Say how many more labels a goal will take, by playing it on imagined pools until it is settled for the first time.
+    """Predict how many more labels a goal takes, by simulating labels until it is first settled.
 
-    A prior that learns is taken as it is now: what further labels in one group will teach about others is left out, so
-    that fewer may do. Every future is looked at after each of its first 20 labels, from then on after every twentieth more (5 %), which may
-    find it settled that much late; counts are rounded up to two digits.
+    A learning prior is fixed at its current fit: new labels in one group do not inform other groups, so fewer may be
+    enough. Every future is checked after each of its first 20 labels, then after every 5 % more, so it may be found
+    settled up to 5 % late; counts are rounded up to two digits.
 
     >>> pool = {"predicted": ["a"] * 500 + ["b"] * 500}
     >>> plan(pool, goal=Estimate(width=0.2), runs=20, n_jobs=1).n_more < 200
@@ -103,7 +103,7 @@ def plan(
     require_objects(by=by, goal=goal, prior=prior)
     require_roles(pool, goal.metric, prior)
     if runs < 2:
-        raise InputError(f"plan: {runs} imagined future tells nothing about chance; use 20 or more")
+        raise InputError(f"plan: runs is {runs}; variation needs at least 2, use 20 or more")
     census = take_census(pool, by, bins=bins, **count_for(pool, prior))
     warnings = require_sound(pool, census)
     counts = arrange(census)
@@ -114,7 +114,7 @@ def plan(
     if not most:
         raise InputError(
             f"plan: every item of {pool.source} that could help is labelled; there is nothing left to plan, "
-            "unless these labels are put out of sight (--hide-labels; Python: pool.hide_labels())"
+            "unless you hide these labels (--hide-labels; Python: pool.hide_labels())"
         )
     setting = {
         "goal": goal, "policy": policy, "prior": Flat(), "level": level, "finite": finite_pool, "given": known,
@@ -128,10 +128,10 @@ def plan(
 
 
 def imagine_stage(rng: Rng, counts: Tally, known: Posterior) -> Stage:
-    """Draw a truth, and from it a label for every item that has none: how many of each, for items of a cell are alike."""
+    """Draw a truth, then counts of labels for the unlabelled items of each cell (items of a cell are exchangeable)."""
     n = (known.finish(rng).counts - known.counts).round().astype(np.int64)  # (cell, outcome)
     cell, outcome = (np.repeat(index.reshape(-1), n.reshape(-1)) for index in np.indices(n.shape))
-    entry = np.unique(counts.place(known.metric.splits)[1], return_index=True)[1][cell]  # any of the cell's
+    entry = np.unique(counts.place(known.metric.splits)[1], return_index=True)[1][cell]  # any entry of the cell
     if known.metric.reads == "right":
         return Stage(counts, entry, np.full(len(entry), NONE), 1.0 - outcome)
     return Stage(counts, entry, outcome, (outcome == counts.predicted[entry]).astype(np.float64))
@@ -139,28 +139,28 @@ def imagine_stage(rng: Rng, counts: Tally, known: Posterior) -> Stage:
 
 @dataclass(frozen=True)
 class Future:
-    """One way it may turn out: the same labels in the same order, however far it is played."""
+    """One simulated future: seeded, so that a longer run has the same labels in the same order."""
 
     trial: Trial
     playing: np.random.SeedSequence
     judging: np.random.SeedSequence
 
     def play(self, budget: int) -> Int[np.ndarray, " step"]:
-        """Label up to a budget."""
+        """Return the labelled items in order, up to a budget."""
         return play(self.trial, np.random.default_rng(self.playing), budget)
 
     def is_settled(self, known: Posterior) -> bool:
-        """May one stop? As in a session, every look takes the same draws: at first a few, and all where those say so."""
+        """Is the goal settled? As in a session, every check uses the same draws: a few, then all if it is."""
         looks = (replace(known, n_draws=N_DRAWS_ROUGH), known)
         return all(self.trial.goal.settled(look, np.random.default_rng(self.judging)) for look in looks)
 
 
 def count_until_settled(future: Future) -> int | None:
-    """Find the first label count at which one would stop; None where all labels do not settle the goal.
+    """Find the first label count at which the goal is settled; None if all labels do not settle it.
 
-    A goal that is settled may not be so any more one label later, and people stop the first time. So look from the
-    start: after each of the first EVERY labels, then whenever there are 1 / EVERY more, and where that settles it, at
-    about CLOSER counts since the look before. What is settled only between two looks goes unseen.
+    A settled goal may be unsettled one label later, and labelling stops the first time. So check from the start: after
+    each of the first 20 labels, then whenever there are 5 % more; once settled, check about ten counts since the
+    previous check. A goal settled only between two checks is missed.
     """
     known, n, budget = future.trial.start, 0, EVERY
     order = future.play(budget)
@@ -179,7 +179,7 @@ def count_until_settled(future: Future) -> int | None:
 
 
 def _look_closer(future: Future, known: Posterior, order: Int[np.ndarray, " step"], n: int) -> int:
-    """Find the first of a few counts at which a goal is settled, which it was not at n and is at the end."""
+    """Refine the count: find the first of about ten counts, between n (not settled) and the end (settled)."""
     step = max(1, (len(order) - n) // CLOSER)
     for later in range(n + step, len(order), step):
         known = future.trial.learn(known, order[later - step : later])
@@ -209,7 +209,7 @@ def _repeat(
 
 
 def _conclude(goal: Goal, policy: Policy, prior: Prior, counts: Tally, needed: list[int | None], most: int) -> Plan:
-    """Take the middle of the futures; one that never settles counts as more than any other."""
+    """Summarize futures by quantiles; a future that never settles counts as infinite."""
     sizes = np.array([np.inf if n is None else n for n in needed], dtype=np.float64)
     low, middle, high = (_round(q) for q in np.quantile(sizes, [0.1, 0.5, 0.9], method="inverted_cdf"))
     settles = float(np.isfinite(sizes).mean())
@@ -222,7 +222,7 @@ def _conclude(goal: Goal, policy: Policy, prior: Prior, counts: Tally, needed: l
 
 
 def _round(n: float) -> int | None:
-    """Two digits are all that a forecast of this kind is good for."""
+    """Round up to two significant digits; None if infinite."""
     if not np.isfinite(n):
         return None
     digits = 10 ** max(0, len(str(int(n))) - 2)
@@ -233,11 +233,11 @@ def _say(goal: Goal, middle: int | None, low: int | None, high: int | None, sett
     aim = _say_aim(goal)
     if middle is None:
         often = "in none" if not settles else f"in only {settles:.0%}"
-        return f"{often} of the imagined futures would labelling {'the last item' if most == 1 else f'all {most:,} items'} {aim}"
+        return f"{often} of the simulated futures would labelling {'the last item' if most == 1 else f'all {most:,} items'} {aim}"
     if not middle and not high:
         return "no more labels are needed: the goal is met already"
     upper = f"{high:,}" if high is not None else "more than there are items"
-    return f"about {middle:,} more labels will {aim} (eight in ten imagined futures: {low:,} to {upper})"
+    return f"about {middle:,} more labels will {aim} (eight in ten simulated futures: {low:,} to {upper})"
 
 
 def _say_aim(goal: Goal) -> str:

@@ -1,7 +1,7 @@
-"""One way to label: a goal, a policy and a prior on a stage. Playing it yields the items in the order of their labels.
+"""One replay: a goal, a policy and a prior on a labelled pool. It returns the items in the order they are labelled.
 
-This is the plain definition, with the same objects a Session uses; `compiled` plays the known ones faster, and alike in
-distribution (where an upper bound has a closed form, it is that, and not a quantile of draws).
+This is the reference definition, with the objects that a Session uses. `dispatch` runs built-in ones in compiled
+kernels, equal in distribution (upper bounds use a closed form where one exists, instead of a quantile of draws).
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ from fewlabels.models.priors import Learner, Prior
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What is tried, and on what."""
+    """Labelled pool, goal, policy and prior of a replay."""
 
     stage: Stage
     goal: Goal
@@ -34,37 +34,37 @@ class Trial:
     prior: Prior
     level: float = 0.95
     finite: bool = True
-    given: Posterior | None = None  # what is known at the start, if not what the prior says
+    given: Posterior | None = None  # posterior at the start, if not the prior
 
     @cached_property
     def start(self) -> Posterior:
-        """What is known before the first label of the replay."""
+        """Posterior before the first label of the replay."""
         if self.given is not None:
             return self.given
         return self._infer(self.stage.tally)
 
     @cached_property
     def truth(self) -> Float[np.ndarray, " group"]:
-        """The metric in every group, were everything labelled."""
+        """True metric in every group, from all labels."""
         return self.stage.truth(self.start)
 
     @property
     def plays(self) -> int:
-        """How many groups the goal seeks."""
+        """Number of groups the goal seeks."""
         return count_sought(self.goal)
 
     @property
     def n_askable(self) -> int:
-        """How many items the goal has any use for: a comparison of two groups, none of the others."""
+        """Number of items whose label has value for the goal; for a comparison, those of the two groups."""
         return count_askable(self.goal, self.start)
 
     @property
     def learns(self) -> bool:
-        """Does the prior learn from labels?"""
+        """Is the prior fitted to the labels?"""
         return isinstance(self.prior, Learner)
 
     def know(self, order: Int[np.ndarray, " step"]) -> Posterior:
-        """Return what these labels tell."""
+        """Return the posterior given these labels."""
         if not self.learns:
             return self.learn(self.start, order)
         return self._infer(self.stage.stick(order))
@@ -75,17 +75,17 @@ class Trial:
         )
 
     def go_on(self, order: Int[np.ndarray, " step"], left: Int[np.ndarray, " item"]) -> "Trial":
-        """Return the trial of the items left, once the prior has learned from these labels about the population."""
+        """Return the replay of the remaining items, with the prior refitted to these labels (population)."""
         known = replace(self, finite=False).know(order)
         return replace(self, stage=self.stage.keep(left), given=known)
 
     def learn(self, known: Posterior, items: Int[np.ndarray, " step"]) -> Posterior:
-        """Return what is known with the labels of these items too."""
+        """Update a posterior with the labels of these items, without a refit of the prior."""
         drawn = np.bincount(self.stage.group[items], minlength=len(known.groups))
         return replace(known.label(self.stage.count(known, items)), left=known.left - drawn)
 
     def play(self, rng: Rng, budget: int) -> Int[np.ndarray, " step"]:
-        """Label up to a budget, one draw of the policy at a time; fewer where it names no group that is open."""
+        """Label up to a budget, one policy call at a time; stop when the policy returns no open group."""
         deck = _shuffle_within(rng, self.stage.start)
         order: list[int] = []
         known = self.start
@@ -101,7 +101,7 @@ class Trial:
         return np.array(order, dtype=np.int64)
 
     def _choose(self, rng: Rng, known: Posterior, most: int) -> Int[np.ndarray, " named"]:
-        """Let the policy name groups, and find the next items of those that are open, by their places in the deck."""
+        """Return the positions, in shuffled order, of the next items of the open groups that the policy chooses."""
         prospect = AcquisitionView(known, self.goal.gain, self.plays)
         named = [g for g in choose_groups(self.policy, rng, prospect) if prospect.is_open[g]][:most]
         upcoming = self.stage.start[:-1] + self.start.left - known.left
@@ -110,7 +110,9 @@ class Trial:
 
 
 def next_lesson(n_labels: int) -> int:
-    """When a prior learns again: after every label at first, then with every tenth more; between, labels tell of their own cell.
+    """Return the label count of the next refit: after every label at first, then every 10 % more.
+
+    Between refits, a label updates its own cell only.
 
     >>> [next_lesson(n) for n in (0, 5, 20, 1000)]
     [1, 6, 22, 1100]
@@ -119,19 +121,19 @@ def next_lesson(n_labels: int) -> int:
 
 
 def count_askable(goal: Goal, known: Posterior) -> int:
-    """Count the items whose label is worth anything to a goal."""
+    """Count the items whose label has value for a goal."""
     return int(AcquisitionView(known, goal.gain, count_sought(goal)).left.sum())
 
 
 def _shuffle_within(rng: Rng, start: Int[np.ndarray, " border"]) -> Int[np.ndarray, " item"]:
-    """Put the items of every group in random order."""
+    """Shuffle the items within each group."""
     items = np.arange(start[-1])
     group = np.repeat(np.arange(len(start) - 1), np.diff(start))
     return items[np.lexsort((rng.random(len(items)), group))]
 
 
 def mark_checkpoints(budget: int, n: int = 200) -> Int[np.ndarray, " checkpoint"]:
-    """Return label counts to look at: dense at first, where most happens, then even.
+    """Return label counts at which to measure: dense at first, then evenly spaced.
 
     >>> mark_checkpoints(10).tolist()
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
@@ -142,6 +144,6 @@ def mark_checkpoints(budget: int, n: int = 200) -> Int[np.ndarray, " checkpoint"
 
 
 def watch(trial: Trial, order: Int[np.ndarray, " step"], checkpoints: Sequence[int]) -> Iterator[tuple[int, Posterior]]:
-    """Yield what is known at every checkpoint."""
+    """Yield the posterior at every checkpoint."""
     for n in checkpoints:
         yield int(n), trial.know(order[: int(n)])

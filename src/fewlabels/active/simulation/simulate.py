@@ -1,6 +1,6 @@
-"""What would each way of labelling have cost? Goals x policies x priors, replayed over a labelled table many times.
+"""Compare policies and priors by repeated replays of a labelled table.
 
-An experiment is flat rows: at so many labels, this measure had this mean over the runs.
+A simulation is flat rows: the mean of a measure over the runs, at a number of labels.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -43,13 +43,13 @@ Runs = dict[str, Float[np.ndarray, "run checkpoint"]]
 Reached = tuple[Int[np.ndarray, " reached"], dict[str, Float[np.ndarray, "run reached"]]]
 Tick = Callable[[int, int], None]
 ROUNDING = 1e-9
-REPLAYED = "in the table, of every item; asked for by each policy in turn"
-CHECKPOINTS, LESSONS = 200, 40  # how often to look, and where looking means learning anew
+REPLAYED = "in the table, for every item; requested by each policy in turn"
+CHECKPOINTS, LESSONS = 200, 40  # numbers of checkpoints; fewer where each one refits the prior
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """Rows of a replay, and the labels each way needed to be good enough."""
+    """Rows of measures, and the labels each policy and prior needed to reach the target."""
 
     rows: tuple[Row, ...]
     labels_to_target: tuple[Row, ...]
@@ -62,13 +62,13 @@ class Simulation:
         return iter(self.rows)
 
     def __add__(self, other: "Simulation") -> "Simulation":
-        """Put two simulations of the same table together."""
+        """Concatenate two simulations of the same table."""
         both = (*self.labels_to_target, *other.labels_to_target)
         warnings = tuple(dict.fromkeys((*self.warnings, *other.warnings)))
         return Simulation((*self.rows, *other.rows), both, self.n_items, self.frame, warnings, self.provenance)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the contract's JSON as a dict."""
+        """Return the JSON as a dict."""
         return {
             "rows": list(self.rows),
             "labels_to_target": list(self.labels_to_target),
@@ -78,19 +78,19 @@ class Simulation:
         }
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Write (or just return) the contract's JSON."""
+        """Return the JSON, and write it if a path is given."""
         return write_json(self.to_dict(), path, self.provenance.inputs)
 
     def to_frame(self, kind: Frame | None = None) -> Any:
-        """Return one row per checkpoint and measure, in the kind of frame the predictions came in."""
+        """Return a data frame with one row per checkpoint and measure, of the same kind as the predictions."""
         return resolve_name(FRAME)(self.rows, kind or self.frame)
 
     def plot(self, measure: str | None = None, *, ax: Any = None) -> Any:
-        """Draw a measure against labels, with bands of two standard errors."""
+        """Plot a measure against the number of labels, with bands of two standard errors."""
         return resolve_name(PLOT)(self.rows, measure, n_items=self.n_items, ax=ax)
 
     def write_plots(self, path: str | Path) -> Path:
-        """Draw every measure against labels, one under the other, in a PNG, SVG or PDF file."""
+        """Plot every measure against the number of labels in a PNG, SVG or PDF file."""
         check_output(path, self.provenance.inputs)
         written: Path = resolve_name(WRITE)(self.rows, path, n_items=self.n_items)
         return written
@@ -115,15 +115,15 @@ def simulate(
 ) -> Simulation:
     """Replay every policy with every prior over a labelled table, `runs` times each.
 
-    Measures are against the truth on the pool. Intervals (coverage, width) are about exactly its items, and with every
-    label they are points. Estimates and verdicts (rmse, mrr, found, relative_error, correct) are posterior means and
-    probabilities about the population, as in 002: the prior never fades entirely, so that with every label known these
-    may still fall short. Groups in which the metric is undefined even with every label are left out; a mean over runs
-    is None where the measure is undefined. Counts end with the last item that a goal has a use for, or where a policy
-    names nothing more; a run that ends before others stays as it ended. `tick(done, total)` is called as runs end. `n_jobs` are
-    played at a time, all cores unless told; a cluster takes over where `joblib.parallel_config` names it, with the same rows.
+    Measures compare with the truth on the pool. Intervals (coverage, width) are for the finite pool, and have width 0
+    with every label. Estimates and verdicts (rmse, mrr, found, relative_error, correct) are posterior means and
+    probabilities for the population, as in 002: the prior keeps some weight, so they may miss the truth even with every
+    label. Groups with an undefined metric even with every label are left out; a mean over runs is None if the measure
+    is undefined. Label counts end at the last item of value to the goal, or when the policy returns no group; a run
+    that ends early keeps its last value. `tick(done, total)` is called as runs end. `n_jobs` runs are executed in
+    parallel (default: all cores); `joblib.parallel_config` can select a cluster, with the same rows.
 
-    >>> from fewlabels.active.goals import FindWorst
+    >>> from fewlabels.active.goals.extremes import FindWorst
     >>> from fewlabels.models.priors import flat
     >>> pool = {"predicted": ["a"] * 40 + ["b"] * 40, "label": ["a"] * 40 + ["b"] * 20 + ["a"] * 20}
     >>> rows = list(simulate(pool, goal=FindWorst(), priors=(flat(),), runs=20, n_jobs=1))
@@ -141,7 +141,7 @@ def simulate(
     stage = set_stage(pool, by, bins=bins, probabilities=probabilities, strata=STRATA if "strata" in uses else ())
     require_answerable(stage.tally, goal.metric)
     require_enough(goal, len(stage.tally.groups))
-    finite = not isinstance(goal, Compare)  # verdicts are about the population
+    finite = not isinstance(goal, Compare)  # verdicts are for the population
     trials = [Trial(stage, goal, policy, prior, level, finite) for prior in priors for policy in policies]
     seeds = np.random.SeedSequence(seed).spawn(runs)
     rows: list[Row] = []
@@ -159,14 +159,14 @@ def simulate(
 
 def _require_sense(runs: int, budget: int | None, policies: Sequence[Policy], priors: Sequence[Prior]) -> None:
     if runs < 2:
-        raise InputError(f"simulate: {runs} run tells nothing about chance; use 20 or more")
+        raise InputError(f"simulate: runs is {runs}; variation needs at least 2, use 20 or more")
     if budget is not None and budget < 1:
         raise InputError(f"simulate: a budget of {budget} labels leaves nothing to replay")
     if not policies or not priors:
         raise InputError("simulate: give at least one policy and one prior")
     for kind, names in (("policies", [*map(name_policy, policies)]), ("priors", [prior.name for prior in priors])):
         if len(set(names)) < len(names):
-            raise InputError(f"simulate: two {kind} are called alike in {', '.join(names)}; their rows could not be told apart")  # fmt: skip
+            raise InputError(f"simulate: two {kind} have the same name in {', '.join(names)}; their rows could not be told apart")  # fmt: skip
 
 
 def _tick_from(tick: Tick | None, done: int, total: int) -> Callable[[int], None]:
@@ -174,12 +174,12 @@ def _tick_from(tick: Tick | None, done: int, total: int) -> Callable[[int], None
 
 
 def run_once(trial: Trial, checkpoints: Checkpoints, seed: np.random.SeedSequence) -> Measured:
-    """Play a trial once, and measure it at every checkpoint."""
+    """Run a replay once, and return its measures at every checkpoint."""
     return _run(trial, checkpoints, seed)[1]
 
 
 def _run(trial: Trial, checkpoints: Checkpoints, seed: np.random.SeedSequence) -> tuple[int, Measured]:
-    """Also say how many labels it came to."""
+    """Run a replay once; return its number of labels and its measures."""
     order = play(trial, np.random.default_rng(seed), int(checkpoints[-1]))
     return len(order), measure(trial, order, checkpoints)
 
@@ -191,19 +191,19 @@ def _repeat(
     n_jobs: int | None,
     count: Callable[[int], None],
 ) -> Reached:
-    """Play every seed: compiled trials in threads, the others in processes, unless joblib is told otherwise."""
-    runs = [_run(trial, checkpoints, seeds[0])]  # compiles, where there is something to compile
+    """Run every seed: compiled replays in threads, others in processes, unless joblib is configured otherwise."""
+    runs = [_run(trial, checkpoints, seeds[0])]  # compiles the kernel, if there is one
     count(1)
     calls = (delayed(_run)(trial, checkpoints, seed) for seed in seeds[1:])
-    for i, run in enumerate(spread(calls, n_jobs=n_jobs, prefer="threads" if is_compiled(trial) else "processes")):
-        runs.append(run)
+    for i, result in enumerate(spread(calls, n_jobs=n_jobs, prefer="threads" if is_compiled(trial) else "processes")):
+        runs.append(result)
         count(i + 2)
-    found = {name: np.stack([run[name] for _, run in runs]) for name in runs[0][1]}
+    found = {name: np.stack([measured[name] for _, measured in runs]) for name in runs[0][1]}
     return _cut(checkpoints, found, max(n for n, _ in runs))
 
 
 def _cut(checkpoints: Checkpoints, found: Runs, longest: int) -> Reached:
-    """Leave out counts that no run came to; the last is where the longest ended."""
+    """Drop checkpoints that no run reached; the last is the end of the longest run."""
     reached, at = np.unique(np.minimum(checkpoints, longest), return_index=True)
     return reached, {name: values[:, at] for name, values in found.items()}
 
@@ -217,12 +217,12 @@ def _tabulate(trial: Trial, checkpoints: Checkpoints, found: Runs) -> Iterable[R
 
 
 def _say(figure: float) -> float | None:
-    """JSON has no nan: what is undefined is null."""
+    """Replace nan by None: JSON has no nan."""
     return None if np.isnan(figure) else figure
 
 
 def _find_targets(trial: Trial, checkpoints: Checkpoints, found: Runs, stage: Stage) -> Iterable[Row]:
-    """Find the first count from which the mean stays past its target."""
+    """Find the first label count from which the mean measure stays past its target."""
     for name, values in found.items():
         target = name_target(name, trial.goal.metric)
         if target is None:

@@ -1,6 +1,6 @@
-"""Compiled replays of active assessment: which items a rule would have had labelled, and how good that was.
+"""Compiled replays of active labelling: the items a policy labels, and measures of the result.
 
-Choosing and measuring are separate: `choose` turns a problem (arrays) and a rule into an order of items, measures turn
-an order into numbers at checkpoints. One run takes a few hundredths of a second where drawing every group at every
-step takes seconds; in distribution the orders are the same.
+`loop.choose` turns a problem (arrays) and a rule (a policy as numbers) into an order of items; `measures` turns an
+order into numbers at checkpoints. One run takes a few hundredths of a second, where drawing every group at every step
+takes seconds; the orders are equal in distribution.
 """

@@ -1,5 +1,5 @@
-"""One Beta per group, and a gain that is a line in its chance: the chance itself, the variance a label takes away,
-or how sure a comparison of two groups becomes.
+"""One Beta posterior per group, and a gain linear in its rate θ: the rate itself, the expected variance reduction, or
+the expected probability of the verdict on two groups.
 """
 
 import math
@@ -28,39 +28,39 @@ from fewlabels.active.simulation.kernels.top import Top, clear, least, offer
 from fewlabels.active.simulation.kernels.variates import draw_beta
 from fewlabels.distributions.belief import Rng
 
-STEADY, SHRINKING, COMPARING = range(3)  # what an outcome does to the line
+STEADY, SHRINKING, COMPARING = range(3)  # kinds of gain: θ itself, variance reduction, probability of a verdict
 ARM = np.dtype(
     [
         ("alpha", "f8"),
         ("beta", "f8"),
-        ("scale", "f8"),  # what a variance is worth
+        ("scale", "f8"),  # weight of a variance
         ("base", "f8"),  # gain = base + slope · θ
         ("slope", "f8"),
-        ("lower", "i8"),  # is the winning side that of low chances?
-        ("threshold", "f8"),  # of the chance, counted from the winning side
-        ("tail", "f8"),  # chance to lie beyond it
-        ("marked", "i8"),  # the last draw in which it did
+        ("lower", "i8"),  # 1 if low θ gives high gain
+        ("threshold", "f8"),  # of θ (or of 1 − θ), in the tail of high gain
+        ("tail", "f8"),  # probability beyond the threshold
+        ("marked", "i8"),  # number of the last draw beyond the threshold
     ]
 )
 
 
 class Chances(NamedTuple):
-    """Belief and gains of one run."""
+    """Posterior and gains of one run."""
 
     arms: Records
     right: Floats  # per item
     kind: int
-    first: int  # the two groups compared
+    first: int  # the two compared groups
     second: int
     margin: float
-    cap: float  # most chance of a tail
-    clock: Ints  # number of the draw
-    table: Floats  # of the comparison
+    cap: float  # largest tail probability
+    clock: Ints  # number of the current draw
+    table: Floats  # of region probabilities, see `rope`
 
 
 @implements(prepare, Chances)
 def prepare_chance(state: Chances, group: int) -> None:
-    """Draw the lines anew that a group's belief changes."""
+    """Update the linear gains that depend on a group's posterior."""
     if state.kind == SHRINKING:
         set_shrinking(state, group)
     elif state.kind == COMPARING:
@@ -69,7 +69,7 @@ def prepare_chance(state: Chances, group: int) -> None:
 
 @implements(observe, Chances)
 def observe_chance(state: Chances, item: int, group: int) -> None:
-    """Add an outcome."""
+    """Update a group's posterior with an outcome."""
     arm = state.arms[group]
     arm.alpha += state.right[item]
     arm.beta += 1.0 - state.right[item]
@@ -78,7 +78,7 @@ def observe_chance(state: Chances, item: int, group: int) -> None:
 
 @inner
 def set_shrinking(state: Chances, group: int) -> None:
-    """Variance now, less its expectation after a label: linear in θ, for one outcome's variance or the other's."""
+    """Set the gain to the variance minus its expectation after a label: linear in θ, the probability of an outcome."""
     arm = state.arms[group]
     total = arm.alpha + arm.beta
     later = (total + 1.0) ** 2 * (total + 2.0)
@@ -89,7 +89,7 @@ def set_shrinking(state: Chances, group: int) -> None:
 
 @inner
 def set_comparing(state: Chances) -> None:
-    """Expected λ after a label in either group; exactly alike where the two are, or mirror each other."""
+    """Set the gain to the expected λ after a label in either group; exactly equal for equal or mirrored posteriors."""
     a, b, table = state.arms[state.first], state.arms[state.second], state.table
     fill_table(table, Shapes(a.alpha, a.beta, b.alpha, b.beta), state.margin)
     right, wrong = surest(table, A_RIGHT), surest(table, A_WRONG)
@@ -104,32 +104,32 @@ def set_comparing(state: Chances) -> None:
 
 @implements(is_linked, Chances)
 def is_chance_linked(state: Chances) -> bool:
-    """A comparison looks at both groups."""
+    """A comparison depends on both groups."""
     return state.kind == COMPARING
 
 
 @implements(is_redrawn, Chances)
 def is_chance_redrawn(state: Chances) -> bool:  # noqa: ARG001
-    """A line in one Beta has exact quantiles."""
+    """A linear function of one Beta has exact quantiles."""
     return False
 
 
 @inner
 def round_off(state: Chances, gain: float) -> float:
-    """Where no single label can change the verdict both groups gain the same, and rounding should not choose."""
+    """Round comparison gains: if no label can change the verdict they tie, and rounding errors must not decide."""
     return math.floor(gain * 1e9 + 0.5) / 1e9 if state.kind == COMPARING else gain
 
 
 @implements(plug_in_gain, Chances)
 def plug_in_chance(state: Chances, group: int) -> float:
-    """The line at the posterior mean."""
+    """Gain at the posterior mean."""
     arm = state.arms[group]
     return round_off(state, arm.base + arm.slope * arm.alpha / (arm.alpha + arm.beta))
 
 
 @implements(upper_gain, Chances)
 def upper_chance(rng: Rng, state: Chances, group: int, level: float) -> float:  # noqa: ARG001
-    """Exact: a line keeps quantiles, or turns them round."""
+    """Exact quantile of the gain: a quantile of θ, mirrored if the slope is negative."""
     arm = state.arms[group]
     chance = beta_quantile(arm.alpha, arm.beta, level if arm.slope >= 0.0 else 1.0 - level)
     return round_off(state, arm.base + arm.slope * chance)
@@ -137,21 +137,21 @@ def upper_chance(rng: Rng, state: Chances, group: int, level: float) -> float:  
 
 @implements(draw_gain, Chances)
 def draw_chance(rng: Rng, state: Chances, group: int, floor: float) -> float:  # noqa: ARG001
-    """The line at a draw."""
+    """Gain at a posterior draw."""
     arm = state.arms[group]
     return arm.base + arm.slope * draw_beta(rng, arm.alpha, arm.beta)
 
 
 @implements(deviation, Chances)
 def deviate_chance(state: Chances, group: int) -> float:
-    """Of a yes or no."""
+    """Standard deviation of a Bernoulli outcome."""
     arm = state.arms[group]
     return math.sqrt(arm.alpha * arm.beta) / (arm.alpha + arm.beta)
 
 
 @implements(standing, Chances)
 def bound_chance(state: Chances, group: int) -> float:
-    """The gain a group cannot exceed unless its draw falls beyond the threshold."""
+    """Upper bound of the gain, unless the draw falls beyond the threshold."""
     arm = state.arms[group]
     lower = 1 if arm.slope <= 0.0 else 0
     known = arm.threshold if lower == arm.lower else 0.0
@@ -165,7 +165,7 @@ def bound_chance(state: Chances, group: int) -> float:
 
 @inner
 def mark_tails(rng: Rng, state: Chances, deck: Deck, top: Top) -> None:
-    """Draw the groups that fall beyond their thresholds, found by skipping over those that do not."""
+    """Draw the groups beyond their thresholds; geometric skips pass over all others."""
     rate = -math.log1p(-state.cap)
     state.clock[0] += 1
     at = int(rng.standard_exponential() / rate)
@@ -184,9 +184,9 @@ def mark_tails(rng: Rng, state: Chances, deck: Deck, top: Top) -> None:
 
 @implements(draw_top, Chances)
 def draw_top_chances(rng: Rng, state: Chances, deck: Deck, top: Top) -> None:
-    """Visit the groups by what they can still reach, and stop where none can win any more.
+    """Visit the groups in order of their upper bounds, and stop when no further group can be among the best.
 
-    In distribution exactly what drawing every group would give.
+    Equal in distribution to a draw of every group.
     """
     clear(top)
     mark_tails(rng, state, deck, top)

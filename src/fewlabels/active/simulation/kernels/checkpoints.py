@@ -1,7 +1,7 @@
-"""An order of labels, followed: what is believed at each of a few checkpoints, by small updates in between.
+"""Posterior summaries at checkpoints along an order of labels, by incremental updates.
 
-A checkpoint is a number of labels, and checkpoints are sorted; 0 is the belief before any label. An order that ends
-before a checkpoint stays as it ended.
+A checkpoint is a number of labels; checkpoints are sorted, and 0 is the posterior before any label. After the end of an
+order, values stay constant.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from fewlabels.active.simulation.kernels.queue import Floats, Ints
 
 @door
 def follow_outcomes(order: Ints, checkpoints: Ints, cell: Ints, right: Floats, n_cells: int) -> Floats:
-    """Right and all outcomes of each cell, (checkpoint, cell, 2)."""
+    """Counts of right and of all outcomes in each cell, (checkpoint, cell, 2)."""
     counts = np.zeros((n_cells, 2))
     out = np.empty((len(checkpoints), n_cells, 2))
     n = 0
@@ -30,7 +30,7 @@ def follow_outcomes(order: Ints, checkpoints: Ints, cell: Ints, right: Floats, n
 
 @door
 def follow_gains(order: Ints, checkpoints: Ints, group: Ints, state: Any, n_groups: int) -> Floats:
-    """Gain at the posterior mean of each group, (checkpoint, group), from the belief of any family."""
+    """Gain of each group at the posterior mean, (checkpoint, group), for any kind of state."""
     gains = np.empty(n_groups)
     for g in range(n_groups):
         prepare(state, g)
@@ -66,7 +66,7 @@ def follow_squared_errors(
 def follow_sums(
     order: Ints, checkpoints: Ints, cell: Ints, label: Ints, alpha: Floats, truth: Floats, sums: Floats
 ) -> Floats:
-    """Σα, Σα² and Σαθ of each cell, (checkpoint, cell, 3); `alpha` and `sums` change on the way."""
+    """Σα, Σα² and Σαθ of each cell, (checkpoint, cell, 3); `alpha` and `sums` are modified in place."""
     out = np.empty((len(checkpoints), len(sums), 3))
     n = 0
     for i in range(len(checkpoints)):

@@ -1,7 +1,7 @@
-"""Dirichlets over the true class, and gains that are lines in a weighted mean of its shares.
+"""Dirichlet posteriors over the true class, and gains linear in a weighted mean of class shares.
 
-The mean of prices is a cost; the mean of the pseudo-counts themselves is all that is random in the variance a label
-takes away. Either way only Σ_j value_j θ_j has to be drawn, never the whole column.
+With costs as weights, the mean is an expected cost; with pseudo-counts as weights, it is the only random part of the
+expected variance reduction. Either way only Σ_j value_j θ_j is drawn, never the whole vector θ.
 """
 
 import math
@@ -41,21 +41,21 @@ from fewlabels.distributions.belief import Rng
 
 
 class Columns(NamedTuple):
-    """Belief and gains of one run; cells stand group by group, the weightiest first."""
+    """Posterior and gains of one run; cells are sorted by group, then by decreasing weight."""
 
     cells: Records
     lots: Records  # (cell, class)
-    parts: Records  # (cell, part): classes drawn together, or classes seen as labels where the prior comes in sticks
-    start: Ints  # of each group's cells
+    parts: Records  # (cell, part): classes of equal value, or labelled classes with stick-breaking
+    start: Ints  # first cell of each group
     cell: Ints  # of each item
     label: Ints  # of each item
     shrinking: bool  # are the gains variances?
-    in_sticks: bool  # is the prior drawn stick by stick?
+    in_sticks: bool  # is the prior drawn by stick-breaking?
 
 
 @implements(prepare, Columns)
 def prepare_column(state: Columns, group: int) -> None:
-    """Set all cells of a group."""
+    """Initialize all cells of a group."""
     for i in range(state.start[group], state.start[group + 1]):
         set_line(state, i)
     set_reach(state, group)
@@ -63,7 +63,7 @@ def prepare_column(state: Columns, group: int) -> None:
 
 @implements(observe, Columns)
 def observe_column(state: Columns, item: int, group: int) -> None:
-    """Add an outcome to its cell."""
+    """Update the posterior of a cell with an outcome."""
     add_label(state, state.cell[item], state.label[item])
     set_line(state, state.cell[item])
     set_reach(state, group)
@@ -71,7 +71,7 @@ def observe_column(state: Columns, item: int, group: int) -> None:
 
 @inner
 def add_label(state: Columns, i: int, label: int) -> None:
-    """Count a label, and keep sums and parts in step."""
+    """Count a label, and update sums and parts."""
     cell, lots, parts = state.cells[i], state.lots[i], state.parts[i]
     lot = lots[label]
     cell.total += 1.0
@@ -90,7 +90,7 @@ def add_label(state: Columns, i: int, label: int) -> None:
 
 @inner
 def set_line(state: Columns, i: int) -> None:
-    """Summed variance now, less its expectation after a label: (1 − Σm²)/(A + 1), linear in Σ α_j θ_j."""
+    """Set the gain to the variance, (1 − Σm²)/(A + 1), minus its expectation after a label: linear in Σ α_j θ_j."""
     cell = state.cells[i]
     if state.shrinking:
         total, squares = cell.total, cell.squares
@@ -104,14 +104,14 @@ def set_line(state: Columns, i: int) -> None:
 
 @pasted
 def lead_value(state: Columns, i: int) -> float:
-    """What the leading part counts."""
+    """Value of the leading part."""
     cell = state.cells[i]
     return value_of(state.lots[i, cell.lead], state.shrinking) if state.in_sticks else state.parts[i, cell.lead].value
 
 
 @inner
 def set_reach(state: Columns, group: int) -> None:
-    """Add up, from the last cell to the first, the most each can add."""
+    """Sum the upper bounds of the cells' gains, from the last cell to the first."""
     reach = 0.0
     for i in range(state.start[group + 1] - 1, state.start[group] - 1, -1):
         cell = state.cells[i]
@@ -121,7 +121,7 @@ def set_reach(state: Columns, group: int) -> None:
 
 @implements(is_linked, Columns)
 def is_column_linked(state: Columns) -> bool:  # noqa: ARG001
-    """Groups do not look at each other."""
+    """Gains of groups are independent."""
     return False
 
 
@@ -133,7 +133,7 @@ def is_column_redrawn(state: Columns) -> bool:  # noqa: ARG001
 
 @implements(plug_in_gain, Columns)
 def plug_in_column(state: Columns, group: int) -> float:
-    """The lines at the posterior means."""
+    """Gain at the posterior means."""
     gain = 0.0
     for i in range(state.start[group], state.start[group + 1]):
         cell = state.cells[i]
@@ -143,13 +143,13 @@ def plug_in_column(state: Columns, group: int) -> float:
 
 @implements(standing, Columns)
 def stand_column(state: Columns, group: int) -> float:
-    """Likely winners first: the gain at the posterior mean."""
+    """Gain at the posterior mean, so that likely winners come first."""
     return plug_in_gain(state, group)
 
 
 @pasted
 def draw_cell(rng: Rng, state: Columns, i: int, floor: float) -> float:
-    """What a cell adds at a draw; minus infinity where the leading part leaves it below the floor."""
+    """Gain of a cell at a draw; minus infinity if, given its leading part, it stays below the floor."""
     cell = state.cells[i]
     if not state.in_sticks and cell.n_parts <= FEW:
         return cell.base + cell.slope * draw_parts(rng, state.parts, i, cell.n_parts, cell.n_parts)
@@ -167,7 +167,7 @@ def draw_cell(rng: Rng, state: Columns, i: int, floor: float) -> float:
 
 @implements(draw_gain, Columns)
 def draw_column(rng: Rng, state: Columns, group: int, floor: float) -> float:
-    """The lines at a draw, given up where the cells not yet drawn cannot bring them to the floor."""
+    """Gain at a draw; minus infinity as soon as the remaining cells cannot reach the floor."""
     gain, end = 0.0, state.start[group + 1]
     for i in range(state.start[group], end):
         if gain + state.cells[i].reach < floor:
@@ -179,19 +179,19 @@ def draw_column(rng: Rng, state: Columns, group: int, floor: float) -> float:
 
 @implements(draw_top, Columns)
 def draw_top_columns(rng: Rng, state: Columns, deck: Deck, top: Top) -> None:
-    """Visit every open group."""
+    """Draw every open group."""
     draw_every(rng, state, deck, top)
 
 
 @implements(upper_gain, Columns)
 def upper_column(rng: Rng, state: Columns, group: int, level: float) -> float:
-    """From draws."""
+    """Quantile of the gain, from draws."""
     return draw_quantile(rng, state, group, level)
 
 
 @implements(deviation, Columns)
 def deviate_column(state: Columns, group: int) -> float:
-    """Of the class, variances 1 − Σm² averaged over the cells of the group."""
+    """Standard deviation of the class: variance 1 − Σm², averaged over the cells of the group."""
     variance = 0.0
     for i in range(state.start[group], state.start[group + 1]):
         cell = state.cells[i]

@@ -1,7 +1,7 @@
-"""A Beta cut into slots of equal width: the chances of its slots can be counted with as its density cannot.
+"""A Beta discretized into slots of equal width, for convolutions.
 
-A draw within its slot makes it a draw of the Beta. After an outcome the chances of all slots change by one term each
-(DLMF 8.17.20 and 8.17.21).
+A draw of a slot, then of a value within it, is a draw of the Beta. After an outcome, the probability below every edge
+changes by one term (DLMF 8.17.20 and 8.17.21).
 """
 
 import math
@@ -21,7 +21,7 @@ LOGS = np.log(np.maximum(EDGES, SMALLEST))
 
 @door
 def cut_betas(alpha: Floats, beta: Floats) -> Floats:
-    """Chances to lie below each edge, (beta, edge)."""
+    """Probabilities below each edge, (beta, edge)."""
     below = np.empty((len(alpha), N_SLOTS + 1))
     for i in range(len(alpha)):
         cut_afresh(below[i], alpha[i], beta[i])
@@ -30,7 +30,7 @@ def cut_betas(alpha: Floats, beta: Floats) -> Floats:
 
 @inner
 def cut_afresh(below: Floats, a: float, b: float) -> None:
-    """Cut Beta(a, b)."""
+    """Compute the probabilities of Beta(a, b) below each edge."""
     log_b = log_beta(a, b)
     for j in range(N_SLOTS + 1):
         below[j] = chance_and_rate(a, b, EDGES[j], log_b, FINEST)[0]
@@ -38,7 +38,7 @@ def cut_afresh(below: Floats, a: float, b: float) -> None:
 
 @inner
 def add_outcome(below: Floats, a: float, b: float, right: bool) -> None:
-    """Go from Beta(a, b) to Beta(a + 1, b), or to Beta(a, b + 1)."""
+    """Update the probabilities from Beta(a, b) to Beta(a + 1, b) or Beta(a, b + 1)."""
     log_scale = log_beta(a, b) + math.log(a if right else b)
     for j in range(1, N_SLOTS):
         term = math.exp(a * LOGS[j] + b * LOGS[N_SLOTS - j] - log_scale)
@@ -47,7 +47,7 @@ def add_outcome(below: Floats, a: float, b: float, right: bool) -> None:
 
 @inner
 def draw_within(rng: Rng, a: float, b: float, slot: int) -> float:
-    """A draw of Beta(a, b) given its slot, by rejection."""
+    """Draw from Beta(a, b) within a slot, by rejection."""
     if slot == 0:
         return draw_edge(rng, a, b)
     if slot == N_SLOTS - 1:
@@ -64,7 +64,7 @@ def draw_within(rng: Rng, a: float, b: float, slot: int) -> float:
 
 @inner
 def draw_edge(rng: Rng, a: float, b: float) -> float:
-    """A draw of Beta(a, b) given that it is in the lowest slot, where its density may be infinite: by the power y^(a−1)."""
+    """Draw from Beta(a, b) within the lowest slot; proposals are from y^(a−1), since the density may be infinite."""
     most = max(0.0, (b - 1.0) * math.log1p(-WIDTH))
     while True:
         y = WIDTH * math.exp(-rng.standard_exponential() / a)
@@ -74,5 +74,5 @@ def draw_edge(rng: Rng, a: float, b: float) -> float:
 
 @inner
 def log_density(a: float, b: float, y: float) -> float:
-    """Of Beta(a, b), up to a constant."""
+    """Log density of Beta(a, b), up to a constant."""
     return (a - 1.0) * math.log(y) + (b - 1.0) * math.log1p(-y)

@@ -1,4 +1,4 @@
-"""What every family of gains can do; each kind of state implements these, and rules are written over them alone."""
+"""Interface of states: functions that each kind of state implements, and that rules are written against."""
 
 import math
 from typing import Any
@@ -10,18 +10,18 @@ from fewlabels.active.simulation.kernels.queue import Deck
 from fewlabels.active.simulation.kernels.top import Top, clear, least, offer
 from fewlabels.distributions.belief import Rng
 
-N_DRAWS = 1000  # of a gain, for its upper quantile
+N_DRAWS = 1000  # for the upper quantile of a gain
 
 
 @generic
 def prepare(state: Any, group: int) -> None:
-    """Derive what a group's gain needs from its belief, before any label."""
+    """Initialize the gain of a group from its posterior, before any label."""
     raise NotImplementedError
 
 
 @generic
 def observe(state: Any, item: int, group: int) -> None:
-    """Learn the outcome of an item."""
+    """Update the posterior with the outcome of an item."""
     raise NotImplementedError
 
 
@@ -39,7 +39,7 @@ def upper_gain(rng: Rng, state: Any, group: int, level: float) -> float:
 
 @generic
 def draw_gain(rng: Rng, state: Any, group: int, floor: float) -> float:
-    """Gain at a draw of the belief; minus infinity as soon as it is certain to stay below the floor."""
+    """Gain at a posterior draw; minus infinity as soon as it is certain to stay below the floor."""
     raise NotImplementedError
 
 
@@ -51,7 +51,7 @@ def draw_top(rng: Rng, state: Any, deck: Deck, top: Top) -> None:
 
 @generic
 def standing(state: Any, group: int) -> float:
-    """Key of a group in the order `draw_top` visits groups, after preparing what it needs of the group."""
+    """Sort key of a group in the order in which `draw_top` visits groups; also updates what `draw_top` needs."""
     raise NotImplementedError
 
 
@@ -69,13 +69,13 @@ def is_linked(state: Any) -> bool:
 
 @generic
 def is_redrawn(state: Any) -> bool:
-    """Is the upper quantile of the gain from draws, and so another one at every step, labelled or not?"""
+    """Is the upper quantile of the gain estimated from draws, and so changes at every step, for every group?"""
     raise NotImplementedError
 
 
 @inner
 def draw_every(rng: Rng, state: Any, deck: Deck, top: Top) -> None:
-    """Visit all open groups, likely winners first, each only as far as it may still win."""
+    """Draw all open groups, likely winners first; a draw is abandoned once it cannot be among the best."""
     clear(top)
     for i in range(deck.n_ranked[0]):
         group = deck.order[i]
@@ -86,7 +86,7 @@ def draw_every(rng: Rng, state: Any, deck: Deck, top: Top) -> None:
 def draw_quantile(rng: Rng, state: Any, group: int, level: float) -> float:
     """Quantile of the gain from draws, interpolated as NumPy does.
 
-    Only the greatest draws are kept, smallest first; the others need not even be finished.
+    Only the largest draws are kept, in increasing order; the others are abandoned early.
     """
     at = level * (N_DRAWS - 1)
     below = math.floor(at)

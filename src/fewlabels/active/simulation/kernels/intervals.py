@@ -1,6 +1,6 @@
-"""Intervals for the share of right outcomes in a finite pool: the labelled are known, the rest is beta-binomial.
+"""Credible intervals for the share of right outcomes in a finite pool: known labels plus a beta-binomial rest.
 
-The same numbers as `fewlabels.distributions.finite_pool.Finite.interval`, for compiled code.
+Compiled equivalent of `fewlabels.distributions.finite_pool.Finite.interval`.
 """
 
 import numpy as np
@@ -11,13 +11,13 @@ from fewlabels.active.simulation.kernels.queue import Floats, Ints
 from fewlabels.distributions.belief import TINY
 from fewlabels.distributions.beta_binomial import ALIKE, EXACT_UP_TO
 
-NOTHING = 1e-100  # of the greatest probability
+NOTHING = 1e-100  # relative to the largest probability
 ROUNDING = 1e-9  # of a share
 
 
 @inner
 def fill_probabilities(p: Floats, alpha: float, beta: float) -> None:
-    """Beta-binomial probabilities of 0 … n by their ratios, from the mode outwards: nothing under- or overflows."""
+    """Fill in beta-binomial probabilities of 0 … n by ratios from the mode outwards, to avoid under- and overflow."""
     n = len(p) - 1
     start = 0.0 if alpha <= 1.0 else float(n)
     if alpha > 1.0 and beta > 1.0:
@@ -37,7 +37,7 @@ def fill_probabilities(p: Floats, alpha: float, beta: float) -> None:
 
 @inner
 def reach_quantile(p: Floats, q: float) -> int:
-    """The smallest k whose cumulative probability reaches q."""
+    """Smallest k whose cumulative probability is at least q."""
     target, total = 0.0, 0.0
     for k in range(len(p)):
         target += q * (1.0 - TINY) * p[k]
@@ -58,7 +58,7 @@ def match_quantile(n: int, alpha: float, beta: float, q: float) -> int:
 
 @inner
 def find_interval(n: int, alpha: float, beta: float, level: float) -> tuple[int, int]:
-    """Interval of the right outcomes among n more."""
+    """Credible interval of the number of right outcomes among n more."""
     a, b, low, high = max(alpha, TINY), max(beta, TINY), (1.0 - level) / 2.0, (1.0 + level) / 2.0
     if n > EXACT_UP_TO:
         return match_quantile(n, a, b, low), match_quantile(n, a, b, high)
@@ -69,14 +69,14 @@ def find_interval(n: int, alpha: float, beta: float, level: float) -> tuple[int,
 
 @inner
 def expect_rest(n: int, alpha: float, beta: float) -> float:
-    """Expected number of right outcomes among n more: intervals contain it."""
+    """Expected number of right outcomes among n more; intervals are extended to contain it."""
     a, b = max(alpha, TINY), max(beta, TINY)
     return n * a / (a + b)
 
 
 @inner
 def trim_ends(p: Floats, low: int, high: int, level: float) -> tuple[int, int]:
-    """Drop the less likely end as long as enough is left; of two alike, both or none."""
+    """Drop the less probable end while the level is kept; drop equal ends together or not at all."""
     spare = (TINY - level) * p.sum()
     for k in range(low, high + 1):
         spare += p[k]
@@ -98,9 +98,9 @@ def trim_ends(p: Floats, low: int, high: int, level: float) -> tuple[int, int]:
 def cover_shares(
     counts: Floats, size: Ints, right: Floats, alpha: Floats, beta: Floats, level: float
 ) -> tuple[Floats, Floats]:
-    """Share of groups whose interval holds the truth, and mean width, per checkpoint; counts (checkpoint, group, 2).
+    """Share of groups whose interval contains the truth, and mean width, per checkpoint; counts (checkpoint, group, 2).
 
-    Compared as numbers of items, which may be fractions, and looked at again only where labels came in.
+    Compares numbers of items, which may be fractional; recomputes only groups with new labels.
     """
     n_checkpoints, n_groups = counts.shape[:2]
     covered, width = np.zeros(n_groups), np.zeros(n_groups)

@@ -1,7 +1,7 @@
-"""How kernels are compiled: without the interpreter's lock, and once for all processes.
+"""Compilation with Numba: without the GIL, and cached on disk for all processes. The only module that imports Numba.
 
-Only doors (what Python calls) are kept on disk; they contain everything they call. Numba would go on using a door after
-a neighbouring file has changed, so the text of the whole folder is part of its name. The only room that knows Numba.
+Only entry points (called from Python) are cached; they contain everything they call. Numba does not notice changes in
+other files, so a hash of all source files of this package is part of the name of each entry point.
 """
 
 import hashlib
@@ -21,29 +21,29 @@ IMPLEMENTED: dict[Callable[..., Any], dict[type, Callable[..., Any]]] = {}
 
 
 def inner(function: Function) -> Function:
-    """Compile what only kernels call; checks of types that tests wrap around it are taken off first."""
+    """Compile a function called only by kernels; first unwrap the type checks that tests add."""
     return cast(Function, njit(**OPTIONS)(unwrap(function)))
 
 
 def pasted(function: Function) -> Function:
-    """Compile into every caller."""
+    """Compile, and inline into every caller (LLVM)."""
     return cast(Function, njit(forceinline=True, **OPTIONS)(unwrap(function)))
 
 
 def woven(function: Function) -> Function:
-    """Compile as part of the caller: quicker to compile where there is only one, and that one large."""
+    """Compile, and inline into the caller before type inference: compiles faster for one large caller."""
     return cast(Function, njit(inline="always", **OPTIONS)(unwrap(function)))
 
 
 def door(function: Function) -> Function:
-    """Compile what Python calls, and keep it on disk under the name of the function and the text around it."""
+    """Compile an entry point called from Python, and cache it on disk by its name and the hash of the sources."""
     plain: Any = unwrap(function)
     plain.__qualname__ = f"{plain.__name__}_{TEXT[:16]}"
     return cast(Function, njit(cache=True, **OPTIONS)(plain))
 
 
 def generic(stub: Function) -> Function:
-    """Declare a function that each kind of state implements for itself."""
+    """Declare a generic function that each kind of state implements."""
     table = IMPLEMENTED[stub] = {}
 
     def resolve(*arguments: Any) -> Callable[..., Any] | None:
@@ -80,6 +80,6 @@ def _forget_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     return value
 
 
-# Look at arrays, or named tuples of them, without counting who does: counts are atomic, and cost more than most draws.
-# Only for what the caller of a door holds on to meanwhile.
+# Borrow arrays, or named tuples of them, without reference counting: atomic counts cost more than most draws.
+# Only safe for arguments that the caller of an entry point keeps alive.
 borrow: Any = intrinsic(_look_at)

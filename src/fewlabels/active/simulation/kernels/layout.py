@@ -1,4 +1,4 @@
-"""From plain arrays to the records that compiled code works on, before any label; decided once per problem."""
+"""Build the states of compiled code (arrays of records) from plain arrays, once per problem, before any label."""
 
 import numpy as np
 
@@ -11,18 +11,18 @@ from fewlabels.active.simulation.kernels.sums import BIN, Sums
 from fewlabels.active.simulation.kernels.weighted_shares import COLUMN, LOT, PART
 from fewlabels.distributions.belief import TINY
 
-MOST_IN_TAIL, MOST_TAILS = 0.16, 32.0  # by measurement: a tail is drawn about as quickly as a whole Beta
-MANY_GROUPS = 200  # from which on it pays to keep track of how high each can climb
-MANY = 8  # parts a cell that may be quicker in sticks
-PIECES = 28 * 0.6  # sticks to the last dust per unit of prior strength, and what one costs in Gammas
+MOST_IN_TAIL, MOST_TAILS = 0.16, 32.0  # measured: a tail draw costs about as much as a Beta draw
+MANY_GROUPS = 200  # from which on pruning pays off
+MANY = 8  # distinct values per cell, above which stick-breaking may be faster
+PIECES = 28 * 0.6  # pieces per unit of prior strength times the cost of one, in Gamma draws
 
 
 def lay_chances(
     pool: Pool, alpha: Floats, beta: Floats, right: Floats, kind: int, *, scale: Floats | float = 0.0,
     slope: float = 0.0, compared: tuple[int, int] = (0, 0), margin: float = 0.0,
 ) -> Chances:  # fmt: skip
-    """Records of Betas, one to a group."""
-    assert pool.is_plain, "a line in the chance of a group needs one cell per group"
+    """Make the state with one Beta per group."""
+    assert pool.is_plain, "a gain linear in the rate of a group needs one cell per group"
     arms = np.zeros(pool.n_groups, dtype=ARM)
     arms["alpha"], arms["beta"] = np.maximum(alpha, TINY), np.maximum(beta, TINY)
     arms["scale"], arms["slope"] = scale, slope
@@ -34,7 +34,7 @@ def lay_sums(
     pool: Pool, alpha: Floats, beta: Floats, right: Floats, *, scale: Floats | None = None, bend: Floats | float = 0.0,
     score: Floats | float = 0.0,
 ) -> Sums:  # fmt: skip
-    """Records of Betas, several to a group; with a scale, gains are variances."""
+    """Make the state with several Betas per group; with a scale, gains are variance reductions."""
     cells = np.zeros(pool.n_cells, dtype=BIN)
     cells["alpha"], cells["beta"], cells["weight"] = np.maximum(alpha, TINY), np.maximum(beta, TINY), pool.weight
     cells["scale"], cells["bend"], cells["score"] = 0.0 if scale is None else scale, bend, score
@@ -49,7 +49,7 @@ def lay_columns(
     pool: Pool, alpha: Floats, label: Ints, *, scale: Floats | None = None, slope: Floats | float = 1.0,
     price: Floats | None = None,
 ) -> Columns:  # fmt: skip
-    """Records of Dirichlets; with a scale, gains are variances, else means of prices."""
+    """Make the state of Dirichlets; with a scale, gains are variance reductions, else expected costs."""
     cells, lots = np.zeros(pool.n_cells, dtype=COLUMN), np.zeros(alpha.shape, dtype=LOT)
     lots["alpha"], lots["price"] = alpha, 0.0 if price is None else price
     cells["total"], cells["squares"] = alpha.sum(axis=1), (alpha**2).sum(axis=1)
@@ -69,19 +69,19 @@ def lay_columns(
 
 
 def sort_cells(pool: Pool) -> tuple[Ints, Ints, Ints]:
-    """Cells group by group, the weightiest first: their order, each group's start, and each cell's place."""
+    """Sort cells by group and decreasing weight: return the order, each group's first cell, each cell's position."""
     order = np.lexsort((-pool.weight, pool.group))
     return order, np.searchsorted(pool.group[order], np.arange(pool.n_groups + 1)), np.argsort(order)
 
 
 def count_distinct(pool: Pool, label: Ints, n_classes: int) -> int:
-    """The most classes that any cell has among its labels."""
+    """Return the largest number of distinct labels in a cell."""
     pairs = np.unique(pool.cell * n_classes + label)
     return int(np.bincount(pairs // n_classes).max())
 
 
 def lay_parts(cells: Records, lots: Records, value: Floats, room: int) -> Records:
-    """One part for every distinct value of a cell."""
+    """Make one part for every distinct value of a cell."""
     parts = np.zeros((len(cells), room), dtype=PART)
     for c in range(len(cells)):
         found, part, members = np.unique(value[c], return_inverse=True, return_counts=True)
@@ -93,7 +93,7 @@ def lay_parts(cells: Records, lots: Records, value: Floats, room: int) -> Record
 
 
 def lay_sticks(cells: Records, lots: Records, value: Floats, room: int) -> Records:
-    """The class of greatest prior leads; the others' prior becomes a table to draw classes from."""
+    """Take the class of largest prior as the lead; make alias tables for the prior of the others."""
     lots["part"] = -1
     lead = lots["alpha"].argmax(axis=1)
     for c in range(len(cells)):
@@ -107,7 +107,7 @@ def lay_sticks(cells: Records, lots: Records, value: Floats, room: int) -> Recor
 
 
 def make_alias(chance: Floats) -> tuple[Floats, Ints]:
-    """Make a table to draw from a distribution in constant time (Walker 1977)."""
+    """Make an alias table, to draw from a distribution in constant time (Walker 1977)."""
     n = len(chance)
     scaled = chance * n / max(chance.sum(), np.finfo(np.float64).tiny)
     cut, alias = np.ones(n), np.arange(n)

@@ -1,6 +1,6 @@
-"""The loop: a rule chooses groups, a random item of each is labelled, the belief learns.
+"""The labelling loop: a rule chooses groups, a random item of each is labelled, the posterior is updated.
 
-Written once over what families can do, compiled once per kind of state.
+Written against `interface`, and compiled once per kind of state.
 """
 
 from typing import Any
@@ -35,7 +35,7 @@ from fewlabels.active.simulation.kernels.top import Top, clear, hold_best, offer
 from fewlabels.active.simulation.kernels.variates import draw_index
 from fewlabels.distributions.belief import Rng
 
-TRIES = 100  # of top-two for a second group
+TRIES = 100  # draws of top-two for a challenger
 PROPORTIONAL, EQUAL, NEYMAN = int(Kind.PROPORTIONAL), int(Kind.EQUAL), int(Kind.NEYMAN)
 THOMPSON, TOP_TWO = int(Kind.THOMPSON), int(Kind.TOP_TWO)
 EPSILON_GREEDY, UPPER_BOUND = int(Kind.EPSILON_GREEDY), int(Kind.UPPER_BOUND)
@@ -43,13 +43,13 @@ EPSILON_GREEDY, UPPER_BOUND = int(Kind.EPSILON_GREEDY), int(Kind.UPPER_BOUND)
 
 @woven
 def draws(kind: int) -> bool:
-    """Is it a rule that samples gains?"""
+    """Does the rule use posterior draws?"""
     return kind in (THOMPSON, TOP_TWO)
 
 
 @woven
 def score_group(rng: Rng, deck: Deck, state: Any, kind: int, level: float, group: int) -> None:
-    """Bring what a rule keeps of a group up to date."""
+    """Update the score that a rule keeps for a group."""
     pile = deck.piles[group]
     if kind == PROPORTIONAL:
         pile.score = pile.share
@@ -65,7 +65,7 @@ def score_group(rng: Rng, deck: Deck, state: Any, kind: int, level: float, group
 
 @woven
 def begin(rng: Rng, deck: Deck, state: Any, kind: int, level: float) -> None:
-    """Score every group that takes part."""
+    """Initialize the scores of all eligible groups."""
     for i in range(deck.n_open[0]):
         group = deck.open[i]
         prepare(state, group)
@@ -77,7 +77,7 @@ def begin(rng: Rng, deck: Deck, state: Any, kind: int, level: float) -> None:
 
 @woven
 def refresh(rng: Rng, deck: Deck, state: Any, kind: int, level: float, group: int) -> None:
-    """Score groups anew after an outcome: this one, and all open ones where they look at each other or are redrawn."""
+    """Update scores after an outcome: of this group, or of all open groups if gains are linked or sampled."""
     if draws(kind) and deck.piles[group].left == 0:
         leave_ranking(deck, group)
     everyone = is_linked(state) or (kind == UPPER_BOUND and is_redrawn(state))
@@ -91,7 +91,7 @@ def refresh(rng: Rng, deck: Deck, state: Any, kind: int, level: float, group: in
 
 @woven
 def pick_best(rng: Rng, deck: Deck, top: Top) -> None:
-    """The open group of greatest score."""
+    """Choose the open group with the largest score."""
     clear(top)
     for i in range(deck.n_open[0]):
         offer(rng, top, deck.open[i], deck.piles[deck.open[i]].score)
@@ -99,7 +99,7 @@ def pick_best(rng: Rng, deck: Deck, top: Top) -> None:
 
 @woven
 def pick_by_quota(rng: Rng, deck: Deck, top: Top) -> None:
-    """The open group furthest below its quota of what open groups have been given."""
+    """Choose the open group furthest below its quota of the labels of open groups."""
     clear(top)
     total, given = 0.0, 1
     for i in range(deck.n_open[0]):
@@ -113,16 +113,16 @@ def pick_by_quota(rng: Rng, deck: Deck, top: Top) -> None:
 
 @woven
 def pick_any(rng: Rng, deck: Deck, top: Top) -> None:
-    """Any open group."""
+    """Choose an open group uniformly."""
     clear(top)
     offer(rng, top, deck.open[draw_index(rng, deck.n_open[0])], 0.0)
 
 
 @woven
 def pick_drawn(rng: Rng, deck: Deck, state: Any, top: Top, pair: Top, tries: int) -> None:
-    """The best of a draw; or, with tries, the first to lead another draw, else the second of the last.
+    """Choose the best group of a draw; with tries, the best other group of further draws, else the second of the last.
 
-    One call of `draw_top` serves all, to keep compilation short.
+    There is a single call of `draw_top`, to keep compilation short.
     """
     leader = -1
     for i in range(tries + 1):
@@ -155,7 +155,7 @@ def pick(rng: Rng, deck: Deck, state: Any, top: Top, pair: Top, kind: int, chanc
 def run_rule(
     rng: Rng, deck: Deck, state: Any, top: Top, pair: Top, kind: int, chance: float, level: float, budget: int
 ) -> Ints:
-    """Items in the order in which a rule has them labelled."""
+    """Return items in the order in which a rule labels them."""
     order = np.empty(budget, dtype=np.int64)
     deck, state, top, pair = borrow(deck), borrow(state), borrow(top), borrow(pair)
     begin(rng, deck, state, kind, level)
@@ -172,7 +172,7 @@ def run_rule(
 
 
 def choose(rng: Rng, problem: Problem, rule: Rule, budget: int) -> Int[np.ndarray, " step"]:
-    """Items, by their place in the pool, in the order in which a rule has them labelled; at most `budget`."""
+    """Return items, as indices into the pool, in the order in which a rule labels them; at most `budget`."""
     pool, groups = problem.pool, problem.contestants
     n = min(budget, int(np.diff(pool.start)[groups].sum()))
     if rule.kind is Kind.RANDOM:

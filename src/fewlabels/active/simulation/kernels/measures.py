@@ -1,4 +1,4 @@
-"""How good was the assessment after so many labels? From the order of labels alone, whatever chose it."""
+"""Measures at checkpoints, computed from the order of labels alone, for any policy."""
 
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -17,17 +17,17 @@ Checkpoints = Int[np.ndarray, " checkpoint"]
 PerCheckpoint = Float[np.ndarray, " checkpoint"]
 Order = Int[np.ndarray, " step"]
 ALL_FOUND = 1 - 1e-9
-TIED = 1e-6  # regions nearer than this are equally likely, and no verdict is right
-ROUNDING = 1e-9  # a calibration error up to this is none, and nothing is relative to it
+TIED = 1e-6  # probabilities closer than this tie, and no verdict is correct
+ROUNDING = 1e-9  # a true calibration error up to this is 0, and has no relative error
 
 
 @runtime_checkable
 class Chanced(Protocol):
-    """A problem whose outcomes are right or wrong: Rate, Gap, Variance, Rope."""
+    """A problem with binary outcomes: Rate, Gap, Variance, Rope."""
 
     @property
     def pool(self) -> Pool:
-        """The items."""
+        """Items."""
         ...
 
     @property
@@ -37,28 +37,28 @@ class Chanced(Protocol):
 
     @property
     def alpha(self) -> Float[np.ndarray, " cell"]:
-        """Right outcomes that the prior is worth."""
+        """Prior pseudo-counts of right outcomes."""
         ...
 
     @property
     def beta(self) -> Float[np.ndarray, " cell"]:
-        """Wrong ones."""
+        """Prior pseudo-counts of wrong outcomes."""
         ...
 
 
 class Estimated(NamedTuple):
-    """Error of chances per group, and honesty of their finite-pool intervals."""
+    """Error of the rates per group, and coverage of their finite-pool intervals."""
 
-    rmse: PerCheckpoint  # (Σ p_g (E θ_g − truth_g)²)^½, E θ the posterior mean as in the papers, not the finite pool's
+    rmse: PerCheckpoint  # (Σ p_g (E θ_g − truth_g)²)^½, E θ the posterior mean of the population, as in the papers
     coverage: PerCheckpoint  # share of groups
     width: PerCheckpoint
 
 
 class Found(NamedTuple):
-    """Were the worst groups found?"""
+    """Identification of the worst groups."""
 
     mrr: PerCheckpoint
-    found: Bool[np.ndarray, " checkpoint"]  # exactly these m
+    found: Bool[np.ndarray, " checkpoint"]  # are all m identified?
 
 
 class Calibrated(NamedTuple):
@@ -66,11 +66,11 @@ class Calibrated(NamedTuple):
 
     ece: PerCheckpoint
     truth: float
-    relative_error: PerCheckpoint  # nan where there is none in truth
+    relative_error: PerCheckpoint  # nan if the true error is 0
 
 
 def measure_estimate(problem: Chanced, order: Order, checkpoints: Checkpoints, level: float = 0.95) -> Estimated:
-    """Measure chances of groups, one cell to a group, against the whole pool."""
+    """Measure the rates of groups, one cell per group, against the whole pool."""
     pool = problem.pool
     assert pool.is_plain, "estimates of groups need one cell per group"
     counts = follow_outcomes(order, checkpoints, pool.cell, problem.right, pool.n_cells)
@@ -89,7 +89,7 @@ def measure_confusion(problem: Spread | Cost, order: Order, checkpoints: Checkpo
 
 
 def measure_finding(problem: Rate | Gap | Cost, order: Order, checkpoints: Checkpoints, m: int = 1) -> Found:
-    """Measure how high the estimates at the posterior means rank the m groups of truly greatest gain."""
+    """Measure how high the estimates at the posterior means rank the m groups of largest true gain."""
     group = problem.pool.group[problem.pool.cell]
     values = follow_gains(order, checkpoints, group, problem.start(), problem.pool.n_groups)
     mrr = rank_sought(values, true_gains(problem), m)
@@ -97,7 +97,7 @@ def measure_finding(problem: Rate | Gap | Cost, order: Order, checkpoints: Check
 
 
 def true_gains(problem: Rate | Gap | Cost) -> Float[np.ndarray, " group"]:
-    """What each group would gain, were all labels known and the prior nothing."""
+    """Return the gain of each group from all labels, without a prior."""
     pool = problem.pool
     if isinstance(problem, Cost):
         share = _shares(pool, problem.label, problem.alpha.shape[1])
@@ -111,7 +111,7 @@ def true_gains(problem: Rate | Gap | Cost) -> Float[np.ndarray, " group"]:
 def measure_calibration(
     problem: Gap, order: Order, checkpoints: Checkpoints, bins: Int[np.ndarray, " cell"]
 ) -> Calibrated:
-    """Measure the calibration error of the whole pool: Σ_b |Σ_(c in b) p_c (E θ_c − s_c)|, cells of a bin taken together."""
+    """Measure the calibration error of the whole pool, cells of a bin merged: Σ_b |Σ_(c in b) p_c (E θ_c − s_c)|."""
     pool = problem.pool
     counts = follow_outcomes(order, checkpoints, pool.cell, problem.right, pool.n_cells)
     ece = _calibration_error(problem, _mean(problem, counts), bins)
@@ -122,14 +122,14 @@ def measure_calibration(
 def measure_comparison(
     problem: Rope, order: Order, checkpoints: Checkpoints, verdict: int
 ) -> Bool[np.ndarray, " checkpoint"]:
-    """Measure whether the true verdict (0 below, 1 equivalent, 2 above) is the likeliest; one of several is not."""
+    """Measure whether the true verdict (0 below, 1 equivalent, 2 above) is the most probable, without a tie."""
     regions = weigh_verdicts(problem, order, checkpoints)
     others = np.delete(regions, verdict, axis=1).max(axis=1)
     return regions[:, verdict] > others + TIED
 
 
 def weigh_verdicts(problem: Rope, order: Order, checkpoints: Checkpoints) -> Float[np.ndarray, "checkpoint 3"]:
-    """Chances of below, equivalent and above."""
+    """Return the probabilities of below, equivalent and above."""
     pool = problem.pool
     counts = follow_outcomes(order, checkpoints, pool.cell, problem.right, pool.n_cells)
     return np.array([_regions(problem, row[[problem.a, problem.b]]) for row in counts])

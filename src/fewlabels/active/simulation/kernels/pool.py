@@ -1,4 +1,4 @@
-"""The pool as rules see it: items in groups, one or more cells to a group."""
+"""The pool as arrays: items sorted by group, one or more cells per group."""
 
 from dataclasses import dataclass
 
@@ -17,35 +17,35 @@ class Pool:
     group: Int[np.ndarray, " cell"]
     weight: Float[np.ndarray, " cell"]  # share of its group
     share: Float[np.ndarray, " group"]  # share of the pool
-    n_labels: Int[np.ndarray, " group"]  # that there are before the run, of items beside these
+    n_labels: Int[np.ndarray, " group"]  # before the run, of items outside this pool
 
     @property
     def n_items(self) -> int:
-        """How many items."""
+        """Number of items."""
         return len(self.cell)
 
     @property
     def n_groups(self) -> int:
-        """How many groups."""
+        """Number of groups."""
         return len(self.share)
 
     @property
     def n_cells(self) -> int:
-        """How many cells."""
+        """Number of cells."""
         return len(self.group)
 
     @property
     def is_plain(self) -> bool:
-        """Is every group one cell, under the same number?"""
+        """Does every group have one cell, with the same index?"""
         return self.n_cells == self.n_groups and bool(np.all(self.group == np.arange(self.n_groups)))
 
     def items_of(self, groups: Ints) -> Ints:
-        """All items of some groups."""
+        """Return all items of some groups."""
         return np.concatenate([np.arange(self.start[g], self.start[g + 1]) for g in groups])
 
 
 def arrange(cell: Ints, group: Ints) -> tuple[Pool, Ints]:
-    """Sort items, given their cells and the groups of the cells, by group; also return where each came from.
+    """Sort items by group, given their cells and the groups of cells; also return their original indices.
 
     >>> pool, source = arrange(np.array([2, 0, 1, 0]), np.array([0, 1, 1]))
     >>> pool.start, source

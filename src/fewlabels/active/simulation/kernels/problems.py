@@ -1,8 +1,7 @@
-"""What is to be found out, as plain arrays: a pool, its outcomes, a prior, and what a label is worth.
+"""Labelling problems as plain arrays: a pool, its outcomes, a prior, and the gain of a label.
 
-A problem lays out its records once, and hands every run a copy. A label may be worth something by a line in the
-chance of its group (Rate, Variance, Rope), by a sum over its cells (Gap, Variance), or by a line in the shares of
-classes (Cost, Spread).
+A problem builds its state once, and every run gets a copy. Gains are linear in the rate of the group (Rate, Variance,
+Rope), a sum over its cells (Gap, Variance), or linear in the shares of classes (Cost, Spread).
 """
 
 from dataclasses import dataclass
@@ -28,25 +27,25 @@ State = TypeVar("State", bound=Chances | Sums | Columns | Climbs)
 
 @runtime_checkable
 class Problem(Protocol):
-    """What `choose` needs."""
+    """Interface that `choose` needs."""
 
     @property
     def pool(self) -> Pool:
-        """The items."""
+        """Items."""
         ...
 
     @property
     def contestants(self) -> Ints:
-        """Groups that take part."""
+        """Groups that can be chosen."""
         ...
 
     def start(self) -> Chances | Sums | Columns:
-        """Belief and gains before any label, for one run."""
+        """Return the state before any label, for one run."""
         ...
 
 
 def copy_state(state: State) -> State:
-    """Give a run arrays of its own."""
+    """Copy the arrays of a state, for one run."""
     copies: Any = [
         x.copy() if isinstance(x, np.ndarray) else copy_state(x) if isinstance(x, Climbs) else x for x in state
     ]
@@ -55,7 +54,7 @@ def copy_state(state: State) -> State:
 
 @dataclass(frozen=True)
 class _Open:
-    """Every group takes part."""
+    """A problem in which every group can be chosen."""
 
     pool: Pool
 
@@ -67,7 +66,7 @@ class _Open:
 
 @dataclass(frozen=True)
 class Rate(_Open):
-    """Find the groups of least (sign −1) or greatest (+1) chance: gain sign · θ; one cell per group."""
+    """Find the groups of smallest (sign −1) or largest (+1) rate: gain sign · θ; one cell per group."""
 
     right: PerItem  # in [0, 1]
     alpha: PerCell
@@ -79,13 +78,13 @@ class Rate(_Open):
         return lay_chances(self.pool, self.alpha, self.beta, self.right, STEADY, slope=self.sign)
 
     def start(self) -> Chances:
-        """Belief and gains before any label, for one run."""
+        """Return the state before any label, for one run."""
         return copy_state(self._state)
 
 
 @dataclass(frozen=True)
 class Gap(_Open):
-    """Find the groups of greatest calibration error: gain sign · Σ_b w_b |θ_b − s_b| over the cells of a group."""
+    """Find the groups of largest calibration error: gain sign · Σ_b w_b |θ_b − s_b| over the cells of a group."""
 
     right: PerItem
     alpha: PerCell
@@ -99,13 +98,13 @@ class Gap(_Open):
         return lay_sums(self.pool, self.alpha, self.beta, self.right, bend=bend, score=self.score)
 
     def start(self) -> Sums:
-        """Belief and gains before any label, for one run."""
+        """Return the state before any label, for one run."""
         return copy_state(self._state)
 
 
 @dataclass(frozen=True)
 class Cost(_Open):
-    """Find the groups of greatest expected cost: gain sign · Σ_c w_c Σ_j price_cj θ_cj."""
+    """Find the groups of largest expected cost: gain sign · Σ_c w_c Σ_j price_cj θ_cj."""
 
     label: Int[np.ndarray, " item"]
     alpha: PerClass
@@ -118,13 +117,13 @@ class Cost(_Open):
         return lay_columns(self.pool, self.alpha, self.label, slope=slope, price=self.price)
 
     def start(self) -> Columns:
-        """Belief and gains before any label, for one run."""
+        """Return the state before any label, for one run."""
         return copy_state(self._state)
 
 
 @dataclass(frozen=True)
 class Variance(_Open):
-    """Estimate chances: gain Σ_c p_g k_c (Var θ_c − E_z Var(θ_c given z)), z ~ Bernoulli(θ_c)."""
+    """Estimate rates: gain Σ_c p_g k_c (Var θ_c − E_z Var(θ_c given z)), z ~ Bernoulli(θ_c)."""
 
     right: PerItem
     alpha: PerCell
@@ -139,7 +138,7 @@ class Variance(_Open):
         return lay_sums(self.pool, self.alpha, self.beta, self.right, scale=scale)
 
     def start(self) -> Chances | Sums:
-        """Belief and gains before any label, for one run."""
+        """Return the state before any label, for one run."""
         return copy_state(self._state)
 
 
@@ -157,13 +156,13 @@ class Spread(_Open):
         return lay_columns(self.pool, self.alpha, self.label, scale=scale)
 
     def start(self) -> Columns:
-        """Belief and gains before any label, for one run."""
+        """Return the state before any label, for one run."""
         return copy_state(self._state)
 
 
 @dataclass(frozen=True)
 class Rope:
-    """Compare two groups: gain the expected chance of the likeliest of Δ < −ε, |Δ| ≤ ε, Δ > ε; one cell per group."""
+    """Compare two groups: gain the expected probability of the likeliest of Δ < −ε, |Δ| ≤ ε, Δ > ε; one cell each."""
 
     pool: Pool
     right: PerItem
@@ -175,7 +174,7 @@ class Rope:
 
     @property
     def contestants(self) -> Ints:
-        """The two."""
+        """The two compared groups."""
         return np.array([self.a, self.b])
 
     @cached_property
@@ -185,5 +184,5 @@ class Rope:
         )
 
     def start(self) -> Chances:
-        """Belief and gains before any label, for one run."""
+        """Return the state before any label, for one run."""
         return copy_state(self._state)

@@ -1,8 +1,8 @@
-"""How likely a sum over the cells of a group is to reach a floor, so that a group that does not need not be drawn.
+"""Pruned draws, exact: most groups whose gain, a sum over their cells, stays below a floor are not drawn.
 
-Each cell's Beta is cut into slots, and what a draw in a slot adds at most is counted in whole rungs. The rungs of a group
-add up to a number whose distribution is a convolution. A group whose rungs do not reach the floor is passed over; of
-the others, first the slots are drawn, given that they reach it, and then what lies within the slots.
+Each cell's Beta is discretized into slots, and the largest gain of a slot is rounded up to an integer number of units.
+The units of a group sum to a number whose distribution is a convolution. A group whose units do not reach the floor is
+skipped; otherwise its slots are drawn, given that they reach it, and then the values within the slots.
 """
 
 from typing import NamedTuple
@@ -25,36 +25,34 @@ from fewlabels.active.simulation.kernels.top import Top, clear, least, offer
 from fewlabels.distributions.belief import Rng
 
 Rungs = NDArray[np.int16]
-N_RUNGS = 256  # to the most that any group can gain
+N_RUNGS = 256  # up to the largest gain of any group
 ROUNDING = 1e-6
 STEP = np.dtype(
     [
-        ("alpha", "f8"),  # the Beta whose slots are at hand
+        ("alpha", "f8"),  # the Beta that is discretized
         ("beta", "f8"),
-        ("weight", "f8"),  # it adds weight · |θ − score|
+        ("weight", "f8"),  # the cell's gain is weight · |θ − score|
         ("score", "f8"),
-        ("next", "i8"),  # the next cell of its group; past all cells, where nothing is left to climb
-        ("reach", "i8"),  # the most rungs from here on
-        ("slot", "i8"),  # of the present draw
+        ("next", "i8"),  # next cell of its group; the number of cells after the last
+        ("reach", "i8"),  # largest number of units of this and the later cells of its group
+        ("slot", "i8"),  # of the current draw
     ]
 )
 
 
 class Climbs(NamedTuple):
-    """Cells stand group by group; where there are none, nothing is known of how high groups climb."""
+    """Discretized cells, sorted by group; empty if pruning is not used."""
 
     steps: Records  # per cell
-    start: Ints  # of each group's cells
+    start: Ints  # first cell of each group
     below: Floats  # (cell, edge)
-    rungs: Rungs  # (cell, slot): the most that a draw in this slot adds
-    chance: (
-        Floats  # (cell, n): that this cell and the later ones of its group climb n rungs or more; past all cells, none
-    )
-    unit: float  # what a rung adds
+    rungs: Rungs  # (cell, slot): largest gain of a draw in this slot, in units
+    chance: Floats  # (cell, n): probability of n units or more in this and the later cells of its group; last row: none
+    unit: float  # gain of one unit
 
 
 def lay_climbs(cells: Records, start: Ints) -> Climbs:
-    """Cut the cells of groups whose gains are Σ weight · |θ − score|."""
+    """Discretize the cells of groups whose gains are Σ weight · |θ − score|."""
     steps = np.zeros(len(cells), dtype=STEP)
     for name in ("alpha", "beta", "score"):
         steps[name] = cells[name]
@@ -66,7 +64,7 @@ def lay_climbs(cells: Records, start: Ints) -> Climbs:
 
 
 def count_rungs(cells: Records, start: Ints) -> tuple[Rungs, float]:
-    """The most that each slot can add, in rungs, and what a rung is worth."""
+    """Return the largest gain of each slot in units, and the gain of one unit."""
     ends = np.abs(EDGES - cells["score"][:, None]) * cells["bend"][:, None]
     most = np.maximum(ends[:, :-1], ends[:, 1:])
     highest = np.add.reduceat(most.max(axis=1), start[:-1]).max() if len(cells) else 1.0
@@ -76,7 +74,7 @@ def count_rungs(cells: Records, start: Ints) -> tuple[Rungs, float]:
 
 @door
 def convolve_all(steps: Records, below: Floats, rungs: Rungs) -> Floats:
-    """Add up the rungs of every group, from its last cell to its first."""
+    """Convolve the cells of every group, from its last cell to its first."""
     n, most = len(steps), 0
     for i in range(n - 1, -1, -1):
         steps[i].reach = rungs[i].max() + (steps[i + 1].reach if steps[i].next < n else 0)
@@ -90,7 +88,7 @@ def convolve_all(steps: Records, below: Floats, rungs: Rungs) -> Floats:
 
 @inner
 def convolve(steps: Records, below: Floats, rungs: Rungs, chance: Floats, i: int) -> None:
-    """Chance that a cell and the later ones climb n rungs: over its slots, that the later ones climb the rest."""
+    """Probability that a cell and the later ones have n units or more: summed over its slots."""
     after = steps[i].next
     reach = steps[after].reach if after < len(steps) else 0
     row, later = chance[i], chance[after][: reach + 1]
@@ -105,8 +103,8 @@ def convolve(steps: Records, below: Floats, rungs: Rungs, chance: Floats, i: int
 
 @inner
 def add_shifted(row: Floats, later: Floats, share: float, own: int) -> None:
-    """With this share, a cell climbs its own rungs, and the later ones have to climb the others."""
-    beyond = row[own:]  # a view, so that the loop is one over neighbours
+    """Add the case, with probability `share`, that a cell has its own units, and the later cells the remaining ones."""
+    beyond = row[own:]  # a view, so that the loop is over contiguous memory
     for n in range(own):
         row[n] += share
     for n in range(len(later)):
@@ -115,7 +113,7 @@ def add_shifted(row: Floats, later: Floats, share: float, own: int) -> None:
 
 @inner
 def follow_belief(climbs: Climbs, cells: Records, group: int) -> None:
-    """Bring the chances of a group up to its belief: those of the last cell that has changed, and of the ones before."""
+    """Update the probabilities of a group to its posterior: of the last changed cell and of those before it."""
     steps, changed = climbs.steps, False
     for i in range(climbs.start[group + 1] - 1, climbs.start[group] - 1, -1):
         if steps[i].alpha != cells[i].alpha or steps[i].beta != cells[i].beta:
@@ -127,7 +125,7 @@ def follow_belief(climbs: Climbs, cells: Records, group: int) -> None:
 
 @inner
 def cut_again(step: Record, below: Floats, a: float, b: float) -> None:
-    """Cut a cell anew; mostly it has one outcome more."""
+    """Update the slots of a cell; usually by one more outcome."""
     right, wrong = a - step.alpha, b - step.beta
     if right == 1.0 and wrong == 0.0:
         add_outcome(below, step.alpha, step.beta, True)
@@ -140,13 +138,13 @@ def cut_again(step: Record, below: Floats, a: float, b: float) -> None:
 
 @pasted
 def count_missing(climbs: Climbs, floor: float) -> int:
-    """The rungs without which a group stays below a floor."""
+    """Return the units that a group needs to reach a floor."""
     return min(int(max(floor, 0.0) / climbs.unit), climbs.chance.shape[1] - 1)
 
 
 @inner
 def climb(rng: Rng, climbs: Climbs, group: int, floor: float) -> float:
-    """Gain of a group at a draw; minus infinity where it stays below the floor, which mostly its rungs tell."""
+    """Gain of a group at a draw; minus infinity if it stays below the floor, usually decided by its units alone."""
     missing = count_missing(climbs, floor)
     if rng.random() >= climbs.chance[climbs.start[group], missing]:
         return -np.inf
@@ -155,7 +153,7 @@ def climb(rng: Rng, climbs: Climbs, group: int, floor: float) -> float:
 
 @inner
 def draw_climbers(rng: Rng, climbs: Climbs, groups: Ints, top: Top) -> None:
-    """Fill `top` from one joint draw: the same as to let all groups climb, in a loop with nothing else in it."""
+    """Fill `top` from one joint draw: the same as drawing the groups one by one, in a tight loop."""
     clear(top)
     start, chance, missing = climbs.start, climbs.chance, 0
     for group in groups:
@@ -166,7 +164,7 @@ def draw_climbers(rng: Rng, climbs: Climbs, groups: Ints, top: Top) -> None:
 
 @inner
 def draw_climb(rng: Rng, climbs: Climbs, group: int, missing: int, floor: float) -> float:
-    """Gain of a group, given that it climbs what is missing: slots first, then draws within them."""
+    """Gain of a group, given that it has the missing units: draw slots first, then values within them."""
     first, last, climbed, gain = climbs.start[group], climbs.start[group + 1], 0, 0.0
     steps, below, rungs, chance, unit = climbs.steps, climbs.below, climbs.rungs, climbs.chance, climbs.unit
     for i in range(first, last):
@@ -185,7 +183,7 @@ def draw_climb(rng: Rng, climbs: Climbs, group: int, missing: int, floor: float)
 
 @inner
 def find_slot(below: Floats, rungs: Rungs, later: Floats, missing: int, chance: float) -> int:
-    """The slot at which the chance is used up that a cell and the later ones climb what is missing."""
+    """Invert the distribution of slots, given that this and the later cells have the missing units."""
     found = 0
     for j in range(N_SLOTS):
         share = (below[j + 1] - below[j]) * later[max(missing - rungs[j], 0)]

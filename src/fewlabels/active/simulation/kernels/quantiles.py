@@ -1,7 +1,7 @@
-"""Distribution function and quantiles of a Beta, for compiled code: SciPy's cannot be called from there.
+"""Distribution function and quantiles of a Beta, for compiled code, which cannot call SciPy.
 
-The variable is the log-odds u of the chance: in it the distribution function is log-concave whatever the shapes, so
-that Newton's method on its logarithm arrives from anywhere.
+The variable is the log-odds u: in it the distribution function is log-concave for all shapes, so Newton's method on its
+logarithm converges from any start.
 """
 
 import math
@@ -9,7 +9,7 @@ import math
 from fewlabels.active.simulation.kernels.jit import door, inner
 
 SMALLEST, FINEST = 1e-300, 1e-15
-FARTHEST = 700.0  # log-odds beyond which chances are no numbers any more
+FARTHEST = 700.0  # log-odds beyond which probabilities underflow
 
 
 @inner
@@ -20,7 +20,7 @@ def log_beta(a: float, b: float) -> float:
 
 @inner
 def fraction(a: float, b: float, x: float, tolerance: float) -> float:
-    """Continued fraction of the incomplete Beta function by Lentz's method; quick for x below (a+1)/(a+b+2)."""
+    """Continued fraction of the incomplete Beta function by Lentz's method; fast for x below (a+1)/(a+b+2)."""
     c, d = 1.0, 1.0 - (a + b) * x / (a + 1.0)
     d = 1.0 / (d if abs(d) > SMALLEST else SMALLEST)
     value = d
@@ -42,7 +42,7 @@ def fraction(a: float, b: float, x: float, tolerance: float) -> float:
 
 @inner
 def chance_and_rate(a: float, b: float, x: float, log_b: float, tolerance: float) -> tuple[float, float]:
-    """P(θ < x), and its derivative by the log-odds of x, which is the term that one more outcome adds or takes."""
+    """P(θ < x), and its derivative by the log-odds of x, which is also the change by one more outcome."""
     if x <= 0.0:
         return 0.0, 0.0
     if x >= 1.0:
@@ -61,7 +61,7 @@ def chance_below(a: float, b: float, x: float) -> float:
 
 @inner
 def log_chance(a: float, b: float, u: float, log_b: float) -> tuple[float, float]:
-    """Logarithm of P(log-odds of θ < u), and its slope; where the chance itself would be too small a number, too."""
+    """Logarithm of P(log-odds of θ < u), and its derivative; also if the probability itself underflows."""
     left, right = math.log1p(math.exp(-u)), math.log1p(math.exp(u))
     log_rate, x = -a * left - b * right - log_b, math.exp(-left)
     if x < (a + 1.0) / (a + b + 2.0):
@@ -74,7 +74,7 @@ def log_chance(a: float, b: float, u: float, log_b: float) -> tuple[float, float
 
 @inner
 def solve_odds(a: float, b: float, p: float, u: float, tolerance: float) -> float:
-    """Log-odds of the p-quantile, from a guess."""
+    """Log-odds of the p-quantile by Newton's method, from a start u."""
     log_b, log_p = log_beta(a, b), math.log(p)
     for _ in range(100):
         value, slope = log_chance(a, b, u, log_b)
@@ -89,7 +89,7 @@ def solve_odds(a: float, b: float, p: float, u: float, tolerance: float) -> floa
 
 @inner
 def guess_odds(a: float, b: float, p: float) -> float:
-    """A start for `solve_odds`: normal in the log-odds, or the leading term where the lower tail is long."""
+    """Starting value of the solver: normal in the log-odds, or the leading term if the lower tail is long."""
     if a < 1.0:
         return max((math.log(p) + math.log(a) + log_beta(a, b)) / a, -FARTHEST)
     t = math.sqrt(-2.0 * math.log(p))

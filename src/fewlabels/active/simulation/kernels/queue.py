@@ -1,4 +1,4 @@
-"""The items still to be labelled, group by group, which groups are open, and in which order draws visit them."""
+"""Unlabelled items by group, the set of open groups, and the order in which draws visit groups."""
 
 from typing import Any, NamedTuple
 
@@ -12,34 +12,34 @@ from fewlabels.distributions.belief import Rng
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Record = Any
-Records = NDArray[Any]  # one array of records instead of many arrays: quicker to compile and nearer in memory
+Records = NDArray[Any]  # one array of records instead of many arrays: compiles faster, better locality
 PILE = np.dtype(
     [
-        ("start", "i8"),  # its items stand at start … start + size of the queue
-        ("left", "i8"),  # items not yet taken
+        ("start", "i8"),  # its items are at start … start + size of the queue
+        ("left", "i8"),  # unlabelled items
         ("taken", "i8"),  # labels so far
         ("place", "i8"),  # within `open`
         ("rank", "i8"),  # within `order`
         ("share", "f8"),  # of the pool
-        ("score", "f8"),  # what the rule keeps of the group
-        ("key", "f8"),  # what the group is ranked by
+        ("score", "f8"),  # of the rule
+        ("key", "f8"),  # sort key of `order`
     ]
 )
 
 
 class Deck(NamedTuple):
-    """One run's items and groups; everything changes as items are taken."""
+    """Items and groups of one run; modified in place as items are labelled."""
 
     piles: Records  # per group
     queue: Ints
-    open: Ints  # open groups, in no order
-    order: Ints  # ranked groups, greatest key first
+    open: Ints  # open groups, unordered
+    order: Ints  # ranked groups, by decreasing key
     n_open: Ints
     n_ranked: Ints
 
 
 def shuffle_together(start: Ints, share: Floats, n_labels: Ints, contestants: Ints) -> Deck:
-    """Make a full deck in which only some groups take part."""
+    """Make the queue of all items, in which only some groups can be chosen."""
     piles = np.zeros(len(share), dtype=PILE)
     piles["start"], piles["left"], piles["share"], piles["taken"] = start[:-1], np.diff(start), share, n_labels
     opened = contestants[piles["left"][contestants] > 0]
@@ -50,7 +50,7 @@ def shuffle_together(start: Ints, share: Floats, n_labels: Ints, contestants: In
 
 @inner
 def take_item(rng: Rng, deck: Deck, group: int) -> int:
-    """Take a random item of a group; close the group when it was the last."""
+    """Remove and return a random item of a group; close the group after its last item."""
     pile = deck.piles[group]
     pile.left -= 1
     pile.taken += 1
@@ -65,7 +65,7 @@ def take_item(rng: Rng, deck: Deck, group: int) -> int:
 
 @inner
 def close_group(deck: Deck, group: int) -> None:
-    """Let the last open group take its place."""
+    """Remove a group from the open groups, by a swap with the last."""
     deck.n_open[0] -= 1
     last, at = deck.open[deck.n_open[0]], deck.piles[group].place
     deck.open[at] = last
@@ -74,7 +74,7 @@ def close_group(deck: Deck, group: int) -> None:
 
 @inner
 def enter_ranking(deck: Deck, group: int, key: float) -> None:
-    """Add a group."""
+    """Insert a group into the ranking."""
     at = deck.n_ranked[0]
     deck.n_ranked[0] = at + 1
     deck.order[at] = group
@@ -84,14 +84,14 @@ def enter_ranking(deck: Deck, group: int, key: float) -> None:
 
 @inner
 def leave_ranking(deck: Deck, group: int) -> None:
-    """Take a group out."""
+    """Remove a group from the ranking."""
     move_in_ranking(deck, group, -np.inf)
     deck.n_ranked[0] -= 1
 
 
 @inner
 def move_in_ranking(deck: Deck, group: int, key: float) -> None:
-    """Give a group another key, and walk it to its new place."""
+    """Change the key of a group, and move it to its new rank (insertion sort)."""
     piles, order = deck.piles, deck.order
     at = piles[group].rank
     piles[group].key = key

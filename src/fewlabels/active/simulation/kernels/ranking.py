@@ -1,18 +1,18 @@
-"""Did the estimates find the worst groups? Reciprocal ranks, fair to ties."""
+"""Mean reciprocal ranks of the sought groups, with ties handled."""
 
 import numpy as np
 
 from fewlabels.active.simulation.kernels.jit import door, inner
 from fewlabels.active.simulation.kernels.queue import Floats, Ints
 
-TIE = 1e-9  # difference that is rounding, relative to the greatest value
+TIE = 1e-9  # differences up to this are rounding errors, relative to the largest value
 OUT, SURE, CHOSEN, SPARE = range(4)
 
 
 def rank_sought(values: Floats, truth: Floats, m: int) -> Floats:
-    """Mean reciprocal rank of the m groups of greatest truth at each checkpoint, from values (checkpoint, group).
+    """Mean reciprocal rank of the m truly largest groups at each checkpoint, from values (checkpoint, group).
 
-    Where truth ties for the last places, any of the tied counts as right.
+    If the truth ties at the m-th place, any of the tied groups is correct.
     """
     last, tie = np.sort(truth)[len(truth) - m], TIE * np.abs(truth).max()
     standing = np.where(truth > last + tie, SURE, np.where(truth >= last - tie, SPARE, OUT))
@@ -21,7 +21,7 @@ def rank_sought(values: Floats, truth: Floats, m: int) -> Floats:
 
 @door
 def rank_all(values: Floats, standing: Ints, m: int) -> Floats:
-    """Mean reciprocal rank of m groups: those surely sought, and the better estimated of the spare."""
+    """Mean reciprocal rank of m groups: those clearly among the m, completed by the tied ones of largest estimate."""
     out, kind = np.empty(len(values)), np.empty_like(standing)
     for i in range(len(values)):
         tie, total = mark_chosen(values[i], standing, kind, m), 0.0
@@ -34,7 +34,7 @@ def rank_all(values: Floats, standing: Ints, m: int) -> Floats:
 
 @inner
 def mark_chosen(value: Floats, standing: Ints, kind: Ints, m: int) -> float:
-    """Fill the last places with the better estimated of those tied for them; return what difference is rounding."""
+    """Choose the tied groups of largest estimate for the last places; return the tolerance for ties in the estimate."""
     largest, missing = 0.0, m
     for g in range(len(kind)):
         kind[g] = standing[g]
@@ -51,7 +51,7 @@ def mark_chosen(value: Floats, standing: Ints, kind: Ints, m: int) -> float:
 
 @inner
 def rank_group(value: Floats, kind: Ints, g: int, tie: float) -> int:
-    """Rank among the groups not sought; they win ties, except against a group that is truly as bad."""
+    """Rank among the groups not sought; they win ties, and groups tied in truth do not outrank each other."""
     rank = 1
     for h in range(len(value)):
         if kind[h] in (OUT, SPARE):

@@ -1,8 +1,8 @@
-"""Chances that one Beta lies below, within, or above another by more than a margin, now and after one more label.
+"""Probabilities that one Beta is below, within or above another by a margin, now and after one more label.
 
-One pass over the density of the narrower of the two, in its log-odds, against the distribution function of the wider.
-One more outcome multiplies a density by its chance, and adds a term of the same series to a distribution function: so
-all four imagined labels come out of the same pass.
+One quadrature over the density of the narrower Beta, in its log-odds, against the distribution function of the wider.
+One more outcome multiplies a density by θ or 1 − θ, and adds one term to a distribution function, so the same pass
+gives the probabilities after each of the four possible labels.
 """
 
 import math
@@ -17,15 +17,15 @@ from fewlabels.active.simulation.kernels.queue import Floats
 N_NODES = 16
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(N_NODES)
 FINE = 1e-7
-DROP = 13.0  # a density e^-13 of its peak is nothing
-SMOOTH = 2.0  # shape from which the end of a distribution function can be integrated over as it is
+DROP = 13.0  # a density below e^-13 of its mode is negligible
+SMOOTH = 2.0  # shape from which a distribution function is smooth at its ends
 WIDTH = 5.5  # of a panel, in standard deviations of the log-odds, and in log-odds
-FARTHEST = 36.0  # log-odds beyond which a chance is 0 or 1
+FARTHEST = 36.0  # log-odds beyond which a probability is 0 or 1
 NOW, A_RIGHT, A_WRONG, B_RIGHT, B_WRONG = range(5)
 
 
 class Shapes(NamedTuple):
-    """Two Betas."""
+    """Shape parameters of two Betas."""
 
     a_right: float
     a_wrong: float
@@ -41,7 +41,7 @@ def softplus(u: float) -> float:
 
 @inner
 def find_end(alpha: float, beta: float) -> float:
-    """Log-odds to the left of which a Beta has no mass to speak of; Newton on a concave function, from outside."""
+    """Log-odds below which a Beta has negligible mass; Newton's method on a concave function, from the left."""
     peak = math.log(alpha / beta)
     target = alpha * peak - (alpha + beta) * softplus(peak) - DROP
     u = target / alpha
@@ -56,13 +56,13 @@ def find_end(alpha: float, beta: float) -> float:
 
 @inner
 def variance(alpha: float, beta: float) -> float:
-    """Of a Beta."""
+    """Variance of a Beta."""
     return alpha * beta / ((alpha + beta) ** 2 * (alpha + beta + 1.0))
 
 
 @inner
 def add_node(table: Floats, shapes: Shapes, log_b: float, t: float, mass: float, margin: float) -> None:
-    """Add what a point of the narrower (a) says about P(a − b < −margin) and P(a − b > margin), five times."""
+    """Add a node of the narrower Beta (a) to P(a − b < −margin) and P(a − b > margin), now and after each label."""
     mean_a = shapes.a_right / (shapes.a_right + shapes.a_wrong)
     for side in range(2):
         at = t + margin if side == 0 else t - margin
@@ -79,7 +79,7 @@ def add_node(table: Floats, shapes: Shapes, log_b: float, t: float, mass: float,
 
 @inner
 def add_panel(table: Floats, shapes: Shapes, low: float, high: float, margin: float, crowded: bool) -> None:
-    """Integrate between two log-odds of the narrower, with the points crowded at the ends where a kink is there."""
+    """Integrate between two log-odds of the narrower Beta; near kinks, nodes are clustered at the ends."""
     log_a, log_b = log_beta(shapes.a_right, shapes.a_wrong), log_beta(shapes.b_right, shapes.b_wrong)
     for i in range(N_NODES):
         s = 0.5 * (NODES[i] + 1.0)
@@ -94,7 +94,7 @@ def add_panel(table: Floats, shapes: Shapes, low: float, high: float, margin: fl
 
 @inner
 def add_ends(table: Floats, shapes: Shapes, margin: float) -> None:
-    """Where hardly any outcome was seen, much of the mass sits at 0 and 1 themselves."""
+    """Add the mass at 0 and 1, which is large for very small shapes."""
     log_b = log_beta(shapes.b_right, shapes.b_wrong)
     for end in range(2):
         one, other = (shapes.a_right, shapes.a_wrong) if end == 0 else (shapes.a_wrong, shapes.a_right)
@@ -105,7 +105,7 @@ def add_ends(table: Floats, shapes: Shapes, margin: float) -> None:
 
 @inner
 def add_stretch(table: Floats, shapes: Shapes, low: float, high: float, margin: float, crowded: bool) -> None:
-    """Integrate between two kinks, in as many panels as the density has turns."""
+    """Integrate between two kinks, with panels scaled to the width of the density."""
     scale = math.sqrt(1.0 / shapes.a_right + 1.0 / shapes.a_wrong)
     n = 1 + int((high - low) / min(WIDTH * scale, WIDTH))
     for i in range(n):
@@ -115,7 +115,7 @@ def add_stretch(table: Floats, shapes: Shapes, low: float, high: float, margin: 
 
 @inner
 def integrate(table: Floats, shapes: Shapes, margin: float) -> None:
-    """Fill `table` for a the narrower; stretches meet where the other's distribution function has its ends."""
+    """Fill `table` if a is the narrower; split the integral at the kinks of the other's distribution function."""
     table[:] = 0.0
     low, high = find_end(shapes.a_right, shapes.a_wrong), -find_end(shapes.a_wrong, shapes.a_right)
     kink = math.log(margin / (1.0 - margin)) if margin > 0.0 else -np.inf
@@ -143,14 +143,14 @@ def fill_table(table: Floats, shapes: Shapes, margin: float) -> None:
 
 @inner
 def surest(table: Floats, row: int) -> float:
-    """λ, the chance of the likeliest of the three regions."""
+    """λ, the probability of the likeliest of the three regions."""
     below, above = table[row, 0], table[row, 1]
     return max(below, 1.0 - below - above, above)
 
 
 @door
 def weigh_regions(a_right: float, a_wrong: float, b_right: float, b_wrong: float, margin: float) -> tuple[float, float]:
-    """P(a − b < −margin) and P(a − b > margin); exactly the same where a and b are."""
+    """P(a − b < −margin) and P(a − b > margin); exactly equal if a and b are."""
     table = np.empty((5, 2))
     fill_table(table, Shapes(a_right, a_wrong, b_right, b_wrong), margin)
     below, above = table[NOW, 0], table[NOW, 1]

@@ -1,11 +1,11 @@
-"""Which group next? The rules, as numbers that compiled code can read."""
+"""Rules: policies encoded as numbers for compiled code."""
 
 from dataclasses import dataclass
 from enum import IntEnum
 
 
 class Kind(IntEnum):
-    """How a group is chosen."""
+    """Kind of policy."""
 
     RANDOM = 0
     PROPORTIONAL = 1
@@ -19,11 +19,11 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule and its settings; those that it does not need are ignored."""
+    """A policy and its parameters; unused parameters are ignored."""
 
     kind: Kind
     m: int = 1  # groups labelled per draw of Thompson sampling: multi-play
-    chance: float = 0.5  # to look for a second (top-two), to explore (epsilon-greedy)
+    chance: float = 0.5  # of a challenger (top-two), of exploration (epsilon-greedy)
     level: float = 0.975  # of the upper bound
 
 
@@ -38,5 +38,5 @@ UPPER_BOUND = Rule(Kind.UPPER_BOUND)
 
 
 def multi_play(m: int) -> Rule:
-    """Thompson sampling that labels one item of each of the m best."""
+    """Thompson sampling that labels one item in each of the m best groups."""
     return Rule(Kind.THOMPSON, m=m)

@@ -1,6 +1,6 @@
-"""Several Betas per group, and a gain that adds up over them: a calibration error over score bins, or variances.
+"""Several Beta posteriors per group, and a gain summed over them: a calibration error over score bins, or variances.
 
-Each cell adds base + slope · θ + bend · |θ − score|.
+The gain of a cell is base + slope · θ + bend · |θ − score|.
 """
 
 import math
@@ -34,30 +34,30 @@ BIN = np.dtype(
         ("alpha", "f8"),
         ("beta", "f8"),
         ("weight", "f8"),  # within its group
-        ("scale", "f8"),  # what a variance is worth
+        ("scale", "f8"),  # weight of a variance
         ("base", "f8"),
         ("slope", "f8"),
         ("bend", "f8"),
         ("score", "f8"),
-        ("reach", "f8"),  # most that this cell and the later ones of its group can add
+        ("reach", "f8"),  # largest gain of this and the later cells of its group
     ]
 )
 
 
 class Sums(NamedTuple):
-    """Belief and gains of one run; cells stand group by group, the weightiest first."""
+    """Posterior and gains of one run; cells are sorted by group, then by decreasing weight."""
 
     cells: Records
-    start: Ints  # of each group's cells
+    start: Ints  # first cell of each group
     cell: Ints  # of each item
     right: Floats  # per item
-    climbs: Climbs  # for many groups of steady gains, how likely each is to matter
+    climbs: Climbs  # for pruning, with many groups whose gains are not variances
     shrinking: bool  # are the gains variances?
 
 
 @implements(prepare, Sums)
 def prepare_sum(state: Sums, group: int) -> None:
-    """Set all cells of a group."""
+    """Initialize all cells of a group."""
     if state.shrinking:
         for i in range(state.start[group], state.start[group + 1]):
             set_line(state, i)
@@ -66,7 +66,7 @@ def prepare_sum(state: Sums, group: int) -> None:
 
 @implements(observe, Sums)
 def observe_sum(state: Sums, item: int, group: int) -> None:
-    """Add an outcome to its cell."""
+    """Update the posterior of a cell with an outcome."""
     cell = state.cells[state.cell[item]]
     cell.alpha += state.right[item]
     cell.beta += 1.0 - state.right[item]
@@ -76,7 +76,7 @@ def observe_sum(state: Sums, item: int, group: int) -> None:
 
 @inner
 def set_line(state: Sums, i: int) -> None:
-    """Variance now, less its expectation after a label."""
+    """Set the gain to the variance minus its expectation after a label."""
     cell = state.cells[i]
     total = cell.alpha + cell.beta
     later = (total + 1.0) ** 2 * (total + 2.0)
@@ -87,7 +87,7 @@ def set_line(state: Sums, i: int) -> None:
 
 @inner
 def set_reach(state: Sums, group: int) -> None:
-    """Add up, from the last cell to the first, the most each can add."""
+    """Sum the upper bounds of the cells' gains, from the last cell to the first."""
     reach = 0.0
     for i in range(state.start[group + 1] - 1, state.start[group] - 1, -1):
         cell = state.cells[i]
@@ -99,7 +99,7 @@ def set_reach(state: Sums, group: int) -> None:
 
 @implements(is_linked, Sums)
 def is_sum_linked(state: Sums) -> bool:  # noqa: ARG001
-    """Groups do not look at each other."""
+    """Gains of groups are independent."""
     return False
 
 
@@ -111,7 +111,7 @@ def is_sum_redrawn(state: Sums) -> bool:  # noqa: ARG001
 
 @implements(plug_in_gain, Sums)
 def plug_in_sum(state: Sums, group: int) -> float:
-    """The sum at the posterior means."""
+    """Gain at the posterior means."""
     gain = 0.0
     for i in range(state.start[group], state.start[group + 1]):
         cell = state.cells[i]
@@ -122,7 +122,7 @@ def plug_in_sum(state: Sums, group: int) -> float:
 
 @implements(standing, Sums)
 def stand_sum(state: Sums, group: int) -> float:
-    """Likely winners first: the gain at the posterior mean."""
+    """Gain at the posterior mean, so that likely winners come first."""
     if climbs_are_known(state):
         follow_belief(state.climbs, state.cells, group)
     return plug_in_gain(state, group)
@@ -130,13 +130,13 @@ def stand_sum(state: Sums, group: int) -> float:
 
 @pasted
 def climbs_are_known(state: Sums) -> bool:
-    """Is it known how high groups climb?"""
+    """Is pruning used?"""
     return len(state.climbs.steps) > 0
 
 
 @implements(draw_gain, Sums)
 def draw_sum(rng: Rng, state: Sums, group: int, floor: float) -> float:
-    """The sum at a draw, given up where the cells not yet drawn cannot bring it to the floor."""
+    """Gain at a draw; minus infinity as soon as the remaining cells cannot reach the floor."""
     if climbs_are_known(state):
         return climb(rng, state.climbs, group, floor)
     gain = 0.0
@@ -151,7 +151,7 @@ def draw_sum(rng: Rng, state: Sums, group: int, floor: float) -> float:
 
 @implements(draw_top, Sums)
 def draw_top_sums(rng: Rng, state: Sums, deck: Deck, top: Top) -> None:
-    """Visit every open group; where it is known how high they climb, draw those only that climb to the floor."""
+    """Draw every open group; with pruning, only those that can reach the floor."""
     if climbs_are_known(state):
         draw_climbers(rng, state.climbs, deck.order[: deck.n_ranked[0]], top)
     else:
@@ -160,7 +160,7 @@ def draw_top_sums(rng: Rng, state: Sums, deck: Deck, top: Top) -> None:
 
 @implements(upper_gain, Sums)
 def upper_sum(rng: Rng, state: Sums, group: int, level: float) -> float:
-    """From draws."""
+    """Quantile of the gain, from draws."""
     if climbs_are_known(state):
         follow_belief(state.climbs, state.cells, group)
     return draw_quantile(rng, state, group, level)
@@ -168,7 +168,7 @@ def upper_sum(rng: Rng, state: Sums, group: int, level: float) -> float:
 
 @implements(deviation, Sums)
 def deviate_sum(state: Sums, group: int) -> float:
-    """Of a yes or no, variances averaged over the cells of the group."""
+    """Standard deviation of a Bernoulli outcome: variances averaged over the cells of the group."""
     variance = 0.0
     for i in range(state.start[group], state.start[group + 1]):
         cell = state.cells[i]

@@ -1,7 +1,7 @@
 """A threshold in the lower tail of a Beta, its exact probability, and draws from below and above it.
 
-What lets Thompson sampling leave most groups undrawn: each group falls below its threshold with a small known
-probability; unless it does, it is no better than its threshold says.
+With it Thompson sampling leaves most groups undrawn: a group falls below its threshold with a small known probability;
+otherwise the threshold bounds its gain.
 """
 
 import math
@@ -11,15 +11,15 @@ from fewlabels.active.simulation.kernels.quantiles import SMALLEST, chance_below
 from fewlabels.active.simulation.kernels.variates import draw_beta
 from fewlabels.distributions.belief import Rng
 
-FLAT = 0.3  # least share of proposals accepted for a power of y to do as envelope
+FLAT = 0.3  # smallest acceptance rate for a power of y as envelope
 NEAR_ONE = 1.0 - 1e-9
 
 
 @inner
 def place_threshold(a: float, b: float, threshold: float, cap: float) -> tuple[float, float]:
-    """Threshold of Beta(a, b) with a chance below it of at most `cap`, starting from an earlier one (0: none).
+    """Threshold of Beta(a, b) with a probability below it of at most `cap`, starting from an earlier one (0: none).
 
-    Returned with its chance; (0, 0) where the tail cannot be drawn from quickly.
+    Returned with this probability; (0, 0) if there is no fast draw from the tail.
     """
     if threshold > 0.0:
         chance = chance_below(a, b, threshold)
@@ -48,7 +48,7 @@ def can_draw_tail(a: float, b: float, threshold: float) -> bool:
 
 @inner
 def fits_power(a: float, b: float, threshold: float) -> bool:
-    """Is (1 − y)^(b−1) nearly the same all over the tail? Where it rises, down to where y^(a−1) has mostly gone."""
+    """Is (1 − y)^(b−1) nearly constant in the tail? If it increases, where y^(a−1) has most of its mass."""
     if b < 1.0:
         return (1.0 - b) * math.log1p(threshold / (max(a, 1.0) * (1.0 - threshold))) < -math.log(FLAT)
     return (b - 1.0) * -math.log1p(-threshold) < -math.log(FLAT)
@@ -56,9 +56,9 @@ def fits_power(a: float, b: float, threshold: float) -> bool:
 
 @inner
 def draw_tail(rng: Rng, a: float, b: float, threshold: float) -> float:
-    """A draw of Beta(a, b) given that it is below the threshold, by rejection.
+    """Draw from Beta(a, b) below the threshold, by rejection.
 
-    Proposals come from the power y^(a−1), or from the exponential that touches the density at the threshold.
+    Proposals are from the power y^(a−1), or from the exponential tangent to the density at the threshold.
     """
     if fits_power(a, b, threshold):
         most = max(0.0, (b - 1.0) * math.log1p(-threshold))
@@ -78,7 +78,7 @@ def draw_tail(rng: Rng, a: float, b: float, threshold: float) -> float:
 
 @inner
 def draw_rest(rng: Rng, a: float, b: float, threshold: float) -> float:
-    """A draw of Beta(a, b) given that it is not below the threshold."""
+    """Draw from Beta(a, b) at or above the threshold, by rejection."""
     while True:
         y = draw_beta(rng, a, b)
         if y >= threshold:

@@ -1,4 +1,4 @@
-"""The best few groups of the present draw."""
+"""The m best groups of the current draw."""
 
 from typing import NamedTuple
 
@@ -13,33 +13,33 @@ SEAT = np.dtype([("gain", "f8"), ("luck", "f8"), ("group", "i8")])
 
 
 class Top(NamedTuple):
-    """The best groups offered so far, best first; ties go to the luckier."""
+    """The best groups so far, in decreasing order of gain; ties are broken by a random number."""
 
     seats: Records
     taken: Ints
 
 
 def hold_best(m: int) -> Top:
-    """Make room for m groups."""
+    """Allocate space for m groups."""
     return Top(np.zeros(m, dtype=SEAT), np.zeros(1, np.int64))
 
 
 @inner
 def clear(top: Top) -> None:
-    """Forget the draw before."""
+    """Remove all groups, before a new draw."""
     top.taken[0] = 0
 
 
 @inner
 def least(top: Top) -> float:
-    """What a gain must reach to matter."""
+    """Return the smallest gain that can still be among the m best."""
     n = top.taken[0]
     return top.seats[n - 1].gain if n == len(top.seats) else -np.inf
 
 
 @inner
 def offer(rng: Rng, top: Top, group: int, gain: float) -> None:
-    """Let a group in if it is among the best."""
+    """Insert a group if it is among the m best."""
     floor = least(top)
     if gain < floor:
         return
@@ -57,7 +57,7 @@ def offer(rng: Rng, top: Top, group: int, gain: float) -> None:
 
 @inner
 def shuffle(rng: Rng, top: Top) -> None:
-    """Put the best in random order: a round that is cut short should not favour any."""
+    """Shuffle the groups, so that a truncated round favours none of them."""
     for i in range(top.taken[0] - 1, 0, -1):
         j = draw_index(rng, i + 1)
         top.seats[i].group, top.seats[j].group = top.seats[j].group, top.seats[i].group

@@ -1,22 +1,22 @@
-"""Random numbers that NumPy's generator does not give, or not quickly."""
+"""Random variates that NumPy's generator does not provide, or not as fast."""
 
 import math
 
 from fewlabels.active.simulation.kernels.jit import inner
 from fewlabels.distributions.belief import Rng
 
-FEW = 4  # whole shapes up to which a sum of exponentials is the quickest Gamma
+FEW = 4  # integer shapes up to which a sum of exponentials is the fastest Gamma
 
 
 @inner
 def draw_index(rng: Rng, n: int) -> int:
-    """Any of 0 … n − 1."""
+    """Uniform integer in 0 … n − 1."""
     return int(rng.random() * n)
 
 
 @inner
 def draw_beta(rng: Rng, a: float, b: float) -> float:
-    """Beta(a, b); in logarithms (Jöhnk) where both shapes are small and their Gammas would vanish together."""
+    """Beta(a, b); in logarithms (Jöhnk) if both shapes are small, where both Gammas could underflow."""
     if a == 1.0 and b == 1.0:
         return rng.random()
     if a > 1.0 or b > 1.0:
@@ -32,7 +32,7 @@ def draw_beta(rng: Rng, a: float, b: float) -> float:
 
 @inner
 def draw_whole_gamma(rng: Rng, shape: float) -> float:
-    """Gamma of a whole shape."""
+    """Gamma with an integer shape."""
     if shape > FEW:
         return rng.standard_gamma(shape)
     total = 0.0

@@ -1,8 +1,8 @@
 """Draws of Σ_j value_j θ_j for θ ~ Dirichlet(α), exact but cheaper than drawing every θ_j.
 
-Classes of equal value are one part (Dirichlets aggregate). Where hardly any two values are equal, whole counts are
-drawn apart from the prior, and a weak prior stick by stick: its few largest shares fall on classes in proportion to α
-(Sethuraman 1994). A leading part is drawn first, and alone often shows that the rest does not matter.
+Classes of equal value are merged into one part (aggregation of Dirichlets). If most values differ, integer counts are
+drawn separately from the prior, and a weak prior by stick-breaking: its pieces fall on classes in proportion to α
+(Sethuraman 1994). The leading part is drawn first; often it alone shows that the group cannot be among the best.
 """
 
 import math
@@ -20,38 +20,38 @@ COLUMN = np.dtype(
         ("squares", "f8"),  # Σ α²
         ("priced", "f8"),  # Σ price α
         ("weight", "f8"),  # within its group
-        ("scale", "f8"),  # what a variance is worth
+        ("scale", "f8"),  # weight of a variance
         ("base", "f8"),  # gain = base + slope Σ value θ
         ("slope", "f8"),
-        ("reach", "f8"),  # most that this cell and the later ones of its group can add
-        ("lead", "i8"),  # part, or class where the prior comes in sticks, that is drawn first
+        ("reach", "f8"),  # largest gain of this and the later cells of its group
+        ("lead", "i8"),  # part (with stick-breaking, class) that is drawn first
         ("other", "f8"),  # best value outside the lead
         ("n_parts", "i8"),
-        ("spare", "f8"),  # strength of the prior outside the lead
+        ("spare", "f8"),  # Σ of the prior α outside the lead
     ]
 )
 LOT = np.dtype([("alpha", "f8"), ("price", "f8"), ("part", "i8"), ("cut", "f8"), ("alias", "i8")])
 PART = np.dtype([("shape", "f8"), ("value", "f8"), ("members", "i8"), ("label", "i8")])
-FEW = 3  # parts that are drawn as they come
+FEW = 3  # parts up to which all are drawn at once
 VANISHED = 1e-290
-DUST = 1e-12  # what is left of a stick when breaking it further changes nothing
+DUST = 1e-12  # remaining stick that is negligible
 
 
 @pasted
 def value_of(lot: Record, shrinking: bool) -> float:
-    """What a class counts: its pseudo-count where variances are at stake, else its price."""
+    """Value of a class: its pseudo-count if gains are variances, else its cost."""
     return lot.alpha if shrinking else lot.price
 
 
 @pasted
 def better(slope: float, one: float, other: float) -> float:
-    """The value that gains more."""
+    """Return the value with the larger gain."""
     return max(one, other) if slope >= 0.0 else min(one, other)
 
 
 @pasted
 def draw_lead(rng: Rng, shape: float, total: float) -> float:
-    """Share of the leading part: a Beta, by two Gammas; where both vanish, all or nothing."""
+    """Share of the leading part: a Beta, from two Gammas; if both underflow, 0 or 1."""
     first, second = rng.standard_gamma(shape), rng.standard_gamma(max(total - shape, 0.0))
     if first + second < VANISHED:
         return 1.0 if rng.random() * total < shape else 0.0
@@ -60,7 +60,7 @@ def draw_lead(rng: Rng, shape: float, total: float) -> float:
 
 @pasted
 def draw_parts(rng: Rng, parts: Records, c: int, n: int, lead: int) -> float:
-    """Mean value over all parts but the lead (n: over all)."""
+    """Mean value over all parts except the lead (lead = n: over all)."""
     total, mean = 0.0, 0.0
     for i in range(n):
         if i != lead:
@@ -72,7 +72,7 @@ def draw_parts(rng: Rng, parts: Records, c: int, n: int, lead: int) -> float:
 
 @inner
 def draw_one(rng: Rng, parts: Records, c: int, n: int, lead: int) -> float:
-    """Value of a single part: the limit of a Dirichlet whose Gammas all vanish."""
+    """Value of a single part: the limit of a Dirichlet whose Gammas all underflow."""
     total, chosen = 0.0, 0.0
     for i in range(n):
         if i != lead:
@@ -84,7 +84,7 @@ def draw_one(rng: Rng, parts: Records, c: int, n: int, lead: int) -> float:
 
 @pasted
 def draw_sticks(rng: Rng, lots: Records, c: int, spare: float, shrinking: bool) -> float:
-    """Mean value over the prior outside the lead: break a stick, and give each piece to a class."""
+    """Mean value over the prior outside the lead, by stick-breaking: each piece falls on a random class."""
     rest, mean, n = 1.0, 0.0, lots.shape[1]
     while rest > DUST:
         kept = rest * math.exp(-rng.standard_exponential() / spare)
@@ -99,7 +99,7 @@ def draw_sticks(rng: Rng, lots: Records, c: int, spare: float, shrinking: bool) 
 
 @pasted
 def draw_seen(rng: Rng, parts: Records, c: int, n: int, lots: Records, spare: float, shrinking: bool) -> float:
-    """Mean value outside the lead: classes seen as labels, a Gamma each, and the prior."""
+    """Mean value outside the lead: one Gamma for each labelled class, and one for the prior."""
     if n == 0:
         return draw_sticks(rng, lots, c, spare, shrinking)
     total, mean = 0.0, 0.0
@@ -125,7 +125,7 @@ def note_seen(cell: Record, lots: Records, parts: Records, label: int) -> None:
 
 @inner
 def regroup(cell: Record, lots: Records, parts: Records, label: int) -> None:
-    """Move a class to the part of its new pseudo-count."""
+    """Move a class to the part with its new pseudo-count."""
     value, old, none = lots[label].alpha, lots[label].part, cell.n_parts
     new = none
     for i in range(cell.n_parts):
@@ -148,7 +148,7 @@ def regroup(cell: Record, lots: Records, parts: Records, label: int) -> None:
 
 @inner
 def drop_part(cell: Record, lots: Records, parts: Records, old: int, new: int) -> int:
-    """Fill the place of an empty part with the last one; return where `new` stands then."""
+    """Replace an empty part by the last one; return the resulting index of `new`."""
     last = cell.n_parts - 1
     cell.n_parts = last
     parts[old].shape, parts[old].value, parts[old].members = parts[last].shape, parts[last].value, parts[last].members
@@ -160,7 +160,7 @@ def drop_part(cell: Record, lots: Records, parts: Records, old: int, new: int) -
 
 @inner
 def set_lead(cell: Record, parts: Records) -> None:
-    """Let the part of best value lead, and note the second best."""
+    """Set the lead to the part of best value, and store the second best value."""
     cell.lead = 0
     for i in range(1, cell.n_parts):
         if cell.slope * parts[i].value > cell.slope * parts[cell.lead].value:

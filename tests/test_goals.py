@@ -345,7 +345,7 @@ def test_exploring_is_worth_what_a_label_takes_off_the_variance(finite):
 
 def _variance(known):
     """Of every group's accuracy, by enumeration where it is about exactly these items."""
-    if not known.finite:
+    if not known.finite_pool:
         return known.belief.variance()
     size = known.scheme.cells.n_items
     rest = size - known.counts.sum(axis=1).astype(int)

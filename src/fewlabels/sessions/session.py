@@ -52,7 +52,7 @@ LONGEST_LEASE = 366 * 24 * 3600  # seconds
 class Session:
     """A pool that is being labelled towards a goal.
 
-    >>> from fewlabels.active.goals import Estimate
+    >>> from fewlabels.active.goals.estimation import Estimate
     >>> s = Session.create(None, {"id": [1, 2, 3, 4], "predicted": ["a", "a", "b", "b"]}, goal=Estimate())
     >>> asked = s.ask(2)
     >>> s.tell({asked[0]: "a", asked[1]: None})

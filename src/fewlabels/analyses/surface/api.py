@@ -172,9 +172,9 @@ def examine(chart: Chart) -> dict[str, Any]:
     """Say how the fit went."""
     fit, effects = chart.fit, chart.effects
     return {
-        "converged": bool(fit.slope < STEEP),
-        "slope": fit.slope,
-        "looks": fit.n_looks,
+        "converged": bool(fit.gradient_norm < STEEP),
+        "slope": fit.gradient_norm,
+        "looks": fit.n_evaluations,
         "terms": len(effects.block),
         "together": fit.together if effects.pairs else None,  # probability
         "left_out": [[effects.axes[i].name for i in block] for block in effects.left_out if len(effects.axes) > 2],

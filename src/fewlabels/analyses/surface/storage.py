@@ -29,7 +29,6 @@ PLAIN = ("attributes", "model", "health", "warnings", "level", "finite_pool", "s
 HOW_TO_SAVE = "make one with surface --save"
 MOST, MOST_LOG = 1e9, 20.0  # beyond which no fit has numbers, or logs of scales
 ROUGHLY = 1e-3
-SHEET = ("scales", "terms", "covariance", "own", "stiff", "lean")
 
 
 def write_surface(surface: Surface, path: str | Path) -> Path:
@@ -43,7 +42,7 @@ def write_surface(surface: Surface, path: str | Path) -> Path:
         "scales": [asdict(scale) for scale in surface.scales], "axes": [asdict(axis) for axis in surface.axes],
         "pairs": chart.effects.pairs, "left_out": chart.effects.left_out, "knots": chart.knots,
         "kinds": chart.fit.plan.kinds, "weights": [sheet.weight for sheet in (*chart.fit.sheets, chart.fit.summit)],
-        "n_looks": chart.fit.n_looks, "slope": chart.fit.slope, "together": chart.fit.together,
+        "n_looks": chart.fit.n_evaluations, "slope": chart.fit.gradient_norm, "together": chart.fit.together,
     }  # fmt: skip
     arrays: dict[str, Any] = {f"table_{i}": table for i, table in enumerate(chart.effects.tables)}
     arrays |= {name: getattr(chart, name) for name in ("level", "arm", "n_items", "score")}
@@ -51,11 +50,19 @@ def write_surface(surface: Surface, path: str | Path) -> Path:
         "heard": chart.fit.heard
     }
     sheets = (*chart.fit.sheets, chart.fit.summit)
-    arrays |= {f"{name}_{i}": getattr(sheet, name) for i, sheet in enumerate(sheets) for name in SHEET}
+    for i, sheet in enumerate(sheets):
+        arrays |= _pack_sheet(sheet, i)
     packed = io.BytesIO()
     np.savez_compressed(packed, about=np.frombuffer(json.dumps(about).encode(), dtype=np.uint8), **arrays)
     write_whole(path, packed.getvalue(), inputs=surface.provenance.inputs)
     return Path(path)
+
+
+def _pack_sheet(sheet: Sheet, i: int) -> dict[str, Any]:
+    return {
+        f"scales_{i}": sheet.scales, f"terms_{i}": sheet.terms, f"covariance_{i}": sheet.covariance,
+        f"own_{i}": sheet.own, f"stiff_{i}": sheet.stiff, f"lean_{i}": sheet.lean,
+    }  # fmt: skip
 
 
 def read_surface(path: str | Path) -> Surface:

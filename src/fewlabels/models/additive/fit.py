@@ -58,8 +58,10 @@ class Fit:
     heard: Int[np.ndarray, " heard"]  # arms with labels
     sheets: tuple[Sheet, ...]  # at their means
     summit: Sheet  # at the scales that explain the labels best, at the mode
-    n_looks: int  # how often the evidence was worked out
-    slope: float  # of the evidence at its summit, where it should be none
+    n_evaluations: int  # of the evidence
+    gradient_norm: (
+        float  # largest absolute component of the gradient of the log evidence at `summit`; about 0 after convergence
+    )
     together: float = 0.0  # chance that attributes do anything together
 
     def forget_arms(self) -> "Fit":
@@ -95,7 +97,7 @@ class _Problem:
         self.simple = len(self.heard) == len(evidence.group) and bool(np.all(evidence.share == 1))  # arms are strata
         self.terms, self.own = plan.centre.copy(), np.zeros(len(self.heard))
         self.brief = evidence.design.astype(BRIEF)
-        self.n_looks = 0
+        self.n_evaluations = 0
 
     def begin(self, terms: Terms, own: Float[np.ndarray, " heard"]) -> None:
         """Look for the next mode from here."""
@@ -103,7 +105,7 @@ class _Problem:
 
     def look(self, at: Scales) -> _View:
         """Work the evidence out."""
-        self.n_looks += 1
+        self.n_evaluations += 1
         firm, hold = self._tighten(at), float(np.exp(-2 * at[self.plan.n]))
         value, right, (stiff, pull, square) = self._settle(firm, hold)
         seen = self.evidence
@@ -111,18 +113,20 @@ class _Problem:
         lean = pull / stiff[:, None]
         doubt = np.linalg.slogdet(square)[1] - np.log(firm).sum() + np.log(stiff / hold).sum()
         prior, slope = self.plan.log_prior(at)
-        spread, vary = self._vary(covariance, stiff, lean, hold)
+        logit_variance, vary = self._vary(covariance, stiff, lean, hold)
         tilt = (
-            -0.5 * spread * seen.total * right * (1 - right) * (1 - 2 * right)
+            -0.5 * logit_variance * seen.total * right * (1 - right) * (1 - 2 * right)
         )  # how the doubt changes with each logit
-        there, beside = self._solve(covariance, stiff, pull, seen.design.T @ tilt, self._gather(seen.share * tilt))
+        term_shift, arm_shift = self._solve(
+            covariance, stiff, pull, seen.design.T @ tilt, self._gather(seen.share * tilt)
+        )
         off = self.terms - self.plan.centre
-        each = firm * off**2 - (1 - firm * np.diag(covariance)) + 2 * firm * off * there
+        each = firm * off**2 - (1 - firm * np.diag(covariance)) + 2 * firm * off * term_shift
         inside = self.plan.block != FIXED
         slope[: self.plan.n] += np.bincount(self.plan.block[inside], weights=each[inside], minlength=self.plan.n)
-        slope[self.plan.n] += (hold * self.own**2 - (1 - hold * vary) + 2 * hold * self.own * beside).sum()
+        slope[self.plan.n] += (hold * self.own**2 - (1 - hold * vary) + 2 * hold * self.own * arm_shift).sum()
         sheet = Sheet(1.0, at, self.terms, covariance, self.own, stiff, lean)
-        return _View(value - 0.5 * doubt + prior, slope, sheet, (there, beside), spread)
+        return _View(value - 0.5 * doubt + prior, slope, sheet, (term_shift, arm_shift), logit_variance)
 
     def describe(self, view: _View) -> Sheet:
         """Return the fit at the mean; by expectation propagation where a normal about the mode contradicts labels."""
@@ -327,20 +331,26 @@ def fit(evidence: Strata, plan: Plan, start: Scales | None = None) -> Fit:
     for variant in variants:  # each begins where the one before it ended
         summits.append(_ascend(evidence, variant.plan, variant.read(begin)))
         begin = variant.spell_out(summits[-1].view.sheet.scales, begin)
-    chances = _weigh(variants, summits)
-    kept = np.where(chances < FAINT, 0.0, chances) / chances[chances >= FAINT].sum()
+    probabilities = _model_probabilities(variants, summits)
+    kept = np.where(probabilities < FAINT, 0.0, probabilities) / probabilities[probabilities >= FAINT].sum()
     sheets = [
         _spell_out(variant, sheet)
         for variant, summit, weight in zip(variants, summits, kept.tolist(), strict=True)
         for sheet in (summit.lay_sheets(weight) if weight else [])
     ]
-    together = float(chances[1:].sum())
+    together = float(probabilities[1:].sum())
     best = 1 + int(kept[1:].argmax()) if together > 0.5 else 0
     top, slope = summits[best].view.sheet, summits[best].view.slope
-    looks = sum(summit.problem.n_looks for summit in summits)
-    steepest = float(np.abs(slope).max(initial=0.0))
+    n_evaluations = sum(summit.problem.n_evaluations for summit in summits)
+    gradient_norm = float(np.abs(slope).max(initial=0.0))
     return Fit(
-        plan, summits[0].problem.heard, tuple(sheets), _spell_out(variants[best], top), looks, steepest, together
+        plan,
+        summits[0].problem.heard,
+        tuple(sheets),
+        _spell_out(variants[best], top),
+        n_evaluations,
+        gradient_norm,
+        together,
     )
 
 
@@ -350,7 +360,7 @@ def _ascend(evidence: Strata, plan: Plan, start: Scales) -> _Summit:
     return _Summit(problem, climb(problem.look, start, problem.bend))
 
 
-def _weigh(variants: Sequence[Variant], summits: Sequence[_Summit]) -> Float[np.ndarray, " variant"]:
+def _model_probabilities(variants: Sequence[Variant], summits: Sequence[_Summit]) -> Float[np.ndarray, " variant"]:
     """How likely every variant is, given the labels."""
     if len(variants) == 1:
         return np.ones(1)

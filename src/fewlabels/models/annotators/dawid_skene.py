@@ -120,7 +120,9 @@ class _People:
         self.whole = _rise(EVEN, most)
         self.expected, self.likely = expect_errors()
 
-    def weigh(self, said: Float[np.ndarray, "person class class"]) -> Float[np.ndarray, "strength error person"]:
+    def log_likelihood(
+        self, said: Float[np.ndarray, "person class class"]
+    ) -> Float[np.ndarray, "strength error person"]:
         """Log-chance of what each person said, for every strength of rows and every error rate."""
         said = said.astype(np.int64)
         (who, true, spoken) = np.nonzero(said)
@@ -131,7 +133,7 @@ class _People:
 
     def draw(self, rng: Rng, said: Float[np.ndarray, "person class class"]) -> Float[np.ndarray, "person class class"]:
         """Draw strengths and rates, then the rows."""
-        found = self.weigh(said)
+        found = self.log_likelihood(said)
         top = found.max(axis=1, keepdims=True)
         seen = np.exp(found - top)  # (strength, error, person)
         each = np.log(np.einsum("he,sew->hsw", self.expected, seen) + TINY) + top[None, :, 0]

@@ -74,8 +74,9 @@ def surface(
     `fl.column("size", order=["S", "M", "L"])`, `fl.bins(4)` or `fl.predicted`. `finite_pool` asks about exactly these
     items instead of the population they came from. `model` is smooth, or one of those it is measured against.
 
-    Attributes that only classifiers tell are given as `fl.uncertain("scene")`, with a column of probabilities scene_VALUE
-    for each of its values; `attribution` says how these are calibrated: full (unless told otherwise), temperature or raw.
+    Attributes that only classifiers tell are given as `fl.uncertain("scene")`, with a column of probabilities
+    scene_VALUE for each of its values; `attribution` says how these are calibrated: full (unless told otherwise),
+    temperature or raw.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)

@@ -1,7 +1,7 @@
 """The joint posterior of the accuracies of all arms: a mixture of normals on the logit scale, one per set of scales.
 
-The accuracy of an arm is a weighted mean over its strata. Its logit is nearly linear in the fitted terms, so it is computed
-exactly at the fitted values and linearized around them (delta method).
+The accuracy of an arm is a weighted mean over its strata. Its logit is nearly linear in the fitted terms, so it is
+computed exactly at the fitted values and linearized around them (delta method).
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ PerArm = Float[np.ndarray, " arm"]
 
 @dataclass(frozen=True)
 class Slice:
-    """Normal distribution of the logits of all arms, given one set of scales: mean, shared and arm-specific variation."""
+    """Normal distribution of the logits of all arms given one set of scales: mean, shared and arm-specific part."""
 
     weight: float
     centre: PerArm

@@ -1,7 +1,8 @@
-"""The posterior covariance of the cells' accuracies, as low rank plus diagonal: it says what a label in one cell tells of others.
+"""The posterior covariance of the cells' accuracies, low rank plus diagonal: what a label in one cell tells of others.
 
-Correlations come from the most probable set of scales, which is accurate enough for acquisition; variances come from the whole
-mixture. A few dozen principal directions carry nearly all of the shared variance. The rest is added to the diagonal.
+Correlations come from the most probable set of scales, which is accurate enough for acquisition; variances come from
+the whole mixture. A few dozen principal directions carry nearly all of the shared variance. The rest is added to the
+diagonal.
 """
 
 import numpy as np

@@ -78,7 +78,7 @@ def learn_effects(layout: Layout, start: Scales | None = None) -> Fit:
 
 
 def list_axes(cells: Cells) -> tuple[tuple[Axis, ...], Int[np.ndarray, "cell axis"]]:
-    """Return the axes on which cells differ: those of their groups, and predicted class and score bin where cells split by them."""
+    """Return the axes on which cells differ: those of their groups, and predicted class and score bin where split."""
     axes, columns = list(cells.axes), list(cells.level[cells.group].T)
     for name, place, ordered in (("predicted class", cells.predicted, False), ("score bin", cells.bin, True)):
         if np.any(place != NONE):

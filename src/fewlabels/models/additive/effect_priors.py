@@ -1,4 +1,4 @@
-"""Priors of the additive model: normal terms, log-normal scales of effects, and model variants with fewer interactions."""
+"""Priors of the additive model: normal terms, log-normal scales of effects, and variants with fewer interactions."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,7 +20,7 @@ Scales = Float[np.ndarray, " scale"]  # logarithms: of every effect, of arms, th
 
 @dataclass(frozen=True)
 class Plan:
-    """Priors of terms: fixed ones have a given standard deviation, effects share an estimated scale; pairs come last."""
+    """Priors of terms: FIXED ones have a given standard deviation, those of an effect share a scale; pairs come last."""
 
     block: Int[np.ndarray, " term"]  # the effect a term is part of, or FIXED
     centre: Terms  # prior mean
@@ -100,5 +100,5 @@ class Variant:
         return total / np.bincount(self.source[there], minlength=len(self.plan.start))
 
     def spell_out(self, scales: Float[np.ndarray, " own_scale"], otherwise: Scales | float = -np.inf) -> Scales:
-        """Convert its scales to those of the full model; effects it does not have get `otherwise` (default: scale 0)."""
+        """Convert its scales to those of the full model; effects it lacks get `otherwise` (default: scale 0)."""
         return np.where(self.source != NONE, scales[self.source], otherwise)

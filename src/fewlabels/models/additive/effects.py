@@ -1,7 +1,8 @@
 """Effects of attributes on the logit of P(right): main effects of every value, and two-way interactions.
 
-Values of an unordered attribute are exchangeable around their mean. Values of an ordered attribute follow a Matérn-3/2 Gaussian
-process with a nugget. Interactions are products of main-effect columns, so they hold what main effects leave unexplained.
+Values of an unordered attribute are exchangeable around their mean. Values of an ordered attribute follow a
+Matérn-3/2 Gaussian process with a nugget. Interactions are products of main-effect columns, so they hold what main
+effects leave unexplained.
 """
 
 from dataclasses import dataclass, replace
@@ -68,8 +69,8 @@ class Effects:
 def find_effects(axes: tuple[Axis, ...], level: Int[np.ndarray, "arm axis"], n_rows: int = 0) -> Effects:
     """Choose effects for these arms within the budget of terms, those with the fewest terms first.
 
-    Pairs with more than half as many terms as arms are left out: the arms' random effects cover them. `n_rows` is the number
-    of rows of a fit to single items.
+    Pairs with more than half as many terms as arms are left out: the arms' random effects cover them. `n_rows` is the
+    number of rows of a fit to single items.
     """
     effects = Effects(axes, tuple(_tabulate(axis) for axis in axes), (), ())
     room = min(MOST_TERMS, MOST_NUMBERS // max(len(level), n_rows, 1))
@@ -104,7 +105,7 @@ def _tabulate(axis: Axis) -> Float[np.ndarray, "value term"]:
 
 
 def _relate(axis: Axis) -> Float[np.ndarray, "value value"]:
-    """Prior correlation of values: Matérn-3/2 for ordered attributes, identity otherwise; missing values are uncorrelated."""
+    """Prior correlation of values: Matérn-3/2 if ordered, else identity; missing values are uncorrelated with others."""
     n = len(axis.levels)
     if not axis.ordered:
         return np.eye(n)

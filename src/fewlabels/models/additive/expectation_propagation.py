@@ -1,8 +1,8 @@
 """Expectation propagation (Minka 2001): a normal that matches the mean and variance of each stratum's posterior.
 
-A normal site approximates the likelihood of each stratum. A site is updated so that the approximation has the same moments as
-the tilted distribution (cavity times exact likelihood). Binomial likelihoods are log-concave, so site precisions are never
-negative.
+A normal site approximates the likelihood of each stratum. A site is updated so that the approximation has the same
+moments as the tilted distribution (cavity times exact likelihood). Binomial likelihoods are log-concave, so site
+precisions are never negative.
 """
 
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Sites:
 def match_moments(
     mean: PerStratum, variance: PerStratum, right: PerStratum, total: PerStratum
 ) -> tuple[PerStratum, PerStratum]:
-    """Return mean and variance of normal times binomial likelihood, by quadrature on a grid that is dense near the mode.
+    """Return mean and variance of normal times binomial likelihood, by quadrature on a grid dense near the mode.
 
     >>> centre, spread = match_moments(np.zeros(1), np.full(1, 4.0), np.full(1, 3.0), np.full(1, 3.0))
     >>> round(float(centre[0]), 2), round(float(spread[0]), 2)

@@ -1,11 +1,12 @@
 """The posterior of all effects: a Laplace approximation, with scales estimated by the evidence (marginal likelihood).
 
-logit P(right) is a curve of the score, plus effects of attributes, plus a random effect of the arm. Effects are normal, with
-estimated scales. Each arm's random effect depends on its own labels only, so arms are eliminated first (Schur complement) and the
-remaining system has the size of the number of terms, not of arms.
+logit P(right) is a curve of the score, plus effects of attributes, plus a random effect of the arm. Effects are
+normal, with estimated scales. Each arm's random effect depends on its own labels only, so arms are eliminated first
+(Schur complement) and the remaining system has the size of the number of terms, not of arms.
 
-Models without interactions, and with one scale for all interactions, are fitted as well: one scale for each of 66 pairs overfits
-a little, and a Laplace approximation of its evidence in 66 dimensions is poor. All models are averaged by their evidence.
+Models without interactions, and with one scale for all interactions, are fitted as well: one scale for each of 66
+pairs overfits a little, and a Laplace approximation of its evidence in 66 dimensions is poor. All models are averaged
+by their evidence.
 """
 
 from collections.abc import Sequence
@@ -75,7 +76,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class _View:
-    """Log evidence at a set of scales with its gradient, the mode of terms and arm effects, and the shift from mode to mean."""
+    """Log evidence of scales and its gradient, the mode of terms and arm effects, and the shift from mode to mean."""
 
     value: float
     slope: Scales
@@ -133,7 +134,7 @@ class _Problem:
         return _View(value - 0.5 * doubt + prior, slope, sheet, (term_shift, arm_shift), logit_variance)
 
     def describe(self, view: _View) -> Sheet:
-        """Return the fit centred at the mean; by expectation propagation where the Laplace approximation contradicts labels."""
+        """Return the fit centred at the mean; by expectation propagation where the normal at the mode contradicts labels."""
         seen, mean = self.evidence, view.mean
         at, sd = self._rise(mean.terms, mean.own), np.sqrt(view.variance)
         contradicted = find_contradicted(at, sd, seen.right, seen.total).any()
@@ -189,7 +190,7 @@ class _Problem:
     def _settle(
         self, firm: Terms, hold: float
     ) -> tuple[float, Float[np.ndarray, " stratum"], tuple[Float[np.ndarray, "..."], ...]]:
-        """Find the mode of terms and arm effects by Newton's method; return log posterior, P(right) and Hessian blocks there."""
+        """Find the mode by Newton's method; return the log posterior, P(right) and the Hessian blocks there."""
         seen = self.evidence
         value = self._weigh(self.terms, self.own, firm, hold)
         for _ in range(MOST_STEPS):
@@ -216,7 +217,7 @@ class _Problem:
     def _eliminate(
         self, weight: Float[np.ndarray, " stratum"], firm: Terms, hold: float
     ) -> tuple[Float[np.ndarray, " labelled"], Float[np.ndarray, "labelled term"], Float[np.ndarray, "term term"]]:
-        """Eliminate the arms; return their precisions, the cross block with the terms, and the Schur complement of the terms."""
+        """Eliminate the arms; return their precisions, the cross block, and the Schur complement of the terms."""
         design, share = self.evidence.design, self.evidence.share
         stiff = self._gather(share**2 * weight) + hold
         pull = self._gather((share * weight)[:, None] * design)
@@ -329,7 +330,7 @@ class _Summit:
 
 
 def fit(evidence: Strata, plan: Plan, start: Scales | None = None) -> Fit:
-    """Fit all model variants: find the mode of their scales (from `start` if given), sample scales around it, and average."""
+    """Fit all model variants: find the mode of their scales (from `start` if given), and sample scales around it."""
     begin = plan.start if start is None else np.where(np.isfinite(start), start, plan.start)
     variants, summits = plan.list_variants(), list[_Summit]()
     for variant in variants:  # each starts from the mode of the simpler one

@@ -1,4 +1,4 @@
-"""The fitted surface without the data: enough to predict the accuracy of any combination of attributes, seen or unseen."""
+"""The fitted surface without the data: enough to predict the accuracy of any combination, seen or unseen."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property

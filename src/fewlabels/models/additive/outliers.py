@@ -1,8 +1,8 @@
 """Extra variance for cells that may be outliers, used by acquisition only, not by reported estimates.
 
-An acquisition that follows posterior uncertainty alone never labels cells where the model is confident and wrong. So each cell is
-an outlier with a small prior probability, with a uniform accuracy. Few labels, or labels that disagree with the posterior mean,
-raise the extra variance.
+An acquisition that follows posterior uncertainty alone never labels cells where the model is confident and wrong. So
+each cell is an outlier with a small prior probability, with a uniform accuracy. Few labels, or labels that disagree
+with the posterior mean, raise the extra variance.
 """
 
 import numpy as np

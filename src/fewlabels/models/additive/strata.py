@@ -1,4 +1,4 @@
-"""Binomial data of the additive model: outcomes of strata of similar items. A stratum may belong to its arm only in part."""
+"""Binomial data of the additive model: outcomes of strata of similar items, which may belong to an arm only in part."""
 
 from dataclasses import dataclass
 

@@ -468,7 +468,7 @@ def test_without_known_attributes_classifiers_are_taken_at_their_word():
     raw, temperature, full = (learn_attribution(scores, *none, method=m) for m in ("raw", "temperature", "full"))
     assert temperature.temperatures == pytest.approx(raw.temperatures)
     assert full.temperatures == pytest.approx(raw.temperatures)
-    assert "find out those of some items" in full.notes[0]
+    assert "add the attributes of some items" in full.notes[0]
     assert lose(full, scores, truth) < lose(raw, scores, truth)
 
 

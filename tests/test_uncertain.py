@@ -170,7 +170,7 @@ def test_a_surface_over_uncertain_attributes_can_be_saved(tmp_path):
     [
         ({"rain_wet": np.full(3000, 0.9)}, ("light", RAIN), {}, "rain, row 1: the probabilities add up to"),
         ({}, (fl.uncertain("rain", {"wet": "rain_wte", "dry": "rain_dry"}),), {}, "no column 'rain_wte' for 'wet'; did you mean 'rain_wet'"),
-        ({}, ("light", RAIN), {"finite_pool": True}, "nobody knows which items an arm has"),
+        ({}, ("light", RAIN), {"finite_pool": True}, "it is not known which items an arm has"),
         ({"rain": ["wet", "soaked", *[None] * 2998]}, ("light", RAIN), {}, "rain is known to be 'soaked' in row 2, and there is no column"),
         ({"rain_wet": np.full(3000, 60.0), "rain_dry": np.full(3000, 40.0)}, ("light", RAIN), {}, "add up to 100, not 1; .* percentages"),
     ],

@@ -1,4 +1,4 @@
-"""A surface in one file: arrays, and a JSON document that says what they are. No row of the predictions is in it."""
+"""Save and load a surface: one file of arrays with a JSON document, without any row of the predictions."""
 
 import io
 import json
@@ -27,15 +27,15 @@ FORMAT = "fewlabels surface"
 VERSION = 1
 PLAIN = ("attributes", "model", "health", "warnings", "level", "finite_pool", "source", "frame")
 HOW_TO_SAVE = "make one with surface --save"
-MOST, MOST_LOG = 1e9, 20.0  # beyond which no fit has numbers, or logs of scales
+MOST, MOST_LOG = 1e9, 20.0  # largest plausible value of a number, and of a log scale
 ROUGHLY = 1e-3
 
 
 def write_surface(surface: Surface, path: str | Path) -> Path:
-    """Write it whole, or not at all."""
+    """Write a surface atomically."""
     chart = surface.chart
     if chart is None:
-        raise InputError(f"model {surface.model} cannot be saved, for it only knows the arms of its pool; use smooth")
+        raise InputError(f"model {surface.model} cannot be saved, as it covers only the arms of its pool; use smooth")
     about = {
         "format": FORMAT, "version": VERSION, **{name: getattr(surface, name) for name in PLAIN},
         "overall": asdict(surface.overall), "arms": [asdict(arm) for arm in surface.arms],
@@ -66,12 +66,12 @@ def _pack_sheet(sheet: Sheet, i: int) -> dict[str, Any]:
 
 
 def read_surface(path: str | Path) -> Surface:
-    """Read what `write_surface` wrote."""
+    """Read a file written by `write_surface`."""
     try:
         raw = Path(path).read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or 'it cannot be read'}") from None
-    found = read_arrays(raw, f"{path} is no surface that fewlabels saved, or is damaged", HOW_TO_SAVE)
+    found = read_arrays(raw, f"{path} is not a surface saved by fewlabels, or is damaged", HOW_TO_SAVE)
     packed = found.take("about", "u", (None,))
     about = parse(SurfaceDocument, packed.tobytes(), str(path), HOW_TO_SAVE)
     return _assemble(about, found)
@@ -115,14 +115,14 @@ def _read_effects(about: SurfaceDocument, found: Arrays) -> Effects:
         found.take(f"table_{i}", "f", (len(axis.levels) + 1, None), low=-MOST, high=MOST) for i, axis in enumerate(axes)
     )
     if any(place >= len(axes) for block in (*about.pairs, *about.left_out) for place in block):
-        raise found.refuse("pairs name attributes that are not there")
+        raise found.refuse("pairs refer to attributes that do not exist")
     return Effects(axes, tables, about.pairs, about.left_out)
 
 
 def _read_levels(about: SurfaceDocument, found: Arrays) -> np.ndarray:
     level: np.ndarray = found.take("level", "iu", (len(about.arms), len(about.axes)), low=0)
     if (level >= [len(axis.levels) for axis in about.axes]).any():
-        raise found.refuse("arms have values that no attribute takes")
+        raise found.refuse("arms have values that their attributes do not have")
     return level
 
 
@@ -130,7 +130,7 @@ def _read_fit(about: SurfaceDocument, found: Arrays, effects: Effects) -> Fit:
     n_curve = 1 if about.knots is None else 2 + len(about.knots)
     n_terms = n_curve + len(effects.block)
     if about.kinds != effects.kinds or abs(sum(about.weights[:-1]) - 1) > ROUGHLY:
-        raise found.refuse("its effects or weights do not belong together")
+        raise found.refuse("its effects or weights are inconsistent")
     plan = Plan(
         found.take("block", "iu", (n_terms,), low=FIXED, high=len(about.kinds) - 1),
         found.take("centre", "f", (n_terms,), low=-MOST, high=MOST),
@@ -148,10 +148,10 @@ def _read_sheet(found: Arrays, i: int, weight: float, plan: Plan, n_heard: int, 
     terms = found.take(f"terms_{i}", "f", (None,), low=-MOST, high=MOST)
     n = len(terms)
     if n > most_terms:
-        raise found.refuse(f"the array terms_{i} has more terms than there are")
+        raise found.refuse(f"the array terms_{i} has more terms than the model")
     covariance = found.take(f"covariance_{i}", "f", (n, n), low=-MOST, high=MOST)
     if not np.allclose(covariance, covariance.T, rtol=ROUGHLY) or (np.diagonal(covariance) < 0).any():
-        raise found.refuse(f"the array covariance_{i} is no covariance")
+        raise found.refuse(f"the array covariance_{i} is not a covariance matrix")
     return Sheet(
         weight,
         found.take(f"scales_{i}", "f", (len(plan.start),), high=MOST_LOG),

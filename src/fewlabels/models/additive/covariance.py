@@ -1,4 +1,4 @@
-"""The posterior covariance of the cells' accuracies, low rank plus diagonal: what a label in one cell tells of others.
+"""The posterior covariance of the cells' accuracies, low rank plus diagonal: the information of a label on other cells.
 
 Correlations come from the most probable set of scales, which is accurate enough for acquisition; variances come from
 the whole mixture. A few dozen principal directions carry nearly all of the shared variance. The rest is added to the
@@ -21,9 +21,7 @@ def tie(relief: Relief, strange: PerArm) -> Ties:
     shared, rest = _condense(part.lean.astype(np.float32) @ part.root.astype(np.float32))
     own = part.own**2 + rest
     spread = np.einsum("cf,cf->c", shared, shared) + own
-    steep = relief.variance / np.maximum(
-        spread, EDGE
-    )  # variance on the probability scale over variance on the logit scale
+    steep = relief.variance / np.maximum(spread, EDGE)  # probability scale over logit scale
     outcome = relief.mean * (1 - relief.mean)
     noise = np.maximum(outcome - relief.variance, LEAST * outcome + EDGE)
     return Ties(shared * np.sqrt(steep)[:, None], own * steep, strange, noise)

@@ -20,7 +20,7 @@ Scales = Float[np.ndarray, " scale"]  # logarithms: of every effect, of arms, th
 
 @dataclass(frozen=True)
 class Plan:
-    """Priors of terms: FIXED ones have a given standard deviation, those of an effect share a scale; pairs come last."""
+    """Priors of terms: FIXED ones have a given standard deviation, terms of an effect share a scale; pairs are last."""
 
     block: Int[np.ndarray, " term"]  # the effect a term is part of, or FIXED
     centre: Terms  # prior mean

@@ -105,7 +105,7 @@ def _tabulate(axis: Axis) -> Float[np.ndarray, "value term"]:
 
 
 def _relate(axis: Axis) -> Float[np.ndarray, "value value"]:
-    """Prior correlation of values: Matérn-3/2 if ordered, else identity; missing values are uncorrelated with others."""
+    """Prior correlation of values: Matérn-3/2 if ordered, else identity; missing values are uncorrelated."""
     n = len(axis.levels)
     if not axis.ordered:
         return np.eye(n)

@@ -27,10 +27,7 @@ from fewlabels.models.optimize import climb
 MOST_STEPS, MOST_HALVINGS = 40, 12
 CLOSE = 1e-3  # gain in log posterior below which Newton stops
 LEAST = 1e-10  # smallest weight of a stratum
-MOST_ROUNDS, SETTLED = (
-    60,
-    0.02,
-)  # of expectation propagation; it stops when logits change by less, in standard deviations
+MOST_ROUNDS, SETTLED = 60, 0.02  # of EP; change of logits at convergence, in standard deviations
 N_SHEETS = 8  # sets of scales to average over, in antithetic pairs around the mode
 UP = 0.7  # from the mode, where the information on log scales is measured: it grows with the scales
 FAINT = 0.01  # probability below which a model is dropped from the average
@@ -97,9 +94,8 @@ class _Problem:
     def __init__(self, evidence: Strata, plan: Plan) -> None:
         self.evidence, self.plan = evidence, plan
         self.heard, self.start, self.arm = np.unique(evidence.group, return_index=True, return_inverse=True)
-        self.simple = len(self.heard) == len(evidence.group) and bool(
-            np.all(evidence.share == 1)
-        )  # every arm is one stratum
+        # Where every arm is one stratum, blocks of the Hessian simplify.
+        self.simple = len(self.heard) == len(evidence.group) and bool(np.all(evidence.share == 1))
         self.terms, self.own = plan.centre.copy(), np.zeros(len(self.heard))
         self.brief = evidence.design.astype(BRIEF)
         self.n_evaluations = 0
@@ -119,9 +115,8 @@ class _Problem:
         doubt = np.linalg.slogdet(square)[1] - np.log(firm).sum() + np.log(stiff / hold).sum()
         prior, slope = self.plan.log_prior(at)
         logit_variance, vary = self._vary(covariance, stiff, lean, hold)
-        tilt = (
-            -0.5 * logit_variance * seen.total * right * (1 - right) * (1 - 2 * right)
-        )  # derivative of -1/2 log determinant with respect to each logit
+        # the derivative of -1/2 log determinant with respect to each logit
+        tilt = -0.5 * logit_variance * seen.total * right * (1 - right) * (1 - 2 * right)
         term_shift, arm_shift = self._solve(
             covariance, stiff, pull, seen.design.T @ tilt, self._gather(seen.share * tilt)
         )
@@ -134,7 +129,7 @@ class _Problem:
         return _View(value - 0.5 * doubt + prior, slope, sheet, (term_shift, arm_shift), logit_variance)
 
     def describe(self, view: _View) -> Sheet:
-        """Return the fit centred at the mean; by expectation propagation where the normal at the mode contradicts labels."""
+        """Return the fit centred at the mean; by EP where the normal at the mode contradicts labels."""
         seen, mean = self.evidence, view.mean
         at, sd = self._rise(mean.terms, mean.own), np.sqrt(view.variance)
         contradicted = find_contradicted(at, sd, seen.right, seen.total).any()

@@ -53,11 +53,11 @@ def measure_agreement(poll: Poll, level: float = 0.95, seed: int = 0) -> Agreeme
     return Agreement(method, float(kappa), float(low), float(high), agreed, int(n.sum()), int(voters.sum()))
 
 
-def _mark(votes: Int[np.ndarray, "item person"], k: int) -> Float[np.ndarray, "item person class"]:
+def _mark(votes: Int[np.ndarray, "item annotator"], k: int) -> Float[np.ndarray, "item annotator class"]:
     return (votes[:, :, None] == np.arange(k)).astype(np.float64)
 
 
-def _share_pairs(table: Float[np.ndarray, "item person class"]) -> Float[np.ndarray, " item"]:
+def _share_pairs(table: Float[np.ndarray, "item annotator class"]) -> Float[np.ndarray, " item"]:
     """Share of agreeing pairs among the votes on each item."""
     each = table.sum(axis=1)
     m = each.sum(axis=1)
@@ -73,7 +73,7 @@ def _cohen(
 
 
 def _fleiss(
-    table: Float[np.ndarray, "item person class"], weight: Float[np.ndarray, "draw item"]
+    table: Float[np.ndarray, "item annotator class"], weight: Float[np.ndarray, "draw item"]
 ) -> Float[np.ndarray, " draw"]:
     share = weight / weight.sum(axis=1, keepdims=True)
     each = table.sum(axis=1)

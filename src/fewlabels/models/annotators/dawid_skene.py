@@ -69,7 +69,7 @@ class State:
 
     truth: Int[np.ndarray, "item class"]  # number of identical items of each true class
     chance: Float[np.ndarray, "item class"]  # probability of each class
-    says: Float[np.ndarray, "person class class"]  # confusion matrices: true class, then vote
+    says: Float[np.ndarray, "annotator class class"]  # confusion matrices: true class, then vote
 
 
 def _run(rng: Rng, poll: Poll, n: int) -> Iterator[State]:
@@ -110,7 +110,7 @@ def _fix(chance: Float[np.ndarray, "item class"], truth: Int[np.ndarray, " item"
 
 
 class _People:
-    """Draws confusion matrices of annotators given true labels, with rates and strengths marginalized where possible."""
+    """Draws confusion matrices given true labels, with rates and strengths marginalized where possible."""
 
     def __init__(self, n_people: int, k: int, most: int) -> None:
         self.n, self.k = n_people, k
@@ -121,8 +121,8 @@ class _People:
         self.expected, self.likely = expect_errors()
 
     def log_likelihood(
-        self, said: Float[np.ndarray, "person class class"]
-    ) -> Float[np.ndarray, "strength error person"]:
+        self, said: Float[np.ndarray, "annotator class class"]
+    ) -> Float[np.ndarray, "strength error annotator"]:
         """Log likelihood of each annotator's votes, for every row strength and error rate."""
         said = said.astype(np.int64)
         (who, true, spoken) = np.nonzero(said)
@@ -131,11 +131,13 @@ class _People:
         total = terms @ (who[:, None] == np.arange(self.n)).astype(np.float64)
         return total - self.whole[:, said.sum(axis=2)].sum(axis=2)[:, None, :]
 
-    def draw(self, rng: Rng, said: Float[np.ndarray, "person class class"]) -> Float[np.ndarray, "person class class"]:
+    def draw(
+        self, rng: Rng, said: Float[np.ndarray, "annotator class class"]
+    ) -> Float[np.ndarray, "annotator class class"]:
         """Draw strengths and rates, then the rows of confusion matrices."""
         found = self.log_likelihood(said)
         top = found.max(axis=1, keepdims=True)
-        seen = np.exp(found - top)  # (strength, error, person)
+        seen = np.exp(found - top)  # (strength, error, annotator)
         each = np.log(np.einsum("he,sew->hsw", self.expected, seen) + TINY) + top[None, :, 0]
         whole = each.sum(axis=2) + self.likely[:, None]
         common, even = np.unravel_index(_pick(rng, softmax(whole).reshape(1, -1))[0], whole.shape)

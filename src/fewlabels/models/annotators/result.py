@@ -38,7 +38,7 @@ class Verdict:
     poll: Poll
     posterior: Float[np.ndarray, "item class"]
     truths: tuple[Truth, ...]  # posterior draws of the true labels
-    right: Float[np.ndarray, "draw person"]  # draws of each annotator's accuracy
+    right: Float[np.ndarray, "draw annotator"]  # draws of each annotator's accuracy
 
     def rate(self, level: float = 0.95) -> tuple[Annotator, ...]:
         """Return the accuracy of every annotator with its interval, most votes first."""
@@ -49,7 +49,7 @@ class Verdict:
 
     @property
     def errs(self) -> bool:
-        """Whether any annotator makes errors beyond doubt."""
+        """Whether any annotator is almost surely below the accuracy threshold."""
         return any(one.high < ERRS for one in self.rate())
 
     @property

@@ -17,7 +17,7 @@ class Poll:
 
     people: tuple[str, ...]
     classes: tuple[str, ...]
-    votes: Int[np.ndarray, "item person"]  # class index; NONE without a vote
+    votes: Int[np.ndarray, "item annotator"]  # class index; NONE without a vote
     truth: Int[np.ndarray, " item"]  # decided class; NONE elsewhere
     n: Int[np.ndarray, " item"]  # number of identical items
     cell: Int[np.ndarray, " item"]
@@ -25,7 +25,7 @@ class Poll:
     known: Float[np.ndarray, "cell class"]  # other labels, assumed correct
 
     @property
-    def n_votes(self) -> Int[np.ndarray, " person"]:
+    def n_votes(self) -> Int[np.ndarray, " annotator"]:
         """Number of votes of each annotator."""
         return ((self.votes != NONE) * self.n[:, None]).sum(axis=0)
 

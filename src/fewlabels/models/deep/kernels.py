@@ -9,13 +9,10 @@ from jaxtyping import Array, Float, Int
 from fewlabels.distributions.belief import Rng
 
 DIMENSIONS, UNITS = 8, 32  # of the embedding and of its hidden layer; half or twice as many make no difference
-# The paper does not say how weights are regularized. Without a prior they overfit single labels, with a larger error than
-# without any kernel. So weights and kernels have priors, wide ones except for the weights.
+# The paper does not say how weights are regularized. Without a prior they overfit single labels: the error is then
+# larger than without any kernel. So weights and kernels have priors, wide ones except for the weights.
 WEIGHT = 0.25  # standard deviation of a weight
-LENGTH, SCALE = (
-    np.log(8.0),
-    1.0,
-)  # prior means of log l and log s: neighbours correlated, distant arms not; f of a few logits
+LENGTH, SCALE = np.log(8.0), 1.0  # prior means of log l and log s: only neighbours correlated; f of a few logits
 LENGTH_SPREAD, SCALE_SPREAD = 0.5, 1.0
 
 

@@ -1,4 +1,4 @@
-"""Sparse variational Gaussian processes: the posterior of f and g is represented by their values at a few inducing points.
+"""Sparse variational Gaussian processes: the posterior of f and g is given by their values at a few inducing points.
 
 These values are whitened: independent standard normals a priori. Adam maximizes the evidence lower bound (Hensman et
 al.) over the network, the kernels, the inducing points in the embedding (shared by f and g), and the mean and

@@ -18,9 +18,7 @@ from fewlabels.models.membership.terms import Pair
 
 ENTRIES = 2_000_000  # items × arms per block
 CUT = 2e-3  # smaller probabilities are kept at random: at most 500 arms per item
-Part = tuple[
-    Float[np.ndarray, " entry"], Int[np.ndarray, " entry"], Int[np.ndarray, " item"]
-]  # values, arms, number per item
+Part = tuple[Float[np.ndarray, " entry"], Int[np.ndarray, " entry"], Int[np.ndarray, " item"]]  # values, arms, counts
 
 
 @dataclass(frozen=True)

@@ -170,7 +170,7 @@ def test_without_any_label_nothing_is_known():
     ("change", "words"),
     [
         ({"right": N + 1}, "arm 0 has .* right predictions among .* labels"),
-        ({"level": LEVEL + 1}, r"arm 1 has levels \[1, 1, 1, 1, 2\], but attributes have only"),
+        ({"level": LEVEL + 1}, r"arm 1 has levels \[1, 1, 1, 1, 2\], but the attributes have"),
         ({"level": LEVEL[:1], "n": N[:1], "right": RIGHT[:1]}, "a surface needs at least two arms"),
     ],
 )

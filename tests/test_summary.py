@@ -264,7 +264,7 @@ def test_merging_asks_about_the_whole_pool():
 
 @pytest.mark.parametrize(
     ("choice", "words"),
-    [({"level": 0.0}, "level"), ({"level": 1.0}, "level"), ({"m": 0}, "at least one"), ({"n_draws": 99}, "too few")],
+    [({"level": 0.0}, "level"), ({"level": 1.0}, "level"), ({"m": 0}, "at least 1"), ({"n_draws": 99}, "too few")],
 )
 def test_a_question_that_makes_no_sense_is_refused(choice, words):
     with pytest.raises(fl.InputError, match=words):

@@ -155,7 +155,7 @@ def test_columns_of_probabilities_are_found_by_what_they_start_with():
         fl.surface(table, attributes=(fl.uncertain("rain", "rain_w"),))
     with pytest.raises(fl.InputError, match="no attribution 'ful'; did you mean 'full'"):
         fl.surface(table, attributes=("light", RAIN), attribution="ful")
-    with pytest.raises(fl.InputError, match="there is none; say which are"):
+    with pytest.raises(fl.InputError, match="there are none; mark them with"):
         fl.surface(table, attributes=("light",), attribution="full")
 
 

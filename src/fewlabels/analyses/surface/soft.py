@@ -117,7 +117,9 @@ def assign_uncertain(
 def _note_apart(place: Int[np.ndarray, "item axis"], n_known: int) -> tuple[str, ...]:
     if n_known or not ((place >= 0).any(axis=0)).all():
         return ()
-    return ("no item has all attributes known; known values are used only for such items",)
+    return (
+        "every attribute is known for some items, but no item has all known; known values are used only where all are",
+    )
 
 
 def chart_uncertain(fractions: Fractions) -> Chart:

@@ -59,9 +59,7 @@ class Fit:
     sheets: tuple[Sheet, ...]  # centred at the mean
     summit: Sheet  # at the scales of largest evidence, centred at the mode
     n_evaluations: int  # of the evidence
-    gradient_norm: (
-        float  # largest absolute component of the gradient of the log evidence at the mode; about 0 after convergence
-    )
+    gradient_norm: float  # largest absolute component of the gradient of the log evidence at the mode
     together: float = 0.0  # posterior probability of interactions
 
     def forget_arms(self) -> "Fit":

@@ -73,7 +73,7 @@ class Gold:
         )
 
     def _look(self, at: Params, block: slice) -> _View:
-        """Log likelihood of a block: the gradient is observed minus expected features, the Hessian minus covariance."""
+        """Log likelihood of a block; the negative Hessian is the covariance of the features."""
         logs, arm, table = tuple(log[block] for log in self.evidence), self.arm[block], self.terms.arms.table
         n_axes, item = len(logs), np.arange(len(arm))
         chance = self.terms.arms.add_up(tuple(t * log for t, log in zip(at[:n_axes], logs, strict=True)))

@@ -323,7 +323,7 @@ def test_of_very_many_combinations_those_that_items_have_are_considered():
     strange = 1 - found.arms[:1]
     while (found.arms == strange).all(axis=1).any():
         strange = np.random.default_rng(0).integers(0, 2, size=(1, 14))
-    with pytest.raises(InputError, match="not among the .* arms that were considered"):
+    with pytest.raises(InputError, match="not among the .* arms of this model"):
         found.assign(scores, strange, np.array([3]))
 
 
@@ -416,7 +416,7 @@ def test_strange_probabilities_are_explained(scores, words):
         ([[0, 0, 0]], [0], "a table of 1 by 3, but there are 1 rows and 2 attributes"),
         ([[0, 1], [0, 2]], [0, 1], "row 2: attribute 2 is 2, but its values are 0 to 1"),
         ([[0, -1]], [0], "row 1: attribute 2 is -1"),
-        ([[0, 1]], [3], "said to be of item 3, but items are 0 to 2"),
+        ([[0, 1]], [3], "refer to item 3, but items are 0 to 2"),
         ([[0, 1], [1, 1]], [2, 2], "attributes of item 2 are given more than once"),
     ],
 )
@@ -468,7 +468,7 @@ def test_without_known_attributes_classifiers_are_taken_at_their_word():
     raw, temperature, full = (learn_attribution(scores, *none, method=m) for m in ("raw", "temperature", "full"))
     assert temperature.temperatures == pytest.approx(raw.temperatures)
     assert full.temperatures == pytest.approx(raw.temperatures)
-    assert "find out those of some items" in full.notes[0]
+    assert "add the attributes of some items" in full.notes[0]
     assert lose(full, scores, truth) < lose(raw, scores, truth)
 
 

@@ -169,9 +169,9 @@ def test_without_any_label_nothing_is_known():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"right": N + 1}, "arm 0 has .* right ones among .* labels"),
-        ({"level": LEVEL + 1}, r"arm 1 has levels \[1, 1, 1, 1, 2\], but attributes have only"),
-        ({"level": LEVEL[:1], "n": N[:1], "right": RIGHT[:1]}, "a surface is of several arms"),
+        ({"right": N + 1}, "arm 0 has .* right predictions among .* labels"),
+        ({"level": LEVEL + 1}, r"arm 1 has levels \[1, 1, 1, 1, 2\], but the attributes have"),
+        ({"level": LEVEL[:1], "n": N[:1], "right": RIGHT[:1]}, "a surface needs at least two arms"),
     ],
 )
 def test_what_is_no_surface_is_refused(change, words):

@@ -204,7 +204,7 @@ def test_a_group_without_a_rate_takes_no_part_in_ranks():
     found = fl.assess(pool, by=fl.column("g"), metric=fl.ppv, prior=fl.flat())
     assert [(row.p_worst, row.rank_low) for row in found.groups if row.group != "x"] == [(None, None)] * 2
     assert (found.row("x").p_worst, found.row("x").rank_high) == (1.0, 1)
-    assert any("takes no part" in text for text in found.warnings)
+    assert any("is left out of P(worst)" in text for text in found.warnings)
     assert found.to_markdown()
 
 

@@ -249,7 +249,7 @@ def test_calibration_error_by_predicted_class_bins_within_the_class():
 
 def test_mcc_of_a_predicted_class_is_refused():
     for by in (fl.predicted, fl.cross(fl.predicted, fl.column("sex"))):
-        with pytest.raises(fl.InputError, match="mcc says nothing"):
+        with pytest.raises(fl.InputError, match="mcc is not defined"):
             fl.assess(make_pool(1), by=by, metric=fl.mcc)
 
 

@@ -75,12 +75,12 @@ def test_it_says_which_group_is_worst_when_that_is_settled() -> None:
 
 def test_it_says_when_nothing_can_be_said() -> None:
     said = text_of(render_report(fl.assess(pool(60, labelled=0.08))))
-    assert "too few labels to say anything" in said or "have no label" in said
+    assert "too few labels for a conclusion" in said or "have no label" in said
     assert "not settled" in said
 
 
 def test_without_labels_it_says_that_the_prior_speaks() -> None:
-    assert "every number here is what the prior says" in text_of(render_report(fl.assess(pool(labelled=0))))
+    assert "every number here comes from the prior alone" in text_of(render_report(fl.assess(pool(labelled=0))))
 
 
 def test_names_are_text_never_markup() -> None:

@@ -223,7 +223,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_made(path):
     ("choices", "says"),
     [
         ({"goal": FindWorst(fl.tpr), "by": fl.column("sex")}, "which class is the positive one"),
-        ({"goal": FindWorst(fl.mcc)}, "mcc says nothing about a single predicted class"),
+        ({"goal": FindWorst(fl.mcc)}, "mcc is not defined for a single predicted class"),
         ({"goal": Compare("a", "zz")}, "there is no group 'zz'"),
     ],
     ids=["positive", "mcc", "group"],

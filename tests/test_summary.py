@@ -264,7 +264,7 @@ def test_merging_asks_about_the_whole_pool():
 
 @pytest.mark.parametrize(
     ("choice", "words"),
-    [({"level": 0.0}, "level"), ({"level": 1.0}, "level"), ({"m": 0}, "at least one"), ({"n_draws": 99}, "too few")],
+    [({"level": 0.0}, "level"), ({"level": 1.0}, "level"), ({"m": 0}, "at least 1"), ({"n_draws": 99}, "too few")],
 )
 def test_a_question_that_makes_no_sense_is_refused(choice, words):
     with pytest.raises(fl.InputError, match=words):
@@ -291,7 +291,7 @@ def test_groups_without_labels_and_groups_with_too_few_are_named():
     text = " ".join(assess().warnings)
     assert "1 of 4 groups have no label" in text
     assert ": d" in text
-    assert "too few labels to say anything" in text
+    assert "too few labels for a conclusion" in text
 
 
 def test_a_pool_without_labels_says_so_and_nothing_else():
@@ -302,7 +302,7 @@ def test_a_pool_without_labels_says_so_and_nothing_else():
 def test_the_overall_figure_is_called_the_prior_s_where_it_is():
     def leans(pool, strength=None, learned=False):
         found = assess(pool, prior=replace(fl.flat(strength), guesses_level=learned))
-        return any("leans on the prior" in warning for warning in found.warnings)
+        return any("depends on the prior" in warning for warning in found.warnings)
 
     assert leans(UNEVEN)
     assert not leans(UNEVEN, 4.0, learned=True)

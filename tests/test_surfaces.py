@@ -523,13 +523,13 @@ def test_what_cannot_be_done_is_said(ask, said):
 
 def test_an_attribute_of_thousands_of_values_is_refused():
     pool = make_pool(n=3000, n_labels=10, who=[f"user {i}" for i in range(3000)])
-    with pytest.raises(fl.InputError, match="'who' has 3,000 values, and at most 1,000 can be told apart"):
+    with pytest.raises(fl.InputError, match="'who' has 3,000 values, and at most 1,000 are supported"):
         fl.surface(pool, attributes=("light", "who"))
 
 
 def test_what_is_no_saved_surface_is_refused(tmp_path):
     (tmp_path / "x.surface").write_text("hello")
-    with pytest.raises(fl.InputError, match="is no surface that fewlabels saved"):
+    with pytest.raises(fl.InputError, match="is not a surface saved by fewlabels"):
         fl.Surface.load(tmp_path / "x.surface")
     with pytest.raises(fl.InputError, match="No such file"):
         fl.Surface.load(tmp_path / "y.surface")

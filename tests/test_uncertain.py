@@ -155,7 +155,7 @@ def test_columns_of_probabilities_are_found_by_what_they_start_with():
         fl.surface(table, attributes=(fl.uncertain("rain", "rain_w"),))
     with pytest.raises(fl.InputError, match="no attribution 'ful'; did you mean 'full'"):
         fl.surface(table, attributes=("light", RAIN), attribution="ful")
-    with pytest.raises(fl.InputError, match="there is none; say which are"):
+    with pytest.raises(fl.InputError, match="there are none; mark them with"):
         fl.surface(table, attributes=("light",), attribution="full")
 
 
@@ -170,7 +170,7 @@ def test_a_surface_over_uncertain_attributes_can_be_saved(tmp_path):
     [
         ({"rain_wet": np.full(3000, 0.9)}, ("light", RAIN), {}, "rain, row 1: the probabilities add up to"),
         ({}, (fl.uncertain("rain", {"wet": "rain_wte", "dry": "rain_dry"}),), {}, "no column 'rain_wte' for 'wet'; did you mean 'rain_wet'"),
-        ({}, ("light", RAIN), {"finite_pool": True}, "nobody knows which items an arm has"),
+        ({}, ("light", RAIN), {"finite_pool": True}, "it is not known which items an arm has"),
         ({"rain": ["wet", "soaked", *[None] * 2998]}, ("light", RAIN), {}, "rain is known to be 'soaked' in row 2, and there is no column"),
         ({"rain_wet": np.full(3000, 60.0), "rain_dry": np.full(3000, 40.0)}, ("light", RAIN), {}, "add up to 100, not 1; .* percentages"),
     ],

@@ -30,13 +30,12 @@ def assess(
     seed: int = 0,
     n_draws: int = 10_000,
 ) -> Assessment:
-    """Say how good the model is, per group and overall, and how sure that is.
+    """Estimate how good the model is, per group and overall, with credible intervals.
 
     `finite_pool` asks about exactly these items instead of the population they came from; `bins` are the score bins
     inside calibration error; `m` is how many groups count as the worst.
 
-    Unless told otherwise, the prior learns from the labels how far the scores can be trusted, and groups lend each other
-    strength.
+    The default prior estimates the calibration of the scores from the labels, with partial pooling of groups.
 
     >>> a = assess({"predicted": ["a"] * 9 + ["b"] * 9, "label": ["a"] * 8 + ["b"] + ["b"] * 4 + ["a"] * 4 + [None]})
     >>> [(row.group, row.n_labels, round(row.mean, 1)) for row in a.groups]
@@ -59,7 +58,7 @@ def assess(
 def compare(
     pool: Any, groups: tuple[str, str], *, rope: float = 0.05, confidence: float = 0.95, **choices: Any
 ) -> Comparison:
-    """Say how two groups differ, and whether by more than `rope`; `choices` are those of `assess`.
+    """Estimate the difference between two groups, and whether it exceeds `rope`; `choices` are those of `assess`.
 
     A verdict is stated from a probability of `confidence` on; below, it is "not settled".
 
@@ -72,10 +71,10 @@ def compare(
 
 
 def require_objects(**choices: object) -> None:
-    """Refuse words of the command line, and classes, where objects belong."""
+    """Raise if a choice is a string of the command line, or a class instead of an instance."""
     for name, choice in choices.items():
         if isinstance(choice, type):
-            raise InputError(f"{name}: {choice.__name__} is a class; give one of it, like {choice.__name__}()")
+            raise InputError(f"{name}: {choice.__name__} is a class; give an instance, like {choice.__name__}()")
         if isinstance(choice, str):
             raise InputError(
                 f"{name}: {choice!r} is a word for the command line; in Python give the object, like fl.recall, fl.predicted or fl.flat()"
@@ -83,14 +82,14 @@ def require_objects(**choices: object) -> None:
 
 
 def count_for(pool: Predictions, prior: Prior) -> dict[str, Any]:
-    """Say what else to count of a pool because a prior makes use of it."""
+    """Return the options of the aggregate query that a prior needs."""
     uses = list_uses(prior)
     probabilities = "probabilities" in uses and pool.has("probabilities")
     return {"probabilities": probabilities, "strata": STRATA if "strata" in uses else ()}
 
 
 def require_roles(pool: Predictions, metric: Metric, prior: Prior) -> None:
-    """Refuse what this pool has no columns for."""
+    """Raise if the pool lacks columns that metric or prior need."""
     for asker, needs in ((f"metric {metric.name}", metric.needs), (f"prior {prior.name}", prior.needs)):
         for role in needs:
             if not pool.has(role):

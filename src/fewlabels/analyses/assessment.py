@@ -1,6 +1,6 @@
-"""Beliefs -> the numbers people see. The only source of a displayed number.
+"""From counts to an Assessment: the only source of displayed numbers.
 
-`judge` turns counts into an Assessment; plots, report and command line show what it holds and compute nothing.
+Plots, report and command line show what an Assessment holds and compute nothing.
 """
 
 from collections.abc import Callable
@@ -39,13 +39,13 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Row:
-    """What we believe about one group. Rank 1 is the best group; a group whose metric is undefined has none."""
+    """Estimate of one group. Rank 1 is the best group; a group whose metric is undefined has no rank."""
 
     group: str
     share: float
     n_items: int
     n_labels: int
-    score: float | None  # the model's own mean confidence
+    score: float | None  # mean score
     mean: float
     low: float
     high: float
@@ -81,7 +81,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Question:
-    """Everything that was chosen: with the counts, it determines the answer."""
+    """All choices of an assessment: with the counts, they determine the result."""
 
     metric: Metric
     prior: Prior
@@ -95,15 +95,15 @@ class Question:
         if not 0 < self.level < 1:
             raise InputError(f"level is {self.level}; it must lie between 0 and 1, for instance 0.95")
         if self.m < 1:
-            raise InputError(f"m is {self.m}; at least one group is the worst")
+            raise InputError(f"m is {self.m}; it must be at least 1")
         require_seed(self.seed)
         if self.n_draws < 100:
-            raise InputError(f"draws: {self.n_draws} are too few to tell a quantile; use 1,000 or more")
+            raise InputError(f"draws: {self.n_draws} are too few to estimate a quantile; use 1,000 or more")
 
 
 @dataclass(frozen=True, eq=False)
 class Assessment(Result):
-    """How good the model is, per group and overall, and how sure that is."""
+    """How good the model is, per group and overall, with credible intervals."""
 
     metric: str
     by: str
@@ -115,7 +115,7 @@ class Assessment(Result):
     overall: Estimate
     groups: tuple[Row, ...]
     notes: tuple[str, ...]  # about the table
-    cautions: tuple[str, ...]  # about the numbers
+    cautions: tuple[str, ...]  # about the estimates
     matrix: tuple[Entry, ...]
     tally: Tally = field(repr=False)
     question: Question = field(repr=False)
@@ -127,12 +127,12 @@ class Assessment(Result):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What to keep in mind about the table and about the numbers."""
+        """Warnings about the table and about the estimates."""
         return (*self.notes, *self.cautions)
 
     @property
     def positive(self) -> str | None:
-        """The class the metric is about, where it is about one."""
+        """The positive class, for metrics that have one."""
         return self.tally.positive if _is_of_one_class(self.question.metric, self.tally) else None
 
     @property
@@ -142,7 +142,7 @@ class Assessment(Result):
 
     @property
     def in_order(self) -> tuple[Row, ...]:
-        """The rows as people want to read them: score bins from low to high, other groups worst first."""
+        """The rows in display order: score bins from low to high, other groups worst first."""
         return self.groups if self.by.startswith("bins") and "," not in self.by else self.worst_first
 
     @cached_property
@@ -159,7 +159,7 @@ class Assessment(Result):
         raise InputError(f"there is no group {group!r}; {did_you_mean(group, [r.group for r in self.groups])}")
 
     def about(self, metric: Metric) -> "Assessment":
-        """Ask the same counts about another metric."""
+        """Assess another metric from the same counts."""
         question = replace(self.question, metric=metric)
         return judge(self.tally, question, testimony=self.testimony, frame=self.frame, provenance=self.provenance)
 
@@ -168,13 +168,13 @@ class Assessment(Result):
         return self._regrouped(Tally.by_bin, accuracy)
 
     def merged(self, metric: Metric) -> "Assessment":
-        """Ask about the whole pool as one group."""
+        """Assess the whole pool as one group."""
         return self._regrouped(Tally.merged, metric)
 
     def _regrouped(self, change: Callable[[Tally], Tally], metric: Metric) -> "Assessment":
-        """Ask other groups; an earlier assessment knew nothing of them, so they start flat."""
+        """Assess other groups; a prior from an earlier assessment does not cover them, so it becomes flat."""
         prior = Flat() if isinstance(self.question.prior, FromEarlier) else self.question.prior
-        question = replace(self.question, metric=metric, prior=prior, m=1)  # there may be fewer of them
+        question = replace(self.question, metric=metric, prior=prior, m=1)  # there may be fewer groups
         said = self.testimony and self.testimony.regroup(change)
         return judge(change(self.tally), question, testimony=said, frame=self.frame, provenance=self.provenance)
 
@@ -221,7 +221,7 @@ def judge(
     provenance: Provenance | None = None,
     posterior: Posterior | None = None,
 ) -> Assessment:
-    """Answer a question from counts alone; where these rest on votes, from all that they may truly be."""
+    """Assess counts; where labels are votes, average over the imputed counts."""
     if isinstance(question.metric, Cost):
         question = replace(question, metric=question.metric.over(tally.classes))
     metric = question.metric
@@ -259,7 +259,7 @@ def judge(
 
 
 def infer_answer(tally: Tally, question: Question, testimony: Testimony | None = None) -> Posterior:
-    """Return the posterior that answers a question."""
+    """Return the posterior for these counts and choices."""
     terms: dict[str, Any] = {
         "finite_pool": question.finite_pool, "level": question.level, "n_draws": question.n_draws, "seed": question.seed,
     }  # fmt: skip
@@ -269,7 +269,7 @@ def infer_answer(tally: Tally, question: Question, testimony: Testimony | None =
 
 
 def require_seed(seed: int) -> None:
-    """Refuse what is no seed."""
+    """Raise if the seed is negative."""
     if seed < 0:
         raise InputError(f"seed is {seed}; it cannot be negative")
 
@@ -279,9 +279,9 @@ def _is_of_one_class(metric: Metric, tally: Tally) -> bool:
 
 
 def require_answerable(tally: Tally, metric: Metric) -> None:
-    """Refuse a metric that says nothing about these groups."""
+    """Raise if the metric is not defined for these groups."""
     if metric is mcc and "predicted" in tally.by.split(","):
-        raise InputError("mcc says nothing about a single predicted class; use --by all, or group by an attribute")
+        raise InputError("mcc is not defined for a single predicted class; use --by all, or group by an attribute")
     if _is_of_one_class(metric, tally) and tally.positive is None:
         known = listing(tally.classes)
         raise InputError(
@@ -305,9 +305,9 @@ def _rows(tally: Tally, question: Question, posterior: Posterior) -> tuple[Row, 
 
 
 def _place(question: Question, posterior: Posterior) -> list[dict[str, Any]]:
-    """Say where every group stands among the others; groups whose metric is undefined take no part.
+    """P(worst), P(best) and rank intervals of every group; groups with an undefined metric are left out.
 
-    P(worst) is left out where fewer groups than are sought have a defined metric.
+    P(worst) is None where fewer than m groups have a defined metric.
     """
     defined, ranks = posterior.ranks
     out: list[dict[str, Any]] = [dict.fromkeys(PLACES) for _ in posterior.undefined]
@@ -324,7 +324,7 @@ def _place(question: Question, posterior: Posterior) -> list[dict[str, Any]]:
 
 
 def _overall(tally: Tally, question: Question, posterior: Posterior, rows: tuple[Row, ...]) -> Estimate:
-    """Of one group, its own numbers; of many, draws, with the mean in closed form where there is one."""
+    """The estimate of a single group, or from draws over many, with the mean in closed form where possible."""
     per_class = isinstance(question.metric, ClassRate) and tally.by == "predicted"
     if len(rows) == 1 and not per_class:
         return Estimate(rows[0].mean, rows[0].low, rows[0].high)

@@ -1,4 +1,4 @@
-"""Commands that run as they are printed: names of files, columns and classes, quoted for a shell."""
+"""Format commands that users can paste: names of files, columns and classes, quoted for a shell."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from fewlabels.data.groups import Column
 
 
 def name_file(source: Any) -> str:
-    """Return what to type for a file; FILE for what is none.
+    """Return a shell argument for a file; FILE where the source has no path.
 
     >>> name_file("my file.csv"), name_file("-x.csv"), name_file({})
     ("'my file.csv'", './-x.csv', 'FILE')
@@ -21,7 +21,7 @@ def name_file(source: Any) -> str:
 
 
 def type_options(words: Mapping[str, Any]) -> str:
-    """Return roles as one types them after the file.
+    """Format roles as command-line options.
 
     >>> print(type_options({"positive_score": "my risk", "threshold": 0.3, "show": ["a,b", "c"], "label": "-x"}).strip())
     --positive-score 'my risk' --threshold 0.3 --show '"a,b",c' --label=-x
@@ -30,7 +30,7 @@ def type_options(words: Mapping[str, Any]) -> str:
 
 
 def _is_typed(value: Any) -> bool:
-    """Tell what a command line can say; a frame of labels has no name."""
+    """Whether a value can be given on a command line; a frame of labels cannot."""
     return isinstance(value, str | Path | int | float) or (isinstance(value, Sequence) and len(value) > 0)
 
 
@@ -41,7 +41,7 @@ def _type_option(name: str, value: Any) -> str:
 
 
 def type_group(column: str) -> str | None:
-    """Return what to type after --by for the groups of a column; None for a name that cannot be typed there."""
+    """Return the argument of --by for a column; None for names that --by cannot express."""
     name = Column(column).name
     if not name or name != name.strip() or not name.isprintable() or name.startswith("-"):
         return None
@@ -49,12 +49,12 @@ def type_group(column: str) -> str | None:
 
 
 def _join_safe(name: str) -> str:
-    """Quote a name that stands among others joined by commas."""
+    """Quote a name for a comma-separated list."""
     return '"' + name.replace('"', '""') + '"' if "," in name or '"' in name else name
 
 
 def quote(text: str) -> str:
-    """Quote for a shell; characters that a terminal would obey are written as codes."""
+    """Quote for a shell; control characters are escaped."""
     if text.isprintable():
         return shlex.quote(text)
     codes = (c if c.isprintable() and c not in "\\'" else "".join(f"\\x{b:02x}" for b in c.encode()) for c in text)

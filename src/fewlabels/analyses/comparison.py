@@ -1,7 +1,7 @@
-"""Two groups side by side: how far apart they are, and whether that matters.
+"""Compare two groups: the difference, and whether it is practically relevant.
 
-The region of practical equivalence (ROPE) holds differences that are as good as none. The verdict names the region that
-holds most of the posterior of the difference, if it holds enough of it; otherwise it is not settled.
+The region of practical equivalence (ROPE) holds negligible differences. The verdict names the region with the largest
+posterior probability, if that reaches the required confidence; otherwise it is "not settled".
 """
 
 from dataclasses import asdict, dataclass, field, fields
@@ -79,7 +79,7 @@ class Comparison(Result):
 def set_side_by_side(
     a: Assessment, groups: tuple[str, str], rope: float, confidence: float = DEFAULT_CONFIDENCE
 ) -> Comparison:
-    """Set two groups of an assessment side by side; a verdict is stated from a probability of `confidence` on."""
+    """Compare two groups of an assessment; a verdict is stated from a probability of `confidence` on."""
     require_choices(rope, confidence)
     groups = (str(groups[0]), str(groups[1]))
     if groups[0] == groups[1]:
@@ -101,7 +101,7 @@ def set_side_by_side(
 
 
 def require_choices(rope: float, confidence: float) -> None:
-    """Refuse a region or a probability that cannot be meant."""
+    """Raise if rope or confidence is out of range."""
     if not rope >= 0:
         raise InputError(f"rope is {rope}; it is a half-width and cannot be negative")
     if not 0 < confidence < 1:
@@ -110,7 +110,7 @@ def require_choices(rope: float, confidence: float) -> None:
 
 def _warn(a: Assessment, groups: tuple[str, str]) -> tuple[str, ...]:
     blank = [group for group in groups if a.row(group).n_labels == 0]
-    said = [f"no label in {' and '.join(blank)}: there the prior speaks, not the model"] if blank else []
+    said = [f"no labels in {' and '.join(blank)}: the estimate there comes from the prior alone"] if blank else []
     empty = [group for group in groups if a.posterior.undefined[_position(a, group)]]
     return (*said, *([say_undefined(a.metric, empty)] if empty else []))
 

@@ -1,4 +1,4 @@
-"""What is in a table, what is wrong with it, what can be assessed, and what to type next."""
+"""Diagnose a table: its columns and roles, problems, what can be assessed, and which commands to run next."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -13,12 +13,12 @@ from fewlabels.data.predictions import Predictions, read_columns
 from fewlabels.data.roles import is_recognised
 from fewlabels.errors import InputError
 
-MANY = 50  # values beyond which a column is no natural group
+MANY = 50  # largest number of values of a column that is suggested for grouping
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """A table, looked at by somebody who has seen many."""
+    """Columns, roles, findings and suggestions for a table."""
 
     source: str
     columns: dict[str, str]
@@ -26,7 +26,7 @@ class Diagnosis:
     n_items: int
     n_labels: int
     classes: tuple[str, ...]
-    attributes: dict[str, int]  # column -> how many values
+    attributes: dict[str, int]  # column -> number of values
     findings: tuple[Finding, ...]
     can: tuple[str, ...]
     next: tuple[str, ...]
@@ -34,7 +34,7 @@ class Diagnosis:
 
     @property
     def is_sound(self) -> bool:
-        """Can anything be assessed?"""
+        """Whether there is no error among the findings."""
         return all(finding.severity != "error" for finding in self.findings)
 
     def to_dict(self) -> dict[str, Any]:
@@ -43,7 +43,7 @@ class Diagnosis:
 
 
 def diagnose(source: Any, **roles: Any) -> Diagnosis:
-    """Look a table over; `roles` are those of `Predictions.read`.
+    """Diagnose a table; `roles` are those of `Predictions.read`.
 
     >>> diagnose({"predicted": ["a", "b"], "label": ["a", None]}).next[0]
     'fewlabels assess FILE --by predicted --html report.html'
@@ -54,7 +54,7 @@ def diagnose(source: Any, **roles: Any) -> Diagnosis:
         return _unreadable(source, roles, error)
     findings = examine(pool)
     sound = all(f.severity != "error" for f in findings)
-    most = max(MANY, pool.n_items // 2)  # a column that says something else of every item is no group
+    most = max(MANY, pool.n_items // 2)  # a column with nearly one value per item is not a group
     values = count_values(pool) if sound else {}
     attributes = {name: n for name, n in values.items() if 1 < n <= most}
     findings += find_labels(pool, values)
@@ -75,7 +75,7 @@ def diagnose(source: Any, **roles: Any) -> Diagnosis:
 
 
 def _unreadable(source: Any, words: Mapping[str, Any], error: InputError) -> Diagnosis:
-    """Still say what the columns are, if the file can be opened at all, and which of them may hold the predictions."""
+    """Return the columns of a table without recognised predictions, and which of them may hold predictions."""
     try:
         columns = read_columns(source)
     except InputError:
@@ -94,7 +94,7 @@ def _is_readable(source: Any, words: Mapping[str, Any]) -> bool:
 
 
 def _retry(source: Any, words: Mapping[str, Any], findings: tuple[Finding, ...]) -> tuple[str, ...]:
-    """Propose to look again, with the roles that findings suggest."""
+    """Suggest doctor commands with the roles that findings propose."""
     tries = []
     for options in (finding.options for finding in findings if finding.options):
         kept = {name: value for name, value in words.items() if value not in options.values()}
@@ -114,10 +114,10 @@ def _list_possible(pool: Predictions) -> tuple[str, ...]:
     if pool.has("predicted") and not pool.has("agreement"):
         can.append("confusion, precision, recall, f1, mcc, cost")
         if len(pool.classes) == 2:
-            can.append("tpr, fpr and their like, selection-rate")
+            can.append("tpr, fpr and similar rates, selection-rate")
     if not pool.n_labels:
         answer = "agreement" if pool.has("agreement") else "label"
-        can.append(f"labels kept apart (--labels FILE with the columns id and {answer})")
+        can.append(f"labels in a separate file (--labels FILE with the columns id and {answer})")
     priors = ["calibrated", "scores", "flat"] if pool.has("score") else ["calibrated", "flat"]
     return (*can, f"priors: {', '.join(priors)}")
 
@@ -138,26 +138,26 @@ def _suggest(pool: Predictions, attributes: dict[str, int], words: Mapping[str, 
 
 
 def _free_name() -> str:
-    """Return a name for a session that no file has."""
+    """Return an unused file name for a session."""
     names = ("audit.db", *(f"audit-{i}.db" for i in range(2, 1000)))
     return next((name for name in names if not Path(name).exists()), "new-audit.db")
 
 
 def _suggest_goal(pool: Predictions, column: str | None) -> str:
-    """The worst can be found only among several groups."""
+    """Suggest find-worst where there are several groups, else estimate."""
     if pool.has("predicted") and not pool.has("agreement") and len(set(pool.pairs["predicted"])) > 1:
         return "--goal find-worst --by predicted"
     return f"--goal find-worst --by {column}" if column else "--goal estimate --by all"
 
 
 def _find_column(attributes: dict[str, int]) -> str | None:
-    """Return the first column with several groups, as one types it."""
+    """Return the --by argument of the first column with several groups."""
     typed = (type_group(name) for name, n in attributes.items() if 2 <= n <= MANY)
     return next((text for text in typed if text is not None), None)
 
 
 def _words_of(pool: Predictions) -> dict[str, Any]:
-    """Return the roles that predictions were read with, as far as their names do not tell them."""
+    """Return the roles that cannot be recognised from column names."""
     roles = pool.roles
     names = ("id", "predicted", "score", "positive_score", "label", "agreement")
     words: dict[str, Any] = {name: getattr(roles, name) for name in names}

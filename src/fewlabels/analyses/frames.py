@@ -1,4 +1,4 @@
-"""Rows -> the frames people work with, and draws -> ArviZ."""
+"""Convert rows to pandas, Polars or Arrow, and draws to ArviZ."""
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module

@@ -1,6 +1,6 @@
-"""Where a result comes from: which data, which version, when, and with which random draws.
+"""Provenance of results: data, version, date, seed and number of draws.
 
-A result carries one, so that its JSON says how to make it again.
+Every result carries one, so that its JSON says how to reproduce it.
 """
 
 import os
@@ -18,14 +18,14 @@ from fewlabels.data.counts import NONE, Tally
 from fewlabels.errors import InputError
 from fewlabels.text import hide_passwords
 
-EPOCH = "SOURCE_DATE_EPOCH"  # the variable by which builds are made reproducible
+EPOCH = "SOURCE_DATE_EPOCH"  # environment variable of reproducible builds
 FIELDS = ("version", "date", "command", "seed", "source", "fingerprint", "n_draws", "labels")
 GIVEN = "in the table; taken as drawn at random within each group"
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a result comes from. The command line adds its command."""
+    """Origin of a result. The command line adds its command."""
 
     version: str
     date: str  # ISO 8601, UTC
@@ -35,7 +35,7 @@ class Provenance:
     n_draws: int | None = None
     fingerprint: str | None = None  # of the predictions
     command: str | None = None
-    inputs: tuple[str, ...] = ()  # files that were read, and must not be replaced
+    inputs: tuple[str, ...] = ()  # files that were read; output must not overwrite them
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -51,16 +51,16 @@ def record(
     n_draws: int | None = None,
     labels: str = GIVEN,
 ) -> Provenance:
-    """Return the provenance of a result that is made now."""
+    """Return the provenance of a result computed now."""
     fingerprint = None if counts is None else digest_counts(counts)
     date, named = tell_time(os.environ), hide_passwords(source)
     return Provenance(find_version(), date, named, labels, seed, n_draws, fingerprint, inputs=inputs)
 
 
 def digest_counts(counts: Tally) -> str:
-    """Return a digest of how often each class is predicted, and of the mean score; labels and groups do not enter.
+    """Return a digest of the counts of predicted classes and of the mean score, independent of labels and groups.
 
-    It is made of counts that are there already, so that no table is read twice.
+    It uses existing counts, so the table is not read again.
     """
     n_items = np.bincount(counts.predicted - NONE, weights=counts.n_items, minlength=len(counts.classes) + 1)
     said = sorted((name, int(n)) for name, n in zip(("", *counts.classes), n_items, strict=True) if n)
@@ -69,7 +69,7 @@ def digest_counts(counts: Tally) -> str:
 
 
 def tell_time(environment: Mapping[str, str]) -> str:
-    """Return the time in UTC, or the one that the environment fixes.
+    """Return the time in UTC, or the one set by SOURCE_DATE_EPOCH.
 
     >>> tell_time({"SOURCE_DATE_EPOCH": "0"})
     '1970-01-01T00:00:00Z'
@@ -84,5 +84,5 @@ def tell_time(environment: Mapping[str, str]) -> str:
 
 @cache
 def find_version() -> str:
-    """Return the version of fewlabels that is installed."""
+    """Return the installed version of fewlabels."""
     return version("fewlabels")

@@ -1,6 +1,6 @@
-"""What every result has: plain data, JSON, a frame, Markdown, a picture, an HTML report, warnings and provenance.
+"""The base class of results: dict, JSON, frame, Markdown, plot, HTML report and provenance.
 
-Showing is the work of `reporting`, above. Only this module reaches up to it, through one table of names, when asked.
+Rendering is in `reporting`. Only this module refers to it, by name, in one registry.
 """
 
 from abc import ABC, abstractmethod
@@ -19,7 +19,7 @@ from fewlabels.text import dump_json
 
 
 class Renderers(NamedTuple):
-    """The functions of `fewlabels.reporting` that show one kind of result, by name."""
+    """Names of the functions in `fewlabels.reporting` that render one kind of result."""
 
     markdown: str
     plot: str
@@ -48,11 +48,11 @@ class Result(ABC):
         """Return the rows of its frame."""
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Return the contract's JSON, and write it where a path is given."""
+        """Return the contract's JSON, and write it to `path` if given."""
         return write_json(self.to_dict(), path, self.provenance.inputs)
 
     def to_frame(self, kind: Frame | None = None) -> Any:
-        """Return its rows as a pandas, Polars or Arrow table: unless told, in the kind the predictions came in."""
+        """Return its rows as a pandas, Polars or Arrow table; by default in the kind of the predictions."""
         usual: Frame = getattr(self, "frame", "pandas")
         return to_frame(self.list_rows(), kind or usual)
 
@@ -62,7 +62,7 @@ class Result(ABC):
         return text
 
     def plot(self, kind: str | None = None, *, ax: Any = None, **choices: Any) -> Any:
-        """Draw it with matplotlib; `kind` names one of the pictures there are."""
+        """Plot it with matplotlib; `kind` names one of its plots."""
         return self._find("plot")(self, *(() if kind is None else (kind,)), ax=ax, **choices)
 
     def report(self, path: str | Path, **choices: Any) -> Path:
@@ -75,7 +75,7 @@ class Result(ABC):
 
 
 def write_json(plain: Mapping[str, Any], path: str | Path | None, inputs: Iterable[str] = ()) -> str:
-    """Return JSON text, and write it where asked."""
+    """Return JSON text, and write it to `path` if given."""
     text = dump_json(drop_undefined(plain), indent=2)
     if path is not None:
         write_whole(path, text + "\n", inputs=inputs)
@@ -83,7 +83,7 @@ def write_json(plain: Mapping[str, Any], path: str | Path | None, inputs: Iterab
 
 
 def drop_undefined(value: Any) -> Any:
-    """Replace numbers that JSON does not have (NaN, infinity) by null.
+    """Replace numbers that JSON cannot represent (NaN, infinity) by null.
 
     >>> drop_undefined({"mean": float("nan"), "rows": [1.0, float("inf")]})
     {'mean': None, 'rows': [1.0, None]}

@@ -1,4 +1,4 @@
-"""What the numbers do not support, in plain words: every assessment carries these with it."""
+"""Warnings about the estimates of an assessment."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
@@ -12,12 +12,12 @@ from fewlabels.metrics.metric import ClassRate, Metric, ece, selection_rate
 from fewlabels.models.draws import FEWEST
 from fewlabels.models.posterior import Posterior
 
-LONG = 50  # letters of a name, of which one reads no more than two
-WIDE = 0.5  # an interval this wide leaves every conclusion open
-TWICE = "the prior is an earlier assessment: right only if none of its labels is among these, or they count twice"
+LONG = 50  # characters; of longer names only two are listed
+WIDE = 0.5  # interval width from which no conclusion is possible
+TWICE = "the prior is an earlier assessment: none of its labels may be among these, or they count twice"
 TRUSTED = (
-    "the scores prior takes the model's word for groups whose labels show no mistake: if the model is overconfident, "
-    "their intervals are too narrow; --prior flat (Python: prior=fl.flat()) does not trust it"
+    "the scores prior trusts the scores in groups whose labels show no mistake: if the model is overconfident, "
+    "their intervals are too narrow; --prior flat (Python: prior=fl.flat()) does not use the scores"
 )
 
 
@@ -38,11 +38,11 @@ class Ranged(Protocol):
 def caution(
     tally: Tally, metric: Metric, posterior: Posterior, rows: Sequence[Ranged], *, earlier: bool = False, m: int = 1
 ) -> tuple[str, ...]:
-    """Return what a careful statistician would add to these numbers."""
+    """Return all warnings about these estimates."""
     if metric is selection_rate:
         return ()
     if not tally.n_labels.any():
-        return ("no item is labelled: every number here is what the prior says, not what the model did",)
+        return ("no item is labelled: every number here comes from the prior alone",)
     return (
         *_name_unlabelled(rows, learned=posterior.trust is not None, scored=bool(tally.bins)),
         *_name_undefined(metric, posterior, rows, m),
@@ -60,9 +60,9 @@ def caution(
 def _name_unlabelled(rows: Sequence[Ranged], *, learned: bool, scored: bool) -> list[str]:
     blank = [row.group for row in rows if row.n_labels == 0]
     few = f"{len(blank):,} of {len(rows):,} groups have no label"
-    hints = "other groups' labels and their own scores suggest" if scored else "other groups' labels suggest"
-    whose = f"what {hints}" if learned else "the prior's"
-    return [f"{few}, and their numbers are {whose}: {_name(blank)}"] if blank else []
+    hints = "other groups' labels and their own scores" if scored else "other groups' labels"
+    whose = hints if learned else "the prior alone"
+    return [f"{few}, and their estimates come from {whose}: {_name(blank)}"] if blank else []
 
 
 def _name_undefined(metric: Metric, posterior: Posterior, rows: Sequence[Ranged], m: int) -> list[str]:
@@ -70,24 +70,24 @@ def _name_undefined(metric: Metric, posterior: Posterior, rows: Sequence[Ranged]
     if not empty:
         return []
     few = f"; P(worst) is left out, as m is {m} and the metric is defined in {len(rows) - len(empty):,} of the groups"
-    apart = ", and takes no part in P(worst) and ranks"
+    apart = ", and is left out of P(worst) and ranks"
     return [f"{say_undefined(metric.name, empty)}{few if m > len(rows) - len(empty) else apart}"]
 
 
 def say_undefined(metric: str, groups: Sequence[str]) -> str:
-    """Say in which groups a rate is undefined (0/0), and why."""
-    return f"{metric} is not defined in {listing(groups)}: no item there is predicted so, or truly so; it could be anything"
+    """Return a sentence about groups where a rate is undefined (0/0)."""
+    return f"{metric} is not defined in {listing(groups)}: its denominator is 0 there, so it could have any value"
 
 
 def _name_thin(rows: Sequence[Ranged]) -> list[str]:
     thin = thin_groups(rows)
     more = " more" if any(row.n_labels == 0 for row in rows) else ""
-    said = f"too few labels to say anything about {len(thin):,}{more}: {_name(thin)} (intervals wider than {WIDE:g})"
+    said = f"too few labels for a conclusion about {len(thin):,}{more}: {_name(thin)} (intervals wider than {WIDE:g})"
     return [said] if thin else []
 
 
 def _name(groups: Sequence[str]) -> str:
-    """Name a few groups; fewer where their names are long."""
+    """List a few groups; fewer if their names are long."""
     return listing(groups, most=6 if max(map(len, groups), default=0) <= LONG else 2)
 
 
@@ -96,15 +96,15 @@ def _weigh_prior(posterior: Posterior) -> list[str]:
         return []
     pseudo, real = posterior.prior.strength().sum(), posterior.cells.n_labels.sum()
     return [
-        f"the overall figure leans on the prior, which weighs as much as {pseudo:,.0f} labels in all beside {real:,} real "
-        "ones, and its interval may be too sure of itself; more labels or a smaller --strength (Python: fl.flat(strength)) lean on it less"
+        f"the overall estimate depends on the prior, which counts as {pseudo:,.0f} labels in all against {real:,} real "
+        "ones, and its interval may be too narrow; use more labels or a smaller --strength (Python: fl.flat(strength))"
     ]
 
 
 def _name_never_predicted(posterior: Posterior) -> list[str]:
     unsaid = _never_predicted(posterior)
-    said = "never predicted, so without a row of their own, though they count in means over classes"
-    return [f"{said}: {listing(unsaid)}; the model finds none of them"] if unsaid else []
+    said = "classes that are never predicted have no row, but count in means over classes"
+    return [f"{said}: {listing(unsaid)}; their recall is 0"] if unsaid else []
 
 
 def _count_draws(posterior: Posterior) -> list[str]:
@@ -117,7 +117,7 @@ def _count_draws(posterior: Posterior) -> list[str]:
 
 
 def _doubt_fit(posterior: Posterior) -> list[str]:
-    """Say what the model that learned from all labels says against itself."""
+    """Return the misfit warning of a model fitted to all labels."""
     doubt = getattr(posterior.trust, "doubt", None)
     return [] if doubt is None else [doubt]
 
@@ -131,7 +131,7 @@ def _never_predicted(posterior: Posterior) -> list[str]:
 
 
 def _takes_its_word(posterior: Posterior) -> bool:
-    """Does the prior leave less than half a mistake to groups where the labels show none?"""
+    """Whether the prior counts less than half a mistake in a group whose labels show none."""
     if not isinstance(posterior.prior, Beta) or posterior.cells.n != len(posterior.groups):
         return False
     cells, prior = posterior.cells, posterior.prior
@@ -140,10 +140,10 @@ def _takes_its_word(posterior: Posterior) -> bool:
 
 
 def leans_on_prior(posterior: Posterior) -> bool:
-    """Is the overall figure as much the prior's as the labels'? Many cells with a weak prior each make a strong one.
+    """Whether the prior dominates the overall estimate: weak priors of many cells add up to a strong one.
 
-    The prior's pull on a mean, in its standard errors, is about its weight over the root of the number of labels. One that
-    was learned from the labels of all cells has no pull of its own.
+    The prior shifts the mean by about its strength over the square root of the number of labels, in standard errors.
+    A prior estimated from the labels of all cells is exempt.
     """
     if posterior.trust is not None:
         return False
@@ -154,7 +154,7 @@ def leans_on_prior(posterior: Posterior) -> bool:
 
 
 def thin_groups(rows: Sequence[Ranged]) -> list[str]:
-    """Return labelled groups about which nothing can be said yet."""
+    """Return labelled groups whose intervals are too wide for a conclusion."""
     return [row.group for row in rows if row.n_labels and row.high - row.low > WIDE]
 
 
@@ -163,4 +163,4 @@ def _warn_bins(posterior: Posterior) -> list[str]:
     unlabelled = cells.n_items[cells.n_labels == 0].sum() / cells.n_items.sum()
     if unlabelled <= 0.1:
         return []
-    return [f"{unlabelled:.0%} of the items lie in score bins without a label, where calibration error is the prior's guess; fewer {name_option('bins')} or more labels would help"]  # fmt: skip
+    return [f"{unlabelled:.0%} of the items are in score bins without labels, where calibration error comes from the prior alone; use fewer {name_option('bins')} or more labels"]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Ways to estimate the surface: ours, and those it is measured against."""
+"""Baseline estimators of accuracy surfaces, against which the additive model is measured."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,32 +12,32 @@ from fewlabels.distributions.belief import Beta, Rng
 from fewlabels.errors import InputError, listing
 from fewlabels.models.logit.joint import Chances
 
-WARM = 0.1  # labels at the pool's accuracy that every arm starts with (004, section 4.4)
+WARM = 0.1  # pseudo-labels per arm at the pool's accuracy (004, section 4.4)
 APART = "beta-i"
 DEEP = ("bern-gp", "beta-gp", "beta-gp-sl", "beta-gp-slp")
-FIT_DEEP = "fewlabels.models.deep.fit:fit_deep"  # needs JAX, so it is reached by name, when asked for
+FIT_DEEP = "fewlabels.models.deep.fit:fit_deep"  # needs JAX, so it is imported by name on use
 PerArm = Float[np.ndarray, " arm"]
 
 
 @dataclass(frozen=True)
 class Apart:
-    """Arms that know nothing of each other: a Beta each; or all of them one."""
+    """Independent Beta posteriors of arms, or one Beta shared by all."""
 
     beta: Beta
     alike: bool = False
 
     @property
     def mean(self) -> PerArm:
-        """Expected accuracy."""
+        """Posterior mean of the accuracy."""
         return self.beta.mean()
 
     @property
     def within(self) -> PerArm:
-        """Chances do not differ within an arm."""
+        """P(right) does not vary within an arm."""
         return np.zeros(len(self.beta.groups))
 
     def interval(self, level: float) -> tuple[PerArm, PerArm]:
-        """Central interval."""
+        """Central credible interval."""
         return self.beta.interval(level)
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw arm"]:
@@ -49,14 +49,14 @@ class Apart:
 
 @dataclass(frozen=True)
 class Sampled:
-    """Arms that are known by draws."""
+    """Posterior of arms given by draws."""
 
     samples: Float[np.ndarray, "draw arm"]
     mean: PerArm
 
     @property
     def within(self) -> PerArm:
-        """Chances do not differ within an arm."""
+        """P(right) does not vary within an arm."""
         return np.zeros(len(self.mean))
 
     def interval(self, level: float) -> tuple[PerArm, PerArm]:
@@ -65,24 +65,24 @@ class Sampled:
         return low, high
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw arm"]:
-        """Some of the draws."""
+        """Resampled draws."""
         return self.samples[rng.integers(len(self.samples), size=n)]
 
 
 def estimate_constant(cells: Cells, seed: int) -> Chances:  # noqa: ARG001
-    """Take every arm to be as accurate as the pool."""
+    """Assume that every arm has the accuracy of the pool."""
     right, n = cells.right.sum() + 0.5, cells.n_labels.sum() + 1.0
     return Apart(Beta(cells.names, np.full(cells.n, right), np.full(cells.n, n - right)), alike=True)
 
 
 def estimate_apart(cells: Cells, seed: int) -> Chances:  # noqa: ARG001
-    """Beta-I: every arm by itself."""
+    """Beta-I: independent Beta posteriors."""
     (right, wrong), (start_right, start_wrong) = cells.outcomes.T, _start_apart(cells)
     return Apart(Beta(cells.names, right + start_right, wrong + start_wrong))
 
 
 def _start_apart(cells: Cells) -> tuple[float, float]:
-    """Start at the pool's accuracy; where all labels agree there is no other outcome to learn from: Jeffreys' prior."""
+    """Prior counts at the pool's accuracy; Jeffreys' prior where all labels of the pool agree."""
     n_right, n = float(cells.right.sum()), float(cells.n_labels.sum())
     if n and n_right in (0.0, n):
         return 0.5, 0.5
@@ -91,7 +91,7 @@ def _start_apart(cells: Cells) -> tuple[float, float]:
 
 
 def warn_apart(cells: Cells) -> tuple[str, ...]:
-    """Name the arms of Beta-I whose start leaves hardly any room for the outcome that their labels do not show."""
+    """Warn of arms whose labels all agree, where the weak prior of Beta-I makes intervals too narrow."""
     n_right, n = cells.right, cells.n_labels
     alike = (n > 0) & ((n_right == 0) | (n_right == n))
     if alike.sum() == (n > 0).sum():  # Jeffreys' prior, or no label

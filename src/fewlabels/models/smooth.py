@@ -1,4 +1,4 @@
-"""The prior: groups that share attributes lend each other strength, as far as the labels so far show that they may."""
+"""The prior `smooth`: partial pooling of groups that share attributes, with shrinkage estimated from the labels."""
 
 from dataclasses import dataclass, replace
 
@@ -17,7 +17,7 @@ from fewlabels.models.priors import Lesson
 
 @dataclass(frozen=True)
 class Smooth:
-    """Let groups that share attributes lend each other strength."""
+    """Prior with partial pooling of groups that share attributes, by the additive model."""
 
     name: str = "smooth"
     needs: tuple[str, ...] = ()
@@ -25,11 +25,11 @@ class Smooth:
     guesses_level: bool = False
 
     def before(self, cells: Cells, reads: Reads) -> Conjugate:
-        """Where each cell would start without its own labels."""
+        """Return the prior of each cell, without its own labels."""
         return self.learn(cells, reads, finite=False).before
 
     def learn(self, cells: Cells, reads: Reads, *, finite: bool) -> Lesson:
-        """Fit effects of attributes to all labels, and say what they imply for every cell."""
+        """Fit effects of attributes to all labels, and derive the prior of every cell."""
         layout = lay_out(cells)
         found = learn_effects(layout)
         everything, rest = layout.survey(found, finite=finite)
@@ -40,5 +40,5 @@ class Smooth:
 
 
 def smooth() -> Smooth:
-    """Start from groups that share attributes, as far as the labels show that they are alike."""
+    """Pool groups that share attributes, as far as the labels show that they are similar."""
     return Smooth()

@@ -1,5 +1,6 @@
-"""Groups are combinations of attributes: accuracy as a surface over them, learned from a few labels here and there.
+"""Accuracy as a surface over combinations of attributes (arms), estimated from few labels by `models.additive`.
 
-The logit of being right is a curve of the score, plus effects of attributes alone and of two together, plus what is an
-arm's own. How large each kind of effect is, labels decide: where attributes explain nothing, arms stand for themselves.
+logit P(right) is a curve of the score, plus main effects and two-way interactions of attributes, plus a random effect
+of the arm. The scales of effects are estimated from the labels: where attributes explain nothing, arms are not pooled
+by them.
 """

@@ -33,12 +33,12 @@ from fewlabels.models.priors import Lesson
 DEFAULT = "smooth"
 MOST_ARMS = 50_000
 N_DRAWS = 2000
-STEEP = 0.5  # slope that the evidence may have at its summit
+STEEP = 0.5  # largest gradient of the log evidence that counts as converged
 
 
 @dataclass(frozen=True)
 class Given:
-    """A prior that says what was worked out before it was asked."""
+    """A prior that was computed from the labels of all arms before."""
 
     everything: Chances
     rest: Chances | None
@@ -48,11 +48,11 @@ class Given:
     guesses_level: bool = False
 
     def before(self, cells: Cells, reads: Reads) -> Conjugate:
-        """Where each cell would start without its own labels."""
+        """Return the prior of each cell, without its own labels."""
         return self.learn(cells, reads, finite=False).before
 
     def learn(self, cells: Cells, reads: Reads, *, finite: bool) -> Lesson:
-        """Say it."""
+        """Return the precomputed prior of every cell."""
         lesson = teach(cells, reads, self.everything, self.rest if finite else None)
         worth = lesson.before.strength()
         return replace(lesson, trust=None if self.portrait is None else replace(self.portrait, worth=worth))
@@ -68,14 +68,15 @@ def surface(
     finite_pool: bool = False,
     seed: int = 0,
 ) -> Surface:
-    """Say how good the model is for every combination of attributes that occurs, and how sure that is.
+    """Estimate how good the model is for every combination of attributes that occurs, with credible intervals.
 
-    `attributes` are columns; numbers of many values are put in ranges. For another cut give `fl.ranges("age", 5)`,
-    `fl.column("size", order=["S", "M", "L"])`, `fl.bins(4)` or `fl.predicted`. `finite_pool` asks about exactly these
-    items instead of the population they came from. `model` is smooth, or one of those it is measured against.
+    `attributes` are columns; numeric columns with many values are cut into ranges. For other cuts give
+    `fl.ranges("age", 5)`, `fl.column("size", order=["S", "M", "L"])`, `fl.bins(4)` or `fl.predicted`. `finite_pool`
+    asks about exactly these items instead of the population they came from. `model` is smooth, or one of the
+    baselines.
 
-    Attributes that only classifiers tell are given as `fl.uncertain("scene")`, with a column of probabilities scene_VALUE
-    for each of its values; `attribution` says how these are calibrated: full (unless told otherwise), temperature or raw.
+    Attributes known only through classifiers are given as `fl.uncertain("scene")`, with a column of probabilities
+    scene_VALUE for each of its values; `attribution` says how these are calibrated: full (default), temperature or raw.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -94,7 +95,7 @@ def surface(
     if method is not None:
         if model != DEFAULT or finite_pool:
             raise InputError(
-                "surface: uncertain attributes go with the model smooth, and without a finite pool: nobody knows which items an arm has"
+                "surface: uncertain attributes need the model smooth, without a finite pool: it is not known which items an arm has"
             )
         notes = require_sound(pool)
         return _map_uncertain(pool, assign_uncertain(pool, parts, method, seed), level, notes)
@@ -120,7 +121,7 @@ def map_arms(
     frame: Frame = "pandas",
     provenance: Provenance | None = None,
 ) -> Surface:
-    """Make a surface of counts alone; their groups are the arms."""
+    """Fit a surface to counts whose groups are the arms."""
     given, chart = _learn(counts.cells(), model, seed, finite=finite_pool)
     question = Question(accuracy, given, level, finite_pool, 1, seed, N_DRAWS)
     found = judge(counts, question, notes=(*notes, *note_single(counts.axes)), frame=frame, provenance=provenance)
@@ -128,7 +129,7 @@ def map_arms(
 
 
 def _learn(cells: Cells, model: str, seed: int, *, finite: bool) -> tuple[Given, Chart | None]:
-    """Let a model learn from the labels of all arms."""
+    """Fit a model to the labels of all arms."""
     if model != DEFAULT:
         chances = ESTIMATORS[model](cells, seed)
         return Given(chances, chances, None, model), None
@@ -169,12 +170,12 @@ def _assemble(found: Assessment, given: Given, chart: Chart | None) -> Surface:
 
 
 def examine(chart: Chart) -> dict[str, Any]:
-    """Say how the fit went."""
+    """Return the diagnostics of the fit."""
     fit, effects = chart.fit, chart.effects
     return {
-        "converged": bool(fit.slope < STEEP),
-        "slope": fit.slope,
-        "looks": fit.n_looks,
+        "converged": bool(fit.gradient_norm < STEEP),
+        "slope": fit.gradient_norm,
+        "looks": fit.n_evaluations,
         "terms": len(effects.block),
         "together": fit.together if effects.pairs else None,  # probability
         "left_out": [[effects.axes[i].name for i in block] for block in effects.left_out if len(effects.axes) > 2],
@@ -185,17 +186,17 @@ def _warn(health: dict[str, Any]) -> list[str]:
     if health["converged"]:
         return []
     return [
-        f"the scales of effects were not found to the end (the evidence still rises by {health['slope']:.1f}): intervals may "
-        "be too wide or too narrow; fewer attributes, or more labels, will help"
+        f"the fit of the scales of effects did not converge (gradient of the log evidence: {health['slope']:.1f}): intervals may "
+        "be too wide or too narrow; use fewer attributes, or more labels"
     ]
 
 
 def _choose_method(attribution: str | None, parts: Sequence[Groups | Uncertain]) -> Method | None:
-    """How uncertain attributes are told, where there are any."""
+    """Return the calibration method of uncertain attributes; None without any."""
     if not any(isinstance(part, Uncertain) for part in parts):
         if attribution is not None:
             raise InputError(
-                "attribution is of uncertain attributes, and there is none; say which are: uncertain:NAME, or fl.uncertain(NAME)"
+                "attribution needs uncertain attributes, and there are none; mark them with uncertain:NAME or fl.uncertain(NAME)"
             )
         return None
     method = next((name for name in METHODS if name == (attribution or "full")), None)
@@ -205,7 +206,7 @@ def _choose_method(attribution: str | None, parts: Sequence[Groups | Uncertain])
 
 
 def _map_uncertain(pool: Predictions, fractions: Fractions, level: float, notes: tuple[str, ...]) -> Surface:
-    """Make a surface of items that may be of several arms."""
+    """Fit a surface to items with uncertain arms."""
     chart, counts = chart_uncertain(fractions), fractions.counts
     relief = chart.relief
     low, high = contain(relief.mean, relief.interval(level))

@@ -1,4 +1,4 @@
-"""Attributes as they are named, and how each is cut into values."""
+"""Resolve the attributes of a surface: names to columns, ranges or uncertain attributes."""
 
 from collections.abc import Sequence
 
@@ -8,12 +8,12 @@ from fewlabels.data.groups import Column, Groups, Ranges
 from fewlabels.data.predictions import Predictions
 from fewlabels.errors import InputError, did_you_mean, listing
 
-MOST_VALUES = 1000  # of one attribute
-FEW_NUMBERS = 12  # values of a number that are told apart; more are put in ranges
+MOST_VALUES = 1000  # per attribute
+FEW_NUMBERS = 12  # distinct values up to which a numeric column is not cut into ranges
 
 
 def cut_by(pool: Predictions, attributes: Sequence[str | Groups | Uncertain]) -> tuple[Groups | Uncertain, ...]:
-    """Say how every attribute is cut: numbers of many values in ranges."""
+    """Resolve every attribute; numeric columns with many values are cut into ranges."""
     if isinstance(attributes, str) or not attributes:
         raise InputError(
             f"attributes: name the columns, for instance attributes=({', '.join(map(repr, pool.attributes[:2]))})"
@@ -40,16 +40,16 @@ def _cut_one(pool: Predictions, one: str | Groups | Uncertain) -> Groups | Uncer
 
 
 def note_single(axes: Sequence[Axis]) -> tuple[str, ...]:
-    """Say which attributes tell nothing apart."""
+    """Warn about attributes with a single value."""
     single = [axis.name for axis in axes if len(axis.levels) == 1]
-    return (f"the same everywhere, so that nothing hangs on it: {listing(single)}",) if single else ()
+    return (f"these attributes have a single value, so they have no effect: {listing(single)}",) if single else ()
 
 
 def require_few_values(counts: Tally) -> None:
-    """Refuse attributes that are more like names of items."""
+    """Raise if an attribute has too many values."""
     for axis in counts.axes:
         if len(axis.levels) > MOST_VALUES:
             raise InputError(
-                f"attributes: {axis.name!r} has {len(axis.levels):,} values, and at most {MOST_VALUES:,} can be told apart; "
-                "leave it out, or put its values in classes first"
+                f"attributes: {axis.name!r} has {len(axis.levels):,} values, and at most {MOST_VALUES:,} are supported; "
+                "leave it out, or group its values first"
             )

@@ -1,16 +1,16 @@
-"""How much of the space of attributes has labels of its own, and how much is known by its neighbours alone."""
+"""How many arms, items and labels fall in each band of labels per arm."""
 
 from dataclasses import dataclass
 from itertools import pairwise
 
 from fewlabels.analyses.surface.result import Surface
 
-STEPS = (0, 1, 5, 20)  # labels from which an arm is in the next band
+STEPS = (0, 1, 5, 20)  # lower ends of the bands, in labels
 
 
 @dataclass(frozen=True)
 class Band:
-    """Arms with about as many labels."""
+    """Arms with similar numbers of labels."""
 
     name: str
     n_arms: int
@@ -19,7 +19,7 @@ class Band:
 
 
 def count_bands(surface: Surface) -> tuple[Band, ...]:
-    """Count arms, their items and their labels by how many labels they have."""
+    """Count arms, items and labels in each band of labels per arm."""
     borders = (*pairwise(STEPS), (STEPS[-1], None))
     return tuple(_count_band(surface, low, high) for low, high in borders)
 

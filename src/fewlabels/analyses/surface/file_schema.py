@@ -1,4 +1,4 @@
-"""What a saved surface says of itself, beside its arrays."""
+"""Schema of the JSON document in a saved surface, beside its arrays."""
 
 import math
 from typing import Annotated, Any, Literal
@@ -13,7 +13,7 @@ Place = Annotated[int, Field(ge=0)]
 
 
 class IntervalDocument(Schema):
-    """A figure with its interval."""
+    """An estimate with its interval."""
 
     mean: Share
     low: Share
@@ -27,7 +27,7 @@ class IntervalDocument(Schema):
 
 
 class ArmDocument(IntervalDocument):
-    """What was believed of a combination."""
+    """Estimate of an arm."""
 
     arm: dict[str, str]
     n_items: Count
@@ -36,14 +36,14 @@ class ArmDocument(IntervalDocument):
 
 
 class ScaleDocument(Schema):
-    """How far attributes move accuracy."""
+    """Scale of an effect."""
 
     attributes: tuple[str, ...]
     scale: Annotated[float, Field(ge=0)]
 
 
 class HealthDocument(Schema):
-    """How the fit went."""
+    """Diagnostics of the fit."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -58,7 +58,7 @@ class HealthDocument(Schema):
 
 
 class SurfaceDocument(Schema):
-    """All but the arrays."""
+    """Everything except the arrays."""
 
     format: Literal["fewlabels surface"]
     version: Literal[1]

@@ -1,4 +1,4 @@
-"""What arms are called, and what several of them have in common."""
+"""Names of arms, and values that several arms share."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,7 @@ from fewlabels.analyses.surface.result import Arm
 
 
 def name_values(values: Mapping[str, str]) -> str:
-    """Say which values attributes have.
+    """Format attribute values.
 
     >>> name_values({"light": "night", "rain": "wet"})
     'light=night, rain=wet'
@@ -15,7 +15,7 @@ def name_values(values: Mapping[str, str]) -> str:
 
 
 def find_common(arms: Sequence[Arm]) -> dict[str, str]:
-    """Return the values that all of several arms have; a single arm has nothing in common with others."""
+    """Return the values that all arms share; nothing for a single arm."""
     if len(arms) < 2:
         return {}
     return {name: value for name, value in arms[0].arm.items() if all(arm.arm[name] == value for arm in arms)}

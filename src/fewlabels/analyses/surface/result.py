@@ -1,4 +1,4 @@
-"""Accuracy as a surface over combinations of attributes: what it holds, and what can be asked of it."""
+"""The Surface result: estimates of all arms, and queries over combinations of attributes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -23,15 +23,15 @@ from fewlabels.models.additive.explanation import Scale
 from fewlabels.models.additive.fitted import Chart
 from fewlabels.models.logit.joint import Chances
 
-# A Surface is stored by a module that imports this one: it is reached by name, when asked for.
+# The module that stores a Surface imports this one, so it is imported by name on use.
 SAVE, LOAD = "fewlabels.analyses.surface.storage:write_surface", "fewlabels.analyses.surface.storage:read_surface"
-N_DRAWS, FEWEST, BUDGET = 4000, 500, 20_000_000  # draws behind an answer, and how many numbers they may be
-BRIEFLY = 4_000_000  # where an answer is one of many, and a mean over many arms
+N_DRAWS, FEWEST, BUDGET = 4000, 500, 20_000_000  # draws behind an estimate; largest number of draws × arms
+BRIEFLY = 4_000_000  # the same for averages over arbitrary combinations
 
 
 @dataclass(frozen=True)
 class Arm:
-    """What we believe about one combination of attributes."""
+    """Estimate of one combination of attributes."""
 
     arm: dict[str, str]
     n_items: int
@@ -39,12 +39,12 @@ class Arm:
     mean: float
     low: float
     high: float
-    p_worst: float  # chance to be the least accurate of all
+    p_worst: float  # probability of being the least accurate arm
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What the surface says of some combinations, weighted by how often they occur."""
+    """Average accuracy over some combinations, weighted by how often they occur."""
 
     values: dict[str, str]
     n_items: int
@@ -56,21 +56,21 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class Surface(Result):
-    """How good the model is for every combination of attributes, and how sure that is."""
+    """How good the model is for every combination of attributes, with credible intervals."""
 
     attributes: tuple[str, ...]
     model: str
     arms: tuple[Arm, ...]
     overall: Estimate
     health: dict[str, Any]
-    scales: tuple[Scale, ...]  # how far attributes move accuracy; none where the model does not say
+    scales: tuple[Scale, ...]  # of effects; empty for baselines
     warnings: tuple[str, ...]
     level: float
     finite_pool: bool
     axes: tuple[Axis, ...] = field(repr=False)
-    place: Int[np.ndarray, "arm axis"] = field(repr=False)  # of each arm's values on the axes
-    chances: Chances = field(repr=False)  # of the population, in the arms of the pool
-    chart: Chart | None = field(default=None, repr=False)  # of the default model alone
+    place: Int[np.ndarray, "arm axis"] = field(repr=False)  # index of each arm's values on the axes
+    chances: Chances = field(repr=False)  # posterior of the arms of the pool, for the population
+    chart: Chart | None = field(default=None, repr=False)  # only for the default model
     source: str = "the table"
     frame: Frame = "pandas"
     provenance: Provenance = field(default_factory=record, repr=False)
@@ -95,13 +95,13 @@ class Surface(Result):
         """The arms, least accurate first."""
         return tuple(sorted(self.arms, key=lambda arm: arm.mean))
 
-    # -- questions ------------------------------------------------------------------------------------------
+    # -- queries --------------------------------------------------------------------------------------------
 
     def ask(self, values: Mapping[str, object] | None = None, /, **more: object) -> Reading:
-        """Say how accurate the model is where attributes have these values, over all that others take in the pool.
+        """Estimate the accuracy where attributes have these values, averaged over the other attributes as in the pool.
 
-        Of a combination that the pool does not have, it says what the attributes suggest. It speaks of the population that
-        items came from, also where arms are about exactly these items.
+        Combinations that the pool does not have are predicted from their attributes. The estimate is about the
+        population, also where arms are about exactly these items (`finite_pool`).
         """
         chosen = self._choose({**(values or {}), **more})
         said = {self.axes[i].name: self.axes[i].levels[at] for i, at in chosen.items()}
@@ -114,9 +114,9 @@ class Surface(Result):
         return Reading(said, 0, 0, *self._blend(place, self.size.astype(np.float64)))
 
     def mix(self, traffic: Any, weight: str | None = None) -> Reading:
-        """Say how accurate the model is on somebody's traffic: a table with the attributes as columns.
+        """Estimate the accuracy on other traffic: a table with the attributes as columns.
 
-        Every row counts once, or as often as its column `weight` says.
+        Every row counts once, or with the weight in its column `weight`.
         """
         found = count_rows(traffic, self.attributes, weight)
         values = zip(*(found[name] for name in self.attributes), strict=True)
@@ -127,9 +127,9 @@ class Surface(Result):
         return Reading({}, sum(arm.n_items for arm in seen), sum(arm.n_labels for arm in seen), mean, low, high)
 
     def cross(self, *attributes: str, fixed: Mapping[str, object] | None = None) -> tuple[Reading, ...]:
-        """Read the surface at every combination of a few attributes, over all that the others take in the pool.
+        """Estimate the accuracy at every combination of a few attributes, averaged over the others as in the pool.
 
-        `fixed` are values of others. Combinations that the pool does not have are left out.
+        `fixed` are values of other attributes. Combinations that the pool does not have are left out.
         """
         (held,) = np.nonzero(self._match(self._choose(fixed or {})) & (self.size > 0))
         axes = [self._find_axis(name) for name in attributes]
@@ -139,7 +139,7 @@ class Surface(Result):
         return self._read(names, csr_array(inside, shape=(len(found), len(self.arms))))
 
     def adjust(self, attribute: str) -> tuple[Reading, ...]:
-        """Say what each value of an attribute would do, were the other attributes as they are in the whole pool."""
+        """Estimate the accuracy for each value of an attribute, standardized to the pool's other attributes."""
         axis, out = self._find_axis(attribute), []
         for at, name in enumerate(self.axes[axis].levels):
             place, there = self.place.copy(), self.place[:, axis] == at
@@ -149,7 +149,7 @@ class Surface(Result):
             out.append(Reading({attribute: name}, int(self.size[there].sum()), n_labels, *low_to_high))
         return tuple(out)
 
-    # -- taking it elsewhere --------------------------------------------------------------------------------
+    # -- export ---------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contract's JSON as a dict."""
@@ -165,17 +165,17 @@ class Surface(Result):
         return [{**arm.arm, **{k: v for k, v in asdict(arm).items() if k != "arm"}} for arm in self.arms]
 
     def save(self, path: str | Path) -> Path:
-        """Write the fitted surface to one file, from which it can be asked without the predictions."""
+        """Write the fitted surface to one file, which can be queried without the predictions."""
         written: Path = resolve_name(SAVE)(self, path)
         return written
 
     @classmethod
     def load(cls, path: str | Path) -> "Surface":
-        """Read a surface that was saved."""
+        """Read a saved surface."""
         found: Surface = resolve_name(LOAD)(path)
         return found
 
-    # -- how ------------------------------------------------------------------------------------------------
+    # -- helpers --------------------------------------------------------------------------------------------
 
     @cached_property
     def _draws(self) -> Float[np.ndarray, "draw arm"]:
@@ -183,7 +183,7 @@ class Surface(Result):
         return self.chances.draw(np.random.default_rng(0), n)
 
     def _read(self, names: Sequence[dict[str, str]], weights: csr_array) -> tuple[Reading, ...]:
-        """Mean and interval over some arms of the pool, for every question and its weights of arms."""
+        """Mean and interval over arms of the pool, for every row of weights."""
         values = weights @ self._draws.T / weights.sum(axis=1)[:, None]
         low, high = np.quantile(values, self._tails, axis=1)
         low, high = contain(values.mean(axis=1), (low, high))
@@ -193,12 +193,14 @@ class Surface(Result):
         return tuple(Reading(*figure) for figure in figures)
 
     def _blend(self, place: Int[np.ndarray, "asked axis"], weight: Float[np.ndarray, " asked"]) -> tuple[float, ...]:
-        """Mean and interval over combinations, seen or not."""
+        """Mean and interval over combinations, seen or unseen."""
         combinations, where = np.unique(place, axis=0, return_inverse=True)
         share = np.bincount(where.reshape(-1), weights=weight) / weight.sum()
         at = _look_up(self.place, combinations)
         if self.chart is None and (at == NONE).any():
-            raise InputError(f"model {self.model}: it says nothing of combinations that are not in the pool")
+            raise InputError(
+                f"model {self.model} has no estimate for combinations that are not in the pool; use smooth"
+            )
         n = int(np.clip(BRIEFLY // len(at), FEWEST, len(self._draws)))
         draws = self._draws[:, at] if self.chart is None else self.chart.draw(combinations, at, n)
         values = draws @ share
@@ -212,7 +214,7 @@ class Surface(Result):
         return [(1 - self.level) / 2, (1 + self.level) / 2]
 
     def _choose(self, values: Mapping[str, object]) -> dict[int, int]:
-        """Find the axes and values that are meant."""
+        """Resolve names and values to indices of axes and levels."""
         chosen = {}
         for name, value in values.items():
             axis = self.axes[self._find_axis(name)]
@@ -237,14 +239,14 @@ class Surface(Result):
 
 
 def _look_up(place: Int[np.ndarray, "arm axis"], asked: Int[np.ndarray, "asked axis"]) -> Int[np.ndarray, " asked"]:
-    """Return which arm has these values; −1 where none has."""
+    """Return the index of the arm with these values; −1 where there is none."""
     at = {tuple(values): i for i, values in enumerate(place.tolist())}
     return np.array([at.get(tuple(values), NONE) for values in asked.tolist()], dtype=np.int64)
 
 
 def _require_weights(given: Sequence[float | int | None]) -> Float[np.ndarray, " row"]:
-    """Refuse weights that cannot say how often rows occur; without any row there is nothing to average over."""
+    """Raise unless weights are finite, not negative and not all 0."""
     weights = np.array([0.0 if n is None else n for n in given], dtype=np.float64)
     if not (weights >= 0).all() or not 0 < weights.sum() < np.inf:
-        raise InputError("mix: weights say how often rows occur: finite, none below 0, and some above")
+        raise InputError("mix: weights must be finite and not negative, with at least one above 0")
     return weights

@@ -1,8 +1,7 @@
-"""A surface over attributes that only classifiers tell: items count a little in every arm they may be of.
+"""Surfaces over attributes known only through classifiers: items are assigned to arms with probabilities.
 
-Each such attribute has a column of probabilities for every value; a column of the attribute's own name may hold the
-values that are known for sure. From these few, and from what classifiers say of all items, it is learned how far to
-believe them (see `attribution`). Nothing else is ever read of the items whose attributes are not known.
+Each such attribute has a column of probabilities per value; a column with the attribute's name may hold known values.
+Classifiers are calibrated on these few and on their outputs for all items (see `models.membership`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,25 +25,25 @@ from fewlabels.models.membership.fit import Method, learn_attribution
 from fewlabels.models.membership.fractional_counts import Counts, count_fractionally
 from fewlabels.models.membership.likelihood import fit_mixture, gather
 
-MOST_ITEMS = 1_000_000  # whose probabilities are looked at one by one
-FAINT = 1e-9  # items
+MOST_ITEMS = 1_000_000  # rows are processed one by one
+FAINT = 1e-9  # expected items below which an arm is dropped
 
 
 @dataclass(frozen=True)
 class Uncertain:
-    """An attribute that a classifier tells: the column of every value's probability, or what these columns start with."""
+    """An attribute known through a classifier: the probability column of every value, or their prefix."""
 
     name: str
     scores: tuple[tuple[str, str], ...] | str  # value and column
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
-        """Every value, and the column of its probability."""
+        """Pairs of value and probability column."""
         assert not isinstance(self.scores, str), "find the columns first"
         return self.scores
 
     def find(self, pool: Predictions) -> "Uncertain":
-        """Find the columns in a pool."""
+        """Resolve the columns in a pool."""
         if not isinstance(self.scores, str):
             missing = [(value, column) for value, column in self.scores if column not in pool.columns()]
             for value, column in missing:
@@ -63,10 +62,10 @@ class Uncertain:
 
 
 def uncertain(name: str, scores: Mapping[str, str] | str | None = None) -> Uncertain:
-    """Say that an attribute is told by a classifier: `scores` has, for every value, the column of its probability.
+    """Mark an attribute as known only through a classifier; `scores` maps every value to its probability column.
 
-    Or it is what the names of these columns start with; unless told otherwise, the attribute's own name and `_`. A column
-    called `name`, where there is one, holds the values that are known for sure.
+    `scores` may also be the prefix of these columns (default: the name of the attribute and `_`). A column called
+    `name`, if there is one, holds known values.
 
     >>> uncertain("rain", {"wet": "p_wet", "dry": "p_dry"}).columns
     (('wet', 'p_wet'), ('dry', 'p_dry'))
@@ -80,7 +79,7 @@ def uncertain(name: str, scores: Mapping[str, str] | str | None = None) -> Uncer
 
 @dataclass(frozen=True)
 class Fractions:
-    """Items, and how probably they are of each arm; arms that hardly anything is of are left out."""
+    """P(arm | item) with outcomes and scores of items; arms with hardly any expected items are dropped."""
 
     axes: tuple[Axis, ...]
     level: Int[np.ndarray, "arm axis"]
@@ -91,14 +90,14 @@ class Fractions:
 
     @cached_property
     def counts(self) -> Counts:
-        """Items and labels of every arm, in fractions."""
+        """Fractional counts of items and labels of every arm."""
         return count_fractionally(self.chance, self.outcome)
 
 
 def assign_uncertain(
     pool: Predictions, attributes: Sequence[Groups | Uncertain], method: Method, seed: int
 ) -> Fractions:
-    """Say how probably every item is of every arm."""
+    """Fit the membership model, and return P(arm | item)."""
     _require(pool)
     found = pool.pull(_list_values(pool, attributes))
     axes, scores, known = zip(*(_read_axis(one, i, pool, found) for i, one in enumerate(attributes)), strict=True)
@@ -118,11 +117,13 @@ def assign_uncertain(
 def _note_apart(place: Int[np.ndarray, "item axis"], n_known: int) -> tuple[str, ...]:
     if n_known or not ((place >= 0).any(axis=0)).all():
         return ()
-    return ("every attribute is known of some items, but of none all are; known values count only where all are",)
+    return (
+        "every attribute is known for some items, but no item has all known; known values are used only where all are",
+    )
 
 
 def chart_uncertain(fractions: Fractions) -> Chart:
-    """Fit the effects of attributes and of the score to items that may be of several arms."""
+    """Fit the additive model to items with uncertain arms."""
     n_labels = int((~np.isnan(fractions.outcome)).sum())
     effects = find_effects(fractions.axes, fractions.level, n_labels)
     design, x = effects.expand(fractions.level), to_logit(fractions.score)
@@ -136,7 +137,7 @@ def chart_uncertain(fractions: Fractions) -> Chart:
 def _cut_by_score(
     fractions: Fractions, *, scored: bool
 ) -> tuple[Int[np.ndarray, " stratum"], Float[np.ndarray, " stratum"], Float[np.ndarray, " stratum"]]:
-    """Arms in strata of items of about the same score: of which arm, how many items, and their score."""
+    """Split arms into strata of similar scores: arm, number of items and mean score of each."""
     n = len(fractions.outcome)
     if not scored:
         return np.arange(len(fractions.level)), fractions.counts.n_items, np.full(len(fractions.level), np.nan)
@@ -149,7 +150,7 @@ def _cut_by_score(
 
 
 def _list_values(pool: Predictions, attributes: Sequence[Groups | Uncertain]) -> dict[str, object]:
-    """Return what has to be read of every item."""
+    """Return the expressions to read for every item."""
     values: dict[str, object] = {"right": pool.right()} | ({"score": pool.score} if pool.has("score") else {})
     for i, one in enumerate(attributes):
         if not isinstance(one, Uncertain):
@@ -164,7 +165,7 @@ def _list_values(pool: Predictions, attributes: Sequence[Groups | Uncertain]) ->
 def _read_axis(
     one: Groups | Uncertain, i: int, pool: Predictions, found: Mapping[str, list[object]]
 ) -> tuple[Axis, Float[np.ndarray, "item _value"], Int[np.ndarray, " item"]]:
-    """Return an attribute's axis, the probability of each value for every item, and its value where it is known."""
+    """Return the axis of an attribute, every item's probability of each value, and known values (−1 elsewhere)."""
     if isinstance(one, Uncertain):
         score = np.stack([_read_numbers(found[f"p{i}_{j}"]) for j in range(len(one.columns))], axis=1)
         axis = Axis(one.name, tuple(value for value, _ in one.columns), ordered=False)
@@ -182,7 +183,7 @@ def _read_axis(
 
 
 def _find_known(axis: Axis, told: Sequence[object]) -> Int[np.ndarray, " item"]:
-    """Return the place of every value that is known; one that the classifier has never heard of is no place."""
+    """Return the index of every known value, −1 where missing; raise for values without a probability column."""
     known = np.array([axis.find(value) for value in told], dtype=np.int64)
     for row in np.nonzero(known == NONE)[0].tolist():
         if told[row] not in (None, MISSING):
@@ -200,6 +201,6 @@ def _read_numbers(values: Sequence[object]) -> Float[np.ndarray, " item"]:
 def _require(pool: Predictions) -> None:
     if pool.n_items > MOST_ITEMS:
         raise InputError(
-            f"{pool.n_items:,} items are too many to look at one by one, which uncertain attributes need; give at most "
-            f"{MOST_ITEMS:,}, drawn at random, with all that are labelled"
+            f"{pool.n_items:,} items are too many for uncertain attributes, which process items one by one; give at most "
+            f"{MOST_ITEMS:,}: a random sample and all labelled items"
         )

@@ -1,4 +1,4 @@
-"""A surface in one file: arrays, and a JSON document that says what they are. No row of the predictions is in it."""
+"""Save and load a surface: one file of arrays with a JSON document, without any row of the predictions."""
 
 import io
 import json
@@ -27,23 +27,22 @@ FORMAT = "fewlabels surface"
 VERSION = 1
 PLAIN = ("attributes", "model", "health", "warnings", "level", "finite_pool", "source", "frame")
 HOW_TO_SAVE = "make one with surface --save"
-MOST, MOST_LOG = 1e9, 20.0  # beyond which no fit has numbers, or logs of scales
+MOST, MOST_LOG = 1e9, 20.0  # largest plausible value of a number, and of a log scale
 ROUGHLY = 1e-3
-SHEET = ("scales", "terms", "covariance", "own", "stiff", "lean")
 
 
 def write_surface(surface: Surface, path: str | Path) -> Path:
-    """Write it whole, or not at all."""
+    """Write a surface atomically."""
     chart = surface.chart
     if chart is None:
-        raise InputError(f"model {surface.model} cannot be saved, for it only knows the arms of its pool; use smooth")
+        raise InputError(f"model {surface.model} cannot be saved, as it covers only the arms of its pool; use smooth")
     about = {
         "format": FORMAT, "version": VERSION, **{name: getattr(surface, name) for name in PLAIN},
         "overall": asdict(surface.overall), "arms": [asdict(arm) for arm in surface.arms],
         "scales": [asdict(scale) for scale in surface.scales], "axes": [asdict(axis) for axis in surface.axes],
         "pairs": chart.effects.pairs, "left_out": chart.effects.left_out, "knots": chart.knots,
         "kinds": chart.fit.plan.kinds, "weights": [sheet.weight for sheet in (*chart.fit.sheets, chart.fit.summit)],
-        "n_looks": chart.fit.n_looks, "slope": chart.fit.slope, "together": chart.fit.together,
+        "n_looks": chart.fit.n_evaluations, "slope": chart.fit.gradient_norm, "together": chart.fit.together,
     }  # fmt: skip
     arrays: dict[str, Any] = {f"table_{i}": table for i, table in enumerate(chart.effects.tables)}
     arrays |= {name: getattr(chart, name) for name in ("level", "arm", "n_items", "score")}
@@ -51,20 +50,28 @@ def write_surface(surface: Surface, path: str | Path) -> Path:
         "heard": chart.fit.heard
     }
     sheets = (*chart.fit.sheets, chart.fit.summit)
-    arrays |= {f"{name}_{i}": getattr(sheet, name) for i, sheet in enumerate(sheets) for name in SHEET}
+    for i, sheet in enumerate(sheets):
+        arrays |= _pack_sheet(sheet, i)
     packed = io.BytesIO()
     np.savez_compressed(packed, about=np.frombuffer(json.dumps(about).encode(), dtype=np.uint8), **arrays)
     write_whole(path, packed.getvalue(), inputs=surface.provenance.inputs)
     return Path(path)
 
 
+def _pack_sheet(sheet: Sheet, i: int) -> dict[str, Any]:
+    return {
+        f"scales_{i}": sheet.scales, f"terms_{i}": sheet.terms, f"covariance_{i}": sheet.covariance,
+        f"own_{i}": sheet.own, f"stiff_{i}": sheet.stiff, f"lean_{i}": sheet.lean,
+    }  # fmt: skip
+
+
 def read_surface(path: str | Path) -> Surface:
-    """Read what `write_surface` wrote."""
+    """Read a file written by `write_surface`."""
     try:
         raw = Path(path).read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or 'it cannot be read'}") from None
-    found = read_arrays(raw, f"{path} is no surface that fewlabels saved, or is damaged", HOW_TO_SAVE)
+    found = read_arrays(raw, f"{path} is not a surface saved by fewlabels, or is damaged", HOW_TO_SAVE)
     packed = found.take("about", "u", (None,))
     about = parse(SurfaceDocument, packed.tobytes(), str(path), HOW_TO_SAVE)
     return _assemble(about, found)
@@ -108,14 +115,14 @@ def _read_effects(about: SurfaceDocument, found: Arrays) -> Effects:
         found.take(f"table_{i}", "f", (len(axis.levels) + 1, None), low=-MOST, high=MOST) for i, axis in enumerate(axes)
     )
     if any(place >= len(axes) for block in (*about.pairs, *about.left_out) for place in block):
-        raise found.refuse("pairs name attributes that are not there")
+        raise found.refuse("pairs refer to attributes that do not exist")
     return Effects(axes, tables, about.pairs, about.left_out)
 
 
 def _read_levels(about: SurfaceDocument, found: Arrays) -> np.ndarray:
     level: np.ndarray = found.take("level", "iu", (len(about.arms), len(about.axes)), low=0)
     if (level >= [len(axis.levels) for axis in about.axes]).any():
-        raise found.refuse("arms have values that no attribute takes")
+        raise found.refuse("arms have values that their attributes do not have")
     return level
 
 
@@ -123,7 +130,7 @@ def _read_fit(about: SurfaceDocument, found: Arrays, effects: Effects) -> Fit:
     n_curve = 1 if about.knots is None else 2 + len(about.knots)
     n_terms = n_curve + len(effects.block)
     if about.kinds != effects.kinds or abs(sum(about.weights[:-1]) - 1) > ROUGHLY:
-        raise found.refuse("its effects or weights do not belong together")
+        raise found.refuse("its effects or weights are inconsistent")
     plan = Plan(
         found.take("block", "iu", (n_terms,), low=FIXED, high=len(about.kinds) - 1),
         found.take("centre", "f", (n_terms,), low=-MOST, high=MOST),
@@ -141,10 +148,10 @@ def _read_sheet(found: Arrays, i: int, weight: float, plan: Plan, n_heard: int, 
     terms = found.take(f"terms_{i}", "f", (None,), low=-MOST, high=MOST)
     n = len(terms)
     if n > most_terms:
-        raise found.refuse(f"the array terms_{i} has more terms than there are")
+        raise found.refuse(f"the array terms_{i} has more terms than the model")
     covariance = found.take(f"covariance_{i}", "f", (n, n), low=-MOST, high=MOST)
     if not np.allclose(covariance, covariance.T, rtol=ROUGHLY) or (np.diagonal(covariance) < 0).any():
-        raise found.refuse(f"the array covariance_{i} is no covariance")
+        raise found.refuse(f"the array covariance_{i} is not a covariance matrix")
     return Sheet(
         weight,
         found.take(f"scales_{i}", "f", (len(plan.start),), high=MOST_LOG),

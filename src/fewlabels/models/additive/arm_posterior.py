@@ -1,7 +1,7 @@
-"""From the fit to arms: the logit of every arm's accuracy, jointly normal at each scale.
+"""The joint posterior of the accuracies of all arms: a mixture of normals on the logit scale, one per set of scales.
 
-The accuracy of an arm is the mean over its strata of the score. On the logit scale it is nearly linear in everything
-that was fitted, so it is worked out exactly at the mode and moved along its slope from there.
+The accuracy of an arm is a weighted mean over its strata. Its logit is nearly linear in the fitted terms, so it is
+computed exactly at the fitted values and linearized around them (delta method).
 """
 
 from collections.abc import Sequence
@@ -19,28 +19,28 @@ from fewlabels.models.logit.random_effects import squash
 EDGE = 1e-9
 POINTS, MASSES = hermegauss(9)
 MASSES = MASSES / MASSES.sum()
-NEWTON_STEPS = 8  # to a quantile
+NEWTON_STEPS = 8  # for a quantile
 PerArm = Float[np.ndarray, " arm"]
 
 
 @dataclass(frozen=True)
 class Slice:
-    """Logits of all arms at one set of scales: a centre, what they share, and what is each arm's own."""
+    """Normal distribution of the logits of all arms given one set of scales: mean, shared and arm-specific part."""
 
     weight: float
     centre: PerArm
-    lean: Float[np.ndarray, "arm term"]  # how they move with what is shared
-    root: Float[np.ndarray, "term term"]  # of the covariance of what is shared
-    own: PerArm  # standard deviation
+    lean: Float[np.ndarray, "arm term"]  # derivatives of the logits with respect to the shared terms
+    root: Float[np.ndarray, "term term"]  # Cholesky factor of the covariance of the shared terms
+    own: PerArm  # standard deviation of the arm-specific part
 
     @cached_property
     def spread(self) -> PerArm:
-        """Standard deviation of every logit; six digits of what is shared will do."""
+        """Standard deviation of every logit; single precision is enough for the shared part."""
         shared = self.lean.astype(np.float32) @ self.root.astype(np.float32)
         return np.sqrt(np.einsum("at,at->a", shared, shared).astype(np.float64) + self.own**2)
 
     def join(self, other: "Slice") -> "Slice":
-        """Return the arms of both."""
+        """Concatenate the arms of both."""
         centre, lean, own = (
             np.concatenate(parts)
             for parts in ((self.centre, other.centre), (self.lean, other.lean), (self.own, other.own))
@@ -55,25 +55,25 @@ class Slice:
 
 @dataclass(frozen=True)
 class Relief:
-    """What is believed of the accuracy of all arms."""
+    """Joint posterior of the accuracies of all arms."""
 
     slices: tuple[Slice, ...]
-    within: PerArm  # variance of the chance of being right over an arm's items
+    within: PerArm  # variance of P(right) over the items of an arm
 
     @cached_property
     def mean(self) -> PerArm:
-        """Expected accuracy."""
+        """Posterior mean of the accuracy."""
         return self._moments[0]
 
     @cached_property
     def variance(self) -> PerArm:
-        """Variance of the accuracy."""
+        """Posterior variance of the accuracy."""
         mean, square = self._moments
         return np.maximum(square - mean**2, 0.0)
 
     @cached_property
     def _moments(self) -> tuple[PerArm, PerArm]:
-        """Expected accuracy, and its expected square."""
+        """First and second moment of the accuracy, by Gauss-Hermite quadrature."""
         mean, square = np.zeros(len(self.within)), np.zeros(len(self.within))
         for part in self.slices:
             drawn = squash(part.centre[:, None] + part.spread[:, None] * POINTS)
@@ -82,32 +82,32 @@ class Relief:
         return mean, square
 
     def interval(self, level: float) -> tuple[PerArm, PerArm]:
-        """Central interval of the accuracy."""
+        """Central credible interval of the accuracy."""
         return self._quantile((1 - level) / 2), self._quantile((1 + level) / 2)
 
     def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "draw arm"]:
-        """Joint draws: one set of scales at a time."""
+        """Joint draws of accuracies; the number from each component is multinomial."""
         counts = rng.multinomial(n, [part.weight for part in self.slices]).tolist()
         logits = np.concatenate([part.draw(rng, count) for part, count in zip(self.slices, counts, strict=True)])
         return squash(rng.permutation(logits))
 
     def take(self, arms: Int[np.ndarray, " taken"] | Bool[np.ndarray, " arm"]) -> "Relief":
-        """Return what is believed of some of the arms."""
+        """Return the joint posterior of some of the arms."""
         slices = [
             replace(part, centre=part.centre[arms], lean=part.lean[arms], own=part.own[arms]) for part in self.slices
         ]
         return Relief(tuple(slices), self.within[arms])
 
     def join(self, other: "Relief") -> "Relief":
-        """Return what is believed of the arms of both, which come from one fit."""
+        """Concatenate the arms of two posteriors from the same fit."""
         pairs = zip(self.slices, other.slices, strict=True)
         return Relief(tuple(one.join(two) for one, two in pairs), np.concatenate([self.within, other.within]))
 
     def _quantile(self, q: float) -> PerArm:
-        """Find the logit with this much of the mixture below it, by Newton's method between bounds that close in."""
+        """Quantile of the mixture, by Newton's method safeguarded by bisection."""
         weight = np.array([part.weight for part in self.slices])[:, None]
         centre, spread = (np.stack([getattr(part, name) for part in self.slices]) for name in ("centre", "spread"))
-        ends = centre + ndtri(q) * spread  # of the parts: that of the mixture lies between
+        ends = centre + ndtri(q) * spread  # quantiles of the components: they bracket that of the mixture
         low, high, at = ends.min(axis=0), ends.max(axis=0), (weight * ends).sum(axis=0)
         for _ in range(NEWTON_STEPS):
             away = (at - centre) / spread
@@ -126,9 +126,9 @@ def survey(
     arm: Int[np.ndarray, " stratum"],
     weights: Sequence[Float[np.ndarray, " stratum"]],
 ) -> tuple[Relief, ...]:
-    """Work out the accuracy of arms made of strata, which come arm by arm, for each weighting of these.
+    """Return the posterior of the arms' accuracies, once per weighting of their strata.
 
-    The first of the fitted terms are of the curve, the others of the effects.
+    Strata are sorted by arm. The first fitted terms belong to the curve, the others to the effects.
     """
     start = np.searchsorted(arm, np.arange(len(effects)))
     shares = [weight / np.add.reduceat(weight, start)[arm] for weight in weights]
@@ -150,9 +150,9 @@ def _cut(
     start: Int[np.ndarray, " arm"],
     share: Float[np.ndarray, " stratum"],
 ) -> tuple[Slice, PerArm]:
-    """Logits of arms at one set of scales, and how chances vary within arms."""
+    """Linearize the logits of arms at one set of scales; also return the variance of P(right) within arms."""
     n, n_curve = len(effects), curve.shape[1]
-    effects = effects[:, : len(sheet.terms) - n_curve]  # those of pairs may be left out
+    effects = effects[:, : len(sheet.terms) - n_curve]  # terms of pairs may be absent
     own, stiff = _recall(sheet, fit, n)
     height = effects @ sheet.terms[n_curve:] + own
     right = squash(curve @ sheet.terms[:n_curve] + height[arm])
@@ -167,7 +167,7 @@ def _cut(
 
 
 def _recall(sheet: Sheet, fit: Fit, n: int) -> tuple[PerArm, PerArm]:
-    """What labels say of each arm's own effect; arms without a label have the prior's."""
+    """Mean and precision of each arm's random effect; those of the prior for arms without labels."""
     own, stiff = np.zeros(n), np.full(n, np.exp(-2 * sheet.scales[fit.plan.n]))
     own[fit.heard], stiff[fit.heard] = sheet.own, sheet.stiff
     return own, stiff

@@ -1,8 +1,8 @@
-"""From the relief to ties: what a label in one cell tells of the others, as chances and not as logits.
+"""The posterior covariance of the cells' accuracies, low rank plus diagonal: the information of a label on other cells.
 
-How cells vary together is taken from one set of scales, which is enough to say where to look, and how far each varies from
-all. Of hundreds of terms that cells have in common, a few dozen directions carry nearly all; what is left counts as each
-cell's own.
+Correlations come from the most probable set of scales, which is accurate enough for acquisition; variances come from
+the whole mixture. A few dozen principal directions carry nearly all of the shared variance. The rest is added to the
+diagonal.
 """
 
 import numpy as np
@@ -16,19 +16,19 @@ EDGE = 1e-9
 
 
 def tie(relief: Relief, strange: PerArm) -> Ties:
-    """Tie cells together; `strange` is variance of each cell's own that the relief does not know of."""
+    """Return the covariance of cells on the probability scale, with an extra variance per cell for outliers."""
     part = max(relief.slices, key=lambda one: one.weight)
     shared, rest = _condense(part.lean.astype(np.float32) @ part.root.astype(np.float32))
     own = part.own**2 + rest
     spread = np.einsum("cf,cf->c", shared, shared) + own
-    steep = relief.variance / np.maximum(spread, EDGE)  # variance of a chance, by that of its logit
+    steep = relief.variance / np.maximum(spread, EDGE)  # probability scale over logit scale
     outcome = relief.mean * (1 - relief.mean)
     noise = np.maximum(outcome - relief.variance, LEAST * outcome + EDGE)
     return Ties(shared * np.sqrt(steep)[:, None], own * steep, strange, noise)
 
 
 def _condense(shared: Float[np.ndarray, "cell term"]) -> tuple[Float[np.ndarray, "cell factor"], PerArm]:
-    """Keep the directions that carry most, and say how much variance is left of each cell."""
+    """Project on the principal directions; also return the variance per cell that they leave out."""
     if shared.shape[1] <= FACTORS:
         return shared.astype(np.float64), np.zeros(len(shared))
     _, turn = np.linalg.eigh((shared.T @ shared).astype(np.float64))

@@ -1,4 +1,4 @@
-"""How the cells of a pool enter the model: by the score of their strata, and by their attributes."""
+"""The design matrices of the additive model: spline columns for scores, effect columns for attributes."""
 
 from dataclasses import dataclass
 
@@ -17,22 +17,22 @@ from fewlabels.models.logit.to_prior import count_unlabelled
 
 @dataclass(frozen=True)
 class Layout:
-    """How the cells of a pool enter the model: by the score of their strata, and by their attributes."""
+    """Design matrices of the cells of a pool: a spline of the score per stratum, effects of attributes per cell."""
 
     cells: Cells
     effects: Effects
-    level: Int[np.ndarray, "cell axis"]  # the value that each cell has on each axis
+    level: Int[np.ndarray, "cell axis"]  # index of each cell's value on each axis
     curve: Float[np.ndarray, "stratum curve_term"]
-    knots: tuple[float, ...] | None  # where the curve may bend, in logits; None without scores
+    knots: tuple[float, ...] | None  # of the spline, in logits; None without scores
     design: Float[np.ndarray, "cell effect_term"]
 
     @property
     def plan(self) -> Plan:
-        """What is assumed before any label."""
+        """Priors of all terms."""
         return plan_effects(self.effects, self.knots)
 
     def gather(self) -> Strata:
-        """Take the labelled strata."""
+        """Select the labelled strata."""
         strata = self.cells.layers
         (labelled,) = np.nonzero(strata.n_labels > 0)
         cell = strata.cell[labelled]
@@ -40,7 +40,7 @@ class Layout:
         return take_whole(design, cell, strata.right[labelled], strata.n_labels[labelled].astype(np.float64))
 
     def survey(self, found: Fit, *, finite: bool) -> tuple[Relief, Relief | None]:
-        """Say what the fit implies for all items of every cell, and for those without a label."""
+        """Return the posterior of each cell over all its items, and over its unlabelled items where `finite`."""
         strata = self.cells.layers
         weights = [strata.n_items.astype(np.float64), *([count_unlabelled(self.cells)] if finite else [])]
         everything, *rest = survey(found, self.curve, self.design, strata.cell, weights)
@@ -48,7 +48,7 @@ class Layout:
 
 
 def lay_out(cells: Cells) -> Layout:
-    """Set up the curve and the effects for these cells."""
+    """Build the spline of the score and the effects of attributes for these cells."""
     axes, level = list_axes(cells)
     effects = find_effects(axes, level)
     strata = cells.layers
@@ -60,7 +60,7 @@ def lay_out(cells: Cells) -> Layout:
 
 
 def plan_effects(effects: Effects, knots: tuple[float, ...] | None) -> Plan:
-    """Say what is assumed of the curve and of effects before any label."""
+    """Build the priors of the curve's and the effects' terms."""
     terms = [LEVEL] if knots is None else [HEIGHT, SLOPE, *(BEND for _ in knots)]
     centre, spread = np.array(terms).T
     more = len(effects.block)
@@ -73,12 +73,12 @@ def plan_effects(effects: Effects, knots: tuple[float, ...] | None) -> Plan:
 
 
 def learn_effects(layout: Layout, start: Scales | None = None) -> Fit:
-    """Fit the effects to the labels."""
+    """Fit the model to the labels."""
     return fit(layout.gather(), layout.plan, start)
 
 
 def list_axes(cells: Cells) -> tuple[tuple[Axis, ...], Int[np.ndarray, "cell axis"]]:
-    """Return by what cells differ: what their groups differ by, and predicted class and score where they are split."""
+    """Return the axes on which cells differ: those of their groups, and predicted class and score bin where split."""
     axes, columns = list(cells.axes), list(cells.level[cells.group].T)
     for name, place, ordered in (("predicted class", cells.predicted, False), ("score bin", cells.bin, True)):
         if np.any(place != NONE):

@@ -1,4 +1,4 @@
-"""What is assumed before any label: which terms there are, and how far effects of each kind may go."""
+"""Priors of the additive model: normal terms, log-normal scales of effects, and variants with fewer interactions."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,42 +9,42 @@ from jaxtyping import Float, Int
 from fewlabels.data.counts import NONE
 from fewlabels.models.additive.effects import Kind
 
-FIXED = -1  # the block of terms whose spread is given
-PAIRS = 2 / 3  # chance that attributes do anything together, before any label: two of the three variants say so
-CENTRES: dict[str, float] = {"main": -0.5, "pair": -1.8, "arm": -0.8}  # log scale that is expected of effects,
-SPREADS: dict[str, float] = {"main": 0.7, "pair": 0.8, "arm": 1.0}  # how far off that may be for all of a kind,
-APART: dict[Kind, float] = {"main": 0.7, "pair": 1.2}  # and how far effects of a kind differ: few pairs do much
+FIXED = -1  # the block of terms whose standard deviation is given
+PAIRS = 2 / 3  # prior probability that attributes interact: two of the three variants have interactions
+CENTRES: dict[str, float] = {"main": -0.5, "pair": -1.8, "arm": -0.8}  # prior mean of log scales
+SPREADS: dict[str, float] = {"main": 0.7, "pair": 0.8, "arm": 1.0}  # prior sd of their common mean, per kind
+APART: dict[Kind, float] = {"main": 0.7, "pair": 1.2}  # sd of log scales around that mean: few pairs have large effects
 Terms = Float[np.ndarray, " term"]
-Scales = Float[np.ndarray, " scale"]  # logs: of every effect, of arms, then the centre of every kind
+Scales = Float[np.ndarray, " scale"]  # logarithms: of every effect, of arms, then the mean of every kind
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Terms of given spread, and effects of several terms whose scale is learned; those of pairs come last."""
+    """Priors of terms: FIXED ones have a given standard deviation, terms of an effect share a scale; pairs are last."""
 
     block: Int[np.ndarray, " term"]  # the effect a term is part of, or FIXED
-    centre: Terms  # of terms
-    spread: Terms  # of terms that are FIXED
+    centre: Terms  # prior mean
+    spread: Terms  # prior standard deviation of FIXED terms
     kinds: tuple[Kind, ...]  # of effects
 
     @property
     def n(self) -> int:
-        """How many effects; in `Scales`, this is the place of the arms'."""
+        """Number of effects; also the index of the arms' scale in `Scales`."""
         return len(self.kinds)
 
     @cached_property
     def named(self) -> tuple[Kind, ...]:
-        """The kinds there are."""
+        """The distinct kinds of effects."""
         return tuple(dict.fromkeys(self.kinds))
 
     @cached_property
     def start(self) -> Scales:
-        """Scales as expected."""
+        """Prior mean of the log scales."""
         return np.array([CENTRES[kind] for kind in (*self.kinds, "arm", *self.named)])
 
     @cached_property
     def precision(self) -> Float[np.ndarray, "scale scale"]:
-        """Of the scales' prior, which is normal."""
+        """Prior precision matrix of the log scales."""
         out = np.diag(
             [APART[kind] ** -2 for kind in self.kinds] + [SPREADS[kind] ** -2 for kind in ("arm", *self.named)]
         )
@@ -55,14 +55,14 @@ class Plan:
         return out
 
     def log_prior(self, at: Scales) -> tuple[float, Scales]:
-        """Log density of scales, and its slope."""
+        """Log prior density of the log scales, and its gradient."""
         pull = self.precision @ (at - self.start)
         return float(-0.5 * (at - self.start) @ pull), -pull
 
-    # -- what else may be assumed of effects of two attributes together ---------------------------------------
+    # -- model variants: none, one or many scales of interactions ---------------------------------------------
 
     def list_variants(self) -> tuple["Variant", ...]:
-        """Return what may be: pairs do nothing, they do all about as much, or few do much. Each the richer, the later."""
+        """List model variants from simple to rich: no interactions, one scale for all pairs, one scale per pair."""
         mains = tuple(kind for kind in self.kinds if kind != "pair")
         n_pairs = self.n - len(mains)
         if not n_pairs:
@@ -73,7 +73,7 @@ class Plan:
         return (self._vary(mains, 1 - PAIRS), *richer)
 
     def _vary(self, kinds: tuple[Kind, ...], likely: float) -> "Variant":
-        """Return the variant with these effects, the last of which may be of all pairs."""
+        """Return the variant with these effects; the last one may stand for all pairs."""
         kept = (self.block < len(kinds)) | ("pair" in kinds)
         block = np.minimum(self.block[kept], len(kinds) - 1)
         plan = Plan(block, self.centre[kept], self.spread[kept], kinds)
@@ -87,18 +87,18 @@ class Plan:
 
 @dataclass(frozen=True)
 class Variant:
-    """A plan that assumes as much or less than another, and which of its scales stands for each of the other's."""
+    """A restricted model, and which of its scales stands for each scale of the full model."""
 
     plan: Plan
-    source: Int[np.ndarray, " scale"]  # NONE where it has no such effect
-    likely: float  # before any label
+    source: Int[np.ndarray, " scale"]  # NONE for effects that it does not have
+    likely: float  # prior probability
 
     def read(self, scales: Scales) -> Float[np.ndarray, " own_scale"]:
-        """Take its scales from the other's: a mean, where one stands for several."""
+        """Convert scales of the full model to its own: the mean, where one stands for several."""
         there = self.source != NONE
         total = np.bincount(self.source[there], weights=scales[there], minlength=len(self.plan.start))
         return total / np.bincount(self.source[there], minlength=len(self.plan.start))
 
     def spell_out(self, scales: Float[np.ndarray, " own_scale"], otherwise: Scales | float = -np.inf) -> Scales:
-        """Put its scales as the other's; what it has not got does nothing, or is as it was."""
+        """Convert its scales to those of the full model; effects it lacks get `otherwise` (default: scale 0)."""
         return np.where(self.source != NONE, scales[self.source], otherwise)

@@ -1,7 +1,8 @@
-"""What attributes do to the logit of being right: an effect of every value, and of every two values together.
+"""Effects of attributes on the logit of P(right): main effects of every value, and two-way interactions.
 
-Values of an unordered attribute are alike before any label: each may differ from the mean of all. Values of an ordered
-one resemble their neighbours. The effect of two attributes together is what is left once each has had its own.
+Values of an unordered attribute are exchangeable around their mean. Values of an ordered attribute follow a
+Matérn-3/2 Gaussian process with a nugget. Interactions are products of main-effect columns, so they hold what main
+effects leave unexplained.
 """
 
 from dataclasses import dataclass, replace
@@ -16,45 +17,45 @@ from fewlabels.data.counts import Axis
 from fewlabels.data.names import MISSING
 
 Kind = Literal["main", "pair"]
-Block = tuple[int, ...]  # the attributes that have an effect together
-REACH = 0.5  # over how much of its range values of an ordered attribute resemble each other
-JUMP = 0.05  # share of an ordered value's variance that is its own
-SLIGHT = 1e-3  # parts of an effect that vary by less than this share of the largest are left out
-MOST_TERMS = 1000  # in all: what a fit has time for
-MOST_NUMBERS = 5_000_000  # arms, or items, times terms: what it has memory for
+Block = tuple[int, ...]  # indices of the attributes of an effect
+REACH = 0.5  # Matérn length scale, as a share of the range of an ordered attribute
+JUMP = 0.05  # nugget: share of the variance of an ordered value that is independent of its neighbours
+SLIGHT = 1e-3  # eigenvectors with less than this share of the largest eigenvalue are dropped
+MOST_TERMS = 1000  # in all, for speed
+MOST_NUMBERS = 5_000_000  # arms (or items) times terms, for memory
 NOTHING = 0  # terms of an attribute without an effect
 
 
 @dataclass(frozen=True)
 class Effects:
-    """What every value adds to every term, and which attributes act together."""
+    """Design columns of every attribute value, and which pairs of attributes interact."""
 
     axes: tuple[Axis, ...]
-    tables: tuple[Float[np.ndarray, "_value _term"], ...]  # the last row, all zero, is of values not seen before
+    tables: tuple[Float[np.ndarray, "_value _term"], ...]  # the last row, all zero, stands for unseen values
     pairs: tuple[Block, ...]
-    left_out: tuple[Block, ...]  # what would be too many terms, or is a name for the arms themselves
+    left_out: tuple[Block, ...]  # too many terms, or nearly one term per arm
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """The attributes of every effect; each has a scale of its own."""
+        """The attributes of every effect; each effect has its own scale."""
         return (*((i,) for i, table in enumerate(self.tables) if table.shape[1]), *self.pairs)
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """Whether an effect is of one attribute or of two."""
+        """Whether each effect is a main effect or an interaction."""
         return tuple("main" if len(block) == 1 else "pair" for block in self.blocks)
 
     @cached_property
     def block(self) -> Int[np.ndarray, " term"]:
-        """The effect that every term is part of."""
+        """Index of the effect of every term."""
         return np.repeat(np.arange(len(self.blocks)), [self.count_terms(block) for block in self.blocks])
 
     def count_terms(self, block: Block) -> int:
-        """How many terms an effect has."""
+        """Number of terms of an effect."""
         return int(np.prod([self.tables[axis].shape[1] for axis in block]))
 
     def expand(self, level: Int[np.ndarray, "arm axis"]) -> Float[np.ndarray, "arm term"]:
-        """Return what goes into the logit of every arm; a value of −1 was not seen before."""
+        """Return the design matrix of arms; level −1 stands for an unseen value."""
         parts = [self._multiply(block, level) for block in self.blocks]
         return np.concatenate(parts, axis=1) if parts else np.zeros((len(level), 0))
 
@@ -66,10 +67,10 @@ class Effects:
 
 
 def find_effects(axes: tuple[Axis, ...], level: Int[np.ndarray, "arm axis"], n_rows: int = 0) -> Effects:
-    """Choose the effects that these arms can have, the smallest first, as long as there is room.
+    """Choose effects for these arms within the budget of terms, those with the fewest terms first.
 
-    A pair with nearly as many terms as there are arms says nothing that an arm's own effect does not. Where a fit looks
-    at items one by one, `n_rows` says at how many.
+    Pairs with more than half as many terms as arms are left out: the arms' random effects cover them. `n_rows` is the
+    number of rows of a fit to single items.
     """
     effects = Effects(axes, tuple(_tabulate(axis) for axis in axes), (), ())
     room = min(MOST_TERMS, MOST_NUMBERS // max(len(level), n_rows, 1))
@@ -91,7 +92,7 @@ def find_effects(axes: tuple[Axis, ...], level: Int[np.ndarray, "arm axis"], n_r
 
 
 def _tabulate(axis: Axis) -> Float[np.ndarray, "value term"]:
-    """Return independent terms whose sum varies as the values of an attribute do about their mean."""
+    """Factor the prior covariance of the centred values of an attribute into independent terms."""
     n = len(axis.levels)
     centre = np.eye(n) - 1 / n
     spread = centre @ _relate(axis) @ centre
@@ -104,7 +105,7 @@ def _tabulate(axis: Axis) -> Float[np.ndarray, "value term"]:
 
 
 def _relate(axis: Axis) -> Float[np.ndarray, "value value"]:
-    """Return how alike values are: neighbours of an ordered attribute more than others; a missing value is like none."""
+    """Prior correlation of values: Matérn-3/2 if ordered, else identity; missing values are uncorrelated."""
     n = len(axis.levels)
     if not axis.ordered:
         return np.eye(n)

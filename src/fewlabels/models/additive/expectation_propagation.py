@@ -1,8 +1,8 @@
-"""Expectation propagation (Minka 2001): a normal with the mean and variance of each stratum's posterior, not its mode.
+"""Expectation propagation (Minka 2001): a normal that matches the mean and variance of each stratum's posterior.
 
-The likelihood of every stratum is replaced by a normal factor, its site. A site is chosen so that the normal of all sites
-has the moments that the exact likelihood would give in its place. Binomial likelihoods are log-concave, so precisions of
-sites are never negative.
+A normal site approximates the likelihood of each stratum. A site is updated so that the approximation has the same
+moments as the tilted distribution (cavity times exact likelihood). Binomial likelihoods are log-concave, so site
+precisions are never negative.
 """
 
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from jaxtyping import Float
 from fewlabels.models.logit.random_effects import squash
 
 GRID = np.linspace(-1.0, 1.0, 81)
-REACH = 6.0  # how far the grid goes, in standard deviations without the stratum's own labels
-NEWTON_STEPS, LONGEST = 30, 3.0  # to the mode of a single stratum
-DAMPING = 0.7  # share of a step that is taken: all sites move at once
-LEAST = 1e-4  # share of a precision that comes from elsewhere, below which a site is left as it is
+REACH = 6.0  # half-width of the grid, in standard deviations of the cavity
+NEWTON_STEPS, LONGEST = 30, 3.0  # for the mode of a single stratum, and the longest step
+DAMPING = 0.7  # share of a step that is taken, as all sites are updated in parallel
+LEAST = 1e-4  # share of the precision in the cavity below which a site is not updated
 PerStratum = Float[np.ndarray, " stratum"]
 
 
@@ -28,7 +28,7 @@ class Sites:
     shift: PerStratum
 
     def update(self, mean: PerStratum, variance: PerStratum, right: PerStratum, total: PerStratum) -> "Sites":
-        """Match the moments of every stratum, given the mean and variance of its logit with all sites as they are."""
+        """Update all sites by moment matching, given the current posterior mean and variance of each logit."""
         rest = 1 / variance - self.precision
         open = rest * variance > LEAST
         rest = np.where(open, rest, 1.0)
@@ -42,7 +42,7 @@ class Sites:
 def match_moments(
     mean: PerStratum, variance: PerStratum, right: PerStratum, total: PerStratum
 ) -> tuple[PerStratum, PerStratum]:
-    """Return mean and variance of normal times binomial likelihood, on a grid that is dense about its mode.
+    """Return mean and variance of normal times binomial likelihood, by quadrature on a grid dense near the mode.
 
     >>> centre, spread = match_moments(np.zeros(1), np.full(1, 4.0), np.full(1, 3.0), np.full(1, 3.0))
     >>> round(float(centre[0]), 2), round(float(spread[0]), 2)

@@ -1,4 +1,4 @@
-"""What was learned about the attributes, for people."""
+"""Readable summary of a fitted additive model: the scales of its effects and the curve of the score."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,13 +12,13 @@ from fewlabels.models.additive.effects import Effects
 from fewlabels.models.additive.fit import Fit
 from fewlabels.models.logit.curve import Point, bend, spread_scores, to_logit, trace
 
-OWN = "combination"  # what an arm does beyond its attributes
+OWN = "combination"  # the name of the arms' random effect
 MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How far something moves the logit of being right, as a standard deviation over its values."""
+    """Standard deviation of an effect on the logit of P(right)."""
 
     attributes: tuple[str, ...]
     scale: float
@@ -26,24 +26,24 @@ class Scale:
 
 @dataclass(frozen=True)
 class Portrait:
-    """How far each attribute, every two together and combinations themselves move accuracy, and what that is worth."""
+    """Scales of all effects, and the strength of the prior that they make for each cell."""
 
     layout: Layout
     fit: Fit
-    worth: Float[np.ndarray, " cell"]  # of everything but a cell's own labels, in labels
+    worth: Float[np.ndarray, " cell"]  # strength of the prior of each cell, in labels
 
     @property
     def strength(self) -> float:
-        """What the labels of others are worth in a typical cell, in labels."""
+        """Median strength of the prior of a cell, in labels."""
         return float(np.median(np.maximum(self.worth, 0.0)))
 
     @cached_property
     def scales(self) -> tuple[Scale, ...]:
-        """Every effect, the largest first; what combinations do by themselves comes last."""
+        """Scales of all effects, largest first; that of the arms' random effect comes last."""
         return list_scales(self.layout.effects, self.fit)
 
     def draw_curve(self, level: float = 0.95) -> tuple[Point, ...]:
-        """Return how often scores are right, over the range that they have."""
+        """Return the calibration curve over the range of the scores."""
         if self.layout.knots is None:
             return ()
         score, summit = self.layout.cells.layers.score, self.fit.summit
@@ -51,7 +51,7 @@ class Portrait:
         return trace(scores, bend(to_logit(scores), self.layout.knots), summit.terms, summit.covariance, level)
 
     def say(self, level: float = 0.95) -> str:  # noqa: ARG002
-        """Put it in a sentence."""
+        """Return the summary as a sentence."""
         *effects, own = self.scales
         largest = ", ".join(f"{' × '.join(one.attributes)} ({one.scale:.2f})" for one in effects[:MOST_NAMED])
         named = f"accuracy differs most by {largest}, in logits; " if effects else ""
@@ -71,9 +71,9 @@ class Portrait:
 
 
 def list_scales(effects: Effects, found: Fit) -> tuple[Scale, ...]:
-    """Return how far every effect goes, the largest first; what combinations do by themselves comes last.
+    """Return the scales of all effects, largest first; that of the arms' random effect comes last.
 
-    Where attributes more probably do nothing together, no pair is named.
+    Pairs are left out where a model without interactions is more probable.
     """
     logs = found.summit.scales
     names = [tuple(effects.axes[i].name for i in block) for block in effects.blocks]

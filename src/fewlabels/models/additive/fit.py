@@ -1,12 +1,12 @@
-"""The posterior of all effects: their mode by Newton's method, a normal around their mean, and scales by their evidence.
+"""The posterior of all effects: a Laplace approximation, with scales estimated by the evidence (marginal likelihood).
 
-The logit of being right is a curve of the score, plus effects of attributes, plus an effect of the arm itself. Effects
-are normal, each kind with a scale that is learned. Arms are many and each only touches its own labels, so their effects
-are eliminated first; what is left is as large as the number of terms, not of arms.
+logit P(right) is a curve of the score, plus effects of attributes, plus a random effect of the arm. Effects are
+normal, with estimated scales. Each arm's random effect depends on its own labels only, so arms are eliminated first
+(Schur complement) and the remaining system has the size of the number of terms, not of arms.
 
-Attributes may also do nothing together, or each two about as much. These are models of their own: a scale for each of
-sixty-six pairs follows the noise a little, and its evidence, a summit in as many dimensions, is hard to tell. All are
-fitted, and count by how well they explain the labels.
+Models without interactions, and with one scale for all interactions, are fitted as well: one scale for each of 66
+pairs overfits a little, and a Laplace approximation of its evidence in 66 dimensions is poor. All models are averaged
+by their evidence.
 """
 
 from collections.abc import Sequence
@@ -25,45 +25,45 @@ from fewlabels.models.logit.random_effects import squash
 from fewlabels.models.optimize import climb
 
 MOST_STEPS, MOST_HALVINGS = 40, 12
-CLOSE = 1e-3  # of the log posterior: a step that gains less is not taken
-LEAST = 1e-10  # weight of a label that tells nothing
-MOST_ROUNDS, SETTLED = 60, 0.02  # of expectation propagation; change of a logit, in standard deviations, that ends it
-N_SHEETS = 8  # sets of scales to sum over, in pairs on either side of the summit
-UP = 0.7  # from the summit, to see what labels tell of log scales: of larger ones they tell more, so these are less likely
-FAINT = 0.01  # chance of a model that is not worth its sheets
-BRIEF = np.float32  # digits of what bends and varies, in half the time; slopes, which find the mode, have all of theirs
+CLOSE = 1e-3  # gain in log posterior below which Newton stops
+LEAST = 1e-10  # smallest weight of a stratum
+MOST_ROUNDS, SETTLED = 60, 0.02  # of EP; change of logits at convergence, in standard deviations
+N_SHEETS = 8  # sets of scales to average over, in antithetic pairs around the mode
+UP = 0.7  # from the mode, where the information on log scales is measured: it grows with the scales
+FAINT = 0.01  # probability below which a model is dropped from the average
+BRIEF = np.float32  # precision of Hessians and covariances, for speed; gradients are in double precision
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """The fit at one set of scales: at the mode, or at the mean, of everything else.
+    """Normal approximation of terms and arm effects given one set of scales, centred at the mode or at the mean.
 
-    Where attributes do nothing together, the terms of pairs are left out, and their scales are nothing.
+    Models without interactions have no terms of pairs; the scales of pairs are 0.
     """
 
     weight: float
     scales: Scales
     terms: Terms
     covariance: Float[np.ndarray, "term term"]
-    own: Float[np.ndarray, " heard"]  # effect of every arm with labels
-    stiff: Float[np.ndarray, " heard"]  # how firmly its labels and its prior hold it
-    lean: Float[np.ndarray, "heard term"]  # by how much it falls when a term rises, its labels unchanged
+    own: Float[np.ndarray, " labelled"]  # random effect of every labelled arm
+    stiff: Float[np.ndarray, " labelled"]  # its conditional precision, given the terms
+    lean: Float[np.ndarray, "labelled term"]  # minus its derivative with respect to the terms
 
 
 @dataclass(frozen=True)
 class Fit:
-    """The fit at several sets of scales, for few labels tell little of these."""
+    """Fits at several sets of scales, which represent the posterior of the scales."""
 
     plan: Plan
-    heard: Int[np.ndarray, " heard"]  # arms with labels
-    sheets: tuple[Sheet, ...]  # at their means
-    summit: Sheet  # at the scales that explain the labels best, at the mode
-    n_looks: int  # how often the evidence was worked out
-    slope: float  # of the evidence at its summit, where it should be none
-    together: float = 0.0  # chance that attributes do anything together
+    heard: Int[np.ndarray, " labelled"]  # indices of the labelled arms
+    sheets: tuple[Sheet, ...]  # centred at the mean
+    summit: Sheet  # at the scales of largest evidence, centred at the mode
+    n_evaluations: int  # of the evidence
+    gradient_norm: float  # largest absolute component of the gradient of the log evidence at the mode
+    together: float = 0.0  # posterior probability of interactions
 
     def forget_arms(self) -> "Fit":
-        """Return what it says of arms without a label, whichever they are."""
+        """Return the same fit for arms without labels."""
         nothing = np.zeros(0)
         sheets = [replace(one, own=nothing, stiff=nothing, lean=one.lean[:0]) for one in self.sheets]
         return replace(self, heard=self.heard[:0], sheets=tuple(sheets))
@@ -71,39 +71,40 @@ class Fit:
 
 @dataclass(frozen=True)
 class _View:
-    """Evidence at a set of scales, with the mode of everything else, and how far its mean is from there."""
+    """Log evidence of scales and its gradient, the mode of terms and arm effects, and the shift from mode to mean."""
 
     value: float
     slope: Scales
     sheet: Sheet
-    drift: tuple[Terms, Float[np.ndarray, " heard"]]
+    drift: tuple[Terms, Float[np.ndarray, " labelled"]]
     variance: Float[np.ndarray, " stratum"]  # of every logit
 
     @property
     def mean(self) -> Sheet:
-        """The fit at the mean: chances are bounded, so that what lies further out is likelier than the mode suggests."""
+        """The fit centred at the mean instead of the mode: the posterior is skewed, as probabilities are bounded."""
         terms, own = self.drift
         return replace(self.sheet, terms=self.sheet.terms + terms, own=self.sheet.own + own)
 
 
 class _Problem:
-    """The evidence of scales; remembers the last mode, from which the next is not far."""
+    """Laplace approximation of the evidence of scales; starts the search for each mode from the last one."""
 
     def __init__(self, evidence: Strata, plan: Plan) -> None:
         self.evidence, self.plan = evidence, plan
         self.heard, self.start, self.arm = np.unique(evidence.group, return_index=True, return_inverse=True)
-        self.simple = len(self.heard) == len(evidence.group) and bool(np.all(evidence.share == 1))  # arms are strata
+        # Where every arm is one stratum, blocks of the Hessian simplify.
+        self.simple = len(self.heard) == len(evidence.group) and bool(np.all(evidence.share == 1))
         self.terms, self.own = plan.centre.copy(), np.zeros(len(self.heard))
         self.brief = evidence.design.astype(BRIEF)
-        self.n_looks = 0
+        self.n_evaluations = 0
 
-    def begin(self, terms: Terms, own: Float[np.ndarray, " heard"]) -> None:
-        """Look for the next mode from here."""
+    def begin(self, terms: Terms, own: Float[np.ndarray, " labelled"]) -> None:
+        """Set the start of the next search for the mode."""
         self.terms, self.own = terms, own
 
     def look(self, at: Scales) -> _View:
-        """Work the evidence out."""
-        self.n_looks += 1
+        """Compute the log evidence and its gradient."""
+        self.n_evaluations += 1
         firm, hold = self._tighten(at), float(np.exp(-2 * at[self.plan.n]))
         value, right, (stiff, pull, square) = self._settle(firm, hold)
         seen = self.evidence
@@ -111,28 +112,29 @@ class _Problem:
         lean = pull / stiff[:, None]
         doubt = np.linalg.slogdet(square)[1] - np.log(firm).sum() + np.log(stiff / hold).sum()
         prior, slope = self.plan.log_prior(at)
-        spread, vary = self._vary(covariance, stiff, lean, hold)
-        tilt = (
-            -0.5 * spread * seen.total * right * (1 - right) * (1 - 2 * right)
-        )  # how the doubt changes with each logit
-        there, beside = self._solve(covariance, stiff, pull, seen.design.T @ tilt, self._gather(seen.share * tilt))
+        logit_variance, vary = self._vary(covariance, stiff, lean, hold)
+        # the derivative of -1/2 log determinant with respect to each logit
+        tilt = -0.5 * logit_variance * seen.total * right * (1 - right) * (1 - 2 * right)
+        term_shift, arm_shift = self._solve(
+            covariance, stiff, pull, seen.design.T @ tilt, self._gather(seen.share * tilt)
+        )
         off = self.terms - self.plan.centre
-        each = firm * off**2 - (1 - firm * np.diag(covariance)) + 2 * firm * off * there
+        each = firm * off**2 - (1 - firm * np.diag(covariance)) + 2 * firm * off * term_shift
         inside = self.plan.block != FIXED
         slope[: self.plan.n] += np.bincount(self.plan.block[inside], weights=each[inside], minlength=self.plan.n)
-        slope[self.plan.n] += (hold * self.own**2 - (1 - hold * vary) + 2 * hold * self.own * beside).sum()
+        slope[self.plan.n] += (hold * self.own**2 - (1 - hold * vary) + 2 * hold * self.own * arm_shift).sum()
         sheet = Sheet(1.0, at, self.terms, covariance, self.own, stiff, lean)
-        return _View(value - 0.5 * doubt + prior, slope, sheet, (there, beside), spread)
+        return _View(value - 0.5 * doubt + prior, slope, sheet, (term_shift, arm_shift), logit_variance)
 
     def describe(self, view: _View) -> Sheet:
-        """Return the fit at the mean; by expectation propagation where a normal about the mode contradicts labels."""
+        """Return the fit centred at the mean; by EP where the normal at the mode contradicts labels."""
         seen, mean = self.evidence, view.mean
         at, sd = self._rise(mean.terms, mean.own), np.sqrt(view.variance)
         contradicted = find_contradicted(at, sd, seen.right, seen.total).any()
         return self._propagate(view.sheet) if contradicted else mean
 
     def _propagate(self, sheet: Sheet) -> Sheet:
-        """Match the moments of all strata, from the mode on, until logits no longer change."""
+        """Run expectation propagation from the mode until logits no longer change."""
         seen, firm, hold = self.evidence, self._tighten(sheet.scales), float(np.exp(-2 * sheet.scales[self.plan.n]))
         at = self._rise(sheet.terms, sheet.own)
         right = squash(at)
@@ -165,7 +167,7 @@ class _Problem:
         )
 
     def inform(self, sheet: Sheet) -> Scales:
-        """Return how much labels tell of each log scale: twice the number of its terms, as far as labels determine them."""
+        """Fisher information on each log scale: twice the effective number of its terms that labels determine."""
         plan, out = self.plan, np.zeros(len(sheet.scales))
         inside = plan.block != FIXED
         told = (1 - self._tighten(sheet.scales) * np.diag(sheet.covariance))[inside]
@@ -175,13 +177,13 @@ class _Problem:
         return out
 
     def bend(self, view: _View) -> Float[np.ndarray, "scale scale"]:
-        """Guess the inverse of how the evidence bends."""
+        """Approximate the inverse Hessian of the negative log evidence."""
         return np.linalg.inv(self.plan.precision + np.diag(self.inform(view.sheet)))
 
     def _settle(
         self, firm: Terms, hold: float
     ) -> tuple[float, Float[np.ndarray, " stratum"], tuple[Float[np.ndarray, "..."], ...]]:
-        """Find the mode of terms and arms' effects by Newton's steps; return the log posterior, chances and bends there."""
+        """Find the mode by Newton's method; return the log posterior, P(right) and the Hessian blocks there."""
         seen = self.evidence
         value = self._weigh(self.terms, self.own, firm, hold)
         for _ in range(MOST_STEPS):
@@ -207,12 +209,12 @@ class _Problem:
 
     def _eliminate(
         self, weight: Float[np.ndarray, " stratum"], firm: Terms, hold: float
-    ) -> tuple[Float[np.ndarray, " heard"], Float[np.ndarray, "heard term"], Float[np.ndarray, "term term"]]:
-        """Eliminate the arms: how stiff each is, how terms pull on it, and the precision of what is left."""
+    ) -> tuple[Float[np.ndarray, " labelled"], Float[np.ndarray, "labelled term"], Float[np.ndarray, "term term"]]:
+        """Eliminate the arms; return their precisions, the cross block, and the Schur complement of the terms."""
         design, share = self.evidence.design, self.evidence.share
         stiff = self._gather(share**2 * weight) + hold
         pull = self._gather((share * weight)[:, None] * design)
-        if self.simple:  # one product does for two
+        if self.simple:  # the Schur complement is a single weighted product
             square = _multiply(self.brief, weight * hold / stiff)
         else:
             square = _multiply(self.brief, weight) - _multiply(pull, 1 / stiff)
@@ -222,13 +224,13 @@ class _Problem:
     def _vary(
         self,
         covariance: Float[np.ndarray, "term term"],
-        stiff: Float[np.ndarray, " heard"],
-        lean: Float[np.ndarray, "heard term"],
+        stiff: Float[np.ndarray, " labelled"],
+        lean: Float[np.ndarray, "labelled term"],
         hold: float,
-    ) -> tuple[Float[np.ndarray, " stratum"], Float[np.ndarray, " heard"]]:
-        """Variance of the logit of every stratum, and of every arm's own effect."""
+    ) -> tuple[Float[np.ndarray, " stratum"], Float[np.ndarray, " labelled"]]:
+        """Variance of the logit of every stratum, and of every arm's random effect."""
         design, share = self.evidence.design, self.evidence.share
-        if self.simple:  # both are multiples of what terms alone would make them
+        if self.simple:  # both follow from the variance due to the terms
             alone, given = _square(self.brief, covariance), 1 - hold / stiff
             return (1 - given) ** 2 * alone + 1 / stiff, given**2 * alone + 1 / stiff
         moved = design - share[:, None] * lean[self.arm]
@@ -237,32 +239,32 @@ class _Problem:
     def _solve(
         self,
         covariance: Float[np.ndarray, "term term"],
-        stiff: Float[np.ndarray, " heard"],
-        pull: Float[np.ndarray, "heard term"],
+        stiff: Float[np.ndarray, " labelled"],
+        pull: Float[np.ndarray, "labelled term"],
         up: Terms,
-        beside: Float[np.ndarray, " heard"],
-    ) -> tuple[Terms, Float[np.ndarray, " heard"]]:
-        """How the mode of terms and of arms moves when pulled like this."""
+        beside: Float[np.ndarray, " labelled"],
+    ) -> tuple[Terms, Float[np.ndarray, " labelled"]]:
+        """Newton step of terms and arm effects for these gradients."""
         step = covariance @ (up - pull.T @ (beside / stiff))
         return step, (beside - pull @ step) / stiff
 
-    def _weigh(self, terms: Terms, own: Float[np.ndarray, " heard"], firm: Terms, hold: float) -> float:
+    def _weigh(self, terms: Terms, own: Float[np.ndarray, " labelled"], firm: Terms, hold: float) -> float:
         rise, off = self._rise(terms, own), terms - self.plan.centre
         likely = (self.evidence.right * rise - self.evidence.total * np.logaddexp(0.0, rise)).sum()
         return float(likely - 0.5 * firm @ off**2 - 0.5 * hold * own @ own)
 
-    def _rise(self, terms: Terms, own: Float[np.ndarray, " heard"]) -> Float[np.ndarray, " stratum"]:
+    def _rise(self, terms: Terms, own: Float[np.ndarray, " labelled"]) -> Float[np.ndarray, " stratum"]:
         return self.evidence.base + self.evidence.design @ terms + self.evidence.share * own[self.arm]
 
     def _tighten(self, at: Scales) -> Terms:
-        """Return the prior precision of every term."""
+        """Prior precision of every term at these scales."""
         inside = self.plan.block != FIXED
         log_spread = np.log(self.plan.spread)
         log_spread[inside] = at[self.plan.block[inside]]
         return np.exp(-2 * log_spread)
 
-    def _gather(self, values: Float[np.ndarray, "stratum *rest"]) -> Float[np.ndarray, "heard *rest"]:
-        """Add up the strata of each arm."""
+    def _gather(self, values: Float[np.ndarray, "stratum *rest"]) -> Float[np.ndarray, "labelled *rest"]:
+        """Sum over the strata of each arm."""
         if len(self.start) == len(values):
             return values
         return np.add.reduceat(values, self.start, axis=0)
@@ -271,7 +273,7 @@ class _Problem:
 def _multiply(
     design: Float[np.ndarray, "row term"], weight: Float[np.ndarray, " row"]
 ) -> Float[np.ndarray, "term term"]:
-    """Σ w x xᵀ; as the square of one matrix, which takes half the time of a product of two."""
+    """Σ w x xᵀ, as AᵀA of one matrix, which takes half the time of a general product."""
     rooted = np.sqrt(weight).astype(BRIEF)[:, None] * design.astype(BRIEF, copy=False)
     return (rooted.T @ rooted).astype(np.float64)
 
@@ -286,25 +288,25 @@ def _square(
 
 @dataclass(frozen=True)
 class _Summit:
-    """The scales that explain the labels best under one model, and how certain these are."""
+    """The mode of the scales of one model, with a Laplace approximation around it."""
 
     problem: _Problem
     view: _View
 
     @cached_property
     def precision(self) -> Float[np.ndarray, "scale scale"]:
-        """Of the scales, as if they were normal about the summit."""
+        """Precision of the log scales in a normal approximation at the mode."""
         above = self.problem.look(self.view.sheet.scales + UP)
         return self.problem.plan.precision + np.diag(self.problem.inform(above.sheet))
 
     @cached_property
     def evidence(self) -> float:
-        """Log probability of the labels under the model, whatever its scales."""
+        """Log evidence of the model, with scales integrated out (Laplace)."""
         before, after = (np.linalg.slogdet(one)[1] for one in (self.problem.plan.precision, self.precision))
         return float(self.view.value + 0.5 * (before - after))
 
     def lay_sheets(self, weight: float) -> list[Sheet]:
-        """Look at other scales that may well be, drawn around the summit."""
+        """Fit at sets of scales drawn from the normal approximation around the mode."""
         root = np.linalg.inv(np.linalg.cholesky(self.precision)).T
         aside = np.random.default_rng(0).standard_normal((N_SHEETS // 2, len(root))) @ root.T
         pairs = [self._look_aside(step) for step in aside]
@@ -312,7 +314,7 @@ class _Summit:
         return [replace(self.problem.describe(view), weight=weight / N_SHEETS) for view in views]
 
     def _look_aside(self, step: Scales) -> tuple[_View, _View]:
-        """Look on either side of the summit: what moved one way on the one moves the other way on the other, nearly."""
+        """Evaluate an antithetic pair; the second search starts at the reflection of the first result."""
         top = self.view.sheet
         self.problem.begin(top.terms, top.own)
         one = self.problem.look(top.scales + step)
@@ -321,42 +323,48 @@ class _Summit:
 
 
 def fit(evidence: Strata, plan: Plan, start: Scales | None = None) -> Fit:
-    """Find the scales that explain the labels best, from `start` if it is known where they may be, and look around."""
+    """Fit all model variants: find the mode of their scales (from `start` if given), and sample scales around it."""
     begin = plan.start if start is None else np.where(np.isfinite(start), start, plan.start)
     variants, summits = plan.list_variants(), list[_Summit]()
-    for variant in variants:  # each begins where the one before it ended
+    for variant in variants:  # each starts from the mode of the simpler one
         summits.append(_ascend(evidence, variant.plan, variant.read(begin)))
         begin = variant.spell_out(summits[-1].view.sheet.scales, begin)
-    chances = _weigh(variants, summits)
-    kept = np.where(chances < FAINT, 0.0, chances) / chances[chances >= FAINT].sum()
+    probabilities = _model_probabilities(variants, summits)
+    kept = np.where(probabilities < FAINT, 0.0, probabilities) / probabilities[probabilities >= FAINT].sum()
     sheets = [
         _spell_out(variant, sheet)
         for variant, summit, weight in zip(variants, summits, kept.tolist(), strict=True)
         for sheet in (summit.lay_sheets(weight) if weight else [])
     ]
-    together = float(chances[1:].sum())
+    together = float(probabilities[1:].sum())
     best = 1 + int(kept[1:].argmax()) if together > 0.5 else 0
     top, slope = summits[best].view.sheet, summits[best].view.slope
-    looks = sum(summit.problem.n_looks for summit in summits)
-    steepest = float(np.abs(slope).max(initial=0.0))
+    n_evaluations = sum(summit.problem.n_evaluations for summit in summits)
+    gradient_norm = float(np.abs(slope).max(initial=0.0))
     return Fit(
-        plan, summits[0].problem.heard, tuple(sheets), _spell_out(variants[best], top), looks, steepest, together
+        plan,
+        summits[0].problem.heard,
+        tuple(sheets),
+        _spell_out(variants[best], top),
+        n_evaluations,
+        gradient_norm,
+        together,
     )
 
 
 def _ascend(evidence: Strata, plan: Plan, start: Scales) -> _Summit:
-    design = np.ascontiguousarray(evidence.design[:, : len(plan.block)])  # terms of pairs, the last, may be left out
+    design = np.ascontiguousarray(evidence.design[:, : len(plan.block)])  # terms of pairs come last and may be absent
     problem = _Problem(replace(evidence, design=design), plan)
     return _Summit(problem, climb(problem.look, start, problem.bend))
 
 
-def _weigh(variants: Sequence[Variant], summits: Sequence[_Summit]) -> Float[np.ndarray, " variant"]:
-    """How likely every variant is, given the labels."""
+def _model_probabilities(variants: Sequence[Variant], summits: Sequence[_Summit]) -> Float[np.ndarray, " variant"]:
+    """Posterior probability of every variant."""
     if len(variants) == 1:
         return np.ones(1)
     return softmax([np.log(v.likely) + summit.evidence for v, summit in zip(variants, summits, strict=True)])
 
 
 def _spell_out(variant: Variant, sheet: Sheet) -> Sheet:
-    """Put the scales of a variant among all."""
+    """Convert the scales of a variant to those of the full model."""
     return replace(sheet, scales=variant.spell_out(sheet.scales))

@@ -1,4 +1,4 @@
-"""The fitted surface by itself: all it takes to say something of any combination, seen or not. No row, no label."""
+"""The fitted surface without the data: enough to predict the accuracy of any combination, seen or unseen."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,7 +17,7 @@ from fewlabels.models.logit.curve import bend, to_logit
 
 @dataclass(frozen=True)
 class Chart:
-    """Arms by the values of their attributes, the scores of their items, and the fit."""
+    """Arms with the values of their attributes, the scores of their items, and the fit."""
 
     effects: Effects
     level: Int[np.ndarray, "arm axis"]
@@ -29,13 +29,13 @@ class Chart:
 
     @cached_property
     def relief(self) -> Relief:
-        """What is believed of the arms of the pool."""
+        """Joint posterior of the arms of the pool."""
         return survey(self.fit, self._curve(self.score), self.effects.expand(self.level), self.arm, [self.n_items])[0]
 
     def draw(
         self, level: Int[np.ndarray, "asked axis"], at: Int[np.ndarray, " asked"], n: int
     ) -> Float[np.ndarray, "draw asked"]:
-        """Draw combinations together: those `at` a place in the pool as they are there, others (−1) as imagined."""
+        """Joint draws of combinations: `at` is their index in the pool, or −1 for those the pool does not have."""
         new = at == NONE
         found = self.relief.take(at[~new])
         if new.any():
@@ -44,7 +44,7 @@ class Chart:
         return found.draw(np.random.default_rng(0), n)[:, order]
 
     def imagine(self, level: Int[np.ndarray, "asked axis"]) -> Relief:
-        """Return what is believed of combinations of which no item was seen: their scores are taken to be the pool's."""
+        """Posterior of combinations without items in the pool; their scores are assumed distributed as in the pool."""
         score, weight = self._merge_scores()
         n = len(score)
         arm = np.repeat(np.arange(len(level)), n)
@@ -54,7 +54,7 @@ class Chart:
         return replace(found, slices=tuple(self._doubt(part, np.exp(2 * sheet.scales), level) for part, sheet in parts))
 
     def _doubt(self, part: Slice, variance: Scales, level: Int[np.ndarray, "asked axis"]) -> Slice:
-        """Add what nobody knows of values that were never seen: they may do as much as any other."""
+        """Add the prior variance of the effects of unseen attribute values."""
         extra = np.zeros(len(level))
         for i, block in enumerate(self.effects.blocks):
             extra += variance[i] * (level[:, list(block)] == NONE).any(axis=1)
@@ -64,7 +64,7 @@ class Chart:
         return np.ones((len(score), 1)) if self.knots is None else bend(to_logit(score), self.knots)
 
     def _merge_scores(self) -> tuple[Float[np.ndarray, " stratum"], Float[np.ndarray, " stratum"]]:
-        """Return the scores of the whole pool, in strata, and how many items have them."""
+        """Return the mean scores of the pool's strata, and their numbers of items."""
         if self.knots is None:
             return np.full(1, np.nan), np.ones(1)
         place = np.unique(np.digitize(self.score, STRATA[1:-1]), return_inverse=True)[1].reshape(-1)
@@ -73,7 +73,7 @@ class Chart:
 
 
 def draw_chart(layout: Layout, found: Fit) -> Chart:
-    """Keep of a fit what questions need."""
+    """Keep what predictions need of a fit."""
     strata = layout.cells.layers
     return Chart(
         layout.effects, layout.level, strata.cell, strata.n_items.astype(np.float64), strata.score, layout.knots, found

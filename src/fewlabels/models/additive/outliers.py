@@ -1,8 +1,8 @@
-"""What if a cell is unlike anything that others suggest?
+"""Extra variance for cells that may be outliers, used by acquisition only, not by reported estimates.
 
-Labels that go where the model is not sure never go where it is sure and wrong. So a cell is allowed to be a stranger,
-rarely: its accuracy could then be anything. The fewer labels a cell has of its own, and the worse they agree with what is
-believed of it, the more that counts. It is a reason to look, not part of what is believed.
+An acquisition that follows posterior uncertainty alone never labels cells where the model is confident and wrong. So
+each cell is an outlier with a small prior probability, with a uniform accuracy. Few labels, or labels that disagree
+with the posterior mean, raise the extra variance.
 """
 
 import numpy as np
@@ -11,13 +11,13 @@ from scipy.special import betaln, expit, logit, xlog1py, xlogy
 
 from fewlabels.distributions.belief import Beta
 
-RARE = 0.05  # chance of a stranger: more than is believed, for not to have looked is dearer than to have looked in vain
+RARE = 0.05  # prior probability of an outlier; deliberately high, as a missed outlier costs more than a wasted label
 EDGE = 1e-6
 PerCell = Float[np.ndarray, " cell"]
 
 
 def doubt_cells(mean: PerCell, right: PerCell, n_labels: PerCell) -> PerCell:
-    """Return the variance of each cell's accuracy about its mean that strangers add, given the cell's own labels.
+    """Return the variance around each cell's mean that outliers add, given the cell's own labels.
 
     >>> doubt_cells(np.full(3, 0.98), np.array([0.0, 2.0, 0.0]), np.array([0.0, 2.0, 2.0])).round(4).tolist()
     [0.0157, 0.0016, 0.5577]

@@ -1,4 +1,4 @@
-"""What labels say: outcomes of strata, items that are alike. A stratum may be of its arm only in part."""
+"""Binomial data of the additive model: outcomes of strata of similar items, which may belong to an arm only in part."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from fewlabels.models.logit.model import Evidence
 
 @dataclass(frozen=True)
 class Strata(Evidence):
-    """Outcomes of strata; the logit of being right is base + design · terms + share × the arm's own effect."""
+    """Outcomes of strata; logit P(right) = base + design · terms + share × random effect of the arm."""
 
     share: Float[np.ndarray, " stratum"]
     base: Float[np.ndarray, " stratum"]
@@ -22,5 +22,5 @@ def take_whole(
     right: Float[np.ndarray, " stratum"],
     total: Float[np.ndarray, " stratum"],
 ) -> Strata:
-    """Strata that are wholly of their arms."""
+    """Make strata that belong wholly to their arms (share 1, base 0)."""
     return Strata(design, arm, right, total, np.ones(len(arm)), np.zeros(len(arm)))

@@ -1,4 +1,5 @@
-"""Several people say what an item is, and none is always right: what they agree on, how good each is, what is true.
+"""Votes of several annotators: agreement, accuracy of each annotator, and the posterior of the true labels.
 
-Pure functions of a Poll. The session floors above turn ballots into one, and what it teaches into counts.
+Pure functions of a vote matrix. `sessions.annotations` builds the matrix from votes, and counts from the imputed
+labels.
 """

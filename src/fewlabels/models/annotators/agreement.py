@@ -1,8 +1,7 @@
-"""How far people agree beyond chance: Cohen's kappa for two, Fleiss' for more, with an interval.
+"""Inter-annotator agreement beyond chance: Cohen's kappa for two annotators, Fleiss' for more, with an interval.
 
-Items that fewer than two people spoke about say nothing. Where items have different numbers of votes, each item's share
-of agreeing pairs counts alike, which for equal numbers is Fleiss' formula. The interval is a Bayesian bootstrap over
-items: their weights are drawn, and kappa follows.
+Items with fewer than two votes are ignored. With different numbers of votes per item, every item's share of agreeing
+pairs has the same weight; for equal numbers this is Fleiss' formula. The interval is a Bayesian bootstrap over items.
 """
 
 from dataclasses import dataclass
@@ -17,19 +16,19 @@ N_DRAWS = 1000
 
 @dataclass(frozen=True)
 class Agreement:
-    """Kappa is 1 where people always agree, and 0 where they do as often as chance would have it."""
+    """Kappa is 1 for perfect agreement and 0 for agreement at chance level."""
 
     method: str  # cohen or fleiss
     kappa: float
     low: float
     high: float
-    share: float  # of pairs of votes that agree
+    share: float  # share of agreeing pairs of votes
     n_items: int
     n_people: int
 
 
 def measure_agreement(poll: Poll, level: float = 0.95, seed: int = 0) -> Agreement | None:
-    """Compare the votes of different people; None where no item has two.
+    """Return kappa with its interval; None where no item has two votes.
 
     >>> votes = np.array([[0, 0], [0, 0], [1, 1], [0, 1]])
     >>> nothing = np.full(4, NONE)
@@ -54,12 +53,12 @@ def measure_agreement(poll: Poll, level: float = 0.95, seed: int = 0) -> Agreeme
     return Agreement(method, float(kappa), float(low), float(high), agreed, int(n.sum()), int(voters.sum()))
 
 
-def _mark(votes: Int[np.ndarray, "item person"], k: int) -> Float[np.ndarray, "item person class"]:
+def _mark(votes: Int[np.ndarray, "item annotator"], k: int) -> Float[np.ndarray, "item annotator class"]:
     return (votes[:, :, None] == np.arange(k)).astype(np.float64)
 
 
-def _share_pairs(table: Float[np.ndarray, "item person class"]) -> Float[np.ndarray, " item"]:
-    """Return the share of agreeing pairs among the votes on each item."""
+def _share_pairs(table: Float[np.ndarray, "item annotator class"]) -> Float[np.ndarray, " item"]:
+    """Share of agreeing pairs among the votes on each item."""
     each = table.sum(axis=1)
     m = each.sum(axis=1)
     return ((each * (each - 1)).sum(axis=1)) / (m * (m - 1))
@@ -74,7 +73,7 @@ def _cohen(
 
 
 def _fleiss(
-    table: Float[np.ndarray, "item person class"], weight: Float[np.ndarray, "draw item"]
+    table: Float[np.ndarray, "item annotator class"], weight: Float[np.ndarray, "draw item"]
 ) -> Float[np.ndarray, " draw"]:
     share = weight / weight.sum(axis=1, keepdims=True)
     each = table.sum(axis=1)
@@ -83,5 +82,5 @@ def _fleiss(
 
 
 def _beyond(observed: Float[np.ndarray, " draw"], chance: Float[np.ndarray, " draw"]) -> Float[np.ndarray, " draw"]:
-    """(observed − chance) / (1 − chance); where everybody always says the same one class, there is nothing to disagree on."""
+    """(observed − chance) / (1 − chance); 1 where all votes are the same class."""
     return np.where(chance > 1 - 1e-12, 1.0, (observed - chance) / np.maximum(1 - chance, 1e-12))

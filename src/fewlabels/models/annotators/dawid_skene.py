@@ -1,12 +1,12 @@
-"""A Gibbs sampler for what is true and how good people are: Dawid and Skene's model with everything pooled.
+"""Gibbs sampler for true labels and annotator accuracies: Dawid and Skene's model with partial pooling.
 
-- A person w who sees class t says v with chance Π_w[t, v]. The rows of Π_w are Dirichlet around a person's own error
-  rate ε_w, and the rates of all people are Beta around a common one, which is expected to be low: whoever said little is
-  judged by what is known of others.
-- In a cell c, where the model predicts k, an item is truly k with chance r_c, Beta around a common level; else it is
-  some other class, by shares that hang on k.
+- Annotator w votes v on an item of true class t with probability Π_w[t, v]. The rows of Π_w are Dirichlet around the
+  annotator's error rate ε_w. Error rates are Beta around a common rate with a low prior mean, so annotators with few
+  votes are shrunk towards the others.
+- In cell c, where the model predicts k, an item is truly k with probability r_c, Beta around a common level; otherwise
+  it is another class, with probabilities that depend on k.
 
-Rates and strengths live on grids, so that they are drawn exactly and the model can be enumerated.
+Rates and strengths have discrete grids, so they are drawn exactly and tests can enumerate the model.
 """
 
 from collections.abc import Iterator
@@ -22,32 +22,32 @@ from fewlabels.models.annotators.result import Truth, Verdict
 from fewlabels.models.annotators.vote_matrix import NONE, Poll
 
 EDGES = np.array([0, .005, .01, .02, .03, .04, .06, .08, .1, .13, .16, .2, .25, .3, .35, .4, .5, .6, .7, .8, .9])  # fmt: skip
-ERRORS = (EDGES[1:] + EDGES[:-1]) / 2  # of a person, as a share of what blind guessing would make
-GOOD = (1.0, 8.0)  # the Beta of the common error rate beforehand: people are expected to be good
-ALIKE = np.array([4.0, 16.0, 64.0])  # how closely people follow the common rate, in votes
-EVEN = np.array([4.0, 16.0, 64.0, 256.0])  # how closely the rows of a person follow their own rate, in votes
-LEVELS = np.linspace(0.025, 0.975, 20)  # of the model's being right
-TIES = np.array([2.0, 8.0, 32.0, 128.0])  # how closely cells follow the level, in labels
-OTHERS = 1.0  # of the shares of other classes, in labels
+ERRORS = (EDGES[1:] + EDGES[:-1]) / 2  # of an annotator, relative to that of random guessing
+GOOD = (1.0, 8.0)  # Beta prior of the common error rate
+ALIKE = np.array([4.0, 16.0, 64.0])  # concentrations of annotators around the common rate, in votes
+EVEN = np.array([4.0, 16.0, 64.0, 256.0])  # concentrations of confusion rows around the annotator's rate, in votes
+LEVELS = np.linspace(0.025, 0.975, 20)  # grid of the model's common accuracy
+TIES = np.array([2.0, 8.0, 32.0, 128.0])  # concentrations of cells around that level, in labels
+OTHERS = 1.0  # concentration of the distribution over wrong classes, in labels
 TINY = 1e-300
-LARGE = 200_000  # items × classes beyond which the chain is shorter
+LARGE = 200_000  # items × classes above which the chain is shorter
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long the chain runs: to forget where it started, and between the states that are kept."""
+    """Length of the chain: burn-in, kept states, and thinning between them."""
 
     burn: int = 150
     kept: int = 40
     thin: int = 8
 
     def shorten(self, size: int) -> "Schedule":
-        """Return one that large polls can afford: much data settles soon."""
+        """Return a shorter schedule for large data, where the chain converges faster."""
         return self if size <= LARGE else Schedule(self.burn // 3, self.kept, max(1, self.thin // 4))
 
 
 def weigh(rng: Rng, poll: Poll, schedule: Schedule | None = None) -> Verdict:
-    """Draw from what votes leave open: the truth of every item, and how often each person is right."""
+    """Sample the posterior of the true labels and of the annotators' accuracies."""
     schedule = (schedule or Schedule()).shorten(len(poll.votes) * len(poll.classes))
     posterior = np.zeros((len(poll.votes), len(poll.classes)))
     truths, right = [], []
@@ -65,11 +65,11 @@ def weigh(rng: Rng, poll: Poll, schedule: Schedule | None = None) -> Verdict:
 
 @dataclass(frozen=True)
 class State:
-    """Where the chain is."""
+    """State of the chain."""
 
-    truth: Int[np.ndarray, "item class"]  # how many of the items alike are of each class
-    chance: Float[np.ndarray, "item class"]  # that they are
-    says: Float[np.ndarray, "person class class"]  # what each person says (last) of a true class
+    truth: Int[np.ndarray, "item class"]  # number of identical items of each true class
+    chance: Float[np.ndarray, "item class"]  # probability of each class
+    says: Float[np.ndarray, "annotator class class"]  # confusion matrices: true class, then vote
 
 
 def _run(rng: Rng, poll: Poll, n: int) -> Iterator[State]:
@@ -87,7 +87,7 @@ def _run(rng: Rng, poll: Poll, n: int) -> Iterator[State]:
 
 
 def _index(poll: Poll) -> csr_array:
-    """Mark who said what: a row per item, a column per (person, class)."""
+    """One-hot encode votes: a row per item, a column per (annotator, class)."""
     item, person = np.nonzero(poll.votes != NONE)
     column = person * len(poll.classes) + poll.votes[item, person]
     shape = (len(poll.votes), len(poll.people) * len(poll.classes))
@@ -95,14 +95,14 @@ def _index(poll: Poll) -> csr_array:
 
 
 def _guess(poll: Poll) -> Float[np.ndarray, "item class"]:
-    """Start from what most people say."""
+    """Initial class probabilities from the shares of votes."""
     k = len(poll.classes)
     said = (poll.votes[:, :, None] == np.arange(k)).sum(axis=1) + 0.1
     return _fix(said / said.sum(axis=1, keepdims=True), poll.truth)
 
 
 def _fix(chance: Float[np.ndarray, "item class"], truth: Int[np.ndarray, " item"]) -> Float[np.ndarray, "item class"]:
-    """What was decided is known."""
+    """Set the probability of decided classes to 1."""
     decided = truth != NONE
     out = chance.copy()
     out[decided] = np.eye(chance.shape[1])[truth[decided]]
@@ -110,7 +110,7 @@ def _fix(chance: Float[np.ndarray, "item class"], truth: Int[np.ndarray, " item"
 
 
 class _People:
-    """How people err, given what is true: drawn with rates and strengths integrated out where they can be."""
+    """Draws confusion matrices given true labels, with rates and strengths marginalized where possible."""
 
     def __init__(self, n_people: int, k: int, most: int) -> None:
         self.n, self.k = n_people, k
@@ -120,8 +120,10 @@ class _People:
         self.whole = _rise(EVEN, most)
         self.expected, self.likely = expect_errors()
 
-    def weigh(self, said: Float[np.ndarray, "person class class"]) -> Float[np.ndarray, "strength error person"]:
-        """Log-chance of what each person said, for every strength of rows and every error rate."""
+    def log_likelihood(
+        self, said: Float[np.ndarray, "annotator class class"]
+    ) -> Float[np.ndarray, "strength error annotator"]:
+        """Log likelihood of each annotator's votes, for every row strength and error rate."""
         said = said.astype(np.int64)
         (who, true, spoken) = np.nonzero(said)
         n, is_hit = said[who, true, spoken], true == spoken
@@ -129,11 +131,13 @@ class _People:
         total = terms @ (who[:, None] == np.arange(self.n)).astype(np.float64)
         return total - self.whole[:, said.sum(axis=2)].sum(axis=2)[:, None, :]
 
-    def draw(self, rng: Rng, said: Float[np.ndarray, "person class class"]) -> Float[np.ndarray, "person class class"]:
-        """Draw strengths and rates, then the rows."""
-        found = self.weigh(said)
+    def draw(
+        self, rng: Rng, said: Float[np.ndarray, "annotator class class"]
+    ) -> Float[np.ndarray, "annotator class class"]:
+        """Draw strengths and rates, then the rows of confusion matrices."""
+        found = self.log_likelihood(said)
         top = found.max(axis=1, keepdims=True)
-        seen = np.exp(found - top)  # (strength, error, person)
+        seen = np.exp(found - top)  # (strength, error, annotator)
         each = np.log(np.einsum("he,sew->hsw", self.expected, seen) + TINY) + top[None, :, 0]
         whole = each.sum(axis=2) + self.likely[:, None]
         common, even = np.unravel_index(_pick(rng, softmax(whole).reshape(1, -1))[0], whole.shape)
@@ -147,7 +151,7 @@ class _People:
 
 
 def expect_errors() -> tuple[Float[np.ndarray, "setting error"], Float[np.ndarray, " setting"]]:
-    """Chances of error rates for every common rate and likeness of people, and log-chances of these beforehand."""
+    """P(error rate | common rate, concentration) on the grids, and the log prior of the common settings."""
     rate, alike = (grid.reshape(-1, 1) for grid in np.meshgrid(ERRORS, ALIKE, indexing="ij"))
     mass = np.diff(betainc(alike * rate, alike * (1 - rate), EDGES[None]), axis=1) + TINY
     before = np.diff(betainc(*GOOD, EDGES))
@@ -155,7 +159,7 @@ def expect_errors() -> tuple[Float[np.ndarray, "setting error"], Float[np.ndarra
 
 
 class _Model:
-    """How often the classifier is right in each cell, given what is true."""
+    """Draws the accuracy of the classifier in each cell, given true labels."""
 
     def __init__(self, poll: Poll) -> None:
         self.poll, self.k, self.cells = poll, len(poll.classes), len(poll.predicted)
@@ -166,7 +170,7 @@ class _Model:
         self.alpha, self.beta = ties * level, ties * (1 - level)
 
     def draw(self, rng: Rng, truth: Int[np.ndarray, "item class"]) -> Float[np.ndarray, "cell class"]:
-        """Draw the log-chance of every class in every cell."""
+        """Draw the log probability of every class in every cell."""
         counts = self.place @ truth + self.poll.known
         at, said = np.arange(self.cells), self.poll.predicted
         right, wrong = counts[at, said], counts.copy()
@@ -192,6 +196,6 @@ def _rise(start: Float[np.ndarray, "*grid"], most: int) -> Float[np.ndarray, "*g
 
 
 def _pick(rng: Rng, chance: Float[np.ndarray, "row option"]) -> Int[np.ndarray, " row"]:
-    """Draw an option per row."""
+    """Draw an option per row, in proportion to its weight."""
     up = np.cumsum(chance, axis=1)
     return np.minimum((up < rng.random((len(chance), 1)) * up[:, -1:]).sum(axis=1), chance.shape[1] - 1)

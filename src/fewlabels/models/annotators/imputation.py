@@ -1,4 +1,4 @@
-"""Labels that are votes: the counts are themselves in doubt, and an answer allows for every way they may truly be."""
+"""Counts from votes are uncertain: several imputed count tables, over which analyses average (multiple imputation)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -10,19 +10,19 @@ from fewlabels.models.annotators.result import Verdict
 
 @dataclass(frozen=True)
 class Testimony:
-    """The ways the counts may truly be, each as likely as another, and how good those are whose votes they rest on."""
+    """Equally probable imputed counts, and the annotator fit that they come from."""
 
     truths: tuple[Tally, ...]
     verdict: Verdict
 
     def regroup(self, change: Callable[[Tally], Tally]) -> "Testimony":
-        """Return the same about other groups."""
+        """Return the same imputations for other groups."""
         return replace(self, truths=tuple(change(truth) for truth in self.truths))
 
     def caution(self, level: float) -> tuple[str, ...]:
-        """Say so where people err."""
+        """Warn where annotators err."""
         return (self.verdict.say(level),) if self.verdict.errs else ()
 
     def to_dict(self, level: float) -> dict[str, Any]:
-        """Return what is known of people as plain data."""
+        """Return the annotator fit as plain data."""
         return self.verdict.to_dict(level)

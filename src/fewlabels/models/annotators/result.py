@@ -1,4 +1,4 @@
-"""What votes teach: how good each person is, and what the items may truly be."""
+"""Result of the annotator model: accuracy of each annotator, and posterior of the true labels."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -8,12 +8,12 @@ from jaxtyping import Float, Int
 
 from fewlabels.models.annotators.vote_matrix import Poll
 
-ERRS = 0.99  # whoever is surely right less often than this errs
-NAMED = 3  # people in a sentence
+ERRS = 0.99  # an annotator errs if the upper end of the accuracy interval is below this
+NAMED = 3  # annotators named in a sentence
 
 
 class Truth(NamedTuple):
-    """One way it may truly be: of the items alike to this one, so many are of this class."""
+    """One posterior draw of the true labels: `n` of the identical items `item` have class `label`."""
 
     item: Int[np.ndarray, " part"]
     label: Int[np.ndarray, " part"]
@@ -22,7 +22,7 @@ class Truth(NamedTuple):
 
 @dataclass(frozen=True)
 class Annotator:
-    """How often a person is right, as far as the votes of others tell."""
+    """Accuracy of an annotator, with its credible interval."""
 
     who: str
     n_votes: int
@@ -33,15 +33,15 @@ class Annotator:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is believed of people and items, given all votes."""
+    """Posterior of true labels and annotator accuracies, given all votes."""
 
     poll: Poll
     posterior: Float[np.ndarray, "item class"]
-    truths: tuple[Truth, ...]  # draws of it, each as likely as another
-    right: Float[np.ndarray, "draw person"]  # how often each person is right
+    truths: tuple[Truth, ...]  # posterior draws of the true labels
+    right: Float[np.ndarray, "draw annotator"]  # draws of each annotator's accuracy
 
     def rate(self, level: float = 0.95) -> tuple[Annotator, ...]:
-        """Return everybody with an interval, who spoke most coming first."""
+        """Return the accuracy of every annotator with its interval, most votes first."""
         low, high = np.quantile(self.right, [(1 - level) / 2, (1 + level) / 2], axis=0)
         rows = zip(self.poll.people, self.poll.n_votes.tolist(), self.right.mean(axis=0), low, high, strict=True)
         found = [Annotator(who, n, float(mean), float(a), float(b)) for who, n, mean, a, b in rows]
@@ -49,23 +49,23 @@ class Verdict:
 
     @property
     def errs(self) -> bool:
-        """Is anybody surely wrong now and then?"""
+        """Whether any annotator is almost surely below the accuracy threshold."""
         return any(one.high < ERRS for one in self.rate())
 
     @property
     def claim(self) -> str:
-        """Say in a few words whether people err."""
+        """Whether annotators err, in a few words."""
         n = f"{self.poll.n_shared:,} item{'' if self.poll.n_shared == 1 else 's'} with several votes"
         if self.errs:
-            return f"annotators seem to err, judged by {n}; the figures allow for it"
-        return f"nothing on {n} shows that annotators err much"
+            return f"annotators seem to err, judged by {n}; the estimates account for it"
+        return f"no sign of frequent annotator errors on {n}"
 
     def say(self, level: float = 0.95) -> str:
-        """Put it in a sentence, with how often people are right."""
+        """Return a sentence with the annotators' accuracies."""
         rows = self.rate(level)
         said = ", ".join(f"{one.who} {one.mean:.0%} ({one.low:.0%} to {one.high:.0%})" for one in rows[:NAMED])
         more = f" and {len(rows) - NAMED:,} more" if len(rows) > NAMED else ""
-        return f"{self.claim}: right are {said}{more}"
+        return f"{self.claim}; accuracy: {said}{more}"
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Return it as plain data."""

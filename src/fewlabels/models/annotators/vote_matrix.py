@@ -1,41 +1,41 @@
-"""Who said what of which items, as numbers."""
+"""Votes of annotators on items, as arrays."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 
-NONE = -1  # nobody spoke, or nothing is known
+NONE = -1  # no vote, or not decided
 
 
 @dataclass(frozen=True)
 class Poll:
-    """Votes on items; alike ones may be counted together.
+    """Votes on items; identical items may be counted together.
 
-    An item lies in a cell, where the model predicts one class: how often it is right there is part of what is learned.
+    Every item belongs to a cell with one predicted class. The model's accuracy in each cell is estimated too.
     """
 
     people: tuple[str, ...]
     classes: tuple[str, ...]
-    votes: Int[np.ndarray, "item person"]  # a class each; NONE of those who said nothing
-    truth: Int[np.ndarray, " item"]  # where it was decided
-    n: Int[np.ndarray, " item"]  # how many items are alike
+    votes: Int[np.ndarray, "item annotator"]  # class index; NONE without a vote
+    truth: Int[np.ndarray, " item"]  # decided class; NONE elsewhere
+    n: Int[np.ndarray, " item"]  # number of identical items
     cell: Int[np.ndarray, " item"]
     predicted: Int[np.ndarray, " cell"]
-    known: Float[np.ndarray, "cell class"]  # other labels, which are taken at their word
+    known: Float[np.ndarray, "cell class"]  # other labels, assumed correct
 
     @property
-    def n_votes(self) -> Int[np.ndarray, " person"]:
-        """How often each person spoke."""
+    def n_votes(self) -> Int[np.ndarray, " annotator"]:
+        """Number of votes of each annotator."""
         return ((self.votes != NONE) * self.n[:, None]).sum(axis=0)
 
     @property
     def heard(self) -> Int[np.ndarray, " item"]:
-        """How many spoke about each item."""
+        """Number of annotators of each item."""
         return (self.votes != NONE).sum(axis=1)
 
     @property
     def n_shared(self) -> int:
-        """Items by which people can be judged: others spoke about them too, or they were decided."""
+        """Number of items that inform about annotators: with several votes, or with a vote and a decision."""
         judged = (self.heard >= 2) | ((self.heard >= 1) & (self.truth != NONE))
         return int(self.n[judged].sum())

@@ -1,6 +1,6 @@
-"""The accuracy-surface paper's own estimators: Gaussian processes over a learned embedding of the arms.
+"""The estimators of the accuracy-surface paper: Gaussian processes over a learned embedding of the arms.
 
-Equations are as the paper prints them (004, section 3). The only room that knows JAX, which the extra `deep` brings.
+Equations have the numbers of the paper (004, section 3). Only this package imports JAX (extra `deep`).
 """
 
 from fewlabels.errors import InputError

@@ -1,4 +1,4 @@
-"""From labels per arm to what is believed of every arm's accuracy, by the paper's estimators."""
+"""Fit the paper's estimators to labels per arm, and return the posterior of every arm's accuracy."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,21 +19,21 @@ from fewlabels.models.deep.pooling import Counts, pool_sparse
 from fewlabels.models.deep.variational import Climb, Evidence, Round, climb_on, start_climb
 
 Kind = Literal["bern-gp", "beta-gp", "beta-gp-sl", "beta-gp-slp"]
-WARM = 0.1  # labels that every arm has from the start (section 4.4)
-ROUNDS = 4  # which arms are alike is learned on the way: neighbours are found anew after each
-STEPS = 500  # four times as many gain 1 % of the bound
+WARM = 0.1  # pseudo-labels of every arm (section 4.4)
+ROUNDS = 4  # neighbours are recomputed from the current embedding after each round
+STEPS = 500  # four times as many improve the bound by 1 %
 NODES, MASSES = hermegauss(32)
-SMALLEST = 1e-9  # of a Beta's two parameters; it is all at 0 or 1 then
+SMALLEST = 1e-9  # smallest parameter of a Beta; near 0 all its mass is at 0 or 1
 PerArm = Float[np.ndarray, " arm"]
 
 
 @dataclass(frozen=True)
 class Process:
-    """What is believed of f or g: a normal at every arm, most of which arms have in common."""
+    """Posterior of f or g: jointly normal over arms, mostly through shared inducing values."""
 
     mean: PerArm
-    load: Float[np.ndarray, "arm inducing"]  # what one standard deviation of each inducing value adds
-    rest: PerArm  # variance that the inducing values leave open
+    load: Float[np.ndarray, "arm inducing"]  # effect of one standard deviation of each inducing value
+    rest: PerArm  # variance not explained by the inducing values
 
     @cached_property
     def deviation(self) -> PerArm:
@@ -41,24 +41,22 @@ class Process:
         return np.sqrt((self.load**2).sum(axis=1) + self.rest)
 
     def expect(self, function: Callable[[Float[np.ndarray, "node arm"]], Float[np.ndarray, "node arm"]]) -> PerArm:
-        """Average a function over the belief, arm by arm."""
+        """Posterior expectation of a function, per arm, by Gauss-Hermite quadrature."""
         return MASSES @ function(self.mean + NODES[:, None] * self.deviation) / MASSES.sum()
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw arm"]:
-        """Draw all arms together; only what the inducing values leave open is drawn for each arm alone."""
+        """Joint draws of all arms; the residual part is drawn independently per arm."""
         common = rng.standard_normal((n, self.load.shape[1])) @ self.load.T
         return self.mean + common + np.sqrt(self.rest) * rng.standard_normal((n, len(self.rest)))
 
 
 @dataclass(frozen=True)
 class DeepFit:
-    """What is believed of the accuracy of every arm: a Beta whose mean and scale are themselves uncertain."""
+    """Posterior of the accuracy of every arm: a Beta with uncertain mean and scale."""
 
     f: Process
-    g: Process | None  # only the Beta kinds have a scale
-    trace: Float[
-        np.ndarray, " step"
-    ]  # evidence lower bound and log prior of network and kernels: flat when all is learned
+    g: Process | None  # None for bern-gp, which has no scale
+    trace: Float[np.ndarray, " step"]  # evidence lower bound plus log prior of network and kernels; flat at convergence
 
     @cached_property
     def mean(self) -> PerArm:
@@ -67,14 +65,14 @@ class DeepFit:
 
     @cached_property
     def variance(self) -> PerArm:
-        """Eq. 12: that of the mean, and on average that of the Beta; f and g are independent in the posterior."""
+        """Eq. 12: variance of the mean plus expected variance of the Beta; f and g are independent in the posterior."""
         of_mean = self.f.expect(lambda f: (expit(f) - self.mean) ** 2)
         if self.g is None:
             return of_mean
         return of_mean + self.f.expect(lambda f: expit(f) * expit(-f)) * self.g.expect(lambda g: 1 / (1 + _soften(g)))
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw arm"]:
-        """Draw f and g, then accuracies from the Betas that they make (Eq. 4-6)."""
+        """Draw f and g, then accuracies from the resulting Betas (Eq. 4-6)."""
         mean = expit(self.f.draw(rng, n))
         if self.g is None:
             return mean
@@ -92,23 +90,23 @@ def fit_deep(
     seed: int = 0,
     steps: int = STEPS,
 ) -> DeepFit:
-    """Fit one of the paper's surfaces to arms with `right` right ones among `n` labels; either may be fractions.
+    """Fit one of the paper's surfaces to arms with `right` right predictions among `n` labels; both may be fractional.
 
-    An arm is one level of each attribute, and `sizes` says how many levels these have. The first fit of its kind and
-    number of arms takes some seconds more, to compile.
+    An arm is one level of each attribute; `sizes` are the numbers of levels. The first fit of a kind and number of
+    arms takes some seconds longer, to compile.
     """
     _require_arms(level, sizes, n, right)
     code, warm = encode(level, sizes), _warm_up(n, right)
     start = start_climb(np.random.default_rng(seed), code, warm[0], n_processes=1 if kind == "bern-gp" else 2)
     own = (n, right) if kind == "bern-gp" else warm
-    with threadpool_limits(limits=1, user_api="blas"):  # the matrices are small: threads would wait for each other
+    with threadpool_limits(limits=1, user_api="blas"):  # matrices are small: threads would only add overhead
         return _conclude(list(_learn(start, code, own, np.log(warm[0] / warm[0].sum()), kind, steps)))
 
 
 def _learn(
     climb: Climb, code: Float[np.ndarray, "arm value"], own: Counts, log_share: PerArm, kind: Kind, steps: int
 ) -> Iterator[Round]:
-    """Climb in rounds; after each, sparse arms borrow from those that are now found alike, if this kind does that."""
+    """Optimize in rounds; after each, beta-gp-slp pools the counts of sparse arms with those of their neighbours."""
     seen, n_steps = own, max(steps // ROUNDS, 1)
     for _ in range(ROUNDS):
         evidence = Evidence(*(jnp.asarray(part, jnp.float32) for part in (code, *seen, log_share)))
@@ -122,14 +120,14 @@ def _learn(
 
 
 def _conclude(rounds: list[Round]) -> DeepFit:
-    """Take the accuracies' means and variances from the last round, and the trace from all."""
+    """Return the posterior of the last round, with the trace of all rounds."""
     latent, trace = rounds[-1].latent, np.concatenate([np.asarray(each.trace, np.float64) for each in rounds])
     f, *g = (Process(*(np.asarray(part[i], np.float64) for part in latent)) for i in range(len(latent.mean)))
     return DeepFit(f, g[0] if g else None, trace)
 
 
 def _warm_up(n: PerArm, right: PerArm) -> Counts:
-    """Give every arm a few hundredths of a label at the accuracy of all, so that none is without."""
+    """Add pseudo-labels at the overall accuracy to every arm."""
     rate = right.sum() / n.sum() if n.any() else 0.5
     return n + WARM, right + WARM * rate
 
@@ -140,12 +138,12 @@ def _soften(g: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
 
 
 def _require_arms(level: Int[np.ndarray, "arm axis"], sizes: tuple[int, ...], n: PerArm, right: PerArm) -> None:
-    """Raise if these are no arms, or no labels of theirs."""
+    """Raise if levels or counts are invalid."""
     if len(level) < 2:
-        raise InputError(f"a surface is of several arms, not of {len(level)}; assess without it")
+        raise InputError(f"a surface needs at least two arms, got {len(level)}; use assess instead")
     outside = np.flatnonzero(((level < 0) | (level >= np.array(sizes))).any(axis=1))
     if len(outside):
-        raise InputError(f"arm {outside[0]} has levels {level[outside[0]].tolist()}, but attributes have only {list(sizes)}, counted from 0")  # fmt: skip
+        raise InputError(f"arm {outside[0]} has levels {level[outside[0]].tolist()}, but the attributes have {list(sizes)} levels, counted from 0")  # fmt: skip
     wrong = np.flatnonzero(~((right >= 0) & (right <= n) & np.isfinite(n)))
     if len(wrong):
-        raise InputError(f"arm {wrong[0]} has {right[wrong[0]]:g} right ones among {n[wrong[0]]:g} labels; there must be 0 to all of them")  # fmt: skip
+        raise InputError(f"arm {wrong[0]} has {right[wrong[0]]:g} right predictions among {n[wrong[0]]:g} labels; give between 0 and the number of labels")  # fmt: skip

@@ -1,4 +1,4 @@
-"""Which arms are alike: a network puts every arm at a place, and the nearer two places, the more alike the arms (Eq. 7)."""
+"""The kernel between arms: a network embeds every arm, and the kernel decreases with distance (Eq. 7)."""
 
 from typing import NamedTuple
 
@@ -8,16 +8,16 @@ from jaxtyping import Array, Float, Int
 
 from fewlabels.distributions.belief import Rng
 
-DIMENSIONS, UNITS = 8, 32  # of the embedding, of its hidden layer; half or twice as many make no difference
-# The paper does not say how weights are kept small, and without it they follow single labels: the error is then greater
-# than that of no kernel at all. So weights and kernels have priors, wide ones but for the weights.
+DIMENSIONS, UNITS = 8, 32  # of the embedding and of its hidden layer; half or twice as many make no difference
+# The paper does not say how weights are regularized. Without a prior they overfit single labels: the error is then
+# larger than without any kernel. So weights and kernels have priors, wide ones except for the weights.
 WEIGHT = 0.25  # standard deviation of a weight
-LENGTH, SCALE = np.log(8.0), 1.0  # centres of log l and log s: neighbours alike, far arms free; f of a few logits
+LENGTH, SCALE = np.log(8.0), 1.0  # prior means of log l and log s: only neighbours correlated; f of a few logits
 LENGTH_SPREAD, SCALE_SPREAD = 0.5, 1.0
 
 
 class Network(NamedTuple):
-    """Weights: a straight way from attribute values to a place, so that plain effects are easy, and a bent one beside it."""
+    """Weights of a linear map from attribute values to the embedding, plus one hidden tanh layer."""
 
     straight: Float[Array, "value dimension"]
     enter: Float[Array, "value unit"]
@@ -33,7 +33,7 @@ class Kernel(NamedTuple):
 
 
 def encode(level: Int[np.ndarray, "arm axis"], sizes: tuple[int, ...]) -> Float[np.ndarray, "arm value"]:
-    """Put the values of all attributes one-hot, side by side.
+    """One-hot encode the values of all attributes.
 
     >>> encode(np.array([[0, 2], [1, 0]]), (2, 3))
     array([[1., 0., 0., 0., 1.],
@@ -43,13 +43,13 @@ def encode(level: Int[np.ndarray, "arm axis"], sizes: tuple[int, ...]) -> Float[
 
 
 def start_network(rng: Rng, n_values: int) -> Network:
-    """Draw weights from their prior; NumPy draws them, for each of JAX's draws would be compiled."""
+    """Draw weights from their prior, with NumPy, as every JAX draw would be compiled."""
     shapes = (n_values, DIMENSIONS), (n_values, UNITS), (UNITS,), (UNITS, DIMENSIONS)
     return Network(*(jnp.asarray(rng.normal(0, WEIGHT, shape), jnp.float32) for shape in shapes))
 
 
 def start_kernel(n_processes: int) -> Kernel:
-    """Begin with every process at the centre of the prior."""
+    """Start every process at the prior mean."""
     return Kernel(*(jnp.full(n_processes, centre, jnp.float32) for centre in (SCALE, LENGTH)))
 
 
@@ -65,13 +65,13 @@ def weigh_kernel(kernel: Kernel) -> Float[Array, ""]:
 
 
 def embed(network: Network, code: Float[Array, "arm value"]) -> Float[Array, "arm dimension"]:
-    """V(a)."""
+    """V(a), the embedding of arms."""
     return code @ network.straight + jnp.tanh(code @ network.enter + network.shift) @ network.leave
 
 
 def compare(
     kernel: Kernel, left: Float[Array, "left dimension"], right: Float[Array, "right dimension"]
 ) -> Float[Array, "process left right"]:
-    """K(a, a') = s exp(-|V(a) - V(a')|² / l), of every process."""
+    """K(a, a') = s exp(-|V(a) - V(a')|² / l), for every process."""
     square = jnp.maximum((left**2).sum(1)[:, None] + (right**2).sum(1) - 2 * left @ right.T, 0)
     return jnp.exp(kernel.log_scale[:, None, None] - square / jnp.exp(kernel.log_length)[:, None, None])

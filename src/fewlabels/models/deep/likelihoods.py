@@ -1,4 +1,4 @@
-"""How likely the labels are, given f and g: of one arm at a time, so that any quadrature may use them."""
+"""Log likelihoods of the labels given f and g, elementwise per arm, for use in any quadrature."""
 
 import jax
 import jax.numpy as jnp
@@ -9,12 +9,12 @@ Numbers = Float[Array, "..."]
 
 
 def weigh_bernoulli(f: Numbers, n: Numbers, right: Numbers) -> Numbers:
-    """Eq. 3, of all labels of an arm."""
+    """Eq. 3, for all labels of an arm."""
     return right * jax.nn.log_sigmoid(f) + (n - right) * jax.nn.log_sigmoid(-f)
 
 
 def weigh_beta_binomial(f: Numbers, g: Numbers, n: Numbers, right: Numbers) -> Numbers:
-    """Eq. 9: the accuracy itself is summed out of a Beta of mean sigmoid(f) and scale softplus(g)."""
+    """Eq. 9: beta-binomial with mean sigmoid(f) and scale softplus(g); the accuracy is integrated out."""
     scale = jax.nn.softplus(g)
     good, bad = jax.nn.sigmoid(f) * scale, jax.nn.sigmoid(-f) * scale
     before = jnp.stack(jnp.broadcast_arrays(good, bad, scale))
@@ -28,14 +28,14 @@ def weigh_shares(
 ) -> Float[Array, ""]:
     """Eq. 11, averaged over nodes of the scales: the Dirichlet density of the arms' shares of the labels.
 
-    The last term stands once, outside the sum over arms, or this would be no density. Its mean over all scales together
-    is at least its value at their mean, so the bound remains one from below.
+    The last term stands outside the sum over arms, as a density requires. By Jensen's inequality its expectation is
+    at least its value at the mean scales, so the result remains a lower bound.
     """
     each = (scale - 1) * log_share - gammaln(scale)
     return weight @ each.sum(axis=1) + gammaln((weight @ scale).sum())
 
 
 def _rise(at: Numbers, by: Numbers) -> Numbers:
-    """log Γ(at + by) - log Γ(at), in one call: the Gamma function is most of what there is to compile."""
+    """log Γ(at + by) - log Γ(at), in one call, as compiling the Gamma function dominates compile time."""
     high, low = gammaln(jnp.stack([at + by, at]))
     return high - low

@@ -1,19 +1,19 @@
-"""Arms with few labels borrow from those that are most alike (section 3.3)."""
+"""Pool the counts of arms with few labels with those of their nearest neighbours (section 3.3)."""
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.spatial import KDTree
 from scipy.special import softmax
 
-FEW, NEIGHBOURS = 5.0, 3  # labels that are enough to stand alone; arms to borrow from
+FEW, NEIGHBOURS = 5.0, 3  # labels from which an arm is not pooled; number of neighbours
 PerArm = Float[np.ndarray, " arm"]
-Counts = tuple[PerArm, PerArm]  # labels, and right ones among them
+Counts = tuple[PerArm, PerArm]  # labels, and right predictions among them
 
 
 def pool_sparse(place: Float[np.ndarray, "arm dimension"], length: float, counts: Counts) -> Counts:
-    """Add to the counts of each arm with few labels the mean of its neighbours', weighted by the kernel of this length.
+    """Add the kernel-weighted mean count of its neighbours to the counts of each arm with few labels.
 
-    Neighbours lend what they saw themselves, not what they borrow.
+    Neighbours contribute their own counts, before pooling.
     """
     n, right = counts
     other, square = find_neighbours(place)
@@ -24,9 +24,9 @@ def pool_sparse(place: Float[np.ndarray, "arm dimension"], length: float, counts
 def find_neighbours(
     place: Float[np.ndarray, "arm dimension"],
 ) -> tuple[Int[np.ndarray, "arm neighbour"], Float[np.ndarray, "arm neighbour"]]:
-    """Find the nearest other arms of each, and how far they are, squared; the kernel only falls with distance."""
+    """Return the nearest other arms of each arm, and their squared distances."""
     n = min(NEIGHBOURS, len(place) - 1)
     distance, arm = map(np.asarray, KDTree(place).query(place, k=n + 1))
     own = arm == np.arange(len(place))[:, None]
-    own[~own.any(axis=1), -1] = True  # so many at the same place that the arm itself was not among them
+    own[~own.any(axis=1), -1] = True  # with many ties the arm itself may not be among its nearest
     return arm[~own].reshape(-1, n), distance[~own].reshape(-1, n) ** 2

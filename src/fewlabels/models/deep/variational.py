@@ -1,9 +1,9 @@
-"""Sparse variational Gaussian processes: the posterior of f and g is summed up by their values at a few inducing places.
+"""Sparse variational Gaussian processes: the posterior of f and g is given by their values at a few inducing points.
 
-These values are whitened: a priori they are independent standard normals. All is learned together by climbing the
-evidence lower bound (Hensman et al.): the network, the kernels, the inducing places in the embedding, which f and g share,
-and mean and covariance of the values there. What is expected of one arm is a sum over a small grid, so the bound has no
-noise. Everything is compiled as one loop in single precision, once per number of arms.
+These values are whitened: independent standard normals a priori. Adam maximizes the evidence lower bound (Hensman et
+al.) over the network, the kernels, the inducing points in the embedding (shared by f and g), and the mean and
+covariance of the inducing values. Expectations per arm are Gauss-Hermite sums, so the bound has no noise. Everything
+is compiled as one loop in single precision, once per number of arms.
 """
 
 from typing import NamedTuple
@@ -30,23 +30,23 @@ from fewlabels.models.deep.kernels import (
 from fewlabels.models.deep.likelihoods import weigh_bernoulli, weigh_beta_binomial, weigh_shares
 
 MOST_PLACES = 64  # twice as many do not change the error on surfaces of 320 and 4,096 arms
-START = np.log(0.3)  # log standard deviation of a value at an inducing place
-JITTER, LEAST = 1e-3, 1e-6  # of the scale, for single precision; variance that is left open at the least
-ALONE, CROSSED = 7, 3  # nodes for f alone, and for each of f and g
-RATE, WARM_UP = 0.03, 20.0  # longest step of Adam, and steps until it is reached
+START = np.log(0.3)  # initial log standard deviation of an inducing value
+JITTER, LEAST = 1e-3, 1e-6  # relative to the scale, for single precision; smallest residual variance
+ALONE, CROSSED = 7, 3  # quadrature nodes for f alone, and for each of f and g
+RATE, WARM_UP = 0.03, 20.0  # learning rate of Adam, and steps of linear warm-up
 MEMORY, SQUARE_MEMORY, TINY = 0.9, 0.99, 1e-8
 Scalar = Float[Array, ""]
 
 
 class Values(NamedTuple):
-    """The posterior of each process at the inducing places: a mean, and a triangular root of the covariance."""
+    """Posterior of the inducing values of each process: mean, and Cholesky factor of the covariance."""
 
     mean: Float[Array, "process inducing"]
-    root: Float[Array, "process inducing inducing"]  # its diagonal as logarithms
+    root: Float[Array, "process inducing inducing"]  # with the diagonal as logarithms
 
 
 class Parameters(NamedTuple):
-    """All that is learned. The first process is f; the Beta kinds have a second, g."""
+    """All parameters. The first process is f; the Beta kinds have a second, g."""
 
     network: Network
     kernel: Kernel
@@ -55,16 +55,16 @@ class Parameters(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """What the arms are, and what was seen of them."""
+    """One-hot codes of the arms, and their labels."""
 
     code: Float[Array, "arm value"]
     n: Float[Array, " arm"]
     right: Float[Array, " arm"]
-    log_share: Float[Array, " arm"]  # of all labels
+    log_share: Float[Array, " arm"]  # share of all labels
 
 
 class Latent(NamedTuple):
-    """What is believed of each process at every arm: a mean, what the inducing values add, what they leave open."""
+    """Posterior of each process at every arm: mean, loadings on the inducing values, residual variance."""
 
     mean: Float[Array, "process arm"]
     load: Float[Array, "process arm inducing"]
@@ -72,7 +72,7 @@ class Latent(NamedTuple):
 
 
 class Climb(NamedTuple):
-    """How far the search has come: Adam's means of the slope and of its square, and the number of steps."""
+    """State of Adam: parameters, first and second moments of the gradient, number of steps."""
 
     at: Parameters
     slope: Float[Array, " parameter"]
@@ -81,7 +81,7 @@ class Climb(NamedTuple):
 
 
 class Round(NamedTuple):
-    """Some steps of a climb: where they end, how high each was, and what is believed of the arms at the end."""
+    """Result of some steps: final state, objective per step, embedding and posterior of the arms."""
 
     end: Climb
     trace: Float[Array, " step"]
@@ -92,7 +92,7 @@ class Round(NamedTuple):
 def start_climb(
     rng: Rng, code: Float[np.ndarray, "arm value"], n: Float[np.ndarray, " arm"], *, n_processes: int
 ) -> Climb:
-    """Begin with a random network, and inducing places at random arms, mostly such as have labels."""
+    """Initialize a random network, and inducing points at arms drawn in proportion to their labels."""
     network, n_places = start_network(rng, code.shape[1]), min(MOST_PLACES, len(n))
     chosen = rng.choice(len(n), n_places, replace=False, p=n / n.sum())
     root = np.tile(START * np.eye(n_places, dtype=np.float32), (n_processes, 1, 1))
@@ -103,7 +103,7 @@ def start_climb(
 
 
 def look(at: Parameters, code: Float[Array, "arm value"]) -> tuple[Float[Array, "arm dimension"], Latent]:
-    """Find the places of the arms, and what is believed of f and g there."""
+    """Return the embedding of the arms, and the posterior of f and g there."""
     own, eye = embed(at.network, code), jnp.eye(len(at.places))
     scale = jnp.exp(at.kernel.log_scale)
     low = jnp.linalg.cholesky(compare(at.kernel, at.places, at.places) + JITTER * scale[:, None, None] * eye)
@@ -114,9 +114,9 @@ def look(at: Parameters, code: Float[Array, "arm value"]) -> tuple[Float[Array, 
 
 
 def bound_evidence(at: Parameters, seen: Evidence, *, supervised: bool) -> Scalar:
-    """Evidence lower bound: what is expected of the log likelihood, less the divergence from the prior.
+    """Evidence lower bound: expected log likelihood minus the KL divergence from the prior.
 
-    Supervised, the scales also answer for how the labels are spread over arms (Eq. 11).
+    Where `supervised`, the scales also model the distribution of labels over arms (Eq. 11).
     """
     latent = look(at, seen.code)[1]
     spread = jnp.sqrt((latent.load**2).sum(axis=2) + latent.rest)
@@ -132,7 +132,7 @@ def bound_evidence(at: Parameters, seen: Evidence, *, supervised: bool) -> Scala
 
 
 def _climb_on(start: Climb, seen: Evidence, total: Int[Array, ""], *, n_steps: int, supervised: bool) -> Round:
-    """Take some more steps of a climb that will have this many in total."""
+    """Take `n_steps` steps of Adam, of `total` in the learning-rate schedule."""
     at, read = ravel_pytree(start.at)
 
     def rise(at: Float[Array, " parameter"]) -> Scalar:
@@ -141,11 +141,11 @@ def _climb_on(start: Climb, seen: Evidence, total: Int[Array, ""], *, n_steps: i
         return bound_evidence(here, seen, supervised=supervised) + prior
 
     def step(state: tuple[Array, Array, Array], n: Array) -> tuple[tuple[Array, Array, Array], Scalar]:
-        """Adam, of all parameters as one vector: as a tree it would take as long to compile as the rest."""
+        """One step of Adam on all parameters as one vector, which compiles much faster than a tree."""
         at, slope, square = state
         height, new = jax.value_and_grad(rise)(at)
         slope, square = MEMORY * slope + (1 - MEMORY) * new, SQUARE_MEMORY * square + (1 - SQUARE_MEMORY) * new**2
-        rate = RATE * jnp.minimum(n / WARM_UP, 0.5 + 0.5 * jnp.cos(jnp.pi * n / total))  # long steps, then ever shorter
+        rate = RATE * jnp.minimum(n / WARM_UP, 0.5 + 0.5 * jnp.cos(jnp.pi * n / total))  # warm-up, then cosine decay
         typical = jnp.sqrt(square / (1 - SQUARE_MEMORY**n)) + TINY
         return (at + rate * slope / (1 - MEMORY**n) / typical, slope, square), height
 
@@ -159,7 +159,7 @@ climb_on = jax.jit(_climb_on, static_argnames=("n_steps", "supervised"))
 
 
 def _read_root(values: Values) -> Float[Array, "process inducing inducing"]:
-    """A lower triangle with a positive diagonal."""
+    """Lower triangular Cholesky factor, with a positive diagonal."""
     eye = jnp.eye(values.mean.shape[1])
     return jnp.tril(values.root, -1) + eye * jnp.exp(jnp.diagonal(values.root, axis1=1, axis2=2))[:, :, None]
 
@@ -173,6 +173,6 @@ def _diverge(values: Values) -> Scalar:
 def _lay_nodes(
     mean: Float[Array, " arm"], spread: Float[Array, " arm"], n: int
 ) -> tuple[Float[Array, "node arm"], Float[Array, " node"]]:
-    """Gauss-Hermite nodes of a normal at every arm, and their masses."""
+    """Gauss-Hermite nodes of a normal at every arm, and their weights."""
     nodes, mass = hermegauss(n)
     return mean + spread * jnp.asarray(nodes, mean.dtype)[:, None], jnp.asarray(mass / mass.sum(), mean.dtype)

@@ -1,7 +1,7 @@
-"""Arms: which combinations of attribute values are considered, and sums over attributes for all of them at once.
+"""The combinations of attribute values (arms) that are considered, and fast sums over attributes for all of them.
 
-A sum over attributes is taken in two halves: there are few combinations of half of the attributes, so the sum over
-each half is worked out once for all arms that share it.
+Attributes are split in two halves. Each half has few combinations, so its sum is computed once for all arms that
+share it.
 """
 
 from dataclasses import dataclass
@@ -14,20 +14,20 @@ from jaxtyping import Float, Int
 from fewlabels.errors import InputError
 from fewlabels.models.membership.scores import Evidence
 
-MOST_ARMS = 10_000  # above that, only arms that are somebody's
+MOST_ARMS = 10_000  # above that, only combinations that occur in the data
 NOWHERE = -1
 
 
 @dataclass(frozen=True)
 class Half:
-    """Combinations of some of the attributes, and which of them each arm has."""
+    """Combinations of a subset of the attributes, and the combination of each arm."""
 
     axes: tuple[int, ...]
     combinations: Int[np.ndarray, "combination axis"]
     place: Int[np.ndarray, " arm"]
 
     def add_up(self, values: Evidence) -> Float[np.ndarray, "item combination"]:
-        """Add up what every combination is worth to each item."""
+        """Sum the attributes' values for every item and combination."""
         out = np.zeros((len(values[0]), len(self.combinations)), dtype=values[0].dtype)
         for axis, column in zip(self.axes, self.combinations.T, strict=True):
             out += np.take(values[axis], column, axis=1)
@@ -36,37 +36,37 @@ class Half:
 
 @dataclass(frozen=True)
 class Arms:
-    """The arms that are considered."""
+    """The combinations of attribute values that are considered."""
 
     table: Int[np.ndarray, "arm axis"]
-    sizes: tuple[int, ...]  # how many values each attribute has
+    sizes: tuple[int, ...]  # number of values of each attribute
 
     def __len__(self) -> int:
         return len(self.table)
 
     @cached_property
     def halves(self) -> tuple[Half, Half]:
-        """The attributes in two parts, with about as many combinations each."""
+        """Attributes split in two parts with about the same number of combinations."""
         below = np.cumsum(np.log(self.sizes))
         cut = int(np.searchsorted(below, below[-1] / 2 + 1e-9)) or 1
         axes = tuple(range(len(self.sizes)))
         return self._halve(axes[:cut]), self._halve(axes[cut:])
 
     def _halve(self, axes: tuple[int, ...]) -> Half:
-        if not axes:  # one attribute has no other half
+        if not axes:  # a single attribute leaves the second half empty
             return Half((), np.zeros((1, 0), dtype=np.int64), np.zeros(len(self), dtype=np.int64))
         combinations, place = np.unique(self.table[:, list(axes)], axis=0, return_inverse=True)
         return Half(axes, combinations, place.reshape(-1))
 
     def add_up(self, values: Evidence) -> Float[np.ndarray, "item arm"]:
-        """Add up what the values of each arm are worth to each item."""
+        """Sum the attributes' values for every item and arm."""
         left, right = self.halves
         out = np.take(left.add_up(values), left.place, axis=1)
         out += np.take(right.add_up(values), right.place, axis=1)
         return out
 
     def find(self, attributes: Int[np.ndarray, "item axis"]) -> Int[np.ndarray, " item"]:
-        """Find the arm of every combination."""
+        """Return the index of the arm of every combination."""
         keys = rank(np.concatenate([self.table, attributes]), self.sizes)
         keys, wanted = keys[: len(self)], keys[len(self) :]
         order = np.argsort(keys)
@@ -74,7 +74,7 @@ class Arms:
         strange = keys[near] != wanted
         if strange.any():
             raise InputError(
-                f"attributes {attributes[strange][0].tolist()} are not among the {len(keys):,} arms that were considered; learn again with this item among those with known attributes"
+                f"attributes {attributes[strange][0].tolist()} are not among the {len(keys):,} arms of this model; fit again with this item among those with known attributes"
             )
         return near
 
@@ -82,7 +82,7 @@ class Arms:
 def list_arms(
     sizes: tuple[int, ...], guesses: Int[np.ndarray, "item axis"], gold: Int[np.ndarray, "gold axis"]
 ) -> Arms:
-    """List all combinations, or, where they are too many, those that an item has or most probably has."""
+    """List all combinations; if there are too many, those of known items and the most probable ones of others."""
     if prod(sizes) <= MOST_ARMS:
         return Arms(np.indices(sizes).reshape(len(sizes), -1).T, sizes)
     table = np.concatenate([gold, guesses])
@@ -94,7 +94,7 @@ def list_arms(
 
 
 def rank(table: Int[np.ndarray, "item axis"], sizes: tuple[int, ...]) -> Int[np.ndarray, " item"]:
-    """Number combinations, alike ones alike; where numbers get too large, by their order so far."""
+    """Encode combinations as integers; re-encode prefixes by rank where integers would overflow."""
     key, span = np.zeros(len(table), dtype=np.int64), 1
     for column, size in zip(table.T, sizes, strict=True):
         if span > np.iinfo(np.int64).max // size:

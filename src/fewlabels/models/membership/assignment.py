@@ -1,7 +1,7 @@
-"""Items to arms: P(arm | item), worked out for some items at a time and kept where it matters.
+"""P(arm | item) as a sparse matrix, computed in blocks of items.
 
-An item of many attributes may be of thousands of arms, a little of each. Arms that are hardly its are kept by lot, and
-worth more then, so that the fewer numbers that are kept still add up to as many items in every arm, rare ones too.
+With many attributes an item has a small probability in thousands of arms. Small probabilities are kept at random with
+a larger weight (systematic sampling), so expected counts stay unbiased in every arm, rare ones too.
 """
 
 from collections.abc import Mapping
@@ -16,24 +16,24 @@ from fewlabels.models.membership.arms import Arms
 from fewlabels.models.membership.scores import Evidence, Scores, require_gold, weigh_scores
 from fewlabels.models.membership.terms import Pair
 
-ENTRIES = 2_000_000  # of items by arms, at a time
-CUT = 2e-3  # arms less probable than this are kept by lot: no item is kept in more than 500
-Part = tuple[Float[np.ndarray, " entry"], Int[np.ndarray, " entry"], Int[np.ndarray, " item"]]  # values, arms, how many
+ENTRIES = 2_000_000  # items × arms per block
+CUT = 2e-3  # smaller probabilities are kept at random: at most 500 arms per item
+Part = tuple[Float[np.ndarray, " entry"], Int[np.ndarray, " entry"], Int[np.ndarray, " item"]]  # values, arms, counts
 
 
 @dataclass(frozen=True)
 class Attribution:
-    """How items are assigned to arms: log P(a|x) = Σ_k t_k log M_k(a_k|x) + N(a) − log Z(x)."""
+    """Model of arm membership: log P(a|x) = Σ_k t_k log M_k(a_k|x) + N(a) − log Z(x)."""
 
     considered: Arms
     temperatures: Float[np.ndarray, " axis"]
     potential: Float[np.ndarray, " arm"]  # N(a)
-    pairs: Mapping[Pair, Float[np.ndarray, "_level _other"]]  # the part of N(a) that is of pairs of attributes
+    pairs: Mapping[Pair, Float[np.ndarray, "_level _other"]]  # the part of N(a) due to pairs of attributes
     notes: tuple[str, ...] = field(default=())
 
     @property
     def arms(self) -> Int[np.ndarray, "arm axis"]:
-        """The values of the attributes of every arm."""
+        """Attribute values of every arm."""
         return self.considered.table
 
     def assign(
@@ -44,11 +44,11 @@ class Attribution:
         *,
         seed: int = 0,
     ) -> csr_array:
-        """P(arm | item) of every item, one row each; an item with known attributes is all of its arm."""
+        """P(arm | item), one row per item; items with known attributes get probability 1 of their arm."""
         sizes = tuple(score.shape[1] for score in scores)
         if sizes != self.considered.sizes:
             raise InputError(
-                f"the attributes have {sizes} values, but {self.considered.sizes} where this was learned; give the same attributes in the same order"
+                f"the attributes have {sizes} values, but the model was fitted with {self.considered.sizes}; give the same attributes in the same order"
             )
         evidence = weigh_scores(scores)
         rng, size = np.random.default_rng(seed), max(1, ENTRIES // len(self.potential))
@@ -61,7 +61,7 @@ class Attribution:
         return _fix(chance, self.considered.find(gold), gold_rows)
 
     def _weigh(self, evidence: Evidence) -> Float[np.ndarray, "item arm"]:
-        """P(arm | item), dense; single precision is twice as fast, and more than classifiers have."""
+        """P(arm | item) as a dense matrix, in single precision for speed."""
         tempered = tuple((t * log).astype(np.float32) for t, log in zip(self.temperatures, evidence, strict=True))
         height = self.considered.add_up(tempered)
         height += self.potential.astype(np.float32)
@@ -72,7 +72,7 @@ class Attribution:
 
 
 def _thin(rng: np.random.Generator, chance: Float[np.ndarray, "item arm"]) -> Part:
-    """Keep what is probable; of the rest, walk along and keep an arm whenever a whole cut is passed."""
+    """Keep large probabilities; sample small ones systematically, with the threshold as their weight."""
     faint = np.where(chance < CUT, chance, 0.0)
     passed = np.floor(np.cumsum(faint, axis=1, dtype=np.float64) / CUT + rng.random((len(chance), 1)))
     drawn = np.diff(passed, axis=1, prepend=0.0) > 0
@@ -90,7 +90,7 @@ def _stack(parts: list[Part], n_arms: int) -> csr_array:
 
 
 def _fix(chance: csr_array, arm: Int[np.ndarray, " gold"], rows: Int[np.ndarray, " gold"]) -> csr_array:
-    """Put some items into their arm wholly."""
+    """Replace the rows of known items by probability 1 of their arm."""
     others = np.ones((chance.shape[0], 1), dtype=np.float32)
     others[rows] = 0.0
     whole = csr_array((np.ones(len(rows), dtype=np.float32), (rows, arm)), shape=chance.shape)

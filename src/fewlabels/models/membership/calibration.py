@@ -1,4 +1,4 @@
-"""Each classifier by itself: how far it can be believed, and which values it favours, on items with known attributes."""
+"""Temperature scaling of each attribute classifier, with biases per value, on items with known attributes."""
 
 from dataclasses import dataclass
 
@@ -9,17 +9,17 @@ from scipy.special import log_softmax, softmax
 from fewlabels.models.membership.scores import Evidence
 from fewlabels.models.membership.terms import contrast
 
-COMMON = 1.0, 0.5  # what is expected of temperatures on the whole, and how far off
-OWN = 0.25  # how far classifiers differ in it
-BIAS = 1.0  # how far a classifier may favour a value, in logits
-ROUNDS = 6  # from each classifier to all and back
+COMMON = 1.0, 0.5  # prior mean and sd of the common temperature
+OWN = 0.25  # sd of the classifiers' temperatures around it
+BIAS = 1.0  # prior sd of a bias, in logits
+ROUNDS = 6  # of coordinate ascent between single and common temperatures
 MOST_STEPS, MOST_HALVINGS, CLOSE = 40, 20, 1e-6
 Logs = Float[np.ndarray, "item level"]
 
 
 @dataclass(frozen=True)
 class Scale:
-    """A classifier's logarithms are multiplied by the temperature, and the bias is added."""
+    """Temperature scaling with biases: softmax(temperature · log probabilities + bias)."""
 
     temperature: float
     bias: Float[np.ndarray, " level"]
@@ -32,9 +32,9 @@ class Scale:
 def calibrate(
     evidence: Evidence, gold: Int[np.ndarray, "item axis"], *, biased: bool
 ) -> tuple[tuple[Scale, ...], float]:
-    """Find the most probable temperatures, with a bias for every value if wanted, and what temperatures have in common.
+    """Return the posterior mode of temperatures (and of biases, if `biased`), and of the common temperature.
 
-    Classifiers that were made alike are too sure alike, so where little is known each leans on the others.
+    Temperatures are partially pooled: classifiers trained alike tend to be overconfident alike.
     """
     common = COMMON[0]
     for _ in range(ROUNDS):
@@ -45,7 +45,7 @@ def calibrate(
 
 
 def _climb(logs: Logs, known: Int[np.ndarray, " item"], common: float, *, biased: bool) -> Scale:
-    """Take Newton's steps to the mode, which is the only one."""
+    """Find the mode by Newton's method; the log posterior is concave."""
     code = contrast(logs.shape[1]) if biased else np.zeros((logs.shape[1], 0))
     centre, spread = (np.array([first, *(rest for _ in code.T)]) for first, rest in ((common, 0.0), (OWN, BIAS)))
     design = np.concatenate([logs[:, :, None], np.broadcast_to(code, (*logs.shape, code.shape[1]))], axis=2)
@@ -71,7 +71,7 @@ def _look(
     centre: Float[np.ndarray, " term"],
     spread: Float[np.ndarray, " term"],
 ) -> tuple[float, Float[np.ndarray, " term"], Float[np.ndarray, "term term"]]:
-    """The log posterior, its slope, and how it bends down."""
+    """Log posterior, its gradient, and its negative Hessian."""
     height = design @ at
     log_chance = log_softmax(height, axis=1)
     chance = np.exp(log_chance)

@@ -1,4 +1,4 @@
-"""From what classifiers say and a few known attributes to an attribution: three ways, from none to all calibration."""
+"""Fit P(arm | item) to classifier outputs and a few known attributes, with none, some or full calibration."""
 
 from dataclasses import replace
 from itertools import combinations
@@ -32,8 +32,9 @@ def learn_attribution(
 ) -> Attribution:
     """Learn P(arm | item) from the classifiers' probabilities of all items and the known attributes of a few.
 
-    `raw` takes probabilities as they are, and attributes for independent. `temperature` learns how far each classifier
-    can be believed. `full` also learns which values occur, and occur together: from all items, corrected on known ones.
+    `raw` uses the probabilities as they are and assumes independent attributes. `temperature` calibrates each
+    classifier. `full` also estimates the joint distribution of attribute values, from all items, corrected on known
+    ones.
 
     >>> score = np.array([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]])
     >>> none = np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -63,7 +64,7 @@ def learn_attribution(
 
 
 def _ask_everyone(rng: np.random.Generator, evidence: Evidence, alone: tuple[Scale, ...], terms: Terms) -> Joint:
-    """The potential that all items suggest: log P(a), less what each classifier knows of its own values."""
+    """Estimate the potential from all items: log P(a), less the base rates that the classifiers already contain."""
     calibrated = [one.apply(log) for one, log in zip(alone, evidence, strict=True)]
     shares = [chance.mean(axis=0) for chance in calibrated]
     signs = tuple(np.log(chance) - np.log(share) for chance, share in zip(calibrated, shares, strict=True))
@@ -77,9 +78,11 @@ def _say_what_is_missing(method: Method, terms: Terms, n_gold: int) -> tuple[str
     notes, sizes, n_arms = [], terms.arms.sizes, len(terms.arms)
     n_pairs = len(list(combinations([size for size in sizes if size > 1], 2)))
     if method != "raw" and not n_gold:
-        notes.append("no attributes are known of any item, so the classifiers are taken at their word; find out those of some items, drawn at random")  # fmt: skip
+        notes.append("no item has known attributes, so the classifiers are used without calibration; add the attributes of some items, drawn at random")  # fmt: skip
     if n_arms < prod(sizes):
-        notes.append(f"of {prod(sizes):,} combinations of attributes, the {n_arms:,} that items most probably have are considered")  # fmt: skip
+        notes.append(f"{n_arms:,} of {prod(sizes):,} combinations of attributes are considered: the most probable ones of the items")  # fmt: skip
     if method == "full" and len(terms.pairs) < n_pairs:
-        notes.append(f"of {n_pairs} pairs of attributes, the {len(terms.pairs)} that hang together most are considered")
+        notes.append(
+            f"{len(terms.pairs)} of {n_pairs} pairs of attributes are considered: the most strongly associated ones"
+        )
     return tuple(notes)

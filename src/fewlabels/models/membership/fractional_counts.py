@@ -1,4 +1,4 @@
-"""Fractional counts: an item of which it is not known which arm it is counts a little in each."""
+"""Fractional counts: an item counts in each arm with its probability of belonging to it."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ PerArm = Float[np.ndarray, " arm"]
 
 
 class Counts(NamedTuple):
-    """What is in each arm, in fractions of items."""
+    """Expected counts of items, labels and right labels in each arm."""
 
     n_items: PerArm
     n_labels: PerArm
@@ -20,9 +20,9 @@ class Counts(NamedTuple):
 
 
 def count_fractionally(chance: csr_array, outcomes: Float[np.ndarray, " item"]) -> Counts:
-    """Count items, labels, and labels that find the prediction right, in every arm.
+    """Count items, labels and right predictions in every arm, weighted by P(arm | item).
 
-    Outcomes are 1 where a prediction is right, 0 where it is wrong, a grade between, and NaN where there is no label.
+    Outcomes are 1 for a right prediction, 0 for a wrong one, a grade between, or NaN without a label.
 
     >>> chance = csr_array(np.array([[1.0, 0.0], [0.25, 0.75], [0.5, 0.5]]))
     >>> n_items, n_labels, right = count_fractionally(chance, np.array([1.0, 0.0, np.nan]))
@@ -36,7 +36,7 @@ def count_fractionally(chance: csr_array, outcomes: Float[np.ndarray, " item"]) 
 
 
 def round_together(counts: PerArm) -> Int[np.ndarray, " arm"]:
-    """Round fractions so that they add up to what they did: those that lose most by it are rounded up.
+    """Round counts so that their sum is kept: those with the largest remainders are rounded up.
 
     >>> round_together(np.array([1.4, 1.4, 0.2])).tolist()
     [2, 1, 0]
@@ -48,7 +48,7 @@ def round_together(counts: PerArm) -> Int[np.ndarray, " arm"]:
 
 
 def _check(chance: csr_array, outcomes: Float[np.ndarray, " item"]) -> Bool[np.ndarray, " item"]:
-    """Tell which items have an outcome."""
+    """Validate outcomes, and return which items have one."""
     if len(outcomes) != chance.shape[0]:
         raise InputError(
             f"there are {len(outcomes):,} outcomes for {chance.shape[0]:,} items; give NaN without a label"

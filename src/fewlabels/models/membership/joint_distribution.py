@@ -1,10 +1,10 @@
-"""Which values occur together, as far as classifiers tell: a joint distribution of attributes from all items.
+"""Maximum-likelihood estimate of the joint distribution of attributes, from classifier outputs on all items.
 
-What a classifier says of an item is a noisy sign of its attribute. Recalibrated, it says how much likelier that sign is
-under each value; with these likelihoods, the joint distribution under which the signs of all items are most probable
-is found, which undoes the noise: attributes that go together do so more than their predictions. First by pairs, then,
-if that explains items that were left aside better, for every arm by itself. It takes the errors of different
-classifiers for independent; where they are not, known attributes overrule it (see `gold`).
+A recalibrated classifier gives the likelihood ratio of its output under each attribute value. The joint distribution
+that maximizes the likelihood of all outputs corrects for classifier noise: attributes are more strongly associated
+than their predictions. A log-linear model with pairwise terms is fitted first; then, if it improves the likelihood of
+held-out items, a free probability per arm. Errors of different classifiers are assumed independent; where they are
+not, known attributes correct it (see `potential`).
 """
 
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ from fewlabels.models.membership.arms import Arms
 from fewlabels.models.membership.scores import Evidence
 from fewlabels.models.membership.terms import Terms
 
-MOST_ENTRIES, BLOCK = 40_000_000, 256  # items times arms, and items at a time
-STIFF = 0.002  # penalty on squared terms, per item: attributes that are hardly seen would be put to any use otherwise
+MOST_ENTRIES, BLOCK = 40_000_000, 256  # items × arms in all, and items per block
+STIFF = 0.002  # ridge penalty per item, which keeps weights of poorly identified terms small
 MOST_STEPS, MOST_HALVINGS = 100, 12
-CLOSE = 0.5  # expected gain in log likelihood that is not worth a step
-FIRM, ROUNDS = 300.0, 10  # items that the distribution by pairs counts for, and steps from there to one for every arm
+CLOSE = 0.5  # expected gain in log likelihood below which BFGS stops
+FIRM, ROUNDS = 300.0, 10  # pseudo-items of the pairwise model as a Dirichlet prior, and EM steps from there
 TINY = 1e-30  # of likelihoods, in single precision
 Weights = Float[np.ndarray, " term"]
 PerArm = Float[np.ndarray, " arm"]
@@ -28,7 +28,7 @@ PerArm = Float[np.ndarray, " arm"]
 
 @dataclass(frozen=True)
 class Joint:
-    """log P(a) of arms, up to a constant: the weights of terms, and what is left to each arm."""
+    """log P(a) of arms, up to a constant: weights of terms, plus a residual per arm."""
 
     weights: Weights
     rest: PerArm
@@ -36,7 +36,7 @@ class Joint:
 
 @dataclass(frozen=True)
 class _View:
-    """The log likelihood of some weights, its slope, and the distribution over arms that they stand for."""
+    """Penalized log likelihood of weights, its gradient, and their distribution over arms."""
 
     value: float
     slope: Weights
@@ -45,7 +45,7 @@ class _View:
 
 @dataclass(frozen=True)
 class _Crowd:
-    """All items: how likely what classifiers say is under each arm."""
+    """Likelihood of the classifiers' outputs on every item under each arm."""
 
     likely: Float[np.ndarray, "item arm"]  # up to a factor for each item
     terms: Terms
@@ -54,7 +54,7 @@ class _Crowd:
         return len(self.likely)
 
     def look(self, at: Weights) -> _View:
-        """Log likelihood of weights, held near zero."""
+        """Ridge-penalized log likelihood of weights, and its gradient."""
         design = self.terms.design
         chance = _normalise(design @ at)
         value, found = self.explain(chance)
@@ -63,12 +63,12 @@ class _Crowd:
         return _View(value - stiff * float(at @ at) / 2, slope, chance)
 
     def explain(self, chance: PerArm) -> tuple[float, PerArm]:
-        """Log likelihood of a distribution over arms, and how many items are expected in each."""
+        """Log likelihood of a distribution over arms, and the expected number of items in each (E-step)."""
         total = np.maximum(self.likely @ chance.astype(np.float32), TINY)
         return float(np.log(total, dtype=np.float64).sum()), chance * ((1 / total) @ self.likely)
 
     def precondition(self, chance: PerArm) -> Float[np.ndarray, "term term"]:
-        """The covariance that weights would have if attributes were known: the steps of expectation-maximisation."""
+        """Inverse complete-data information: with it, gradient steps are those of expectation-maximisation."""
         design = self.terms.design
         mean = chance @ design
         bend = (design.T * chance) @ design - np.outer(mean, mean)
@@ -76,9 +76,9 @@ class _Crowd:
 
 
 def estimate_joint(rng: np.random.Generator, signs: Evidence, terms: Terms) -> Joint:
-    """Find the distribution over arms that makes what classifiers say of all items most probable.
+    """Estimate the distribution over arms by maximum likelihood.
 
-    Signs are logarithms: how much likelier it is under each value than on the whole. Of very many items, a sample does.
+    `signs` are log likelihood ratios of each value against the base rate. Large pools are subsampled.
     """
     some = rng.permutation(len(signs[0]))[: max(1, MOST_ENTRIES // len(terms.arms))]
     crowd = _Crowd(_compare(tuple(sign[some].astype(np.float32) for sign in signs), terms.arms), terms)
@@ -87,7 +87,7 @@ def estimate_joint(rng: np.random.Generator, signs: Evidence, terms: Terms) -> J
 
 
 def _compare(signs: Evidence, arms: Arms) -> Float[np.ndarray, "item arm"]:
-    """How likely each item's signs are under every arm, compared with the likeliest; in blocks, to spare memory."""
+    """Likelihood of each item under every arm, relative to its maximum; in blocks, to save memory."""
     out = np.empty((len(signs[0]), len(arms)), dtype=np.float32)
     for start in range(0, len(out), BLOCK):
         height = arms.add_up(tuple(sign[start : start + BLOCK] for sign in signs))
@@ -97,7 +97,7 @@ def _compare(signs: Evidence, arms: Arms) -> Float[np.ndarray, "item arm"]:
 
 
 def _refine(crowd: _Crowd, chance: PerArm) -> PerArm:
-    """What log P(a) of every arm is beyond its pairs; nothing, unless one half of the items tells of the other."""
+    """Residual of log P(a) beyond pairwise terms; zero unless it improves the likelihood of a held-out half."""
     learnt, aside = (_Crowd(half, crowd.terms) for half in np.array_split(crowd.likely, 2))
     if aside.explain(_free(learnt, chance))[0] <= aside.explain(chance)[0]:
         return np.zeros(len(chance))
@@ -105,7 +105,7 @@ def _refine(crowd: _Crowd, chance: PerArm) -> PerArm:
 
 
 def _free(crowd: _Crowd, start: PerArm) -> PerArm:
-    """Let the probability of every arm go where items pull it, by expectation-maximisation."""
+    """Estimate a free probability per arm by expectation-maximisation, with a Dirichlet prior around the start."""
     chance = start
     for _ in range(ROUNDS):
         chance = (crowd.explain(chance)[1] + FIRM * start) / (len(crowd) + FIRM)
@@ -113,7 +113,7 @@ def _free(crowd: _Crowd, start: PerArm) -> PerArm:
 
 
 def _climb(crowd: _Crowd) -> Weights:
-    """Start with the steps of expectation-maximisation and lengthen them as they prove too short (BFGS)."""
+    """Maximize by BFGS, preconditioned with the steps of expectation-maximisation."""
     at = np.zeros(crowd.terms.design.shape[1])
     view = crowd.look(at)
     metric = crowd.precondition(view.chance)
@@ -132,7 +132,7 @@ def _climb(crowd: _Crowd) -> Weights:
 
 
 def _update(metric: Float[np.ndarray, "term term"], step: Weights, fall: Weights) -> Float[np.ndarray, "term term"]:
-    """Correct the inverse curvature by how much the slope fell along a step."""
+    """BFGS update of the inverse Hessian from a step and the decrease of the gradient along it."""
     bent = float(step @ fall)
     if bent <= 0:
         return metric

@@ -1,9 +1,9 @@
-"""Labelled items that may be of several arms: how often they are right is a mixture, Σ_a P(a|x) P(right | a, score).
+"""Likelihood of labelled items with uncertain arms: a mixture, P(right | x) = Σ_a P(a|x) P(right | a, score).
 
-Counting a label a little in every arm would make arms look alike, and pretend that each had been seen. Instead the logit
-of the mixture is straightened where the fit is now: it leans on every arm as far as the item is of it and the arm's
-accuracy can move. Fitting, straightening there and fitting again ends at the mode of the mixture itself, with its Fisher
-information around it. Of arms' own effects, an item tells of the one arm it most probably is of.
+Fractional labels would bias arms towards each other and overstate what is known of each. Instead the logit of the
+mixture is linearized at the current fit, with the derivative with respect to every arm's logit. Alternating fits and
+linearizations converges to the mode of the mixture likelihood, with its Fisher information. For arms' random effects,
+an item informs only its most probable arm.
 """
 
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ from fewlabels.models.additive.strata import Strata
 from fewlabels.models.logit.random_effects import squash
 
 MOST_ROUNDS = 8
-CLOSE = 0.02  # logits by which nothing moves any more
+CLOSE = 0.02  # largest change, in logits, at convergence
 EDGE = 1e-9
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """Labelled items, in the order of the arm that each most probably is of."""
+    """Labelled items, sorted by their most probable arm."""
 
     chance: csr_array  # (item, arm)
     arm: Int[np.ndarray, " item"]  # the most probable
@@ -34,7 +34,7 @@ class Mixture:
     design: Float[np.ndarray, "arm effect_term"]
 
     def straighten(self, terms: Float[np.ndarray, " term"], own: Float[np.ndarray, " arm"]) -> Strata:
-        """The mixture as a line in terms and in one arm's own effect each, near these."""
+        """Linearize the logit of the mixture in the terms and in the random effect of each item's most probable arm."""
         n_curve, n = self.curve.shape[1], len(self.arm)
         item, arm = np.repeat(np.arange(n), np.diff(self.chance.indptr)), self.chance.indices
         height = self.design @ terms[n_curve:] + own
@@ -54,7 +54,7 @@ def gather(
     curve: Float[np.ndarray, "item curve_term"],
     design: Float[np.ndarray, "arm effect_term"],
 ) -> Mixture:
-    """Take the labelled items."""
+    """Select the labelled items."""
     (labelled,) = np.nonzero(~np.isnan(outcome))
     arm = np.asarray(chance[labelled].argmax(axis=1), dtype=np.int64).reshape(-1)
     order = np.argsort(arm, kind="stable")
@@ -63,7 +63,7 @@ def gather(
 
 
 def fit_mixture(mixture: Mixture, plan: Plan) -> Fit:
-    """Fit and straighten in turn, until no arm moves."""
+    """Alternate fits and linearizations until convergence."""
     terms, own = plan.centre, np.zeros(len(mixture.design))
     found = fit(mixture.straighten(terms, own), plan)
     for _ in range(MOST_ROUNDS):

@@ -1,9 +1,8 @@
-"""Temperatures and potential together, from items with known attributes: the mode, and how freely terms may move.
+"""Joint posterior mode of temperatures and potential, from items with known attributes, with estimated scales.
 
-The potential starts from what all items say of values that occur together, in pairs and beyond, each believed as far
-as known attributes bear it out. Terms of its own are added, penalised by scales that are learned as well (MacKay's
-evidence), so that a few hundred items do not overrule everything. The log posterior has one maximum, which Newton's
-method finds.
+The potential has the joint distribution estimated from all items (pairwise part and residual) as offsets with free
+coefficients. Further terms are added, with normal priors whose scales are estimated (MacKay's evidence), so that a
+few hundred items do not overrule all others. The log posterior is concave; Newton's method finds its maximum.
 """
 
 from dataclasses import dataclass, replace
@@ -17,30 +16,30 @@ from fewlabels.models.membership.joint_distribution import Joint
 from fewlabels.models.membership.scores import Evidence
 from fewlabels.models.membership.terms import Terms
 
-TRUST = 1.0, 0.5  # how far what all items tell is expected to be right, and how far off
-START, LEAST, MOST = 0.3, 0.05, 3.0  # of the scales of terms
-WEAK = 0.02, 1e-4  # what scales rest on without data: degrees of freedom, and squares
+TRUST = 1.0, 0.5  # prior mean and sd of the coefficients of the offsets
+START, LEAST, MOST = 0.3, 0.05, 3.0  # initial, smallest and largest scale of terms
+WEAK = 0.02, 1e-4  # prior of squared scales: degrees of freedom, sum of squares
 MOST_STEPS, MOST_HALVINGS = 30, 12
-CLOSE, STEADY = 1e-2, 0.1  # of the log posterior, and of log scales
-GIVEN = 2  # features that stand for what all items tell
-ENTRIES = 4_000_000  # of items by arms, at a time
+CLOSE, STEADY = 1e-2, 0.1  # convergence of the log posterior, and of log scales
+GIVEN = 2  # features that are offsets estimated from all items
+ENTRIES = 4_000_000  # items × arms per block
 Params = Float[np.ndarray, " parameter"]
 Square = Float[np.ndarray, "parameter parameter"]
 
 
 @dataclass(frozen=True)
 class Learned:
-    """Temperatures, and the potential: the weights of its terms, and what is left to each arm."""
+    """Estimated temperatures and potential, with the coefficients of the offsets and the scales of terms."""
 
     temperatures: Float[np.ndarray, " axis"]
     potential: Joint
-    trust: tuple[float, float]  # of what all items tell: of pairs, and of each arm beyond
-    scales: tuple[float, float]  # of terms of single attributes, and of pairs
+    trust: tuple[float, float]  # coefficients of the offsets: pairwise part, residual per arm
+    scales: tuple[float, float]  # of terms of single attributes and of pairs
 
 
 @dataclass(frozen=True)
 class _View:
-    """The log likelihood, its slope, and how it bends down."""
+    """Log likelihood, its gradient, and its negative Hessian."""
 
     value: float
     slope: Params
@@ -49,21 +48,21 @@ class _View:
 
 @dataclass(frozen=True)
 class Gold:
-    """Items with known attributes. Parameters are temperatures, trusts and the weights of terms, in this order."""
+    """Items with known attributes. Parameters: temperatures, coefficients of offsets, weights of terms."""
 
     evidence: Evidence
     arm: Int[np.ndarray, " item"]
     terms: Terms
-    given: Joint  # what all items suggest
+    given: Joint  # estimated from all items
 
     @cached_property
     def design(self) -> Float[np.ndarray, "arm feature"]:
-        """What arms have in common for all items: given pairs as one, the rest that is given, then every term."""
+        """Features of arms: the pairwise offset, the residual offset, then every term."""
         design, first = self.terms.design, self.terms.n_single
         return np.column_stack([design[:, first:] @ self.given.weights[first:], self.given.rest, design])
 
     def look(self, at: Params) -> _View:
-        """Add up over items, some at a time."""
+        """Log likelihood of all items, in blocks."""
         size = max(1, ENTRIES // len(self.terms.arms))
         views = [self._look(at, slice(start, start + size)) for start in range(0, len(self.arm), size)]
         n = len(at)
@@ -74,7 +73,7 @@ class Gold:
         )
 
     def _look(self, at: Params, block: slice) -> _View:
-        """Likelihood of some items: the slope is what is seen less what is expected, the bend a covariance."""
+        """Log likelihood of a block; the negative Hessian is the covariance of the features."""
         logs, arm, table = tuple(log[block] for log in self.evidence), self.arm[block], self.terms.arms.table
         n_axes, item = len(logs), np.arange(len(arm))
         chance = self.terms.arms.add_up(tuple(t * log for t, log in zip(at[:n_axes], logs, strict=True)))
@@ -100,7 +99,7 @@ class Gold:
         mean: Float[np.ndarray, "item feature"],
         said: Float[np.ndarray, "item axis"],
     ) -> Square:
-        """Sum of the items' covariances of log probabilities and features of arms."""
+        """Negative Hessian: the sum of the items' covariances of log probabilities and features."""
         single = self.terms.design[:, : self.terms.n_single]
         both = (self.design.T * chance.sum(axis=0)) @ self.design - mean.T @ mean
         cross = self._sum_by_axis(single * (signs.T @ chance).T).T @ self.design - said.T @ mean
@@ -114,7 +113,7 @@ class Gold:
         mean: Float[np.ndarray, "item term"],
         said: Float[np.ndarray, "item axis"],
     ) -> Float[np.ndarray, "axis axis"]:
-        """Expected products of two attributes' log probabilities; without a pair they are taken for independent."""
+        """Expected products of log probabilities of two attributes; without a pair they are assumed independent."""
         out = said.T @ said
         for k, (log, code, where) in enumerate(zip(logs, self.terms.contrasts, self.terms.single, strict=True)):
             share = (1 + (len(code) - 1) * mean[:, where] @ code.T) / len(code)
@@ -131,7 +130,7 @@ class Gold:
 
 @dataclass(frozen=True)
 class _Prior:
-    """What is expected of parameters, and how far off; terms of single attributes and of pairs share a scale each."""
+    """Normal priors of parameters; single-attribute terms and pair terms share one scale each."""
 
     centre: Params
     spread: Params
@@ -139,16 +138,16 @@ class _Prior:
 
     @property
     def scales(self) -> tuple[float, float]:
-        """How far terms of single attributes, and of pairs, may be off; 0 if there are none."""
+        """Scales of single-attribute terms and of pair terms; 0 if there are none."""
         single, paired = (float(self.spread[group].max(initial=0.0)) for group in self.groups)
         return single, paired
 
     def penalise(self, at: Params) -> float:
-        """Log density, up to a constant."""
+        """Log prior density, up to a constant."""
         return -float((((at - self.centre) / self.spread) ** 2).sum()) / 2
 
     def rescale(self, at: Params, variance: Params) -> "_Prior":
-        """Set scales to how far off terms are, counting only as many as the data determine."""
+        """Update scales by MacKay's rule: sum of squares over the effective number of determined terms."""
         spread = self.spread.copy()
         for group in self.groups:
             off = (at - self.centre)[group]
@@ -158,7 +157,7 @@ class _Prior:
 
 
 def learn_jointly(gold: Gold, start: Float[np.ndarray, " axis"], common: float) -> Learned:
-    """Find temperatures, trusts and weights, starting from temperatures that were found one by one."""
+    """Estimate temperatures, coefficients of offsets and weights; `start` are temperatures calibrated separately."""
     n_axes, n_single, given = len(gold.evidence), gold.terms.n_single, gold.given
     first, n_terms = n_axes + GIVEN, len(given.weights)
     centre, spread = (
@@ -173,7 +172,7 @@ def learn_jointly(gold: Gold, start: Float[np.ndarray, " axis"], common: float) 
 
 
 def _climb(gold: Gold, at: Params, prior: _Prior) -> tuple[Params, _Prior]:
-    """Take Newton's steps, and let the scales follow after each."""
+    """Newton's method, with an update of the scales after each step."""
     view = gold.look(at)
     for _ in range(MOST_STEPS):
         slope = view.slope - (at - prior.centre) / prior.spread**2
@@ -187,7 +186,7 @@ def _climb(gold: Gold, at: Params, prior: _Prior) -> tuple[Params, _Prior]:
 
 
 def _step(gold: Gold, at: Params, step: Params, view: _View, prior: _Prior) -> tuple[Params, _View]:
-    """Take a step, or half of it, and so on, until it climbs."""
+    """Backtracking line search: halve the step until the log posterior increases."""
     before = view.value + prior.penalise(at)
     for _ in range(MOST_HALVINGS):
         ahead = gold.look(at + step)

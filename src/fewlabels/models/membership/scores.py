@@ -1,4 +1,4 @@
-"""What classifiers say of items' attributes, and what is known of a few: checked once, then as centred logarithms."""
+"""Validation of attribute probabilities and known attributes; probabilities become centred logarithms."""
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -7,13 +7,13 @@ from fewlabels.data.aggregate import ROUNDING
 from fewlabels.data.checks import SUM_TOLERANCE
 from fewlabels.errors import InputError, listing
 
-EDGE = 1e-6  # no classifier is taken to be surer than this: a nought would rule an arm out whatever else is known
-Scores = tuple[Float[np.ndarray, "item _level"], ...]  # of each attribute
-Evidence = tuple[Float[np.ndarray, "item _level"], ...]  # log probabilities of each attribute, less their mean
+EDGE = 1e-6  # smallest probability: a zero would exclude an arm regardless of other evidence
+Scores = tuple[Float[np.ndarray, "item _level"], ...]  # per attribute
+Evidence = tuple[Float[np.ndarray, "item _level"], ...]  # log probabilities per attribute, minus their mean over values
 
 
 def weigh_scores(scores: Scores, names: tuple[str, ...] = ()) -> Evidence:
-    """Check the probabilities of every attribute, and take their logarithms; only differences between values count."""
+    """Validate the probabilities of every attribute, and return their logarithms, centred over values."""
     if not scores:
         raise InputError("there are no attributes: give the probabilities of at least one")
     n_items = [len(score) for score in scores]
@@ -33,7 +33,7 @@ def _weigh(score: Float[np.ndarray, "item level"]) -> Float[np.ndarray, "item le
 
 
 def _normalise(score: Float[np.ndarray, "item level"], name: str) -> Float[np.ndarray, "item level"]:
-    """Make rows add up to one; what is further off than rounding explains is an error."""
+    """Normalize rows; raise where sums differ from 1 by more than rounding."""
     if score.shape[1] == 0:
         raise InputError(f"{name} has no values: give one column of probabilities for each value")
     score, total = score.astype(np.float64), score.sum(axis=1, dtype=np.float64)
@@ -59,7 +59,7 @@ def _refuse(bad: Bool[np.ndarray, " item"], name: str, words: str, total: Float[
 def require_gold(
     gold: Int[np.ndarray, "gold axis"], rows: Int[np.ndarray, " gold"], sizes: tuple[int, ...], n_items: int
 ) -> None:
-    """Check the known attributes: one row for each item, and values that classifiers know."""
+    """Validate known attributes: one row per item, with values that have a probability column."""
     if gold.shape[0] != len(rows) or gold.shape[1] != len(sizes):
         raise InputError(
             f"known attributes are a table of {gold.shape[0]:,} by {gold.shape[1]}, but there are {len(rows):,} rows and {len(sizes)} attributes; give one row of values for each item"
@@ -73,7 +73,7 @@ def require_gold(
     outside = (rows < 0) | (rows >= n_items)
     if outside.any():
         raise InputError(
-            f"known attributes are said to be of item {rows[outside][0]}, but items are 0 to {n_items - 1:,}; count them from 0"
+            f"known attributes refer to item {rows[outside][0]}, but items are 0 to {n_items - 1:,}; count them from 0"
         )
     names, times = np.unique(rows, return_counts=True)
     if (times > 1).any():

@@ -1,7 +1,7 @@
-"""What the potential is made of: a term for every value of an attribute, and for every pair of values of two.
+"""The log-linear terms of the potential: main terms of attribute values, and pairwise terms.
 
-Values are coded by contrasts that treat all of them alike, so that a penalty on the terms does, too: whatever the
-number of values, the potential of each has the same variance.
+Values are coded by symmetric orthogonal contrasts, so a ridge penalty on terms gives every value the same prior
+variance, whatever the number of values.
 """
 
 from dataclasses import dataclass
@@ -13,52 +13,52 @@ from jaxtyping import Float, Int
 
 from fewlabels.models.membership.arms import Arms
 
-MOST_TERMS = 1_000  # of pairs: above that, only the pairs of attributes that hang together most
+MOST_TERMS = 1_000  # of pairs; above that, only the most strongly associated pairs of attributes
 Pair = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Terms:
-    """The terms of arms: those of single attributes first, then those of pairs."""
+    """Terms of arms: single attributes first, then pairs."""
 
     arms: Arms
     pairs: tuple[Pair, ...]
 
     @cached_property
     def contrasts(self) -> tuple[Float[np.ndarray, "_level _contrast"], ...]:
-        """The coding of each attribute's values."""
+        """Contrast coding of each attribute's values."""
         return tuple(contrast(size) for size in self.arms.sizes)
 
     @cached_property
     def single(self) -> tuple[slice, ...]:
-        """Where the terms of each attribute are."""
+        """Columns of each attribute's terms."""
         return _lay_slices([size - 1 for size in self.arms.sizes], 0)
 
     @cached_property
     def paired(self) -> tuple[slice, ...]:
-        """Where the terms of each pair are."""
+        """Columns of each pair's terms."""
         sizes = self.arms.sizes
         return _lay_slices([(sizes[k] - 1) * (sizes[m] - 1) for k, m in self.pairs], self.n_single)
 
     @property
     def n_single(self) -> int:
-        """How many terms are of single attributes."""
+        """Number of single-attribute terms."""
         return sum(self.arms.sizes) - len(self.arms.sizes)
 
     @cached_property
     def design(self) -> Float[np.ndarray, "arm term"]:
-        """The terms of every arm."""
+        """Design matrix of the arms."""
         single = [code[column] for code, column in zip(self.contrasts, self.arms.table.T, strict=True)]
         paired = [(single[k][:, :, None] * single[m][:, None, :]).reshape(len(self.arms), -1) for k, m in self.pairs]
         return np.concatenate([*single, *paired], axis=1)
 
     def express(self, values: tuple[Float[np.ndarray, "*item _level"], ...]) -> Float[np.ndarray, "*item single"]:
-        """Put values of single attributes as terms, up to a constant."""
+        """Project functions of single attributes on their terms, up to a constant."""
         parts = [v @ code * ((len(code) - 1) / len(code)) for v, code in zip(values, self.contrasts, strict=True)]
         return np.concatenate(parts, axis=-1)
 
     def tabulate(self, weights: Float[np.ndarray, " term"]) -> dict[Pair, Float[np.ndarray, "_level _other"]]:
-        """What each pair of values adds to the potential."""
+        """Contribution of each pair of values to the potential."""
         return {
             (k, m): self.contrasts[k] @ weights[where].reshape(self.arms.sizes[k] - 1, -1) @ self.contrasts[m].T
             for (k, m), where in zip(self.pairs, self.paired, strict=True)
@@ -66,7 +66,7 @@ class Terms:
 
 
 def contrast(size: int) -> Float[np.ndarray, "level contrast"]:
-    """Code values by one column less than there are: orthogonal to a constant and to each other, rows of length one.
+    """Contrast coding with size − 1 columns: orthogonal to the constant and to each other, with rows of length 1.
 
     >>> contrast(2).round(3).tolist()
     [[1.0], [-1.0]]
@@ -77,7 +77,7 @@ def contrast(size: int) -> Float[np.ndarray, "level contrast"]:
 
 
 def choose_pairs(sizes: tuple[int, ...], guesses: Int[np.ndarray, "item axis"]) -> tuple[Pair, ...]:
-    """Take all pairs of attributes, or those that hang together most in what classifiers say."""
+    """Choose all pairs of attributes, or the most strongly associated ones in the classifiers' predictions."""
     pairs = [(k, m) for k, m in combinations(range(len(sizes)), 2) if sizes[k] > 1 and sizes[m] > 1]
     n_terms = {pair: (sizes[pair[0]] - 1) * (sizes[pair[1]] - 1) for pair in pairs}
     if sum(n_terms.values()) <= MOST_TERMS:
@@ -92,7 +92,7 @@ def choose_pairs(sizes: tuple[int, ...], guesses: Int[np.ndarray, "item axis"]) 
 
 
 def _associate(one: Int[np.ndarray, " item"], other: Int[np.ndarray, " item"]) -> float:
-    """How far two attributes are from independent: Pearson's chi-square."""
+    """Pearson's chi-square statistic of independence of two attributes."""
     table = np.zeros((one.max() + 1, other.max() + 1))
     np.add.at(table, (one, other), 1.0)
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / len(one)

@@ -38,8 +38,8 @@ class Health:
         """Return the problems of the chains; none where no figure depends on them."""
         faults = {
             f"the chains disagree (R-hat {self.rhat:.3f})": self.rhat >= HIGHEST,
-            f"they hold only {self.ess:,.0f} effective draws": self.ess <= FEWEST,
-            f"{self.divergences:,} of {self.n_draws:,} paths diverged": self.divergences > MOST_LOST * self.n_draws,
+            f"the effective sample size is only {self.ess:,.0f}": self.ess <= FEWEST,
+            f"{self.divergences:,} of {self.n_draws:,} transitions diverged": self.divergences > MOST_LOST * self.n_draws,
         }
         return [] if self.is_exact else [fault for fault, is_there in faults.items() if is_there]
 

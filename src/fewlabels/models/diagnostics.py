@@ -39,7 +39,8 @@ class Health:
         faults = {
             f"the chains disagree (R-hat {self.rhat:.3f})": self.rhat >= HIGHEST,
             f"the effective sample size is only {self.ess:,.0f}": self.ess <= FEWEST,
-            f"{self.divergences:,} of {self.n_draws:,} transitions diverged": self.divergences > MOST_LOST * self.n_draws,
+            f"{self.divergences:,} of {self.n_draws:,} transitions diverged": self.divergences
+            > MOST_LOST * self.n_draws,
         }
         return [] if self.is_exact else [fault for fault, is_there in faults.items() if is_there]
 

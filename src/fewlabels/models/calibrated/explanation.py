@@ -50,7 +50,7 @@ class Trust:
             return None
         return (
             f"the posterior of the curve is far from normal, and its approximation is off by about {error:.0%} of an interval's "
-            "width: intervals are rough; --prior flat (Python: prior=fl.flat()) does without the curve"
+            "width: intervals are approximate; --prior flat (Python: prior=fl.flat()) does not use the curve"
         )
 
     def draw_curve(self, level: float = 0.95) -> tuple[Point, ...]:

@@ -57,7 +57,7 @@ class Ties:
         aim: Int[np.ndarray, " cell"],
         weight: PerCell,
         item: PerCell,
-        worth: Float[np.ndarray, " aim"],
+        worth: Float[np.ndarray, " target"],
     ) -> PerCell:
         """Expected reduction of the targets' variance, weighted by `worth`, from one more label in each cell.
 

@@ -133,7 +133,7 @@ QUANTITIES: Mapping[str, Quantity] = {
 
 def add_up(
     values: Float[np.ndarray, "draw stratum"], place: Int[np.ndarray, " stratum"], n: int
-) -> Float[np.ndarray, "draw place"]:
+) -> Float[np.ndarray, "draw index"]:
     """Sum the strata with the same index; unused indices are zero."""
     if np.any(np.diff(place) < 0):
         order = np.argsort(place, kind="stable")

@@ -47,8 +47,8 @@ class Square:
 class Regression:
     """Labels and scores: how much of a gap's variance future labels explain, by principal component."""
 
-    told: Float[np.ndarray, " way"]  # share of variance explained by infinitely many labels, per component
-    worth: Float[np.ndarray, " way"]  # signal-to-noise ratio of one label, per component
+    told: Float[np.ndarray, " component"]  # share of variance explained by infinitely many labels, per component
+    worth: Float[np.ndarray, " component"]  # signal-to-noise ratio of one label, per component
     n_rest: int
     finite: bool
 
@@ -83,7 +83,7 @@ class Outlook:
         """Number of unlabelled items."""
         return int(self.people.n_rest.sum())
 
-    def _gather(self, groups: Sequence[int]) -> tuple[Values, Float[np.ndarray, " place"]]:
+    def _gather(self, groups: Sequence[int]) -> tuple[Values, Float[np.ndarray, " stratum"]]:
         """Probabilities of these groups' strata and of the rest by decision, and the share of unlabelled items in each."""
         n_rest, (total, n_total) = self.people.n_rest.astype(np.float64), self._totals
         own = np.flatnonzero(np.isin(self.people.group, groups) & (n_rest > 0))

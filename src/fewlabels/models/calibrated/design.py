@@ -22,7 +22,7 @@ class Layout:
     ends: Ends | None  # None without scores
     model: Model
 
-    def expand(self, score: Float[np.ndarray, " place"]) -> Float[np.ndarray, "place first_term"]:
+    def expand(self, score: Float[np.ndarray, " point"]) -> Float[np.ndarray, "point first_term"]:
         """Return the curve's terms at these scores."""
         return expand(score, self.knots, self.ends)
 
@@ -51,8 +51,8 @@ def lay_out(cells: Cells) -> Layout:
 
 
 def expand(
-    score: Float[np.ndarray, " place"], knots: tuple[float, ...], ends: Ends | None
-) -> Float[np.ndarray, "place first_term"]:
+    score: Float[np.ndarray, " point"], knots: tuple[float, ...], ends: Ends | None
+) -> Float[np.ndarray, "point first_term"]:
     """Return the spline basis and the indicators of scores of exactly 0 and 1."""
     if ends is None:
         return np.ones((len(score), 1))

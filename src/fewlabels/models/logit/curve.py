@@ -31,14 +31,14 @@ def place_knots(x: Float[np.ndarray, " stratum"], n: Int[np.ndarray, " stratum"]
     return tuple(sorted(knot for knot in found if x.min() < knot < x.max()))
 
 
-def bend(x: Float[np.ndarray, " place"], knots: tuple[float, ...]) -> Float[np.ndarray, "place term"]:
+def bend(x: Float[np.ndarray, " point"], knots: tuple[float, ...]) -> Float[np.ndarray, "point term"]:
     """Return the spline basis at these logits: intercept, slope, and a hinge at each knot."""
     return np.stack([np.ones(len(x)), x, *(np.maximum(x - knot, 0.0) for knot in knots)], axis=1)
 
 
-def to_logit(score: Float[np.ndarray, " place"]) -> Float[np.ndarray, " place"]:
+def to_logit(score: Float[np.ndarray, " point"]) -> Float[np.ndarray, " point"]:
     """Logits of scores, clipped away from 0 and 1."""
-    found: Float[np.ndarray, " place"] = logit(np.clip(score, EDGE, 1 - EDGE))
+    found: Float[np.ndarray, " point"] = logit(np.clip(score, EDGE, 1 - EDGE))
     return found
 
 
@@ -54,11 +54,11 @@ class Ends:
     high: float
     scores: tuple[int, ...]  # which of 0 and 1 occur
 
-    def place(self, score: Float[np.ndarray, " place"]) -> Float[np.ndarray, " place"]:
+    def place(self, score: Float[np.ndarray, " point"]) -> Float[np.ndarray, " point"]:
         """Return the logits of scores."""
         return np.clip(to_logit(score), self.low, self.high)
 
-    def mark(self, score: Float[np.ndarray, " place"]) -> list[Float[np.ndarray, " place"]]:
+    def mark(self, score: Float[np.ndarray, " point"]) -> list[Float[np.ndarray, " point"]]:
         """Return an indicator for each of 0 and 1 that occurs."""
         return [(np.abs(score - end) <= EDGE).astype(np.float64) for end in self.scores]
 

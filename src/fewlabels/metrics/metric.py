@@ -62,7 +62,7 @@ class Metric(Protocol):
 
     @property
     def is_share(self) -> bool:
-        """Does it lie between 0 and 1?"""
+        """Is it between 0 and 1?"""
         ...
 
     @property

@@ -33,8 +33,8 @@ from fewlabels.models.draws import (
 )
 from fewlabels.models.priors import Lesson, Prior, consult, pseudo_counts
 
-HANDFUL = 10  # labels
-MOST_OF = 0.999  # share of the pseudo-counts that labels may be
+HANDFUL = 10  # total prior strength, in labels, up to which the prior's level is not pooled
+MOST_OF = 0.999  # largest share of a moment-matched cell's pseudo-counts that is assigned to labels
 PerGroup = Float[np.ndarray, " group"]
 
 

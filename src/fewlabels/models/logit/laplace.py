@@ -278,7 +278,7 @@ def _climb(problem: _Problem, at: Params) -> tuple[Params, _View]:
 
 
 def _step(problem: _Problem, at: Params, step: Params, view: _View) -> tuple[Params, _View] | None:
-    """Halve a step until the log posterior increases; None if it never does."""
+    """Halve a step until the log posterior does not fall by more than the grid's error; None if it always does."""
     length = min(1.0, LONGEST / float(np.abs(step).max()))
     for _ in range(MOST_HALVINGS):
         ahead = problem.look(at + length * step)

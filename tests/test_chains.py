@@ -83,4 +83,4 @@ def test_chains_that_disagree_are_ill():
     assert not diagnose(KINDS["apart"](rng())).is_good
     lost = diagnose(rng().normal(size=(500, 8, 1)), divergences=100)
     assert not lost.is_good
-    assert lost.list_faults() == ["100 of 4,000 paths diverged"]
+    assert lost.list_faults() == ["100 of 4,000 transitions diverged"]

@@ -261,4 +261,4 @@ def test_rough_intervals_are_reported(monkeypatch):
     monkeypatch.setattr("fewlabels.models.logit.importance_sampling.N_POINTS", 4)
     a = fl.assess(make_pool(("a", 0.9999, 90, 0, 110), ("b", 0.6, 0, 0, 100)))
     assert a.posterior.trust.fit.is_sampled
-    assert any("intervals are rough" in warning for warning in a.warnings)
+    assert any("intervals are approximate" in warning for warning in a.warnings)

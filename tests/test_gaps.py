@@ -237,20 +237,20 @@ def test_bad_input_gets_wide_intervals(kind):
         width = {row.metric: row.high - row.low for row in found.groups}
         assert width["tpr"] > 0.3
     said = {
-        "one class of labels": "labels are of one class", "no label": "there is no label", "a group without a label": "no label in f",
+        "one class of labels": "labels are of one class", "no label": "there are no labels", "a group without a label": "no labels in f",
         "constant scores": "are predicted to be '1'",
     }  # fmt: skip
     if kind in said:
         assert any(said[kind] in warning for warning in found.warnings)
     if kind == "constant scores":
-        assert found.say(found.gap("tpr", "f" if found.reference == "m" else "m")).endswith(", exactly")
+        assert found.say(found.gap("tpr", "f" if found.reference == "m" else "m")).endswith(" exactly")
 
 
 def test_scores_of_the_other_class_are_noticed():
     pool = make_people(n_labels=60)
     assert not ask(pool).warnings
     turned = 1 - pool["score_x"]
-    for score, said in ((turned, "or give 1 minus the score"), (0.45 * turned, "Then turn them round (1 minus score)")):
+    for score, said in ((turned, "or give 1 minus the score"), (0.45 * turned, "Then use 1 minus the score")):
         warnings = [warning for warning in ask(change(pool, score_x=score)).warnings if "of the other class" in warning]
         assert len(warnings) == 1
         assert said in warnings[0]
@@ -259,9 +259,9 @@ def test_scores_of_the_other_class_are_noticed():
 @pytest.mark.parametrize(
     ("method", "said"),
     [
-        ("bc", "the other groups' labels speak"),
-        ("bc-apart", "only the scores speak"),
-        ("frequency", "nothing is known"),
+        ("bc", "come from scores and the other groups' labels"),
+        ("bc-apart", "come from the scores alone"),
+        ("frequency", "this method has no information about them"),
     ],
 )
 def test_what_speaks_where_there_is_no_label_is_said(method, said):
@@ -300,10 +300,10 @@ def test_those_not_seen_count_for_one_person():
         ({"metrics": ("tprr",)}, "there is no metric 'tprr'"),
         ({"method": "magic"}, "there is no method 'magic'"),
         ({"rope": -0.1}, "rope is -0.1"),
-        ({"rope": 2.0}, "if 2 points are meant, say 0.02"),
+        ({"rope": 2.0}, "if 2 points are meant, give 0.02"),
         ({"level": 95.0}, "level is 95"),
         ({"level": 1.0}, "level is 1.0"),
-        ({"metrics": ()}, "nothing is asked for"),
+        ({"metrics": ()}, "metric: none given"),
         ({"method": "frequency", "metrics": ("calibration",)}, "calibration needs scores"),
     ],
     ids=str,
@@ -374,7 +374,7 @@ def test_names_that_mean_something_else_are_refused(name):
 
 
 def test_one_group_has_nobody_to_be_compared_with():
-    with pytest.raises(InputError, match="nobody to compare with"):
+    with pytest.raises(InputError, match="no group to compare with"):
         ask(make_people(groups=("f",)))
 
 

@@ -1,4 +1,4 @@
 """Probability distributions of one quantity per group: Beta, Dirichlet, draws, finite pools, mixtures and differences.
 
-Axes are always (draw, group, outcome). Nothing here knows where the counts came from.
+Axes are always (draw, group, outcome). Nothing here depends on where the counts came from.
 """

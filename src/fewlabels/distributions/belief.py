@@ -1,7 +1,7 @@
-"""What we believe about one quantity per group: exact where exact exists (Beta, Dirichlet), samples elsewhere.
+"""Distributions of one quantity per group: exact for Beta and Dirichlet, samples (Draws) otherwise.
 
-The narrow waist of the house: everything that estimates makes a Belief, everything that shows is made from one.
-Values, not objects with moods: observing returns a new belief. Axes are (draw, group, outcome).
+Every model returns a Belief and every result is computed from one. Beliefs are immutable: observing returns a new
+belief. Axes are (draw, group, outcome).
 """
 
 from dataclasses import dataclass, replace
@@ -18,11 +18,11 @@ TINY = 1e-12
 
 @runtime_checkable
 class Belief(Protocol):
-    """What we believe about one quantity per group."""
+    """The distribution of one quantity per group."""
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Names, along the group axis."""
+        """Group names, in the order of the group axis."""
         ...
 
     def mean(self) -> Array:
@@ -30,7 +30,7 @@ class Belief(Protocol):
         ...
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
-        """Equal-tailed credible interval, two of (group, ...)."""
+        """Equal-tailed credible interval: low and high, each (group, ...)."""
         ...
 
     def draw(self, rng: Rng, n: int) -> Array:
@@ -40,28 +40,28 @@ class Belief(Protocol):
 
 @runtime_checkable
 class Conjugate(Belief, Protocol):
-    """A belief that counts can be added to."""
+    """A conjugate belief: counts update it in closed form."""
 
     def variance(self) -> Array:
         """Variance, (group, ...)."""
         ...
 
     def observe(self, counts: Float[np.ndarray, "group outcome"]) -> "Conjugate":
-        """Return the belief after seeing these outcomes."""
+        """Return the belief updated with these counts of outcomes."""
         ...
 
     def imagine(self, outcome: int) -> "Conjugate":
-        """Return the belief had every group shown this outcome once more."""
+        """Return the belief updated with one more outcome of this kind in every group."""
         ...
 
     def strength(self) -> Float[np.ndarray, " group"]:
-        """How many outcomes it is worth."""
+        """Total pseudo-count per group."""
         ...
 
 
 @dataclass(frozen=True)
 class Beta:
-    """A probability of being right per group; outcome 0 is right, outcome 1 wrong.
+    """The probability of a right outcome per group; outcome 0 is right, outcome 1 is wrong.
 
     >>> Beta(("a",), np.array([1.0]), np.array([1.0])).observe(np.array([[3.0, 1.0]])).mean()
     array([0.66666667])
@@ -81,20 +81,20 @@ class Beta:
         return self.alpha * self.beta / (total**2 * (total + 1))
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
-        """Quantiles, exact."""
+        """Exact quantiles."""
         return _beta_interval(self.alpha, self.beta, level)
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group"]:
-        """Independent over groups; certain where a parameter vanishes."""
+        """Independent draws per group; 0 or 1 where a parameter is zero."""
         drawn = rng.beta(np.maximum(self.alpha, TINY), np.maximum(self.beta, TINY), size=(n, len(self.groups)))
         return np.where(self.alpha <= 0, 0.0, np.where(self.beta <= 0, 1.0, drawn))
 
     def observe(self, counts: Float[np.ndarray, "group 2"]) -> "Beta":
-        """Add right and wrong outcomes."""
+        """Add counts of right and wrong outcomes."""
         return replace(self, alpha=self.alpha + counts[:, 0], beta=self.beta + counts[:, 1])
 
     def imagine(self, outcome: int) -> "Beta":
-        """One more right (0) or wrong (1) outcome in every group."""
+        """Add one right (0) or wrong (1) outcome in every group."""
         return self.observe(np.tile(np.eye(2)[outcome], (len(self.groups), 1)))
 
     def strength(self) -> Float[np.ndarray, " group"]:
@@ -114,17 +114,17 @@ class Dirichlet:
         return self.alpha / self.alpha.sum(axis=1, keepdims=True)
 
     def variance(self) -> Float[np.ndarray, "group outcome"]:
-        """Of each share."""
+        """Variance of each share."""
         total = self.alpha.sum(axis=1, keepdims=True)
         mean = self.alpha / total
         return mean * (1 - mean) / (total + 1)
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
-        """Of each share: its marginal is a Beta."""
+        """Interval of each share, from its Beta marginal."""
         return _beta_interval(self.alpha, self.alpha.sum(axis=1, keepdims=True) - self.alpha, level)
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group outcome"]:
-        """Normalised Gammas; where all of them underflow, the limit: one outcome takes everything."""
+        """Normalise Gamma draws; where all of them underflow, put the whole mass on one outcome (the limit)."""
         gammas = rng.standard_gamma(self.alpha, size=(n, *self.alpha.shape))
         total = gammas.sum(axis=2, keepdims=True)
         for i, g in zip(*np.nonzero(total[:, :, 0] < 1e-290), strict=True):
@@ -137,7 +137,7 @@ class Dirichlet:
         return replace(self, alpha=self.alpha + counts)
 
     def imagine(self, outcome: int) -> "Dirichlet":
-        """One more of this outcome in every group."""
+        """Add one outcome of this class in every group."""
         return self.observe(np.tile(np.eye(self.alpha.shape[1])[outcome], (len(self.groups), 1)))
 
     def strength(self) -> Float[np.ndarray, " group"]:
@@ -145,7 +145,7 @@ class Dirichlet:
         return self.alpha.sum(axis=1)
 
     def marginal(self, outcome: Int[np.ndarray, " group"]) -> Beta:
-        """Belief about the share of one outcome per group."""
+        """Return the Beta marginal of one outcome per group."""
         alpha = np.take_along_axis(self.alpha, outcome[:, None], axis=1)[:, 0]
         return Beta(self.groups, alpha, self.alpha.sum(axis=1) - alpha)
 
@@ -167,15 +167,15 @@ class Draws:
         return low, high
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group"]:
-        """Draws of the draws, groups kept together."""
+        """Resample joint draws with replacement."""
         return self.samples[rng.integers(len(self.samples), size=n)]
 
 
 def contain(mean: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Widen intervals that miss their own mean.
+    """Widen intervals that do not contain their mean.
 
-    Most of the probability can lie at one end: of a single item that is right with probability 0.96, the 95 % interval is
-    [1, 1].
+    This happens where most of the mass is at one end: a single item that is right with probability 0.96 has the 95 %
+    interval [1, 1].
     """
     return np.minimum(ends[0], mean), np.maximum(ends[1], mean)
 
@@ -185,6 +185,6 @@ def _beta_interval(alpha: Array, beta: Array, level: float) -> tuple[Array, Arra
 
 
 def beta_quantile(alpha: Array, beta: Array, q: float) -> Array:
-    """Return the quantile of a Beta, with its limits 0 and 1 where a parameter vanishes."""
+    """Return the quantile of a Beta; 0 or 1 where a parameter is zero."""
     inner = betaincinv(np.where(alpha > 0, alpha, 1.0), np.where(beta > 0, beta, 1.0), q)
     return np.where(alpha <= 0, 0.0, np.where(beta <= 0, 1.0, inner))

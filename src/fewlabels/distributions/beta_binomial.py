@@ -1,7 +1,7 @@
-"""How many of n more outcomes will be right: intervals of a count whose chance is itself uncertain.
+"""Credible intervals of a beta-binomial count: how many of n further outcomes will be right.
 
-A count comes in steps, so that equal tails hold more than they have to: of a dozen items, 98 % where 95 were asked for.
-What is not needed is given back, end by end, as long as the rest holds enough.
+A count is discrete, so its equal-tailed interval covers more than the level (for a dozen items, 98 % instead of 95 %).
+The interval is therefore trimmed, end by end, as long as it still covers the level.
 """
 
 import numpy as np
@@ -10,9 +10,9 @@ from scipy.special import betaln
 
 from fewlabels.distributions.belief import TINY, Array, beta_quantile
 
-EXACT_UP_TO = 20_000  # outcomes beyond which their probabilities are not added up one by one
-BLOCK = 2_000_000  # numbers held at a time
-ALIKE = 1e-9  # relative difference of two probabilities that are the same
+EXACT_UP_TO = 20_000  # largest n whose probabilities are enumerated
+BLOCK = 2_000_000  # array elements held at a time
+ALIKE = 1e-9  # relative difference up to which two probabilities count as equal
 Ends = tuple[Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]]
 
 
@@ -23,9 +23,10 @@ def count_interval(
     level: float,
     luck: Float[np.ndarray, "*shape"] | None = None,
 ) -> Ends:
-    """Return the interval of the right ones among n, element by element: beta-binomial where items are alike.
+    """Return the interval of the number right among n, element by element: beta-binomial for exchangeable items.
 
-    `luck` is how much of the variance of an outcome its chance leaves open, where items are told apart.
+    The residual variance is the share of an outcome's variance that remains given the item's own probability (1 for
+    exchangeable items).
 
     >>> low, high = count_interval(np.array([12]), np.array([40.0]), np.array([10.0]), 0.95)
     >>> int(low[0]), int(high[0])
@@ -49,7 +50,7 @@ def count_interval(
 def list_probabilities(
     n: int, alpha: Float[np.ndarray, " row"], beta: Float[np.ndarray, " row"]
 ) -> Float[np.ndarray, "row count"]:
-    """Beta-binomial probabilities of 0 … n; all of one or the other where the outcome is certain."""
+    """Beta-binomial probabilities of 0 … n; a point mass where alpha or beta is zero."""
     k = np.arange(n + 1)
     a, b = np.maximum(alpha, TINY)[:, None], np.maximum(beta, TINY)[:, None]
     p = np.exp(betaln(k + a, n - k + b) - betaln(a, b) - betaln(n - k + 1, k + 1) - np.log(n + 1))
@@ -58,7 +59,7 @@ def list_probabilities(
 
 
 def _trim(p: Float[np.ndarray, "row count"], level: float) -> Ends:
-    """Take equal tails, then drop the less likely end as long as enough is left; of two alike, both or none."""
+    """Start from equal tails, then drop the less probable end while the level is still covered; drop ties together."""
     row, last, reached = np.arange(len(p)), p.shape[1] - 1, np.cumsum(p, axis=1)
     low, high = (
         (reached < tail * (1 - TINY)).sum(axis=1).clip(max=last) for tail in ((1 - level) / 2, (1 + level) / 2)
@@ -76,7 +77,7 @@ def _trim(p: Float[np.ndarray, "row count"], level: float) -> Ends:
 
 
 def _match_quantile(n: Array, alpha: Array, beta: Array, q: float, luck: Array) -> Array:
-    """Take the Beta with the same mean and variance, and round: for many items it differs by a count or so."""
+    """Approximate by the Beta with the same mean and variance and round; for large n the error is about one count."""
     total = alpha + beta
     mean = alpha / total
     strength = np.maximum(n / (luck + (n - 1) / (total + 1)) - 1, TINY)

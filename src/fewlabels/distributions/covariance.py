@@ -1,8 +1,8 @@
-"""How cells hang together: what a label in one tells of the others.
+"""Low-rank covariance of the accuracies of cells: what a label in one cell implies for the others.
 
-The chances of cells vary together by a few things that they share, and each by something of its own. A label is an outcome
-of one of them, its chance and some noise, so that what it tells of all others is a matter of covariances. Values, not
-beliefs: they say how far chances may still be off, and not where they are.
+The accuracies share a few common factors and have an independent part each. A label is a Bernoulli outcome, that is the
+cell's accuracy plus noise, so its effect on all other cells follows from covariances. Only second moments are kept, not
+the means.
 """
 
 from dataclasses import dataclass
@@ -10,23 +10,23 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-LEAST = 0.05  # of an outcome's variance, left to chance whatever is known
+LEAST = 0.05  # least share of an outcome's variance that is noise
 EDGE = 1e-9
 PerCell = Float[np.ndarray, " cell"]
 
 
 @dataclass(frozen=True)
 class Ties:
-    """Covariance of the chances of cells, shared · sharedᵀ + own + strange, and the variance of an outcome whose chance is known."""
+    """Covariance of the cells' accuracies, shared · sharedᵀ + own + outlier, and the noise variance of one outcome."""
 
     shared: Float[np.ndarray, "cell factor"]
     own: PerCell
-    strange: PerCell  # should a cell be unlike anything that others suggest: its first label would show it
-    noise: PerCell
+    strange: PerCell  # variance from the possibility that a cell is an outlier; its first label resolves that
+    noise: PerCell  # variance of an outcome given the accuracy of its cell
 
     @property
     def variance(self) -> PerCell:
-        """Of each chance."""
+        """Variance of each cell's accuracy."""
         return np.einsum("cf,cf->c", self.shared, self.shared) + self.own + self.strange
 
     @property
@@ -35,7 +35,7 @@ class Ties:
         return self.variance + self.noise
 
     def observe(self, n_labels: PerCell) -> "Ties":
-        """Return what is left once cells have so many labels more, whatever these say.
+        """Return the covariance after so many more labels per cell; it does not depend on their values.
 
         >>> two = Ties(np.array([[0.3], [0.3]]), np.array([0.01, 0.01]), np.zeros(2), np.array([0.1, 0.1]))
         >>> two.observe(np.array([1.0, 0.0])).variance.round(3).tolist()
@@ -48,7 +48,7 @@ class Ties:
         seen, spread = self.shared[told], self.own[told] + noise
         root = np.linalg.cholesky(np.eye(seen.shape[1]) + seen.T @ (seen / spread[:, None]))
         shared, own = np.linalg.solve(root, self.shared.T).T, self.own.copy()
-        shared[told] *= (noise / spread)[:, None]  # what a cell's own part took on, it no longer has in common
+        shared[told] *= (noise / spread)[:, None]  # the part explained by a cell's own term is no longer shared
         own[told] *= noise / spread
         return Ties(shared, own, np.where(n_labels > 0, 0.0, self.strange), self.noise)
 
@@ -57,13 +57,13 @@ class Ties:
         aim: Int[np.ndarray, " cell"],
         weight: PerCell,
         item: PerCell,
-        worth: Float[np.ndarray, " aim"],
+        worth: Float[np.ndarray, " target"],
     ) -> PerCell:
-        """How far one more label in each cell is expected to bring the variance of what one aims at down, worth by worth.
+        """Expected reduction of the targets' variance, weighted by `worth`, from one more label in each cell.
 
-        One aims at Σ weight × chance over the cells of each aim, which come aim by aim, and, where the item itself is part of it,
-        at `item` times its outcome. An outcome is one thing or the other, so the fall is its squared covariance with the aim
-        over its variance.
+        A target is Σ weight × accuracy over its cells (sorted by target, `aim`), plus `item` times the labelled item's
+        outcome where the item is part of the target. An outcome is binary, so the reduction is its squared covariance
+        with the target divided by its variance.
         """
         mine = np.add.reduceat(weight[:, None] * self.shared, np.searchsorted(aim, np.arange(len(worth))), axis=0)
         alone = weight * (self.own + self.strange) + item * self.noise
@@ -73,6 +73,6 @@ class Ties:
 
 
 def stand_alone(variance: PerCell, outcome: PerCell) -> Ties:
-    """Cells that tell nothing of each other."""
+    """Return the covariance of independent cells."""
     nothing = np.zeros(len(variance))
     return Ties(np.zeros((len(variance), 0)), variance, nothing, np.maximum(outcome - variance, LEAST * outcome + EDGE))

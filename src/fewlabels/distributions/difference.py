@@ -1,7 +1,7 @@
-"""The difference between two groups: exact for two Betas, by draws for everything else.
+"""The difference between two groups: exact for two Betas, from draws otherwise.
 
-For two Betas the distribution of a − b is one integral over the quantiles of a, done here by Gauss-Legendre; the
-papers draw 10,000 samples instead.
+For two Betas the distribution of a − b is one integral over the quantiles of a, computed by Gauss-Legendre quadrature;
+the papers draw 10,000 samples instead.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from scipy.special import betainc, betaincinv
 from fewlabels.distributions.belief import Beta
 
 PANELS, NODES, HALVINGS = 256, 16, 32
-ROUNDING = 1e-9  # 0.7 − 0.8 is within 0.1, whatever floating point says
+ROUNDING = 1e-9  # tolerance, so that 0.7 − 0.8 is within 0.1 despite floating point
 
 NOT_SETTLED = "not settled"  # verdict where no region of a difference is probable enough
 
@@ -59,9 +59,9 @@ class BetaDifference:
         return float(self.a.mean()[0] - self.b.mean()[0])
 
     def below(self, x: float) -> float:
-        """P(a − b < x), the mean of one distribution function over the quantiles of the other.
+        """P(a − b < x): the mean of one distribution function over the quantiles of the other.
 
-        The quantiles are the narrower one's: over them, the function of the wider one is smooth.
+        The quantiles are those of the narrower Beta, because the wider one's distribution function is smooth over them.
         """
         at, weight = self._quantiles
         if self._narrow is self.a:
@@ -69,7 +69,7 @@ class BetaDifference:
         return float(weight @ betainc(self.a.alpha[0], self.a.beta[0], np.clip(at + x, 0, 1)))
 
     def above(self, x: float) -> float:
-        """P(a − b > x): a difference of Betas is never exactly x."""
+        """P(a − b > x); the difference is continuous, so P(a − b = x) is 0."""
         return 1 - self.below(x)
 
     @cached_property
@@ -82,11 +82,11 @@ class BetaDifference:
         return betaincinv(self._narrow.alpha[0], self._narrow.beta[0], u), weight
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Quantiles, by solving `below`; they contain the mean."""
+        """Quantiles, by inverting `below`; the interval is widened to contain the mean."""
         return min(self._solve((1 - level) / 2), self.mean()), max(self._solve((1 + level) / 2), self.mean())
 
     def _solve(self, target: float) -> float:
-        """Halve the range [-1, 1] until nine digits are left of it."""
+        """Bisect [-1, 1] to nine digits."""
         low, high = -1.0, 1.0
         for _ in range(HALVINGS):
             middle = (low + high) / 2
@@ -113,13 +113,13 @@ class DrawnDifference:
         return float((self.samples > x + ROUNDING).mean())
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Quantiles of the draws; they contain the mean."""
+        """Quantiles of the draws, widened to contain the mean."""
         low, high = np.quantile(self.samples, [(1 - level) / 2, (1 + level) / 2])
         return min(float(low), self.mean()), max(float(high), self.mean())
 
 
 def say_not_settled(a: str, b: str, rope: float, chances: tuple[float, float, float]) -> str:
-    """Put in a sentence that no region of a difference is probable enough."""
+    """Describe a difference for which no region is probable enough for a verdict."""
     below, within, above = chances
     return (
         f"not settled: {a} is lower than {b} by more than {rope:g} with probability {below:.2f}, higher with {above:.2f}, "
@@ -129,7 +129,7 @@ def say_not_settled(a: str, b: str, rope: float, chances: tuple[float, float, fl
 
 @cache
 def _nodes(panels: int) -> tuple[Float[np.ndarray, " node"], Float[np.ndarray, " node"]]:
-    """Gauss-Legendre on panels of (0, 1) that shrink towards the ends, where quantile functions are steep."""
+    """Gauss-Legendre nodes on panels of (0, 1) that get narrower towards the ends, where quantile functions are steep."""
     x, weight = np.polynomial.legendre.leggauss(NODES)
     t = ((np.arange(panels)[:, None] + (x + 1) / 2) / panels).reshape(-1)
     return t**3 * (10 - 15 * t + 6 * t**2), np.tile(weight / 2, panels) / panels * 30 * t**2 * (1 - t) ** 2

@@ -1,7 +1,7 @@
-"""Beliefs about exactly these items: what is labelled is known, only the rest is uncertain.
+"""Distributions of a metric on a finite pool: labelled items are known, only unlabelled items are uncertain.
 
-The rest comes out as its chances have it. Were all items alike, that is a binomial; where scores tell them apart, some
-nearly certain to be right and others hardly, less is left to chance than their mean chance would say.
+For exchangeable items the number right among the unlabelled is binomial given the accuracy. Where scores separate items
+into likely and unlikely ones, its variance is smaller than the binomial's; the residual variance is the factor.
 """
 
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from fewlabels.distributions.belief import Array, Beta, Conjugate, Dirichlet, Rn
 from fewlabels.distributions.beta_binomial import count_interval
 
 Luck = Float[np.ndarray, " group"] | None
-"""How much of the variance of an outcome its chance leaves open, 0 to 1; None: all of it, items being alike."""
+"""Share of an outcome's variance, 0 to 1, that remains given the item's own probability; None is 1: exchangeable items."""
 
 
 @dataclass(frozen=True)
 class Finite:
-    """The share of right outcomes among exactly these items: what is labelled is known, the rest is predicted.
+    """The share of right outcomes in a finite pool: known counts plus a beta-binomial prediction of the rest.
 
-    With every item labelled it is a point.
+    With every item labelled it is a point mass.
     """
 
     belief: Beta
@@ -38,7 +38,7 @@ class Finite:
         return (self.known[:, 0] + self.rest * self.belief.mean()) / self._size()
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
-        """What is known, and the interval of the count of the rest; it contains the mean."""
+        """Known counts plus the interval of the unlabelled count, widened to contain the mean."""
         low, high = count_interval(self.rest, self.belief.alpha, self.belief.beta, level, self.luck)
         ends = (self.known[:, 0] + low) / self._size(), (self.known[:, 0] + high) / self._size()
         return contain(self.mean(), ends)
@@ -54,7 +54,7 @@ class Finite:
 
 @dataclass(frozen=True)
 class FiniteShares:
-    """The shares of each outcome among exactly these items."""
+    """The share of each outcome in a finite pool."""
 
     belief: Dirichlet
     known: Float[np.ndarray, "group outcome"]
@@ -71,7 +71,7 @@ class FiniteShares:
         return (self.known + self.rest[:, None] * self.belief.mean()) / self._size()
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
-        """Of each share: what is known, and the interval of the count of the rest."""
+        """Interval of each share: known counts plus the interval of the unlabelled count."""
         alpha = self.belief.alpha
         beta = alpha.sum(axis=1, keepdims=True) - alpha
         rest = np.broadcast_to(self.rest[:, None], alpha.shape)
@@ -86,7 +86,7 @@ class FiniteShares:
         return (self.known + calm(drawn, self.rest[:, None] * theta, _turn(self.luck))) / self._size()
 
     def marginal(self, outcome: Int[np.ndarray, " group"]) -> Finite:
-        """Belief about the share of one outcome per group."""
+        """Return the marginal of one outcome per group."""
         known = np.take_along_axis(self.known, outcome[:, None], axis=1)[:, 0]
         return Finite(
             self.belief.marginal(outcome),
@@ -102,7 +102,7 @@ class FiniteShares:
 def restrict(
     belief: Conjugate, counts: Float[np.ndarray, "group outcome"], rest: Int[np.ndarray, " group"], luck: Luck = None
 ) -> Finite | FiniteShares:
-    """Narrow a belief down to exactly these items: the counted ones are known, the rest follows the belief."""
+    """Restrict a belief to a finite pool: counted items are known, the rest follow the belief."""
     if isinstance(belief, Beta):
         return Finite(belief, counts, rest, luck)
     assert isinstance(belief, Dirichlet)
@@ -110,7 +110,7 @@ def restrict(
 
 
 def calm(drawn: Int[np.ndarray, "*shape"], expected: Float[np.ndarray, "*shape"], luck: Array | None) -> Array:
-    """Bring binomial counts nearer to what was expected, so that they vary by as much as is open."""
+    """Scale the deviations of binomial counts from their expectation to the residual variance."""
     return drawn.astype(np.float64) if luck is None else expected + np.sqrt(luck) * (drawn - expected)
 
 

@@ -1,4 +1,4 @@
-"""Beliefs where the data themselves are in doubt: one of several, each as likely as another, and the one that is like them all."""
+"""Equal-weight mixtures of beliefs (over imputed labels), and the conjugate belief that matches their moments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ N_DRAWS = 4000
 
 @dataclass(frozen=True)
 class Mixture:
-    """One of several beliefs about the same groups, nobody knows which.
+    """An equal-weight mixture of beliefs about the same groups.
 
     >>> sure = [Beta(("a",), np.array([a]), np.array([10 - a])) for a in (2.0, 8.0)]
     >>> Mixture(tuple(sure)).mean()
@@ -38,14 +38,14 @@ class Mixture:
         return low, high
 
     def draw(self, rng: Rng, n: int) -> Array:
-        """Draw a part, then from it; groups are drawn from the same part, so that they share its luck."""
+        """Draw a part, then all groups jointly from that part."""
         sizes = rng.multinomial(n, np.full(len(self.parts), 1 / len(self.parts)))
         draws = [part.draw(rng, size) for part, size in zip(self.parts, sizes.tolist(), strict=True) if size]
         return rng.permutation(np.concatenate(draws))
 
 
 def match(parts: Sequence[Conjugate]) -> Conjugate:
-    """Return the one conjugate belief with the mean and the variance of a mixture of these; of shares, their summed variance.
+    """Return the conjugate belief with the mixture's mean and variance; a Dirichlet matches the summed variance.
 
     >>> one = match([Beta(("a",), np.array([a]), np.array([10 - a])) for a in (2.0, 8.0)])
     >>> one.mean(), bool(one.strength()[0] < 10)
@@ -65,5 +65,5 @@ def match(parts: Sequence[Conjugate]) -> Conjugate:
 def _strengthen(
     spread: Float[np.ndarray, " group"], variance: Float[np.ndarray, " group"]
 ) -> Float[np.ndarray, " group"]:
-    """How many outcomes make a variance so much smaller than that of one."""
+    """Return the total pseudo-count at which a mean with this single-outcome variance has the given variance."""
     return np.maximum(spread / np.maximum(variance, TINY) - 1, TINY)

@@ -1,9 +1,9 @@
-"""What we believe about the whole pool when its groups are many and their labels few.
+"""Partial pooling of the prior's level, for the overall metric of many groups with few labels.
 
-A prior worth two labels in each of a hundred groups is worth two hundred labels about the whole: it would decide the
-overall figure, and with false confidence. So for the whole, the level of the prior is learned: all prior means move by
-the same amount on the logit scale, how closely cells follow them is open too, and both are integrated out given the
-labels of all cells. Groups keep their own closed forms; only sums over all of them are taken over this joint belief.
+A prior worth two labels in each of a hundred groups is worth two hundred labels for the overall figure: it would
+dominate it and make it overconfident. For the overall figure the level of the prior is therefore learned: all prior means
+shift by the same amount on the logit scale, the prior strength is scaled by a common factor, and both are integrated out
+given the labels of all cells. Groups keep their closed forms; only sums over groups use this joint posterior.
 """
 
 from dataclasses import dataclass, replace
@@ -15,15 +15,15 @@ from scipy.special import betaln, expit, log_expit, logit, softmax
 from fewlabels.distributions.belief import Beta, Rng
 
 WIDEST, N_SHIFTS, ROUNDS = 9.0, 31, 20
-FACTORS = 2.0 ** np.arange(-1, 8)  # how many times stronger than stated the prior may turn out to be
+FACTORS = 2.0 ** np.arange(-1, 8)  # grid of multipliers of the prior strength
 EDGE = 1e-9
 
 
 @dataclass(frozen=True)
 class Levelled:
-    """Beliefs about cells under every setting of the prior's level and strength, and the weight of each setting.
+    """Posteriors of the cells for each setting of the prior's level and strength, and the weight of each setting.
 
-    With `known` outcomes it is about exactly these items: the known ones and the `rest`.
+    With `known` outcomes it describes the finite pool: the known items and the `rest`.
     """
 
     alpha: Float[np.ndarray, "setting cell"]
@@ -33,12 +33,12 @@ class Levelled:
     rest: Int[np.ndarray, " cell"]
 
     def mean(self) -> Float[np.ndarray, " cell"]:
-        """Expected accuracy per cell, settings averaged."""
+        """Expected accuracy per cell, averaged over settings."""
         mean = self.weight @ (self.alpha / (self.alpha + self.beta))
         return mean if self.known is None else (self.known[:, 0] + self.rest * mean) / self._size()
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell"]:
-        """Joint draws: a setting, then every cell."""
+        """Joint draws: first a setting, then every cell."""
         setting = rng.choice(len(self.weight), size=n, p=self.weight)
         theta = rng.beta(self.alpha[setting], self.beta[setting])
         return theta if self.known is None else (self.known[:, 0] + rng.binomial(self.rest, theta)) / self._size()
@@ -51,10 +51,10 @@ class Levelled:
 def learn_level(
     before: Beta, counts: Float[np.ndarray, "cell 2"], rest: Int[np.ndarray, " cell"], *, finite: bool = False
 ) -> Levelled:
-    """Weigh every setting of the prior's level and strength by how well it foretells the labels (beta-binomial).
+    """Weigh every setting of the prior's level and strength by its marginal likelihood (beta-binomial).
 
-    Beforehand a shift is as likely as under a standard logistic (so a flat prior has a uniform level), and every
-    doubling of the strength as likely as another. The grid of shifts closes in on where the labels put it.
+    The shift has a standard logistic hyperprior (so a flat prior has a uniform level), the strength factor a log-uniform
+    one. The grid of shifts is refined around its posterior.
     """
     low, high = -WIDEST, WIDEST
     for _ in range(ROUNDS):

@@ -1,4 +1,4 @@
-"""What each mistake costs: a table with a row per true class and a column per predicted class."""
+"""Cost tables: a row per true class and a column per predicted class. Read from CSV, frames or nested dicts."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from fewlabels.errors import InputError, listing
 
-LARGEST = 1e100  # beyond, sums of costs are no numbers any more
+LARGEST = 1e100  # beyond this, sums of costs overflow
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Costs:
     table: Mapping[str, Mapping[str, float]]
 
     def matrix(self, classes: Sequence[str]) -> Float[np.ndarray, "class class"]:
-        """Lay the costs out over a pool's classes; classes the pool lacks are ignored."""
+        """Return the cost matrix for a pool's classes; other classes of the table are ignored."""
         rows = [name for name in classes if name not in self.table]
         columns = [name for name in classes if any(name not in row for row in self.table.values())]
         if rows or columns:
@@ -52,7 +52,7 @@ def read_costs(source: Any) -> Costs:
         for said, value in row.items():
             if not abs(value) < LARGEST:
                 raise InputError(
-                    f"cost: of {true!r} taken for {said!r} is {value}; a cost must be finite, and smaller than 1e100"
+                    f"cost: true class {true!r}, predicted {said!r}: the cost is {value}; it must be finite, and smaller than 1e100"
                 )
     return Costs(table)
 

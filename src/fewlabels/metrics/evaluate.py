@@ -1,7 +1,7 @@
-"""How the cells of a pool combine into a metric: in each group, and for the whole.
+"""Evaluation of a metric over the cells of a pool: per group, and for the whole pool.
 
-`inference` puts draws of the cells through it to say what is believed; `knowledge` does the same to say what one more
-label would be worth. It holds no belief itself.
+`models.posterior` evaluates posterior draws of the cells with it; `active.acquisition` evaluates hypothetical ones. It
+holds no posterior itself.
 """
 
 from dataclasses import dataclass
@@ -28,11 +28,11 @@ class Scheme:
 
     @property
     def per_class(self) -> bool:
-        """By predicted class, a rate of classes has one value per class."""
+        """Does each predicted class have its own value (a class rate grouped by predicted class)?"""
         return isinstance(self.metric, ClassRate) and self.tally.by == "predicted"
 
     def combine(self, theta: Theta, weight: Float[np.ndarray, "#draw cell"]) -> Combined:
-        """Return the metric per group and for the whole, of cells with these chances and sizes."""
+        """Return the metric per group and overall, for these draws of the cells and these cell sizes."""
         if self.per_class:
             values = self._classes(theta, weight)
             return values[:, self._said()], values[:, self.occurring()].mean(axis=1, keepdims=True)
@@ -45,9 +45,9 @@ class Scheme:
         return self._scopes(theta, weight, self.cells.group, len(self.tally.groups))
 
     def close(self, belief: Belief, *, finite: bool) -> Belief | None:
-        """Turn a belief about the cells into one about the metric per group, where that has a closed form."""
+        """Return the posterior of the metric per group where it has a closed form, given that of the cells."""
         if self.metric is selection_rate and not finite and self.tally.by != "predicted":
-            return self._selected()  # needs no label, but the pool is only a sample of the population
+            return self._selected()  # needs no labels; the pool is a sample of the population
         if not self.metric.own_cell or self.cells.n != len(self.tally.groups):
             return None
         if isinstance(belief, Beta | Finite):
@@ -59,7 +59,7 @@ class Scheme:
         return None
 
     def occurring(self) -> Int[np.ndarray, " class"]:
-        """Classes that a mean over classes is over."""
+        """Classes that a macro average includes."""
         assert isinstance(self.metric, ClassRate)
         return np.nonzero(self.metric.occurring(self.cells, np.zeros_like(self.cells.group), 1)[0])[0]
 
@@ -83,11 +83,11 @@ class Scheme:
 
 
 def arrange(tally: Tally, metric: Metric) -> Scheme:
-    """Cut a tally as finely as a metric needs."""
+    """Split the counts into the cells that a metric needs."""
     return Scheme(tally, metric, tally.cells(metric.splits))
 
 
 def fill(rng: Rng, values: Float[np.ndarray, "draw group"]) -> Float[np.ndarray, "draw group"]:
-    """Nothing out of nothing could be anything: undefined rates are drawn from all values alike."""
+    """Replace undefined rates (0/0) by uniform draws."""
     missing = np.isnan(values)
     return np.where(missing, rng.random(values.shape), values) if missing.any() else values

@@ -1,7 +1,7 @@
-"""Draws -> draws: from the chances of each cell to the value of a metric per group and overall.
+"""Metrics and their registry: from draws of the cells' outcome probabilities to draws of a metric per group and overall.
 
-A metric says which cells it needs (`splits`), what it reads of a label (right or wrong, or which class), and how the
-cells of a scope combine. A scope is a group, or the whole pool; the same code serves both.
+A metric declares the cells it needs (`splits`), what it reads of a label (right or wrong, or the class), and how the
+cells of a scope combine. A scope is a group or the whole pool.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,29 +20,29 @@ Reads = Literal["right", "label"]  # of a label: whether the prediction is right
 
 
 class Sample(NamedTuple):
-    """A block of draws of everything a metric may look at."""
+    """A block of draws, with everything a metric may use."""
 
     theta: Float[np.ndarray, "draw cell"] | Float[np.ndarray, "draw cell class"]
-    weight: Float[np.ndarray, "#draw cell"]  # items of each cell
+    weight: Float[np.ndarray, "#draw cell"]  # number of items of each cell
     cells: Cells
-    scope: Int[np.ndarray, " cell"]  # where each cell belongs
+    scope: Int[np.ndarray, " cell"]  # scope of each cell
     n_scopes: int
-    positive: int  # the positive class; NONE where no metric asks
+    positive: int  # index of the positive class, or NONE
     per_class: bool  # one value per class instead of one per scope
 
 
 @runtime_checkable
 class Metric(Protocol):
-    """A quantity one can ask about every group."""
+    """A quantity that is estimated for every group."""
 
     @property
     def name(self) -> str:
-        """What it is called on the command line and in results."""
+        """Its name on the command line and in results."""
         ...
 
     @property
     def splits(self) -> tuple[Split, ...]:
-        """How finely groups must be cut for it."""
+        """How groups are split into cells for it."""
         ...
 
     @property
@@ -52,31 +52,31 @@ class Metric(Protocol):
 
     @property
     def worst(self) -> Worst:
-        """Which end is bad."""
+        """Which end is the worst."""
         ...
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Roles a pool must have for it."""
+        """Column roles that it requires."""
         ...
 
     @property
     def is_share(self) -> bool:
-        """Does it lie between 0 and 1?"""
+        """Is it between 0 and 1?"""
         ...
 
     @property
     def own_cell(self) -> bool:
-        """Is it, in a group that is a single cell, the chance of being right there? Then it has a closed form."""
+        """Does it equal the cell's accuracy in a group that is a single cell? Then it has a closed form."""
         ...
 
     def value(self, sample: Sample) -> PerScope:
-        """Its value in each scope (or of each class)."""
+        """Its value per scope (or per class)."""
         ...
 
 
 class Named:
-    """A metric that other processes look up by name, so that it is the same object everywhere."""
+    """A metric that is pickled by name, so that registered metrics stay the same object in other processes."""
 
     name: str
 
@@ -87,7 +87,7 @@ class Named:
 
 @dataclass(frozen=True)
 class Accuracy(Named):
-    """The share of right predictions."""
+    """The share of correct predictions."""
 
     name: str = "accuracy"
     splits: tuple[Split, ...] = ()
@@ -115,7 +115,7 @@ class CalibrationError(Named):
     is_share: bool = True
 
     def value(self, sample: Sample) -> PerScope:
-        """Cells of one scope and bin are one bin: their accuracies and scores average before the gap is taken."""
+        """Average accuracies and scores over the cells of a bin before taking the absolute gap."""
         n_bins = int(sample.cells.bin.max()) + 1
         place = sample.scope * n_bins + sample.cells.bin
         weighted = sample.weight * (sample.theta - sample.cells.score)
@@ -130,7 +130,7 @@ class Cost:
     """Expected cost under a matrix of costs by (true class, predicted class): Σ_j c_jk θ_jk (000, Eq. 2.16)."""
 
     costs: Costs
-    matrix: Float[np.ndarray, "class class"] | None = None  # laid out over a pool's classes
+    matrix: Float[np.ndarray, "class class"] | None = None  # for the classes of a pool
     name: str = "cost"
     splits: tuple[Split, ...] = ("predicted",)
     reads: Reads = "label"
@@ -140,18 +140,18 @@ class Cost:
     is_share: bool = False
 
     def value(self, sample: Sample) -> PerScope:
-        """Average over the cells of a scope, each with its own predicted class."""
-        assert self.matrix is not None, "a cost is laid out over the classes of a pool first"
+        """Average the expected cost over the cells of a scope."""
+        assert self.matrix is not None, "the cost matrix needs the classes of a pool first"
         price = self.matrix[:, sample.cells.predicted].T
         return _average((sample.theta * price).sum(axis=2), sample.weight, sample.scope, sample.n_scopes)
 
     def over(self, classes: Sequence[str]) -> "Cost":
-        """Return the same costs laid out over the classes of a pool."""
+        """Return the same costs with the matrix for the classes of a pool."""
         return replace(self, matrix=self.costs.matrix(classes))
 
 
 class Shares(NamedTuple):
-    """Masses of each class in each scope: truly it and said to be it, said, and truly it; they add up to 1."""
+    """Probability masses of each class in each scope: true positive, predicted positive, and actual positive."""
 
     hit: Float[np.ndarray, "draw scope class"]
     said: Float[np.ndarray, "draw scope class"]
@@ -162,15 +162,15 @@ class Shares(NamedTuple):
 class ClassRate(Named):
     """A rate of one class against the rest, from its masses.
 
-    By predicted class it is one value per class. Otherwise it is that of the positive class, or, for those that
-    average, the plain mean over the classes that occur in the scope.
+    Grouped by predicted class it has one value per class. Otherwise it is the rate of the positive class or, for macro
+    averages, the unweighted mean over the classes that occur in the scope.
     """
 
     name: str
     rate: Callable[[Shares], Float[np.ndarray, "draw scope class"]]
     worst: Worst = "lowest"
     averages: bool = False
-    over_true: bool = False  # average over classes seen as labels only, not over those merely predicted
+    over_true: bool = False  # average only over classes that occur as labels
     splits: tuple[Split, ...] = ("predicted",)
     reads: Reads = "label"
     needs: tuple[str, ...] = ("predicted",)
@@ -178,9 +178,9 @@ class ClassRate(Named):
     is_share: bool = True
 
     def value(self, sample: Sample) -> PerScope:
-        """Pick or average over classes."""
+        """Return the rates per class, of the positive class, or averaged over classes."""
         rates = self.rate(_shares(sample))
-        if self.averages:  # as in scikit-learn, nothing out of nothing counts as nothing in a mean over classes
+        if self.averages:  # as in scikit-learn, 0/0 counts as 0 in a macro average
             rates = np.nan_to_num(rates, nan=0.0)
         if sample.per_class:
             return rates[:, 0, :]
@@ -190,7 +190,7 @@ class ClassRate(Named):
         return (rates * occurs).sum(axis=2) / occurs.sum(axis=1)
 
     def occurring(self, cells: Cells, scope: Int[np.ndarray, " cell"], n: int) -> Float[np.ndarray, "scope class"]:
-        """Which classes occur in a scope: a mean over others would average what is not there."""
+        """Indicate the classes that occur in each scope; a macro average includes only these."""
         true, said = np.zeros((2, n, len(cells.classes)))
         np.add.at(true, scope, cells.labels)
         np.add.at(said, (scope, cells.predicted), cells.n_items)
@@ -200,7 +200,7 @@ class ClassRate(Named):
 
 @dataclass(frozen=True)
 class WholeRate(Named):
-    """A rate of a scope as a whole, from the masses of all its classes."""
+    """A rate of a scope, from the masses of all its classes."""
 
     name: str
     rate: Callable[[Shares], PerScope]
@@ -219,7 +219,7 @@ class WholeRate(Named):
 def _sum_by(
     values: Float[np.ndarray, "draw cell *class"], index: Int[np.ndarray, " cell"], n: int
 ) -> Float[np.ndarray, "draw scope *class"]:
-    """Add up cells that share an index; places nobody has stay zero."""
+    """Sum the cells with the same index; unused indices are zero."""
     if n == 1:
         return values.sum(axis=1, keepdims=True)
     if _is_each_its_own(index, n):
@@ -258,7 +258,7 @@ def _shares(sample: Sample) -> Shares:
 
 
 def _divide(a: np.ndarray, b: np.ndarray) -> Float[np.ndarray, "draw scope class"]:
-    """Nothing out of nothing is undefined."""
+    """Divide; 0/0 is NaN."""
     return np.divide(a, b, out=np.full_like(a, np.nan), where=b > 1e-300)
 
 
@@ -336,5 +336,5 @@ def look_up(name: str) -> Metric:
 
 
 def cost(costs: Any) -> Cost:
-    """Expected cost: a row per true class, a column per predicted one; a CSV file, a frame, or nested dicts."""
+    """Expected cost, from a table with a row per true class and a column per predicted class: CSV, frame or dicts."""
     return Cost(costs if isinstance(costs, Costs) else read_costs(costs))

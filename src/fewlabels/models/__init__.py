@@ -1,5 +1,5 @@
-"""Statistical models: a prior and counts become a posterior.
+"""Statistical models: from a prior and counts to a posterior.
 
-`posterior` combines them; `calibrated` (built on `logit`) and `smooth` (built on `additive`) are priors that learn from
-all labels; `membership` is for uncertain attributes, `annotators` for votes.
+`posterior` combines them; `calibrated` (built on `logit`) and `smooth` (built on `additive`) are priors that are fitted to
+all labels; `membership` models uncertain attributes, `annotators` models votes.
 """

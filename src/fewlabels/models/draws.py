@@ -1,4 +1,4 @@
-"""Posterior draws of a metric, made in blocks that fit in memory; and how many draws are worth their time."""
+"""Posterior draws of a metric, in blocks that fit in memory, and the numbers of draws."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,32 +10,32 @@ from fewlabels.distributions.belief import Belief, Beta, Conjugate, Dirichlet, R
 from fewlabels.distributions.partial_pooling import Levelled
 from fewlabels.metrics.evaluate import Scheme
 
-N_DRAWS = 10_000  # of what people see
-N_DRAWS_REPLAYED = 2000  # of what a simulation decides by, thousands of times
-N_DRAWS_ROUGH = 500  # of possible futures
-BLOCK = 4_000_000  # numbers drawn at a time
-BUDGET = 50_000_000  # numbers drawn in all, before fewer draws are made
+N_DRAWS = 10_000  # for reported figures
+N_DRAWS_REPLAYED = 2000  # for the decisions within a simulation
+N_DRAWS_ROUGH = 500  # for simulated completions of the labels
+BLOCK = 4_000_000  # array elements drawn at a time
+BUDGET = 50_000_000  # array elements drawn in all; beyond it the number of draws is reduced
 FEWEST = 1000
-FEWEST_OF_EACH = 100  # of each set of imputed labels
-BLOCK_OF_ACQUISITION = 8_000_000  # numbers drawn at a time to choose the next label
+FEWEST_OF_EACH = 100  # for each set of imputed labels
+BLOCK_OF_ACQUISITION = 8_000_000  # array elements drawn at a time to choose the next label
 FEWEST_OF_ACQUISITION = 200
 Block = tuple[Float[np.ndarray, "draw group"], Float[np.ndarray, "draw 1"]]
 
 
 def limit_draws(n_draws: int, belief: Conjugate) -> int:
-    """Return how many draws of all cells are affordable."""
+    """Return the number of draws of all cells that fits the budget."""
     numbers = belief.alpha.size if isinstance(belief, Beta | Dirichlet) else 1
     return int(np.clip(BUDGET // numbers, min(FEWEST, n_draws), n_draws))
 
 
 def limit_acquisition_draws(n_draws: int, n_numbers: int) -> int:
-    """Return how many draws of all cells are affordable for one choice."""
+    """Return the number of draws of all cells that fits the budget of one acquisition."""
     return min(n_draws, max(FEWEST_OF_ACQUISITION, BLOCK_OF_ACQUISITION // n_numbers))
 
 
 @dataclass(frozen=True)
 class Sampler:
-    """Draws of the cells, put through the metric block by block."""
+    """Draws the cells and evaluates the metric, block by block."""
 
     scheme: Scheme
     cells: Belief  # posterior of the cells
@@ -43,14 +43,14 @@ class Sampler:
     finite_pool: bool
 
     def sample(self, rng: Rng, n_draws: int) -> Iterator[Block]:
-        """Yield blocks of draws: the metric per group, and overall."""
+        """Yield blocks of draws of the metric, per group and overall."""
         cells = self.scheme.cells
         width = cells.n if self.scheme.metric.reads == "right" else cells.labels.size
         for n in _cut(n_draws, width):
             yield self.scheme.combine(self.cells.draw(rng, n), self._weigh(rng, n))
 
     def sample_closed(self, rng: Rng, closed: Belief, n_draws: int) -> Iterator[Block]:
-        """Yield blocks where each group is one cell with a closed form: no other draws are needed."""
+        """Yield blocks of draws where each group is one cell with a closed form."""
         for n in _cut(n_draws, self.scheme.cells.n):
             values = closed.draw(rng, n)
             cells = self.whole.draw(rng, n) if self.whole else values
@@ -61,7 +61,7 @@ class Sampler:
                 yield values, (cells * weight).sum(axis=1, keepdims=True) / weight.sum(axis=-1, keepdims=True)
 
     def _weigh(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell"]:
-        """Sizes of the cells: known in a finite pool, a sample of the population otherwise."""
+        """Cell sizes: known for a finite pool, otherwise drawn (Bayesian bootstrap)."""
         size = self.scheme.cells.n_items.astype(np.float64)
         return np.tile(size, (n, 1)) if self.finite_pool else rng.standard_gamma(size, size=(n, len(size)))
 

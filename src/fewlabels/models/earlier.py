@@ -1,4 +1,4 @@
-"""The JSON of an earlier assessment, as far as a prior needs it: the pseudo-counts of every cell."""
+"""Reader of an earlier assessment's JSON: the pseudo-counts of every cell, for `priors.from_earlier`."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -9,12 +9,12 @@ from fewlabels.data.documents.parsing import Schema, check, parse_any, read_file
 from fewlabels.errors import InputError
 
 ADVICE = "write one with assess --json FILE"
-MOST = 1e15  # labels that a cell may be worth
+MOST = 1e15  # largest pseudo-count of a cell
 Pseudo = Annotated[float, Field(ge=0, le=MOST)]
 
 
 class EarlierBelief(Schema):
-    """Pseudo-counts, a row per cell and a column per outcome."""
+    """Pseudo-counts: a row per cell, a column per outcome."""
 
     reads: Literal["right", "label"]
     outcomes: tuple[str, ...]
@@ -35,14 +35,14 @@ class EarlierBelief(Schema):
 
 
 class EarlierAssessment(Schema):
-    """What an assessment ended with."""
+    """The posterior of an earlier assessment."""
 
     by: str
     belief: EarlierBelief
 
 
 def read_earlier(source: Path | dict[str, Any], where: str) -> EarlierAssessment:
-    """Read an assessment out of the file with its JSON, or out of the dict that it was."""
+    """Read an assessment from its JSON file or its dict."""
     found = source if isinstance(source, dict) else parse_any(read_file(source), where, f"not a JSON file; {ADVICE}")
     if not isinstance(found, dict) or "belief" not in found:
         raise InputError(f"{where}: this is no assessment written by fewlabels (it has no 'belief'); {ADVICE}")

@@ -1,8 +1,8 @@
-"""Hamiltonian Monte Carlo, many chains side by side.
+"""Hamiltonian Monte Carlo with vectorised chains.
 
-One call of the density serves all chains, so NumPy is fast enough for models of tens of parameters, without anything to
-compile or to import. While they warm up, the chains tell each other what shape the posterior has: the covariance of all
-of them becomes the metric in which they move. Paths have random lengths, so that none goes round in circles.
+One call of the density evaluates all chains, so NumPy is fast enough for models with tens of parameters and nothing needs
+compiling. During warm-up the covariance of all chains together becomes the metric (inverse mass matrix). Step sizes are
+random, so that path lengths vary and trajectories are not periodic.
 """
 
 from collections.abc import Callable
@@ -15,33 +15,33 @@ from jaxtyping import Bool, Float
 
 from fewlabels.distributions.belief import Rng
 
-PATH, SHORTEST = 1.6, 0.3  # how far a path goes in standard deviations, about a quarter of a circle; least share of it
+PATH, SHORTEST = 1.6, 0.3  # path length in standard deviations, about a quarter of a period; least share of it
 MOST_STEPS = 40
-FIRST_STEP, FIRST_SPREAD = 0.3, 0.2  # before anything is known of the posterior
-REGULAR = 5.0  # draws' worth of doubt about a covariance
-MOST_ALONG = 300  # parameters whose covariances a few thousand draws can tell
-DIVERGENT = 1000.0  # loss of log density on a path that was not followed at all
-DELAY, RATE, DECAY = 10.0, 0.05, 0.75  # of dual averaging
+FIRST_STEP, FIRST_SPREAD = 0.3, 0.2  # initial step size, and standard deviations of the initial metric
+REGULAR = 5.0  # pseudo-draws of the diagonal in the regularised covariance
+MOST_ALONG = 300  # largest number of parameters with a dense metric
+DIVERGENT = 1000.0  # energy error from which a transition counts as divergent
+DELAY, RATE, DECAY = 10.0, 0.05, 0.75  # of dual averaging: t0, gamma, kappa
 Points = Float[np.ndarray, "chain parameter"]
 PerChain = Float[np.ndarray, " chain"]
 Square = Float[np.ndarray, "parameter parameter"]
-Density = Callable[[Points], tuple[PerChain, Points]]  # log density, and its slope
+Density = Callable[[Points], tuple[PerChain, Points]]  # log density and its gradient
 Enough = Callable[[Float[np.ndarray, "draw chain parameter"]], bool]
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to run: rounds of warming up, then draws to keep, in up to so many batches until they are enough."""
+    """Lengths of the warm-up rounds, draws per batch, the most batches, and the target acceptance."""
 
     warm_up: tuple[int, ...] = (40, 40, 50, 60)
     n_draws: int = 250
     batches: int = 4
-    acceptance: float = 0.95  # of paths
+    acceptance: float = 0.95  # target of dual averaging
 
 
 @dataclass(frozen=True)
 class Chains:
-    """Draws of all chains, and how many paths were lost."""
+    """Draws of all chains, the number of divergences, and the mean acceptance."""
 
     draws: Float[np.ndarray, "draw chain parameter"]
     divergences: int
@@ -50,7 +50,7 @@ class Chains:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where the chains are."""
+    """Position, log density and gradient of every chain."""
 
     at: Points
     value: PerChain
@@ -59,24 +59,24 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Metric:
-    """The shape of the posterior, as far as it is known: a covariance, or of very many parameters variances only."""
+    """Estimated posterior covariance (dense), or variances (diagonal) where parameters are many."""
 
     covariance: Square | Float[np.ndarray, " parameter"]
 
     @cached_property
     def _root(self) -> Square | Float[np.ndarray, " parameter"]:
-        """The inverse of its root."""
+        """Inverse of the Cholesky factor."""
         if self.covariance.ndim == 1:
             return 1 / np.sqrt(self.covariance)
         return np.linalg.inv(np.linalg.cholesky(self.covariance))
 
     def push(self, rng: Rng, n_chains: int) -> Points:
-        """Draw momenta: their covariance is the inverse of the posterior's."""
+        """Draw momenta; their covariance is the inverse of the posterior's."""
         free = rng.standard_normal((n_chains, len(self.covariance)))
         return free * self._root if self.covariance.ndim == 1 else free @ self._root
 
     def carry(self, momentum: Points) -> Points:
-        """Turn momenta into velocities."""
+        """Return velocities for these momenta."""
         return momentum * self.covariance if self.covariance.ndim == 1 else momentum @ self.covariance
 
     def weigh(self, momentum: Points) -> PerChain:
@@ -86,7 +86,7 @@ class _Metric:
 
 @dataclass(frozen=True)
 class _Stride:
-    """The length of a step, by dual averaging towards an acceptance."""
+    """Step size, adapted by dual averaging to a target acceptance."""
 
     aim: float
     start: float
@@ -96,7 +96,7 @@ class _Stride:
     n: int = 0
 
     def adapt(self, acceptance: float) -> "_Stride":
-        """Shorten it when too little is accepted, lengthen it when too much is."""
+        """Update the step size with the acceptance of one transition."""
         n = self.n + 1
         lag = self.lag + (self.aim - acceptance - self.lag) / (n + DELAY)
         trial = float(np.clip(log(10 * self.start) - sqrt(n) / RATE * lag, -7.0, 1.0))
@@ -108,7 +108,7 @@ class _Stride:
 def run_chains(
     density: Density, start: Points, rng: Rng, effort: Effort | None = None, enough: Enough = lambda _: True
 ) -> Chains:
-    """Warm up from these starting points, then draw until it is enough."""
+    """Warm up from these starting points, then draw batches until `enough` accepts the draws."""
     effort = effort or Effort()
     place, metric, step = _warm_up(density, _Place(start, *density(start)), rng, effort)
     draws, lost, taken = np.empty((0, *start.shape)), 0, []
@@ -126,7 +126,7 @@ def run_chains(
 
 
 def _warm_up(density: Density, place: _Place, rng: Rng, effort: Effort) -> tuple[_Place, _Metric, float]:
-    """Find where the posterior is, what shape it has, and how far a step may go."""
+    """Reach the posterior, and adapt the metric and the step size."""
     metric, step = _Metric(np.full(place.at.shape[1], FIRST_SPREAD**2)), FIRST_STEP
     for i, n in enumerate(effort.warm_up):
         seen, stride = [], _Stride(effort.acceptance, step, step, step)
@@ -135,7 +135,7 @@ def _warm_up(density: Density, place: _Place, rng: Rng, effort: Effort) -> tuple
             stride = stride.adapt(float(accepted.mean()))
             seen.append(place.at)
         step = stride.settled
-        if i < len(effort.warm_up) - 1:  # the last round finds the step for the metric that stays
+        if i < len(effort.warm_up) - 1:  # the last round adapts the step size to the final metric
             metric, step = _learn(seen[n // 3 :]), FIRST_STEP
     return place, metric, step
 
@@ -143,10 +143,10 @@ def _warm_up(density: Density, place: _Place, rng: Rng, effort: Effort) -> tuple
 def _move(
     density: Density, place: _Place, rng: Rng, metric: _Metric, step: float
 ) -> tuple[_Place, PerChain, Bool[np.ndarray, " chain"]]:
-    """Follow a path from every chain's place, and stay there or not; also say how likely it was, and whether it was lost."""
+    """Make one HMC transition of every chain; also return acceptance probabilities and divergences."""
     momentum = metric.push(rng, len(place.at))
     n_steps = min(MOST_STEPS, ceil(PATH / step))
-    each = step * rng.uniform(SHORTEST, 1.0, size=(len(momentum), 1))  # short steps get out of narrow places
+    each = step * rng.uniform(SHORTEST, 1.0, size=(len(momentum), 1))  # short steps help where curvature is high
     end, pushed = _follow(density, place, momentum, metric, each, n_steps)
     gain = end.value - metric.weigh(pushed) - place.value + metric.weigh(momentum)
     gain = np.where(np.isfinite(gain), gain, -np.inf)
@@ -159,7 +159,7 @@ def _move(
 def _follow(
     density: Density, place: _Place, momentum: Points, metric: _Metric, step: Float[np.ndarray, "chain 1"], n_steps: int
 ) -> tuple[_Place, Points]:
-    """Leapfrog."""
+    """Leapfrog integration."""
     for _ in range(n_steps):
         momentum = momentum + 0.5 * step * place.slope
         at = place.at + step * metric.carry(momentum)
@@ -169,7 +169,7 @@ def _follow(
 
 
 def _learn(seen: list[Points]) -> _Metric:
-    """Take the covariance of all chains; of few draws, not at their word."""
+    """Estimate the covariance from all chains, shrunk towards its diagonal."""
     draws = np.concatenate(seen)
     n, spread = len(draws), draws.var(axis=0) + 1e-6
     if draws.shape[1] > MOST_ALONG:

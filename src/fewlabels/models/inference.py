@@ -16,7 +16,7 @@ from fewlabels.models.draws import FEWEST_OF_EACH, N_DRAWS
 from fewlabels.models.posterior import Posterior
 from fewlabels.models.priors import Lesson, Prior, consult, pseudo_counts
 
-MOST_OF = 0.999  # share of the pseudo-counts that labels may be
+MOST_OF = 0.999  # largest share of a moment-matched cell's pseudo-counts that is assigned to labels
 
 
 def infer(
@@ -29,10 +29,10 @@ def infer(
     n_draws: int = N_DRAWS,
     seed: int | tuple[int, ...] = 0,
 ) -> Posterior:
-    """Combine prior and counts; every item without a label can be asked about.
+    """Compute the posterior from prior and counts; every unlabelled item can be asked.
 
-    Unless the pool is finite, the quantity is the metric on the population the pool came from: then the sizes of cells
-    are themselves a sample, and are drawn too (a Dirichlet over the counts, the Bayesian bootstrap).
+    Unless the pool is finite, the target is the metric on the population the pool was sampled from. Cell sizes are then
+    drawn too (a Dirichlet over the counts, the Bayesian bootstrap).
     """
     scheme = arrange(tally, metric.over(tally.classes) if isinstance(metric, Cost) else metric)
     cells = scheme.cells
@@ -55,10 +55,10 @@ def infer_imputed(
     seed: int = 0,
     **choices: Any,
 ) -> Posterior:
-    """Return the posterior where labels are uncertain: a mixture over imputed sets of labels, all as likely.
+    """Return the posterior for uncertain labels: an equal-weight mixture over imputed sets of labels.
 
-    Every figure comes from the mixture. What one more label is worth is judged by the conjugate distribution with its
-    mean and variance in each cell, split so that labels and prior are both positive. `tally` holds the labels as given.
+    Every reported figure comes from the mixture. Acquisition uses the moment-matched conjugate distribution of each cell,
+    split so that prior and label counts are both positive. The first argument holds the labels as given.
     """
     each = max(FEWEST_OF_EACH, n_draws // len(imputed))
     parts = tuple(infer(one, metric, prior, n_draws=each, seed=(seed, i), **choices) for i, one in enumerate(imputed))
@@ -66,7 +66,7 @@ def infer_imputed(
 
 
 def mix(given: Posterior, parts: tuple[Posterior, ...]) -> Posterior:
-    """Return the mixture of posteriors with imputed labels; `given` is the one with the labels as given."""
+    """Return the mixture of posteriors with imputed labels; `given` is the posterior with the labels as given."""
     after = match([part.belief for part in parts])
     whole = pseudo_counts(after)
     counts = whole * np.minimum(MOST_OF, given.counts.sum(axis=1) / whole.sum(axis=1))[:, None]
@@ -82,7 +82,7 @@ _LESSONS: WeakKeyDictionary[Tally, dict[Any, Lesson]] = WeakKeyDictionary()
 
 
 def _learn(tally: Tally, scheme: Scheme, prior: Prior, finite_pool: bool) -> Lesson:
-    """Ask the prior about the cells, once for the same counts."""
+    """Fit the prior to the cells, cached for the same counts."""
     metric = scheme.metric
     try:
         key = hash(prior), (metric.splits, metric.reads, prior, finite_pool)

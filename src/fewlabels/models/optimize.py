@@ -1,4 +1,4 @@
-"""Uphill to the summit of a smooth function of a few dozen numbers, by the method of Broyden, Fletcher, Goldfarb and Shanno."""
+"""Maximisation of a smooth function of a few dozen parameters by BFGS (Broyden, Fletcher, Goldfarb, Shanno)."""
 
 from collections.abc import Callable
 from typing import Protocol, TypeVar, runtime_checkable
@@ -8,25 +8,25 @@ from jaxtyping import Float
 
 Place = Float[np.ndarray, " number"]
 MOST_STEPS, MOST_CUTS = 100, 8
-LONGEST = 1.0  # change of any number in one step
-CUT = 0.4  # of a step that was too long
-CLOSE = 5e-3  # expected gain that is not worth a step
-SLIGHT = 1e-2  # gain of a step that was the last worth taking
-FAIR = 1e-4  # share of the gain that a slope promises and a step must bring
+LONGEST = 1.0  # largest change of any parameter in one step
+CUT = 0.4  # factor by which a rejected step is shortened
+CLOSE = 5e-3  # expected gain below which the search stops
+SLIGHT = 1e-2  # actual gain below which the search stops
+FAIR = 1e-4  # sufficient increase: least share of the gain that the gradient predicts (Armijo)
 
 
 @runtime_checkable
 class View(Protocol):
-    """A function at some place."""
+    """The value and gradient of a function at one point."""
 
     @property
     def value(self) -> float:
-        """How high."""
+        """Value."""
         ...
 
     @property
     def slope(self) -> Place:
-        """Where it rises."""
+        """Gradient."""
         ...
 
 
@@ -34,21 +34,19 @@ V = TypeVar("V", bound=View)
 
 
 def climb(look: Callable[[Place], V], at: Place, bend: Callable[[V], Float[np.ndarray, "number number"]]) -> V:
-    """Climb from a place to the next summit, and return the view from there.
+    """Maximise a function from a starting point, and return it at the local maximum.
 
-    What the function bends like, inversely, is guessed once by `bend` and learned from then on.
+    The last argument gives the initial inverse of the negative Hessian, which BFGS updates.
 
     >>> from dataclasses import dataclass
     >>> @dataclass
-    ... class Hill:
+    ... class Quadratic:
     ...     value: float
     ...     slope: np.ndarray
-    >>> views = []
     >>> def look(x):
-    ...     views.append(x)
-    ...     return Hill(-((x - [1.0, 2.0]) ** 2 * [1.0, 9.0]).sum(), -2 * (x - [1.0, 2.0]) * [1.0, 9.0])
-    >>> summit = climb(look, np.zeros(2), lambda view: np.eye(2))
-    >>> bool(summit.value > -0.01)
+    ...     return Quadratic(-((x - [1.0, 2.0]) ** 2 * [1.0, 9.0]).sum(), -2 * (x - [1.0, 2.0]) * [1.0, 9.0])
+    >>> maximum = climb(look, np.zeros(2), lambda view: np.eye(2))
+    >>> bool(maximum.value > -0.01)
     True
     """
     view = look(at)
@@ -69,7 +67,7 @@ def climb(look: Callable[[Place], V], at: Place, bend: Callable[[V], Float[np.nd
 
 
 def _step(look: Callable[[Place], V], at: Place, step: Place, view: V) -> tuple[V | None, Place]:
-    """Take a step, or part of it, that climbs as the slope promised; none where no step does."""
+    """Backtracking line search: shorten the step until the increase is sufficient; None if it never is."""
     for _ in range(MOST_CUTS):
         ahead = look(at + step)
         if ahead.value > view.value + FAIR * (view.slope @ step):
@@ -79,7 +77,7 @@ def _step(look: Callable[[Place], V], at: Place, step: Place, view: V) -> tuple[
 
 
 def _learn(inverse: Float[np.ndarray, "number number"], step: Place, fall: Place) -> Float[np.ndarray, "number number"]:
-    """Correct what is known of how the function bends by how its slope fell over a step."""
+    """BFGS update of the inverse Hessian from a step and the decrease of the gradient along it."""
     along = float(step @ fall)
     if along <= 1e-8:
         return inverse

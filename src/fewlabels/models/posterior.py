@@ -1,7 +1,7 @@
-"""The posterior of a metric: prior, counts and metric in; one distribution per group and one overall out.
+"""The posterior of a metric: from prior, counts and metric to one distribution per group and one overall.
 
-Whatever is shown, asked, compared or stopped on comes from a Posterior. It has a closed form where a group is a single
-cell. Everywhere else it has seeded draws, made once, so that every reader of the same labels sees the same digits.
+Every reported figure, acquisition, comparison and stopping decision comes from a Posterior. It has a closed form where a
+group is a single cell; otherwise it uses seeded draws, made once, so that the same labels always give the same digits.
 """
 
 from dataclasses import dataclass, replace
@@ -29,34 +29,33 @@ from fewlabels.models.draws import (
     limit_draws,
 )
 
-HANDFUL = 10  # labels
-MOST_OF = 0.999  # share of the pseudo-counts that labels may be
+HANDFUL = 10  # total prior strength, in labels, up to which the prior's level is not pooled
 PerGroup = Float[np.ndarray, " group"]
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What prior and labels say about a metric in every group and overall, and how far the pool has been labelled.
+    """The posterior of a metric in every group and overall, and how far the pool has been labelled.
 
-    `pending` items were asked about and not answered yet: what is chosen next assumes that their answers are as
-    expected, so that a batch does not spend all its labels on the same question.
+    `pending` items were asked and not answered yet. The next acquisition assumes their expected answers, so that a batch
+    does not spend all its labels on the same group.
     """
 
     scheme: Scheme
     prior: Conjugate  # of each cell, before its own labels
     counts: Float[np.ndarray, "cell outcome"]  # labels so far
     pending: Int[np.ndarray, " cell"]
-    left: Int[np.ndarray, " group"]  # items one can still ask about
+    left: Int[np.ndarray, " group"]  # items that can still be asked
     finite_pool: bool = False
     level: float = 0.95
     guessed: bool = (
-        True  # is the prior's level a guess? then a group without a label is unknown, however narrow its interval
+        True  # is the prior's level a guess? then a group without labels is unknown, even if its interval is narrow
     )
-    joint: Belief | None = None  # of all cells together, where they are correlated
-    unlabelled: Conjugate | None = None  # of the items without a label, where these are set apart
-    luck: Float[np.ndarray, " cell"] | None = None  # how much of their outcomes' variance their scores leave open
-    trust: Any = None  # how far the scores were trusted, where that was learned
-    ties: Ties | None = None  # what a label in one cell tells of others, where it does
+    joint: Belief | None = None  # of all cells jointly, where they are correlated
+    unlabelled: Conjugate | None = None  # of the unlabelled items, where their scores differ from the labelled ones'
+    luck: Float[np.ndarray, " cell"] | None = None  # share of an outcome's variance that remains given its score
+    trust: Any = None  # summary of the learned calibration, where the prior learns one
+    ties: Ties | None = None  # covariance of the cells, where they are correlated
     parts: tuple["Posterior", ...] = ()  # where labels are uncertain: the posterior with each set of imputed labels
     n_draws: int = N_DRAWS
     seed: int | tuple[int, ...] = 0
@@ -65,12 +64,12 @@ class Posterior:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Names, along the group axis."""
+        """Group names, in the order of the group axis."""
         return self.scheme.tally.groups
 
     @property
     def metric(self) -> Metric:
-        """What is asked of every group."""
+        """The metric that is estimated."""
         return self.scheme.metric
 
     def mean(self) -> PerGroup:
@@ -78,18 +77,18 @@ class Posterior:
         return self.per_group.mean()
 
     def interval(self, level: float | None = None) -> tuple[PerGroup, PerGroup]:
-        """Credible interval per group; it contains the mean."""
+        """Credible interval per group, widened to contain the mean."""
         return contain(self.mean(), self.per_group.interval(self.level if level is None else level))
 
     def width(self) -> PerGroup:
-        """How wide the interval is, per group."""
+        """Width of the interval per group."""
         low, high = self.interval()
         return high - low
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group"]:
-        """Joint samples of the metric, fewer than asked where the cells are very many.
+        """Joint draws of the metric; fewer than n where cells are very many.
 
-        Unless the pool is finite, the sizes of cells are a sample of the population's, and drawn too.
+        Unless the pool is finite, cell sizes are drawn too, because the pool is a sample of the population.
         """
         if self.parts:
             return Mixture(self.parts).draw(rng, n)
@@ -105,12 +104,12 @@ class Posterior:
 
     @property
     def draws(self) -> Float[np.ndarray, "draw group"]:
-        """Joint draws of the metric, always the same."""
+        """Joint draws of the metric, made once from the seed."""
         return self._samples[0]
 
     @cached_property
     def overall(self) -> Draws:
-        """The distribution of the metric of the whole pool."""
+        """The distribution of the metric over the whole pool."""
         return Draws(("overall",), self._samples[1])
 
     @cached_property
@@ -120,7 +119,7 @@ class Posterior:
 
     @cached_property
     def undefined(self) -> Bool[np.ndarray, " group"]:
-        """Which groups have no rate (0/0), whatever the labels turn out to be."""
+        """Groups whose metric is undefined (0/0) for any labels."""
         if self.parts:
             return np.all([part.undefined for part in self.parts], axis=0)
         if self.exact is not None:
@@ -145,7 +144,7 @@ class Posterior:
         return chances
 
     def difference(self, first: int, second: int) -> Difference:
-        """The first group's metric minus the second's: exact where the two are independent, else from joint draws."""
+        """The first group's metric minus the second's: exact for independent Betas, otherwise from joint draws."""
         exact = self.exact
         if self.joint is None and isinstance(exact, Beta) and first != second:
             one, other = (Beta((exact.groups[i],), exact.alpha[[i]], exact.beta[[i]]) for i in (first, second))
@@ -173,17 +172,17 @@ class Posterior:
 
     @property
     def cells(self) -> Cells:
-        """What the counts are of."""
+        """The cells that are counted."""
         return self.scheme.cells
 
     @cached_property
     def belief(self) -> Conjugate:
-        """The posterior of the cells, each with its own labels."""
+        """The conjugate posterior of each cell, given its own labels."""
         return self.prior.observe(self.counts)
 
     @cached_property
     def shown(self) -> "Conjugate | Finite | FiniteShares":
-        """The posterior of the cells: of the population's, or of exactly these items."""
+        """The posterior of each cell: of the population, or of the finite pool."""
         if not self.finite_pool:
             return self.belief
         rest = self.cells.n_items - self.n_labelled.round().astype(np.int64)
@@ -191,15 +190,15 @@ class Posterior:
 
     @cached_property
     def of_cells(self) -> Belief:
-        """The posterior of all cells together, imputed labels averaged."""
+        """The joint posterior of the cells, averaged over imputed labels."""
         return Mixture(tuple(part.of_cells for part in self.parts)) if self.parts else self.joint or self.shown
 
     @cached_property
     def whole(self) -> Levelled | None:
-        """The cells as the overall figure takes them, where the level of the prior is learned for it.
+        """The partially pooled cells for the overall figure, or None where the prior is used as it is.
 
-        That is for metrics that average over single cells. A prior that is worth a handful of labels in all, and moves
-        their mean by less than its standard error, is left as it is: it decides nothing.
+        Pooling is for metrics that average over single cells and for priors whose level is a guess. A Beta prior worth at
+        most ten labels in all, which moves their mean by less than its standard error, is not pooled.
         """
         if self.exact is None or not self.metric.own_cell or not self.guessed or self.cells.n == 1:
             return None
@@ -213,14 +212,14 @@ class Posterior:
 
     @cached_property
     def foreseen(self) -> Conjugate:
-        """The posterior of the cells, once the pending items were answered as expected."""
+        """The posterior of each cell, given the expected answers of pending items."""
         return (
             self.belief.observe(_expected(self.belief) * self.pending[:, None]) if self.pending.any() else self.belief
         )
 
     @cached_property
     def ties_ahead(self) -> Ties:
-        """The covariance of cells once the pending items were answered, whatever the answers."""
+        """The covariance of cells after the pending answers; it does not depend on their values."""
         if self.ties is not None:
             return self.ties.observe(self.pending.astype(np.float64))
         mean, variance = self.foreseen.mean(), self.foreseen.variance()
@@ -241,12 +240,12 @@ class Posterior:
 
     @cached_property
     def n_labelled(self) -> Float[np.ndarray, " cell"]:
-        """Items with a label in each cell; where labels are uncertain, `counts` may be worth fewer."""
+        """Labelled items per cell; where labels are uncertain, `counts` may sum to fewer."""
         return (self.parts[0] if self.parts else self).counts.sum(axis=1)
 
     @property
     def is_heard(self) -> Bool[np.ndarray, " group"]:
-        """Does anything but a guess inform the estimate of a group?"""
+        """Is the estimate of a group based on more than a guessed prior level?"""
         return (self.n_told > 0) | (self.sum_by_group(self.counts.sum(axis=1)) > 0) | (not self.guessed)
 
     @property
@@ -256,38 +255,38 @@ class Posterior:
 
     @property
     def weight(self) -> Float[np.ndarray, " cell"]:
-        """The share of its group in each cell."""
+        """Each cell's share of its group."""
         return self.cells.n_items / self.n_items[self.cells.group]
 
     @cached_property
     def n_told(self) -> Int[np.ndarray, " group"]:
-        """Items per group that have a label, however much it is worth."""
+        """Labelled items per group, with weight 1 each."""
         return self.sum_by_group(self.cells.n_labels.astype(np.float64)).astype(np.int64)
 
     def sum_by_group(self, values: Float[np.ndarray, " cell"]) -> PerGroup:
-        """Add up the cells of each group."""
+        """Sum the cells of each group."""
         return np.bincount(self.cells.group, weights=values, minlength=len(self.groups))
 
     def position(self, group: str) -> int:
-        """Where a group stands on the group axis."""
+        """Index of a group on the group axis."""
         return self.groups.index(group)
 
-    # -- what could be true ----------------------------------------------------------------------------------
+    # -- hypothetical cells and labels -----------------------------------------------------------------------
 
     def imagine(self, rng: Rng, n: int = 1) -> Theta:
-        """Draw what the cells may truly be like, (draw, cell, ...)."""
+        """Draw the cells from their posterior, pending answers included: (draw, cell, ...)."""
         return self.foreseen.draw(rng, n)
 
     def expect(self) -> Theta:
-        """Return what the cells are expected to be like, as a single draw."""
+        """Return the posterior mean of the cells as a single draw."""
         return self.foreseen.mean()[None]
 
     def values(self, truth: Theta) -> Float[np.ndarray, "draw group"]:
-        """Return the metric per group, were the cells like this."""
+        """Return the metric per group for these values of the cells."""
         return self.scheme.value(truth, self.cells.n_items[None].astype(np.float64))
 
     def finish(self, rng: Rng) -> "Posterior":
-        """Imagine a future with every item labelled that still can be, as it may well turn out."""
+        """Return the posterior after labelling every remaining item, with labels drawn from the posterior predictive."""
         rest = self._count_askable()
         truth = self.belief.draw(rng, 1)[0]
         if truth.ndim == 1:
@@ -299,7 +298,7 @@ class Posterior:
         return replace(self.label(more.astype(np.float64)), pending=pending, left=left, n_draws=N_DRAWS_ROUGH)
 
     def label(self, counts: Float[np.ndarray, "cell outcome"]) -> "Posterior":
-        """Return the posterior with these labels too, each about its own cell: what it teaches of others comes later."""
+        """Return the posterior with these labels added to their own cells, without refitting the prior."""
         ties = None if self.ties is None else self.ties.observe(counts.sum(axis=1))
         parts = tuple(part.label(counts) for part in self.parts)
         return replace(
@@ -307,7 +306,7 @@ class Posterior:
         )
 
     def _count_askable(self) -> Int[np.ndarray, " cell"]:
-        """Items of each cell that may still get a label; items that cannot be told are spread over a group's cells."""
+        """Items of each cell that can still be labelled; a group's remaining items are spread over its cells."""
         rest = self.cells.n_items - self.n_labelled
         askable = self.left + self.sum_by_group(self.pending.astype(np.float64))
         share = np.minimum(askable / np.maximum(self.sum_by_group(rest), 1.0), 1.0)
@@ -315,7 +314,7 @@ class Posterior:
 
 
 def _expected(belief: Conjugate) -> Float[np.ndarray, "cell outcome"]:
-    """Chance of each outcome of the next label."""
+    """Predictive probability of each outcome of the next label."""
     if isinstance(belief, Beta):
         return np.stack([belief.mean(), 1 - belief.mean()], axis=1)
     assert isinstance(belief, Dirichlet)

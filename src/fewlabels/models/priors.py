@@ -1,8 +1,8 @@
-"""A belief before any label: flat, from the model's own scores, or from an earlier assessment.
+"""Priors of cells: flat, from the model's scores, or from an earlier assessment.
 
-A prior sees cells (their names, mean scores, mean probabilities) and gives each cell a Beta (right or wrong) or a
-Dirichlet (which class) to start from. Most never look at labels. One that learns sees those of all cells, and says what
-they teach about each: where it would start without its own labels, and how the cells hang together.
+A prior maps cells (names, mean scores, mean probabilities) to a Beta (right or wrong) or a Dirichlet (classes) per cell.
+Most do not use labels. A learning prior is fitted to the labels of all cells, and returns for each cell the prior without
+its own labels, and the joint distribution of all cells.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,70 +26,70 @@ if TYPE_CHECKING:
 STRENGTH: dict[Reads, float] = {"right": 2.0, "label": 1.0}  # the papers' N0 for Beta and for Dirichlet
 STRONGEST = 1e12
 KNOWN = ("calibrated", "smooth", "scores", "flat")  # by name, on the command line
-READ_EARLIER = "fewlabels.models.earlier:read_earlier"  # its parser takes a while to import, and few ask for it
-EDGE = 1e-6  # a mean score of exactly 1 would leave no room for a mistake
+READ_EARLIER = "fewlabels.models.earlier:read_earlier"  # imported on use: its parser is slow to import
+EDGE = 1e-6  # a mean score of exactly 1 would exclude errors
 
 
 @runtime_checkable
 class Prior(Protocol):
-    """Where belief starts."""
+    """A prior of the cells."""
 
     @property
     def name(self) -> str:
-        """What it is called on the command line and in results."""
+        """Its name on the command line and in results."""
         ...
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Roles a pool must have for it: score, probabilities."""
+        """Column roles that it requires: score, probabilities."""
         ...
 
     @property
     def guesses_level(self) -> bool:
-        """Is its level a guess, the same everywhere, that sums over many cells should not take at its word?"""
+        """Is its mean a guess common to all cells? Then sums over many cells learn the level (partial pooling)."""
         ...
 
     def before(self, cells: Cells, reads: Reads) -> Conjugate:
-        """Belief about each cell before any label."""
+        """Prior of each cell, without its own labels."""
         ...
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """What a prior says about cells: each by itself, and, where they hang together, all of them with their labels."""
+    """A prior fitted to cells: the prior of each cell and, where cells are correlated, their joint posterior."""
 
     before: Conjugate
     joint: Belief | None = None
-    unlabelled: Conjugate | None = None  # about the items without a label, where their scores set them apart
-    luck: Float[np.ndarray, " cell"] | None = None  # how much of their outcomes' variance their scores leave open
-    trust: Any = None  # how far the scores were trusted, for those who ask
-    ties: Ties | None = None  # what a label in one cell tells of others, as a reason to look
+    unlabelled: Conjugate | None = None  # of the unlabelled items, where their scores differ from the labelled ones'
+    luck: Float[np.ndarray, " cell"] | None = None  # share of an outcome's variance that remains given its score
+    trust: Any = None  # summary of the learned calibration
+    ties: Ties | None = None  # covariance of the cells, for acquisition
 
 
 @runtime_checkable
 class Learner(Prior, Protocol):
-    """A prior that learns from the labels so far."""
+    """A prior that is fitted to the labels so far."""
 
     def learn(self, cells: Cells, reads: Reads, *, finite: bool) -> Lesson:
-        """Say what the labels of all cells teach, about the population or about exactly these items."""
+        """Fit to the labels of all cells, for the population or for the finite pool."""
         ...
 
 
 def consult(prior: Prior, cells: Cells, reads: Reads, *, finite: bool) -> Lesson:
-    """Ask a prior about cells, whether it learns or not."""
+    """Fit a prior to cells; a prior that does not learn is evaluated."""
     if isinstance(prior, Learner):
         return prior.learn(cells, reads, finite=finite)
     return Lesson(prior.before(cells, reads))
 
 
 def list_uses(prior: Prior) -> tuple[str, ...]:
-    """Return what a prior makes use of where it is there; at least what it needs."""
+    """Return the column roles that a prior uses: required ones, then optional ones."""
     return (*prior.needs, *getattr(prior, "uses", ()))
 
 
 @dataclass(frozen=True)
 class Flat:
-    """No outcome is likelier than another: Beta(N0/2, N0/2), Dirichlet(N0/K)."""
+    """All outcomes equally likely: Beta(N0/2, N0/2), Dirichlet(N0/K)."""
 
     strength: float | None = None
     name: str = "flat"
@@ -97,14 +97,14 @@ class Flat:
     guesses_level: bool = True
 
     def before(self, cells: Cells, reads: Reads) -> Conjugate:
-        """Even pseudo-counts."""
+        """Equal pseudo-counts."""
         k = 2 if reads == "right" else cells.labels.shape[1]
         return _centred(cells, reads, np.full((cells.n, k), 1 / k), self.strength)
 
 
 @dataclass(frozen=True)
 class FromScores:
-    """The model's word, worth N0 labels a cell: its mean score, or mean probability vector (000, Eq. 2.17)."""
+    """Prior mean from the model's mean score or mean probability vector, worth N0 labels per cell (000, Eq. 2.17)."""
 
     strength: float | None = None
     name: str = "scores"
@@ -113,7 +113,7 @@ class FromScores:
     guesses_level: bool = True
 
     def before(self, cells: Cells, reads: Reads) -> Conjugate:
-        """Pseudo-counts in the proportions of the scores."""
+        """Pseudo-counts in proportion to the scores."""
         score = np.clip(cells.score, EDGE, 1 - EDGE)
         if reads == "right":
             centre = np.stack([score, 1 - score], axis=1)
@@ -127,9 +127,9 @@ class FromScores:
 
 @dataclass(frozen=True)
 class FromEarlier:
-    """What an earlier assessment of the same groups ended with, discounted by `weight`.
+    """The posterior of an earlier assessment of the same groups, discounted by `weight`.
 
-    Its labels count once more here, so the two must not share labels.
+    Its labels are counted again here, so the two assessments must not share labels.
     """
 
     belief: Mapping[str, tuple[float, ...]]
@@ -142,16 +142,16 @@ class FromEarlier:
     guesses_level: bool = False
 
     def before(self, cells: Cells, reads: Reads) -> Conjugate:
-        """Its pseudo-counts where it knew the cell; a flat prior where it did not."""
+        """The earlier pseudo-counts of cells it has; a flat prior for other cells."""
         if reads != self.reads or cells.by != self.by or not set(cells.names) & set(self.belief):
             raise InputError(
-                "prior: the earlier assessment is about other groups or another kind of metric, and cannot start this one"
+                "prior: the earlier assessment is about other groups or another kind of metric, and cannot be the prior here"
             )
         outcomes = ("right", "wrong") if reads == "right" else cells.classes
         strange = sorted(set(self.outcomes) - set(outcomes))
         if strange:
             raise InputError(
-                f"prior: the earlier assessment knows classes that these predictions lack: {listing(strange)}"
+                f"prior: the earlier assessment has classes that these predictions lack: {listing(strange)}"
             )
         place = [outcomes.index(name) for name in self.outcomes]
         rows = pseudo_counts(Flat().before(cells, reads))
@@ -162,17 +162,17 @@ class FromEarlier:
 
 
 def flat(strength: float | None = None) -> Flat:
-    """Start without an opinion; `strength` in labels, 2 for Beta and 1 for Dirichlet unless given."""
+    """Use a flat prior; `strength` in labels, 2 for Beta and 1 for Dirichlet unless given."""
     return Flat(_positive(strength))
 
 
 def from_scores(strength: float | None = None) -> FromScores:
-    """Start from the model's own scores; `strength` in labels, 2 for Beta and 1 for Dirichlet unless given."""
+    """Use the model's scores as prior means; `strength` in labels, 2 for Beta and 1 for Dirichlet unless given."""
     return FromScores(_positive(strength))
 
 
 def from_earlier(earlier: Any, weight: float = 1.0) -> FromEarlier:
-    """Start from an earlier assessment: the object, its dict, or the path of its JSON file."""
+    """Use the posterior of an earlier assessment as prior: the object, its dict, or the path of its JSON file."""
     if not 0 < weight <= 1:
         raise InputError(f"prior: weight is {weight}; an earlier assessment counts for more than 0 and at most 1")
     found = _read_earlier(earlier)
@@ -182,7 +182,7 @@ def from_earlier(earlier: Any, weight: float = 1.0) -> FromEarlier:
 
 
 def pseudo_counts(belief: Conjugate) -> Float[np.ndarray, "cell outcome"]:
-    """Return what a conjugate belief amounts to in outcomes."""
+    """Return the pseudo-counts of a conjugate belief."""
     if isinstance(belief, Beta):
         return np.stack([belief.alpha, belief.beta], axis=1)
     assert isinstance(belief, Dirichlet)
@@ -219,7 +219,7 @@ def _as_belief(names: tuple[str, ...], reads: Reads, counts: Float[np.ndarray, "
 
 
 def _spread_rest(cells: Cells, score: Float[np.ndarray, " cell"]) -> Float[np.ndarray, "cell class"]:
-    """Without per-class probabilities: the score on the predicted class, the rest spread evenly."""
+    """Without per-class probabilities, put the score on the predicted class and spread the rest evenly."""
     k = cells.labels.shape[1]
     if np.any(cells.predicted == NONE):
         raise InputError("prior scores: this metric needs the predicted class of every item")

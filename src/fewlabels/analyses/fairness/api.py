@@ -1,4 +1,4 @@
-"""One call from predictions about people to what can be said of fairness."""
+"""`fairness`: one call from predictions to gaps between groups, and its result."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -30,7 +30,7 @@ NAMES = (*QUANTITIES, ODDS)
 
 @dataclass(frozen=True)
 class GroupRow:
-    """A quantity in one group."""
+    """The estimate of a metric in one group."""
 
     group: str
     metric: str
@@ -43,7 +43,7 @@ class GroupRow:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """People of one group with nearly the same score: what the model says, what labels say, what is believed."""
+    """One stratum (items of a group with nearly the same score): score, labels, and posterior of the positive rate."""
 
     group: str
     score: float
@@ -57,7 +57,7 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class Fairness(Result):
-    """What can be said of how a model treats groups of people."""
+    """Metrics of groups, and the gaps between groups."""
 
     by: str
     reference: str
@@ -82,13 +82,13 @@ class Fairness(Result):
         return next(gap for gap in self.gaps if (gap.metric, gap.group) == (metric, group))
 
     def pick(self, most: int) -> tuple[Gap, ...]:
-        """Return every gap in its order; of too many, those that are least likely to be within the margin, these first."""
+        """Return all gaps; if there are more than `most`, those least likely to be within the rope, in that order."""
         if len(self.gaps) <= most:
             return self.gaps
         return tuple(sorted(self.gaps, key=lambda gap: np.nan_to_num(gap.p_practically_fair, nan=1.0))[:most])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the contract's JSON as a dict."""
+        """Return the result as plain data, as in the JSON."""
         return {
             "by": self.by, "reference": self.reference, "positive": self.positive, "rope": self.rope, "level": self.level,
             "finite_pool": self.finite_pool, "method": self.method, "n_items": self.n_items, "n_labels": self.n_labels,
@@ -103,15 +103,15 @@ class Fairness(Result):
 
     @property
     def whom(self) -> str:
-        """Whom groups are compared with, in words."""
+        """The reference group, in words."""
         return "everybody else" if self.reference == REST else self.reference
 
     def say(self, gap: Gap) -> str:
-        """Put a gap in a sentence that can be quoted."""
+        """Describe a gap in a sentence."""
         return say_gap(gap, self.whom, rope=self.rope, level=self.level)
 
     def say_four_fifths(self, gap: Gap) -> str | None:
-        """Read a ratio of selection rates by the four-fifths rule; None for anything else."""
+        """Describe a ratio of selection rates by the four-fifths rule; None for other metrics."""
         return say_four_fifths(gap, self.whom, level=self.level)
 
 
@@ -127,11 +127,12 @@ def fairness(
     finite_pool: bool = False,
     seed: int = 0,
 ) -> Fairness:
-    """Say how differently groups of people are treated, and how sure that is.
+    """Estimate the gaps between groups of people in accuracy, true positive rate and other metrics.
 
-    `reference` is the group that others are compared with (unless told otherwise, the largest), or "rest", for everybody
-    else; `rope` is the margin within which a gap is as good as none. `metrics` are names, or objects like `fl.tpr`; one or several.
-    Of more than two classes, the positive one is set against the rest; where none is named, accuracy can be asked for.
+    `reference` is the group that others are compared with (default: the largest), or "rest" for all items outside the
+    group; `rope` is the half-width within which a gap counts as practically zero. `metrics` are names or objects like
+    `fl.tpr`; one or several. With more than two classes, the positive class is compared with all others; without a
+    positive class, only accuracy and calibration are available.
     """
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
     several = metrics if isinstance(metrics, Sequence) and not isinstance(metrics, str) else (metrics,)
@@ -160,7 +161,7 @@ def fairness(
 
 
 def _measure(contrast: Contrast, names: Sequence[str], sample: Sample) -> tuple[tuple[GroupRow, ...], Health]:
-    """Say every quantity in every group, and how well chains agree about them."""
+    """Estimate every metric in every group, and the convergence diagnostics of these draws."""
     people, rows, shown = contrast.people, [], []
     for name in names:
         values = contrast.measure(name)
@@ -176,14 +177,14 @@ def _measure(contrast: Contrast, names: Sequence[str], sample: Sample) -> tuple[
 
 
 def _list_undefined(gaps: Sequence[Gap], groups: Sequence[GroupRow]) -> list[tuple[str, str]]:
-    """Return metrics and groups without a figure; a gap is named where no group's own figure explains it."""
+    """Return (metric, group) pairs that are undefined; gaps only for metrics that are defined in every group."""
     found = [(row.metric, row.group) for row in groups if np.isnan(row.mean)]
     explained = {metric for metric, _ in found}
     return found + [(gap.metric, gap.group) for gap in gaps if np.isnan(gap.mean) and gap.metric not in explained]
 
 
 def _trace(sample: Sample, contrast: Contrast) -> tuple[CurvePoint, ...]:
-    """Say what is believed of every stratum, where that was learned from the scores."""
+    """Return the calibration curve of every stratum, where the method fits one."""
     if not isinstance(sample, Drawn):
         return ()
     people = sample.masses.people
@@ -198,25 +199,25 @@ def _trace(sample: Sample, contrast: Contrast) -> tuple[CurvePoint, ...]:
 def _check(names: Sequence[str], rope: float, level: float, seed: int) -> None:
     require_seed(seed)
     if not names:
-        raise InputError(f"metric: nothing is asked for; there is: {', '.join(NAMES)}")
+        raise InputError(f"metric: none given; choose from {', '.join(NAMES)}")
     if not rope >= 0:
         raise InputError(f"rope is {rope}; it is a half-width and cannot be negative")
     if rope > 1:
         raise InputError(
-            f"rope is {rope:g}, and gaps lie between -1 and 1; if {rope:g} points are meant, say {rope / 100:g}"
+            f"rope is {rope:g}, and gaps lie between -1 and 1; if {rope:g} points are meant, give {rope / 100:g}"
         )
     if not 0 < level < 1:
         raise InputError(f"level is {level}; it must lie between 0 and 1, for instance 0.95")
 
 
 def _name(metric: Any) -> str:
-    """Return the name of a quantity; an object of one's own is refused, for its name would stand for another one."""
+    """Return the name of a metric; custom metric objects are refused, so that none is replaced by a built-in one."""
     if isinstance(metric, str):
         return _find(metric, NAMES, "metric")
     name = str(getattr(metric, "name", metric))
     if metric not in (METRICS.get(name), QUANTITIES.get(name)):
         raise InputError(
-            f"fairness: the metric {name!r} is not one of fewlabels; fairness works out its own quantities, and cannot use "
+            f"fairness: the metric {name!r} is not one of fewlabels; fairness has its own metrics, and cannot use "
             f"other objects; give one of these names: {', '.join(NAMES)}"
         )
     return _find(name, NAMES, "metric")
@@ -229,19 +230,17 @@ def _find(name: str, known: Any, kind: str) -> str:
 
 
 def _refer(people: People, reference: str | None) -> str:
-    """Find the reference; unless told, the largest group."""
+    """Find the reference group; by default the largest."""
     if len(people.groups) == 1:
         raise InputError(
-            f"by: all {people.size[0]:,} items are in one group, {people.groups[0]!r}: there is nobody to compare with"
+            f"by: all {people.size[0]:,} items are in one group, {people.groups[0]!r}: there is no group to compare with"
         )
     taken = [name for name in (REST, LARGEST) if name in people.groups]
     if taken:
-        raise InputError(
-            f"by: a group of {people.by} is called {taken[0]!r}, which means something else here; rename it"
-        )
+        raise InputError(f"by: a group of {people.by} is called {taken[0]!r}, which is a reserved name here; rename it")
     if reference is None:
         return people.groups[int(people.size.argmax())]
-    crossed = CROSS.join(part.strip() for part in reference.split(","))  # what can be typed
+    crossed = CROSS.join(part.strip() for part in reference.split(","))  # as typed on the command line
     found = next((name for name in (reference, crossed) if name in (REST, *people.groups)), None)
     if found is None:
         raise InputError(
@@ -251,5 +250,5 @@ def _refer(people: People, reference: str | None) -> str:
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no word for undefined but null."""
+    """Replace NaN by None, which is null in JSON."""
     return {name: None if isinstance(value, float) and np.isnan(value) else value for name, value in row.items()}

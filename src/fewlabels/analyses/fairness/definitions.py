@@ -1,4 +1,4 @@
-"""What is asked of groups, and what came out, in words that can be quoted."""
+"""Names and definitions of the fairness metrics, and sentences that describe gaps."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -11,48 +11,48 @@ SELECTION = "selection-rate"
 
 
 class Meaning(NamedTuple):
-    """What a quantity is called, and what it is; {yes} is the positive class."""
+    """Name and definition of a metric; {yes} is the positive class."""
 
     name: str
     definition: str
 
 
 MEANINGS: Mapping[str, Meaning] = {
-    "accuracy": Meaning("accuracy", "of all, the share whose prediction is right"),
-    "tpr": Meaning("true positive rate", "of those who truly are {yes}, the share predicted to be"),
-    "fpr": Meaning("false positive rate", "of those who truly are not {yes}, the share predicted to be"),
-    "tnr": Meaning("true negative rate", "of those who truly are not {yes}, the share predicted not to be"),
-    "fnr": Meaning("false negative rate", "of those who truly are {yes}, the share predicted not to be"),
-    "ppv": Meaning("positive predictive value", "of those predicted to be {yes}, the share who are"),
-    "npv": Meaning("negative predictive value", "of those predicted not to be {yes}, the share who are not"),
-    "fdr": Meaning("false discovery rate", "of those predicted to be {yes}, the share who are not"),
-    "for": Meaning("false omission rate", "of those predicted not to be {yes}, the share who are"),
-    SELECTION: Meaning("selection rate", "of all, the share predicted to be {yes}; no label is needed for it"),
+    "accuracy": Meaning("accuracy", "the share of correct predictions"),
+    "tpr": Meaning("true positive rate", "the share predicted {yes} among those who are {yes}"),
+    "fpr": Meaning("false positive rate", "the share predicted {yes} among those who are not {yes}"),
+    "tnr": Meaning("true negative rate", "the share not predicted {yes} among those who are not {yes}"),
+    "fnr": Meaning("false negative rate", "the share not predicted {yes} among those who are {yes}"),
+    "ppv": Meaning("positive predictive value", "the share who are {yes} among those predicted {yes}"),
+    "npv": Meaning("negative predictive value", "the share who are not {yes} among those not predicted {yes}"),
+    "fdr": Meaning("false discovery rate", "the share who are not {yes} among those predicted {yes}"),
+    "for": Meaning("false omission rate", "the share who are {yes} among those not predicted {yes}"),
+    SELECTION: Meaning("selection rate", "the share predicted {yes}; needs no labels"),
     ODDS: Meaning(
         "equalised odds", "the larger of the gaps in true and in false positive rate; 0 where odds are equal"
     ),
     "calibration": Meaning(
-        "calibration error", "how far the share who truly are {yes} is from the score, over ten ranges of the score"
+        "calibration error", "the mean distance between the score and the share who are {yes}, over ten score bins"
     ),
-    "balance-positive": Meaning("mean score of the positive", "the mean score of those who truly are {yes}"),
-    "balance-negative": Meaning("mean score of the negative", "the mean score of those who truly are not {yes}"),
+    "balance-positive": Meaning("mean score of the positive", "the mean score of those who are {yes}"),
+    "balance-negative": Meaning("mean score of the negative", "the mean score of those who are not {yes}"),
 }
 
 
 def call(metric: str) -> str:
-    """Say what a quantity is called."""
+    """Return the display name of a metric."""
     return MEANINGS[metric].name
 
 
 def define(metric: str, positive: str) -> str:
-    """Say what a quantity is."""
+    """Return the definition of a metric."""
     return MEANINGS[metric].definition.format(yes=repr(positive))
 
 
 def say_gap(gap: Gap, whom: str, *, rope: float, level: float) -> str:
-    """Put a gap in a sentence that can be quoted."""
+    """Describe a gap in a sentence."""
     if np.isnan(gap.mean):
-        return f"the {call(gap.metric)} of {gap.group}: undefined, there is nobody it could be about"
+        return f"the gap in {call(gap.metric)} of {gap.group} is undefined (0/0)"
     shown = f"{100 * level:g}% interval {_signed(gap.low)} to {_signed(gap.high)}"
     fair = f"within ±{rope:g} with probability {say_chance(gap.p_practically_fair)}"
     if gap.metric == ODDS or gap.group == LARGEST:
@@ -60,7 +60,7 @@ def say_gap(gap: Gap, whom: str, *, rope: float, level: float) -> str:
         pair = "the two groups furthest apart" if gap.group == LARGEST else f"{gap.group} and {whom}"
         return f"{what} between {pair} is {gap.mean:.3f} ({shown}); {fair}"
     if gap.low == gap.high == 0:
-        return f"the {call(gap.metric)} of {gap.group} is that of {whom}, exactly"
+        return f"the {call(gap.metric)} of {gap.group} equals that of {whom} exactly"
     more, sure = ("higher", gap.p_greater) if gap.mean > 0 else ("lower", 1 - gap.p_greater)
     return (
         f"the {call(gap.metric)} of {gap.group} is {abs(gap.mean):.3f} {more} than that of {whom} ({shown}); {more} with "
@@ -69,7 +69,7 @@ def say_gap(gap: Gap, whom: str, *, rope: float, level: float) -> str:
 
 
 def say_four_fifths(gap: Gap, whom: str, *, level: float) -> str | None:
-    """Read a ratio of selection rates by the four-fifths rule; None for anything else."""
+    """Describe a ratio of selection rates by the four-fifths rule; None for other metrics."""
     if gap.metric != SELECTION or gap.ratio is None:
         return None
     ratio, below = gap.ratio, gap.ratio.p_below_four_fifths
@@ -85,7 +85,7 @@ def say_four_fifths(gap: Gap, whom: str, *, level: float) -> str | None:
 
 
 def say_chance(p: float) -> str:
-    """Say a probability, and nothing that draws cannot tell.
+    """Format a probability at the resolution of the draws.
 
     >>> say_chance(0.999), say_chance(0.25)
     ('more than 0.99', '0.25')

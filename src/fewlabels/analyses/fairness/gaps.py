@@ -1,4 +1,4 @@
-"""From draws of groups to gaps between them: against a reference, against everybody else, and the largest of all."""
+"""Gaps between groups from posterior draws: against a reference group, against the rest, and the largest gap."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -22,7 +22,7 @@ Draws = Float[np.ndarray, " draw"]
 
 @dataclass(frozen=True)
 class Ratio:
-    """One group's value as a multiple of the reference's; where no side comes first, the lower as a part of the higher."""
+    """Ratio of the group's metric to the reference's; without a direction, of the lower to the higher."""
 
     median: float
     low: float
@@ -32,33 +32,35 @@ class Ratio:
 
 @dataclass(frozen=True, eq=False)
 class Gap:
-    """How far a group is from its reference: value of the group minus value of the reference."""
+    """The gap of a group: its metric minus the reference's."""
 
     metric: str
     group: str
     mean: float
     low: float
     high: float
-    p_greater: float  # than nothing
-    p_practically_fair: float  # within the margin
-    more_labels: int | None  # until it is settled, about; 0 where it is, None where those there are would not do
+    p_greater: float  # P(gap > 0)
+    p_practically_fair: float  # P(|gap| <= rope)
+    more_labels: (
+        int | None
+    )  # estimated labels until settled; 0 if settled, None if all remaining labels would not suffice
     ratio: Ratio | None
     draws: Draws
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the contract's row."""
+        """Return plain data, as in the JSON."""
         plain = {name: value for name, value in vars(self).items() if name != "draws"}
         return plain | {"ratio": None if self.ratio is None else asdict(self.ratio)}
 
     @property
     def is_settled(self) -> bool:
-        """Is the interval all within the margin, or all outside of it?"""
+        """Does the interval lie entirely within the rope, or entirely outside it?"""
         return self.more_labels == 0
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """Which groups are compared, with whom, and what margin is as good as nothing."""
+    """Computes the gaps of all groups, given draws, reference, rope and level."""
 
     people: People
     sample: Sample
@@ -67,11 +69,11 @@ class Contrast:
     level: float
 
     def measure(self, name: str) -> Float[np.ndarray, "draw group"]:
-        """Draws of a quantity in every group."""
+        """Draws of a metric in every group."""
         return self.sample.value(QUANTITIES[name])
 
     def compare(self, name: str) -> Iterator[Gap]:
-        """Yield the gap of every group but the reference; of more than two, also the largest between any two."""
+        """Yield the gap of every group but the reference; with more than two groups, also the largest pairwise gap."""
         parts = ODDS_PARTS if name == ODDS else (name,)
         measured = [self.measure(part) for part in parts]
         faced = [self._face(part, values) for part, values in zip(parts, measured, strict=True)]
@@ -84,7 +86,7 @@ class Contrast:
             yield self._tell(name, LARGEST, extremes)
 
     def _face(self, name: str, values: Float[np.ndarray, "draw group"]) -> Float[np.ndarray, "draw group"]:
-        """Draws of whom each group is compared with."""
+        """Draws of the metric that each group is compared with."""
         if self.reference == REST:
             return self.sample.value(QUANTITIES[name], rest=True)
         which = self.people.groups.index(self.reference)
@@ -103,9 +105,9 @@ class Contrast:
         return Gap(name, group, mean, low, high, float(greater), float(fair), more, ratio, gap)
 
     def _ask_for_more(self, group: str, gaps: Float[np.ndarray, "part draw"], high: float) -> int | None:
-        """Say about how many more labels would settle it: one part of it beyond the margin, or all of them within.
+        """Estimate how many more labels would settle a gap: one part outside the rope, or all parts within.
 
-        The larger of two gaps, like the largest of many, seems to be there as long as they are uncertain.
+        A maximum of several gaps is biased upwards while they are uncertain, so each part is settled by itself.
         """
         if group == LARGEST:
             return 0 if high <= self.rope else None
@@ -117,7 +119,7 @@ class Contrast:
         return max(known) if len(known) == len(needs) else None
 
     def _settle(self, group: str, gap: Draws) -> tuple[bool, int | None]:
-        """Is it beyond the margin, as far as one knows? How many labels bring all of its interval to that side?"""
+        """Return whether the mean is outside the rope, and the labels until the interval lies entirely on that side."""
         defined = gap[~np.isnan(gap)]
         mean, (low, high) = float(defined.mean()), self.interval(defined)
         wanted = _narrow(mean, low, high, self.rope)
@@ -128,7 +130,7 @@ class Contrast:
         return abs(mean) > self.rope, more
 
     def _divide(self, sides: Sequence[tuple[Draws, Draws]], *, directed: bool) -> Ratio | None:
-        """Divide; of several, the furthest from alike."""
+        """Ratio of the sides; of several parts, the smallest."""
         if not directed:
             sides = [(np.minimum(*side), np.maximum(*side)) for side in sides]
         multiples = [np.divide(a, b, out=np.full_like(a, np.nan), where=b > 0) for a, b in sides]
@@ -140,7 +142,7 @@ class Contrast:
         return Ratio(float(np.median(multiple)), float(low), float(high), float((multiple < FOUR_FIFTHS).mean()))
 
     def interval(self, draws: Draws) -> tuple[float, float]:
-        """Quantiles; they contain the mean."""
+        """Quantiles of the draws, widened to contain the mean."""
         mean, (low, high) = float(draws.mean()), np.quantile(draws, self._tails)
         return min(float(low), mean), max(float(high), mean)
 
@@ -150,7 +152,7 @@ class Contrast:
 
 
 def _narrow(mean: float, low: float, high: float, rope: float) -> float:
-    """How narrow an interval must become, as a share of what it is, to lie all within the margin or all outside.
+    """Return the factor by which an interval must shrink to lie entirely within the rope or entirely outside it.
 
     >>> _narrow(0.05, 0.0, 0.1, 0.02), _narrow(0.05, 0.03, 0.1, 0.02)
     (0.6, 1.5)

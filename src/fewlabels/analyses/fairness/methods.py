@@ -1,6 +1,6 @@
-"""Ways to learn about groups of people: from labels alone, or from labels and scores.
+"""Estimation methods for groups: from labels alone, or from labels and calibrated scores.
 
-Each says what it believes of any quantity, as draws; the calibrated ones also how well their chains agree.
+Each returns posterior draws of any metric; the calibrated ones also have chains to diagnose.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,66 +21,66 @@ from fewlabels.models.diagnostics import diagnose
 from fewlabels.models.hmc import Effort, run_chains
 
 N_CHAINS, N_DRAWS = 16, 4000
-BUDGET = 40_000_000  # numbers drawn for all strata
-TOLD = ("accuracy", "tpr", "fpr", "ppv", "npv")  # what chains have to agree about
-ENOUGH = 200  # rates to look at before drawing on; all of them are looked at in the end
-FEWEST = 400  # draws, whatever that costs
+BUDGET = 40_000_000  # array elements drawn for all strata
+TOLD = ("accuracy", "tpr", "fpr", "ppv", "npv")  # rates whose chains must converge
+ENOUGH = 200  # rates diagnosed between batches; all of them are diagnosed at the end
+FEWEST = 400  # least number of draws
 Draws = Float[np.ndarray, "draw chain parameter"]
 
 
 @runtime_checkable
 class Sample(Protocol):
-    """What is believed of a pool of people."""
+    """Posterior draws of the strata of a pool."""
 
     @property
     def n_chains(self) -> int:
-        """How many chains the draws are of, chain after chain in every round."""
+        """Number of chains; draws are ordered by iteration, then chain."""
         ...
 
     @property
     def divergences(self) -> int:
-        """Paths that were lost."""
+        """Number of divergent transitions."""
         ...
 
     def value(self, quantity: Quantity, *, rest: bool = False) -> Values:
-        """Draws of a quantity in every group, or in everybody but that group."""
+        """Draws of a metric in every group, or in the rest of the pool outside each group."""
         ...
 
     def foresee(self, draws: Float[np.ndarray, " draw"], groups: Sequence[int]) -> Prospect:
-        """What more labels would say of a gap between these groups."""
+        """Forecast the width of the interval of a gap between these groups after more labels."""
         ...
 
 
 @runtime_checkable
 class Method(Protocol):
-    """A way to learn about groups of people."""
+    """An estimation method."""
 
     @property
     def name(self) -> str:
-        """What it is called on the command line and in results."""
+        """Its name on the command line and in results."""
         ...
 
     def learn(self, people: People, rng: Rng, *, finite: bool) -> Sample:
-        """Learn from labels, and from scores if it can."""
+        """Fit to the labels, and to the scores if the method uses them."""
         ...
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """Draws of how many there are and how many are positive, in every stratum."""
+    """Draws of the number of items and of positives in every stratum."""
 
     masses: Masses
     n_chains: int
     divergences: int
-    chance: Values  # of being positive, in every stratum
+    chance: Values  # probability of the positive class in every stratum
     finite: bool
 
     def value(self, quantity: Quantity, *, rest: bool = False) -> Values:
-        """Work it out in every draw."""
+        """Evaluate the metric in every draw."""
         return quantity.reckon(_take(quantity.gather(self.masses), rest=rest))
 
     def foresee(self, draws: Float[np.ndarray, " draw"], groups: Sequence[int]) -> Prospect:
-        """Ask what labels of others would say."""
+        """Forecast from the draws of the strata."""
         return self._outlook.foresee(draws, groups)
 
     @cached_property
@@ -90,50 +90,48 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Counted:
-    """Labelled people only: a Beta for every rate, from the outcomes that it is a part of."""
+    """Labelled items only: a Beta posterior for every rate."""
 
     people: People
-    pseudo: float  # outcomes of either kind beforehand
+    pseudo: float  # prior pseudo-count of either outcome
     seed: int
     n_chains: int = 1
     divergences: int = 0
 
     def value(self, quantity: Quantity, *, rest: bool = False) -> Values:
-        """Draw from the Beta; without a label that counts, nothing is known, or as little as the prior says."""
+        """Draw from the Beta posterior; NaN without labels if the prior has no pseudo-counts."""
         if not isinstance(quantity, Rate):
-            raise InputError(
-                f"{quantity.name} needs scores that were calibrated; choose another method than labels alone"
-            )
+            raise InputError(f"{quantity.name} needs scores; choose a method that uses them, for instance calibrated")
         people = self.people
         labelled = Masses(people, people.n_labels[None].astype(np.float64), people.n_positive[None].astype(np.float64))
         hits, tries = _take(quantity.gather(labelled), rest=rest)[0].T
         alpha, beta = hits + self.pseudo, tries - hits + self.pseudo
         known = alpha + beta > 0
-        rng = np.random.default_rng([self.seed, rest, *quantity.name.encode()])  # the same however often it is asked
+        rng = np.random.default_rng([self.seed, rest, *quantity.name.encode()])  # the same draws on every call
         gammas = rng.standard_gamma(np.stack([alpha, beta]), size=(N_DRAWS, 2, len(hits)))
         both = gammas.sum(axis=1)
         return np.where(known, np.divide(gammas[:, 0], both, out=np.zeros_like(both), where=both > 0), np.nan)
 
     def foresee(self, draws: Float[np.ndarray, " draw"], groups: Sequence[int]) -> Prospect:  # noqa: ARG002
-        """Every label counts as much, and so does what is known beforehand."""
+        """The width falls with the root of labels plus pseudo-counts."""
         return Square(int(self.people.n_labels.sum()) + 2 * self.pseudo * len(self.people.groups))
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels alone: the beta-binomial of the papers, or, without anything beforehand, the plain frequency."""
+    """Labels alone: the beta-binomial of the papers, or the plain frequency without pseudo-counts."""
 
     name: str
     pseudo: float
 
     def learn(self, people: People, rng: Rng, *, finite: bool) -> Counted:  # noqa: ARG002
-        """Count the labelled."""
+        """Count the labels."""
         return Counted(people, self.pseudo, int(rng.integers(2**32)))
 
 
 @dataclass(frozen=True)
 class Calibrating:
-    """Labels and scores: curves of all groups by Hamiltonian Monte Carlo, and what they say of the unlabelled."""
+    """Labels and scores: hierarchical calibration curves by HMC, which predict the unlabelled items."""
 
     name: str
     shape: Shape
@@ -141,7 +139,7 @@ class Calibrating:
     curves: type[Curves] = Curves
 
     def learn(self, people: People, rng: Rng, *, finite: bool) -> Drawn:
-        """Run chains, and count who is positive: the labelled as they are, the others as the curve has it."""
+        """Run the chains, and draw the positives of every stratum from the curves."""
         people = people if finite else round_out(people)
         curves = self.curves(self.shape, people)
         found = run_chains(curves, curves.start(rng, N_CHAINS), rng, self.effort, partial(_agree, curves))
@@ -150,12 +148,12 @@ class Calibrating:
 
 
 def _take(parts: Parts, *, rest: bool) -> Parts:
-    """Each group's parts, or those of everybody else."""
+    """Parts of each group, or of the rest of the pool outside it."""
     return parts.sum(axis=1, keepdims=True) - parts if rest else parts
 
 
 def _agree(curves: Curves, draws: Draws) -> bool:
-    """Do the chains agree about the rates of each group?"""
+    """Have the chains of the groups' rates converged?"""
     kept, people = _thin(curves, draws), curves.people
     items = people.n_items[None].astype(np.float64)
     masses = Masses(people, items, items * curves.chance(kept.reshape(-1, curves.n_parameters)))
@@ -165,13 +163,13 @@ def _agree(curves: Curves, draws: Draws) -> bool:
 
 
 def _thin(curves: Curves, draws: Draws) -> Draws:
-    """Keep as many draws as there is room for."""
+    """Thin the draws to the budget."""
     n = int(np.clip(BUDGET // (draws.shape[1] * len(curves.people.group)), FEWEST // draws.shape[1], len(draws)))
     return draws[np.linspace(0, len(draws) - 1, n).astype(int)]
 
 
 def _imagine(people: People, chance: Values, rng: Rng, *, finite: bool) -> Masses:
-    """Exactly these people: the unlabelled come out as they may. The population: strata, too, are as large as they may be."""
+    """Draw positives per stratum: binomial for the unlabelled of a finite pool; for a population, sizes are drawn too."""
     if finite:
         items = people.n_items[None].astype(np.float64)
         return Masses(people, items, people.n_positive + rng.binomial(people.n_rest, chance).astype(np.float64))

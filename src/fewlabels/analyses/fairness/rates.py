@@ -1,7 +1,7 @@
-"""What is asked of every group: how often decisions are right or wrong, and how scores behave.
+"""Fairness metrics of groups: rates of decisions, and properties of the scores.
 
-A rate is a part of some whole, both made of the four outcomes of a decision. Everything is worked out of how many people
-there are in each stratum, and how many of them are truly positive.
+A rate is a part of a whole, both sums of the four outcomes (tn, fn, fp, tp). All metrics are computed from the number of
+items and of positives in each stratum.
 """
 
 from collections.abc import Mapping
@@ -15,14 +15,14 @@ from jaxtyping import Float, Int
 from fewlabels.analyses.fairness.strata import People
 
 OUTCOMES = ("tn", "fn", "fp", "tp")
-BINS = 10  # of the score, in calibration within groups
+BINS = 10  # score bins of the calibration error within groups
 Values = Float[np.ndarray, "draw group"]
 Parts = Float[np.ndarray, "draw group part"]
 
 
 @dataclass(frozen=True)
 class Masses:
-    """Draws of how many people there are in every stratum, and how many of them are truly positive."""
+    """Draws of the number of items and of positives in every stratum."""
 
     people: People
     items: Float[np.ndarray, "#draw stratum"]
@@ -30,7 +30,7 @@ class Masses:
 
     @cached_property
     def outcomes(self) -> Parts:
-        """The four outcomes in every group, added up."""
+        """Sums of the four outcomes in every group."""
         n = 2 * len(self.people.groups)
         positive, items = (add_up(values, self.people.cell, n) for values in (self.positive, self.items))
         negative = items - positive
@@ -39,11 +39,11 @@ class Masses:
 
 @runtime_checkable
 class Quantity(Protocol):
-    """Something to ask about every group: made of parts that add up over groups."""
+    """A metric of groups, computed from parts that are additive over groups."""
 
     @property
     def name(self) -> str:
-        """What it is called on the command line and in results."""
+        """Its name on the command line and in results."""
         ...
 
     def gather(self, masses: Masses) -> Parts:
@@ -51,13 +51,13 @@ class Quantity(Protocol):
         ...
 
     def reckon(self, parts: Parts) -> Values:
-        """Its value; not a number where it is undefined."""
+        """Its value; NaN where it is undefined."""
         ...
 
 
 @dataclass(frozen=True)
 class Rate:
-    """A part of a whole, of outcomes.
+    """The ratio of a part to a whole, both sums of outcomes.
 
     >>> RATES["tpr"].whole
     ('fn', 'tp')
@@ -68,7 +68,7 @@ class Rate:
     whole: tuple[str, ...] = OUTCOMES
 
     def gather(self, masses: Masses) -> Parts:
-        """Add up part and whole."""
+        """Sum part and whole."""
         counts = masses.outcomes
         chosen = ([OUTCOMES.index(name) for name in names] for names in (self.part, self.whole))
         return np.stack([counts[:, :, which].sum(axis=2) for which in chosen], axis=2)
@@ -80,13 +80,13 @@ class Rate:
 
 @dataclass(frozen=True)
 class Balance:
-    """The mean score of those who truly are of a class (Kleinberg, Mullainathan and Raghavan)."""
+    """The mean score of the items of one true class (Kleinberg, Mullainathan and Raghavan)."""
 
     name: str
     truth: bool
 
     def gather(self, masses: Masses) -> Parts:
-        """Add up scores of the positive, or the negative, and them."""
+        """Sum the scores of the positive or negative items, and their number."""
         chosen, people = masses.positive if self.truth else masses.items - masses.positive, masses.people
         return np.stack([add_up(values, people.group, len(people.groups)) for values in (chosen * people.score, chosen)], axis=2)  # fmt: skip
 
@@ -97,12 +97,12 @@ class Balance:
 
 @dataclass(frozen=True)
 class Calibration:
-    """How far scores are from what they promise within a group, averaged over ten ranges of the score."""
+    """Calibration error within a group, over ten equal-width score bins."""
 
     name: str = "calibration"
 
     def gather(self, masses: Masses) -> Parts:
-        """Add up, in every range, how many more are positive than scores have it; and everybody."""
+        """Sum, in every bin, positives minus scores; and all items."""
         people, n = masses.people, len(masses.people.groups)
         place = BINS * people.group + np.minimum((BINS * people.score).astype(np.int64), BINS - 1)
         excess = add_up(masses.positive - masses.items * people.score, place, BINS * n).reshape(-1, n, BINS)
@@ -133,8 +133,8 @@ QUANTITIES: Mapping[str, Quantity] = {
 
 def add_up(
     values: Float[np.ndarray, "draw stratum"], place: Int[np.ndarray, " stratum"], n: int
-) -> Float[np.ndarray, "draw place"]:
-    """Add up strata that share a place; places nobody has stay zero."""
+) -> Float[np.ndarray, "draw index"]:
+    """Sum the strata with the same index; unused indices are zero."""
     if np.any(np.diff(place) < 0):
         order = np.argsort(place, kind="stable")
         values, place = values[:, order], place[order]
@@ -145,5 +145,5 @@ def add_up(
 
 
 def _divide(part: Values, whole: Values) -> Values:
-    """Nothing out of nothing is undefined."""
+    """Divide; 0/0 is NaN."""
     return np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0)

@@ -1,8 +1,9 @@
-"""What would more labels tell? Read off the draws themselves, without labelling anybody.
+"""Forecast of interval widths after more labels, from the posterior draws.
 
-A label to come is one outcome of a chance that the draws are about. What so many of them, picked at random, would teach of a
-gap is its linear regression on these chances, with the noise of so many outcomes. Labels that repeat what the scores say
-already count for little that way, and what no label can tell, such as who is selected, stays as uncertain as it is.
+A future label is a Bernoulli outcome of a stratum's probability, of which there are draws. The expected reduction of a
+gap's variance by m random labels follows from its linear regression on these probabilities, with the noise of m outcomes.
+Labels that repeat what the scores already determine reduce it little; uncertainty that no label reduces, such as that of
+selection rates, stays.
 """
 
 from collections.abc import Sequence
@@ -17,56 +18,56 @@ from jaxtyping import Float
 from fewlabels.analyses.fairness.rates import Values, add_up
 from fewlabels.analyses.fairness.strata import TWO, People
 
-LEAST = 1e-12  # variance of an outcome
-DIGITS = 2  # of a number of labels that deserve to be told
+LEAST = 1e-12  # least variance
+DIGITS = 2  # significant digits of a number of labels
 Draws = Float[np.ndarray, " draw"]
 
 
 @runtime_checkable
 class Prospect(Protocol):
-    """What more labels would do to an interval."""
+    """The expected width of an interval after more labels."""
 
     def narrow(self, n_more: int) -> float:
-        """Its width after so many more labels, as a share of what it is now."""
+        """Its width after so many more labels, relative to the present one."""
         ...
 
 
 @dataclass(frozen=True)
 class Square:
-    """Labels alone: the width goes with the root of their number."""
+    """Labels alone: the width is proportional to 1 / √n."""
 
-    n: float  # labels, and what is known beforehand, in labels
+    n: float  # labels plus prior pseudo-counts
 
     def narrow(self, n_more: int) -> float:
-        """The fewer there were, the more another one does."""
+        """√(n / (n + n_more))."""
         return (self.n / (self.n + n_more)) ** 0.5 if self.n else 1.0
 
 
 @dataclass(frozen=True)
 class Regression:
-    """Labels and scores: how much of a gap's variance is told by what labels to come are about."""
+    """Labels and scores: how much of a gap's variance future labels explain, by principal component."""
 
-    told: Float[np.ndarray, " way"]  # along every way in which chances vary together, by labels without end
-    worth: Float[np.ndarray, " way"]  # of one label there
+    told: Float[np.ndarray, " component"]  # share of variance explained by infinitely many labels, per component
+    worth: Float[np.ndarray, " component"]  # signal-to-noise ratio of one label, per component
     n_rest: int
     finite: bool
 
     def narrow(self, n_more: int) -> float:
-        """What is not told yet; of exactly these people, what is labelled is known."""
+        """Root of the unexplained share of variance; a finite pool also shrinks by its labelled share."""
         left = 1 - float((self.told * n_more * self.worth / (1 + n_more * self.worth)).sum())
         return (max(left, 0.0) * (1 - n_more / self.n_rest if self.finite else 1.0)) ** 0.5
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """Chances of all who are not labelled."""
+    """Builds forecasts from draws of the strata's probabilities."""
 
     people: People
     chance: Values
     finite: bool
 
     def foresee(self, draws: Draws, groups: Sequence[int]) -> Prospect:
-        """What more labels would say of a gap between these groups."""
+        """Forecast the width of a gap between these groups after more labels."""
         defined = ~np.isnan(draws)
         chance, share = self._gather(groups)
         chance, draws = chance[defined], draws[defined] - draws[defined].mean()
@@ -79,11 +80,11 @@ class Outlook:
 
     @property
     def n_rest(self) -> int:
-        """How many can still be labelled."""
+        """Number of unlabelled items."""
         return int(self.people.n_rest.sum())
 
-    def _gather(self, groups: Sequence[int]) -> tuple[Values, Float[np.ndarray, " place"]]:
-        """Strata of these groups, and everybody else by decision: chances, and the share of labels that fall there."""
+    def _gather(self, groups: Sequence[int]) -> tuple[Values, Float[np.ndarray, " stratum"]]:
+        """Probabilities of these groups' strata and of the rest by decision, and the share of unlabelled items in each."""
         n_rest, (total, n_total) = self.people.n_rest.astype(np.float64), self._totals
         own = np.flatnonzero(np.isin(self.people.group, groups) & (n_rest > 0))
         weight, chance = n_rest[own, None] * np.eye(TWO)[self.people.said[own]], self.chance[:, own]
@@ -100,14 +101,14 @@ class Outlook:
 
 
 def count_labels(prospect: Prospect, wanted: float, most: int) -> int | None:
-    """Say about how many labels make an interval so much narrower; None where all there can be would not.
+    """Estimate how many labels shrink an interval to `wanted` times its width; None if all remaining ones do not.
 
     >>> count_labels(Square(100.0), 0.5, 1000), count_labels(Square(100.0), 0.1, 1000)
     (300, None)
     """
     if most < 1 or not prospect.narrow(most) <= wanted:
         return None
-    low, high = 0, most  # never enough, and always
+    low, high = 0, most  # invariant: low is not enough, high is
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if prospect.narrow(middle) <= wanted else (middle, high)
@@ -115,6 +116,6 @@ def count_labels(prospect: Prospect, wanted: float, most: int) -> int | None:
 
 
 def _round_up(n: int) -> int:
-    """Keep as many digits as such a number deserves."""
+    """Round up to two significant digits."""
     unit = 10 ** max(0, floor(log10(n)) + 1 - DIGITS)
     return ceil(n / unit) * unit

@@ -1,4 +1,4 @@
-"""People in strata: of one group, with one prediction and nearly the same score. All that is ever read of a pool."""
+"""Strata: items of one group, with the same prediction and nearly the same score. Their counts are all that is read."""
 
 import math
 from collections.abc import Sequence
@@ -15,35 +15,35 @@ from fewlabels.data.groups import Bins, Groups
 from fewlabels.data.predictions import Predictions
 from fewlabels.errors import InputError, listing
 
-HALF = (*np.arange(0.25, 4.01, 0.25), *np.arange(4.5, 7.01, 0.5), 8.0, 9.0)  # borders in logits, on either side of 0
+HALF = (*np.arange(0.25, 4.01, 0.25), *np.arange(4.5, 7.01, 0.5), 8.0, 9.0)  # score bin edges in logits, ±
 BORDERS = (0.0, *(1 / (1 + math.exp(-x)) for x in sorted({*(-h for h in HALF), 0.0, *HALF})), 1.0)
-EDGE = 1e-5  # scores are taken to lie at least so far from 0 and 1
+EDGE = 1e-5  # scores are clipped to this distance from 0 and 1
 TWO = 2
 DIGITS = 11
 MOST_STRATA = 10_000
-HARD = 0.8  # taken for the score of a prediction without one
-OF_RIGHT = ("accuracy", "calibration")  # what can be asked of right and wrong
+HARD = 0.8  # assumed score of a prediction without one
+OF_RIGHT = ("accuracy", "calibration")  # metrics that need no positive class
 PerStratum = Float[np.ndarray, " stratum"]
 Whole = Int[np.ndarray, " stratum"]
 
 
 @dataclass(frozen=True)
 class People:
-    """Counts of every stratum, group by group, those said to be negative before those said to be positive."""
+    """Counts of every stratum, sorted by group, predicted negatives before predicted positives."""
 
     by: str
     groups: tuple[str, ...]
     positive: str
     group: Whole
-    said: Whole  # 1 where the model says positive
-    score: PerStratum  # mean chance of the positive class, as the model has it
+    said: Whole  # 1 where the prediction is positive
+    score: PerStratum  # mean score of the positive class
     n_items: Whole
     n_labels: Whole
     n_positive: Whole  # among the labelled
 
     @property
     def cell(self) -> Whole:
-        """Group and prediction: everything but the score."""
+        """Index of group and prediction."""
         return TWO * self.group + self.said
 
     @cached_property
@@ -66,23 +66,24 @@ class People:
 
 
 def pose(pool: Predictions, asked: Sequence[str]) -> tuple[Predictions, tuple[str, ...]]:
-    """Turn any model's predictions into yes and no, and say what had to be assumed.
+    """Convert predictions to a binary problem, and return notes about assumptions.
 
-    Of many classes the positive one is set against the rest; where none is named, yes is what is predicted right.
+    With many classes the positive class is compared with all others; without a positive class, the positive outcome is a
+    correct prediction.
     """
     if not pool.has("predicted") or pool.has("agreement"):
-        raise InputError(f"fairness is about predicted classes, and {pool.source} has none; name them with --predicted")
+        raise InputError(f"fairness needs predicted classes, and {pool.source} has none; name them with --predicted")
     notes: tuple[str, ...] = ()
     if not pool.has("score"):
         pool = assume_score(pool, HARD)
-        notes = (f"there are no scores: every prediction is taken to be {HARD:.0%} sure until labels say otherwise",)
+        notes = (f"there are no scores: every prediction is assumed to have a score of {HARD:g}, corrected by labels",)
     if pool.positive is not None and (len(pool.classes) == TWO or pool.roles.positive is not None):
         return pool if len(pool.classes) == TWO else set_against_rest(pool, pool.positive), notes
     others = [name for name in asked if name not in OF_RIGHT]
     if others:
         raise InputError(
-            f"{', '.join(others)}: of which class? The classes are {listing(pool.classes)}. Say which is positive with "
-            "--positive CLASS, or ask for what needs none: --metric accuracy"
+            f"{', '.join(others)}: of which class? The classes are {listing(pool.classes)}. Give the positive class with "
+            "--positive CLASS, or choose a metric that needs none: --metric accuracy"
         )
     return judge_right(pool), notes
 
@@ -93,17 +94,17 @@ def visit(pool: Predictions, by: Groups) -> Census:
 
 
 def count_people(pool: Predictions, by: Groups) -> People:
-    """Return the people of a pool that is known to be sound."""
+    """Return the strata of a pool that has passed the checks."""
     return arrange_people(arrange(visit(pool, by)))
 
 
 def arrange_people(counts: Tally) -> People:
-    """Take the positive class and the other one apart."""
+    """Build binary strata from the counts."""
     positive = counts.positive or counts.classes[-1]
     key, where = counts.place(("predicted", "stratum"))
     if (
         len(key) > MOST_STRATA and counts.stratum is not None
-    ):  # of very many groups, each is small: wider ranges will do
+    ):  # with very many groups each is small, and wider score bins suffice
         counts = replace(counts, stratum=counts.stratum // math.ceil(len(key) / MOST_STRATA))
         key, where = counts.place(("predicted", "stratum"))
     n, yes = len(key), counts.classes.index(positive)
@@ -113,7 +114,7 @@ def arrange_people(counts: Tally) -> People:
     )
     said = (key[:, 1] == yes).astype(np.int64)
     order = np.lexsort((key[:, 3], said, key[:, 0]))
-    # Engines add in different orders. Chains that start from other last digits part ways, so these are dropped.
+    # Engines sum in different orders. Chains diverge from differences in the last digits, so these are rounded off.
     confidence = np.clip(np.round(score / n_items, DIGITS), EDGE, 1 - EDGE)
     chance = np.where(said == 1, confidence, 1 - confidence)
     whole = (values.astype(np.int64)[order] for values in (n_items, n_labels, n_positive))
@@ -121,9 +122,9 @@ def arrange_people(counts: Tally) -> People:
 
 
 def round_out(people: People) -> People:
-    """Make room in every group for those it has not shown: among the refused, and among the accepted, if there are any.
+    """Add an empty stratum per group and decision, for population members that the sample does not contain.
 
-    A single person who was accepted does not say that everybody like that person is.
+    One accepted person does not imply that every such person in the population is accepted.
     """
     n = np.bincount(people.said, weights=people.n_items, minlength=TWO)
     middle = np.bincount(people.said, weights=people.n_items * people.score, minlength=TWO) / np.maximum(n, 1)
@@ -140,6 +141,6 @@ def round_out(people: People) -> People:
 
 
 def expect_unseen(people: People) -> PerStratum:
-    """One person more in each group, decided on as everybody is, where there is room and nobody."""
+    """Pseudo-counts of empty strata: one item per group, split by the pool's decision rate."""
     share = np.bincount(people.said, weights=people.n_items, minlength=TWO) / people.n_items.sum()
     return np.where(people.n_items == 0, share[people.said], 0.0)

@@ -1,4 +1,4 @@
-"""What the answer does not rest on: warnings that go with it."""
+"""Warnings of a fairness result: missing or few labels, undefined metrics, constant or reversed scores, convergence."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,7 +9,7 @@ from fewlabels.analyses.fairness.strata import People
 from fewlabels.errors import count, listing, name_option
 from fewlabels.models.diagnostics import Health
 
-DOUBT = 0.001  # chance of scores that point the wrong way as they do, were they of no use
+DOUBT = 0.001  # p-value below which scores count as reversed
 OTHER_CLASS = "of the other class"
 HANDFUL = 5  # labels
 EMPTY = {
@@ -25,21 +25,21 @@ OF_NEGATIVE = frozenset({"fpr", "tnr", "equalised-odds", "balance-negative"})
 def list_doubts(
     people: People, health: Health, notes: Sequence[str], asked: Sequence[str], *, by_scores: bool, lending: bool
 ) -> Iterator[str]:
-    """Yield what a reader should know: of a method that counts scores, or whose groups lend each other strength; `notes` was said before."""
+    """Yield warnings for a method that uses scores (`by_scores`) or pools groups; `notes` are warnings already given."""
     yield from _miss_labels(people, by_scores=by_scores, lending=lending)
     yield from _name_thin(people, asked)
     if by_scores and not any(OTHER_CLASS in note for note in notes) and _point_the_wrong_way(people):
         yield (
-            f"those labelled {people.positive!r} have the lower scores: are these the scores {OTHER_CLASS}? Then turn "
-            f"them round (1 minus score), or give that class with {name_option('positive')}: rates are then about that one"
+            f"items labelled {people.positive!r} have the lower scores: are these the scores {OTHER_CLASS}? Then use "
+            f"1 minus the score, or give that class with {name_option('positive')}: rates are then about that class"
         )
     yield from _see_no_difference(people)
     if not health.is_good:
-        yield f"the simulation of the posterior is not reliable: {', '.join(health.list_faults())}; run it again with another seed"
+        yield f"the Markov chains did not converge: {', '.join(health.list_faults())}; run again with another seed"
 
 
 def name_undefined(people: People, undefined: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Say of every metric in which groups it is undefined, and why; pairs are (metric, group)."""
+    """Yield, for every metric, the groups in which it is undefined and why; pairs are (metric, group)."""
     for metric in dict.fromkeys(metric for metric, _ in undefined):
         groups = [group for of, group in undefined if of == metric]
         why = EMPTY.get(metric, "a rate it compares has no items").format(yes=repr(people.positive))
@@ -50,17 +50,17 @@ def _miss_labels(people: People, *, by_scores: bool, lending: bool) -> Iterator[
     n, n_positive = int(people.n_labels.sum()), int(people.n_positive.sum())
     blank = [group for group, heard in zip(people.groups, people.heard, strict=True) if heard == 0]
     if not n:
-        yield "there is no label: only the scores speak, as far as scores in general can be trusted" if by_scores else "there is no label, and nothing else counts with this method"  # fmt: skip
+        yield "there are no labels: estimates come from the scores and the prior of their calibration" if by_scores else "there are no labels, and this method uses nothing else"  # fmt: skip
         return
     if blank:
-        instead = "there the other groups' labels speak" if lending else "there only the scores speak" if by_scores else "nothing is known of them with this method"  # fmt: skip
-        yield f"no label in {listing(blank)}: {instead}"
+        instead = "estimates there come from scores and the other groups' labels" if lending else "estimates there come from the scores alone" if by_scores else "this method has no information about them"  # fmt: skip
+        yield f"no labels in {listing(blank)}: {instead}"
     if n_positive in (0, n):
-        yield f"{'the only label is' if n == 1 else f'all {n:,} labels are'} of one class: what tells the classes apart is a guess until others are labelled"
+        yield f"{'the only label is' if n == 1 else f'all {n:,} labels are'} of one class: estimates depend on the prior until items of the other class are labelled"
 
 
 def _name_thin(people: People, asked: Sequence[str]) -> Iterator[str]:
-    """Name groups whose figures rest on a handful of labels: of anybody, of the positive, or of the others."""
+    """Name groups with few labels in all, few positive labels, or few negative labels."""
     n_positive = np.bincount(people.group, weights=people.n_positive, minlength=len(people.groups))
     of = (
         ("labels", people.heard, asked),
@@ -72,22 +72,22 @@ def _name_thin(people: People, asked: Sequence[str]) -> Iterator[str]:
         thin = (people.heard > 0) & (n < HANDFUL) & ~few
         if metrics and thin.any():
             named = [f"{group} ({k:.0f})" for group, k, is_thin in zip(people.groups, n, thin, strict=True) if is_thin]
-            yield f"{', '.join(sorted(metrics))}: fewer than {HANDFUL} {what} in {listing(named)}; figures there rest on little else than scores and priors"
+            yield f"{', '.join(sorted(metrics))}: fewer than {HANDFUL} {what} in {listing(named)}; estimates there depend mostly on scores and priors"
         few |= thin if what == "labels" else False
 
 
 def _see_no_difference(people: People) -> Iterator[str]:
-    """Decisions, or scores, that are the same for everybody."""
+    """Warn where all decisions, or all scores, are the same."""
     said = np.unique(people.said[people.n_items > 0])
     if len(said) == 1:
         rate, not_ = ("1", "") if said[0] else ("0", "not ")
         yield f"all {count(int(people.n_items.sum()), 'item')} are predicted {not_}to be {people.positive!r}: tpr, fpr and selection rate are {rate} in every group"
     elif len(np.unique(people.score)) == 1:
-        yield "all scores are alike: they tell nobody apart"
+        yield "all scores are equal: they carry no information"
 
 
 def _point_the_wrong_way(people: People) -> bool:
-    """Do the labelled positive have lower scores than the negative, beyond chance? By the correlation of ranks."""
+    """Do labelled positives have significantly lower scores than negatives? Tested by rank correlation."""
     rank = np.argsort(np.argsort(people.score)).astype(np.float64)
     n, up = people.n_labels.astype(np.float64), people.n_positive.astype(np.float64)
     total = n.sum()

@@ -1,7 +1,6 @@
-"""How far to trust the scores: a prior that learns it from the labels so far, in all groups at once.
+"""The calibrated prior: recalibrates the scores with the labels of all groups.
 
-The logit of being right is a curve of the score, a line with two bends, plus what sets a group apart: its size, its
-mean score, and a departure of its own. The curve and the spread of departures are learned from all labels. What they
-imply for one cell is put as a Beta (or a Dirichlet over classes), so that everything else here can work with it; what
-they imply for all cells together is kept as joint draws.
+The logit of accuracy is a linear spline of the score's logit with two knots, plus group covariates (size, mean score) and
+a random effect per group. The curve and the scale of the random effects are learned from all labels. Their implication
+for one cell is approximated by a Beta (or a Dirichlet over classes); for all cells jointly it is kept as draws.
 """

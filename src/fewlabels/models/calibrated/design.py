@@ -1,4 +1,4 @@
-"""How strata enter the model: the curve's terms, and whose departure they share."""
+"""Design matrix of the calibrated prior: the curve's terms, group covariates, and the group of each random effect."""
 
 from dataclasses import dataclass
 
@@ -9,25 +9,25 @@ from fewlabels.data.counts import Cells
 from fewlabels.models.logit.curve import BEND, END, HEIGHT, LEVEL, SLOPE, Ends, bend, find_ends, place_knots
 from fewlabels.models.logit.model import Evidence, Model
 
-TRAIT = (0.0, 0.5)  # expected of a group's traits, and how far off
+TRAIT = (0.0, 0.5)  # prior mean and standard deviation of the coefficients of group covariates
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How strata enter the model."""
+    """The design matrix of strata, and the model with its priors."""
 
     design: Float[np.ndarray, "stratum term"]
-    group: Int[np.ndarray, " cell"]  # whose departure a cell shares
-    knots: tuple[float, ...]  # where the curve may bend, in logits
+    group: Int[np.ndarray, " cell"]  # group whose random effect a cell has
+    knots: tuple[float, ...]  # of the spline, in logits
     ends: Ends | None  # None without scores
     model: Model
 
-    def expand(self, score: Float[np.ndarray, " place"]) -> Float[np.ndarray, "place first_term"]:
-        """Return the terms of the curve at these scores."""
+    def expand(self, score: Float[np.ndarray, " point"]) -> Float[np.ndarray, "point first_term"]:
+        """Return the curve's terms at these scores."""
         return expand(score, self.knots, self.ends)
 
     def gather(self, cells: Cells) -> Evidence:
-        """Take the labelled strata, group by group."""
+        """Collect the labelled strata, sorted by group."""
         strata = cells.layers
         (labelled,) = np.nonzero(strata.n_labels > 0)
         labelled = labelled[np.argsort(self.group[strata.cell[labelled]], kind="stable")]
@@ -36,7 +36,7 @@ class Layout:
 
 
 def lay_out(cells: Cells) -> Layout:
-    """Set up the curve's terms for these cells: a cell departs with its group and predicted class, whatever its bin."""
+    """Build the design for these cells; the random effects are per group and predicted class, shared by score bins."""
     strata = cells.layers
     group = np.unique(cells.group * (len(cells.classes) + 1) + cells.predicted, return_inverse=True)[1].reshape(-1)
     ends = None if np.isnan(strata.score).any() else find_ends(strata.score)
@@ -51,9 +51,9 @@ def lay_out(cells: Cells) -> Layout:
 
 
 def expand(
-    score: Float[np.ndarray, " place"], knots: tuple[float, ...], ends: Ends | None
-) -> Float[np.ndarray, "place first_term"]:
-    """Return the terms of the curve, and of scores of exactly 0 and 1."""
+    score: Float[np.ndarray, " point"], knots: tuple[float, ...], ends: Ends | None
+) -> Float[np.ndarray, "point first_term"]:
+    """Return the spline basis and the indicators of scores of exactly 0 and 1."""
     if ends is None:
         return np.ones((len(score), 1))
     return np.column_stack([bend(ends.place(score), knots), *ends.mark(score)])
@@ -62,9 +62,9 @@ def expand(
 def _list_traits(
     cells: Cells, x: Float[np.ndarray, " stratum"] | None, group: Int[np.ndarray, " stratum"]
 ) -> list[Float[np.ndarray, " stratum"]]:
-    """Size and mean logit of a stratum's group, compared with the pool's: rarely predicted classes are often wrong.
+    """Centred log size and mean logit of each stratum's group: rarely predicted classes are often less accurate.
 
-    Where groups are ranges of the score, the score itself is what sets them apart.
+    Groups that are score bins get none, because the score itself separates them.
     """
     n = cells.layers.n_items
     if cells.by.startswith("bins"):

@@ -1,4 +1,4 @@
-"""What was learned about the scores, for people."""
+"""Summary of the learned calibration, for reports: curve, scale of the random effects, and strength in labels."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,67 +12,67 @@ from fewlabels.models.logit.curve import Point, spread_scores, trace
 from fewlabels.models.logit.laplace import Fit
 
 EXAMPLE = 0.9
-LEVEL = 0.95  # of the intervals that errors are compared with
-ROUGH = 0.05  # Monte-Carlo error of a mean, in widths of its interval, from which on it is reported
-NARROWEST = 1e-6  # width that errors are compared with
+LEVEL = 0.95  # of the intervals that Monte-Carlo errors are compared with
+ROUGH = 0.05  # Monte-Carlo error, as a share of the interval's width, above which a warning is given
+NARROWEST = 1e-6  # least width that errors are compared with
 
 
 @dataclass(frozen=True)
 class Trust:
-    """How far the scores were trusted: the curve, how far groups depart from it, and what that is worth in labels."""
+    """The learned calibration: the curve, the scale of the random effects, and the prior strength in labels."""
 
     logits: Logits
     layout: Layout
-    worth: Float[np.ndarray, " cell"]  # of everything but a cell's own labels, in labels
-    range: tuple[float, float] | None  # of the scores; None without any
+    worth: Float[np.ndarray, " cell"]  # prior strength of each cell, in labels, without its own labels
+    range: tuple[float, float] | None  # of the scores; None without scores
 
     @property
     def fit(self) -> Fit:
-        """The curve and the scale of departures."""
+        """The fitted curve and scale of the random effects."""
         return self.logits.fit
 
     @property
     def scale(self) -> float:
-        """σ: how far groups depart from the curve, in logits."""
+        """σ: the scale of the random effects, in logits."""
         return float(np.exp(self.fit.mode[-1]))
 
     @property
     def strength(self) -> float:
-        """What the scores and the other groups' labels are worth in a typical cell, in labels."""
+        """Median prior strength of a cell, in labels: the weight of the scores and of other groups' labels."""
         return float(np.median(np.maximum(self.worth, 0.0)))
 
     @property
     def doubt(self) -> str | None:
-        """Say so where points of the posterior are too few for the cells' intervals."""
+        """A warning where the importance sample is too small for the cells' intervals."""
         low, high = self.logits.interval(LEVEL)
         error = float(np.max(self.logits.error / np.maximum(high - low, NARROWEST), initial=0.0))
         if error <= ROUGH:
             return None
         return (
             f"the posterior of the curve is far from normal, and its approximation is off by about {error:.0%} of an interval's "
-            "width: intervals are rough; --prior flat (Python: prior=fl.flat()) does without the curve"
+            "width: intervals are approximate; --prior flat (Python: prior=fl.flat()) does not use the curve"
         )
 
     def draw_curve(self, level: float = 0.95) -> tuple[Point, ...]:
-        """Return how often scores are right, over the range that they have."""
+        """Return the calibration curve over the range of the scores."""
         if self.range is None:
             return ()
         return self._trace(spread_scores(*self.range), level)
 
     def say(self, level: float = 0.95) -> str:
-        """Put it in a sentence."""
+        """Describe the calibration in a sentence."""
         worth = f"count as much as {self.strength:,.0f} of its own labels"
         if self.range is None:
-            return f"there are no scores; the labels of other groups {worth} in a typical group"
+            return f"there are no scores; in a typical group the labels of other groups {worth}"
         score = float(np.clip(EXAMPLE, *self.range))
         point = self._trace(np.array([score]), level)[0]
         return (
-            f"a score of {score:.2g} is right {_say(point.mean)} of the time ({_say(point.low)} to {_say(point.high)}), as far "
-            f"as labels tell; in a typical group the scores and the labels of other groups {worth}"
+            f"predictions with a score of {score:.2g} are right {_say(point.mean)} of the time ({_say(point.low)} to "
+            f"{_say(point.high)}); in a typical group the scores and the labels of other groups {worth}"
         )
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return it as plain data."""
+        """Return plain data."""
         curve = [vars(point) for point in self.draw_curve(level)]
         return {"strength": self.strength, "departure": self.scale, "curve": curve, "sentence": self.say(level)}
 
@@ -81,5 +81,5 @@ class Trust:
 
 
 def _say(p: float) -> str:
-    """A percentage that is never rounded to certainty."""
+    """Format a percentage; never 0 % or 100 %."""
     return "less than 1%" if p < 0.01 else "more than 99%" if p > 0.99 else f"{p:.0%}"

@@ -1,4 +1,4 @@
-"""The prior itself: fit the curve to all labels, and put what it implies for every cell as something to start from."""
+"""The calibrated prior: fits the curve to all labels and returns the implied prior of every cell."""
 
 from dataclasses import dataclass, replace
 
@@ -18,7 +18,7 @@ from fewlabels.models.priors import Lesson
 
 @dataclass(frozen=True)
 class Calibrated:
-    """Recalibrate the scores with the labels so far, and trust them as far as these show."""
+    """A prior from the scores, recalibrated with the labels of all groups."""
 
     name: str = "calibrated"
     needs: tuple[str, ...] = ()
@@ -26,11 +26,11 @@ class Calibrated:
     guesses_level: bool = False
 
     def before(self, cells: Cells, reads: Reads) -> Conjugate:
-        """Where each cell would start without its own labels."""
+        """Prior of each cell without its own labels."""
         return self.learn(cells, reads, finite=False).before
 
     def learn(self, cells: Cells, reads: Reads, *, finite: bool) -> Lesson:
-        """Fit the curve to all labels, and say what it implies for every cell."""
+        """Fit the curve to all labels, and project it to every cell."""
         layout = lay_out(cells)
         seen = layout.gather(cells)
         found = fit_once(seen, layout.model)
@@ -44,7 +44,7 @@ class Calibrated:
 
 
 def calibrated() -> Calibrated:
-    """Start from the scores, recalibrated by the labels so far."""
+    """Use the scores, recalibrated with the labels so far, as prior."""
     return Calibrated()
 
 

@@ -1,8 +1,8 @@
-"""Does a normal approximation agree with the labels it was made from?
+"""Check of a normal (Laplace) approximation against the labels it was fitted to.
 
-Two standard deviations from its centre, the log likelihood of labels should not fall by much more than the log density of
-a normal, which falls by 2. It does where the likelihood is flat around the mode and steep further off: scores of 1 and
-labels that are all right. A normal around the mode then holds accuracies possible that the labels rule out.
+Two standard deviations from the centre, the log likelihood should not fall by much more than a normal log density, which
+falls by 2. It does where the likelihood is flat around the mode and steep further out: scores of 1 with labels that are
+all right. The normal then puts mass on accuracies that the labels rule out.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 
 from fewlabels.models.logit.random_effects import squash
 
-STEEPEST = 5.0  # fall of a log likelihood at two standard deviations, up to which the normal is accepted
+STEEPEST = 5.0  # largest fall of the log likelihood at two standard deviations at which the normal is accepted
 
 
 def find_contradicted(
@@ -19,7 +19,7 @@ def find_contradicted(
     right: Float[np.ndarray, "..."],
     total: Float[np.ndarray, "..."],
 ) -> Bool[np.ndarray, "*shape"]:
-    """Find the normal approximations of logits that the labels themselves rule out in part.
+    """Find the normal approximations of logits that put mass where the labels rule it out.
 
     >>> find_contradicted(np.array([11.5, 2.0]), np.array([6.0, 0.5]), np.array([13.0, 13.0]), np.array([13.0, 13.0])).tolist()
     [True, False]
@@ -31,5 +31,5 @@ def find_contradicted(
 def log_likelihood(
     at: Float[np.ndarray, "*shape"], right: Float[np.ndarray, "..."], total: Float[np.ndarray, "..."]
 ) -> Float[np.ndarray, "*shape"]:
-    """Log likelihood of right ones among labels, at these logits."""
+    """Binomial log likelihood of the right labels at these logits."""
     return right * np.log(squash(at)) + (total - right) * np.log(squash(-at))

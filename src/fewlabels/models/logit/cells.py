@@ -1,7 +1,7 @@
-"""From the fit to cells: the logit of each cell's accuracy, as a mixture over departures that moves with the curve.
+"""From the fit to cells: the logit of each cell's accuracy, as a mixture over random effects, linear in the curve.
 
-The accuracy of a cell is the mean over its strata. On the logit scale it is nearly linear in the curve's terms, so it
-is worked out exactly at their mode, for every departure on the grid, and moved along its slope from there.
+The accuracy of a cell is the mean over its strata. Its logit is nearly linear in the curve's terms, so it is computed
+exactly at their mode, for every node of the random effect's grid, and linearised around the mode.
 """
 
 from collections.abc import Sequence
@@ -18,37 +18,37 @@ from fewlabels.models.logit.laplace import MOST_NUMBERS, Fit, Sheet
 from fewlabels.models.logit.random_effects import NODES, squash
 
 EDGE = 1e-6
-LIGHTEST = 0.02  # weight up to which a sheet does not matter
+LIGHTEST = 0.02  # weight up to which a component is ignored in the check against labels
 POINTS, MASSES = hermegauss(5)
 MASSES = MASSES / MASSES.sum()
 
 
 @dataclass(frozen=True)
 class Logits:
-    """Logits of accuracy `at` each departure of each sheet, and how they move with the terms, labels considered."""
+    """Logits of accuracy at each node of each mixture component, with their posterior weights and gradients."""
 
     fit: Fit
-    group: Int[np.ndarray, " cell"]  # whose departure a cell shares
-    at: Float[np.ndarray, "sheet cell node"]
-    chance: Float[np.ndarray, "sheet cell node"]  # sums to one over the nodes of a sheet
-    slope: Float[np.ndarray, "sheet cell term"]  # no terms where sheets are points
-    within: Float[np.ndarray, " cell"]  # variance of the chance of being right over a cell's items
+    group: Int[np.ndarray, " cell"]  # group whose random effect a cell has
+    at: Float[np.ndarray, "component cell node"]
+    chance: Float[np.ndarray, "component cell node"]  # posterior probability; sums to one over nodes
+    slope: Float[np.ndarray, "component cell term"]  # by the curve's terms; no terms where components are points
+    within: Float[np.ndarray, " cell"]  # variance of the probability of being right over a cell's items
 
     @cached_property
-    def weight(self) -> Float[np.ndarray, " sheet"]:
-        """Of each sheet."""
+    def weight(self) -> Float[np.ndarray, " component"]:
+        """Weight of each component."""
         return np.array([sheet.weight for sheet in self.fit.sheets])
 
     @cached_property
-    def wander(self) -> Float[np.ndarray, "sheet cell"]:
-        """Standard deviation that not knowing the curve gives to each logit; none at points of the posterior."""
+    def wander(self) -> Float[np.ndarray, "component cell"]:
+        """Standard deviation of each logit from the uncertainty of the curve; zero at importance-sampling points."""
         if self.fit.is_sampled:
             return np.zeros(self.slope.shape[:2])
         return np.sqrt(np.maximum(np.einsum("sct,tu,scu->sc", self.slope, self.fit.conditional, self.slope), 0.0))
 
     @cached_property
     def mean(self) -> Float[np.ndarray, " cell"]:
-        """Expected accuracy: over departures exactly, over the curve by quadrature."""
+        """Expected accuracy: summed over the random effect's grid, by quadrature over the curve."""
         if self.fit.is_sampled:
             return self.weight @ self._given_curve
         moved = sum(m * squash(self.at + x * self.wander[:, :, None]) for x, m in zip(POINTS, MASSES, strict=True))
@@ -56,24 +56,24 @@ class Logits:
 
     @property
     def error(self) -> Float[np.ndarray, " cell"]:
-        """Monte-Carlo standard error of the mean accuracy; none unless the fit is made of points."""
+        """Monte-Carlo standard error of the mean accuracy; zero unless the fit is importance-sampled."""
         if not self.fit.is_sampled:
             return np.zeros(len(self.group))
         return np.sqrt(self.weight**2 @ (self._given_curve - self.mean) ** 2)
 
     @cached_property
-    def _given_curve(self) -> Float[np.ndarray, "sheet cell"]:
-        """Expected accuracy at each sheet's own curve."""
+    def _given_curve(self) -> Float[np.ndarray, "component cell"]:
+        """Expected accuracy given each component's curve."""
         return np.einsum("scn,scn->sc", self.chance, squash(self.at))
 
     def fits(self, right: Float[np.ndarray, " cell"], total: Float[np.ndarray, " cell"]) -> bool:
-        """Check that no cell's own labels rule out what the normal approximation of the curve holds possible."""
+        """Check the normal approximation of the curve against each cell's own labels."""
         kept = self.weight > LIGHTEST
         centre, sd = np.einsum("scn,scn->sc", self.chance[kept], self.at[kept]), self.wander[kept]
         return not find_contradicted(centre, sd, right, total).any()
 
     def interval(self, level: float) -> tuple[Float[np.ndarray, " cell"], Float[np.ndarray, " cell"]]:
-        """Central interval of the accuracy: of the mixture over departures, widened by what is not known of the curve."""
+        """Central interval of the accuracy: of the mixture over random effects, widened by the curve's variance."""
         chance = self.weight[:, None, None] * self.chance
         at, chance = (np.concatenate(list(values), axis=1) for values in (self.at, chance))
         order = np.argsort(at, axis=1)
@@ -84,7 +84,7 @@ class Logits:
         return squash(low), squash(high)
 
     def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "draw cell"]:
-        """Joint draws: one scale, one curve and one departure of every group at a time."""
+        """Joint draws: each has one component, one curve and one random effect per group."""
         sheets = rng.choice(len(self.weight), size=n, p=self.weight)
         moved = None if self.fit.is_sampled else self._move(rng, n)
         groups, first, place = np.unique(self.group, return_index=True, return_inverse=True)
@@ -97,17 +97,17 @@ class Logits:
         return squash(out)
 
     def _move(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "draw term"]:
-        """Draw how far the terms are from their mode."""
+        """Draw deviations of the terms from their mode."""
         root = np.linalg.cholesky(self.fit.conditional)
         return rng.standard_normal((n, len(root))) @ root.T
 
 
 def _pick(
-    chance: Float[np.ndarray, "sheet group node"],
+    chance: Float[np.ndarray, "component group node"],
     sheets: Int[np.ndarray, " draw"],
     chosen: Float[np.ndarray, "draw group"],
 ) -> Int[np.ndarray, "draw group"]:
-    """Pick a node of every group by a number between 0 and 1: as many borders as lie below it."""
+    """Sample a node of every group by inverting the cumulative probabilities at uniform numbers."""
     found = np.zeros(chosen.shape, dtype=np.int8)
     for border in np.moveaxis(np.cumsum(chance, axis=2), 2, 0)[:-1]:
         found += chosen > border[sheets]
@@ -121,9 +121,9 @@ def project(
     cell: Int[np.ndarray, " stratum"],
     group: Int[np.ndarray, " cell"],
 ) -> tuple[Logits, ...]:
-    """Work out the accuracy of cells made of strata, which come cell by cell, for each weighting of these.
+    """Project a fit to the accuracies of cells made of strata (sorted by cell), for each weighting of the strata.
 
-    Each cell is of one group.
+    Each cell belongs to one group.
     """
     start = np.searchsorted(cell, np.arange(len(group)))
     shares = [weight / np.add.reduceat(weight, start)[cell] for weight in weights]
@@ -147,15 +147,16 @@ def _project(
     group: Int[np.ndarray, " cell"],
 ) -> list[
     tuple[
-        Float[np.ndarray, "sheet cell node"],
-        Float[np.ndarray, "sheet cell node"],
-        Float[np.ndarray, "sheet cell moving"],
-        Float[np.ndarray, "sheet cell"],
+        Float[np.ndarray, "component cell node"],
+        Float[np.ndarray, "component cell node"],
+        Float[np.ndarray, "component cell moving"],
+        Float[np.ndarray, "component cell"],
     ]
 ]:
-    """Logits, chances, slopes and how chances vary within cells, at some scales, for each weighting.
+    """Logits, node probabilities, gradients and within-cell variances for some components, for each weighting.
 
-    At points of the posterior no term moves. Nodes times strata are many numbers, and none of them needs more than six digits; strata come last, being more.
+    Importance-sampling points have no gradient. The arrays of nodes by strata are large and need six digits only, so they
+    are float32; strata are the last axis because they are the longest.
     """
     place, chance, pull = _recall(sheets, fit, group)
     n_strata = np.diff(np.append(start, len(design)))
@@ -167,7 +168,7 @@ def _project(
         summed = np.add.reduceat(share.astype(np.float32) * right, start, axis=2)
         at = logit(np.clip(np.swapaxes(summed, 1, 2).astype(np.float64), EDGE, 1 - EDGE))
         centred = at - (chance * at).sum(axis=2, keepdims=True)
-        learned = np.einsum("pcn,pcnt->pct", chance * centred, pull)  # another curve makes other departures likely
+        learned = np.einsum("pcn,pcnt->pct", chance * centred, pull)  # the node probabilities depend on the curve
         slope, within = _incline(design, share, typical, start)
         out.append((at, chance, learned if fit.is_sampled else slope + learned, within))
     return out
@@ -176,28 +177,28 @@ def _project(
 def _incline(
     design: Float[np.ndarray, "stratum term"],
     share: Float[np.ndarray, " stratum"],
-    right: Float[np.ndarray, "sheet stratum"],
+    right: Float[np.ndarray, "component stratum"],
     start: Int[np.ndarray, " cell"],
-) -> tuple[Float[np.ndarray, "sheet cell term"], Float[np.ndarray, "sheet cell"]]:
-    """How the logit of a cell's accuracy moves with the terms at a typical departure, and how chances vary within it."""
+) -> tuple[Float[np.ndarray, "component cell term"], Float[np.ndarray, "component cell"]]:
+    """Gradient of the logit of a cell's accuracy by the terms at the mean random effect, and within-cell variance."""
     accuracy = np.clip(np.add.reduceat(share * right, start, axis=1), EDGE, 1 - EDGE)
     whole, open = accuracy * (1 - accuracy), share * right * (1 - right)
     steep = np.add.reduceat(open[:, :, None] * design, start, axis=1)
     return steep / whole[:, :, None], np.maximum(whole - np.add.reduceat(open, start, axis=1), 0.0)
 
 
-def _turn(values: Float[np.ndarray, "sheet cell node"]) -> Float[np.ndarray, "sheet node cell"]:
+def _turn(values: Float[np.ndarray, "component cell node"]) -> Float[np.ndarray, "component node cell"]:
     return np.ascontiguousarray(np.swapaxes(values, 1, 2), dtype=np.float32)
 
 
 def _recall(
     sheets: Sequence[Sheet], fit: Fit, group: Int[np.ndarray, " cell"]
 ) -> tuple[
-    Float[np.ndarray, "sheet cell node"],
-    Float[np.ndarray, "sheet cell node"],
-    Float[np.ndarray, "sheet cell node term"],
+    Float[np.ndarray, "component cell node"],
+    Float[np.ndarray, "component cell node"],
+    Float[np.ndarray, "component cell node term"],
 ]:
-    """Departures, their chances and pulls of every cell's group; groups without a label have the prior's, and no pull."""
+    """Nodes, probabilities and scores of every cell's random effect; groups without labels have the prior's and score 0."""
     departures, n = fit.model.departures, len(sheets)
     scale = np.array([[sheet.scale] for sheet in sheets])
     grid = departures.place(scale, np.zeros(n), np.full(n, departures.stray))
@@ -205,15 +206,16 @@ def _recall(
     pull = np.zeros((*chance.shape, 0 if fit.is_sampled else len(fit.mode) - 1))
     where = np.searchsorted(fit.group, group)
     heard = np.nonzero((where < len(fit.group)) & (np.append(fit.group, -1)[where] == group))[0]
-    for name, values in (("place", place), ("chance", chance), ("pull", pull)):
-        values[:, heard] = np.stack([getattr(sheet, name) for sheet in sheets])[:, where[heard]]
+    fitted = zip(*((sheet.place, sheet.chance, sheet.pull) for sheet in sheets), strict=True)
+    for values, found in zip((place, chance, pull), fitted, strict=True):
+        values[:, heard] = np.stack(found)[:, where[heard]]
     return place, chance, pull
 
 
 def _quantile(
     at: Float[np.ndarray, "cell node"], chance: Float[np.ndarray, "cell node"], q: float
 ) -> Float[np.ndarray, " cell"]:
-    """Quantile of values on a grid, between its nodes; half of a node's chance lies on either side of it."""
+    """Quantile of a distribution on a grid, interpolated; half of a node's probability lies on either side of it."""
     below = np.cumsum(chance, axis=1) - chance / 2
     after = np.clip((below < q).sum(axis=1), 1, at.shape[1] - 1)[:, None]
     (x0, x1), (p0, p1) = ([np.take_along_axis(a, after - i, axis=1)[:, 0] for i in (1, 0)] for a in (at, below))

@@ -1,6 +1,6 @@
-"""From right and wrong to classes: what a wrong prediction truly is, as the scores of the other classes say.
+"""From accuracy to classes: the distribution of the true class of wrong predictions, from the other classes' scores.
 
-How far they are trusted about that is learned from the labels of wrong predictions.
+The strength of the scores as a Dirichlet prior is learned from the labels of wrong predictions.
 """
 
 from dataclasses import dataclass
@@ -13,36 +13,36 @@ from scipy.special import gammaln, softmax
 from fewlabels.data.counts import NONE, Cells
 from fewlabels.distributions.belief import Beta, Dirichlet
 
-STRENGTHS = 2.0 ** np.arange(-2, 11)  # what the scores may be worth, in labels
+STRENGTHS = 2.0 ** np.arange(-2, 11)  # grid of prior strengths of the scores, in labels
 TINY = 1e-300
-FLOOR = 1e-3  # of probability, spread over all classes: scores of nothing are not taken at their word
+FLOOR = 1e-3  # probability spread over all classes, so that a score of 0 does not exclude a class
 
 
 @dataclass(frozen=True)
 class Shares:
-    """Shares of true classes in cells, given how often each cell is right."""
+    """Dirichlet distributions of the true class per cell, given the accuracy of each cell."""
 
     cells: Cells
 
     @cached_property
     def others(self) -> Float[np.ndarray, "cell class"]:
-        """Pseudo-counts of what a wrong prediction truly is, labels included."""
+        """Posterior pseudo-counts of the true class of wrong predictions."""
         return learn_others(self.cells)
 
     def spread(self, right: Beta) -> Dirichlet:
-        """Spread what is not right over the other classes; how often it is right stays exactly as believed."""
+        """Spread the error probability over the other classes; the accuracy keeps its mean and strength."""
         mean, strength = right.mean()[:, None], right.strength()[:, None]
         wrong = self.others / np.maximum(self.others.sum(axis=1, keepdims=True), TINY)
         return Dirichlet(right.groups, strength * (mean * indicate(self.cells) + (1 - mean) * wrong))
 
     def start(self, right: Beta) -> Dirichlet:
-        """Take a cell's own labels out again: where it would start without them."""
+        """Subtract a cell's own labels: the prior without them."""
         after = self.spread(right)
         return Dirichlet(after.groups, after.alpha - self.cells.labels)
 
 
 def indicate(cells: Cells) -> Float[np.ndarray, "cell class"]:
-    """One for the predicted class of each cell, and nothing for the others."""
+    """One-hot encoding of each cell's predicted class."""
     out = np.zeros_like(cells.labels)
     said = cells.predicted != NONE
     out[np.nonzero(said)[0], cells.predicted[said]] = 1.0
@@ -50,12 +50,12 @@ def indicate(cells: Cells) -> Float[np.ndarray, "cell class"]:
 
 
 def learn_others(cells: Cells) -> Float[np.ndarray, "cell class"]:
-    """Pseudo-counts of what a wrong prediction truly is, labels included: as the scores say, trusted as labels show."""
+    """Posterior pseudo-counts of the true class of wrong predictions: scores times a learned strength, plus labels."""
     aside = 1 - indicate(cells)
     wrong = cells.labels * aside
     base = np.ones_like(wrong) if cells.probability is None else cells.probability + FLOOR / wrong.shape[1]
     if cells.probability is None:
-        base = base + wrong.sum(axis=0)  # classes that are missed elsewhere are missed here too
+        base = base + wrong.sum(axis=0)  # without scores, the error distribution of all cells
     base = base * aside
     base = base / np.maximum(base.sum(axis=1, keepdims=True), TINY)
     prior = STRENGTHS[:, None, None] * base

@@ -1,4 +1,4 @@
-"""The curve of the score that all groups share: a line in the logit of the score that may bend twice."""
+"""The calibration curve that all groups share: a linear spline with two knots in the logit of the score."""
 
 from dataclasses import dataclass
 
@@ -6,16 +6,16 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import expit, logit, ndtri
 
-EDGE = 1e-5  # scores are taken to lie at least so far from 0 and 1
-HEIGHT, SLOPE, BEND = (0.0, 1.0), (1.0, 0.5), (0.0, 0.5)  # expected of the curve's terms, and how far off
-END = (0.0, 2.0)  # of the terms of scores of exactly 0 and 1
+EDGE = 1e-5  # scores are clipped to this distance from 0 and 1
+HEIGHT, SLOPE, BEND = (0.0, 1.0), (1.0, 0.5), (0.0, 0.5)  # prior mean and sd of intercept, slope and slope changes
+END = (0.0, 2.0)  # prior mean and sd of the terms of scores of exactly 0 and 1
 SHOWN = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999])  # scores
-LEVEL = (0.0, 1.8)  # of a curve without scores: nearly, every accuracy is as likely as another
+LEVEL = (0.0, 1.8)  # prior mean and sd of the intercept without scores: accuracy is nearly uniform
 
 
 @dataclass(frozen=True)
 class Point:
-    """How often a score is right, in a group like the pool."""
+    """A point of the curve: the accuracy at a score, in an average group."""
 
     score: float
     mean: float
@@ -24,47 +24,47 @@ class Point:
 
 
 def place_knots(x: Float[np.ndarray, " stratum"], n: Int[np.ndarray, " stratum"]) -> tuple[float, ...]:
-    """Let the curve bend where a third and two thirds of the items lie below; nowhere, where all are alike."""
+    """Place knots at the terciles of the items; none where all scores are equal."""
     order = np.argsort(x)
     below = np.cumsum(n[order]) / n.sum()
     found = {float(x[order][np.searchsorted(below, share)]) for share in (1 / 3, 2 / 3)}
     return tuple(sorted(knot for knot in found if x.min() < knot < x.max()))
 
 
-def bend(x: Float[np.ndarray, " place"], knots: tuple[float, ...]) -> Float[np.ndarray, "place term"]:
-    """Return the curve's terms at these logits: level, slope, and what is added at each knot."""
+def bend(x: Float[np.ndarray, " point"], knots: tuple[float, ...]) -> Float[np.ndarray, "point term"]:
+    """Return the spline basis at these logits: intercept, slope, and a hinge at each knot."""
     return np.stack([np.ones(len(x)), x, *(np.maximum(x - knot, 0.0) for knot in knots)], axis=1)
 
 
-def to_logit(score: Float[np.ndarray, " place"]) -> Float[np.ndarray, " place"]:
-    """Scores as logits; no score is taken for certainty."""
-    found: Float[np.ndarray, " place"] = logit(np.clip(score, EDGE, 1 - EDGE))
+def to_logit(score: Float[np.ndarray, " point"]) -> Float[np.ndarray, " point"]:
+    """Logits of scores, clipped away from 0 and 1."""
+    found: Float[np.ndarray, " point"] = logit(np.clip(score, EDGE, 1 - EDGE))
     return found
 
 
 @dataclass(frozen=True)
 class Ends:
-    """Scores of exactly 0 or 1: all they say is that they lie beyond the other scores.
+    """Scores of exactly 0 or 1, whose logit is infinite.
 
-    They are placed half-way between 0 or 1 and the nearest other score, and have a term of their own: how often they are
-    right is learned from their own labels, and no curve of other scores decides it.
+    They are placed half-way between 0 or 1 and the nearest other score, and have an indicator term each: their accuracy is
+    learned from their own labels and not extrapolated from the curve.
     """
 
-    low: float  # where scores of 0 are placed, in logits
+    low: float  # logit at which scores of 0 are placed
     high: float
-    scores: tuple[int, ...]  # those that occur
+    scores: tuple[int, ...]  # which of 0 and 1 occur
 
-    def place(self, score: Float[np.ndarray, " place"]) -> Float[np.ndarray, " place"]:
-        """Return scores as logits."""
+    def place(self, score: Float[np.ndarray, " point"]) -> Float[np.ndarray, " point"]:
+        """Return the logits of scores."""
         return np.clip(to_logit(score), self.low, self.high)
 
-    def mark(self, score: Float[np.ndarray, " place"]) -> list[Float[np.ndarray, " place"]]:
-        """Return a term for each of the ends that occur."""
+    def mark(self, score: Float[np.ndarray, " point"]) -> list[Float[np.ndarray, " point"]]:
+        """Return an indicator for each of 0 and 1 that occurs."""
         return [(np.abs(score - end) <= EDGE).astype(np.float64) for end in self.scores]
 
 
 def find_ends(score: Float[np.ndarray, " stratum"]) -> Ends:
-    """Find scores of exactly 0 and 1, and where to place them.
+    """Find scores of exactly 0 and 1, and the logits at which to place them.
 
     >>> find_ends(np.array([0.6, 0.9, 1.0])).place(np.array([0.6, 1.0])).round(2).tolist()
     [0.41, 2.94]
@@ -76,7 +76,7 @@ def find_ends(score: Float[np.ndarray, " stratum"]) -> Ends:
 
 
 def spread_scores(low: float, high: float) -> Float[np.ndarray, " score"]:
-    """Return scores to show a curve at, over the range that scores have."""
+    """Return scores at which to show a curve, within the range of the scores."""
     return np.unique([low, *SHOWN[(low < SHOWN) & (high > SHOWN)], high])
 
 
@@ -87,7 +87,7 @@ def trace(
     covariance: Float[np.ndarray, "term term"],
     level: float,
 ) -> tuple[Point, ...]:
-    """Return how often scores are right; the terms of the design are the first of those that were fitted."""
+    """Return the fitted curve at these scores, with intervals; the design holds the first of the fitted terms."""
     k = design.shape[1]
     middle = design @ terms[:k]
     reach = ndtri((1 + level) / 2) * np.sqrt(np.einsum("st,tu,su->s", design, covariance[:k, :k], design))

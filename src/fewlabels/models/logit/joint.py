@@ -1,4 +1,4 @@
-"""Beliefs about all cells together: what a model says of one, it says of the others too."""
+"""Joint beliefs about all cells: draws of accuracies or class shares that keep the correlation between cells."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -12,25 +12,25 @@ from fewlabels.distributions.belief import Array, Rng
 from fewlabels.distributions.finite_pool import Luck, calm
 
 N_DRAWS, FEWEST = 4000, 200
-BUDGET = 20_000_000  # numbers drawn for means and quantiles
+BUDGET = 20_000_000  # array elements drawn for means and quantiles
 
 
 @runtime_checkable
 class Chances(Protocol):
-    """What a model says of the chance of being right in every cell."""
+    """A model's joint posterior of the accuracy of every cell."""
 
     @property
     def mean(self) -> Float[np.ndarray, " cell"]:
-        """Expected chance."""
+        """Expected accuracy."""
         ...
 
     @property
     def within(self) -> Float[np.ndarray, " cell"]:
-        """Variance of the chance over a cell's items."""
+        """Variance of the probability of being right over a cell's items."""
         ...
 
     def interval(self, level: float) -> tuple[Float[np.ndarray, " cell"], Float[np.ndarray, " cell"]]:
-        """Central interval of the chance."""
+        """Central interval of the accuracy."""
         ...
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell"]:
@@ -39,7 +39,7 @@ class Chances(Protocol):
 
 
 class Drawn(ABC):
-    """A belief that is known by its draws."""
+    """A belief whose mean and interval come from draws."""
 
     @abstractmethod
     def draw(self, rng: Rng, n: int) -> Array:
@@ -62,7 +62,7 @@ class Drawn(ABC):
 
 @dataclass(frozen=True)
 class JointChances(Drawn):
-    """Chances of being right in all cells together; with `rest`, shares among exactly these items."""
+    """Joint accuracies of all cells; with `rest`, of the finite pool."""
 
     groups: tuple[str, ...]
     chances: Chances
@@ -81,7 +81,7 @@ class JointChances(Drawn):
 
 @dataclass(frozen=True)
 class JointShares(Drawn):
-    """Shares of true classes in all cells together: right as the curve has it, and what wrong ones are instead."""
+    """Joint shares of true classes in all cells: the accuracy from the curve, and the classes of errors."""
 
     groups: tuple[str, ...]
     chances: Chances

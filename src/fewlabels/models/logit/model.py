@@ -1,4 +1,4 @@
-"""What is observed, and what is assumed before anything is."""
+"""Data and priors of the hierarchical logistic regression."""
 
 from dataclasses import dataclass, field
 
@@ -10,7 +10,7 @@ from fewlabels.models.logit.random_effects import Departures
 
 @dataclass(frozen=True)
 class Evidence:
-    """Labelled outcomes of strata: items of one group with nearly the same score. Strata come group by group."""
+    """Labelled outcomes of strata (items of one group with nearly the same score), sorted by group."""
 
     design: Float[np.ndarray, "stratum term"]
     group: Int[np.ndarray, " stratum"]
@@ -18,12 +18,12 @@ class Evidence:
     total: Float[np.ndarray, " stratum"]
 
     def __post_init__(self) -> None:
-        assert np.all(np.diff(self.group) >= 0), "strata come group by group"
+        assert np.all(np.diff(self.group) >= 0), "strata must be sorted by group"
 
 
 @dataclass(frozen=True)
 class Model:
-    """Normal priors of the curve's terms, and how far groups depart from it: σ is half-Cauchy."""
+    """Normal priors of the curve's terms, and a half-Cauchy prior of the random effects' scale σ."""
 
     centre: Float[np.ndarray, " term"]
     spread: Float[np.ndarray, " term"]
@@ -32,7 +32,7 @@ class Model:
 
     @property
     def start(self) -> Float[np.ndarray, " parameter"]:
-        """Where to look first: the terms as expected, log σ at its mode."""
+        """Starting point: the prior means of the terms, and log σ at its mode."""
         return np.append(self.centre, np.log(self.scale))
 
     def log_prior(self, at: Float[np.ndarray, " parameter"]) -> float:
@@ -46,6 +46,6 @@ class Model:
         return np.append((self.centre - at[:-1]) / self.spread**2, (1 - square) / (1 + square))
 
     def bend(self, at: Float[np.ndarray, " parameter"]) -> Float[np.ndarray, "parameter parameter"]:
-        """Second derivatives of the log prior."""
+        """Hessian of the log prior."""
         square = (np.exp(at[-1]) / self.scale) ** 2
         return np.diag(np.append(-1 / self.spread**2, -4 * square / (1 + square) ** 2))

@@ -1,8 +1,8 @@
-"""How far a group may depart from the curve that all share: mostly a little, some a lot, a few completely.
+"""Random effects: how far groups deviate from the shared curve, in logits.
 
-A departure is the scale σ times a Student t, so that a few labels can overrule the crowd, or, once in fifty groups,
-something else altogether (a class that is predicted and never occurs, a group whose scores lie). Departures are one
-number per group, so they are integrated on a grid instead of being approximated.
+A random effect is σ times a Student t, whose heavy tails limit shrinkage. One group in fifty is an outlier with a wide
+normal instead (a class that is predicted and never occurs, a group with misleading scores). There is one effect per
+group, so it is integrated numerically on a grid instead of being approximated.
 """
 
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from math import gamma, pi, sqrt
 import numpy as np
 from jaxtyping import Float
 
-STEPS = np.linspace(-1.0, 1.0, 11) * np.arcsinh(12.0)  # of the first grid: arcsinh(u/σ)
-OWN, STRETCH = np.sinh(STEPS), np.cosh(STEPS) * (STEPS[1] - STEPS[0])  # its nodes and their distances, in scales
-NEAR = np.arange(-4.0, 5.0)  # the second grid, about where a group's labels point, in their standard deviations
-REACH = 8.0, 3.0  # how far either grid serves, in the same
+STEPS = np.linspace(-1.0, 1.0, 11) * np.arcsinh(12.0)  # first grid: arcsinh(u/σ)
+OWN, STRETCH = np.sinh(STEPS), np.cosh(STEPS) * (STEPS[1] - STEPS[0])  # its nodes and their spacing, in units of σ
+NEAR = np.arange(-4.0, 5.0)  # second grid, around the mode of a group's labels, in their standard deviations
+REACH = 8.0, 3.0  # range of either grid, in the same units
 NODES = len(OWN) + len(NEAR)
-FURTHEST = 30.0  # logits beyond which nothing is told apart
+FURTHEST = 30.0  # logits are clipped to this magnitude
 PerGroup = Float[np.ndarray, " group"]
 PerNode = Float[np.ndarray, "group node"]
 Scale = float | Float[np.ndarray, "group 1"]  # σ: of all groups, or of each
@@ -25,31 +25,31 @@ Scale = float | Float[np.ndarray, "group 1"]  # σ: of all groups, or of each
 
 @dataclass(frozen=True)
 class Grid:
-    """Departures to sum over, for each group its own; what each stands for; and how that changes with log σ."""
+    """Quadrature grid of each group's random effect, with derivatives of the log density by log σ."""
 
-    place: PerNode
-    weight: PerNode  # density times the stretch of the line that a node stands for
-    slope: PerNode  # of the log density
-    bend: PerNode
+    place: PerNode  # nodes
+    weight: PerNode  # density times the spacing of the node
+    slope: PerNode  # first derivative of the log density
+    bend: PerNode  # second derivative
 
 
 @dataclass(frozen=True)
 class Departures:
-    """A Student t, scaled by σ, or rarely a wide normal."""
+    """A Student t scaled by σ, mixed with a wide normal for outliers."""
 
     freedom: float = 4.0  # of the Student t
-    strange: float = 0.02  # chance of a group that follows no pattern
-    stray: float = 4.0  # how far such a group is off, in logits
+    strange: float = 0.02  # probability that a group is an outlier
+    stray: float = 4.0  # standard deviation of outliers, in logits
 
     def place(self, scale: Scale, centre: PerGroup, width: PerGroup) -> Grid:
-        """Lay one grid where the t is dense and another where a group's labels point, and sum over both as one.
+        """Build the union of a grid around the t's centre and a grid around the mode of each group's labels.
 
-        Every place is left to the grid that is denser there, with a smooth change where they are alike: the sum over
-        either is as exact then as if it were alone.
+        Smooth blending weights give each region to the grid that is denser there, so that each sum is as accurate as
+        with a single grid.
         """
         centre, width = centre[:, None], width[:, None]
         own, near = np.broadcast_to(scale * OWN, (len(centre), len(OWN))), centre + width * NEAR
-        gap, even = scale * STRETCH, width * (NEAR[1] - NEAR[0])  # from node to node
+        gap, even = scale * STRETCH, width * (NEAR[1] - NEAR[0])  # node spacing
         far = scale * (STEPS[1] - STEPS[0]) * np.sqrt(1 + (near / scale) ** 2)
         spans = (
             gap * _yield(gap / even, OWN / REACH[0], (own - centre) / (REACH[1] * width)),
@@ -66,11 +66,11 @@ class Departures:
 
     @cached_property
     def _top(self) -> float:
-        """Density of the t at its centre."""
+        """Density of the standard t at 0."""
         return gamma((self.freedom + 1) / 2) / gamma(self.freedom / 2) / sqrt(self.freedom * pi)
 
     def _weigh(self, at: Float[np.ndarray, "... node"], scale: Scale) -> tuple[Float[np.ndarray, "... node"], ...]:
-        """Density of the mixture, and slope and bend of its logarithm by log σ."""
+        """Density of the mixture, and first and second derivatives of its logarithm by log σ."""
         nu, square = self.freedom, (at / scale) ** 2
         own = (1 - self.strange) * self._top / scale * np.exp(-(nu + 1) / 2 * np.log1p(square / nu))
         strange = self.strange / (self.stray * sqrt(2 * pi)) * np.exp(-0.5 * (at / self.stray) ** 2)
@@ -84,9 +84,9 @@ class Departures:
 def _normalise(
     loose: Float[np.ndarray, "group 1"], place: PerNode, weight: PerNode, slope: PerNode, bend: PerNode
 ) -> Grid:
-    """Make weights add up to one, whatever σ is, where labels tell little: small errors would add up over many groups.
+    """Normalise the weights to sum to one for any σ where labels are weak; small errors would add up over many groups.
 
-    Where they tell much, what counts is the density about where they point, and not how much is elsewhere.
+    Where labels are strong, the density around their mode matters and the total weight does not, so the exponent is near 0.
     """
     total = weight.sum(axis=1, keepdims=True)
     mean = (weight * slope).sum(axis=1, keepdims=True) / total
@@ -97,20 +97,20 @@ def _normalise(
 def _yield(
     coarse: Float[np.ndarray, "..."], out: Float[np.ndarray, "..."], other: Float[np.ndarray, "..."]
 ) -> Float[np.ndarray, "..."]:
-    """How much of a place a grid keeps, given how coarse it is against the other, and how far out in each."""
+    """Blending weight of a grid, given its relative spacing and the distance from either grid's centre."""
     fourth, eighth, other_eighth = _square(coarse, 2), _square(out, 3), _square(other, 3)
     return 1 / (1 + fourth * (1 + eighth) / (1 + other_eighth))
 
 
 def _square(x: Float[np.ndarray, "..."], times: int) -> Float[np.ndarray, "..."]:
-    """Square again and again, which is much faster than a power."""
+    """Square repeatedly, which is much faster than a power."""
     for _ in range(times):
         x = x * x
     return x
 
 
 def squash(logit: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-    """From logits to chances; NumPy's exponential is several times faster than SciPy's expit."""
+    """Logistic function of clipped logits; NumPy's exponential is several times faster than SciPy's expit."""
     out = np.negative(bound(logit, FURTHEST))
     np.exp(out, out=out)
     out += 1
@@ -118,5 +118,5 @@ def squash(logit: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
 
 
 def bound(values: Float[np.ndarray, "..."], furthest: float) -> Float[np.ndarray, "..."]:
-    """Keep values within a distance of zero; np.clip takes five times as long for few of them."""
+    """Clip values to a magnitude; np.clip takes five times as long for small arrays."""
     return np.minimum(np.maximum(values, -furthest), furthest)

@@ -1,4 +1,4 @@
-"""What a model of all cells comes to, as a prior is asked for it: something to start from in each cell, and all together."""
+"""From a joint model of all cells to a prior fit: a moment-matched Beta or Dirichlet per cell, and the joint belief."""
 
 from dataclasses import replace
 
@@ -13,16 +13,16 @@ from fewlabels.models.logit.confusion import Shares
 from fewlabels.models.logit.joint import Chances, JointChances, JointShares
 from fewlabels.models.priors import Lesson
 
-WEAKEST = 0.1  # labels that a belief is worth at the least,
-RAREST = 0.04  # and of what is rare: a Beta that is worth less is narrower again, being sure of the rest
-LEVEL, REACH = 0.95, 3.92  # of the intervals that are matched, and how wide they are in standard deviations
+WEAKEST = 0.1  # least strength of a matched Beta, in labels,
+RAREST = 0.04  # and its least pseudo-count of the rarer outcome: below it, intervals get narrower again
+LEVEL, REACH = 0.95, 3.92  # level of the matched intervals, and their width in standard deviations
 ROUNDS, EDGE = 2, 1e-9
-NARROWEST = 1e-6  # width of an interval that is matched
-LEAST = 0.05  # share of an outcome's variance that is left open
+NARROWEST = 1e-6  # least width of a matched interval
+LEAST = 0.05  # least residual variance, as a share of an outcome's variance
 
 
 def teach(cells: Cells, reads: Reads, everything: Chances, rest: Chances | None) -> Lesson:
-    """Put what is believed of all items, and of those without a label where these are asked about, as a lesson."""
+    """Build the prior fit from the posterior of all items and, for a finite pool, that of the unlabelled items."""
     after = _match(cells, everything, sampled=True)
     shares = Shares(cells) if reads == "label" else None
     before = _subtract(after, cells) if shares is None else shares.start(after)
@@ -34,7 +34,7 @@ def teach(cells: Cells, reads: Reads, everything: Chances, rest: Chances | None)
 
 
 def count_unlabelled(cells: Cells) -> Float[np.ndarray, " stratum"]:
-    """Count the items of every stratum without a label; a cell that has none is taken whole."""
+    """Count the unlabelled items of every stratum; where a cell has none, count all its items."""
     strata = cells.layers
     rest = strata.n_items - strata.n_labels
     left = np.bincount(strata.cell, weights=rest, minlength=cells.n)[strata.cell]
@@ -42,15 +42,15 @@ def count_unlabelled(cells: Cells) -> Float[np.ndarray, " stratum"]:
 
 
 def _measure_luck(chances: Chances) -> Float[np.ndarray, " cell"]:
-    """How much of the variance of an outcome is left once one knows the item's chance, and not only its cell's."""
+    """Share of an outcome's variance that remains given the item's own probability instead of its cell's mean."""
     whole = np.maximum(chances.mean * (1 - chances.mean), EDGE)
     return np.clip(1 - chances.within / whole, LEAST, 1.0)
 
 
 def _match(cells: Cells, chances: Chances, *, sampled: bool) -> Beta:
-    """Put what is believed of each cell as a Beta of the same mean and as wide an interval.
+    """Match a Beta to each cell's mean and interval width.
 
-    Of a population, the items are a sample: their own mean chance is off by as much as chances vary among them.
+    For a population the items are a sample, so the variance of their mean probability is added.
     """
     low, high = chances.interval(LEVEL)
     extra = REACH**2 * chances.within / cells.n_items if sampled else 0.0
@@ -58,7 +58,7 @@ def _match(cells: Cells, chances: Chances, *, sampled: bool) -> Beta:
 
 
 def match_width(names: tuple[str, ...], mean: Float[np.ndarray, " cell"], width: Float[np.ndarray, " cell"]) -> Beta:
-    """Return the Beta of this mean whose central 95 % are this wide.
+    """Return the Beta with this mean whose central 95 % interval has this width.
 
     >>> low, high = match_width(("a",), np.array([0.8]), np.array([0.3])).interval()
     >>> round(float(high[0] - low[0]), 2)
@@ -67,14 +67,14 @@ def match_width(names: tuple[str, ...], mean: Float[np.ndarray, " cell"], width:
     mean, width = np.clip(mean, EDGE, 1 - EDGE), np.maximum(width, NARROWEST)
     least = np.maximum(WEAKEST, RAREST / np.minimum(mean, 1 - mean) - 1)
     strength = np.maximum(mean * (1 - mean) * (REACH / width) ** 2 - 1, least)
-    for _ in range(ROUNDS):  # the variance goes with one over the strength and one
+    for _ in range(ROUNDS):  # the variance is proportional to 1 / (strength + 1)
         low, high = Beta(names, strength * mean, strength * (1 - mean)).interval(LEVEL)
         strength = np.maximum((strength + 1) * ((high - low) / width) ** 2 - 1, least)
     return Beta(names, strength * mean, strength * (1 - mean))
 
 
 def _subtract(after: Beta, cells: Cells) -> Beta:
-    """Take a cell's own labels out again: where it would start without them."""
+    """Subtract a cell's own labels: the prior without them."""
     return replace(after, alpha=after.alpha - cells.right, beta=after.beta - (cells.n_labels - cells.right))
 
 
@@ -85,7 +85,7 @@ def _join(
     rest: Int[np.ndarray, " cell"] | None = None,
     luck: Luck = None,
 ) -> JointChances | JointShares:
-    """Keep all cells together."""
+    """Build the joint belief of all cells."""
     if shares is None:
         return JointChances(cells.names, chances, cells.outcomes, rest, luck)
     return JointShares(cells.names, chances, shares.others, cells.predicted, cells.labels, rest, luck)

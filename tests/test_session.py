@@ -266,7 +266,7 @@ def test_asking_for_more_adds_to_what_is_pending():
 
 @pytest.mark.parametrize("n", [0, -2])
 def test_asking_for_nothing_is_refused(n):
-    with pytest.raises(InputError, match=f"ask: {n} items make no sense"):
+    with pytest.raises(InputError, match=f"ask: n must be at least 1, got {n}"):
         begin().ask(n)
 
 
@@ -558,8 +558,8 @@ def test_an_item_nobody_can_tell_is_skipped(nothing):
     assert [status[k] for k in ("n_labels", "n_skipped", "n_pending", "n_left")] == [1, 1, 0, 88]
     assert answers_of(s)[one] is None
     assert one not in s.ask(5)
-    assert any("items that nobody could tell: 1;" in note for note in status["warnings"])
-    assert any("items that nobody could tell: 1;" in note for note in s.assess().warnings)
+    assert any("items that could not be labelled: 1;" in note for note in status["warnings"])
+    assert any("items that could not be labelled: 1;" in note for note in s.assess().warnings)
 
 
 def test_what_pandas_calls_missing_is_skipped_too():
@@ -605,7 +605,7 @@ def test_an_id_may_come_in_any_guise(disguise):
 def test_one_item_in_two_guises_is_refused():
     s = begin()
     (i,) = s.ask(1)
-    with pytest.raises(InputError, match="an item is there twice, under the same id in two guises"):
+    with pytest.raises(InputError, match="two ids name the same item"):
         s.tell({i: "a", str(i): "b"})
     assert s.answers() == []
 
@@ -1206,7 +1206,7 @@ def test_a_goal_of_ones_own_must_be_given_again(path):
     with begin(path, goal=Near()) as s:
         assert label(s, 5) == label(straight, 5)
     for given in (None, FindWorst()):
-        with pytest.raises(InputError, match=r"one of your own, called 'near': open it with goal=\.\.\."):
+        with pytest.raises(InputError, match=r"a custom one, called 'near': open it with goal=\.\.\."):
             Session.open(path, goal=given)
     with Session.open(path, goal=Near()) as s:
         assert label(s, 5) == label(straight, 5)
@@ -1225,7 +1225,7 @@ def test_a_policy_of_ones_own_must_be_given_again(path):
     with begin(path, policy=round_robin) as s:
         assert label(s, 5) == label(straight, 5)
     for given in (None, fl.thompson):
-        with pytest.raises(InputError, match="one of your own, called 'round_robin'"):
+        with pytest.raises(InputError, match="a custom one, called 'round_robin'"):
             Session.open(path, policy=given)
     with Session.open(path, policy=round_robin) as s:
         assert label(s, 5) == label(straight, 5)

@@ -561,7 +561,10 @@ WRONG = {
     "a width of nothing": (["ask", "{file}", "--session", "{new}", "--target-width", "0"], "cannot be reached"),
     "columns without a file": (["ask", "--session", "{db}", "--show", "text"], "go with a file of predictions"),
     "other predictions": (["ask", "{other}", "--session", "{db}"], "was made from other predictions"),
-    "an unknown sheet": (["ask", "{file}", "--session", "{new}", "--out", "s.txt"], "unknown format; the suffix must be"),
+    "an unknown sheet": (
+        ["ask", "{file}", "--session", "{new}", "--out", "s.txt"],
+        "unknown format; the suffix must be",
+    ),
     "a sheet over predictions": (["ask", "{file}", "--session", "{new}", "--out", "{file}"], "is what is being read"),
     "a sheet over others": (["ask", "{file}", "--session", "{new}", "--out", "{other}"], "no sheet of fewlabels"),
     "json over the session": (["status", "--session", "{db}", "--json", "{db}"], "is what is being read"),

@@ -271,7 +271,7 @@ def test_the_same_predictions_are_not_told_apart():
 
 def test_a_large_table_is_told_apart_by_a_part_of_it():
     large = {"n_items": 3, "part": "ab"}
-    assert tell_apart(large, {"n_items": 3, "part": "cd"}) == "what is said of which item"
+    assert tell_apart(large, {"n_items": 3, "part": "cd"}) == "which items get which prediction, score or group"
     assert tell_apart(large, dict(large)) is None
     assert tell_apart(FINGERPRINT, large) is None  # made by a version that looked at all of it
     assert tell_apart(FINGERPRINT, large | {"n_items": 4}) == "items: 3 then, 4 now"

@@ -189,6 +189,7 @@ def take_note(ground: Ground, ledger: Ledger) -> tuple[str, ...]:
         )
     if ledger.skipped:
         notes.append(
-            f"items that could not be labelled: {len(ledger.skipped):,}; if they are harder than the rest, the estimates are too good"
+            f"items that could not be labelled: {len(ledger.skipped):,}; if they are harder than the rest, the estimates "
+            "are too optimistic"
         )
     return tuple(notes)

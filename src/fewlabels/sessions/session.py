@@ -200,7 +200,7 @@ class Session:
     def decide(self, labels: Mapping[Any, Any], *, who: str, note: str = "", new_classes: bool = False) -> None:
         """Settle items on which annotators disagree: the decided label is taken as true. All are saved or none."""
         if self._ground.votes == 1:
-            raise InputError("decide: one person answers each item here, and the last answer counts; tell it instead")
+            raise InputError("decide: this session has one vote per item, and the last answer counts; use tell instead")
         self._require_name(who)
         with self._fold.writing():
             self._fold.append(
@@ -417,7 +417,7 @@ class Session:
     def _require_name(self, who: str) -> None:
         if self._ground.votes > 1 and not who.strip():
             raise InputError(
-                f"every item is answered by {self._ground.votes} different people here: say who you are (--as NAME; Python: who=)"
+                f"this session has {self._ground.votes} annotators per item: say who you are (--as NAME; Python: who=)"
             )
 
     def _check(self, labels: Mapping[Any, Any], new_classes: bool) -> dict[str, str | None]:

@@ -275,7 +275,7 @@ def tell_apart(made_from: Mapping[str, Any], given: Mapping[str, Any]) -> str | 
     if moved:
         return f"how often {listing(sorted(moved), most=3)} is predicted"
     words = {"said": "which items get which prediction", "placed": "which items are in which group",
-             "part": "what is said of which item"}  # fmt: skip
+             "part": "which items get which prediction, score or group"}  # fmt: skip
     return next((word for key, word in words.items() if _differ(made_from, given, key)), None)
 
 

@@ -77,7 +77,7 @@ def recall_files(session: str) -> frozenset[str]:
     except (OSError, ValueError, RecursionError):
         names = None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise InputError(f"{memory} should say which files were read, and does not; remove it, and all are read again")
+        raise InputError(f"{memory}: not a list of imported files; remove it, and all files are imported again")
     return frozenset(names)
 
 
@@ -90,7 +90,7 @@ def _list_files(folder: Path) -> Iterator[tuple[Path, Stamp]]:
                 yield path, (found.st_mtime_ns, found.st_size, found.st_ino)
     except FileNotFoundError:
         if not folder.is_dir():
-            raise InputError(f"{folder}: the folder is gone") from None
+            raise InputError(f"{folder}: the folder no longer exists") from None
     except OSError as error:
         raise InputError(f"{folder}: {(error.strerror or str(error)).lower()}") from None
 

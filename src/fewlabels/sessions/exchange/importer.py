@@ -83,7 +83,7 @@ def take_in(session: Session, path: str, file: str, terms: Terms) -> Taken:
     with saying_nothing_kept():
         batch = read_batch(file, path, session.classes, terms, by_person=session.wanted > 1)
         if session.wanted > 1 and not all(answer.who for answer in batch.answers):
-            raise InputError(f"{file}: every item is answered by several people here: say who answered, in a column who or with --as NAME")  # fmt: skip
+            raise InputError(f"{file}: this session has several annotators per item: say who answered, in a column who or with --as NAME")  # fmt: skip
         with session.together():
             before = _recall(session, batch, terms)
             news = [

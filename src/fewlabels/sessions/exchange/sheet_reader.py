@@ -38,7 +38,7 @@ class Line:
 
 
 def read_sheet(path: str, *, by_person: bool = False) -> list[Line]:
-    """Read ids and labels, one per item, or with `by_person` one per item and annotator (column who)."""
+    """Read ids and labels, one row per item, or one per item and annotator (column who)."""
     found: dict[tuple[str, str], Line] = {}
     for number, record in _read_csv(path) if kind_of(path) == "csv" else _read_jsonl(path):
         line = Line(number, spell(record["id"]), _clean(record[_answer_of(record)]), _name(record) if by_person else "")

@@ -17,11 +17,11 @@ class UnusableError(InputError):
 
 
 TAKEN = "already exists; open it, or choose another name"
-RIGHTS = "ask its owner for the right to write, or work on a copy"
+RIGHTS = "ask its owner for write permission, or work on a copy"
 GO_BACK = "go back to an earlier copy"
 LONGEST = 200  # characters of SQLite's message, which may repeat damaged text
 NO_SESSION = "not a session of fewlabels; name the file that was created as one"
-_BUSY = "another process is holding it; try again when that one is done"
+_BUSY = "another process has locked it; try again when it is done"
 _REASONS = {
     sqlite3.SQLITE_BUSY: _BUSY,
     sqlite3.SQLITE_LOCKED: _BUSY,
@@ -29,7 +29,7 @@ _REASONS = {
     sqlite3.SQLITE_FULL: "{said}; free some space and {again}",
     sqlite3.SQLITE_IOERR: "{said}; free some space and {again}",
     sqlite3.SQLITE_READONLY: "{said}; " + RIGHTS,
-    sqlite3.SQLITE_CANTOPEN: "{said}; see that its folder may be written, or work on a copy of it and its -wal",
+    sqlite3.SQLITE_CANTOPEN: "{said}; check that its folder is writable, or work on a copy of it and its -wal",
     sqlite3.SQLITE_NOTADB: NO_SESSION,
     sqlite3.SQLITE_CORRUPT: "damaged ({said}); " + GO_BACK,
     sqlite3.SQLITE_ERROR: "damaged ({said}); " + GO_BACK,

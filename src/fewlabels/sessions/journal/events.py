@@ -78,8 +78,8 @@ class Journal(Protocol):
         """Lock the journal for one transaction, so that other processes cannot write between its reads and its appends.
 
         If the block raises, all of it is rolled back. A nested block can be rolled back alone, and is saved with the
-        outer one. A hurried block does not wait for the disk: it survives a kill, but a power cut only once a later
-        block is saved.
+        outer one. A block that does not wait for the disk survives a kill, but a power cut only once a later block is
+        saved.
         """
         ...
 

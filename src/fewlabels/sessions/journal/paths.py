@@ -55,9 +55,9 @@ def refuse_other_than_file(path: Path) -> None:
     try:
         n_names = path.stat().st_nlink
     except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file; create a session first, or mend the name") from None
+        raise InputError(f"{path}: there is no such file; create a session first, or correct the name") from None
     if not os.access(path, os.R_OK):
-        raise InputError(f"{path}: you may not read it; ask its owner")
+        raise InputError(f"{path}: no permission to read it; ask its owner")
     if n_names > 1:
         remove_parts(path.parent)  # its creation was killed before its temporary file was removed
 
@@ -69,10 +69,10 @@ def refuse_taken(path: Path) -> None:
     if os.path.lexists(path):
         raise InputError(f"{path} {TAKEN}")
     if not path.parent.is_dir():
-        raise InputError(f"{path}: there is no folder {path.parent}; make it first")
+        raise InputError(f"{path}: there is no folder {path.parent}; create it first")
     for log in (name_beside(path, "-wal"), name_beside(path, "-journal")):
         if has_bytes(log):
-            raise InputError(f"{log} is left of a session that is gone; move it away, or choose another name")
+            raise InputError(f"{log} is left over from a deleted session; move it away, or choose another name")
 
 
 def is_writable(path: Path) -> bool:

@@ -104,7 +104,7 @@ class SqliteJournal:
 
     @contextmanager
     def writing(self, *, hurried: bool = False) -> Iterator[None]:
-        """Run the block as one transaction, with the write lock; hurried, commit without waiting for the disk."""
+        """Run the block as one transaction, with the write lock, and commit it with or without waiting for the disk."""
         with self._lock:
             if self.read_only:
                 raise InputError(f"{self.path}: not saved: it is open read-only; {RIGHTS}")
@@ -199,7 +199,7 @@ class SqliteJournal:
 def _read_about(path: Path, connection: sqlite3.Connection) -> str:
     rows = connection.execute("SELECT about FROM meta").fetchall()
     if len(rows) != 1 or not isinstance(rows[0][0], str):
-        raise InputError(f"{path}: damaged: it does not say what it is made from; {GO_BACK}")
+        raise InputError(f"{path}: damaged: its settings are missing; {GO_BACK}")
     return str(rows[0][0])
 
 

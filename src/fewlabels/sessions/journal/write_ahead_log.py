@@ -1,9 +1,9 @@
 """Recognise a session's file that was copied without its write-ahead log, and so may lack answers.
 
 While a session is written, answers are in the log (`-wal`) before they are in the file, and the file alone cannot show
-that any are missing. So before the first answer goes to the log, a mark goes to the file. Closing the session removes it.
-SQLite deletes the log only when the last connection is closed, after everything was moved to the file. The mark names the
-file by its inode, which a copy does not share. Hence:
+that any are missing. So before the first answer goes to the log, a mark goes to the file. Closing the session removes
+it. SQLite deletes the log only when the last connection is closed, after a full checkpoint. The mark contains the
+file's inode, which a copy does not share. Hence:
 
 - no mark: the file is complete;
 - a mark and a log beside the file: in use, or its process was killed; SQLite reads the log;

@@ -1368,14 +1368,14 @@ def test_a_metric_of_ones_own_must_be_given_again_with_its_goal(path):
     goal = FindWorst(replace(fl.accuracy, name="mine"))
     with begin(path, goal=goal) as s:
         order = label(s, 3)
-    with pytest.raises(InputError, match="of your own, called 'mine'"):
+    with pytest.raises(InputError, match="a custom one, called 'mine'"):
         Session.open(path)
     with Session.open(path, goal=goal) as s:
         assert [*order, *label(s, 3)] == label(begin(goal=goal), 6)
 
 
 def test_a_prior_of_ones_own_is_refused_or_must_be_given_again(path):
-    with pytest.raises(InputError, match="of your own"):  # noqa: PT012 (at the start, or when it is opened again)
+    with pytest.raises(InputError, match="a custom one"):  # noqa: PT012 (at the start, or when it is opened again)
         begin(path, "small", prior=Hunch()).close()
         Session.open(path).close()
 

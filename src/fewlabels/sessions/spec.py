@@ -254,9 +254,7 @@ def tell_apart(made_from: Mapping[str, Any], given: Mapping[str, Any]) -> str | 
         "length": "length of ids",
         "score": "sum of scores",
     }
-    large = ("part" in made_from) != (
-        "part" in given
-    )  # an earlier version computed the fingerprint of large tables differently
+    large = ("part" in made_from) != ("part" in given)  # earlier versions had another fingerprint of large tables
     for name, word in words.items():
         if large and name != "n_items":
             continue

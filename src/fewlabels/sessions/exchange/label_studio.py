@@ -113,9 +113,7 @@ class Form:
 def render_tasks(form: Form, shown: Shown, guesses: Mapping[Any, Guess] | None = None) -> str:
     """Return items as a JSON list of tasks, one per line."""
     tasks = (form.lay_out(i, row, (guesses or {}).get(i)) for i, row in shown.items())
-    return (
-        "[" + ",\n ".join(json.dumps(task) for task in tasks) + "]\n"
-    )  # ASCII: lone surrogates cannot be encoded as UTF-8
+    return "[" + ",\n ".join(json.dumps(task) for task in tasks) + "]\n"  # ASCII: UTF-8 has no lone surrogates
 
 
 def _name_keys(columns: Sequence[str]) -> dict[str, str]:

@@ -129,7 +129,7 @@ def test_what_is_decided_is_settled_and_says_by_whom(disputed):
 
 def test_there_is_nothing_to_decide_where_one_answers():
     session, _ = start(votes=1)
-    with pytest.raises(fl.InputError, match="tell it instead"):
+    with pytest.raises(fl.InputError, match="use tell instead"):
         session.decide({0: "cat"}, who="kim")
     assert session.status()["votes"] is None
 
@@ -314,7 +314,7 @@ def test_votes_from_the_command_line(type_in, db, tmp_path):
         (["import", "{sheet}", "--session", "{db}"], "say who answered, in a column who or with --as NAME"),
         (["tell", "--undo", "--decide", "--session", "{db}"], "leave --decide out"),
         (["export", "--votes", "--disputes", "--session", "{db}"], "say one"),
-        (["tell", "0=cat", "--decide", "--session", "{one}", "--as", "kim"], "tell it instead"),
+        (["tell", "0=cat", "--decide", "--session", "{one}", "--as", "kim"], "use tell instead"),
     ],
 )
 def test_wrong_words_are_explained(type_in, db, file, tmp_path, words, says):

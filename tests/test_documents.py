@@ -131,7 +131,7 @@ def session(tmp_path: Path) -> Path:
         ("UPDATE meta SET about = json_set(about, '$.goal.kind', 'Nothing')", "damaged: goal: "),
         ("UPDATE meta SET about = json_set(about, '$.goal.with.m', 'x')", "damaged: goal: "),
         ("UPDATE meta SET about = json_set(about, '$.groups', json('[\"f\"]'))", "do not fit the groups"),
-        ("DELETE FROM meta", "it does not say what it is made from"),
+        ("DELETE FROM meta", "its settings are missing"),
         ("UPDATE blobs SET data = x'00'", "damaged: its counts"),
         ("DELETE FROM blobs", "damaged: its counts"),
         ("UPDATE items SET entry = 99 WHERE id = '3'", "its items do not fit its counts"),

@@ -129,7 +129,7 @@ def test_a_group_that_is_labelled_to_the_last_item_has_nothing_to_ask():
 
 def test_a_pool_that_is_all_labelled_is_refused():
     with pytest.raises(
-        InputError, match="every item of the table is labelled: there is nothing to ask; assess it, or play"
+        InputError, match="every item of the table is labelled: there is nothing to ask; assess it, or try --hide-labels"
     ):
         lay(outcome_pool(a=(3, 2, 0)))
 
@@ -271,7 +271,7 @@ def test_the_same_predictions_are_not_told_apart():
 
 def test_a_large_table_is_told_apart_by_a_part_of_it():
     large = {"n_items": 3, "part": "ab"}
-    assert tell_apart(large, {"n_items": 3, "part": "cd"}) == "what is said of which item"
+    assert tell_apart(large, {"n_items": 3, "part": "cd"}) == "which items get which prediction, score or group"
     assert tell_apart(large, dict(large)) is None
     assert tell_apart(FINGERPRINT, large) is None  # made by a version that looked at all of it
     assert tell_apart(FINGERPRINT, large | {"n_items": 4}) == "items: 3 then, 4 now"

@@ -375,14 +375,14 @@ def test_a_file_system_without_links_will_do(tmp_path, monkeypatch):
 def test_a_folder_is_no_place_for_a_session(tmp_path):
     with pytest.raises(InputError, match="is a folder; name a file in it"):
         SqliteJournal.create(tmp_path, ABOUT, ITEMS, BLOBS)
-    with pytest.raises(InputError, match="there is no folder .*missing; make it first"):
+    with pytest.raises(InputError, match="there is no folder .*missing; create it first"):
         make_file(tmp_path / "missing")
 
 
 @pytest.mark.parametrize("ending", ["-wal", "-journal"])
 def test_what_a_deleted_session_left_is_not_played_into_a_new_one(tmp_path, ending):
     (tmp_path / f"pilot.fewlabels{ending}").write_bytes(b"old answers")
-    with pytest.raises(InputError, match=f"pilot.fewlabels{ending} is left of a session that is gone; move it away"):
+    with pytest.raises(InputError, match=f"pilot.fewlabels{ending} is left over from a deleted session; move it away"):
         make_file(tmp_path)
 
 
@@ -483,7 +483,7 @@ def test_another_process_may_hold_it_too_long(path, monkeypatch):
     with raw(path) as other, closing(SqliteJournal.open(path)) as journal:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(
-            InputError, match="not saved: another process is holding it; try again when that one is done"
+            InputError, match="not saved: another process has locked it; try again when it is done"
         ):
             journal.append([told("0-0", "cat")])
         assert journal.read() == []  # reading waits for nobody
@@ -593,7 +593,7 @@ def test_what_others_may_not_do_is_explained(public):
     with locked(public):
         assert alone(complain_as_nobody, "create", public / "new").endswith("/new: not created: Permission denied\n")
         path.chmod(0o000)
-        assert alone(complain_as_nobody, "open", path).endswith("you may not read it; ask its owner\n")
+        assert alone(complain_as_nobody, "open", path).endswith("no permission to read it; ask its owner\n")
         (public / "closed").chmod(0o000)
         assert alone(complain_as_nobody, "open", public / "closed" / "s").endswith("/s: Permission denied\n")
     (public / "closed").chmod(0o755)
@@ -606,7 +606,7 @@ def test_answers_in_a_log_that_cannot_be_read_are_not_ignored(public, tmp_path):
             shutil.copy(f"{journal.path}{ending}", public)
     with locked(public):
         said = alone(complain_as_nobody, "open", public / "pilot.fewlabels")
-    assert said.endswith("see that its folder may be written, or work on a copy of it and its -wal\n")
+    assert said.endswith("check that its folder is writable, or work on a copy of it and its -wal\n")
     with closing(SqliteJournal.open(public / "pilot.fewlabels")) as journal:
         assert labels(journal) == ["cat"]
 

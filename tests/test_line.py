@@ -183,10 +183,10 @@ OTHERS = {
     "fewer": (make()[1:], "items: 3000 then, 2999 now"),
     "other scores": (make(score=0.7), "sum of scores: "),
     "other predictions": (make(predicted="no"), "how often no, yes is predicted"),
-    "exchanged predictions": (swap(make(), "predicted"), "what is said of which item"),
-    "exchanged scores": (swap(make(), "score"), "what is said of which item"),
-    "exchanged groups": (swap(make(), "site"), "what is said of which item"),
-    "exchanged ids": (swap(make(), "id"), "what is said of which item"),
+    "exchanged predictions": (swap(make(), "predicted"), "which items get which prediction, score or group"),
+    "exchanged scores": (swap(make(), "score"), "which items get which prediction, score or group"),
+    "exchanged groups": (swap(make(), "site"), "which items get which prediction, score or group"),
+    "exchanged ids": (swap(make(), "id"), "which items get which prediction, score or group"),
 }
 
 
@@ -208,7 +208,7 @@ def test_a_session_made_before_there_were_samples_still_knows_its_table() -> Non
     ground = reopen(made)
     assert set(ground.fingerprint) == {"n_items", "part"}
     ground.require_same(fl.Predictions.read(make()[::-1]), "s.db")
-    with pytest.raises(InputError, match="what is said of which item"):
+    with pytest.raises(InputError, match="which items get which prediction, score or group"):
         ground.require_same(fl.Predictions.read(swap(make(), "score")), "s.db")
 
 

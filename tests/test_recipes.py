@@ -117,7 +117,7 @@ def test_a_class_that_is_only_called_like_one_of_ours_is_ones_own():
 @pytest.mark.parametrize("given", [None, fl.thompson, lambda rng, prospect: [0]])
 def test_ones_own_must_be_given_again(given):
     with pytest.raises(
-        InputError, match=r"this session's policy is .*one of your own, called 'by_hand': .*policy=\.\.\."
+        InputError, match=r"this session's policy is .*a custom one, called 'by_hand': .*policy=\.\.\."
     ):
         recall(write_recipe(by_hand), given, "policy")
 

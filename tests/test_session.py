@@ -266,7 +266,7 @@ def test_asking_for_more_adds_to_what_is_pending():
 
 @pytest.mark.parametrize("n", [0, -2])
 def test_asking_for_nothing_is_refused(n):
-    with pytest.raises(InputError, match=f"ask: {n} items make no sense"):
+    with pytest.raises(InputError, match=f"ask: n must be at least 1, got {n}"):
         begin().ask(n)
 
 
@@ -558,8 +558,8 @@ def test_an_item_nobody_can_tell_is_skipped(nothing):
     assert [status[k] for k in ("n_labels", "n_skipped", "n_pending", "n_left")] == [1, 1, 0, 88]
     assert answers_of(s)[one] is None
     assert one not in s.ask(5)
-    assert any("items that nobody could tell: 1;" in note for note in status["warnings"])
-    assert any("items that nobody could tell: 1;" in note for note in s.assess().warnings)
+    assert any("items that could not be labelled: 1;" in note for note in status["warnings"])
+    assert any("items that could not be labelled: 1;" in note for note in s.assess().warnings)
 
 
 def test_what_pandas_calls_missing_is_skipped_too():
@@ -605,7 +605,7 @@ def test_an_id_may_come_in_any_guise(disguise):
 def test_one_item_in_two_guises_is_refused():
     s = begin()
     (i,) = s.ask(1)
-    with pytest.raises(InputError, match="an item is there twice, under the same id in two guises"):
+    with pytest.raises(InputError, match="two ids name the same item"):
         s.tell({i: "a", str(i): "b"})
     assert s.answers() == []
 
@@ -1206,7 +1206,7 @@ def test_a_goal_of_ones_own_must_be_given_again(path):
     with begin(path, goal=Near()) as s:
         assert label(s, 5) == label(straight, 5)
     for given in (None, FindWorst()):
-        with pytest.raises(InputError, match=r"one of your own, called 'near': open it with goal=\.\.\."):
+        with pytest.raises(InputError, match=r"a custom one, called 'near': open it with goal=\.\.\."):
             Session.open(path, goal=given)
     with Session.open(path, goal=Near()) as s:
         assert label(s, 5) == label(straight, 5)
@@ -1225,7 +1225,7 @@ def test_a_policy_of_ones_own_must_be_given_again(path):
     with begin(path, policy=round_robin) as s:
         assert label(s, 5) == label(straight, 5)
     for given in (None, fl.thompson):
-        with pytest.raises(InputError, match="one of your own, called 'round_robin'"):
+        with pytest.raises(InputError, match="a custom one, called 'round_robin'"):
             Session.open(path, policy=given)
     with Session.open(path, policy=round_robin) as s:
         assert label(s, 5) == label(straight, 5)
@@ -1368,14 +1368,14 @@ def test_a_metric_of_ones_own_must_be_given_again_with_its_goal(path):
     goal = FindWorst(replace(fl.accuracy, name="mine"))
     with begin(path, goal=goal) as s:
         order = label(s, 3)
-    with pytest.raises(InputError, match="of your own, called 'mine'"):
+    with pytest.raises(InputError, match="a custom one, called 'mine'"):
         Session.open(path)
     with Session.open(path, goal=goal) as s:
         assert [*order, *label(s, 3)] == label(begin(goal=goal), 6)
 
 
 def test_a_prior_of_ones_own_is_refused_or_must_be_given_again(path):
-    with pytest.raises(InputError, match="of your own"):  # noqa: PT012 (at the start, or when it is opened again)
+    with pytest.raises(InputError, match="a custom one"):  # noqa: PT012 (at the start, or when it is opened again)
         begin(path, "small", prior=Hunch()).close()
         Session.open(path).close()
 

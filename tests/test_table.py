@@ -488,7 +488,7 @@ class TestFingerprint:
         other.loc[40, list(change)] = list(change.values())  # one of those that are looked at
         one, same, two = (fingerprint(fl.Predictions.read(f)) for f in (frame, frame[::-1], other))
         assert tell_apart(one, same) is None
-        assert tell_apart(one, two) == "what is said of which item"
+        assert tell_apart(one, two) == "which items get which prediction, score or group"
 
     @pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES.keys())
     def test_is_the_same_from_every_source(self, make: Callable[[Path], object], tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_an_item_counts_once_and_each_vote_is_kept():
 def test_more_votes_than_make_sense_are_refused():
     pool, _ = make_pool()
     for votes in (0, 21):
-        with pytest.raises(fl.InputError, match="make no sense"):
+        with pytest.raises(fl.InputError, match="votes must be between 1 and 20"):
             Session.create(None, pool, goal=fl.Estimate(), votes=votes)
     graded = pd.DataFrame({"id": range(9), "agreement": [None] * 8 + [0.5], "topic": ["a", "b", "c"] * 3})
     with pytest.raises(fl.InputError, match="only classes can be voted on"):
@@ -129,7 +129,7 @@ def test_what_is_decided_is_settled_and_says_by_whom(disputed):
 
 def test_there_is_nothing_to_decide_where_one_answers():
     session, _ = start(votes=1)
-    with pytest.raises(fl.InputError, match="tell it instead"):
+    with pytest.raises(fl.InputError, match="use tell instead"):
         session.decide({0: "cat"}, who="kim")
     assert session.status()["votes"] is None
 
@@ -308,13 +308,13 @@ def test_votes_from_the_command_line(type_in, db, tmp_path):
         (["tell", "0=cat", "--session", "{db}"], "say who you are (--as NAME"),
         (["ask", "--session", "{db}"], "say who you are"),
         (["ask", "--session", "{db}", "--as", "ann", "--votes", "3"], "it was created with --votes 2"),
-        (["ask", "{file}", "--session", "{new}", "--votes", "0"], "make no sense"),
+        (["ask", "{file}", "--session", "{new}", "--votes", "0"], "votes must be between 1 and 20"),
         (["ask", "{file}", "--session", "{new}", "--votes", "2"], "say who you are with --as NAME"),
         (["label", "{file}", "--session", "{new}", "--votes", "2", "--terminal"], "say who you are with --as NAME"),
         (["import", "{sheet}", "--session", "{db}"], "say who answered, in a column who or with --as NAME"),
         (["tell", "--undo", "--decide", "--session", "{db}"], "leave --decide out"),
         (["export", "--votes", "--disputes", "--session", "{db}"], "say one"),
-        (["tell", "0=cat", "--decide", "--session", "{one}", "--as", "kim"], "tell it instead"),
+        (["tell", "0=cat", "--decide", "--session", "{one}", "--as", "kim"], "use tell instead"),
     ],
 )
 def test_wrong_words_are_explained(type_in, db, file, tmp_path, words, says):

@@ -278,7 +278,7 @@ def test_a_team_has_names(team):
 
 
 def test_where_one_answers_nothing_is_decided(people):
-    assert "tell it instead" in say(people, "kim", 0, "cat", how="decide").json()["error"]
+    assert "use tell instead" in say(people, "kim", 0, "cat", how="decide").json()["error"]
     assert people.get("/api/disputes").json()["items"] == []
 
 

@@ -1,4 +1,4 @@
-"""Ballots -> a poll -> what its items may truly be, as counts: the bridge between what people said and what is believed."""
+"""Item votes -> vote matrix -> imputed labels -> counts: from the votes of a session to the input of the posterior."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,24 +18,24 @@ from fewlabels.models.annotators.result import Truth
 from fewlabels.models.annotators.vote_matrix import Poll
 from fewlabels.sessions.votes import Ballot
 
-ALONE = "no item has answers of two people yet, so nothing tells whether annotators err; the figures take every answer as right"
+ALONE = "no item has votes of two annotators yet, so their error rates are unknown; every answer is taken as correct"
 HARDLY = 0.005
-FEWEST_SHARED = 3  # items with two votes, from which on kappa says anything
-Pattern = tuple[int, tuple[tuple[str, str], ...], str | None]  # entry, votes, what was decided
+FEWEST_SHARED = 3  # items with two votes that kappa needs
+Pattern = tuple[int, tuple[tuple[str, str], ...], str | None]  # entry, votes, decided label
 
 
 @dataclass(frozen=True)
 class Posed:
-    """A poll, and which of the pool's entries its items belong to."""
+    """A vote matrix, and the entry of the pool's counts that each of its rows belongs to."""
 
     poll: Poll
     entry: Int[np.ndarray, " item"]
-    counts: Tally  # of the pool, with the labels it had from the start
-    at: Mapping[Pattern, int]  # where a ballot like this is among the items
+    counts: Tally  # of the pool, with its initial labels
+    at: Mapping[Pattern, int]  # row of each pattern of votes
 
 
 def pose(counts: Tally, ballots: Sequence[Ballot]) -> Posed:
-    """Count ballots that are alike, and put them in numbers; who could not tell said nothing."""
+    """Build the vote matrix, with one row per distinct pattern of votes; skips are missing votes."""
     patterns = Counter(filter(None, map(_read, ballots)))
     people = tuple(sorted({who for _, votes, _ in patterns for who, _ in votes}))
     who_at = {who: i for i, who in enumerate(people)}
@@ -57,7 +57,7 @@ def pose(counts: Tally, ballots: Sequence[Ballot]) -> Posed:
 
 
 def weigh_ballots(rng: Rng, posed: Posed) -> Testimony | None:
-    """Say what the items may truly be; nothing where no two people can be compared."""
+    """Impute the true labels; None if no item has votes of two annotators."""
     if not posed.poll.n_shared:
         return None
     verdict = weigh(rng, posed.poll)
@@ -65,7 +65,7 @@ def weigh_ballots(rng: Rng, posed: Posed) -> Testimony | None:
 
 
 def guess_truth(posed: Posed, testimony: Testimony, ballot: Ballot) -> dict[str, float]:
-    """Return how likely each class is for an item with these votes, the likeliest first; hardly any is left out."""
+    """Return the posterior probability of each class given these votes, largest first, without negligible ones."""
     pattern = _read(ballot)
     if pattern is None or pattern not in posed.at:
         return {}
@@ -75,7 +75,7 @@ def guess_truth(posed: Posed, testimony: Testimony, ballot: Ballot) -> dict[str,
 
 
 def describe_votes(posed: Posed, testimony: Testimony | None, level: float) -> dict[str, Any]:
-    """Return how far people agree and how good each is, as plain data."""
+    """Return the agreement between annotators and the accuracy of each, as plain data."""
     agreement = measure_agreement(posed.poll, level)
     if agreement is not None and agreement.n_items < FEWEST_SHARED:
         agreement = None
@@ -89,7 +89,7 @@ def describe_votes(posed: Posed, testimony: Testimony | None, level: float) -> d
 
 
 def say_agreement(found: dict[str, Any]) -> str:
-    """Put agreement in a sentence."""
+    """Describe the agreement in a sentence."""
     whose = "Cohen's" if found["method"] == "cohen" else "Fleiss'"
     return (
         f"{found['n_people']} people agree on {found['share']:.0%} of {count(found['n_items'], 'item')}: "
@@ -98,7 +98,7 @@ def say_agreement(found: dict[str, Any]) -> str:
 
 
 def _read(ballot: Ballot) -> Pattern | None:
-    """Return what a ballot says, if anything; one that was decided as nobody can tell is out."""
+    """Return the pattern of votes and decision; None if the item was skipped."""
     if ballot.label is None:
         return None
     votes = tuple(sorted((who, label) for who, label in ballot.votes.items() if label is not None))

@@ -1,4 +1,4 @@
-"""Answers, in and out: what people say, checked against the items and classes there are, and what they have said."""
+"""Answers in and out: checked against the items and classes of a session, and listed from its events."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -8,16 +8,16 @@ from fewlabels.errors import InputError, did_you_mean, end_sentence, listing
 from fewlabels.sessions.journal.events import Event, Journal
 from fewlabels.sessions.state import Deed, Ledger
 
-FLAGS = {"True": "1", "False": "0", "1": "True", "0": "False"}  # the other name of a flag
+FLAGS = {"True": "1", "False": "0", "1": "True", "0": "False"}  # the other spelling of a boolean
 
 
 def check_answers(
     labels: Mapping[Any, Any], journal: Journal, classes: Sequence[str] | None, *, new_classes: bool = False
 ) -> dict[str, str | None]:
-    """Return answers by the names of items and classes, or refuse them all; without classes they are grades."""
+    """Return answers by item id, with class names, or refuse them all; without classes they are grades."""
     named = {spell(item): label for item, label in labels.items()}
     if len(named) < len(labels):
-        raise InputError("tell: an item is there twice, under the same id in two guises; keep one answer each")
+        raise InputError("tell: two ids name the same item (such as 7 and '7'); keep one answer per item")
     strange = sorted(named.keys() - journal.find(named).keys())
     if strange:
         raise InputError(
@@ -29,8 +29,8 @@ def check_answers(
 
 
 def list_answers(events: Iterable[Event], ledger: Ledger) -> list[dict[str, Any]]:
-    """Return what counts of every item, and who said so last, in the order of the last words."""
-    found = sorted(_find_events(events, ledger), key=lambda pair: pair[0].decided)  # what was decided comes last
+    """Return the counted answer of every item and who gave it last, ordered by last change."""
+    found = sorted(_find_events(events, ledger), key=lambda pair: pair[0].decided)  # decisions last
     last = {deed.item: event for deed, event in found if event.label == ledger.ballots[deed.item].label}
     return [
         {"id": name, "label": ballot.label, "asked": name in ledger.drawn, "who": last[name].who, "note": last[name].note, "at": last[name].at}
@@ -39,7 +39,7 @@ def list_answers(events: Iterable[Event], ledger: Ledger) -> list[dict[str, Any]
 
 
 def list_votes(events: Iterable[Event], ledger: Ledger) -> list[dict[str, Any]]:
-    """Return everybody's last word on every item, in the order they were given."""
+    """Return the current votes and decisions of all annotators, in order."""
     return [
         {"id": deed.item, "label": event.label, "who": deed.who, "decided": deed.decided, "note": event.note, "at": event.at}
         for deed, event in _find_events(events, ledger)
@@ -47,7 +47,7 @@ def list_votes(events: Iterable[Event], ledger: Ledger) -> list[dict[str, Any]]:
 
 
 def find_last_answers(events: Iterable[Event]) -> dict[tuple[str, str], str | None]:
-    """Return the last label that each annotator gave each item, also where another annotator's counts by now."""
+    """Return the last label that each annotator gave each item, also where another annotator's label counts now."""
     found: dict[tuple[str, str], str | None] = {}
     for event in events:
         if event.kind in ("told", "skipped"):
@@ -58,7 +58,7 @@ def find_last_answers(events: Iterable[Event]) -> dict[tuple[str, str], str | No
 
 
 def _find_events(events: Iterable[Event], ledger: Ledger) -> list[tuple[Deed, Event]]:
-    """Return the event behind everything that stands, in the order they happened."""
+    """Return every current vote and decision with its event, in order."""
     kinds = {"told": False, "skipped": False, "decided": True}
     last = {Deed(e.item.id, e.who, kinds[e.kind]): e for e in events if e.kind in kinds}
     return [(deed, last[deed]) for deed in sorted(ledger.deeds, key=lambda deed: last[deed].seq)]
@@ -72,7 +72,7 @@ def _check_class(item: str, label: Any, classes: Sequence[str], new_classes: boo
         name = FLAGS[name]
     if not name.strip():
         raise InputError(
-            f"tell: the label of item {item!r} is empty; leave it out, or say None for one nobody can tell"
+            f"tell: the label of item {item!r} is empty; leave it out, or give None if the item cannot be labelled"
         )
     if name not in classes and not new_classes:
         raise InputError(
@@ -95,7 +95,7 @@ def _check_grade(item: str, label: Any) -> str | None:
 
 
 def _is_missing(label: Any) -> bool:
-    """None, NaN, or the NA of pandas, which will not even say whether it equals itself."""
+    """Whether a label is None, NaN or the NA of pandas, whose comparison raises a TypeError."""
     try:
         return label is None or bool(label != label)
     except TypeError:

@@ -1,4 +1,4 @@
-"""What a session's file says of itself: the choices it was made with, and the names behind its counts."""
+"""The schema of the JSON document in a session's file: its settings, and the names of groups, classes and bins."""
 
 from typing import Annotated, Any
 
@@ -11,7 +11,7 @@ MOST_VOTES = 20
 
 
 class FingerprintDocument(Schema):
-    """Figures that tell predictions from others; not all are there for every kind of table."""
+    """The fingerprint of the predictions; its fields depend on the kind of table."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -21,7 +21,7 @@ class FingerprintDocument(Schema):
 
 
 class SessionDocument(Schema):
-    """The fixed part of a session. Choices are recipes, which are read by themselves."""
+    """The fixed part of a session. Fields of type Any are choices, which `serialize` restores."""
 
     goal: Any
     policy: Any
@@ -44,4 +44,4 @@ class SessionDocument(Schema):
     positive: str | None
     n_askable: tuple[Count, ...]
     axes: tuple[AxisDocument, ...] = ()
-    votes: Annotated[int, Field(ge=1, le=MOST_VOTES)] = 1  # earlier versions knew of no others
+    votes: Annotated[int, Field(ge=1, le=MOST_VOTES)] = 1  # absent in files of earlier versions

@@ -1,4 +1,4 @@
-"""Ground and ledger -> counts and knowledge: what a session's labels amount to at this moment."""
+"""Snapshots of a session: counts of the labels so far, and the posterior, computed once per set of labels."""
 
 from dataclasses import dataclass, replace
 from threading import RLock
@@ -22,20 +22,20 @@ from fewlabels.sessions.spec import Ground
 from fewlabels.sessions.state import Ledger
 from fewlabels.sessions.votes import Ballot
 
-LACKS_VOTES = "most items have fewer votes than every item should get: let other people answer them too"
+LACKS_VOTES = "most answered items have fewer votes than required: let other annotators answer them too"
 
 
 def list_classes(ground: Ground, ledger: Ledger) -> tuple[str, ...]:
-    """Return the classes an item may have, new ones last; none where labels are grades."""
+    """Return the classes of the labels, new ones last; empty where labels are grades."""
     known = ground.tally.classes
     new = () if ground.graded else set(ledger.seen).difference(known)
     return (*known, *sorted(new, key=natural_order))
 
 
 def count_left(ground: Ground, ledger: Ledger) -> Int[np.ndarray, " group"]:
-    """Count the items of each group without a label that were not drawn yet; none where nobody can be asked any more.
+    """Count the unlabelled items of each group that were not drawn yet; 0 once its queue is empty.
 
-    Of a large pool the file holds only some: those stand for all of their group.
+    The file holds only a sample of a large pool, which represents all items of the group.
     """
     drawn = np.zeros_like(ground.n_askable)
     for group, n in ledger.place.items():
@@ -45,7 +45,7 @@ def count_left(ground: Ground, ledger: Ledger) -> Int[np.ndarray, " group"]:
 
 
 def count_labels(ground: Ground, ledger: Ledger) -> Tally:
-    """Count the pool with the labels so far."""
+    """Return the counts of the pool with the labels so far."""
     counted = [(entry, name, n) for (entry, name), n in ledger.counted.items() if n]
     entry = np.array([entry for entry, _, _ in counted], dtype=np.int64)
     n = np.array([n for _, _, n in counted], dtype=np.int64)
@@ -60,7 +60,7 @@ def count_labels(ground: Ground, ledger: Ledger) -> Tally:
 
 
 def _read_grade(name: str) -> float:
-    """Read a grade out of a file that may be damaged."""
+    """Read a grade from a file that may be damaged."""
     try:
         grade = float(name)
     except ValueError:
@@ -72,25 +72,25 @@ def _read_grade(name: str) -> float:
 
 @dataclass(frozen=True)
 class Sum:
-    """What a ledger amounts to, to be looked at while the ledger goes on."""
+    """Immutable counts and votes of a session, to be used while its state changes."""
 
-    labels: tuple[Any, ...]  # by which one sum is told from another
+    labels: tuple[Any, ...]  # identifies the labels: the cache key
     counts: Tally
-    pending: list[int]  # entries of the items that are asked about
+    pending: list[int]  # entries of the pending items
     left: Int[np.ndarray, " group"]
-    start: Tally  # without any of these labels
-    ballots: tuple[Ballot, ...] = ()  # where labels are votes
-    n_short: int = 0  # items that want more votes
+    start: Tally  # with the initial labels only
+    ballots: tuple[Ballot, ...] = ()  # if answers are votes
+    n_short: int = 0  # items that need more votes
     n_disputed: int = 0
 
     @property
     def lacks_votes(self) -> bool:
-        """Do most items with a vote want more? How often people err is then hardly known, and nothing is settled by them."""
+        """Whether most answered items need more votes: error rates are then poorly known, and no goal is settled."""
         return bool(self.ballots) and 2 * self.n_short > len(self.ballots)
 
 
 def add_up(ground: Ground, ledger: Ledger) -> Sum:
-    """Count everything once."""
+    """Take a snapshot of the state."""
     classes, are_votes = list_classes(ground, ledger), ledger.wanted > 1
     return Sum(
         (classes, ledger.n_heard if are_votes else 0, *sorted(ledger.counted.items())), count_labels(ground, ledger),
@@ -101,36 +101,36 @@ def add_up(ground: Ground, ledger: Ledger) -> Sum:
 
 
 class Reckoner:
-    """What the labels so far tell about the goal's metric; worked out anew only where there are other labels."""
+    """The posterior of the goal's metric and the imputed labels, recomputed only when labels change."""
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
         self._last: tuple[Sum, Posterior] | None = None
         self._heard: tuple[Any, Posed, Testimony | None] | None = None
-        self._working = RLock()  # of several threads that want the same, one works and the others wait
+        self._working = RLock()  # one thread computes, the others wait for its result
 
     def know(self, now: Sum) -> Posterior:
-        """Return it, with the items that are asked about and those that are left."""
+        """Return the posterior for a snapshot, with its pending and remaining items."""
         with self._working:
             if self._last is None or self._last[0].labels != now.labels:
                 self._last = now, self._learn(now)
             return _look_ahead(*self._last, now)
 
     def recall(self, now: Sum) -> Posterior:
-        """Return what was worked out last, for whoever would rather not wait."""
+        """Return the last computed posterior without waiting for a new one."""
         return self.know(now) if self._last is None else _look_ahead(*self._last, now)
 
     def name_groups(self, known: Posterior, rng: Rng) -> list[int]:
-        """Let the policy say where to label next: nowhere, once no item is left that could help, or where it says so."""
+        """Return the groups that the policy chooses next; empty once no useful item is left or the policy stops."""
         goal = self._ground.goal
         return choose_groups(self._ground.policy, rng, AcquisitionView(known, goal.gain, count_sought(goal)))
 
     def weigh(self, now: Sum) -> Testimony | None:
-        """Return what votes may truly mean; nothing where there are none to compare."""
+        """Return the counts of imputed labels; None without votes to compare."""
         return self._hear(now)[1] if now.ballots else None
 
     def describe_votes(self, now: Sum) -> dict[str, Any] | None:
-        """Return how far people agree and how good each is, as plain data; nothing where one answers each item."""
+        """Return agreement and accuracies of annotators, as plain data; None with one vote per item."""
         ground = self._ground
         if ground.votes == 1:
             return None
@@ -138,7 +138,7 @@ class Reckoner:
         return counts | describe_votes(*self._hear(now), ground.level)
 
     def guess(self, now: Sum, ballot: Ballot, *, fresh: bool = True) -> dict[str, float]:
-        """Return how likely each class is, given all votes, the likeliest first."""
+        """Return the posterior probability of each class of an item given all votes, largest first."""
         posed, testimony = self._hear(now) if fresh or self._heard is None else self._heard[1:]
         return {} if testimony is None else guess_truth(posed, testimony, ballot)
 
@@ -159,7 +159,7 @@ class Reckoner:
 
 
 def _look_ahead(then: Sum, known: Posterior, now: Sum) -> Posterior:
-    """Put in which items are asked about, and how many are left, by now."""
+    """Set the pending and remaining items of a posterior to the current ones."""
     pending = np.zeros_like(known.pending)
     if now.pending:
         pending = np.bincount(then.counts.place(known.metric.splits)[1][now.pending], minlength=len(pending))
@@ -167,7 +167,7 @@ def _look_ahead(then: Sum, known: Posterior, now: Sum) -> Posterior:
 
 
 def count_events(ground: Ground, ledger: Ledger) -> dict[str, Any]:
-    """Count items, labels and whatever else happened, by the contract's names."""
+    """Count items, labels, pending and skipped items, by the names that `status` writes."""
     return {
         "n_items": int(ground.tally.n_items.sum()), "n_labels": int(ground.tally.n_labels.sum()) + ledger.n_labels,
         "n_pending": len(ledger.pending), "n_skipped": len(ledger.skipped), "n_not_asked": len(ledger.waiting),
@@ -176,7 +176,7 @@ def count_events(ground: Ground, ledger: Ledger) -> dict[str, Any]:
 
 
 def take_note(ground: Ground, ledger: Ledger) -> tuple[str, ...]:
-    """Say what people should keep in mind about these labels."""
+    """List warnings about these labels."""
     notes = list(ground.notes)
     if ground.tally.n_labels.any():
         notes.append(
@@ -186,10 +186,11 @@ def take_note(ground: Ground, ledger: Ledger) -> tuple[str, ...]:
     if ledger.waiting:
         notes.append(
             f"labels that were not asked for: {len(ledger.waiting):,}; they are kept, but left out of every figure until "
-            "their turn comes, because only random items speak for their group"
+            "their turn comes, because only items drawn at random represent their group"
         )
     if ledger.skipped:
         notes.append(
-            f"items that nobody could tell: {len(ledger.skipped):,}; if they are harder than the rest, the figures are too good"
+            f"items that could not be labelled: {len(ledger.skipped):,}; if they are harder than the rest, the estimates "
+            "are too optimistic"
         )
     return tuple(notes)

@@ -1,7 +1,7 @@
-"""The line of items that may be asked about: of a large pool a random few of every group, in random order.
+"""The queue of unlabelled items in random order: all of them, or a random sample of every group of a large pool.
 
-A census says how many items there are of which kind and, of a large pool, brings a sample of them along. What the sample
-has too few of is asked of the engine.
+The aggregate of a pool counts items per entry and, for a large pool, includes a sample. Groups with too few items in
+the sample are drawn by the query engine.
 """
 
 from collections import Counter
@@ -17,15 +17,15 @@ from fewlabels.data.candidates import draw_least, share_out
 from fewlabels.data.predictions import Columns
 from fewlabels.sessions.journal.events import Item
 
-MOST_ITEMS = 200_000  # that are kept in the file
-Key: TypeAlias = tuple[Any, ...]  # of a group, as the engine has it
+MOST_ITEMS = 200_000  # kept in the file
+Key: TypeAlias = tuple[Any, ...]  # of a group, as the query engine returns it
 Whole: TypeAlias = Int[np.ndarray, " item"]
-Found: TypeAlias = tuple[list[str], Whole]  # the ids of items, and the counts each of them went into
+Found: TypeAlias = tuple[list[str], Whole]  # ids of items, and the entry each is counted in
 
 
 @dataclass(frozen=True)
 class Line:
-    """Items in random order: columns, since a hundred thousand objects take longer to make than to draw."""
+    """Items in random order, stored as columns: 100,000 objects take longer to create than to draw."""
 
     ids: list[str]
     group: list[int]
@@ -40,7 +40,7 @@ class Line:
 
 
 def line_up(census: Census, group: Whole, seed: int) -> Line:
-    """Put the items that have no label in line, or of very many a random few; `group` is that of every entry."""
+    """Queue the unlabelled items, or a random sample if there are very many; `group` gives the group of each entry."""
     sizes: Counter[Key] = Counter()
     for key, n, n_labels in zip(census.groups, census.found["n"], census.found["n_labels"], strict=True):
         sizes[key] += n - n_labels
@@ -49,14 +49,14 @@ def line_up(census: Census, group: Whole, seed: int) -> Line:
 
 
 def shuffle(names: list[str], group: Whole, entry: Whole, seed: int) -> Line:
-    """Put items in random order."""
+    """Queue items in random order."""
     rows = np.random.default_rng([seed, 1]).permutation(len(names))
     places = _queue(group[rows])
     return Line([names[row] for row in rows.tolist()], group[rows].tolist(), places.tolist(), entry[rows].tolist())
 
 
 def _queue(group: Whole) -> Whole:
-    """Number the items of every group in the order in which they come."""
+    """Number the items of every group in the given order: 0, 1, ..."""
     order = np.argsort(group, kind="stable")
     place = np.empty_like(order)
     place[order] = np.arange(len(group)) - np.searchsorted(group[order], group[order])
@@ -64,14 +64,14 @@ def _queue(group: Whole) -> Whole:
 
 
 def _list(census: Census) -> Found:
-    """List all items by name, whatever order the engine gives them in; those that are drawn come in order of their chances."""
+    """List all items sorted by id, whatever the engine's order; drawn items are ordered by their random numbers."""
     names, entry = _place(census, census.pool.list_open(census.keys))
     rows = sorted(range(len(names)), key=names.__getitem__)
     return [names[row] for row in rows], entry[rows]
 
 
 def _draw(census: Census, sizes: Mapping[Key, int], seed: int) -> Found:
-    """Draw from the sample what it has enough of, and ask the engine for the rest: rare groups, or all without a sample."""
+    """Draw from the sample the groups that have enough items in it, and the others by the query engine."""
     wanted = share_out(sizes, MOST_ITEMS)
     names, entry, served = _draw_from_sample(census, wanted, seed)
     rare = {key: n for key, n in sizes.items() if key not in served}
@@ -84,7 +84,7 @@ def _draw(census: Census, sizes: Mapping[Key, int], seed: int) -> Found:
 
 
 def _draw_from_sample(census: Census, wanted: Mapping[Key, int], seed: int) -> tuple[list[str], Whole, set[Key]]:
-    """Return items of the groups that the sample has enough of, and these groups."""
+    """Return items of the groups that have enough items in the sample, and these groups."""
     if census.sample is None:
         return [], np.zeros(0, dtype=np.int64), set()
     at, want = {key: i for i, key in enumerate(wanted)}, np.array(list(wanted.values()))
@@ -97,7 +97,7 @@ def _draw_from_sample(census: Census, wanted: Mapping[Key, int], seed: int) -> t
 
 
 def _place(census: Census, found: Columns) -> Found:
-    """Find the counts that every item went into."""
+    """Find the entry that each item is counted in."""
     keys, is_open = list(census.keys), _find_open(census)
     entry_at = {row: i for i, row in enumerate(_list_rows(census.found, keys, "n")) if is_open[i]}
     rows = _list_rows(found | census.cut.fill(found), keys, "name")
@@ -109,5 +109,5 @@ def _list_rows(found: Columns, keys: list[str], other: str) -> list[Key]:
 
 
 def _find_open(census: Census) -> list[bool]:
-    """Which counts are of items without a label?"""
+    """Whether each entry has items without a label."""
     return [n > n_labels for n, n_labels in zip(census.found["n"], census.found["n_labels"], strict=True)]

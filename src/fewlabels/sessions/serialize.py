@@ -1,7 +1,7 @@
-"""Choices as plain data and back: how a session's file remembers its goal, policy, prior, metric and groups.
+"""Goals, policies, priors, metrics and groups as plain data and back, for the session's file.
 
-Only classes listed here are ever made from a file. A goal or policy of one's own is remembered by name, and has to be
-given again when the file is opened.
+Only the classes listed here are constructed from a file. A custom goal or policy is stored by name, and must be passed
+again when the file is opened.
 """
 
 from collections.abc import Mapping
@@ -33,14 +33,14 @@ KNOWN = {
 
 
 def write_recipe(value: Any) -> Any:
-    """Turn a choice into plain data.
+    """Return a choice (goal, policy, prior, metric, groups) as plain data.
 
     >>> write_recipe(FindWorst(METRICS["ece"], m=3))["with"]["metric"]
     {'metric': 'ece'}
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, Mapping):  # marked as one, for its keys may be called anything
+    if isinstance(value, Mapping):  # wrapped in "map", since its keys may be any text
         return {"map": {str(key): write_recipe(item) for key, item in value.items()}}
     if isinstance(value, np.generic):
         return value.item()
@@ -50,7 +50,7 @@ def write_recipe(value: Any) -> Any:
 
 
 def read_recipe(plain: Any) -> Any:
-    """Turn plain data back into the choice it stands for."""
+    """Restore a choice from plain data."""
     if isinstance(plain, list):
         return tuple(read_recipe(item) for item in plain)
     if not isinstance(plain, dict):
@@ -65,7 +65,7 @@ def read_recipe(plain: Any) -> Any:
 
 
 def _make(kind: type, values: Mapping[str, Any]) -> Any:
-    """Make a choice of values that have the types its class states."""
+    """Construct a choice after checking the types of its fields."""
     types = get_type_hints(kind)
     for name, value in values.items():
         check_type(types[name], value, name)
@@ -73,7 +73,7 @@ def _make(kind: type, values: Mapping[str, Any]) -> Any:
 
 
 def recall(plain: Any, given: Any, what: str) -> Any:
-    """Return what a file remembers; what it only knows by name must be given, under the same name."""
+    """Restore a stored choice; a custom one, stored by name, must be given under the same name."""
     own = find_own(plain)
     if own is None and given is not None and write_recipe(given) != plain:
         raise InputError(f"this session has another {what}, fixed when it was made; open it without {what}=")
@@ -81,12 +81,12 @@ def recall(plain: Any, given: Any, what: str) -> Any:
         return read_recipe(plain)
     if given is None or write_recipe(given) != plain:
         about = "" if plain.keys() == {"own"} else "about "
-        raise InputError(f"this session's {what} is {about}one of your own, called {own!r}: open it with {what}=...")
+        raise InputError(f"this session's {what} is {about}a custom one, called {own!r}: open it with {what}=...")
     return given
 
 
 def find_own(plain: Any) -> str | None:
-    """Return the name of the first thing that only its owner can make again; None where a file knows it all."""
+    """Return the name of the first custom part, which a file cannot restore; None if there is none."""
     if isinstance(plain, dict) and plain.keys() == {"own"}:
         return str(plain["own"])
     parts = plain.values() if isinstance(plain, dict) else plain if isinstance(plain, list) else ()
@@ -107,5 +107,5 @@ def _write_object(value: Any) -> dict[str, Any]:
 
 
 def _call(own: Any) -> str:
-    """What a goal or policy of one's own goes by."""
+    """Return the name of a custom goal or policy."""
     return str(getattr(own, "name", None) or getattr(own, "__name__", type(own).__name__))

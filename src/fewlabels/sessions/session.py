@@ -1,7 +1,7 @@
-"""The loop that asks for the next label: ask, tell, assess, until the goal is settled.
+"""The labelling loop: ask for items, record their labels, assess, until the goal is settled.
 
-A Session is a journal and the fold of it. Everything it knows is in its file: killed at any moment it goes on where it
-was, and several processes may work on one file.
+A Session is a journal of events and the state replayed from it (`store`). The file holds everything: after a kill the
+session resumes from its last saved event, and several processes may share one file.
 """
 
 from collections import Counter
@@ -50,7 +50,7 @@ LONGEST_LEASE = 366 * 24 * 3600  # seconds
 
 
 class Session:
-    """A pool that is being labelled towards a goal.
+    """A pool of predictions that is labelled for a goal.
 
     >>> from fewlabels.active.goals.estimation import Estimate
     >>> s = Session.create(None, {"id": [1, 2, 3, 4], "predicted": ["a", "a", "b", "b"]}, goal=Estimate())
@@ -83,14 +83,14 @@ class Session:
     ) -> "Session":
         """Start a session in a new file (or in memory, without a path).
 
-        `classes` are true classes that the model never predicts and no label shows yet. With `votes`, so many different
-        people answer every item: answers are votes, and figures allow for people's mistakes as far as votes tell of them.
+        `classes` adds true classes that are neither predicted nor among the labels yet. With `votes` above 1, that many
+        annotators answer each item: answers are votes, and estimates account for annotator errors inferred from them.
         """
         pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
         prior, policy = prior or calibrated(), policy or choose_policy(count_sought(goal))
         require_objects(by=by, goal=goal, prior=prior, policy=policy, metric=getattr(goal, "metric", None))
         require_roles(pool, goal.metric, prior)
-        Question(goal.metric, prior, level, finite_pool, count_sought(goal), seed)  # refuses what makes no sense
+        Question(goal.metric, prior, level, finite_pool, count_sought(goal), seed)  # validates its arguments
         ground, items = lay_ground(
             pool, goal=goal, by=by, policy=policy, prior=prior, level=level, finite=finite_pool, seed=seed, bins=bins,
             classes=classes, votes=votes,
@@ -98,7 +98,7 @@ class Session:
         about, blobs = ground.write()
         if path is None:
             return cls(ground, MemoryJournal(about, items, blobs), pool)
-        recall(about["prior"], None, "prior")  # one of one's own could not be made again from the file
+        recall(about["prior"], None, "prior")  # refuse a custom prior: it cannot be restored from the file
         return cls(ground, SqliteJournal.create(path, about, items, blobs), pool)
 
     @classmethod
@@ -112,10 +112,10 @@ class Session:
         read_only: bool = False,
         accept_missing: bool = False,
     ) -> "Session":
-        """Go on with a session; predictions, if given, must be those it was made from.
+        """Open an existing session; predictions, if given, must be those it was created from.
 
-        A goal or policy of one's own has to be given again: the file only knows its name. A copy of a file that was in use,
-        made without its write-ahead log, lacks answers and is refused; `accept_missing` opens it regardless.
+        Pass a custom goal or policy again: the file stores only its name. A copy of a file in use that was made without
+        its write-ahead log may lack answers and is refused; `accept_missing` opens it anyway.
         """
         journal = SqliteJournal.open(path, read_only=read_only, accept_missing=accept_missing)
         try:
@@ -136,43 +136,43 @@ class Session:
         self.close()
 
     def set_patience(self, seconds: float) -> None:
-        """Wait at most so long for other threads and processes that use the session, then raise StorageError."""
+        """Set how long to wait for other threads and processes that use the session before raising StorageError."""
         self._fold.patience = seconds
         self._fold.journal.set_patience(seconds)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._fold.journal.close()
 
     def backup(self, path: str | Path) -> None:
-        """Write a copy of the session to a new file, complete or not at all; also while others label.
+        """Write a complete copy of the session to a new file, also while others label; on failure nothing is written.
 
         Parameters
         ----------
         path: str or Path
-            The copy, readable by its owner alone. It must not exist yet.
+            The new file, readable by its owner only. It must not exist yet.
 
-        Copying the file itself is not enough while it is in use: the last answers are in the log beside it (`-wal`).
+        Do not copy the file itself while it is in use: the latest answers are in its write-ahead log (`-wal`).
         """
         self._fold.journal.backup(path)
 
     # -- the loop ------------------------------------------------------------------------------------------
 
     def ask(self, n: int = 1, *, who: str = "", lease: float | None = None, fresh: bool = True) -> list[ItemId]:
-        """Return n items to label, the same ones until they are told.
+        """Return n items to label, the same ones until they are answered.
 
-        Once nothing else is left, these are items that others were asked about; fewer where there are none. With a
-        lease, an item is one person's for so many seconds after it was last asked for, and nobody else's meanwhile.
-        Unless `fresh`, items are chosen by what was known when somebody last wanted to know, and nobody has to wait.
-        Where several people answer each item, those that want one more answer come first.
+        Once no new item is left, return items that are pending with other annotators; fewer than n if there are none.
+        With a `lease`, an item belongs to one annotator for that many seconds after it was last asked for. Unless
+        `fresh`, the policy uses the last computed posterior instead of waiting for a new one. With several votes per
+        item, items that need another vote come first.
         """
         self._require_name(who)
         if n < 1:
-            raise InputError(f"ask: {n} items make no sense; ask for one or more")
+            raise InputError(f"ask: n must be at least 1, got {n}")
         if lease is not None:
             check_lease(lease)
         fold = self._fold
-        with fold.writing(hurried=True):  # what was asked and is forgotten is asked again; answers wait for the disk
+        with fold.writing(hurried=True):  # a lost request is asked again, so only answers are synced to disk
             if lease is not None:
                 fold.hand_on(n, who, lease)
             fold.ask_about(fold.ledger.short_for(who)[: max(n - len(fold.ledger.pending_with(who)), 0)], who)
@@ -185,10 +185,10 @@ class Session:
             return [self._as_id(item.id) for item in mine[:n]]
 
     def tell(self, labels: Mapping[Any, Any], *, who: str = "", note: str = "", new_classes: bool = False) -> None:
-        """Record answers: a class for each item (a grade, for graded outputs), or None for one nobody can tell.
+        """Record answers: a class for each item (a grade, for graded outputs), or None if it cannot be labelled.
 
-        All are kept or none. A later answer to the same item replaces the earlier one; where answers are votes, the same
-        person's. Answers to items that were not asked for are kept, and counted once their turn comes.
+        All are saved or none. A later answer to an item replaces the earlier one; with votes, only that of the same
+        annotator. Answers to items that were not asked for are saved, and counted once their turn comes.
         """
         self._require_name(who)
         with self._fold.writing():
@@ -198,9 +198,9 @@ class Session:
             )
 
     def decide(self, labels: Mapping[Any, Any], *, who: str, note: str = "", new_classes: bool = False) -> None:
-        """Settle items on which people disagree: what is decided is taken as true. All are kept or none."""
+        """Settle items on which annotators disagree: the decided label is taken as true. All are saved or none."""
         if self._ground.votes == 1:
-            raise InputError("decide: one person answers each item here, and the last answer counts; tell it instead")
+            raise InputError("decide: this session has one vote per item, and the last answer counts; use tell instead")
         self._require_name(who)
         with self._fold.writing():
             self._fold.append(
@@ -208,17 +208,17 @@ class Session:
             )
 
     def undo(self, *, who: str = "", only: tuple[ItemId, bool] | None = None, decisions: bool = True) -> ItemId | None:
-        """Take one's last answer back, and its item is asked again; or one's last decision. None where there is neither.
+        """Withdraw an annotator's last answer or decision; the item is open again. Return None if there is neither.
 
         Parameters
         ----------
         who: str
-            Who answered.
+            The annotator.
         only: tuple
-            An item, and whether it was decided (see `find_last`): nothing else is taken back. So the same call may be
-            repeated; it returns the item as long as it is open again.
+            An item, and whether it was decided (see `find_last`): withdraw only this. The call may be repeated: it
+            returns the item as long as it has not been answered again.
         decisions: bool
-            May decisions be taken back?
+            Whether decisions may be withdrawn too.
         """
         with self._fold.writing():
             ledger = self._fold.ledger
@@ -234,32 +234,32 @@ class Session:
         return taken
 
     def find_last(self, *, who: str = "", decisions: bool = True) -> tuple[ItemId, bool] | None:
-        """Return the item that `undo` would take back, and whether it was decided rather than answered."""
+        """Return the item that `undo` would withdraw, and whether it was decided rather than answered."""
         with self._fold.reading() as ledger:
             last = ledger.last_deed(who, decisions=decisions)
         return None if last is None else (self._as_id(last.item), last.decided)
 
     def list_taken(self, items: Iterable[ItemId], *, who: str) -> list[ItemId]:
-        """List those items that somebody else has answered, where one person answers each: a new answer would replace theirs."""
+        """List the items whose answer by another annotator a new answer would replace (with one vote per item)."""
         with self._fold.reading() as ledger:
             return [self._as_id(name) for name in ledger.list_taken(map(spell, items), who)]
 
     def list_names(self) -> list[str]:
-        """List the names of all people who were asked or answered, in the order of their last event."""
+        """List all annotators who were asked or answered, in the order of their last event."""
         with self._fold.reading():
             names = [event.who for event in self._fold.journal.read()]
         return list(dict.fromkeys(reversed(names)))[::-1]
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Keep everything that is told, decided and undone inside, or nothing of it."""
+        """Save all answers, decisions and withdrawals of the block in one transaction, or none of them."""
         with self._fold.writing():
             yield
 
-    # -- what is known so far ------------------------------------------------------------------------------
+    # -- results --------------------------------------------------------------------------------------------
 
     def assess(self, metric: Metric | None = None) -> Assessment:
-        """Say how good the model is by the labels so far, and how sure that is."""
+        """Estimate the metric from the labels so far, with credible intervals."""
         ground, metric = self._ground, metric or self._ground.goal.metric
         ground.require_roles(metric)
         with self._fold.reading() as ledger:
@@ -272,17 +272,17 @@ class Session:
 
     @property
     def progress(self) -> tuple[int, int]:
-        """The number of the last event in the file, by whichever process, and how many answers were given or changed."""
+        """The number of the last event in the file, by any process, and how many answers were given or changed."""
         with self._fold.reading() as ledger:
             return ledger.seq, ledger.n_heard
 
     @property
     def is_settled(self) -> bool:
-        """May we stop?"""
+        """Whether the goal is reached, so that labelling may stop."""
         return self.standing().settled
 
     def standing(self) -> Standing:
-        """Say where the goal stands."""
+        """Return the current answer to the goal, and whether it is settled."""
         with self._fold.reading() as ledger:
             now = add_up(self._ground, ledger)
         return self._stand(now, self._reckoner.know(now))
@@ -292,7 +292,7 @@ class Session:
         return replace(standing, settled=False) if now.lacks_votes else standing
 
     def status(self) -> dict[str, Any]:
-        """Return the contract's JSON as a dict."""
+        """Return counts, settings and the current answer as a dict, as `fewlabels status --json` writes it."""
         with self._fold.reading() as ledger:
             now, counts = add_up(self._ground, ledger), count_events(self._ground, ledger)
         known = self._reckoner.know(now)
@@ -306,14 +306,14 @@ class Session:
         }  # fmt: skip
 
     def knowledge(self) -> Posterior:
-        """Return what the labels so far tell about the goal's metric."""
+        """Return the posterior of the goal's metric, given the labels so far."""
         with self._fold.reading() as ledger:
             now = add_up(self._ground, ledger)
-        return self._reckoner.know(now)  # which takes a while, and nobody need wait for it
+        return self._reckoner.know(now)  # outside the lock, since it may take seconds
 
     @property
     def provenance(self) -> Provenance:
-        """Where its figures come from, as of now; without the folder of the predictions, since pages show it."""
+        """The provenance of its results, as of now; without the folder of the predictions, since pages show it."""
         ground = self._ground
         labels = f"asked for by the policy {name_policy(ground.policy)}, for the goal {ground.goal.name}"
         inputs = (ground.source,) if self._pool is None else self._pool.inputs
@@ -321,38 +321,38 @@ class Session:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is odd about the table that the session was made from."""
+        """Warnings about the table that the session was created from."""
         return self._ground.notes
 
     @property
     def goal(self) -> Goal:
-        """What the labels are for."""
+        """The goal of the labelling."""
         return self._ground.goal
 
     @property
     def files(self) -> dict[str, str]:
-        """The files that messages may name, and what to call them where their paths must not be shown."""
+        """Files that messages may name, and replacements for their paths where these must not be shown."""
         path, pool = getattr(self._fold.journal, "path", None), self._pool
         found = {} if path is None else {str(path): "the session"}
         return found if pool is None else found | {pool.source: "the predictions"}
 
     @property
     def wanted(self) -> int:
-        """How many different people answer each item; from two on, answers are votes."""
+        """How many annotators answer each item; from two on, answers are votes."""
         return self._ground.votes
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Classes an item may have; none where labels are grades."""
+        """The classes of the labels; empty where labels are grades."""
         with self._fold.reading() as ledger:
             return list_classes(self._ground, ledger)
 
     def has_item(self, id: ItemId) -> bool:
-        """Is this an item one may ask about?"""
+        """Whether this is an item of the session's queue."""
         return bool(self._fold.journal.find([spell(id)]))
 
     def group(self, id: ItemId) -> str:
-        """Return the group of an item one may ask about."""
+        """Return the group of an item of the session's queue."""
         found = self._fold.journal.find([str(id)])
         if str(id) not in found:
             raise InputError(f"there is no item {id!r} in this session")
@@ -360,38 +360,38 @@ class Session:
 
     @property
     def pending(self) -> list[ItemId]:
-        """Items that were asked about and not answered yet, by anyone."""
+        """Items that were asked for and have no answer yet."""
         with self._fold.reading() as ledger:
             return [self._as_id(name) for name in ledger.pending]
 
     def foresee(self, n: int) -> list[ItemId]:
-        """Return up to n items that may be asked about next, some of every group."""
+        """Return up to n items that may be asked for next, an equal number per group."""
         groups = range(min(n, len(self._ground.tally.groups)))
         with self._fold.reading() as ledger:
             items = [i for g in groups for i in self._fold.journal.line_up(g, ledger.place.get(g, 0), n // len(groups))]
         return [self._as_id(item.id) for item in items]
 
     def answers(self) -> list[dict[str, Any]]:
-        """Return what counts of every item: id, label (None where nobody could tell), asked, who said it last, note, at."""
+        """Return the counted answer of every item: id, label (None if skipped), asked, who gave it last, note, at."""
         with self._fold.reading() as ledger:
             rows = list_answers(self._fold.journal.read(), ledger)
         return [{**row, "id": self._as_id(row["id"])} for row in rows]
 
     def votes(self) -> list[dict[str, Any]]:
-        """Return what everybody says now of every item: id, label, who, whether it was decided or voted, note, at."""
+        """Return every annotator's current vote or decision on every item: id, label, who, decided, note, at."""
         with self._fold.reading() as ledger:
             rows = list_votes(self._fold.journal.read(), ledger)
         return [{**row, "id": self._as_id(row["id"])} for row in rows]
 
     def last_answers(self) -> dict[tuple[str, str], str | None]:
-        """Return the last label that each annotator gave each item, by (item, annotator); what was withdrawn is left out."""
+        """Return the last label that each annotator gave each item, by (item, annotator), without withdrawn ones."""
         with self._fold.reading():
             return find_last_answers(self._fold.journal.read())
 
     def disputes(self, *, fresh: bool = True) -> list[dict[str, Any]]:
-        """Return the items on which people disagree and that nobody has decided: id, votes, notes, how likely each class is.
+        """Return the undecided items on which annotators disagree: id, votes, notes, class probabilities.
 
-        Unless `fresh`, that is how likely it was when somebody last wanted to know, and nobody has to wait.
+        Unless `fresh`, the probabilities are the last computed ones, without waiting for new ones.
         """
         with self._fold.reading() as ledger:
             now, ballots, found = add_up(self._ground, ledger), [ledger.ballots[name] for name in ledger.disputed], self.list_disputes()  # fmt: skip
@@ -399,7 +399,7 @@ class Session:
         return [{**row, "likely": chances} for row, chances in zip(found, likely, strict=True)]
 
     def list_disputes(self, most: int | None = None) -> list[dict[str, Any]]:
-        """Return the items on which people disagree and that are not decided, at most so many: id, votes, notes."""
+        """Return at most `most` undecided items on which annotators disagree: id, votes, notes."""
         with self._fold.reading() as ledger:
             ballots = [ledger.ballots[name] for name in ledger.disputed[:most]]
             notes = [ledger.notes_on(ballot) for ballot in ballots]
@@ -409,16 +409,16 @@ class Session:
         ]
 
     def show(self, ids: Sequence[ItemId]) -> dict[ItemId, dict[str, Any]]:
-        """Fetch what a person should see of these items; nothing where the predictions are not at hand."""
+        """Fetch the columns to show for these items; empty dicts if the session was opened without its predictions."""
         rows = self._pool.show([str(i) for i in ids]) if self._pool is not None else {}
         return {i: rows.get(str(i), {}) for i in ids}
 
-    # -- how it works --------------------------------------------------------------------------------------
+    # -- internals -----------------------------------------------------------------------------------------
 
     def _require_name(self, who: str) -> None:
         if self._ground.votes > 1 and not who.strip():
             raise InputError(
-                f"every item is answered by {self._ground.votes} different people here: say who you are (--as NAME; Python: who=)"
+                f"this session has {self._ground.votes} annotators per item: say who you are (--as NAME; Python: who=)"
             )
 
     def _check(self, labels: Mapping[Any, Any], new_classes: bool) -> dict[str, str | None]:
@@ -428,7 +428,7 @@ class Session:
         return answers
 
     def _choose(self, n: int, *, fresh: bool) -> list[Item]:
-        """Let the policy name groups, and take the next item of each."""
+        """Let the policy choose groups, and take the next items in the queue of each."""
         ledger, journal = self._fold.ledger, self._fold.journal
         now = add_up(self._ground, ledger)
         known = self._reckoner.know(now) if fresh else self._reckoner.recall(now)
@@ -436,7 +436,7 @@ class Session:
         return [item for g, k in Counter(groups).items() for item in journal.line_up(g, ledger.place[g], k)]
 
     def _rng(self, step: int) -> Rng:
-        """Randomness follows from seed and step, so that nothing of it need be stored."""
+        """Derive the generator from seed and step, so that no random state has to be stored."""
         return np.random.default_rng([self._ground.seed, 0, step])
 
     def _as_id(self, name: str) -> ItemId:
@@ -449,7 +449,7 @@ class Session:
 
 
 def check_lease(seconds: float) -> float:
-    """Refuse a lease that never begins or never ends."""
+    """Refuse a lease that is not positive, or longer than a year."""
     if not 0 < seconds <= LONGEST_LEASE:
         raise InputError(f"lease: must be more than 0 and at most {LONGEST_LEASE:,} seconds (a year), got {seconds:g}")
     return seconds

@@ -1,7 +1,7 @@
-"""Which key records which class: one rule, for the labelling page and the terminal alike.
+"""Keyboard shortcuts of classes and commands, the same for the labelling page and the terminal.
 
-A key records what it looks like. A class whose name is one character has that key. Other classes get a digit or a letter that
-is no other class's name, and where names hold numbers no digit but their own. Keys of commands give way to those of classes.
+A class whose name is one character has that key. Other classes get a digit or a letter that is no other class's name;
+where names contain numbers, a digit is used only for the class whose name contains it. Commands get keys that are left.
 """
 
 import re
@@ -27,14 +27,14 @@ TERMINAL = {"find": "/:\\", "more": "+*=", "stop": "q"}
 
 @dataclass(frozen=True)
 class Shortcuts:
-    """The keys of classes; none where there are too many classes for a key each."""
+    """The keys of classes; empty if there are more classes than keys."""
 
     shown: dict[str, str]  # class -> the key shown beside it
-    typed: dict[str, str]  # key -> class; in upper and lower case, where that leaves no doubt
-    names: frozenset[str]  # of classes with one character, in both cases
+    typed: dict[str, str]  # key -> class; in both cases where that is unambiguous
+    names: frozenset[str]  # one-character class names, in both cases
 
     def place(self, commands: Mapping[str, str], taken: Collection[str] = ()) -> dict[str, str]:
-        """Give each command the first of its keys that no class has; an empty one where all are taken.
+        """Assign each command the first of its keys that no class has, or an empty string.
 
         >>> assign_shortcuts(("s", "cat")).place({"skip": "s?", "undo": "u<"})
         {'skip': '?', 'undo': 'u'}
@@ -45,7 +45,7 @@ class Shortcuts:
 
 @lru_cache
 def assign_shortcuts(classes: tuple[str, ...]) -> Shortcuts:
-    """Give every class a key, or none where there are too many.
+    """Assign a key to every class, or none if there are too many.
 
     >>> assign_shortcuts(("0", "1")).shown, assign_shortcuts(("cat", "dog")).shown
     ({'0': '0', '1': '1'}, {'cat': '1', 'dog': '2'})
@@ -61,7 +61,7 @@ def assign_shortcuts(classes: tuple[str, ...]) -> Shortcuts:
 
 
 def _assign(classes: Sequence[str], own: Mapping[str, str]) -> dict[str, str] | None:
-    """Return the key of every class: its own, one that its name suggests, or the next that is free."""
+    """Return the key of every class: its own, one suggested by its name, or the next free one."""
     looks = Counter(map(_fold, classes))
     keys = {**own, **_read_hints([name for name in classes if name not in own], looks)}
     used = {_fold(key) for key in keys.values()}
@@ -78,7 +78,7 @@ def _assign(classes: Sequence[str], own: Mapping[str, str]) -> dict[str, str] | 
 
 
 def _choose(name: str, free: Sequence[str], initials: Mapping[str, int]) -> str:
-    """Prefer a digit, then the initial, then a letter with which no other name begins."""
+    """Prefer a digit, then the initial, then a letter that is no other name's initial."""
     initial = _fold(name)[:1]
     apart = [key for key in free if initials[key] == (key == initial)]
     digits = [key for key in apart if key in DIGITS]
@@ -86,7 +86,7 @@ def _choose(name: str, free: Sequence[str], initials: Mapping[str, int]) -> str:
 
 
 def _read_hints(names: Sequence[str], looks: Mapping[str, int]) -> dict[str, str]:
-    """Return the keys that names suggest, such as 3 for "3 stars", where no two suggest the same and no class is called so."""
+    """Return the keys suggested by names, such as 3 for "3 stars", if unique and not the name of a class."""
     hints = {name: hint for name in names if (hint := _read_hint(name))}
     shared = Counter(hints.values())
     return {name: hint for name, hint in hints.items() if shared[hint] == 1 and not looks[hint]}
@@ -100,7 +100,7 @@ def _read_hint(name: str) -> str:
 
 
 def _read_numbers(name: str) -> list[str]:
-    """Return the numbers in a name, in digits, English words, or Roman at its end."""
+    """Return the numbers in a name: digits, English words, or a Roman numeral at its end."""
     plain = unicodedata.normalize("NFKC", name)
     words = WORD.findall(plain)
     named = [WORDS[word.lower()] for word in words if word.lower() in WORDS]
@@ -108,7 +108,7 @@ def _read_numbers(name: str) -> list[str]:
 
 
 def _accept_both_cases(by_key: Mapping[str, str]) -> dict[str, str]:
-    """Add the other case of every key, unless it is a key itself or two classes would share it."""
+    """Add the other case of every key, unless it is a key itself or ambiguous."""
     others = {(form, name) for key, name in by_key.items() for form in _both_cases(key) if form not in by_key}
     shared = Counter(form for form, _ in others)
     return {**by_key, **{form: name for form, name in sorted(others) if shared[form] == 1}}
@@ -123,10 +123,10 @@ def _is_character(name: str) -> bool:
 
 
 def _is_on_keyboards(character: str) -> bool:
-    """Is it typed by a key? East Asian characters and pictures are composed of several."""
+    """Whether one key types it; East Asian characters and emoji need an input method."""
     return unicodedata.east_asian_width(character) not in ("W", "F") and unicodedata.category(character)[0] in "LNPS"
 
 
 def _fold(text: str) -> str:
-    """Return what a name looks like: without spaces around it, in lower case, in plain characters."""
+    """Normalize a name: NFKC, stripped, casefolded."""
     return unicodedata.normalize("NFKC", text).strip().casefold()

@@ -1,6 +1,7 @@
-"""What a session is made from, fixed for good: the counts of the pool, the items one may ask about, and the choices.
+"""The fixed part of a session: counts of the pool, size of its queue, goal, policy, prior and options.
 
-It is written into the session's file whole, so that the session goes on without the predictions at hand.
+It is stored in the session's file, so that labelling can continue without the predictions. Neighbours: `queue` orders
+the items, `serialize` and `file_schema` write and read it.
 """
 
 import io
@@ -46,8 +47,8 @@ ARRAYS = ("group", "predicted", "bin", "label", "n_items", "n_labels", "score", 
 class Ground:
     """The fixed part of a session."""
 
-    tally: Tally  # with the labels there were at the start
-    n_askable: Int[np.ndarray, " group"]  # items in the file: of a large pool, not all that have no label
+    tally: Tally  # with the labels that the table had at the start
+    n_askable: Int[np.ndarray, " group"]  # items in the file: for a large pool, a sample of the unlabelled ones
     goal: Goal
     policy: Policy
     prior: Prior
@@ -59,26 +60,26 @@ class Ground:
     source: str
     notes: tuple[str, ...]
     graded: bool  # labels are grades of agreement, not classes
-    whole_ids: bool  # ids are whole numbers in the table
-    frame: Frame  # the kind that the predictions came in
-    bins: Bins | None = None  # of the scores; not known of files that an earlier version made
-    votes: int = 1  # people who answer each item
+    whole_ids: bool  # ids are integers in the table
+    frame: Frame  # kind of frame that the predictions came in
+    bins: Bins | None = None  # of the scores; None in files of earlier versions
+    votes: int = 1  # annotators per item
 
     def require_roles(self, metric: Metric) -> None:
-        """Refuse a metric that these predictions have no columns for."""
+        """Refuse a metric whose columns these predictions lack."""
         has = {"score": bool(self.tally.bins), "predicted": bool(self.tally.classes)}
         for role in metric.needs:
             if not has.get(role, True):
                 raise InputError(f"metric {metric.name} needs a {role} column, and {self.source} has none")
 
     def require_priced(self, classes: Sequence[str], labels: Iterable[str | None]) -> None:
-        """Refuse labels of new classes that the costs say nothing about."""
+        """Refuse labels of new classes that the cost table lacks."""
         if isinstance(self.goal.metric, Cost):
             new = [name for name in dict.fromkeys(labels) if name is not None and name not in classes]
             self.goal.metric.over([*classes, *new])
 
     def require_same(self, pool: Predictions, path: object) -> None:
-        """Refuse other predictions than those this was laid on."""
+        """Refuse predictions other than those the session was created from."""
         change = tell_apart(self.fingerprint, self._take_fingerprint(pool))
         if change:
             raise InputError(
@@ -86,14 +87,14 @@ class Ground:
             )
 
     def _take_fingerprint(self, pool: Predictions) -> dict[str, Any]:
-        """Look at the same items as were looked at when the session was made."""
+        """Compute the fingerprint from the same items as when the session was created."""
         if "every" not in self.fingerprint or not pool.has_whole_ids:
             return take_fingerprint(pool, self.by)
         picking = Picking(self.fingerprint["every"], self.fingerprint["seed"])
         return read_fingerprint(take_census(pool, self.by, bins=self.bins, picking=picking))
 
     def require_items(self, piles: Iterable[Pile], where: object) -> None:
-        """Refuse a file whose items do not fit its counts: every figure would be wrong."""
+        """Refuse a file whose items do not match its counts: every estimate would be wrong."""
         tally, n_left = self.tally, self.tally.n_items - self.tally.n_labels
         found, last = np.zeros_like(self.n_askable), np.full(len(self.n_askable), -1)
         for pile in piles:
@@ -109,11 +110,11 @@ class Ground:
             raise InputError(f"{where}: damaged: items are missing from it, or out of order; {GO_BACK}")
 
     def ask(self, metric: Metric) -> Question:
-        """Return what to answer about a metric, as chosen at the start."""
+        """Return the question about a metric, with the options of the session."""
         return Question(metric, self.prior, self.level, self.finite, count_sought(self.goal), self.seed)
 
     def write(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Turn it into a JSON document and binary attachments."""
+        """Return it as a JSON document and binary attachments."""
         about = {
             "goal": write_recipe(self.goal), "policy": write_recipe(self.policy), "prior": write_recipe(self.prior),
             "by": write_recipe(self.by), "level": self.level, "finite": self.finite, "seed": self.seed,
@@ -134,7 +135,7 @@ def read_ground(
     policy: Policy | None = None,
     where: object = "the session",
 ) -> Ground:
-    """Turn what a file holds back into a Ground; `where` it lies begins the message about a damaged one."""
+    """Restore the spec from the contents of a file; `where` is the path that messages about damage begin with."""
     found = check(SessionDocument, about, f"{where}: damaged", GO_BACK)
     arrays = read_arrays(blobs.get("tally", b""), f"{where}: damaged: its counts", GO_BACK)
     if len(found.n_askable) != len(found.groups):
@@ -153,7 +154,7 @@ def read_ground(
 
 
 def _recall(plain: Any, given: Any, what: str, kind: Any, where: object) -> Any:
-    """Make a choice again that a file remembers, or refuse the file."""
+    """Restore a choice stored in a file, or refuse the file as damaged."""
     try:
         made = recall(plain, given, what)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -181,7 +182,7 @@ def lay_ground(
     classes: Sequence[str] = (),
     votes: int = 1,
 ) -> tuple[Ground, Line]:
-    """Count a pool once, and line its unlabelled items up in random order within their groups."""
+    """Aggregate a pool once, and queue its unlabelled items in random order within their groups."""
     require_votes(pool, votes)
     census = take_census(pool, by, bins=bins, picking=pool.choose_picking(seed), **count_for(pool, prior))
     notes = require_sound(pool, census)
@@ -190,11 +191,11 @@ def lay_ground(
     require_answerable(counts, goal.metric)
     require_enough(goal, len(counts.groups))
     known = infer(counts, goal.metric, prior, finite_pool=finite)
-    goal.gain(known, known.expect())  # a goal may be about groups that are not there
+    goal.gain(known, known.expect())  # raises if the goal names groups that do not exist
     line = line_up(census, counts.group, seed)
     if not len(line):
         raise InputError(
-            f"every item of {pool.source} is labelled: there is nothing to ask; assess it, or play with --hide-labels (Python: pool.hide_labels())"
+            f"every item of {pool.source} is labelled: there is nothing to ask; assess it, or try --hide-labels (Python: pool.hide_labels())"
         )
     ground = Ground(
         tally=counts,
@@ -219,10 +220,10 @@ def lay_ground(
 
 
 def require_votes(pool: Predictions, votes: int) -> None:
-    """Refuse a number of people that makes no sense, and to compare the grades of several."""
+    """Refuse a number of votes out of range, and several votes on grades."""
     if not 1 <= votes <= MOST_VOTES:
         raise InputError(
-            f"votes: {votes} people make no sense; every item is answered by 1 to {MOST_VOTES}, often by 2 or 3"
+            f"votes must be between 1 and {MOST_VOTES}, got {votes}; often 2 or 3 annotators answer each item"
         )
     if votes > 1 and pool.has("agreement"):
         raise InputError(
@@ -231,7 +232,7 @@ def require_votes(pool: Predictions, votes: int) -> None:
 
 
 def read_fingerprint(census: Census) -> dict[str, Any]:
-    """Return a few figures that tell predictions and their groups from others; out of a census, where it has a sample."""
+    """Return the fingerprint of predictions and groups, from the sample of an aggregate if it has one."""
     if census.sample is None:
         return take_fingerprint(census.pool, census.by)
     groups = [census.cut.name(key) for key in census.groups]
@@ -239,13 +240,13 @@ def read_fingerprint(census: Census) -> dict[str, Any]:
 
 
 def take_fingerprint(pool: Predictions, by: Groups) -> dict[str, Any]:
-    """Return a few figures that tell these predictions and their groups from others."""
+    """Return the fingerprint of predictions and their groups."""
     keys = list(by.cut(pool).keys.values())
     return fingerprint(pool, keys[0] if len(keys) == 1 else None)
 
 
 def tell_apart(made_from: Mapping[str, Any], given: Mapping[str, Any]) -> str | None:
-    """Say how predictions differ from those a session was made from; None if they do not."""
+    """Describe how predictions differ from those a session was created from; None if they do not."""
     words = {
         "n_items": "items",
         "first": "first id",
@@ -253,7 +254,7 @@ def tell_apart(made_from: Mapping[str, Any], given: Mapping[str, Any]) -> str | 
         "length": "length of ids",
         "score": "sum of scores",
     }
-    large = ("part" in made_from) != ("part" in given)  # an earlier version looked at large tables another way
+    large = ("part" in made_from) != ("part" in given)  # earlier versions had another fingerprint of large tables
     for name, word in words.items():
         if large and name != "n_items":
             continue
@@ -272,7 +273,7 @@ def tell_apart(made_from: Mapping[str, Any], given: Mapping[str, Any]) -> str | 
     if moved:
         return f"how often {listing(sorted(moved), most=3)} is predicted"
     words = {"said": "which items get which prediction", "placed": "which items are in which group",
-             "part": "what is said of which item"}  # fmt: skip
+             "part": "which items get which prediction, score or group"}  # fmt: skip
     return next((word for key, word in words.items() if _differ(made_from, given, key)), None)
 
 
@@ -289,7 +290,7 @@ def _pack(counts: Tally) -> bytes:
 
 
 def _read_tally(found: SessionDocument, arrays: Arrays) -> Tally:
-    """Take the counts out of their archive, each of them possible where it stands."""
+    """Read the counts from their archive, and check their types, shapes and ranges."""
     n_groups, n_classes, n_bins = len(found.groups), len(found.classes), len(found.bins)
     group = arrays.take("group", "iu", (None,), low=0, high=n_groups - 1)
     shape, axes = group.shape, tuple(Axis(a.name, a.levels, a.ordered, a.edges) for a in found.axes)

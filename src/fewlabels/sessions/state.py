@@ -1,10 +1,9 @@
-"""The fold of a journal: who was asked what, what was answered, and which answers count.
+"""The state replayed from a journal: pending items, votes, decisions, and which answers count.
 
-Items come in a random order within their group, and are asked about in that order. So the ones that were drawn are a
-random sample of the group; an answer to any other item waits until its turn comes, or it would skew the sample.
+Items are in random order within their group and are asked for in that order, so the drawn ones are a random sample of
+the group. An answer to any other item is not counted until its turn comes, since it would bias the sample.
 
-Where several people answer every item, each has a vote, and of an item counts what most of them say, until somebody
-decides it. Where one does, the last word counts, whoever said it.
+With several votes per item, the majority label counts until the item is decided. With one, the last answer counts.
 """
 
 from collections import Counter, defaultdict
@@ -17,48 +16,48 @@ from fewlabels.sessions.votes import Answer, Ballot, Decision
 
 
 class Open(NamedTuple):
-    """An item that somebody was asked about and has not answered."""
+    """An item that an annotator was asked for and has not answered."""
 
     item: Item
     who: str
-    seq: int  # of the event that asked
+    seq: int  # of the "asked" event
 
 
 class Deed(NamedTuple):
-    """Something a person did, and may take back."""
+    """An answer or decision, which its author may withdraw."""
 
     item: str
     who: str
-    decided: bool = False  # or voted
+    decided: bool = False  # else a vote
 
 
 @dataclass
 class Ledger:
-    """Everything the events so far amount to. It changes only by taking the next event."""
+    """The state after all events so far. It changes only by applying the next event."""
 
-    wanted: int = 1  # people who answer each item
+    wanted: int = 1  # votes per item
     seq: int = 0
     n_asked: int = 0
     n_heard: int = 0  # answers, decisions and withdrawals so far
     drawn: dict[str, Item] = field(default_factory=dict)
-    ballots: dict[str, Ballot] = field(default_factory=dict)  # the one that changed last comes last
+    ballots: dict[str, Ballot] = field(default_factory=dict)  # ordered by last change
     pending: dict[str, Open] = field(default_factory=dict)  # oldest first
-    short: dict[str, Item] = field(default_factory=dict)  # drawn and answered, but not by as many as are wanted
-    counted: Counter[tuple[int, str]] = field(default_factory=Counter)  # (entry, label) -> how many
-    place: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))  # group -> how many were drawn
+    short: dict[str, Item] = field(default_factory=dict)  # drawn and answered, with fewer votes than wanted
+    counted: Counter[tuple[int, str]] = field(default_factory=Counter)  # (entry, label) -> number of items
+    place: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))  # group -> number of items drawn
     deeds: dict[Deed, str] = field(
         default_factory=dict
-    )  # that stand, in the order they were done, and the note beside each
-    seen: Counter[str] = field(default_factory=Counter)  # how often each label is said now
-    disputes: dict[str, None] = field(default_factory=dict)  # items with all their votes, which differ, and no decision
+    )  # current answers and decisions in their order, with their notes
+    seen: Counter[str] = field(default_factory=Counter)  # current votes and decisions per label
+    disputes: dict[str, None] = field(default_factory=dict)  # undecided items that have all their votes, which differ
 
     def copy(self) -> "Ledger":
-        """Return the same state in containers of its own."""
+        """Return a copy with its own containers."""
         names = [one.name for one in fields(self) if isinstance(getattr(self, one.name), dict)]
         return replace(self, **{name: getattr(self, name).copy() for name in names})
 
     def take(self, event: Event) -> None:
-        """Fold one more event in."""
+        """Apply the next event."""
         self.seq = event.seq
         if event.kind == "asked":
             self._ask(Open(event.item, event.who, event.seq))
@@ -73,49 +72,49 @@ class Ledger:
 
     @property
     def n_labels(self) -> int:
-        """Items with a label that counts."""
+        """The number of items with a label that counts."""
         return self.counted.total()
 
     @property
     def answers(self) -> dict[str, Answer]:
-        """What counts of every item somebody spoke about."""
+        """The counted answer of every answered item."""
         return {name: ballot.label for name, ballot in self.ballots.items()}
 
     @property
     def waiting(self) -> list[str]:
-        """Labelled items whose turn has not come: they were not asked for."""
+        """Labelled items that were not asked for: their labels are not counted yet."""
         return [name for name, label in self.answers.items() if label is not None and name not in self.drawn]
 
     @property
     def skipped(self) -> list[str]:
-        """Items nobody could tell."""
+        """Items that could not be labelled."""
         return [name for name, label in self.answers.items() if label is None]
 
     @property
     def disputed(self) -> list[str]:
-        """Items about which people disagree, once everybody was heard, and that nobody has decided."""
+        """Undecided items that have all their votes, which differ."""
         return list(self.disputes)
 
     @property
     def heard(self) -> list[Ballot]:
-        """Votes that count: about items whose turn has come."""
+        """Votes that count: those on drawn items."""
         return [ballot for name, ballot in self.ballots.items() if name in self.drawn]
 
     def notes_on(self, ballot: Ballot) -> dict[str, str]:
-        """What people noted beside their votes on an item."""
+        """Return the notes beside the votes on an item, by annotator."""
         noted = {who: self.deeds[Deed(ballot.item.id, who)] for who in ballot.votes}
         return {who: note for who, note in noted.items() if note}
 
     def last_of(self, who: str) -> str | None:
-        """The item this person answered or decided last."""
+        """Return the item that an annotator answered or decided last."""
         last = self.last_deed(who)
         return None if last is None else last.item
 
     def last_deed(self, who: str, *, decisions: bool = True) -> Deed | None:
-        """Return what this person may take back: the last answer or decision, or the last answer alone.
+        """Return what an annotator may withdraw: the last answer or decision, or only the last answer.
 
-        A withdrawal takes back what the person did last to the item. So without decisions, there is nothing to take back
-        where the same name has also decided the item.
+        A withdrawal applies to the annotator's last action on the item. So without decisions there is nothing to
+        withdraw if the same annotator has also decided the item.
         """
         last = next(
             (deed for deed in reversed(self.deeds) if deed.who == who and (decisions or not deed.decided)), None
@@ -124,31 +123,31 @@ class Ledger:
         return None if hides else last
 
     def is_taken_back(self, deed: Deed) -> bool:
-        """Is an item open again where it was answered, or decided?"""
+        """Whether an answer or decision has been withdrawn and not been given again."""
         ballot = self.ballots.get(deed.item)
         if ballot is None:
             return True
         return ballot.decision is None if deed.decided else self.wanted > 1 and deed.who not in ballot.votes
 
     def list_taken(self, items: Iterable[str], who: str) -> list[str]:
-        """List those items that a new answer of this person would take from somebody else."""
+        """List the items where a new answer of this annotator would replace another annotator's."""
         answered = (item for item in items if self.wanted == 1 and item in self.ballots)
         return [item for item in answered if who not in self.ballots[item].votes]
 
     def pending_with(self, who: str) -> list[Item]:
-        """Items this person was asked about and has not answered."""
+        """Items that this annotator was asked for and has not answered."""
         return [one.item for one in self.pending.values() if one.who == who]
 
     def pending_for(self, who: str) -> list[Item]:
-        """Items this person might answer: first one's own, then those that others leave open."""
+        """Items that this annotator may answer: first their own pending items, then those pending with others."""
         return self.pending_with(who) + [one.item for one in self.open_with_others(who)]
 
     def open_with_others(self, who: str) -> list[Open]:
-        """Items that somebody else was asked about and has not answered, and that this person has not answered either."""
+        """Items that are pending with other annotators and that this annotator has not answered."""
         return [one for one in self.pending.values() if one.who != who and not self._has_heard(one.item, who)]
 
     def short_for(self, who: str) -> list[Item]:
-        """Items that want one more answer, are nobody's at the moment, and that this person has not answered."""
+        """Items that need another vote, are not pending, and that this annotator has not answered."""
         free = (item for name, item in self.short.items() if name not in self.pending)
         return [item for item in free if not self._has_heard(item, who)]
 
@@ -161,16 +160,16 @@ class Ledger:
     def _ask(self, new: Open) -> None:
         item = new.item
         self.n_asked += 1
-        if item.id in self.drawn:  # its turn has come before
+        if item.id in self.drawn:  # it was drawn before
             if item.id in self.pending or item.id in self.short:
-                self.pending[item.id] = new  # it is handed on
+                self.pending[item.id] = new  # it is reassigned
             return
         self.place[item.group] = max(self.place[item.group], item.place + 1)
         self.drawn[item.id] = item
         if item.id not in self.ballots:
             self.pending[item.id] = new
             return
-        early = self.ballots[item.id]  # it was answered before its turn, which has come now
+        early = self.ballots[item.id]  # answered before it was drawn
         if early.label is not None:
             self.counted[item.entry, early.label] += 1
         self._mind(early)
@@ -194,7 +193,7 @@ class Ledger:
         self.pending.pop(item.id, None)
 
     def _withdraw(self, again: Open) -> None:
-        """A slip: what was decided is disputed again; what was answered is open again, with whoever slipped."""
+        """Withdraw the last action: a decided item is disputed again; an answered one is pending again."""
         item, who = again.item, again.who
         before = self.ballots.get(item.id)
         if before is None:
@@ -214,7 +213,7 @@ class Ledger:
             self.pending = {item.id: again, **{name: one for name, one in self.pending.items() if name != item.id}}
 
     def _put(self, before: Ballot, after: Ballot) -> None:
-        """Let one ballot take the place of another; an empty one is none."""
+        """Replace the votes on an item, and drop the item if no vote is left."""
         self._count(before, -1)
         self.ballots.pop(before.item.id, None)
         self.disputes.pop(before.item.id, None)
@@ -224,7 +223,7 @@ class Ledger:
         self._mind(after)
 
     def _mind(self, ballot: Ballot) -> None:
-        """Note whether an item wants more answers, or has them and people disagree."""
+        """Record whether an item needs more votes, or has all of them and they differ."""
         item = ballot.item
         self.short.pop(item.id, None)
         is_open = item.id in self.drawn and ballot.decision is None

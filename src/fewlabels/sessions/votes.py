@@ -1,22 +1,22 @@
-"""What people say of an item: a vote each, and the word that settles it, if somebody said it."""
+"""The votes on an item, one per annotator, and the decision that settles it, if there is one."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from fewlabels.sessions.journal.events import Item
 
-Answer = str | None  # None: a person looked, and cannot tell
+Answer = str | None  # None: an annotator looked at it and could not label it
 
 
 class Decision(NamedTuple):
-    """The word that settles an item, and whose it is."""
+    """The label that settles an item, and who decided it."""
 
     label: Answer
     who: str
 
 
 class Ballot(NamedTuple):
-    """Votes on an item. A value: another vote makes another ballot.
+    """The votes on an item, immutable.
 
     >>> ballot = Ballot(Item("7", 0, 0, 0), {"ann": "cat", "bob": "dog", "cleo": None})
     >>> ballot.label, ballot.is_disputed, ballot._replace(decision=Decision("cat", "kim")).label
@@ -24,23 +24,23 @@ class Ballot(NamedTuple):
     """
 
     item: Item
-    votes: Mapping[str, Answer] = {}  # by person, who spoke last coming last
+    votes: Mapping[str, Answer] = {}  # by annotator, in the order of their answers
     decision: Decision | None = None
 
     @property
     def labels(self) -> list[str]:
-        """Votes of those who could tell."""
+        """The votes that are labels, without skips."""
         return [label for label in self.votes.values() if label is not None]
 
     @property
     def said(self) -> list[str]:
-        """Every label that stands on it."""
+        """All labels on the item, of votes and decision."""
         decided = [] if self.decision is None or self.decision.label is None else [self.decision.label]
         return self.labels + decided
 
     @property
     def label(self) -> Answer:
-        """What counts: what was decided, else what most say, and of several such what was said last."""
+        """The label that counts: the decided one, else the majority's; among ties, the latest."""
         if self.decision is not None:
             return self.decision.label
         labels = self.labels
@@ -48,5 +48,5 @@ class Ballot(NamedTuple):
 
     @property
     def is_disputed(self) -> bool:
-        """Do people disagree, and has nobody decided?"""
+        """Whether votes differ and there is no decision."""
         return self.decision is None and len(set(self.labels)) > 1

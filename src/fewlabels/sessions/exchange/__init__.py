@@ -1,1 +1,1 @@
-"""Files that sessions exchange with people and other programs: sheets, and tasks and exports of Label Studio."""
+"""Files exchanged with annotators and other tools: CSV, JSON lines, and tasks and exports of Label Studio."""

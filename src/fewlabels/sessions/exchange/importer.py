@@ -1,8 +1,8 @@
-"""Files of answers into a session: checked as a whole, told as a whole, and nothing told twice.
+"""Import files of answers into a session: checked and recorded in one transaction, without repeating known answers.
 
-A sheet has one answer per item, and what it says is compared with what the session holds. An export of Label Studio
-holds everything anybody ever said there, so it is compared with what each person said last: what was corrected
-elsewhere in the meantime stays corrected.
+A CSV or JSON lines file has one answer per item, which is compared with the session's current one. An export of Label
+Studio contains all past annotations, so it is compared with the last answer of each annotator: a later correction made
+elsewhere is kept.
 """
 
 from collections import defaultdict
@@ -31,16 +31,16 @@ Said = Mapping[tuple[str, str], str | None]  # (item, who) -> label
 
 @dataclass(frozen=True)
 class Terms:
-    """How answers in files are to be taken."""
+    """How to interpret the answers in a file."""
 
-    who: str = ""  # who answered, where the file does not say
-    new_classes: bool = False  # accept labels that are no class of the session yet
+    who: str = ""  # the annotator, if the file does not name one
+    new_classes: bool = False  # accept labels that are not classes of the session yet
     cannot_tell: str = CANNOT_TELL  # the label of items that cannot be labelled
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a person says of an item; without a label, that nobody can tell."""
+    """An annotator's answer to an item; label None if it could not be labelled."""
 
     item: str
     who: str
@@ -48,22 +48,22 @@ class Answer:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Whose answer to what."""
+        """Item and annotator."""
         return self.item, self.who
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What a file says: the word that counts comes last for its item, and remarks on what was left out."""
+    """The answers of a file, the one that counts last for each item, and remarks on what was left out."""
 
     answers: tuple[Answer, ...]
     remarks: tuple[str, ...]
-    has_history: bool = False  # it holds all that each person said
+    has_history: bool = False  # contains all answers of each annotator
 
 
 @dataclass(frozen=True)
 class Taken:
-    """What became of a file of answers."""
+    """The result of an import."""
 
     n_new: int
     n_changed: int
@@ -72,18 +72,18 @@ class Taken:
     remarks: tuple[str, ...]
 
     def say(self, file: str) -> str:
-        """Say it in a sentence."""
+        """Describe it in a sentence."""
         said = f"{file}: {count(self.n_new, 'new answer')}, {self.n_changed:,} changed, {self.n_unchanged:,} unchanged"
         unasked = f"; {self.n_unasked:,} of them not asked for: they count once their turn comes"
         return said + (unasked if self.n_unasked else "")
 
 
 def take_in(session: Session, path: str, file: str, terms: Terms) -> Taken:
-    """Read a file of answers into a session at this path: all of them or none, in one transaction."""
+    """Import a file of answers into the session at this path, in one transaction."""
     with saying_nothing_kept():
         batch = read_batch(file, path, session.classes, terms, by_person=session.wanted > 1)
         if session.wanted > 1 and not all(answer.who for answer in batch.answers):
-            raise InputError(f"{file}: every item is answered by several people here: say who answered, in a column who or with --as NAME")  # fmt: skip
+            raise InputError(f"{file}: this session has several annotators per item: say who answered, in a column who or with --as NAME")  # fmt: skip
         with session.together():
             before = _recall(session, batch, terms)
             news = [
@@ -113,14 +113,14 @@ def read_batch(file: str, path: str, classes: Sequence[str], terms: Terms, *, by
 
 
 def _match_lines(file: str, path: str, lines: list[Line], classes: Sequence[str], terms: Terms) -> tuple[Answer, ...]:
-    """Return the answers by item; the first that cannot be kept is named by line and column."""
+    """Return the answers of a table; the first invalid one raises an error with its line and column."""
     items = find_items(path, [line.id for line in lines])
     found: dict[tuple[str, str], Line] = {}
     for line in lines:
         if line.id not in items:
             raise InputError(f"{file}, line {line.number}, column id: {explain_unknown([line.id])}; nothing was kept")
         first = found.setdefault((items[line.id], line.who or terms.who), line)
-        if first.label != line.label:  # the same item in two spellings
+        if first.label != line.label:  # the same item under two spellings of its id
             raise InputError(
                 f"{file}, lines {first.number} and {line.number}, column label: item {items[line.id]!r} has two "
                 f"answers, {first.label!r} and {line.label!r}; keep one"
@@ -138,7 +138,7 @@ def _read_studio(file: str, path: str, export: Export, classes: Sequence[str], t
     if not known and (strange or export.n_others):
         raise InputError(f"{file}: no task in it is an item of this session; is it the export of another project?")
     answers: dict[tuple[str, str], Answer] = {}
-    for line in sorted(known, key=lambda line: line.at):  # as many as were given at one time stay in their order
+    for line in sorted(known, key=lambda line: line.at):  # stable: answers with the same time keep their order
         if line.is_answer:
             where = f"{file}, task {line.number}, item {line.id!r}: "
             answer = Answer(items[line.id], line.who or terms.who, _read_label(line, where, classes, terms))
@@ -152,7 +152,7 @@ def _read_studio(file: str, path: str, export: Export, classes: Sequence[str], t
     }
     in_order = sorted(
         answers.values(), key=lambda answer: answer.label is not None
-    )  # a label is worth more than a skip
+    )  # labels after skips, so that a label counts
     return Batch(tuple(in_order), tuple(text for text, n in remarks.items() if n), has_history=True)
 
 
@@ -169,7 +169,7 @@ def _read_label(line: Line, where: str, classes: Sequence[str], terms: Terms) ->
 
 
 def _recall(session: Session, batch: Batch, terms: Terms) -> Said:
-    """Return what was said before: by each person where the file holds that, else by anyone."""
+    """Return the earlier answers to compare with: of each annotator if the file names them, else the counted ones."""
     if session.wanted > 1:
         return {(str(row["id"]), row["who"]): row["label"] for row in session.votes() if not row["decided"]}
     if not batch.has_history:
@@ -178,7 +178,7 @@ def _recall(session: Session, batch: Batch, terms: Terms) -> Said:
 
 
 def _group(news: Iterable[Answer]) -> list[tuple[str, dict[str, str | None]]]:
-    """Return what each person is to tell."""
+    """Return the new answers of each annotator."""
     found: defaultdict[str, dict[str, str | None]] = defaultdict(dict)
     for answer in news:
         found[answer.who][answer.item] = answer.label
@@ -186,7 +186,7 @@ def _group(news: Iterable[Answer]) -> list[tuple[str, dict[str, str | None]]]:
 
 
 def _take_turns(batch: Batch, news: Iterable[Answer]) -> list[tuple[str, dict[str, str | None]]]:
-    """Return what each person is to tell, so that the word that counts is the last one about its item."""
+    """Return the new answers of each annotator, in an order that records the counting answer of each item last."""
     last = {answer.item: answer for answer in batch.answers}
     turns: tuple[defaultdict[str, dict[str, str | None]], ...] = (defaultdict(dict), defaultdict(dict))
     for answer in news:

@@ -1,7 +1,7 @@
-"""Label Studio's tasks and labelling config, to be written.
+"""Write tasks and the labelling config for Label Studio.
 
-What people see goes out as plain text or as the address of an image, so that nothing in an item is obeyed. The id goes
-along as text, under a name that every export of Label Studio keeps (its own `id` is its own number).
+Columns are written as plain text or image URLs, so that no markup in an item is interpreted. The item's id is stored as
+text under a key that every export of Label Studio keeps (its `id` is its own number).
 """
 
 import json
@@ -17,7 +17,7 @@ from fewlabels.sessions.shortcuts import assign_shortcuts
 from fewlabels.text import as_text, tame_line
 
 ID = "fewlabels_id"  # in the data of every task
-CONTROL = "label"  # what the answer is called
+CONTROL = "label"  # name of the control that holds the answer
 RESERVED = {ID, CONTROL, "id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement"}
 KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 IMAGE = re.compile(
@@ -25,15 +25,15 @@ IMAGE = re.compile(
     re.IGNORECASE,
 )
 NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-STYLE = ".htx-text { white-space: pre-wrap; font-family: monospace; }"  # lines stay lines, and columns columns
-MANY = 30  # classes, from which on they are searched rather than read
+STYLE = ".htx-text { white-space: pre-wrap; font-family: monospace; }"  # keep line breaks and alignment
+MANY = 30  # classes; beyond this they are shown as a searchable list
 
 Shown = Mapping[Any, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Field:
-    """A column as Label Studio knows it."""
+    """A column as an object tag of Label Studio."""
 
     column: str
     key: str
@@ -42,7 +42,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Guess:
-    """What the model says of an item."""
+    """The model's prediction for an item."""
 
     label: str
     score: float | None
@@ -51,14 +51,14 @@ class Guess:
 
 @dataclass(frozen=True)
 class Form:
-    """What a person sees and may answer; without classes the answer is a grade."""
+    """The columns to show and the possible labels; without classes the answer is a grade."""
 
     fields: tuple[Field, ...]
     classes: tuple[str, ...]
 
     @classmethod
     def fit(cls, shown: Shown, classes: Sequence[str]) -> "Form":
-        """Return the form for these items; where there is nothing to see, one sees the id."""
+        """Return the form for these items; without columns to show, it shows the id."""
         wrong = next((name for name in classes if NO_XML.search(name)), None)
         if wrong is not None:
             raise InputError(
@@ -79,7 +79,7 @@ class Form:
             Xml.SubElement(view, "Header", value=_as_header(field.column), size="6")
             about = {"name": field.key, "value": f"${field.key}"}
             if field.kind == "Text":
-                about["valueType"] = "text"  # what looks like an address is not fetched
+                about["valueType"] = "text"  # do not fetch text that looks like a URL
             Xml.SubElement(view, field.kind, about)
         self._add_control(view)
         Xml.indent(view)
@@ -111,22 +111,22 @@ class Form:
 
 
 def render_tasks(form: Form, shown: Shown, guesses: Mapping[Any, Guess] | None = None) -> str:
-    """Return items as a list of tasks, a line each."""
+    """Return items as a JSON list of tasks, one per line."""
     tasks = (form.lay_out(i, row, (guesses or {}).get(i)) for i, row in shown.items())
-    return "[" + ",\n ".join(json.dumps(task) for task in tasks) + "]\n"  # ASCII: half characters could not be encoded
+    return "[" + ",\n ".join(json.dumps(task) for task in tasks) + "]\n"  # ASCII: UTF-8 has no lone surrogates
 
 
 def _name_keys(columns: Sequence[str]) -> dict[str, str]:
-    """Name every column with a word that may follow a $, and that no export uses for something else."""
+    """Return a valid variable name for every column that is no reserved key of exports."""
     plain = {name: name for name in columns if KEY.fullmatch(name) and name not in RESERVED}
     free = (key for i in range(2 * len(columns) + 1) if (key := f"column_{i + 1}") not in plain)
     return {name: plain.get(name) or next(free) for name in columns}
 
 
 def _list_hotkeys(classes: Sequence[str]) -> dict[str, str]:
-    """Return the keys of our page that Label Studio has too, or it gives its own by position: 1 for a first class called 0.
+    """Return the shortcuts of our page that Label Studio supports: letters and digits, in one case.
 
-    It knows letters and digits, in one case.
+    Without them it assigns digits by position: 1 to a first class called 0.
     """
     keys = {name: key.lower() for name, key in assign_shortcuts(tuple(classes)).shown.items()}
     shared = Counter(keys.values())
@@ -140,5 +140,5 @@ def _find_kind(values: Sequence[Any]) -> Literal["Text", "Image"]:
 
 
 def _as_header(name: str) -> str:
-    """Keep a column's name from being taken for a variable, or for a command."""
+    """Escape a column's name, so that it is not read as a variable or markup."""
     return NO_XML.sub("", tame_line(name)).replace("$", "＄")

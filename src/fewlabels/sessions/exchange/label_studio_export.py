@@ -1,4 +1,4 @@
-"""Label Studio's exports, to be read: JSON and JSON-MIN, whoever annotated, however often."""
+"""Read exports of Label Studio (JSON and JSON-MIN), with any number of annotations per task."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,20 +13,20 @@ from fewlabels.sessions.exchange.label_studio import CONTROL, ID
 from fewlabels.sessions.exchange.label_studio_schema import Annotation, Result, Task, TaskList
 from fewlabels.sessions.exchange.sheet_reader import Line
 
-VALUES = {"choices": "choices", "number": "number", "rating": "rating"}  # kind of answer -> where its value stands
+VALUES = {"choices": "choices", "number": "number", "rating": "rating"}  # type of result -> key of its value
 NOT_OURS = "export the project as JSON or JSON-MIN"
 
 
 @dataclass(frozen=True)
 class Export:
-    """What a file of Label Studio's says of our items, one line per annotation, and of how many others."""
+    """The annotations in an export, one line each, and the number of tasks that are not ours."""
 
     lines: tuple[Line, ...]
-    n_others: int  # tasks without an id of ours: they are of other projects
+    n_others: int  # tasks without our id: they belong to other projects
 
 
 def read_export(path: str) -> Export:
-    """Read tasks and their annotations; tasks that nobody annotated have a line without an answer."""
+    """Read tasks and their annotations; a task without annotations has a line without an answer."""
     lines: list[Line] = []
     n_others = 0
     for number, task in enumerate(_read_tasks(path), start=1):
@@ -49,7 +49,7 @@ def _find_id(task: Mapping[str, Any]) -> str | None:
 
 
 def _is_full(task: Mapping[str, Any]) -> bool:
-    """Is this a whole task, and not a line of JSON-MIN?"""
+    """Whether this is a full task rather than a record of JSON-MIN."""
     return isinstance(task.get("data"), dict)
 
 
@@ -68,7 +68,7 @@ def _read_task(where: str, number: int, id: str, task: Mapping[str, Any]) -> Ite
 
 
 def _read_results(where: str, annotation: Annotation) -> Any:
-    """Return the one answer among the results of an annotation; other controls may stand beside ours."""
+    """Return the answer among the results of an annotation, which may have results of other controls."""
     answers = [one for one in annotation.result or () if isinstance(one.type, str) and one.type in VALUES]
     named = [one for one in answers if one.from_name == CONTROL] or answers
     controls = list(dict.fromkeys(str(one.from_name) for one in named))
@@ -87,7 +87,7 @@ def _list_values(where: str, result: Result) -> list[Any]:
 
 
 def _read_short(where: str, value: Any) -> Any:
-    """Return the answer of a line of JSON-MIN: a word, or whatever there was to shorten."""
+    """Return the answer of a record of JSON-MIN: a plain value, or the results it could not shorten."""
     parts = value if isinstance(value, list) else [value]
     found: list[Any] = []
     for part in parts:
@@ -109,7 +109,7 @@ def _read_one(where: str, values: list[Any]) -> Any:
 
 
 def name_person(who: Any) -> str:
-    """Name whoever annotated: by e-mail where it is known, else by number.
+    """Return an annotator's name: the e-mail address if known, else the user name or number.
 
     >>> name_person(7), name_person("kim@example.org"), name_person({"id": 7, "email": "kim@example.org"})
     ('user 7', 'kim@example.org', 'kim@example.org')

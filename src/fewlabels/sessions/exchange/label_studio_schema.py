@@ -1,4 +1,4 @@
-"""Exports of Label Studio: tasks with their annotations (JSON), or a line for each task (JSON-MIN)."""
+"""Schema of Label Studio's exports: tasks with annotations (JSON), or one record per task (JSON-MIN)."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from fewlabels.data.documents.parsing import Schema
 
 
 class TaskList(RootModel[tuple[dict[str, Any], ...]]):
-    """All tasks, whatever is in them."""
+    """All tasks, with unchecked contents."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -20,7 +20,7 @@ class TaskList(RootModel[tuple[dict[str, Any], ...]]):
 
 
 class Result(Schema):
-    """What one control of the labelling config holds."""
+    """The value of one control of the labelling config."""
 
     type: Any = None
     from_name: Any = None
@@ -28,7 +28,7 @@ class Result(Schema):
 
 
 class Annotation(Schema):
-    """What one person said of a task."""
+    """One annotator's answers to a task."""
 
     result: tuple[Result, ...] | None = None
     was_cancelled: bool | None = None
@@ -44,7 +44,7 @@ class Annotation(Schema):
 
 
 class Task(Schema):
-    """A task in full."""
+    """A full task."""
 
     annotations: tuple[Annotation, ...] | None = None
 

@@ -1,4 +1,4 @@
-"""What people type -> the item and the class they mean, by the names these have in the session."""
+"""Match ids and labels as people type them with the items and classes of a session."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +15,7 @@ NOTHING_KEPT = "nothing was kept"
 
 @contextmanager
 def saying_nothing_kept() -> Iterator[None]:
-    """Add to every refusal inside that nothing was kept, unless it says so."""
+    """Add "nothing was kept" to every InputError of the block, unless it says so."""
     try:
         yield
     except InputError as error:
@@ -24,7 +24,7 @@ def saying_nothing_kept() -> Iterator[None]:
 
 
 def find_items(path: str, ids: Iterable[str]) -> dict[str, str]:
-    """Return the items that these ids mean; ids that mean none are left out."""
+    """Return the item that each id matches, without ids that match none."""
     ids = list(ids)
     journal = SqliteJournal.open(path, read_only=True)
     try:
@@ -35,18 +35,18 @@ def find_items(path: str, ids: Iterable[str]) -> dict[str, str]:
 
 
 def explain_unknown(ids: Iterable[str]) -> str:
-    """Say that these ids mean no item."""
+    """Say that these ids match no item."""
     names = listing(map(repr, ids))
     return f"no item that could be asked about is called {names} (unknown, or labelled from the start)"
 
 
 def is_mark(label: str, classes: Sequence[str], mark: str = CANNOT_TELL) -> bool:
-    """Does a label say that nobody can tell? Not where a class is called so."""
+    """Whether a label is the mark for "cannot be labelled" and no class has that name."""
     return label.strip() == mark and label not in classes
 
 
 def match_class(label: str, classes: Sequence[str]) -> str:
-    """Return the class that a label means, or the label where it means none; flags may be written in any way.
+    """Return the class that a label matches, or the label if there is none; booleans may have any spelling.
 
     >>> match_class(" cat", ["cat", "dog"]), match_class("true", ["False", "True"]), match_class("TRUE", ["0", "1"])
     ('cat', 'True', '1')
@@ -59,7 +59,7 @@ def match_class(label: str, classes: Sequence[str]) -> str:
 
 
 def require_class(label: str, classes: Sequence[str], *, about: str = "", kept: str) -> None:
-    """Refuse a label that is no class, and say what remains of the other answers."""
+    """Refuse a label that is no class; `kept` says whether other answers were saved."""
     if label not in classes:
         raise InputError(
             f"{about}{label!r} is no class of this session; {end_sentence(did_you_mean(label, classes))} "
@@ -68,7 +68,7 @@ def require_class(label: str, classes: Sequence[str], *, about: str = "", kept: 
 
 
 def is_grade(text: str) -> bool:
-    """Is this a number between 0 and 1?"""
+    """Whether this is a number between 0 and 1."""
     try:
         return 0 <= float(text) <= 1
     except ValueError:
@@ -76,13 +76,13 @@ def is_grade(text: str) -> bool:
 
 
 def read_grade(text: str, *, about: str = "", kept: str) -> str:
-    """Return a grade the way sessions write it, or refuse it, and say what remains of the other answers."""
+    """Return a grade in the session's format, or refuse it; `kept` says whether other answers were saved."""
     if not is_grade(text):
         raise InputError(f"{about}{text!r} is no grade between 0 and 1; {kept}")
     return repr(float(text))
 
 
 def _spell(name: str) -> tuple[str, ...]:
-    """A name as it stands, and as a whole number: an item that a table calls 2.0 is 2 here."""
+    """Return a name and, for a number such as 2.0, its integer spelling: a table may write id 2 as 2.0."""
     found = WHOLE.fullmatch(name)
     return (name, str(int(found[1]))) if found else (name,)

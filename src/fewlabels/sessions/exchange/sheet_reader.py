@@ -1,4 +1,4 @@
-"""Sheets of answers, to be read: exact text, nothing guessed, and every complaint names the line."""
+"""Read answers from CSV or JSON lines as exact text, without type inference; every error names the line."""
 
 import csv
 import io
@@ -15,30 +15,30 @@ from fewlabels.sessions.exchange.label_studio import ID
 from fewlabels.sessions.exchange.sheets import Record, kind_of
 from fewlabels.text import unescape_formula
 
-MARKS = ",;\t"  # between the columns: spreadsheets choose by country
-ANSWERS = ("label", "agreement")  # what the column with the answer is called
+MARKS = ",;\t"  # of columns: spreadsheets choose one by locale
+ANSWERS = ("label", "agreement")  # names of the column with the answer
 NAMES = ("id", *ANSWERS)
 
 
 @dataclass(frozen=True)
 class Line:
-    """What a sheet says of one item."""
+    """One row: an item and its answer."""
 
     number: int
     id: str
     label: Any  # None: not answered yet
-    who: str = ""  # where the sheet says so
-    is_skipped: bool = False  # a person looked, and cannot tell
-    at: float = 0.0  # when, where the sheet says so
+    who: str = ""  # if the file has it
+    is_skipped: bool = False  # an annotator looked at it and could not label it
+    at: float = 0.0  # time, if the file has it
 
     @property
     def is_answer(self) -> bool:
-        """Did a person look at it?"""
+        """Whether an annotator answered or skipped it."""
         return self.label is not None or self.is_skipped
 
 
 def read_sheet(path: str, *, by_person: bool = False) -> list[Line]:
-    """Read ids and labels, each item once; by person, once for everybody whom the column who names."""
+    """Read ids and labels, one row per item, or one per item and annotator (column who)."""
     found: dict[tuple[str, str], Line] = {}
     for number, record in _read_csv(path) if kind_of(path) == "csv" else _read_jsonl(path):
         line = Line(number, spell(record["id"]), _clean(record[_answer_of(record)]), _name(record) if by_person else "")
@@ -75,7 +75,7 @@ def read_text(path: str) -> str:
         raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError as error:
         number = error.object[: error.start].count(b"\n") + 1
-        raise InputError(f"{path}, line {number}: this is not UTF-8; save the sheet as CSV UTF-8") from None
+        raise InputError(f"{path}, line {number}: this is not UTF-8; save the file as CSV UTF-8") from None
 
 
 def _read_csv(path: str) -> Iterator[tuple[int, Record]]:
@@ -104,14 +104,16 @@ def _find_mark(text: str) -> str:
 
 def _check_head(path: str, row: list[str]) -> list[str]:
     plain = [name.strip().lower() for name in row]
-    if ID in plain:  # whose column id is not ours
+    if ID in plain:  # its column id is Label Studio's
         raise InputError(f"{path} is Label Studio's CSV, which leaves out who skipped what; export as JSON instead")
     head = [name if name in NAMES else given for name, given in zip(plain, row, strict=True)]
     wanted = ("id", "agreement" if "agreement" in head and "label" not in head else "label")
     for name in wanted:
         if head.count(name) != 1:
             how = "no column" if name not in head else "more than one column"
-            raise InputError(f"{path}, line 1: {how} called {name}; a sheet needs id and label, and has {listing(row)}")
+            raise InputError(
+                f"{path}, line 1: {how} called {name}; the file needs id and label, and has {listing(row)}"
+            )
     return head
 
 
@@ -137,7 +139,7 @@ def _read_jsonl(path: str) -> Iterator[tuple[int, Record]]:
             )
         if not record.keys() & set(ANSWERS) or not _is_scalar(record[_answer_of(record)]):
             raise InputError(
-                f"{path}, line {number}, column label: there is none; write null where nobody answered yet"
+                f"{path}, line {number}, column label: there is none; write null where there is no answer yet"
             )
         yield number, record
 

@@ -1,4 +1,4 @@
-"""Sheets of items and answers, to be written: CSV or JSON lines, where every id comes back as it went out."""
+"""Write items and answers as CSV or JSON lines, such that ids are unchanged when the file is read back."""
 
 import csv
 import io
@@ -15,11 +15,11 @@ Record = dict[str, Any]
 
 
 def kind_of(path: str) -> str:
-    """Tell the kind of a sheet by its ending; standard output is CSV."""
+    """Return the format of a file, by its suffix; standard output is CSV."""
     kind = "csv" if path == "-" else ENDINGS.get(Path(path).suffix.lower())
     if kind is None:
         raise InputError(
-            f"{path}: the kind of sheet is told by its ending: .csv, .jsonl for JSON lines, .json for Label Studio"
+            f"{path}: unknown format; the suffix must be .csv, .jsonl (JSON lines) or .json (Label Studio)"
         )
     return kind
 
@@ -30,8 +30,8 @@ def render_sheet(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], kind
         lines = (dump_json({c: as_plain(row[c]) for c in columns}) for row in rows)
         return "".join(f"{line}\n" for line in lines)
     cells = [[_as_cell(row[c]) for c in columns] for row in rows]
-    # Python before 3.13 leaves a lone carriage return unquoted, and then cannot read it; a spreadsheet may take a
-    # semicolon or a tab for the end of a cell.
+    # Python before 3.13 leaves a lone carriage return unquoted, and then cannot read it; a spreadsheet may read a
+    # semicolon or a tab as a delimiter.
     every = any(mark in cell for row in cells for cell in row for mark in "\r;\t")
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL if every else csv.QUOTE_MINIMAL)
@@ -40,7 +40,7 @@ def render_sheet(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], kind
 
 
 def lay_out(shown: Mapping[Any, Mapping[str, Any]]) -> tuple[list[Record], list[str]]:
-    """Return a sheet to fill in: the id, what a person should see, and an empty label."""
+    """Return rows and columns of a form to fill in: the id, the columns to show, and an empty label."""
     names = list(dict.fromkeys(name for row in shown.values() for name in row))
     heads = {name: f"{name} (shown)" if name in ("id", "label", "who") else name for name in names}
     rows = [{"id": i, **{heads[c]: row.get(c) for c in names}, "label": ""} for i, row in shown.items()]

@@ -1,5 +1,5 @@
-"""The journal of a labelling session: what was asked and answered, one event after the other, never changed.
+"""The append-only journal of a labelling session: the events asked, told, skipped, decided and withdrawn.
 
-State is a fold of the journal, so that an answer written down here is all that a session must not lose. `MemoryJournal`
-is for simulations and tests; `SqliteJournal` is a file. Only `ledger` folds what is read here.
+The state of a session is replayed from its journal (`sessions.state`), so the journal is all that must be stored.
+`MemoryJournal` is for simulations and tests; `SqliteJournal` is a file.
 """

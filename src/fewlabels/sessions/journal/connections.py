@@ -1,4 +1,4 @@
-"""Connections to a session's file: to write it, to read it, to make it and to copy it."""
+"""SQLite connections to a session's file: to write, read, create and copy it."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,17 +12,17 @@ from fewlabels.sessions.journal.schema import INDEX, SCHEMA, VERSION, read_heade
 from fewlabels.sessions.journal.write_ahead_log import unmark
 
 BUSY_SECONDS = 30.0
-PATIENT, HASTY = (f"PRAGMA synchronous = {how}" for how in ("FULL", "NORMAL"))  # does a commit wait for the disk?
+PATIENT, HASTY = (f"PRAGMA synchronous = {how}" for how in ("FULL", "NORMAL"))  # whether a commit waits for the disk
 
 
 def connect(path: Path, choice: str = "") -> sqlite3.Connection:
-    """Every thread may use the connection: there is a lock around it."""
+    """Open a connection that all threads may use: the journal locks it."""
     name = f"{path.absolute().as_uri()}?mode=rw{choice}"
     return sqlite3.connect(name, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
 
 
 def connect_to_write(path: Path) -> sqlite3.Connection:
-    """Open a session to write it, and bring it up to date."""
+    """Open a session to write it, and upgrade it to the current schema."""
     connection = connect(path)
     with closed_if_it_fails(connection):
         refuse_other_than_session(connection, path)
@@ -33,10 +33,10 @@ def connect_to_write(path: Path) -> sqlite3.Connection:
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
-    """Follow the file, or copy it into memory where it cannot be followed.
+    """Open a session to read it, or copy it into memory if later changes cannot be read.
 
-    SQLite reads with the help of files beside it. Where we may not write these must not be ours, or the owner could no
-    longer write; but if the owner has none, nobody is writing just now and they are not needed.
+    To read a file in WAL mode SQLite creates files beside it. Where the file is not ours to write, we must not create
+    them, or its owner could no longer write. If there is no log, no process is writing and SQLite does not need them.
     """
     is_quiet = not is_writable(path) and not has_bytes(name_beside(path, "-wal"))
     connection = connect(path, "&immutable=1" if is_quiet else "")
@@ -48,7 +48,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
 
 
 def _copied(connection: sqlite3.Connection) -> sqlite3.Connection:
-    """Copy a session into memory, where it can be upgraded and where nobody changes it."""
+    """Copy a session into memory, where it can be upgraded and does not change."""
     copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     with closing(connection), closed_if_it_fails(copy):
         connection.backup(copy)
@@ -58,7 +58,7 @@ def _copied(connection: sqlite3.Connection) -> sqlite3.Connection:
 
 @contextmanager
 def closed_if_it_fails(connection: sqlite3.Connection) -> Iterator[None]:
-    """Leave no connection behind where a block fails."""
+    """Close the connection if the block raises."""
     with ExitStack() as stack:
         stack.callback(connection.close)
         yield
@@ -66,15 +66,15 @@ def closed_if_it_fails(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def sync_always(connection: sqlite3.Connection) -> None:
-    """What is saved outlives a power cut, also on macOS, where a plain sync stops at the disk's own memory."""
+    """Make commits survive a power cut, also on macOS, where a plain fsync does not flush the disk's cache."""
     connection.execute(PATIENT)
     connection.execute("PRAGMA fullfsync = ON")
 
 
 def build(path: Path, about: str, items: Iterable[Item], blobs: Mapping[str, bytes]) -> None:
-    """Write a whole session under a name that nobody else knows."""
+    """Write a complete session to a temporary file."""
     with closing(connect(path)) as connection:
-        connection.execute("PRAGMA journal_mode = MEMORY")  # if this is killed, the file is litter anyway
+        connection.execute("PRAGMA journal_mode = MEMORY")  # a killed creation leaves only a temporary file
         sync_always(connection)
         connection.execute("BEGIN")
         for statement in SCHEMA:
@@ -83,13 +83,13 @@ def build(path: Path, about: str, items: Iterable[Item], blobs: Mapping[str, byt
         connection.executemany("INSERT INTO blobs VALUES (?, ?)", blobs.items())
         rows = ((item.id, item.group, item.place, item.entry) for item in each_once(items))
         connection.executemany("INSERT INTO items VALUES (?, ?, ?, ?)", rows)
-        connection.execute(INDEX)  # sorting all rows once is quicker than finding each its place
+        connection.execute(INDEX)  # sorting all rows once is faster than inserting each into the index
         connection.execute("COMMIT")
         connection.execute("PRAGMA journal_mode = WAL")
 
 
 def copy_to(part: Path, path: Path, source: sqlite3.Connection) -> None:
-    """Copy a session at this path as it is at this moment; what is written meanwhile is not in the copy, and writers are not delayed."""
+    """Copy the session at this path as of now, without delaying writers; later events are not in the copy."""
     with closing(connect(part)) as connection:
         sync_always(connection)
         source.backup(connection)

@@ -1,4 +1,4 @@
-"""What SQLite or the system finds wrong with a file, in our words."""
+"""Errors of SQLite and the operating system, translated into messages that say what to do."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ class UnusableError(InputError):
 
 
 TAKEN = "already exists; open it, or choose another name"
-RIGHTS = "ask its owner for the right to write, or work on a copy"
+RIGHTS = "ask its owner for write permission, or work on a copy"
 GO_BACK = "go back to an earlier copy"
-LONGEST = 200  # characters of what SQLite says: it may repeat the damaged text
+LONGEST = 200  # characters of SQLite's message, which may repeat damaged text
 NO_SESSION = "not a session of fewlabels; name the file that was created as one"
-_BUSY = "another process is holding it; try again when that one is done"
+_BUSY = "another process has locked it; try again when it is done"
 _REASONS = {
     sqlite3.SQLITE_BUSY: _BUSY,
     sqlite3.SQLITE_LOCKED: _BUSY,
@@ -29,12 +29,12 @@ _REASONS = {
     sqlite3.SQLITE_FULL: "{said}; free some space and {again}",
     sqlite3.SQLITE_IOERR: "{said}; free some space and {again}",
     sqlite3.SQLITE_READONLY: "{said}; " + RIGHTS,
-    sqlite3.SQLITE_CANTOPEN: "{said}; see that its folder may be written, or work on a copy of it and its -wal",
+    sqlite3.SQLITE_CANTOPEN: "{said}; check that its folder is writable, or work on a copy of it and its -wal",
     sqlite3.SQLITE_NOTADB: NO_SESSION,
     sqlite3.SQLITE_CORRUPT: "damaged ({said}); " + GO_BACK,
     sqlite3.SQLITE_ERROR: "damaged ({said}); " + GO_BACK,
 }
-_PASSING = (  # which may go better a moment later
+_PASSING = (  # trying again may help
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_LOCKED,
     sqlite3.SQLITE_PROTOCOL,
@@ -46,11 +46,11 @@ _PASSING = (  # which may go better a moment later
 
 @contextmanager
 def explained(path: Path, undone: str = "", again: str = "try again") -> Iterator[None]:
-    """Say in our words what SQLite or the system found wrong with a file."""
+    """Translate errors of SQLite and the operating system about a file."""
     try:
         yield
     except sqlite3.ProgrammingError:
-        raise  # a journal used after it was closed: the fault of a program, not of a file
+        raise  # a closed journal was used: a bug of the caller, not a fault of the file
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
         said = str(error)[:LONGEST].partition("\n")[0]
@@ -59,7 +59,7 @@ def explained(path: Path, undone: str = "", again: str = "try again") -> Iterato
         raise kind(f"{path}: {undone}{reason}") from None
     except OSError as error:
         raise StorageError(f"{path}: {undone}{error.strerror}") from None
-    except UnicodeDecodeError:  # in the names of its tables, which errors repeat
+    except UnicodeDecodeError:  # SQLite's message repeats the names of tables
         raise InputError(f"{path}: {undone}damaged (it holds text that is not UTF-8); {GO_BACK}") from None
     except UnicodeEncodeError as error:
         raise InputError(f"{path}: {undone}{error.object!a} is not text; {again} without it") from None

@@ -1,4 +1,4 @@
-"""What happens to items, one thing after the other, and what a session needs of the place where it is written down."""
+"""Events, the items they refer to, and the interface of a journal (implemented in `memory` and `sqlite`)."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -13,28 +13,28 @@ Kind = Literal["asked", "told", "skipped", "decided", "withdrawn"]
 KINDS = frozenset(get_args(Kind))
 
 
-class Item(NamedTuple):  # made by the hundred thousand, which takes a dataclass four times as long
-    """An item that may be asked about."""
+class Item(NamedTuple):  # created by the hundred thousand: four times as fast as a dataclass
+    """An item of the queue."""
 
     id: str
     group: int  # index of its group
     place: int  # in the random order of its group: 0, 1, ...
-    entry: int  # index of the counts it belongs to
+    entry: int  # index of the entry it is counted in
 
 
 class Pile(NamedTuple):
-    """The items of one group that belong to the same counts."""
+    """The items of a group that are counted in the same entry: how many, and their positions in the queue."""
 
     group: int
     entry: int
     n: int
-    first: int  # place in line
+    first: int  # position in the queue of the group
     last: int
 
 
 @dataclass(frozen=True)
 class Act:
-    """What happened to an item, as it is appended."""
+    """An event to be appended."""
 
     kind: Kind
     item: str
@@ -45,9 +45,9 @@ class Act:
 
 @dataclass(frozen=True)
 class Event:
-    """What happened to an item, as it is read back."""
+    """An event of the journal."""
 
-    seq: int  # 1, 2, ...: the order in which events happened, whatever the clocks said
+    seq: int  # 1, 2, ...: the order of events, independent of clocks
     kind: Kind
     item: Item
     label: str | None
@@ -58,57 +58,58 @@ class Event:
 
 @runtime_checkable
 class Journal(Protocol):
-    """What a session needs of the place where it writes things down."""
+    """The storage of a session: its fixed settings, its queue of items, and its events."""
 
     @property
     def about(self) -> dict[str, Any]:
-        """What the session is made from, fixed when it was created."""
+        """The settings of the session as JSON, fixed when it was created."""
         ...
 
     @property
     def blobs(self) -> dict[str, bytes]:
-        """What `about` has no words for, fixed when it was created."""
+        """Binary attachments of `about`, fixed when the session was created."""
         ...
 
     def read(self, after: int = 0) -> list[Event]:
-        """Give the events since one already seen, in order."""
+        """Return the events after this number, in order."""
         ...
 
     def writing(self, *, hurried: bool = False) -> AbstractContextManager[None]:
-        """Keep what is read inside true until what is appended inside is saved, whatever other processes do.
+        """Lock the journal for one transaction, so that other processes cannot write between its reads and its appends.
 
-        Nothing of the block is kept if it raises. A block inside a block is saved, and undone, with it. What is written in
-        a hurry survives a kill, but perhaps not a power cut, unless something else was written after it.
+        If the block raises, all of it is rolled back. A nested block can be rolled back alone, and is saved with the
+        outer one. A block that does not wait for the disk survives a kill, but a power cut only once a later block is
+        saved.
         """
         ...
 
     def append(self, acts: Iterable[Act]) -> None:
-        """Write down all of these or none; they are on the disk when this, or the `writing` around it, is done."""
+        """Append all of these events or none; they are saved when this, or the `writing` around it, ends."""
         ...
 
     def line_up(self, group: int, place: int, n: int) -> list[Item]:
-        """Give the next items of a group, from this place on."""
+        """Return the next n items of a group's queue, from this position on."""
         ...
 
     def find(self, ids: Iterable[str]) -> dict[str, Item]:
-        """Look up which of these ids are items of this session."""
+        """Return the items of this session that have these ids."""
         ...
 
     def set_patience(self, seconds: float) -> None:
-        """Wait at most so long while another process writes."""
+        """Set how long to wait while another process writes."""
         ...
 
     def backup(self, path: str | Path) -> None:
-        """Write a copy that is complete by itself to a new file."""
+        """Write a complete copy to a new file."""
         ...
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         ...
 
 
 def refuse_unknown(acts: Iterable[Act], known: Mapping[str, Item]) -> None:
-    """Refuse acts on items that a session does not have: reading would lose them."""
+    """Refuse events about items that the session does not have: reading would drop them."""
     unknown = dict.fromkeys(repr(act.item) for act in acts if act.item not in known)
     if unknown:
         raise InputError(
@@ -117,22 +118,22 @@ def refuse_unknown(acts: Iterable[Act], known: Mapping[str, Item]) -> None:
 
 
 def each_once(items: Iterable[Item]) -> Iterator[Item]:
-    """Pass items on, and refuse a second one of the same id."""
+    """Yield items, and refuse a second one with the same id."""
     seen: set[str] = set()
     for item in items:
         if item.id in seen:
-            raise InputError(f"item {item.id!r} comes twice; every item needs an id of its own")
+            raise InputError(f"item {item.id!r} comes twice; every item needs a unique id")
         seen.add(item.id)
         yield item
 
 
 def tell_time() -> str:
-    """Return the time as events carry it."""
+    """Return the current time in UTC, as events store it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def read_event(row: tuple[Any, ...]) -> Event:
-    """Make an event of a row, or raise a ValueError that says what is wrong with it."""
+    """Convert a row to an event, or raise a ValueError that says what is wrong with it."""
     seq, kind, id_, group, place, entry, label, who, note, at = row
     if kind not in KINDS:
         raise ValueError(f"event {seq} is of no known kind")

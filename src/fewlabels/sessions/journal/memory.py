@@ -13,12 +13,12 @@ from typing import Any, TypeAlias
 from fewlabels.errors import InputError
 from fewlabels.sessions.journal.events import Act, Event, Item, each_once, refuse_unknown, tell_time
 
-Row: TypeAlias = tuple[Any, ...]  # an item's plain values: the garbage collector passes over them, however many
-_PLACE = itemgetter(2)  # in the line, of an item's row
+Row: TypeAlias = tuple[Any, ...]  # of an item: tuples of plain values are not tracked by the garbage collector
+_PLACE = itemgetter(2)  # position of a row in the queue of its group
 
 
 class MemoryJournal:
-    """A journal that ends with its process.
+    """A journal that is lost when its process ends.
 
     >>> journal = MemoryJournal({"metric": "accuracy"}, [Item("a", 0, 0, 0), Item("b", 0, 1, 0)], {})
     >>> journal.append([Act("asked", "b"), Act("told", "b", "cat")])
@@ -27,38 +27,38 @@ class MemoryJournal:
     """
 
     def __init__(self, about: Mapping[str, Any], items: Iterable[Item], blobs: Mapping[str, bytes]) -> None:
-        self._about = json.dumps(about)  # as text, so that nobody holds a part of it that can be changed
+        self._about = json.dumps(about)  # as text, so that callers cannot change it
         self._blobs = dict(blobs)
         rows: list[Row] = list(map(tuple, items))
         self._items = {row[0]: row for row in rows}
         if len(self._items) < len(rows):
-            list(each_once(map(Item._make, rows)))  # which says what comes twice
+            list(each_once(map(Item._make, rows)))  # raises with the repeated id
         self._lines: dict[int, list[Row]] = defaultdict(list)
         for row in rows:
             self._lines[row[1]].append(row)
         for line in self._lines.values():
-            line.sort(key=_PLACE)  # most come in order, and a group at a time that is seen at once
+            line.sort(key=_PLACE)  # mostly sorted already, which makes it fast
         self._events: list[Event] = []
         self._lock = RLock()
 
     @property
     def about(self) -> dict[str, Any]:
-        """What the session is made from."""
+        """The settings of the session."""
         return json.loads(self._about)
 
     @property
     def blobs(self) -> dict[str, bytes]:
-        """What `about` has no words for."""
+        """Binary attachments of `about`."""
         return dict(self._blobs)
 
     def read(self, after: int = 0) -> list[Event]:
-        """Give the events since one already seen, in order."""
+        """Return the events after this number, in order."""
         with self._lock:
             return self._events[after:]
 
     @contextmanager
     def writing(self, *, hurried: bool = False) -> Iterator[None]:  # noqa: ARG002
-        """Keep other threads out, and forget what was appended if the block raises."""
+        """Lock out other threads, and drop what was appended if the block raises."""
         with self._lock:
             n_before = len(self._events)
             try:
@@ -68,7 +68,7 @@ class MemoryJournal:
                 raise
 
     def append(self, acts: Iterable[Act]) -> None:
-        """Write down all of these or none."""
+        """Append all of these events or none."""
         acts = list(acts)
         known = self.find(act.item for act in acts)
         refuse_unknown(acts, known)
@@ -77,21 +77,21 @@ class MemoryJournal:
                 self._events.append(Event(seq, a.kind, known[a.item], a.label, a.who, a.note, tell_time()))
 
     def line_up(self, group: int, place: int, n: int) -> list[Item]:
-        """Give the next items of a group, from this place on."""
+        """Return the next n items of a group's queue, from this position on."""
         line = self._lines.get(group, [])
         start = bisect_left(line, place, key=_PLACE)
         return [Item(*row) for row in line[start : start + n]]
 
     def find(self, ids: Iterable[str]) -> dict[str, Item]:
-        """Look up which of these ids are items of this session."""
+        """Return the items of this session that have these ids."""
         return {id_: Item(*self._items[id_]) for id_ in ids if id_ in self._items}
 
     def set_patience(self, seconds: float) -> None:
-        """No other process writes here."""
+        """Do nothing: no other process can write here."""
 
     def backup(self, path: str | Path) -> None:
         """Refuse: there is no file to copy."""
         raise InputError(f"{path}: not written: the session is in memory; give it a file when you create it")
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: there is no file."""

@@ -1,4 +1,4 @@
-"""Where a session's file lies: a name nobody has yet, rights, and the logs SQLite keeps beside it."""
+"""Paths of a session's file: unused names, permissions, and the logs that SQLite keeps beside it."""
 
 import os
 from pathlib import Path
@@ -7,11 +7,11 @@ from fewlabels.errors import InputError
 from fewlabels.files import remove_parts
 from fewlabels.sessions.journal.errors import TAKEN
 
-PRIVATE = 0o600  # answers, names and notes are for the owner; to share a session, change its mode
+PRIVATE = 0o600  # answers, names and notes are private; to share a session, change its mode
 
 
 def put_in_place(part: Path, path: Path) -> None:
-    """Give the finished file its name, unless the name is taken, which a rename would not notice."""
+    """Link the finished file to its name, unless the name exists; a rename would replace it."""
     try:
         _link(part, path)
     except FileExistsError:
@@ -38,7 +38,7 @@ def _replace_empty(part: Path, path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """A file that is synced can still lose its name in a power cut."""
+    """Sync the folder: a synced file can still lose its name in a power cut."""
     if os.name != "posix":
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -49,43 +49,43 @@ def _sync_folder(folder: Path) -> None:
 
 
 def refuse_other_than_file(path: Path) -> None:
-    """Ask the file system only: reading the file here would drop the locks that this process has on it."""
+    """Refuse a path that is no readable file; do not open it, which would drop this process's locks on it."""
     if path.is_dir():
         raise InputError(f"{path} is a folder; name the file of a session in it")
     try:
         n_names = path.stat().st_nlink
     except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file; create a session first, or mend the name") from None
+        raise InputError(f"{path}: there is no such file; create a session first, or correct the name") from None
     if not os.access(path, os.R_OK):
-        raise InputError(f"{path}: you may not read it; ask its owner")
+        raise InputError(f"{path}: no permission to read it; ask its owner")
     if n_names > 1:
-        remove_parts(path.parent)  # its creation was killed before the part was removed
+        remove_parts(path.parent)  # its creation was killed before its temporary file was removed
 
 
 def refuse_taken(path: Path) -> None:
-    """An old log beside a new file would be played into it."""
+    """Refuse a path that exists, or has an old log beside it, which SQLite would apply to a new file."""
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file in it")
     if os.path.lexists(path):
         raise InputError(f"{path} {TAKEN}")
     if not path.parent.is_dir():
-        raise InputError(f"{path}: there is no folder {path.parent}; make it first")
+        raise InputError(f"{path}: there is no folder {path.parent}; create it first")
     for log in (name_beside(path, "-wal"), name_beside(path, "-journal")):
         if has_bytes(log):
-            raise InputError(f"{log} is left of a session that is gone; move it away, or choose another name")
+            raise InputError(f"{log} is left over from a deleted session; move it away, or choose another name")
 
 
 def is_writable(path: Path) -> bool:
-    """May we write the file, and beside it?"""
+    """Whether the file and its folder are writable."""
     return os.access(path, os.W_OK) and os.access(path.resolve().parent, os.W_OK)
 
 
 def name_beside(path: Path, ending: str) -> Path:
-    """SQLite keeps its logs beside the file itself, not beside a link to it."""
+    """Return the path of a log of SQLite, which is beside the file itself, not beside a link to it."""
     path = path.resolve()
     return path.with_name(path.name + ending)
 
 
 def has_bytes(path: Path) -> bool:
-    """Is there anything in a file?"""
+    """Whether a file exists and is not empty."""
     return path.exists() and path.stat().st_size > 0

@@ -1,4 +1,4 @@
-"""The tables of a session's file, and how files of earlier versions are brought up to date."""
+"""The tables and queries of a session's file, and the upgrades of files of earlier versions."""
 
 import sqlite3
 from collections.abc import Callable
@@ -7,11 +7,11 @@ from pathlib import Path
 from fewlabels.errors import InputError
 from fewlabels.sessions.journal.errors import NO_SESSION
 
-APPLICATION = int.from_bytes(b"fewl")  # in the header of every session: other SQLite files do not have it
+APPLICATION = int.from_bytes(b"fewl")  # in the header of every session, to recognise other SQLite files
 VERSION = 3  # of the schema
 
 
-_IN_USE = "CREATE TABLE in_use (since TEXT NOT NULL)"  # see `log`
+_IN_USE = "CREATE TABLE in_use (since TEXT NOT NULL)"  # see `write_ahead_log`
 _REFUSE = "BEGIN SELECT RAISE(ABORT, 'the journal only grows'); END"
 SCHEMA = (
     "CREATE TABLE meta (about TEXT NOT NULL)",
@@ -43,13 +43,13 @@ FIND = "SELECT id, grp, place, entry FROM items WHERE id = ?"
 
 
 def _add_who_and_note(connection: sqlite3.Connection) -> None:
-    """Version 1 did not ask who answered."""
+    """Upgrade version 1, which did not store annotators and notes."""
     for column in ("who", "note"):
         connection.execute(f"ALTER TABLE events ADD COLUMN {column} TEXT NOT NULL DEFAULT ''")
 
 
 def _add_mark(connection: sqlite3.Connection) -> None:
-    """Version 2 did not tell a copy without its log."""
+    """Upgrade version 2, which could not recognise a copy without its log."""
     connection.execute(_IN_USE)
 
 
@@ -60,20 +60,20 @@ UPGRADES: dict[int, Callable[[sqlite3.Connection], None]] = {  # from this versi
 
 
 def upgrade(connection: sqlite3.Connection) -> None:
-    """Bring an older file up to date in one transaction: an upgrade that is killed has not happened."""
+    """Upgrade an older file in one transaction: a killed upgrade changes nothing."""
     if read_header(connection, "user_version") == VERSION:
-        return  # before taking the lock: opening must not wait for those who write
+        return  # without the lock: opening must not wait for writers
     connection.execute("BEGIN IMMEDIATE")
     for version in range(
         read_header(connection, "user_version"), VERSION
-    ):  # again: another process may have been quicker
+    ):  # read again: another process may have upgraded it
         UPGRADES[version](connection)
     connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")
 
 
 def refuse_other_than_session(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse files of others, and of versions to come."""
+    """Refuse files that are no sessions, and sessions of newer versions."""
     version = read_header(connection, "user_version")
     if read_header(connection, "application_id") != APPLICATION or version < min(UPGRADES):
         raise InputError(f"{path}: {NO_SESSION}")
@@ -82,6 +82,6 @@ def refuse_other_than_session(connection: sqlite3.Connection, path: Path) -> Non
 
 
 def read_header(connection: sqlite3.Connection, name: str) -> int:
-    """Read a number from the head of the file."""
+    """Read a number from the header of the file."""
     (number,) = connection.execute(f"PRAGMA {name}").fetchone()
     return number

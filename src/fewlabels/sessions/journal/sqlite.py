@@ -1,4 +1,4 @@
-"""A journal in a file that survives kills and full disks, and that several processes may share."""
+"""A journal in an SQLite file, which survives kills and full disks and which several processes may share."""
 
 import json
 import os
@@ -30,7 +30,7 @@ from fewlabels.sessions.journal.schema import APPEND, COUNT, FIND, LINE_UP, READ
 
 
 class SqliteJournal:
-    """A journal in a file, which several threads and processes may use at once."""
+    """A journal in a file, safe for several threads and processes."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection, read_only: bool, missing: log.Missing) -> None:
         self.path = path
@@ -38,7 +38,7 @@ class SqliteJournal:
         self._connection = connection
         self._lock = RLock()
         self._depth = 0  # of `writing` blocks
-        self._moved: str | None = None  # the mark that the log is needed, once it is known to be in the file
+        self._moved: str | None = None  # the in-use mark, once it is checkpointed to the file
         self._about = _read_about(path, connection)
         self._blobs = dict(connection.execute("SELECT name, data FROM blobs").fetchall())
         keep_mark = missing is log.Missing.ANSWERS or (read_only and missing is log.Missing.LOG)
@@ -48,7 +48,7 @@ class SqliteJournal:
     def create(
         cls, path: str | Path, about: Mapping[str, Any], items: Iterable[Item], blobs: Mapping[str, bytes]
     ) -> "SqliteJournal":
-        """Make a new file, complete or not at all, and never over another."""
+        """Create a complete new file, or none; never replace an existing one."""
         path = Path(path)
         with explained(path, "not created: ", "create it again"):
             refuse_taken(path)
@@ -59,9 +59,9 @@ class SqliteJournal:
 
     @classmethod
     def open(cls, path: str | Path, read_only: bool = False, *, accept_missing: bool = False) -> "SqliteJournal":
-        """Open a session; only to read, where it may not be written. A copy without its log is refused unless accepted.
+        """Open a session, read-only if the file is not writable; refuse a copy without its log unless accepted.
 
-        Where we may not write and nobody else is writing, what is read is what the file held at this moment.
+        A file that is not writable and that no process is writing is read once, as it is at this moment.
         """
         path = Path(path)
         with explained(path):
@@ -81,7 +81,7 @@ class SqliteJournal:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What the session is made from."""
+        """The settings of the session."""
         try:
             found = json.loads(self._about)
         except (ValueError, RecursionError) as error:
@@ -90,11 +90,11 @@ class SqliteJournal:
 
     @property
     def blobs(self) -> dict[str, bytes]:
-        """What `about` has no words for."""
+        """Binary attachments of `about`."""
         return dict(self._blobs)
 
     def read(self, after: int = 0) -> list[Event]:
-        """Give the events since one already seen, in order."""
+        """Return the events after this number, in order."""
         with self._lock, explained(self.path):
             rows = self._connection.execute(READ, (after,)).fetchall()
         try:
@@ -104,7 +104,7 @@ class SqliteJournal:
 
     @contextmanager
     def writing(self, *, hurried: bool = False) -> Iterator[None]:
-        """Be the only one to write, and keep all of the block or nothing; in a hurry, without waiting for the disk."""
+        """Run the block as one transaction, with the write lock, and commit it with or without waiting for the disk."""
         with self._lock:
             if self.read_only:
                 raise InputError(f"{self.path}: not saved: it is open read-only; {RIGHTS}")
@@ -122,21 +122,21 @@ class SqliteJournal:
                 self._depth = depth
 
     def append(self, acts: Iterable[Act]) -> None:
-        """Write down all of these or none."""
+        """Append all of these events or none."""
         acts = list(acts)
         refuse_unknown(acts, self.find(act.item for act in acts))
         with self.writing(), self._saving():
-            at = tell_time()  # once it is our turn to write, so that times are in the order of events
+            at = tell_time()  # inside the transaction, so that times are in the order of events
             rows = ((a.kind, a.item, a.label, a.who, a.note, at) for a in acts)
             self._connection.executemany(APPEND, rows)
 
     def line_up(self, group: int, place: int, n: int) -> list[Item]:
-        """Give the next items of a group, from this place on."""
+        """Return the next n items of a group's queue, from this position on."""
         with self._lock, explained(self.path):
             return [Item(*row) for row in self._connection.execute(LINE_UP, (group, place, n))]
 
     def find(self, ids: Iterable[str]) -> dict[str, Item]:
-        """Look up which of these ids are items of this session."""
+        """Return the items of this session that have these ids."""
         with self._lock, explained(self.path):
             rows = (self._connection.execute(FIND, (id_,)).fetchone() for id_ in ids)
             return {row[0]: Item(*row) for row in rows if row}
@@ -150,12 +150,12 @@ class SqliteJournal:
         return [Pile(*row[:5]) for row in rows]
 
     def set_patience(self, seconds: float) -> None:
-        """Wait at most so long while another process writes."""
+        """Set how long to wait while another process writes."""
         with self._lock, explained(self.path):
             self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
 
     def backup(self, path: str | Path) -> None:
-        """Write a copy that is complete by itself to a new file, its owner's alone; also while others write."""
+        """Write a complete copy to a new file with mode 600, also while others write."""
         path = Path(path)
         with explained(path, "not written: ", "try again"):
             refuse_taken(path)
@@ -164,13 +164,13 @@ class SqliteJournal:
                 put_in_place(part, path)
 
     def close(self) -> None:
-        """Let go of the file; the last one to do so folds its `-wal` into it."""
+        """Close the file; the last connection to close moves the write-ahead log into it."""
         with self._lock:
             self._close()
 
     def _begin(self, steps: "_Steps") -> None:
         if self._depth > 1:
-            self._refuse_if_undone()  # a savepoint without a transaction would be saved by itself
+            self._refuse_if_undone()  # a savepoint outside a transaction would be committed by itself
         with self._saving():
             self._connection.execute(steps.begin)
             if self._depth == 1:
@@ -188,7 +188,7 @@ class SqliteJournal:
                     self._connection.execute(step)
 
     def _refuse_if_undone(self) -> None:
-        """When the disk fails SQLite takes back the whole transaction, even if the block then goes on regardless."""
+        """Raise if SQLite has rolled back the transaction after a disk error that the block ignored."""
         if not self._connection.in_transaction:
             raise StorageError(f"{self.path}: not saved: the disk failed before; free some space and tell it again")
 
@@ -199,13 +199,13 @@ class SqliteJournal:
 def _read_about(path: Path, connection: sqlite3.Connection) -> str:
     rows = connection.execute("SELECT about FROM meta").fetchall()
     if len(rows) != 1 or not isinstance(rows[0][0], str):
-        raise InputError(f"{path}: damaged: it does not say what it is made from; {GO_BACK}")
+        raise InputError(f"{path}: damaged: its settings are missing; {GO_BACK}")
     return str(rows[0][0])
 
 
 @dataclass(frozen=True)
 class _Steps:
-    """How SQLite begins a block, keeps it and undoes it."""
+    """The statements that begin a block, commit it and roll it back."""
 
     begin: str
     keep: str

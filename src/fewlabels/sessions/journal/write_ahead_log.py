@@ -1,9 +1,9 @@
-"""Whether a session's file is complete without its write-ahead log, and how a copy without its log is recognised.
+"""Recognise a session's file that was copied without its write-ahead log, and so may lack answers.
 
-While a session is written, answers are in the log (`-wal`) before they are in the file, and the file alone cannot show that
-any are missing. So before the first answer goes to the log, a mark goes to the file; closing the session removes it.
-SQLite deletes the log only when the last connection is closed, after everything was moved to the file. The mark names the
-file by its inode, which a copy does not share. Hence:
+While a session is written, answers are in the log (`-wal`) before they are in the file, and the file alone cannot show
+that any are missing. So before the first answer goes to the log, a mark goes to the file. Closing the session removes
+it. SQLite deletes the log only when the last connection is closed, after a full checkpoint. The mark contains the
+file's inode, which a copy does not share. Hence:
 
 - no mark: the file is complete;
 - a mark and a log beside the file: in use, or its process was killed; SQLite reads the log;
@@ -27,13 +27,13 @@ from fewlabels.errors import InputError
 from fewlabels.sessions.journal.events import tell_time
 from fewlabels.sessions.journal.paths import has_bytes, name_beside
 
-TRIES, PAUSE = 20, 0.01  # to move the mark from the log to the file: a reader may delay it
-PATIENCE = 1.0  # seconds to wait for others when closing
-INCOMPLETE = "incomplete"  # instead of the file's name: written since somebody accepted what is missing
+TRIES, PAUSE = 20, 0.01  # of a checkpoint that moves the mark to the file: a reader may delay it
+PATIENCE = 1.0  # seconds to wait for other processes when closing
+INCOMPLETE = "incomplete"  # instead of the file's identity: written after missing answers were accepted
 _MARK = "INSERT INTO in_use VALUES (?)"
 _REPLACE = "UPDATE in_use SET since = ?"
 _UNMARK = "DELETE FROM in_use"
-_OF_PARENTS: list[sqlite3.Connection] = []  # kept, since Python closes what nothing refers to
+_OF_PARENTS: list[sqlite3.Connection] = []  # kept alive, since Python closes a connection that is garbage
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 _COPIED = (
     "{path}: answers may be missing: it was copied while in use, without its log ({name}-wal). Copy both, or type: "
@@ -48,7 +48,7 @@ logger = logging.getLogger(__name__)
 
 
 class Missing(Enum):
-    """What may be missing from a file that is opened."""
+    """What may be missing from a file."""
 
     NOTHING = "nothing"
     LOG = "log"  # of this file; what it held is in the file unless the log was deleted
@@ -56,7 +56,7 @@ class Missing(Enum):
 
 
 def begin(connection: sqlite3.Connection, path: Path, moved: str | None) -> str | None:
-    """Begin to write, once the file itself is marked; return the mark that is in the file, None where readers delay it."""
+    """Begin a write transaction once the file is marked; return the mark in the file, None if readers delay it."""
     connection.execute("BEGIN IMMEDIATE")
     mark = read_mark(connection)
     while mark is None or mark != moved:
@@ -71,15 +71,15 @@ def begin(connection: sqlite3.Connection, path: Path, moved: str | None) -> str 
 
 
 def read_mark(connection: sqlite3.Connection) -> str | None:
-    """Return since when answers may be in the log alone, and of which file; None where the file is complete."""
+    """Return the mark: since when answers may be only in the log, and of which file; None if the file is complete."""
     found = connection.execute("SELECT since FROM in_use").fetchone()
     return found and found[0]
 
 
 def close(connection: sqlite3.Connection, *, keep_mark: bool = False) -> None:
-    """Close a connection, and remove the mark before, so that SQLite never deletes the log and leaves the mark.
+    """Remove the mark, then close the connection, so that SQLite never deletes the log and leaves the mark.
 
-    It waits a moment for another process that writes; if that takes longer, the log stays and the mark with it.
+    It waits up to a second for another process that writes; after that, the log and the mark both stay.
     """
     try:
         if connection.in_transaction:
@@ -94,9 +94,9 @@ def close(connection: sqlite3.Connection, *, keep_mark: bool = False) -> None:
 
 
 def close_at_last(connection: sqlite3.Connection, lock: RLock, process: int, *, keep_mark: bool) -> None:
-    """Close a connection of a journal that is garbage or whose process ends, unless a thread still writes or it is another process's.
+    """Close the connection of a journal that is garbage-collected or whose process exits, unless a thread still writes.
 
-    After a fork, closing the connection of the parent could delete the log that the parent needs.
+    A connection inherited by a fork is not closed: that could delete the log that the parent needs.
     """
     if os.getpid() != process:
         _OF_PARENTS.append(connection)
@@ -108,7 +108,7 @@ def close_at_last(connection: sqlite3.Connection, lock: RLock, process: int, *, 
 
 
 def look_for_missing(connection: sqlite3.Connection, path: Path, *, accept_missing: bool) -> Missing:
-    """Refuse a copy without its log unless that is accepted, and warn where the log of the file itself is gone."""
+    """Refuse a copy without its log unless that is accepted, and warn if the log of the file itself is gone."""
     mark = read_mark(connection)
     missing = _find_missing(mark, path)
     if missing is Missing.ANSWERS and not accept_missing:
@@ -120,7 +120,7 @@ def look_for_missing(connection: sqlite3.Connection, path: Path, *, accept_missi
 
 
 def _find_missing(mark: str | None, path: Path) -> Missing:
-    """Tell what may be missing; our own connection to a file has made an empty log at most."""
+    """Return what may be missing; a log that our own connection created is empty."""
     _, _, file = (mark or "").partition(" ")
     if mark is None or (file != INCOMPLETE and has_bytes(name_beside(path, "-wal"))):
         return Missing.NOTHING
@@ -129,12 +129,12 @@ def _find_missing(mark: str | None, path: Path) -> Missing:
 
 @cache
 def _warn_once(path: Path, _: str | None) -> None:
-    """Warn once of each mark: a verb may open a file several times."""
+    """Warn once per mark: a command may open a file several times."""
     logger.warning(_GONE, path, path.name)
 
 
 def keep_incomplete(connection: sqlite3.Connection) -> None:
-    """Let a file that lacks answers say so also when it has a log again."""
+    """Mark a file that lacks answers as incomplete, also for when it has a log again."""
     connection.execute(_REPLACE, (f"{tell_time()} {INCOMPLETE}",))
 
 
@@ -145,13 +145,13 @@ def _mark(connection: sqlite3.Connection, path: Path) -> str:
 
 
 def _identify(path: Path) -> str:
-    """Name a file so that its copies have other names, wherever it is moved on its disk."""
+    """Return device and inode: the same after a move on the disk, different for a copy."""
     found = path.stat()
     return f"{found.st_dev}:{found.st_ino}"
 
 
 def unmark(connection: sqlite3.Connection) -> None:
-    """Let the file say that it is complete."""
+    """Remove the mark: the file is complete."""
     if read_mark(connection) is None:
         return
     connection.execute("PRAGMA query_only = OFF")
@@ -162,18 +162,18 @@ def unmark(connection: sqlite3.Connection) -> None:
 
 
 def _unmark_in_little_space(connection: sqlite3.Connection) -> None:
-    """On a full disk there is space again once the log is moved to the file."""
+    """Remove the mark on a full disk, after a checkpoint that truncates the log frees space."""
     try:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         unmark(connection)
     except sqlite3.Error:
-        return  # the log stays too: SQLite deletes it only once all of it is in the file
+        return  # the log stays too: SQLite deletes it only after a full checkpoint
 
 
 def _move_to_file(connection: sqlite3.Connection, tries: int = 1) -> bool:
-    """Move the log's pages to the file; return whether all were moved."""
+    """Checkpoint the log into the file; return whether all pages were moved."""
     for k in range(tries):
         time.sleep(PAUSE if k else 0)
         is_busy, n_pages, n_moved = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()

@@ -113,7 +113,7 @@ class Output:
     html: File | None = None
     "Write a self-contained HTML report to this file."
     fail_if: Annotated[tuple[str, ...], Parameter(show_default=False)] = ()
-    'Exit with code 2 if this condition holds overall or in any group, for instance "low < 0.8" or "overall.low < 0.8"; may be repeated.'
+    'Exit with code 2 if this condition holds for any estimate, for instance "low < 0.8" or "overall.low < 0.8"; may be repeated.'
     quiet: Flag = False
     "Print no table."
 

@@ -450,7 +450,7 @@ def test_of_many_failures_some_are_told_and_the_rest_is_counted(type_in: Type, t
         (["--attributes", "a,a"], "there twice"),
         (["--attributes", "a,b", "--model", "smoth"], "did you mean 'smooth'"),
         (["--attributes", "a,b", "--ask", "a"], "cannot parse 'a'"),
-        (["--attributes", "a,b", "--ask", "a=a0,a=a1"], "there twice"),
+        (["--attributes", "a,b", "--ask", "a=a0,a=a1"], "occurs twice"),
         (["--attributes", "a,b", "--ask", "c=1"], "not over 'c'"),
         (["--attributes", "a,b", "--ask", "a=a7"], "no item has the value 'a7'"),
         (["--attributes", "a,b", "--mix", "{folder}/mix.csv"], "mix.csv: there is no column 'b'"),

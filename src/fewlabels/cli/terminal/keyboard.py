@@ -72,7 +72,7 @@ def listening(handle: int) -> Iterator[Keys]:
     before = termios.tcgetattr(handle)
     usual = signal.signal(signal.SIGTERM, _stop)
     try:
-        tty.setcbreak(handle, termios.TCSADRAIN)  # TCSADRAIN keeps pending input: `forget` discards and reports it
+        tty.setcbreak(handle, termios.TCSADRAIN)  # TCSADRAIN keeps pending input, to be discarded and reported later
         yield Keys(handle)
     finally:
         termios.tcsetattr(handle, termios.TCSADRAIN, before)

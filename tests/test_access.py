@@ -493,8 +493,8 @@ def test_who_is_invited_before_the_page_is_served_is_told_so(type_in, tmp_path):
     ("words", "says"),
     [
         (["--session", "{db}", "--revoke", "ann"], "no annotator is called ann; no annotator was invited"),
-        (["--session", "{db}", "--invite", "ann", "--revoke", "ANN"], "cannot be invited and revoked at once"),
-        (["--session", "{missing}", "--invite", "ann"], "there is no such session"),
+        (["--session", "{db}", "--invite", "ann", "--revoke", "ANN"], "cannot be invited and revoked in one command"),
+        (["--session", "{missing}", "--invite", "ann"], "no such session"),
         (["--session", "{pool}", "--invite", "ann"], "not a session of fewlabels"),
         (["--session", "{db}", "--invite", "a" * 81], "too long"),
     ],

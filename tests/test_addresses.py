@@ -242,7 +242,7 @@ def test_certificates_that_cannot_be_used_are_refused(tmp_path, pair):
         (["--port", "99999"], "port: must be between"), (["--port", "-1"], "port: must be between"),
         (["--host", "::"], "say which: --names"), (["--host", "::", "--names", "a b"], "is not a valid host name"),
         (["--certificate", "no.pem", "--key", "no.key"], "certificate: no.pem: there is no such file"),
-        (["--invite", "a\x1bb"], "cannot be shown"), (["--media-from", "https://a;b"], "is no origin"),
+        (["--invite", "a\x1bb"], "cannot be shown"), (["--media-from", "https://a;b"], "is not an origin"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_served_is_said_before_a_session_is_made(type_in, tmp_path, words, says):

@@ -220,7 +220,7 @@ class TestReplays:
         }
         assert {row["prior"] for row in found["rows"]} == {"calibrated"}
         helped = " ".join(type_in("simulate", "--help").out.replace("│", " ").split())
-        assert "joined by commas. [default: estimate]" in helped
+        assert "separated by commas. [default: estimate]" in helped
         assert "[default: random,thompson]" in helped
         assert "--finite-pool" not in helped
 
@@ -242,16 +242,16 @@ WRONG = {
     "no such prior": (["assess", "{file}", "--prior", "flaat"], "did you mean 'flat'"),
     "no such column": (["assess", "{file}", "--by", "sight"], "did you mean 'site'"),
     "no such role": (["assess", "{file}", "--predicted", "pred"], "did you mean 'predicted'"),
-    "bins": (["assess", "{file}", "--by", "bins:many"], "not understood"),
+    "bins": (["assess", "{file}", "--by", "bins:many"], "cannot parse"),
     "too many bins": (["assess", "{file}", "--bins", "0"], "use 1 to 1000"),
-    "condition": (["assess", "{file}", "--fail-if", "low is bad"], "not understood"),
+    "condition": (["assess", "{file}", "--fail-if", "low is bad"], "cannot parse"),
     "condition on nothing": (["assess", "{file}", "--fail-if", "lo < 1"], "did you mean 'low'"),
     "no cost matrix": (["assess", "{file}", "--metric", "cost"], "needs --cost"),
-    "cost without its metric": (["assess", "{file}", "--cost", "c.csv"], "goes with --metric cost"),
+    "cost without its metric": (["assess", "{file}", "--cost", "c.csv"], "needs --metric cost"),
     "no positive class": (["assess", "{file}", "--metric", "tpr", "--by", "all"], "--positive"),
     "mcc of a class": (["assess", "{file}", "--metric", "mcc"], "--by all"),
     "negative strength": (["assess", "{file}", "--strength", "-1"], "strength"),
-    "one group": (["compare", "{file}", "--groups", "cat"], "name two"),
+    "one group": (["compare", "{file}", "--groups", "cat"], "expected two"),
     "no such group": (["compare", "{file}", "--groups", "cat,dgo"], "did you mean 'dog'"),
     "a folder to write": (["assess", "{file}", "--json", "/"], "is a folder"),
     "nowhere to write": (["assess", "{file}", "--html", "no/such/folder/r.html"], "cannot be written"),

@@ -80,7 +80,7 @@ class TestTheLoop:
         told = type_in("tell", "--session", session, *(f"{i}=cat" for i in first[:4]), f"{first[4]}=", "--note", "dark")
         assert told.code == 0
         assert f"kept: {first[0]}: cat" in told.out
-        assert f"kept: {first[4]}: nobody can tell" in told.out
+        assert f"kept: {first[4]}: cannot tell" in told.out
         assert "so far: the worst by accuracy is" in told.out
         found = json.loads(type_in("status", "--session", session, "--json", "-").out)
         with fl.Session.open(session) as same:
@@ -121,8 +121,8 @@ class TestTheLoop:
         type_in("tell", "--session", session, "--as", "kim", f"{one}=cat")
         wrong = type_in("tell", "--session", session, "--as", "lee", "--undo")
         assert wrong.code == 1
-        assert "no answer of 'lee' to take back" in wrong.err
-        assert f"taken back: {one}: cat" in type_in("tell", "--session", session, "--as", "kim", "--undo").out
+        assert "no answer of 'lee' to undo" in wrong.err
+        assert f"undone: {one}: cat" in type_in("tell", "--session", session, "--as", "kim", "--undo").out
         assert ask(type_in, "--session", session, "--as", "kim", "-n", 1) == [one]
 
     def test_a_correction_is_shown_as_one(self, type_in: Type, session: Path) -> None:
@@ -140,7 +140,7 @@ class TestTheLoop:
         db = tmp_path / "w.db"
         for i in ask(type_in, file, "--session", db, "--by", "all", "--target-width", 0.9, "-n", 3):
             said = type_in("tell", "--session", db, f"{i}=cat").out
-        assert "settled: you may stop" in said
+        assert "settled: you can stop" in said
         assert "fewlabels export" in type_in("status", "--session", db).out
 
     def test_the_end_of_the_pool_is_said(self, type_in: Type, tmp_path: Path) -> None:
@@ -150,14 +150,14 @@ class TestTheLoop:
         assert sorted(ask(type_in, "--session", db, "--as", "lee")) == [1, 2]  # rather than nothing
         type_in("tell", "--session", db, "1=a", "2=a")
         said = type_in("ask", "--session", db)
-        assert (said.code, said.out.startswith("nothing is left to ask: every item")) == (0, True)
+        assert (said.code, said.out.startswith("nothing is left to ask: every useful item")) == (0, True)
         assert ask(type_in, "--session", db) == []
 
     def test_fewer_than_were_asked_for_is_said(self, type_in: Type, session: Path) -> None:
         assert type_in("ask", "--session", session, "-n", 90).err == ""
         typed = type_in("ask", "--session", session, "-n", 10_000, "--json", "-")
         assert len(json.loads(typed.out)["items"]) == 90
-        assert typed.err == "90 items instead of 10,000: that is all there is left to ask\n"
+        assert typed.err == "90 items instead of 10,000: no more are left to ask\n"
 
     def test_a_goal_that_cannot_be_met_is_said_once_when_a_session_starts(
         self, type_in: Type, file: Path, tmp_path: Path
@@ -165,12 +165,12 @@ class TestTheLoop:
         words = ("ask", file, "--session", tmp_path / "w.db", "--target-width", 0.01, "--json", "-")
         first, second = type_in(*words), type_in(*words)
         assert first.out == second.out
-        assert first.err.startswith("note: labelling every item would probably not settle this goal")
+        assert first.err.startswith("warning: labelling every item would probably not settle this goal")
         assert second.err == ""
         assert type_in("ask", file, "--session", tmp_path / "easy.db", "--by", "all", "--target-width", 0.9).err == ""
 
     def test_nothing_is_the_worst_before_any_label(self, type_in: Type, file: Path, tmp_path: Path) -> None:
-        for prior, said in (("flat", "yet\n"), ("scores", "yet; by the prior alone, the worst by accuracy is ")):
+        for prior, said in (("flat", "yet\n"), ("scores", "yet; from the prior alone, the worst by accuracy is ")):
             db = tmp_path / f"{prior}.db"
             [one] = ask(type_in, file, "--session", db, "--goal", "find-worst", "--prior", prior, "-n", 1)
             assert f"so far: nothing is labelled {said}" in type_in("status", "--session", db).out
@@ -290,7 +290,7 @@ class TestExports:
         type_in("export", "--session", session, "--out", labels)
         typed = type_in("assess", file, "--labels", labels, "--json", "-")
         assert json.loads(typed.out)["n_labels"] == 4
-        assert "note: labels that were not asked for: 20; they are left out of every estimate" in typed.err
+        assert "warning: labels that were not asked for: 20; they are left out of every estimate" in typed.err
         with fl.Session.open(session) as same:
             assert json.loads(typed.out)["overall"] == pytest.approx(same.assess().to_dict()["overall"])
         again = tmp_path / "again.db"
@@ -484,14 +484,14 @@ class TestSheets:
         for ending, foreign in (("csv", "id,label\n1,cat\n"), ("jsonl", '{"id": 1}\n'), ("jsonl", "3"), ("jsonl", "x")):
             out = tmp_path / f"labels.{ending}"
             out.write_text(foreign)
-            assert "no export of answers" in type_in("export", "--session", session, "--out", out).err
+            assert "not an export of answers" in type_in("export", "--session", session, "--out", out).err
             assert out.read_text() == foreign
             out.unlink()
             assert [type_in("export", "--session", session, "--out", out).code for _ in range(2)] == [0, 0]
         sheet = tmp_path / "sheet.csv"
         sheet.write_text("id,label\n999,\n")
         typed = type_in("ask", "--session", session, "--out", sheet)
-        assert "holds items that this session never asked about" in typed.err
+        assert "contains items that this session never asked for" in typed.err
 
 
 BAD_SHEETS = {
@@ -539,11 +539,11 @@ def test_a_sheet_in_another_encoding_is_refused(type_in: Type, session: Path, tm
 WRONG = {
     "no session": (["ask", "{file}"], "--session is missing"),
     "no session to go on with": (["ask", "--session", "{new}"], "fewlabels ask PREDICTIONS --session"),
-    "status of nothing": (["status", "--session", "{new}"], "there is no such session"),
+    "status of nothing": (["status", "--session", "{new}"], "no such session"),
     "the session as a word": (["status", "{db}"], "--session is missing"),
     "predictions as a session": (["status", "--session", "{file}"], "not a session of fewlabels"),
     "no such file": (["ask", "nothing.csv", "--session", "{new}"], "no such file"),
-    "no items": (["ask", "{file}", "--session", "{new}", "-n", "0"], "ask for one or more"),
+    "no items": (["ask", "{file}", "--session", "{new}", "-n", "0"], "n must be at least 1, got 0"),
     "no such goal": (["ask", "{file}", "--session", "{new}", "--goal", "find-wurst"], "did you mean 'find-worst'"),
     "no such policy": (["ask", "{file}", "--session", "{new}", "--policy", "tomson"], "did you mean 'thompson'"),
     "no such column": (["ask", "{file}", "--session", "{new}", "--show", "texd"], "did you mean 'text'"),
@@ -554,34 +554,40 @@ WRONG = {
     "no groups": (["ask", "{file}", "--session", "{new}", "--goal", "compare"], "--groups human,trees"),
     "an option of another goal": (
         ["ask", "{file}", "--session", "{new}", "--m", "2"],
-        "--m goes with --goal find-worst or find-best, not with estimate",
+        "--m needs --goal find-worst or find-best, not estimate",
     ),
     "no positive class": (["ask", "{file}", "--session", "{new}", "--metric", "tpr", "--by", "all"], "--positive"),
     "mcc of a class": (["ask", "{file}", "--session", "{new}", "--metric", "mcc"], "use --by all"),
     "a width of nothing": (["ask", "{file}", "--session", "{new}", "--target-width", "0"], "cannot be reached"),
-    "columns without a file": (["ask", "--session", "{db}", "--show", "text"], "go with a file of predictions"),
+    "columns without a file": (["ask", "--session", "{db}", "--show", "text"], "need a file of predictions"),
     "other predictions": (["ask", "{other}", "--session", "{db}"], "was made from other predictions"),
     "an unknown sheet": (
         ["ask", "{file}", "--session", "{new}", "--out", "s.txt"],
         "unknown format; the suffix must be",
     ),
     "a sheet over predictions": (["ask", "{file}", "--session", "{new}", "--out", "{file}"], "is what is being read"),
-    "a sheet over others": (["ask", "{file}", "--session", "{new}", "--out", "{other}"], "no sheet of fewlabels"),
+    "a sheet over others": (
+        ["ask", "{file}", "--session", "{new}", "--out", "{other}"],
+        "was not written by fewlabels",
+    ),
     "json over the session": (["status", "--session", "{db}", "--json", "{db}"], "is what is being read"),
     "json over a session": (["ask", "{file}", "--session", "{new}", "--json", "{db}"], "perhaps a session"),
-    "answers over predictions": (["export", "--session", "{db}", "--out", "{file}"], "no export of answers"),
+    "answers over predictions": (["export", "--session", "{db}", "--out", "{file}"], "not an export of answers"),
     "answers nowhere": (["export", "--session", "{db}", "--out", "no/such/a.csv"], "there is no such folder"),
     "answers in a folder": (["export", "--session", "{db}", "--out", "{folder}"], "unknown format; the suffix must be"),
-    "nothing told": (["tell", "--session", "{db}"], "say ID=LABEL"),
-    "told and taken back": (["tell", "--session", "{db}", "1=cat", "--undo"], "say one of the two"),
+    "nothing told": (["tell", "--session", "{db}"], "give ID=LABEL"),
+    "told and taken back": (["tell", "--session", "{db}", "1=cat", "--undo"], "use one of them"),
     "a sheet as an option": (
         ["tell", "--session", "{db}", "--from", "a b.csv"],
-        "there is no option --from; a sheet of answers is read with: fewlabels import 'a b.csv' --session {db}",
+        "there is no option --from; to read a file of answers: fewlabels import 'a b.csv' --session {db}",
     ),
     "a sheet after an equals sign": (["tell", "--session", "{db}", "--from=a.csv"], "fewlabels import a.csv --session"),
-    "a sheet": (["tell", "--session", "{db}", "1=cat", "a.jsonl"], "'a.jsonl' is not ID=LABEL; a sheet of answers"),
+    "a sheet": (
+        ["tell", "--session", "{db}", "1=cat", "a.jsonl"],
+        "'a.jsonl' is not ID=LABEL; to read a file of answers",
+    ),
     "no such option": (["tell", "--session", "{db}", "--sesion"], "there is no option --sesion"),
-    "nothing to undo": (["tell", "--session", "{db}", "--undo"], "there is no answer to take back"),
+    "nothing to undo": (["tell", "--session", "{db}", "--undo"], "there is no answer to undo"),
     "no label": (["tell", "--session", "{db}", "12"], "is not ID=LABEL"),
     "no such class": (["tell", "--session", "{db}", "12=catt"], "did you mean 'cat'"),
     "no such item": (["tell", "--session", "{db}", "999=cat"], "is called '999' (unknown"),
@@ -591,20 +597,20 @@ WRONG = {
     ),
     "the worst of one": (
         ["ask", "{file}", "--session", "{new}", "--goal", "find-worst", "--by", "all"],
-        "--by all is a single group",
+        "--by all is a single one",
     ),
-    "finite replays": (["simulate", "{file}", "--finite-pool"], "--finite-pool would do nothing"),
-    "replays without labels": (["simulate", "{file}", "--hide-labels"], "--hide-labels would do nothing"),
-    "replays of new classes": (["simulate", "{file}", "--classes", "yak"], "--classes would do nothing"),
-    "plans of new classes": (["plan", "{file}", "--classes", "yak"], "--classes would do nothing"),
+    "finite replays": (["simulate", "{file}", "--finite-pool"], "--finite-pool has no effect"),
+    "replays without labels": (["simulate", "{file}", "--hide-labels"], "--hide-labels has no effect"),
+    "replays of new classes": (["simulate", "{file}", "--classes", "yak"], "--classes has no effect"),
+    "plans of new classes": (["plan", "{file}", "--classes", "yak"], "--classes has no effect"),
     "two answers": (["tell", "--session", "{db}", "12=cat", "12=dog"], "has two answers"),
     "no such sheet": (["import", "no.csv", "--session", "{db}"], "no such file"),
     "no sheet": (["import", "--session", "{db}"], "SHEET is missing"),
-    "a word too many": (["export", "--session", "{db}", "labels.csv"], "'labels.csv' is too much"),
-    "a name for the page": (["label", "{file}", "--session", "{new}", "--as", "ann"], "--as goes with --terminal"),
+    "a word too many": (["export", "--session", "{db}", "labels.csv"], "unexpected argument 'labels.csv'"),
+    "a name for the page": (["label", "{file}", "--session", "{new}", "--as", "ann"], "--as needs --terminal"),
     "the page and the terminal": (
         ["label", "{file}", "--session", "{new}", "--terminal", "--port", "8000"],
-        "without --terminal",
+        "cannot be combined with --terminal",
     ),
     "a certificate alone": (["label", "{file}", "--session", "{new}", "--certificate", "a.pem"], "go together"),
     "nothing to label": (["label", "--session", "{db}", "--terminal"], "FILE is missing"),
@@ -662,7 +668,7 @@ class TestLabellingThroughAPipe:
         assert typed.code == 0, typed.err
         assert [row["label"] for row in answers(tmp_path / "p.db")] == ["cat", "dog", None, "emu"]
         assert "1 label; accuracy of " in typed.out
-        assert "the model says" in typed.out
+        assert "predicted: " in typed.out
         assert "text  animal number" in typed.out
         assert "4 answers kept" in typed.out
 
@@ -670,7 +676,7 @@ class TestLabellingThroughAPipe:
         typed = pipe("")
         assert typed.code == 0
         assert "animal number" in typed.out
-        assert not re.search("predicted|score|the model says", typed.out.split("0 answers kept")[0])
+        assert not re.search("predicted|score|predicted: ", typed.out.split("0 answers kept")[0])
 
     def test_a_word_that_is_no_class_stops_it(self, pipe: Callable[..., Typed], tmp_path: Path) -> None:
         typed = pipe("cat\ncatt\ndog\n")
@@ -684,8 +690,8 @@ class TestLabellingThroughAPipe:
 
     def test_goes_on_to_the_end_of_the_pool_and_says_when_it_is_settled(self, pipe: Callable[..., Typed]) -> None:
         typed = pipe("cat\n" * 200, "--by", "all", "--target-width", 0.5, "--prior", "flat")
-        assert typed.out.count("settled: you may stop, or go on") == 1
-        assert "nothing is left to ask: every item" in typed.out
+        assert typed.out.count("settled: you can stop, or continue") == 1
+        assert "nothing is left to ask: every useful item" in typed.out
         assert "90 answers kept" in typed.out
 
     def test_answers_in_another_encoding_are_refused(self, pipe: Callable[..., Typed]) -> None:
@@ -709,7 +715,7 @@ class TestLabellingThroughAPipe:
         assert pipe("cat\n").err == ""
 
     def test_undo_without_an_answer_is_no_harm(self, pipe: Callable[..., Typed]) -> None:
-        assert "there is no answer to take back" in pipe("undo\n").out
+        assert "there is no answer to undo" in pipe("undo\n").out
 
 
 def fill_in(sheet: Path, label: Callable[[dict[str, str]], str], ending: str) -> None:

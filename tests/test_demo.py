@@ -39,7 +39,7 @@ def test_digits_are_drawn_in_letters() -> None:
 
 def test_a_folder_that_cannot_be_made_is_explained(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
-    with pytest.raises(InputError, match="cannot be made"):
+    with pytest.raises(InputError, match="cannot create folder"):
         run_demo(tmp_path / "taken" / "out")
 
 

@@ -124,7 +124,7 @@ def test_long_names_of_classes_are_cut_in_warnings():
     assert max(map(len, warnings)) < 600
 
 
-@pytest.mark.parametrize(("metric", "said"), [("acc", "'accuracy'"), ("accuracy,recall", "one at a time")])
+@pytest.mark.parametrize(("metric", "said"), [("acc", "'accuracy'"), ("accuracy,recall", "expected one")])
 def test_a_metric_that_is_not_known_is_explained(metric, said):
     with pytest.raises(fl.InputError, match=said):
         read_metric(metric, None)

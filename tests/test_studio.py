@@ -138,7 +138,7 @@ class TestTasks:
 
     def test_options_of_tasks_need_tasks(self, type_in: Type, file: Path, db: Path, tmp_path: Path) -> None:
         for words in (("--config", tmp_path / "c.xml"), ("--show-prediction", "before", "--out", tmp_path / "a.csv")):
-            assert "goes with tasks for Label Studio" in type_in("ask", file, "--session", db, *words).err
+            assert "needs Label Studio tasks" in type_in("ask", file, "--session", db, *words).err
         typed = type_in("ask", "--session", db, "--out", tmp_path / "a.json", "--show-prediction", "before")
         assert "needs the predictions" in typed.err
 
@@ -147,7 +147,7 @@ class TestTasks:
         words = ("ask", file, "--session", db, "--out", out, "--config", config)
         assert [type_in(*words).code for _ in range(2)] == [0, 0]
         config.write_text("<View/>")
-        assert "says something else" in type_in(*words).err
+        assert "exists with different content" in type_in(*words).err
         one, two, *_ = pending(db)
         save(out, [store(one, annotate("cat")), store(two, annotate(None))])
         assert "2 answers not in the session yet" in type_in(*words[:-2]).err

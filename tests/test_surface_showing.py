@@ -332,7 +332,7 @@ def test_it_prints_the_whole_the_worst_and_what_matters(type_in: Type, file: Pat
     lines = typed.out.splitlines()
     assert "6 arms with 400 items" in typed.out
     assert next(line for line in lines if line.startswith("a0")).split()[1] == "b0"
-    assert "what moves accuracy" in typed.out
+    assert "effect on accuracy" in typed.out
     assert "a combination, beyond its attributes" in typed.out
 
 
@@ -374,7 +374,7 @@ def test_uncertain_attributes_have_a_word(type_in: Type, tmp_path: Path) -> None
     assert "b=b0: " in typed.out
     wrong = type_in("surface", tmp_path / "told.csv", "--attributes", "a,uncertain:")
     assert wrong.code == 1
-    assert "which is uncertain" in wrong.err
+    assert "uncertain: needs a name" in wrong.err
 
 
 def test_answers_are_about_the_population_and_say_so(type_in: Type, file: Path) -> None:
@@ -444,22 +444,22 @@ def test_of_many_failures_some_are_told_and_the_rest_is_counted(type_in: Type, t
     ("words", "message"),
     [
         (["--attributes", "a,sise"], "no column 'sise'"),
-        ([], "over which attributes?"),
-        (["--attributes", ""], "over which attributes?"),
+        ([], "name the attributes"),
+        (["--attributes", ""], "name the attributes"),
         (["--attributes", "all"], "name columns"),
         (["--attributes", "a,a"], "there twice"),
         (["--attributes", "a,b", "--model", "smoth"], "did you mean 'smooth'"),
-        (["--attributes", "a,b", "--ask", "a"], "'a' is not understood"),
-        (["--attributes", "a,b", "--ask", "a=a0,a=a1"], "there twice"),
+        (["--attributes", "a,b", "--ask", "a"], "cannot parse 'a'"),
+        (["--attributes", "a,b", "--ask", "a=a0,a=a1"], "occurs twice"),
         (["--attributes", "a,b", "--ask", "c=1"], "not over 'c'"),
         (["--attributes", "a,b", "--ask", "a=a7"], "no item has the value 'a7'"),
         (["--attributes", "a,b", "--mix", "{folder}/mix.csv"], "mix.csv: there is no column 'b'"),
         (["--attributes", "a,b", "--mix", "{folder}/nothing.csv"], "nothing.csv: no such file"),
         (["--attributes", "a", "--mix", "{folder}/mix.csv", "--weight", "w"], "there is no column 'w'"),
-        (["--attributes", "a,b", "--weight", "w"], "there is no --mix"),
-        (["--attributes", "a,b", "--save", "{folder}/s.bin"], "should end in .surface"),
+        (["--attributes", "a,b", "--weight", "w"], "add --mix FILE"),
+        (["--attributes", "a,b", "--save", "{folder}/s.bin"], "must end in .surface"),
         (["--attributes", "a,b", "--level", "2"], "level is 2"),
-        (["--attributes", "a,b", "--fail-if", "lw < 1"], "no number called 'lw'"),
+        (["--attributes", "a,b", "--fail-if", "lw < 1"], "no field 'lw'"),
     ],
 )
 def test_wrong_words_give_one_clear_message(
@@ -474,7 +474,7 @@ def test_wrong_words_give_one_clear_message(
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [(["--attributes", "a"], "--attributes would change nothing"), (["--seed", "1", "--id", "n"], "--seed, --id")],
+    [(["--attributes", "a"], "--attributes would have no effect"), (["--seed", "1", "--id", "n"], "--seed, --id")],
 )
 def test_of_a_saved_surface_nothing_can_be_chosen(
     type_in: Type, file: Path, tmp_path: Path, words: list[str], message: str

@@ -285,9 +285,9 @@ def test_votes_from_the_command_line(type_in, db, tmp_path):
     assert "8 new answers" in type_in("import", str(tmp_path / "filled.csv"), "--session", str(db)).out
     assert "8 unchanged" in type_in("import", str(tmp_path / "filled.csv"), "--session", str(db)).out
     shown = type_in("status", "--session", str(db)).out
-    assert "2 people answer each item: 8 votes, 0 with too few" in shown
+    assert "2 annotators per item: 8 votes, 0 with too few" in shown
     assert "2 people agree on 75% of 4 items: Cohen's kappa" in shown
-    assert "1 disagreement; settle with tell --decide" in shown
+    assert "1 disagreement; resolve with tell --decide" in shown
     listed = type_in("export", "--session", str(db), "--disputes").out
     assert f'"{ids[0]}","ann: cat; bob: dog",' in listed
     told = type_in("tell", f"{ids[0]}=cat", "--session", str(db), "--as", "kim", "--decide")
@@ -295,7 +295,7 @@ def test_votes_from_the_command_line(type_in, db, tmp_path):
     votes = type_in("export", "--session", str(db), "--votes").out.splitlines()
     assert votes[0].replace('"', "") == "id,label,who,decided,note,at"
     assert len(votes) == 10
-    assert "taken back" in type_in("tell", "--undo", "--session", str(db), "--as", "kim").out
+    assert "undone" in type_in("tell", "--undo", "--session", str(db), "--as", "kim").out
     changed = type_in("tell", f"{ids[1]}=dog", "--session", str(db), "--as", "bob").out
     assert f"kept: {ids[1]}: dog (before: cat)" in changed
     found = json.loads(type_in("status", "--session", str(db), "--json", "-").out)
@@ -309,11 +309,11 @@ def test_votes_from_the_command_line(type_in, db, tmp_path):
         (["ask", "--session", "{db}"], "say who you are"),
         (["ask", "--session", "{db}", "--as", "ann", "--votes", "3"], "it was created with --votes 2"),
         (["ask", "{file}", "--session", "{new}", "--votes", "0"], "votes must be between 1 and 20"),
-        (["ask", "{file}", "--session", "{new}", "--votes", "2"], "say who you are with --as NAME"),
-        (["label", "{file}", "--session", "{new}", "--votes", "2", "--terminal"], "say who you are with --as NAME"),
+        (["ask", "{file}", "--session", "{new}", "--votes", "2"], "give your name with --as NAME"),
+        (["label", "{file}", "--session", "{new}", "--votes", "2", "--terminal"], "give your name with --as NAME"),
         (["import", "{sheet}", "--session", "{db}"], "say who answered, in a column who or with --as NAME"),
         (["tell", "--undo", "--decide", "--session", "{db}"], "leave --decide out"),
-        (["export", "--votes", "--disputes", "--session", "{db}"], "say one"),
+        (["export", "--votes", "--disputes", "--session", "{db}"], "choose one"),
         (["tell", "0=cat", "--decide", "--session", "{one}", "--as", "kim"], "use tell instead"),
     ],
 )

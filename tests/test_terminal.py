@@ -125,14 +125,14 @@ class TestAtARealTerminal:
     def test_keys_answer_skip_name_undo_and_stop(self, screen, file: Path, tmp_path: Path) -> None:
         db = tmp_path / "s.db"
         s = screen("label", file, "--session", db, "--goal", "find-worst", "--terminal", "--as", "kim")
-        s.wait_for("not shown, lest they sway you: score_b", "item ", LEGEND)
-        for keys, said in (("2", "dog"), (" ", "nobody can tell"), ("/em\r", "emu"), ("\x1b[A1", "cat")):
+        s.wait_for("hidden to avoid bias: score_b", "item ", LEGEND)
+        for keys, said in (("2", "dog"), (" ", "cannot tell"), ("/em\r", "emu"), ("\x1b[A1", "cat")):
             s.press(keys)
             s.wait_for(f"→ {said}", "the worst by accuracy is", "item ", LEGEND)
         assert labels(db) == ["dog", None, "emu", "cat"]
         assert "  3 labels; accuracy of " in s.seen
         s.press("\x7f")
-        s.wait_for("taken back: ", LEGEND)
+        s.wait_for("undone: ", LEGEND)
         assert labels(db) == ["dog", None, "emu"]
         s.press("q")
         assert s.finish() == 0
@@ -147,15 +147,15 @@ class TestAtARealTerminal:
     def test_keys_typed_ahead_are_ignored_and_that_is_said(self, screen, file: Path, tmp_path: Path) -> None:
         s = screen("label", file, "--session", tmp_path / "s.db", "--terminal")
         s.press("1")  # long before anything is on the screen
-        s.wait_for(LEGEND, "keys typed ahead were ignored")
+        s.wait_for(LEGEND, "keys typed before the item was shown are ignored")
         s.press("111")
-        s.wait_for("→ cat", LEGEND, "keys typed ahead were ignored")
+        s.wait_for("→ cat", LEGEND, "keys typed before the item was shown are ignored")
         s.press("2")
         s.wait_for("→ dog", LEGEND)
         assert labels(tmp_path / "s.db") == ["cat", "dog"]
         s.press("q")
         assert s.finish() == 0
-        assert s.seen.count("keys typed ahead") == 2
+        assert s.seen.count("keys typed before") == 2
 
     def test_a_narrow_screen_breaks_lines_between_words(self, screen, file: Path, tmp_path: Path) -> None:
         s = screen("label", file, "--session", tmp_path / "s.db", "--goal", "find-worst", "--terminal", width=40)
@@ -185,11 +185,11 @@ class TestAtARealTerminal:
         names = [f"kind {i:02d}" for i in range(40)]
         pd.DataFrame({"id": range(40), "predicted": names}).to_csv(tmp_path / "p.csv", index=False)
         s = screen("label", tmp_path / "p.csv", "--session", tmp_path / "s.db", "--terminal")
-        s.wait_for("there is nothing to show but ids", "esc stop")
+        s.wait_for("only ids are shown", "esc stop")
         s.press("k\t1")
         s.wait_for("kind 10, kind 11")
         s.press("\r")
-        s.wait_for("10 classes begin so")
+        s.wait_for("10 classes have this prefix")
         s.press("7\r")
         s.wait_for("→ kind 17", "esc stop")
         s.process.send_signal(signal.SIGTERM)
@@ -306,7 +306,7 @@ class TestWhatKeysMean:
     def test_the_legend_names_the_keys(self) -> None:
         _, said = hear([SPACE], ("cat", "dog"))
         assert "1 cat   2 dog" in said
-        assert "+ all of it" in said
+        assert "+ show all" in said
         assert "esc stop" in hear([ESCAPE], ("q",))[1]
         assert "a number from 0 to 1" in hear([ESCAPE], ())[1]
 
@@ -363,7 +363,7 @@ class TestWhatKeysMean:
                               "class: dog_   dog, dogs"]  # fmt: skip
 
     def test_a_beginning_of_nothing_is_said_while_typing(self) -> None:
-        assert self.type(["x", ESCAPE], ["cat"])[1][2] == "class: x_   no class begins so"
+        assert self.type(["x", ESCAPE], ["cat"])[1][2] == "class: x_   no class has this prefix"
         assert self.type(["x", ESCAPE], ["cat"], new_classes=True)[1][2] == "class: x_   a new class"
 
     def test_what_is_wrong_is_said_whole_on_a_narrow_screen(self) -> None:
@@ -422,12 +422,12 @@ class TestTheLoop:
 
     def test_nobody_takes_back_what_another_said(self) -> None:
         session, said = self.work([BACKSPACE, "q"], who="kim")
-        assert "no answer of 'kim' to take back" in said
+        assert "no answer of 'kim' to undo" in said
         assert len(session.answers()) == 1
 
     def test_the_end_is_said(self) -> None:
         session, said = self.work(["a", "b"], reveals=True)
-        assert "(the model says " in said
+        assert "(predicted: " in said
         assert "nothing is left to ask" in said
         assert [row["label"] for row in session.answers()] == ["a", "a", "b"]
 

@@ -116,7 +116,7 @@ class TestSweeps:
         (folder / "c.json").write_text('[{"data": ')
         typed = sweep(type_in, folder, db)
         assert typed.code == 1
-        assert f"left alone: {bad}, line 3, column label: 'giraffe' is no class" in typed.err
+        assert f"skipped: {bad}, line 3, column label: 'giraffe' is no class" in typed.err
         assert "c.json, line 1: not JSON" in typed.err
         assert answers(db) == {ids[2]: "dog"}
         (folder / "c.json").unlink()
@@ -126,13 +126,13 @@ class TestSweeps:
     def test_a_line_about_a_bad_file_is_short(self, type_in: Type, folder: Path, db: Path) -> None:
         (folder / "a.csv").write_text(f"id,{'x' * 5000}\n1,cat\n")
         typed = sweep(type_in, folder, db)
-        assert typed.err.startswith("left alone: ")
+        assert typed.err.startswith("skipped: ")
         assert len(typed.err) < 1000
 
     def test_what_makes_no_sense_is_said(self, type_in: Type, folder: Path, db: Path, ids: list[int]) -> None:
         assert "no such folder" in sweep(type_in, folder / "none", db).err
         assert "no such session" in sweep(type_in, folder, folder / "none.db").err
-        assert "makes no sense" in type_in("watch", folder, "--session", db, "--every", -1).err
+        assert "--every must be a number of seconds" in type_in("watch", folder, "--session", db, "--every", -1).err
         Path(f"{db}.read").write_text("{")
         put_sheet(folder / "a.csv", {ids[0]: "cat"})
         typed = sweep(type_in, folder, db)
@@ -186,7 +186,7 @@ def test_it_waits_reads_what_arrives_and_ends_on_ctrl_c(folder: Path, db: Path, 
     words = [sys.executable, "-c", "from fewlabels.cli.app import main; main()", "watch", folder, "--session", db]
     with subprocess.Popen([*words, "--every", "0.1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
         assert run.stdout is not None
-        assert run.stdout.readline() == f"watching {folder}; Ctrl-C ends it\n"
+        assert run.stdout.readline() == f"watching {folder}; stop with Ctrl-C\n"
         part = put_export(folder / "e.part", {ids[0]: "cat"})
         part.rename(folder / "e.json")
         until(lambda: answers(db) == {ids[0]: "cat"})
@@ -198,7 +198,7 @@ def test_it_waits_reads_what_arrives_and_ends_on_ctrl_c(folder: Path, db: Path, 
     assert run.returncode == 0
     assert f"2 answers kept in {db}" in out
     assert out.count("so far: ") >= 1
-    assert err.count("left alone") == 1
+    assert err.count("skipped") == 1
     assert "Traceback" not in err
 
 
@@ -208,7 +208,7 @@ def test_a_settled_goal_is_said(type_in: Type, folder: Path, tmp_path: Path) -> 
     with fl.Session.create(db, pool, goal=fl.Estimate(width=0.9), by=fl.everything, prior=fl.flat()) as session:
         put_sheet(folder / "a.csv", dict.fromkeys(session.ask(8), "cat"))
     said = sweep(type_in, folder, db).out
-    assert said.index("so far: ") < said.index("settled: you may stop")
+    assert said.index("so far: ") < said.index("settled: you can stop")
 
 
 def until(is_done: Callable[[], bool], seconds: float = 60.0) -> None:

@@ -379,7 +379,7 @@ def test_other_addresses_without_tls_are_warned_of(tmp_path, monkeypatch, capsys
         Opened(session), str(tmp_path / "pool.csv"), str(tmp_path / "s.db"), page, new_classes=False, reveals=False
     )
     made_to["desk"].close()
-    assert ("anybody on the network can listen in" in capsys.readouterr().err) == warns
+    assert ("anyone on the network can read tokens and labels" in capsys.readouterr().err) == warns
     assert made_to["place"].host == page.host
 
 
@@ -638,8 +638,8 @@ def test_a_server_that_cannot_start_stops_its_thread(tmp_path):
         (Page(certificate="a.pem"), "go together"),
         (Page(lease=0.0), "lease"),
         (Page(host="0.0.0.0"), "say which: --names"),
-        (Page(media_from=("elsewhere.example",)), "no origin"),
-        (Page(media_from=("https://elsewhere.example/pictures",)), "no origin"),
+        (Page(media_from=("elsewhere.example",)), "not an origin"),
+        (Page(media_from=("https://elsewhere.example/pictures",)), "not an origin"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(page, said):

@@ -1,6 +1,6 @@
-"""fewlabels: how good is a classifier here, for each group, and how sure can one be, when labels are few.
+"""fewlabels: estimate how good a classifier is, per group, with credible intervals, from few labels.
 
-Names are loaded when first used, so that a command line that only prints its help stays quick.
+Public names are imported on first use, so that `fewlabels --help` starts quickly.
 """
 
 from importlib import import_module

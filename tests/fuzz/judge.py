@@ -70,14 +70,14 @@ def _check_remarks(run: Run) -> Iterator[str]:
     if run.code == 1 and not lines:
         yield "no message"
     for line in lines:
-        if not re.match(r"(left alone|fewlabels): \S", line):
+        if not re.match(r"(skipped|fewlabels): \S", line):
             yield f"not a message: {line[:200]!r}"
 
 
 def _check_message(run: Run) -> Iterator[str]:
     lines = run.err.strip("\n").split("\n")
-    if run.words[0] == "label":  # notes were written when the session was started
-        lines = [line for line in lines if not line.startswith("note: ")] or [""]
+    if run.words[0] == "label":  # warnings were written when the session was started
+        lines = [line for line in lines if not line.startswith("warning: ")] or [""]
     if not lines[0].startswith("fewlabels: ") or not lines[0].removeprefix("fewlabels:").strip():
         yield f"no message: {run.err[:200]!r}"
     if len(lines) > 1:

@@ -64,7 +64,7 @@ CLEARED = re.compile(r"[^\n]*\r\x1b\[K")  # a line that was typed, and is drawn 
 STYLE = re.compile(r"\x1b\[[\d;?]*[a-zA-Z]")  # what rich writes itself
 MARK, BACK, COUNT = (
     re.compile(r"^→ ", re.M),
-    re.compile(r"^taken back: ", re.M),
+    re.compile(r"^undone: ", re.M),
     re.compile(r"^(\d+) answers? kept in", re.M),
 )
 

@@ -1,1 +1,1 @@
-"""The command line: parse words, make one call, print. Words stop here; everything below takes objects."""
+"""The command line: parse arguments, make one call, print. Strings are parsed here; packages below take objects."""

@@ -19,12 +19,12 @@ SHAPE = re.compile(
 
 @dataclass(frozen=True)
 class Condition:
-    """`[overall.|groups.]FIELD SIGN NUMBER`; without a scope it is about the overall figure and every group.
+    """`[SCOPE.]FIELD OPERATOR NUMBER`; without a scope it is tested on the overall estimate and on every group.
 
-    Of a surface, groups are `arms`, and what was asked of it are `answers`.
+    Scopes are `overall` and `groups`; a surface has `arms` for groups, and `answers` for its queries.
 
     >>> read_condition("overall.low < 0.8").hits({"overall": {"low": 0.7}, "groups": []})
-    ['overall: low is 0.7, and that is < 0.8']
+    ['overall: low is 0.7 (< 0.8)']
     """
 
     scope: str | None
@@ -33,15 +33,15 @@ class Condition:
     number: float
 
     def hits(self, result: Mapping[str, Any]) -> list[str]:
-        """Say where it holds in a result's JSON."""
+        """Return a message for each row of a result's JSON for which the condition holds."""
         return [
-            f"{where}: {self.name} is {row[self.name]:.4g}, and that is {self.sign} {self.number:g}"
+            f"{where}: {self.name} is {row[self.name]:.4g} ({self.sign} {self.number:g})"
             for where, row in self._rows(result)
             if SIGNS[self.sign](self._look_up(row), self.number)
         ]
 
     def _rows(self, result: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-        if "gaps" in result:  # of fairness, gaps are what one fails on
+        if "gaps" in result:  # conditions on a fairness result are about its gaps
             defined = [row for row in result["gaps"] if row["mean"] is not None]
             return [(f"{row['metric']} of {row['group']}", row) for row in defined]
         if "arms" in result:
@@ -52,11 +52,11 @@ class Condition:
         ranked = [row for row in result["groups"] if not (self.name in PLACES and row[self.name] is None)]
         groups = [(row["group"], row) for row in ranked] if self.scope != "overall" else []
         if not self.scope and self.name not in result["overall"]:
-            overall = []  # p_worst and its like exist for groups only
+            overall = []  # only groups have p_worst and ranks
         return overall + groups
 
     def _list_arms(self, result: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-        """The whole, every arm and every answer of a surface, as far as they have such a number."""
+        """Return the overall estimate, the arms and the answers of a surface that have this field."""
         rows = {
             "overall": [("overall", result["overall"])],
             "arms": [
@@ -74,7 +74,7 @@ class Condition:
             known = [
                 key for key, value in row.items() if isinstance(value, int | float) and not isinstance(value, bool)
             ]
-            raise InputError(f"fail-if: there is no number called {self.name!r}; {did_you_mean(self.name, known)}")
+            raise InputError(f"fail-if: there is no field {self.name!r}; {did_you_mean(self.name, known)}")
         return float(row[self.name])
 
 
@@ -82,5 +82,5 @@ def read_condition(text: str) -> Condition:
     """Parse a condition."""
     found = SHAPE.fullmatch(text)
     if not found:
-        raise InputError(f'fail-if: {text!r} is not understood; write for instance "low < 0.8" or "overall.mean < 0.9"')
+        raise InputError(f'fail-if: cannot parse {text!r}; write for instance "low < 0.8" or "overall.mean < 0.9"')
     return Condition(found[1], found[2], found[3], float(found[4]))

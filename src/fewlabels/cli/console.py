@@ -1,4 +1,4 @@
-"""The terminal: whatever is printed there shows control characters and marks of direction instead of obeying them."""
+"""Output to a terminal, with control and bidirectional characters escaped, and to files."""
 
 import shlex
 import sys
@@ -14,25 +14,25 @@ from fewlabels.text import hide_passwords, tame
 
 
 class Screen(Console):
-    """A console that makes every character visible that a terminal would obey, whatever is printed and how."""
+    """A console that escapes every control character in what it prints."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(highlight=False, emoji=False, **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Render as any console does; rich's own control codes stay as they are."""
+        """Escape control characters in text segments; rich's own control segments pass unchanged."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=tame(segment.text))
 
 
 def sign(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the command that was typed to the provenance of a result; passwords in addresses are left out."""
+    """Add the command line to the provenance of a result, without passwords in URLs."""
     command = shlex.join(["fewlabels", *sys.argv[1:]])
     return {**plain, "provenance": {**plain["provenance"], "command": hide_passwords(command)}}
 
 
 def write_text(path: str, text: str) -> None:
-    """Write text to a file, or to standard output: exactly in a pipe, harmless on a terminal."""
+    """Write text to a file or standard output; control characters are escaped on a terminal, unchanged in a pipe."""
     if path != STDOUT:
         write_whole(path, text)
         return
@@ -41,6 +41,6 @@ def write_text(path: str, text: str) -> None:
 
 
 def accept_all_letters() -> None:
-    """Show a question mark for a character that standard output cannot encode."""
+    """Replace characters that standard output cannot encode by a question mark."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")

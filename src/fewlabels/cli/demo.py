@@ -1,4 +1,4 @@
-"""The main job on data that comes with scikit-learn: a weak model of handwritten digits, assessed with few labels."""
+"""The demo: a weak classifier of scikit-learn's handwritten digits, assessed with few labels."""
 
 import csv
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ Table = dict[str, list[Any]]
 
 @dataclass(frozen=True)
 class Demo:
-    """What was done, and where it went."""
+    """The result of the demo and the files it wrote."""
 
     assessment: Assessment
     report: Path
@@ -33,15 +33,18 @@ class Demo:
 
 
 def run_demo(folder: str | Path) -> Demo:
-    """Train, predict, label a few, assess, and write predictions and report into a folder."""
+    """Train a model, predict, label a few items, assess, and write predictions and report to a folder."""
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"out: {folder} cannot be made: {error.strerror}") from None
+        raise InputError(f"out: cannot create folder {folder}: {error.strerror}") from None
     table, truth = predict_digits()
     accuracy = float(np.mean([said == true for said, true in zip(table["predicted"], truth["label"], strict=True)]))
-    texts = {folder / "digits.csv": _as_csv(table), folder / "truth.csv": _as_csv(truth)}  # the truth, to play with
+    texts = {
+        folder / "digits.csv": _as_csv(table),
+        folder / "truth.csv": _as_csv(truth),
+    }  # all labels, to try out labelling
     _refuse_others(folder / "report.html", texts)
     predictions, _ = (write_whole(path, text) for path, text in texts.items())
     result = assess(Predictions.read(predictions), finite_pool=True, seed=SEED)
@@ -49,10 +52,10 @@ def run_demo(folder: str | Path) -> Demo:
     worst = result.worst_first[0]
     story = (
         f"A model trained on {TRAINED_ON} digits predicts {result.n_items:,} others; {result.n_labels} of these are labelled.\n"
-        f"It is right {result.overall.mean:.0%} of the time ({result.overall.low:.0%} to {result.overall.high:.0%}); "
-        f"with every label it would be seen to be {accuracy:.1%}.\n"
-        f"It is probably worst when it says '{worst.group}': {worst.mean:.0%} ({worst.low:.0%} to {worst.high:.0%}), "
-        f"and the chance that no other digit is worse is {worst.p_worst or 0.0:.0%}."
+        f"Its estimated accuracy is {result.overall.mean:.0%} ({result.overall.low:.0%} to {result.overall.high:.0%}); "
+        f"the true accuracy, from all labels, is {accuracy:.1%}.\n"
+        f"It is probably worst when it predicts '{worst.group}': {worst.mean:.0%} ({worst.low:.0%} to {worst.high:.0%}); "
+        f"the probability that no other digit is worse is {worst.p_worst or 0.0:.0%}."
     )
     return Demo(result, report, predictions, story)
 
@@ -64,11 +67,11 @@ def _refuse_others(report: Path, texts: Mapping[Path, str]) -> None:
     if report.exists() and not all(path.exists() for path in texts):
         others.append(report)
     if others:
-        raise InputError(f"out: {others[0]} is there already, and is not of this demo; name another folder with --out")
+        raise InputError(f"out: {others[0]} exists and was not written by this demo; name another folder with --out")
 
 
 def predict_digits() -> tuple[Table, Table]:
-    """Return predictions of the digits with a few labels kept, and all labels."""
+    """Return a table of predictions with a few labels, and a table of all labels."""
     datasets, linear = _load("sklearn.datasets"), _load("sklearn.linear_model")
     images, truth = datasets.load_digits(return_X_y=True)
     rng = np.random.default_rng(SEED)
@@ -89,7 +92,7 @@ def predict_digits() -> tuple[Table, Table]:
 
 
 def draw_digit(image: Float[np.ndarray, " pixel"]) -> str:
-    """Draw an image of 8 by 8 pixels in letters, for people who label in a terminal."""
+    """Render an image of 8 by 8 pixels as text, for labelling in a terminal."""
     lines = image.reshape(8, 8).astype(int) * (len(INK) - 1) // 16
     return "\n".join("".join(2 * INK[pixel] for pixel in line) for line in lines)
 
@@ -106,4 +109,4 @@ def _load(module: str) -> Any:
     try:
         return import_module(module)
     except ImportError:
-        raise InputError("the demo needs scikit-learn for its digits: pip install 'fewlabels[demo]'") from None
+        raise InputError("the demo needs scikit-learn for its data: pip install 'fewlabels[demo]'") from None

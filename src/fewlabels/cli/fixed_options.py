@@ -1,4 +1,4 @@
-"""Options given with a session that is already there: they must be those it was created with."""
+"""Options given with an existing session must equal those it was created with."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from fewlabels.errors import InputError
 from fewlabels.sessions.journal.sqlite import SqliteJournal
 from fewlabels.sessions.spec import Ground, read_ground
 
-READERS: dict[str, Callable[[str], Any]] = {  # how a word is brought into the shape it is compared in
+READERS: dict[str, Callable[[str], Any]] = {  # option -> parser of the value it is compared by
     "groups": read_pair,
     "by": lambda word: read_groups(word).name,
     "policy": lambda word: name_policy(read_policy(word)),
@@ -19,7 +19,7 @@ READERS: dict[str, Callable[[str], Any]] = {  # how a word is brought into the s
 
 
 def refuse_changes(path: str, start: Start) -> None:
-    """Refuse options that differ from what a session was created with."""
+    """Refuse options that differ from those the session was created with."""
     if not start.said():
         return
     ground = _look_into(path)
@@ -27,8 +27,8 @@ def refuse_changes(path: str, start: Start) -> None:
     for option, wanted in _canonical(start, ground).items():
         if had.get(option) != wanted:
             raise InputError(
-                f"{path} is there already, and what it is for is fixed: it was created {_say(option, had.get(option))}; "
-                f"leave --{option.replace('_', '-')} out to go on with it, or name a new file for a new session"
+                f"{path} exists, and the options of a session are fixed: it was created {_say(option, had.get(option))}; "
+                f"leave --{option.replace('_', '-')} out to continue it, or name a new file to start a new session"
             )
 
 
@@ -41,7 +41,7 @@ def _look_into(path: str) -> Ground:
 
 
 def _describe(ground: Ground) -> dict[str, Any]:
-    """Say in the options' words what a session was created with."""
+    """Return the options a session was created with."""
     goal = ground.goal
     return {
         **{option: getattr(goal, field, None) for option, field in FIELDS.items()},
@@ -54,7 +54,7 @@ def _describe(ground: Ground) -> dict[str, Any]:
 
 
 def _canonical(start: Start, ground: Ground) -> dict[str, Any]:
-    """Turn the words that were said into what `_describe` would say of them."""
+    """Return the given options, parsed into the values that `_describe` returns."""
     said = start.said()
     if start.metric or start.cost:
         said["metric"] = read_metric(start.metric or ground.goal.metric.name, said.pop("cost", None))
@@ -65,7 +65,7 @@ def _canonical(start: Start, ground: Ground) -> dict[str, Any]:
         if option in said:
             said[option] = read(said[option])
     if start.bins and (ground.bins is None or read_bins(start.bins) == ground.bins):
-        del said["bins"]  # a file that an earlier version made does not say which
+        del said["bins"]  # files of earlier versions do not store the bins
     if start.classes and set(split_names(start.classes)) <= set(ground.tally.classes):
         del said["classes"]
     return said

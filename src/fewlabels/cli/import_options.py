@@ -14,11 +14,11 @@ from fewlabels.sessions.exchange.importer import Terms
 @Parameter(name="*")
 @dataclass(frozen=True)
 class ImportOptions(Terms):
-    """How answers in files are to be taken."""
+    """How to read answers from files."""
 
     who: Who = ""
-    "Who answered, where the file does not say."
+    "Annotator of rows that do not name one."
     new_classes: Flag = False
-    "Accept labels that are no class of the session yet."
+    "Accept labels that are not yet classes of the session."
     cannot_tell: Annotated[str, Parameter(show_default=True)] = CANNOT_TELL
-    "The label that means: nobody can tell."
+    "The label that means: cannot tell."

@@ -1,4 +1,4 @@
-"""An item as a person sees it: its columns, wrapped, and cut to the room there is."""
+"""Print an item's columns for labelling, wrapped and truncated to the available lines."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ from rich.text import Text
 
 from fewlabels.text import as_text, tame, tame_line
 
-LOOKED_AT = 20_000  # characters of a value that are wrapped at most, unless all are asked for
+LOOKED_AT = 20_000  # maximum characters of a value to wrap, unless the whole value is requested
 NAME_WIDTH = 24
 
 
 @dataclass(frozen=True)
 class Value:
-    """A value of an item, broken into lines."""
+    """A value of an item, wrapped into lines."""
 
     lines: tuple[Text, ...]
-    n_more: int  # characters that were not even looked at
+    n_more: int  # characters that were not wrapped
 
     def cut(self, most: int) -> Text:
-        """Return so many lines of it, and a note where that is not all."""
+        """Return the first lines, and a note of how many characters are hidden."""
         kept = Text("\n").join(self.lines[:most])
         if self.is_cut(most):
             hidden = self.n_more + sum(len(line) for line in self.lines[most:])
@@ -31,12 +31,12 @@ class Value:
         return kept
 
     def is_cut(self, most: int) -> bool:
-        """Is there more of it?"""
+        """Return whether these lines hide part of the value."""
         return len(self.lines) > most or self.n_more > 0
 
 
 def print_item(out: Console, id: object, row: Mapping[str, Any], *, most_lines: int | None = None) -> bool:
-    """Print what a person should see of an item, in so many lines; return whether anything had to be cut."""
+    """Print an item in at most so many lines; return whether a value was truncated."""
     out.print(Text.assemble(("item ", "dim"), (tame_line(id), "bold")), soft_wrap=True)
     if not row:
         return False
@@ -59,7 +59,7 @@ def _wrap(out: Console, text: str, width: int, *, whole: bool) -> Value:
 
 
 def _share_out(lengths: list[int], room: int | None) -> int:
-    """Return how many lines each value may have, so that short ones are whole and long ones share the rest."""
+    """Return the largest number of lines per value with which all values fit; short values leave lines to long ones."""
     if room is None:
         return max(lengths)
     return next((most for most in range(max(lengths), 1, -1) if sum(min(n, most) for n in lengths) <= room), 1)

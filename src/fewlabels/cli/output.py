@@ -1,4 +1,4 @@
-"""Deliver a result where it was asked for: table, JSON, Markdown, HTML, exit code."""
+"""Write a result as table, JSON, Markdown and HTML, and determine the exit code."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,20 +16,20 @@ from fewlabels.files import STDOUT
 from fewlabels.reporting.markdown.checks import render_checks
 
 FAILED = 2
-MOST_FAILURES = 25  # that are told one by one
+MOST_FAILURES = 25  # printed one by one
 
 
 @runtime_checkable
 class Deliverable(Protocol):
-    """What can be delivered: a Result, or one with something beside it."""
+    """A Result, or an object with the same methods."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What its numbers do not support."""
+        """The limitations of the estimates."""
         ...
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the contract's JSON as a dict."""
+        """Return the JSON document as a dict."""
         ...
 
     def to_markdown(self) -> str:
@@ -47,7 +47,7 @@ def deliver(
     conditions: Sequence[Condition],
     show: Callable[[Console], None],
 ) -> int:
-    """Write what was asked for, show the rest, and return the exit code."""
+    """Write the requested files, print the result unless standard output is taken, and return the exit code."""
     plain = result.to_dict()
     failures = [hit for condition in conditions for hit in condition.hits(plain)]
     if output.html:
@@ -70,12 +70,12 @@ def deliver(
 
 
 def _write(path: str | None, render: Callable[[], str]) -> None:
-    """Write text to a file or to standard output; where nobody asked for it, it is not even made."""
+    """Render and write text if a path is given."""
     if path:
         write_text(path, render().rstrip("\n") + "\n")
 
 
 def _render_markdown(result: Deliverable, output: Output, failures: Sequence[str]) -> str:
-    """The checks first, since a reader of a red job looks for them."""
+    """Return Markdown with the checks first, where readers of a failed job look for them."""
     checks = render_checks(output.fail_if, failures)
     return f"{checks}\n\n{result.to_markdown()}" if checks else result.to_markdown()

@@ -1,4 +1,4 @@
-"""Where results may be written: never over a session, predictions, or answers that nobody has read yet."""
+"""Checks of output paths: never overwrite a session, predictions, or answers that are not imported yet."""
 
 import csv
 import json
@@ -12,46 +12,44 @@ from fewlabels.sessions.exchange.sheet_reader import Line, read_sheet
 from fewlabels.sessions.exchange.sheets import STUDIO, kind_of
 from fewlabels.sessions.session import Session
 
-BESIDE = ("", "-wal", "-shm", "-journal", ".keys", ".read")  # endings of the files that belong to a session
+BESIDE = ("", "-wal", "-shm", "-journal", ".keys", ".read")  # suffixes of the files of a session
 
 
 def check_targets(session: str, outputs: Mapping[str, str | None], *inputs: str | None) -> None:
-    """Refuse outputs, by option, that are an input or a file of the session, before any work is done."""
+    """Refuse outputs (by option name) that are an input or a file of the session."""
     check_outputs(outputs, (*inputs, *(session + ending for ending in BESIDE)))
 
 
 def refuse_other_than_export(out: str, columns: Sequence[str]) -> None:
-    """Refuse to write over anything but an earlier export."""
+    """Refuse to overwrite anything but an earlier export."""
     if out == "-" or not Path(out).is_file():
         return
     if _read_head(out) not in ([], list(columns)):
-        raise InputError(f"{out} is there already, and it is no export of answers; name another file")
+        raise InputError(f"{out} exists and is not an export of answers; name another file")
 
 
 def refuse_other_text(out: str, text: str) -> None:
-    """Refuse to write over a text that was changed by hand, or is something else."""
+    """Refuse to overwrite a file with different content, such as manual edits."""
     if Path(out).is_file() and Path(out).read_bytes() != text.encode():
-        raise InputError(f"{out} is there already, and says something else; remove it, or name another file")
+        raise InputError(f"{out} exists with different content; remove it, or name another file")
 
 
 def read_earlier(out: str | None) -> list[Line]:
-    """Return what a sheet that would be written over holds."""
+    """Return the lines of the file that would be overwritten."""
     if out is None or out == "-" or not Path(out).is_file():
         return []
     try:
         return _read_lines(out)
     except InputError:
-        raise InputError(f"{out} is there already, and it is no sheet of fewlabels; name another file") from None
+        raise InputError(f"{out} exists and was not written by fewlabels; name another file") from None
 
 
 def refuse_to_lose(out: str | None, earlier: list[Line], session: Session | None) -> None:
-    """Refuse to write over a sheet of something else, or one with answers that are not in the session yet."""
+    """Refuse to overwrite a file of another session, or one with answers that are not in this session yet."""
     pending = {str(i) for i in session.pending} if session else set()
     known = pending | {str(row["id"]) for row in session.answers()} if session and earlier else pending
     if any(line.id not in known for line in earlier):
-        raise InputError(
-            f"{out} is there already, and holds items that this session never asked about; name another file"
-        )
+        raise InputError(f"{out} exists and contains items that this session never asked for; name another file")
     unread = len({line.id for line in earlier if line.id in pending and line.is_answer})
     if unread:
         raise InputError(
@@ -69,7 +67,7 @@ def _read_lines(out: str) -> list[Line]:
 
 
 def _read_head(path: str) -> list[str]:
-    """Return the names of a sheet's columns, or of the fields of its first line."""
+    """Return the column names of a CSV file, or the keys of the first line of a JSON lines file."""
     line = _read_line(path).decode("utf-8", errors="replace").strip()
     if kind_of(path) == "csv":
         return next(csv.reader([line]), [])

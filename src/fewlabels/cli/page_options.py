@@ -1,4 +1,4 @@
-"""Options of the labelling page: where it is served, and what it may show."""
+"""Options of the labelling page: address, TLS, access and media."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -7,31 +7,31 @@ from cyclopts import Group, Parameter
 
 from fewlabels.cli.options import Flag, Names
 
-PAGE = Group("The page", sort_key=4)
+PAGE = Group("Page", sort_key=4)
 
 
 @Parameter(name="*", group=PAGE)
 @dataclass(frozen=True)
 class Page:
-    """Where the page is, and what it may show."""
+    """Where to serve the page, to whom, and which media it may load."""
 
     host: str = "127.0.0.1"
-    "Address to listen on. Others than this machine's own can be reached from the network: use --certificate."
-    port: Annotated[int, Parameter(show_default="any that is free")] = 0
+    "Address to listen on. Any address but loopback can be reached from the network: use --certificate."
+    port: Annotated[int, Parameter(show_default="any free port")] = 0
     "Port to listen on."
     invite: Names = ()
-    "Annotators, joined by commas, who get a link each; an annotator answers under that name and sees no results."
+    "Annotators to invite, separated by commas. Each gets a link; answers given with it are recorded under that name. Annotators see no results."
     names: Names = ()
-    "Names that browsers know this machine by, where --host is not one."
+    "Host names under which browsers reach this machine, separated by commas, if --host is not one of them."
     certificate: str | None = None
     "File with a TLS certificate."
     key: str | None = None
-    "File with its private key."
+    "File with the private key of the certificate."
     media: str | None = None
-    "Folder that pictures and sounds named by items may come from [default: that of the predictions]."
+    "Folder with the images and sounds that items refer to [default: the folder of the predictions]."
     media_from: Names = ()
-    "Origins that pictures and sounds may be fetched from, for instance https://pictures.example.org [default: none]."
+    "Origins from which images and sounds may be loaded, for instance https://pictures.example.org [default: none]."
     lease: float = 600.0
-    "Seconds for which an item is one person's; then it goes to the next who asks."
+    "Seconds for which an item is reserved for one annotator; then it can be given to another."
     no_browser: Flag = False
     "Do not open a browser."

@@ -1,4 +1,4 @@
-"""The labelling page from the command line."""
+"""Start the labelling page from the command line; `fewlabels.web` serves it."""
 
 import os
 import re
@@ -22,13 +22,13 @@ ORIGIN = re.compile(r"https?://([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})
 
 
 def prepare_page(page: Page, session: str) -> socket.socket:
-    """Refuse what cannot be served, and take the port, before anything is opened or written."""
+    """Check the options and bind the port, before any file is opened or written."""
     check_page(page, session)
     return take_port(_place(page), name_keys(session))
 
 
 def check_page(page: Page, session: str) -> None:
-    """Refuse options that cannot be served."""
+    """Refuse invalid options."""
     keys = name_keys(session)
     if os.path.lexists(keys):
         read_keys(keys)
@@ -37,7 +37,9 @@ def check_page(page: Page, session: str) -> None:
     Credentials.create().invite(page.invite)
     for origin in page.media_from:
         if not ORIGIN.fullmatch(origin):
-            raise InputError(f"media-from: {origin!r} is no origin; write for instance https://pictures.example.org")
+            raise InputError(
+                f"media-from: {origin!r} is not an origin; write for instance https://pictures.example.org"
+            )
 
 
 def run_page(
@@ -50,14 +52,14 @@ def run_page(
     new_classes: bool,
     reveals: bool,
 ) -> None:
-    """Serve the page, on a port that is taken already or now, until somebody stops it."""
+    """Serve the page until it is stopped, on the given socket or on a new one."""
     place, keys = _place(page), name_keys(session)
     rules = Rules(page.lease, new_classes, reveals, page.media_from)
     names = opened.session.list_names() if page.invite else []
     change_keys(keys, lambda known: known.invite(page.invite, names))
     if not place.is_private and page.certificate is None:
         complainer().print(
-            f"anybody on the network can listen in on {escape(page.host)}: without --certificate nothing is encrypted, tokens and labels included"
+            f"the connection to {escape(page.host)} is not encrypted: anyone on the network can read tokens and labels; use --certificate"
         )
     out = printer()
     desk = Desk(opened.session, rules, folder=Folder(Path(page.media or Path(file).parent)), predicted=opened.predicted)
@@ -69,9 +71,9 @@ def _place(page: Page) -> Place:
 
 
 def _say_links(out: Console, known: Credentials) -> None:
-    """Print the owner's link, and one for each annotator."""
+    """Print the owner's link and those of the annotators."""
     address = known.address
     out.print(f"label here: {escape(known.owner.link(address))}", soft_wrap=True)
     for one in known.annotators:
         out.print(f"{escape(one.name)} labels here: {escape(one.link(address))}", soft_wrap=True)
-    out.print("stop with Ctrl-C; every answer is kept as it is given")
+    out.print("stop with Ctrl-C; every answer is saved at once")

@@ -1,4 +1,4 @@
-"""Words typed on a command line -> the objects they stand for."""
+"""Parse the values of options into groups, metrics, priors, policies and attributes."""
 
 import csv
 import re
@@ -18,73 +18,75 @@ DEFAULT = "calibrated"  # prior
 
 
 def read_groups(text: str) -> Groups:
-    """Return the partition meant by `all`, `predicted`, `bins:20`, `ranges:age`, a column, or several joined by commas.
+    """Parse `all`, `predicted`, `bins:20`, `ranges:age`, a column, or several separated by commas (their cross).
 
     >>> read_groups("sex,bins:4").name
     'sex,bins:4'
     """
     parts = [_read_part(word) for word in split_names(text)]
     if not parts:
-        raise InputError("by: say what to group by: all, predicted, bins, or a column")
+        raise InputError("by: name the groups: all, predicted, bins, or a column")
     return parts[0] if len(parts) == 1 else cross(*parts)
 
 
 def read_attributes(text: str) -> tuple[str | Groups | Uncertain, ...]:
-    """Return the attributes meant by words joined by commas; a column stays a name, so that its numbers may be put in ranges.
+    """Parse attributes separated by commas; a column stays a string, so that numbers can be grouped into ranges later.
 
     >>> read_attributes("age,uncertain:rain")
     ('age', Uncertain(name='rain', scores='rain_'))
     """
     words = split_names(text)
     if not words or "all" in words:
-        raise InputError("attributes: name columns, joined by commas; a column called all is column:all")
+        raise InputError("attributes: name columns, separated by commas; write column:all for a column called all")
     return tuple(map(_read_attribute, words))
 
 
 def read_bins(text: str) -> Bins:
-    """Return the score bins meant by `10` or `equal-mass:10`."""
+    """Parse score bins such as `10` or `equal-mass:10`."""
     found = re.fullmatch(r"(equal-mass:)?(\d+)", text)
     if not found:
-        raise InputError(f"bins: {text!r} is not understood; write a number (equal width) or equal-mass:NUMBER")
+        raise InputError(f"bins: cannot parse {text!r}; write a number (equal width) or equal-mass:NUMBER")
     return Bins(int(found[2]), equal_mass=bool(found[1]))
 
 
 def read_metric(text: str, costs: str | None) -> Metric:
-    """Return the metric of that name."""
+    """Return the metric with this name."""
     if text == "cost":
         if costs is None:
-            raise InputError("metric cost needs --cost COSTS.csv: a row per true class, a column per predicted class")
+            raise InputError(
+                "metric cost needs --cost COSTS.csv: one row per true class, one column per predicted class"
+            )
         return cost(costs)
     if costs is not None:
-        raise InputError(f"--cost goes with --metric cost, not with --metric {text}")
+        raise InputError(f"--cost needs --metric cost, not --metric {text}")
     if "," in text:
-        raise InputError(f"metric: one at a time, not {text!r}; run it once for each (fairness takes several)")
+        raise InputError(f"metric: expected one, got {text!r}; run once per metric (only fairness takes several)")
     if text not in METRICS:
-        raise InputError(f"metric: {text!r} is not known; {did_you_mean(text, [*METRICS, 'cost'])}")
+        raise InputError(f"metric: unknown metric {text!r}; {did_you_mean(text, [*METRICS, 'cost'])}")
     return METRICS[text]
 
 
 def read_prior(text: str, strength: float | None) -> Prior:
-    """Return the prior of that name, or that of an earlier assessment's JSON file."""
+    """Return the prior with this name, or the one in the JSON file of an earlier assessment."""
     if text == "flat":
         return flat(strength)
     if text == "scores":
         return from_scores(strength)
     if strength is not None:
-        raise InputError("--strength goes with --prior flat or scores; others have their own")
+        raise InputError("--strength needs --prior flat or scores; other priors set their own strength")
     learned: dict[str, Callable[[], Prior]] = {"calibrated": calibrated, "smooth": smooth}
     return learned[text]() if text in learned else from_earlier(text)
 
 
 def read_policy(text: str) -> Policy:
-    """Return the policy of that name."""
+    """Return the policy with this name."""
     if text not in POLICIES:
-        raise InputError(f"policy: {text!r} is not known; {did_you_mean(text, POLICIES)}")
+        raise InputError(f"policy: unknown policy {text!r}; {did_you_mean(text, POLICIES)}")
     return POLICIES[text]
 
 
 def split_names(text: str) -> list[str]:
-    """Split at commas; a name with a comma in it goes in double quotes.
+    """Split at commas; a name that contains a comma is written in double quotes.
 
     >>> split_names('"a,b",c')
     ['a,b', 'c']
@@ -93,17 +95,17 @@ def split_names(text: str) -> list[str]:
 
 
 def read_pair(text: str) -> tuple[str, str]:
-    """Return two names joined by a comma."""
+    """Parse two names separated by a comma."""
     names = split_names(text)
     if len(names) != 2:
         raise InputError(
-            f"groups: name two, joined by a comma, not {len(names)}; a name with a comma in it goes in quotes: '\"a,b\",c'"
+            f"groups: expected two, separated by a comma, got {len(names)}; quote a name that contains a comma: '\"a,b\",c'"
         )
     return names[0], names[1]
 
 
 def given(**words: Any) -> dict[str, Any]:
-    """Keep what was said."""
+    """Return the options that are neither None nor empty."""
     return {
         name: word
         for name, word in words.items()
@@ -129,15 +131,15 @@ def _read_attribute(word: str) -> str | Groups | Uncertain:
     if word.startswith("uncertain:"):
         name, _, prefix = word.removeprefix("uncertain:").partition(":")
         if not name:
-            raise InputError("attributes: which is uncertain? Write uncertain:NAME, or uncertain:NAME:PREFIX")
+            raise InputError("attributes: uncertain: needs a name; write uncertain:NAME or uncertain:NAME:PREFIX")
         return uncertain(name, prefix or None)
     part = _read_part(word)
     return word if isinstance(part, Column) and part.column == word else part
 
 
 def _read_ranges(word: str) -> Groups:
-    """Read ranges:COLUMN or ranges:COLUMN:NUMBER; a column's own name may have colons in it."""
+    """Parse ranges:COLUMN or ranges:COLUMN:NUMBER; the column name may contain colons."""
     found = re.fullmatch(r"ranges:(.+?)(?::(\d+))?", word)
     if not found:
-        raise InputError("by: ranges of which column? Write ranges:COLUMN, or ranges:COLUMN:NUMBER")
+        raise InputError("by: ranges: needs a column; write ranges:COLUMN or ranges:COLUMN:NUMBER")
     return ranges(found[1], int(found[2])) if found[2] else ranges(found[1])

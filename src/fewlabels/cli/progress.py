@@ -1,4 +1,4 @@
-"""A progress bar for long work: on a terminal only, and gone when the work is done."""
+"""A progress bar, shown on a terminal only and removed at the end."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ Tick = Callable[[int, int], None]
 
 @contextmanager
 def counting(what: str) -> Iterator[Tick | None]:
-    """Lend a function to call with how much is done and how much there is; nothing in a pipe."""
+    """Show a progress bar and yield its callback (done, total), or yield None if standard error is no terminal."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -1,4 +1,4 @@
-"""Sessions from the command line: start one or go on with it, and say what to type next."""
+"""Start or open a session from the command line."""
 
 import shlex
 from collections.abc import Sequence
@@ -23,21 +23,21 @@ Who = Annotated[str, Parameter(name="--as", show_default=False)]
 
 @dataclass(frozen=True)
 class Opened:
-    """A session, and the predictions it is shown with, if they were named."""
+    """An open session, with its predictions if their file was given."""
 
     session: Session
     pool: Predictions | None = None
-    is_new: bool = False  # started just now, by us
+    is_new: bool = False  # created by this command
 
     def predicted(self, id: ItemId) -> str | None:
-        """Look up what the model says of an item."""
+        """Look up the predicted class of an item."""
         if self.pool is None or not self.pool.has("predicted"):
             return None
         found = self.pool.fetch([str(id)], {"predicted": self.pool.predicted})
         return found[str(id)]["predicted"] if str(id) in found else None
 
     def guess(self, ids: Sequence[ItemId]) -> dict[ItemId, Guess]:
-        """Look up what the model says of items, and how sure it is; of graded outputs there is nothing to choose."""
+        """Look up the predicted classes and scores of items; refused for graded outputs."""
         if self.pool is None or not self.pool.has("predicted") or not self.session.classes:
             raise InputError("--show-prediction: there are no predicted classes to show")
         columns = {"predicted": self.pool.predicted}
@@ -52,30 +52,30 @@ class Opened:
 
 
 def open_session(path: str, *, read_only: bool = False, accept_missing: bool = False) -> Session:
-    """Go on with a session."""
+    """Open an existing session."""
     if not Path(path).exists():
         raise InputError(
-            f"{path}: there is no such session; start one with: fewlabels ask PREDICTIONS --session {shlex.quote(path)} --goal find-worst"
+            f"{path}: no such session; start one with: fewlabels ask PREDICTIONS --session {shlex.quote(path)} --goal find-worst"
         )
     return Session.open(path, read_only=read_only, accept_missing=accept_missing)
 
 
 def require_name(start: Start, who: str) -> None:
-    """Refuse to start a session of votes for somebody without a name."""
+    """Refuse to start a session with several votes per item without an annotator name."""
     if start.votes is not None and start.votes > 1 and not who.strip():
-        raise InputError(f"votes: {start.votes} different people answer each item: say who you are with --as NAME")
+        raise InputError(f"votes: {start.votes} annotators answer each item: give your name with --as NAME")
 
 
 def start_or_open(path: str, file: str | None, start: Start, columns: Columns) -> Opened:
-    """Go on with a session, or start it where there is none yet and the predictions are named."""
+    """Open a session, or start it if it does not exist and the predictions are given."""
     if file is None and columns != Columns():
-        raise InputError("options about columns go with a file of predictions; name it before them")
+        raise InputError("column options need a file of predictions; name it before the options")
     is_there = Path(path).exists()
     if is_there:
         refuse_changes(path, start)
     if file is None:
         return Opened(open_session(path))
-    choices = {} if is_there else start.choices()  # wrong words are found before a large file is read
+    choices = {} if is_there else start.choices()  # parse options before reading a large file
     pool = columns.read(file)
     if is_there:
         return Opened(Session.open(path, pool), pool)
@@ -85,11 +85,11 @@ def start_or_open(path: str, file: str | None, start: Start, columns: Columns) -
 def _start(path: str, pool: Predictions, start: Start, choices: dict[str, Any]) -> Opened:
     try:
         session = Session.create(path, pool, **choices)
-        print_warnings(complainer(), session.notes)  # before anybody labels by them
+        print_warnings(complainer(), session.notes)  # before labelling starts
         return Opened(session, pool, is_new=True)
     except InputError:
         if not Path(path).exists():
             raise
-    # Somebody else started it at the same moment: whoever comes second goes on with it.
+    # Another process created the session at the same time: open that one.
     refuse_changes(path, start)
     return Opened(Session.open(path, pool), pool)

@@ -1,6 +1,6 @@
-"""What labels are for: the options of a goal, and those that start a session, fixed from then on.
+"""Options of a goal and of a new session, in three classes that extend each other.
 
-Verbs take no more of them than they heed: `simulate` an aim, `plan` an outlook, sessions all.
+`simulate` takes the first, `plan` the second, and the verbs that start a session the third. A session's options are fixed.
 """
 
 from dataclasses import dataclass, fields
@@ -30,47 +30,47 @@ GOALS: dict[str, type[Estimate] | type[FindWorst] | type[Compare]] = {
     "compare": Compare,
 }  # fmt: skip
 FIELDS = {"m": "m", "target_width": "width", "confidence": "confidence", "rope": "rope"}  # option -> field of a goal
-GOAL = Group("The goal", sort_key=0)
+GOAL = Group("Goal", sort_key=0)
 
 
 def usually(text: str) -> Parameter:
-    """Show in the help what holds where nothing is said."""
+    """Show this default in the help of an option that is None when not given."""
     return Parameter(show_default=text)
 
 
 @Parameter(name="*", group=GOAL)
 @dataclass(frozen=True)
 class Aim:
-    """What is to be found out, and how. None: not said."""
+    """The goal, its metric and groups, and the policy and prior. None means not given."""
 
     goal: Annotated[str | None, usually("estimate")] = None
-    "estimate (know the metric in every group, first the large ones), explore (in every group alike), least-certain (the group one knows least of), find-worst, find-best, or compare (two groups)."
+    "estimate (the metric in every group, large groups first), explore (every group equally), least-certain (the group with the largest variance), find-worst, find-best, or compare (two groups)."
     by: Annotated[str | None, usually("predicted")] = None
-    "Groups: all, predicted, bins, bins:20, bins:equal-mass:10, a column, ranges:COLUMN of numbers (column:NAME if it is called like one of these), or several joined by commas (their cross)."
+    "Groups: all, predicted, bins, bins:20, bins:equal-mass:10, a column, ranges:COLUMN for a numeric column (column:NAME for a column with one of these names), or several separated by commas (every combination)."
     metric: Annotated[str | None, usually("accuracy")] = None
     "accuracy, ece, cost, precision, recall, f1, balanced-accuracy, mcc, tpr, fpr, tnr, fnr, ppv, npv, fdr, for."
     target_width: Annotated[float | None, usually("0.1")] = None
-    "estimate, explore, least-certain: stop when every group's interval is this narrow."
+    "estimate, explore, least-certain: stop when the credible interval of every group is this narrow."
     m: Annotated[int | None, usually("1")] = None
-    "find-worst, find-best: how many groups are sought."
+    "find-worst, find-best: how many groups to find."
     groups: str | None = None
-    "compare: the two groups, joined by a comma: human,trees."
+    "compare: the two groups, separated by a comma: human,trees."
     rope: Annotated[float | None, usually("0.05 for compare, else 0")] = None
-    "compare, find-worst, find-best: differences up to this size do not matter."
+    "compare, find-worst, find-best: differences up to this size do not matter (region of practical equivalence)."
     confidence: Annotated[float | None, usually("0.95")] = None
-    "compare, find-worst, find-best: stop when the answer is this probable."
+    "compare, find-worst, find-best: stop when the answer has this probability."
     policy: Annotated[str | None, usually("thompson, or multi-play if m > 1")] = None
-    "Which group is asked about next: random, stratified, stratified:equal, stratified:neyman, thompson, top-two, multi-play, epsilon-greedy, upper-bound."
+    "How to choose the group of the next item: random, stratified, stratified:equal, stratified:neyman, thompson, top-two, multi-play, epsilon-greedy, upper-bound."
     prior: Annotated[str | None, usually(DEFAULT)] = None
-    "calibrated (learns from the labels how far to trust the scores), smooth (groups that share attributes learn from each other), scores, flat, or the JSON file of an earlier assessment."
-    strength: Annotated[float | None, usually("2, or 1 for metrics of classes")] = None
-    "flat, scores: how many labels they are worth in each group."
+    "calibrated (learns the calibration of the scores from the labels), smooth (partial pooling of groups that share attributes), scores, flat, or the JSON file of an earlier assessment."
+    strength: Annotated[float | None, usually("2 for Beta, 1 for Dirichlet")] = None
+    "Strength of a flat or scores prior: how many labels it counts for in each group."
     bins: Annotated[str | None, usually("10")] = None
-    "Score bins inside ece: a number (equal width) or equal-mass:NUMBER."
+    "Score bins of ece: a number (equal width) or equal-mass:NUMBER."
     cost: str | None = None
-    "CSV file of costs: a row per true class, a column per predicted class."
+    "CSV file of costs: one row per true class, one column per predicted class."
     level: Annotated[float | None, usually("0.95")] = None
-    "Probability that an interval contains the truth."
+    "Probability that a credible interval contains the true value."
     seed: Annotated[int | None, usually("0")] = None
     "Seed of the random draws."
 
@@ -80,7 +80,7 @@ class Aim:
         return {name: value for name, value in values.items() if value is not None and value is not False}
 
     def choices(self) -> dict[str, Any]:
-        """Return the words as keyword arguments of what is called; what was not said is left to it."""
+        """Return the options as keyword arguments; those not given are left to the callee's defaults."""
         words: dict[str, Any] = {
             "goal": self._make_goal(), "by": read_groups(self.by or "predicted"),
             "prior": read_prior(self.prior or DEFAULT, self.strength),
@@ -94,7 +94,7 @@ class Aim:
     def _make_goal(self) -> Goal:
         name = self.goal or "estimate"
         if name not in GOALS:
-            raise InputError(f"goal: {name!r} is not known; {did_you_mean(name, GOALS)}")
+            raise InputError(f"goal: unknown goal {name!r}; {did_you_mean(name, GOALS)}")
         self._refuse_strangers(name)
         self._refuse_single(name)
         words: dict[str, Any] = {
@@ -102,55 +102,53 @@ class Aim:
         }
         if name == "compare":
             if self.groups is None:
-                raise InputError("goal compare: say which two groups: --groups human,trees")
+                raise InputError("goal compare: name the two groups, for instance --groups human,trees")
             words["a"], words["b"] = read_pair(self.groups)
         return GOALS[name](metric=read_metric(self.metric or "accuracy", self.cost), **words)
 
     def _refuse_strangers(self, name: str) -> None:
-        """Refuse options of other goals: they would be ignored."""
+        """Refuse options that this goal does not have."""
         for option, field in {**FIELDS, "groups": "a"}.items():
             takers = [goal for goal, kind in GOALS.items() if field in {f.name for f in fields(kind)}]
             if option in self.said() and name not in takers:
-                raise InputError(
-                    f"--{option.replace('_', '-')} goes with --goal {' or '.join(takers)}, not with {name}"
-                )
+                raise InputError(f"--{option.replace('_', '-')} needs --goal {' or '.join(takers)}, not {name}")
 
     def _refuse_single(self, name: str) -> None:
-        """Refuse to seek the worst of one group."""
+        """Refuse to search for the worst or best of a single group."""
         if name in ("find-worst", "find-best") and self.by == "all":
             raise InputError(
-                f"goal {name}: --by all is a single group, and there is nothing to find among one; group by predicted or "
-                "by a column, or take --goal estimate"
+                f"goal {name}: it needs several groups, and --by all is a single one; group by predicted or "
+                "by a column, or use --goal estimate"
             )
 
 
 @Parameter(name="*", group=GOAL)
 @dataclass(frozen=True)
 class Outlook(Aim):
-    """What is to be found out about a pool that is not labelled yet."""
+    """A goal for a pool that is not fully labelled."""
 
     finite_pool: Flag = False
-    "Ask about exactly these items instead of the population they came from."
+    "Estimate the metric on exactly these items instead of the population they came from."
     hide_labels: Flag = False
-    "Take no notice of the labels in the file, as if nothing were labelled: to play."
+    "Ignore the labels in the file, to try out labelling."
 
     def choices(self) -> dict[str, Any]:
-        """Return the words as keyword arguments."""
+        """Return the options as keyword arguments."""
         return {**super().choices(), "finite_pool": self.finite_pool}
 
 
 @Parameter(name="*", group=GOAL)
 @dataclass(frozen=True)
 class Start(Outlook):
-    """How a session starts."""
+    """The options of a new session."""
 
     classes: str | None = None
-    "True classes that the model never predicts, joined by commas."
+    "True classes that the model never predicts, separated by commas."
     votes: Annotated[int | None, usually("1")] = None
-    "How many different people answer each item. From 2 on answers are votes: agreement is shown, disagreements are settled by somebody (tell --decide), and figures allow for people's mistakes."
+    "How many annotators label each item. From 2 on, answers are votes: agreement is reported, disagreements are resolved with tell --decide, and estimates account for annotator errors."
 
     def choices(self) -> dict[str, Any]:
-        """Return the words as keyword arguments of `Session.create`."""
+        """Return the options as keyword arguments of `Session.create`."""
         return {
             **super().choices(),
             "classes": split_names(self.classes or ""),

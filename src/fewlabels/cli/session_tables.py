@@ -1,4 +1,4 @@
-"""Sessions as text for a terminal: what is asked, how far it is, and what to type next."""
+"""Print sessions to a terminal: the items to label, the progress, and the next command."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -17,9 +17,9 @@ from fewlabels.sessions.exchange.sheets import STUDIO, kind_of
 from fewlabels.sessions.session import ItemId, Session
 from fewlabels.text import tame_line
 
-LINES = 10  # of an item in a list of several
+LINES = 10  # per item in a list of several
 MANY_CLASSES = 40
-NOTHING_LEFT = "nothing is left to ask: every item that could help has been asked about and answered"
+NOTHING_LEFT = "nothing is left to ask: every useful item has been asked for and answered"
 
 
 def print_asked(
@@ -31,63 +31,63 @@ def print_asked(
     who: str,
     sheet: str | None,
 ) -> None:
-    """Print the items to label, and how to answer."""
+    """Print the items to label and the command that records the answers."""
     if not shown:
         say(out, NOTHING_LEFT)
         return
     for i, row in shown.items():
         print_item(out, i, row, most_lines=LINES)
     if opened.pool is None:
-        say(out, "to see what the items are, name the predictions too: fewlabels ask FILE …")
+        say(out, "to see the items, name the file of predictions too: fewlabels ask FILE …")
     elif not any(shown.values()):
-        say(out, "there is nothing to show but ids: the predictions have no other columns")
+        say(out, "only ids are shown: the predictions have no other columns")
     say(out, f"labels: {say_classes(opened.session.classes)}")
     place = name_session(session, who)
     if sheet and kind_of(sheet) == STUDIO:
-        print_next(out, f"fewlabels import EXPORT.json {place}", "what Label Studio exports: JSON or JSON-MIN")
+        print_next(out, f"fewlabels import EXPORT.json {place}", "the export of Label Studio: JSON or JSON-MIN")
     elif sheet:
-        print_next(out, f"fewlabels import {shlex.quote(sheet)} {place}", "once its column label is filled in")
+        print_next(out, f"fewlabels import {shlex.quote(sheet)} {place}", "after filling in the column label")
     else:
         answer = shlex.quote(f"{next(iter(shown))}=LABEL")
-        print_next(out, f"fewlabels tell {place} {answer} …", "nothing after the = where nobody can tell")
+        print_next(out, f"fewlabels tell {place} {answer} …", "leave LABEL empty if you cannot tell")
 
 
 def print_standing(out: Console, standing: Standing, n_labels: int, prior: str = "flat") -> None:
-    """Print where the goal stands."""
+    """Print the current answer to the goal."""
     say(out, f"so far: {say_standing(standing, n_labels, prior)}")
     if standing.settled:
-        out.print("[green]settled[/]: you may stop")
+        out.print("[green]settled[/]: you can stop")
 
 
 def say_standing(standing: Standing, n_labels: int, prior: str = "flat") -> str:
-    """Say where the goal stands: before any label that is open, whatever group happens to come first."""
+    """Return the current answer; without labels only if the prior is informative, as with a flat one all groups tie."""
     if n_labels or standing.settled:
         return standing.sentence
-    return "nothing is labelled yet" + ("" if prior == "flat" else f"; by the prior alone, {standing.sentence}")
+    return "nothing is labelled yet" + ("" if prior == "flat" else f"; from the prior alone, {standing.sentence}")
 
 
 def print_session(out: Console, session: Session) -> None:
-    """Print where a session's goal stands, after answers came in."""
-    with working("reckoning"):
+    """Print the current answer of a session."""
+    with working("computing"):
         standing, n_labels = session.standing(), count_labels(session.knowledge())
     print_standing(out, standing, n_labels)
 
 
 def note_obstacle(opened: Opened) -> None:
-    """Say at once, and aside, where all the labels there could be would not do."""
+    """Warn at the start if labelling every item would hardly settle the goal."""
     if opened.is_new:
-        with working("looking ahead"):
+        with working("checking the goal"):
             obstacle = opened.session.status()["obstacle"]
         print_warnings(complainer(), (obstacle,) if obstacle else ())
 
 
 def count_labels(known: Posterior) -> int:
-    """Count the labels that count."""
+    """Return the number of labels in the posterior."""
     return int(known.n_told.sum())
 
 
 def print_status(out: Console, found: Mapping[str, Any], *, session: str) -> None:
-    """Print how far a session is."""
+    """Print the progress of a session and the next command."""
     about = (
         f"{found['goal']} by {found['metric']}, groups: {found['by']}, policy {found['policy']}, prior {found['prior']}"
     )
@@ -109,12 +109,12 @@ def print_status(out: Console, found: Mapping[str, Any], *, session: str) -> Non
 
 
 def print_votes(out: Console, found: Mapping[str, Any] | None, session: str) -> None:
-    """Print how far people agree, and what is to be settled, where several answer each item."""
+    """Print the agreement of the annotators and the open disagreements, if several annotators label each item."""
     if found is None:
         return
     say(
         out,
-        f"  {found['wanted']} people answer each item: {count(found['n_votes'], 'vote')}, {found['n_short']:,} with too few",
+        f"  {found['wanted']} annotators per item: {count(found['n_votes'], 'vote')}, {found['n_short']:,} with too few",
     )
     if found["agreement"] is not None:
         say(out, f"  {say_agreement(found['agreement'])}")
@@ -122,12 +122,12 @@ def print_votes(out: Console, found: Mapping[str, Any] | None, session: str) -> 
     if found["n_disputed"]:
         command = f"fewlabels export {name_session(session)} --disputes"
         print_next(
-            out, command, f"{count(found['n_disputed'], 'disagreement')}; settle with tell --decide ID=LABEL --as NAME"
+            out, command, f"{count(found['n_disputed'], 'disagreement')}; resolve with tell --decide ID=LABEL --as NAME"
         )
 
 
 def print_progress(out: Console, found: Mapping[str, Any]) -> None:
-    """Print where the goal stands, and what is in its way."""
+    """Print the current answer, and why the goal may not be settled."""
     standing = Standing(found["settled"], found["answer"]["sentence"])
     print_standing(out, standing, found["n_labels"], found["prior"])
     if not found["settled"]:
@@ -135,21 +135,21 @@ def print_progress(out: Console, found: Mapping[str, Any]) -> None:
 
 
 def print_next(out: Console, command: str, remark: str = "") -> None:
-    """Print a command to type."""
+    """Print the next command to run."""
     aside = f"   [dim]({escape(remark)})[/]" if remark else ""
     out.print(f"  [bold]$ {escape(tame_line(command))}[/]{aside}", soft_wrap=True)
 
 
 def say(out: Console, sentence: str) -> None:
-    """Print a sentence that may hold other people's names, broken between words where there is a screen."""
+    """Print a line with control characters escaped; it is wrapped on a terminal only."""
     out.print(tame_line(sentence), markup=False, soft_wrap=not out.is_terminal)
 
 
 def say_classes(classes: Sequence[str]) -> str:
-    """Name the labels one may give."""
+    """Return the valid labels as text."""
     return listing(map(tame_line, classes), most=MANY_CLASSES) if classes else "a grade between 0 and 1"
 
 
 def name_session(path: str, who: str = "") -> str:
-    """Return the options that name a session and a person, as one would type them."""
+    """Return the options of a session and an annotator, quoted for a shell."""
     return f"--session {shlex.quote(path)}" + (f" --as {shlex.quote(who)}" if who else "")

@@ -1,4 +1,4 @@
-"""Questions put to a surface: how they are typed, and its answers beside it, for delivery."""
+"""Queries of a surface: parse them, and combine the surface with its answers for output."""
 
 import re
 from collections.abc import Sequence
@@ -11,28 +11,28 @@ from fewlabels.analyses.surface.naming import name_values
 from fewlabels.analyses.surface.result import Reading, Surface
 from fewlabels.errors import InputError
 
-BETWEEN = re.compile(r",(?=[^,=]+=)")  # a comma that another ATTRIBUTE= follows: values may have commas of their own
+BETWEEN = re.compile(r",(?=[^,=]+=)")  # a comma before ATTRIBUTE=, because values may contain commas
 
 
 @dataclass(frozen=True)
 class Answered:
-    """A surface, and what it was asked."""
+    """A surface with the answers to queries."""
 
     surface: Surface
     answers: tuple[tuple[str, Reading], ...] = ()
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the numbers do not support."""
+        """The limitations of the estimates."""
         return self.surface.warnings
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the contract's JSON as a dict; answers are there where something was asked."""
+        """Return the JSON document as a dict; it has "answers" if there were queries."""
         answers = [{"question": question, **asdict(reading)} for question, reading in self.answers]
         return {**self.surface.to_dict(), **({"answers": answers} if answers else {})}
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Write (or just return) the contract's JSON."""
+        """Return the JSON document, and write it if a path is given."""
         return write_json(self.to_dict(), path, self.surface.provenance.inputs)
 
     def to_markdown(self) -> str:
@@ -45,7 +45,7 @@ class Answered:
 
 
 def read_question(text: str) -> dict[str, str]:
-    """Return the values meant by `light=night,rain=wet`.
+    """Parse attribute values such as `light=night,rain=wet`.
 
     >>> read_question("age=[18, 40), sex=f")
     {'age': '[18, 40)', 'sex': 'f'}
@@ -54,15 +54,15 @@ def read_question(text: str) -> dict[str, str]:
     for part in BETWEEN.split(text):
         name, sign, value = (piece.strip() for piece in part.partition("="))
         if not (name and sign and value):
-            raise InputError(f'ask: {text!r} is not understood; write for instance --ask "light=night,rain=wet"')
+            raise InputError(f'ask: cannot parse {text!r}; write for instance --ask "light=night,rain=wet"')
         if name in values:
-            raise InputError(f"ask: {name!r} is there twice in {text!r}; ask for one value at a time")
+            raise InputError(f"ask: {name!r} occurs twice in {text!r}; give one value per attribute")
         values[name] = value
     return values
 
 
 def answer(surface: Surface, asked: Sequence[dict[str, str]], mix: str | None, weight: str | None) -> Answered:
-    """Put every question to the surface."""
+    """Answer every query, and estimate the accuracy on the mix if one is given."""
     found = [surface.ask(values) for values in asked]
     answers = [(name_values(reading.values), reading) for reading in found]
     if mix is not None:

@@ -1,4 +1,4 @@
-"""A surface as text for a terminal: the worst arms, what moves accuracy, and what was asked. Tables fit in 80 columns."""
+"""Print a surface to a terminal: the worst arms, the effects, and the answers. Tables fit in 80 columns."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ WIDTH = 80
 
 
 def print_surface(out: Console, answered: Answered) -> None:
-    """Print the whole, the worst arms, the attributes by how far they move accuracy, and answers."""
+    """Print the overall estimate, the worst arms, the effects by size, and the answers to queries."""
     s = answered.surface
     quantity = "on exactly these items" if s.finite_pool else "on the population these items came from"
     out.print(f"[bold]accuracy[/] {quantity}, over {escape(', '.join(s.attributes))}", soft_wrap=True)
@@ -38,9 +38,9 @@ def print_surface(out: Console, answered: Answered) -> None:
 
 
 def say_answer(question: str, reading: Reading) -> str:
-    """Put an answer in a line."""
+    """Return an answer as a line of text."""
     known = f"{count(reading.n_items, 'item')}, {count(reading.n_labels, 'label')} in the pool"
-    unseen = "no such item in the pool: this is what its attributes suggest"
+    unseen = "no such item in the pool: predicted from its attributes"
     return (
         f"{question or 'everything'}: {reading.mean:.2f} ({reading.low:.2f} to {reading.high:.2f}), "
         f"{known if reading.n_items else unseen}"
@@ -75,17 +75,17 @@ def _count(arm: Arm) -> tuple[str, ...]:
 
 
 def _is_narrow(attributes: Sequence[str], arms: Sequence[Arm], room: int) -> bool:
-    """Say whether every attribute can have a column of its own."""
+    """Return whether one column per attribute fits the width."""
     widths = [max(cell_len(name), *(cell_len(arm.arm[name]) for arm in arms)) + 2 for name in attributes]
     return bool(widths) and sum(widths) <= room + 2
 
 
 def _print_scales(out: Console, s: Surface) -> None:
-    """Print how far attributes move accuracy; what combinations do by themselves comes last."""
+    """Print the standard deviation of each effect on the logit scale; the residual effect of combinations comes last."""
     *effects, own = s.scales
     grid = Table(box=None, pad_edge=False, header_style="bold")
-    grid.add_column("what moves accuracy", overflow="fold", max_width=WIDTH - 12)
-    grid.add_column("by, logits", justify="right")
+    grid.add_column("effect on accuracy", overflow="fold", max_width=WIDTH - 12)
+    grid.add_column("sd, logits", justify="right")
     for one in effects[:MOST_EFFECTS]:
         grid.add_row(escape(" × ".join(one.attributes)), f"{one.scale:.2f}")
     if len(effects) > MOST_EFFECTS:
@@ -94,4 +94,4 @@ def _print_scales(out: Console, s: Surface) -> None:
     grid.add_row("a combination, beyond its attributes", f"{own.scale:.2f}")
     out.print(grid, width=min(WIDTH, out.width))
     if s.health.get("together") is not None:
-        out.print(f"that two attributes together do more than each alone has probability {s.health['together']:.2f}")
+        out.print(f"probability of an interaction between attributes: {s.health['together']:.2f}")

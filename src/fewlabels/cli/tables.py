@@ -1,4 +1,4 @@
-"""Results as text for a terminal: tables, findings, and where files went."""
+"""Print results to a terminal as tables and warnings."""
 
 import sys
 from collections.abc import Sequence
@@ -22,29 +22,29 @@ SHOWN = 25
 
 
 def printer() -> Console:
-    """Standard output for people; plain and unwrapped in a pipe."""
+    """Return a console on standard output, 120 columns wide in a pipe."""
     accept_all_letters()
     return Screen(width=None if sys.stdout.isatty() else 120)
 
 
 def complainer() -> Console:
-    """Standard error."""
+    """Return a console on standard error."""
     return Screen(stderr=True, soft_wrap=True)
 
 
 def escape(text: str) -> str:
-    """Keep names that come out of a file from being obeyed, by rich or by the terminal."""
+    """Escape rich markup and control characters in text that comes from a file."""
     return escape_markup(tame_line(text))
 
 
 def working(what: str) -> AbstractContextManager[object]:
-    """Show a spinner on a terminal while something runs, and nothing in a pipe."""
+    """Show a spinner on a terminal while the block runs; nothing in a pipe."""
     aside = complainer()
     return aside.status(f"{what} …") if aside.is_terminal else nullcontext()
 
 
 def print_assessment(out: Console, a: Assessment) -> None:
-    """Print the overall figure and a row per group, worst first (score bins in their order)."""
+    """Print the overall estimate and a row per group, worst first (score bins in order of score)."""
     quantity = "on exactly these items" if a.finite_pool else "on the population these items came from"
     of = f" of class {escape(a.positive)}" if a.positive is not None else ""
     out.print(
@@ -72,7 +72,7 @@ def _table_of(a: Assessment, rows: tuple[Row, ...]) -> Table:
 
 
 def print_comparison(out: Console, c: Comparison) -> None:
-    """Print the difference, where it lies, and the verdict."""
+    """Print the difference, its credible interval, its ROPE probabilities and the verdict."""
     a, b = (escape(name) for name in c.groups)
     out.print(
         f"[bold]{escape(c.metric)}[/] of {a} minus {b}: {c.mean:+.3f}  {escape(f'[{c.low:+.3f}, {c.high:+.3f}]')}  ({100 * c.level:g}%)"
@@ -84,7 +84,7 @@ def print_comparison(out: Console, c: Comparison) -> None:
 
 
 def print_fairness(out: Console, f: Fairness) -> None:
-    """Print every gap, and in words what it says."""
+    """Print a table of gaps, and a sentence for each settled one."""
     where = "on exactly these items" if f.finite_pool else "on the population these items came from"
     out.print(
         f"[bold]{escape(f.by)}[/], compared with {escape(f.whom)}, {where}: {count(f.n_items, 'item')}, {f.n_labels:,} "
@@ -95,10 +95,10 @@ def print_fairness(out: Console, f: Fairness) -> None:
     out.print(_table_of_gaps(f, shown))
     if len(f.gaps) > len(shown):
         out.print(
-            f"… and {count(len(f.gaps) - len(shown), 'more gap')}, likelier to be within; --json or --html has them all"
+            f"… and {count(len(f.gaps) - len(shown), 'more gap')}, more likely within the margin; --json or --html has them all"
         )
     if any(gap.more_labels is None for gap in shown):
-        out.print("–: labels of all these items might not settle whether it is within the margin", style="dim")
+        out.print("–: labelling all these items might not settle whether the gap is within the margin", style="dim")
     said = [(f.say(gap) if gap.is_settled else None, f.say_four_fifths(gap)) for gap in shown]
     for sentence in [sentence for pair in said for sentence in pair if sentence is not None][:SHOWN]:
         out.print(escape(sentence), soft_wrap=True)
@@ -117,12 +117,12 @@ def _table_of_gaps(f: Fairness, gaps: Sequence[Gap]) -> Table:
 
 
 def _number(value: float, shape: str) -> str:
-    """What is undefined is left blank."""
+    """Format a number; NaN is left blank."""
     return "" if isnan(value) else format(value, shape)
 
 
 def print_diagnosis(out: Console, d: Diagnosis) -> None:
-    """Print what is there, what is wrong, what can be done and what to type."""
+    """Print the roles of columns, the findings, what can be assessed, and the next commands."""
     out.print(f"[bold]{escape(d.source)}[/]")
     if d.is_sound:
         out.print(f"  {count(d.n_items, 'item')}, {d.n_labels:,} labelled; {count_classes(d)}")
@@ -143,11 +143,11 @@ def print_diagnosis(out: Console, d: Diagnosis) -> None:
 
 
 def count_classes(d: Diagnosis) -> str:
-    """Say how many classes there are; outputs that are graded have none."""
+    """Return the number of classes as text; graded outputs have none."""
     return "graded outputs" if "agreement" in d.roles else count(len(d.classes), "class")
 
 
 def print_warnings(out: Console, warnings: tuple[str, ...]) -> None:
-    """Print what the numbers do not support."""
+    """Print each warning on its own line."""
     for warning in warnings:
-        out.print(f"[yellow]note[/]: {escape(warning)}", soft_wrap=not out.is_terminal)
+        out.print(f"[yellow]warning[/]: {escape(warning)}", soft_wrap=not out.is_terminal)

@@ -1,4 +1,4 @@
-"""Taking one's last answer back."""
+"""Undo an annotator's last answer."""
 
 from fewlabels.errors import InputError
 from fewlabels.sessions.session import Session
@@ -6,13 +6,13 @@ from fewlabels.text import tame_line
 
 
 def undo_last(session: Session, who: str) -> str:
-    """Take one's last answer back, and say which it was; nobody takes back what somebody else said."""
+    """Undo this annotator's last answer, and return a message that names it."""
     said = session.votes()
     given = {row["id"]: row["label"] for row in said if row["who"] == who}
     last = session.undo(who=who)
     if last is None:
         whose = f" of {who!r}" if who else ""
-        others = "; say --as whoever gave it" if said else ""
-        raise InputError(f"undo: there is no answer{whose} to take back{others}")
+        others = "; to undo another annotator's answer, add --as NAME" if said else ""
+        raise InputError(f"undo: there is no answer{whose} to undo{others}")
     label = given.get(last)
-    return f"taken back: {tame_line(last)}: {'nobody can tell' if label is None else tame_line(label)}"
+    return f"undone: {tame_line(last)}: {'cannot tell' if label is None else tame_line(label)}"

@@ -1,1 +1,1 @@
-"""Labelling at a terminal: one item at a time, by keys or by lines."""
+"""Labelling in a terminal, one item at a time, with single keys or line by line."""

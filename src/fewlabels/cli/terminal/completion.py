@@ -1,11 +1,11 @@
-"""Which class a few typed letters mean."""
+"""Complete and match class names from a prefix."""
 
 from collections.abc import Sequence
 from itertools import takewhile
 
 
 def find_class(text: str, classes: Sequence[str]) -> list[str]:
-    """Return the classes that typed text may mean: the one of that very name, else those that begin so.
+    """Return the class with exactly this name, else the classes with this prefix.
 
     >>> find_class("Ca", ["car", "cat", "Cairo", "dog"])
     ['Cairo']
@@ -14,7 +14,7 @@ def find_class(text: str, classes: Sequence[str]) -> list[str]:
 
 
 def list_beginnings(text: str, classes: Sequence[str]) -> list[str]:
-    """Return the classes that begin so, one of that very name first; capitals matter only where they tell apart.
+    """Return the classes with this prefix, an exact match first; case is ignored if no class matches it exactly.
 
     >>> list_beginnings("dog", ["dogs", "dog", "cat"])
     ['dog', 'dogs']
@@ -25,7 +25,7 @@ def list_beginnings(text: str, classes: Sequence[str]) -> list[str]:
 
 
 def complete(text: str, classes: Sequence[str]) -> str:
-    """Return the text, made as long as the classes that begin so agree.
+    """Return the longest common prefix of the classes with this prefix.
 
     >>> complete("c", ["car", "cat", "dog"])
     'ca'

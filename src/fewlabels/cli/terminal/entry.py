@@ -1,4 +1,4 @@
-"""A class, or a grade, typed by name on a single line of the terminal."""
+"""A one-line editor for a class name, with completion, or for a grade."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,20 +14,20 @@ from fewlabels.text import tame_line
 
 CLEAR = "\r\x1b[K"
 SHOWN = 12
-NONE_SO = "no class begins so"
+NONE_SO = "no class has this prefix"
 
 
 @dataclass
 class Entry:
-    """A line being typed."""
+    """A one-line editor."""
 
     out: Console
     keys: Keys
-    classes: Sequence[str]  # none: a grade is typed
+    classes: Sequence[str]  # empty: read a grade
     new_classes: bool = False
 
     def read(self, start: str = "") -> str | None:
-        """Read a class or a grade; None where the typing was given up."""
+        """Read a class or a grade; None if cancelled."""
         text = start
         while True:
             self._draw(text)
@@ -52,14 +52,14 @@ class Entry:
         return text + key if key.isprintable() else text
 
     def _accept(self, text: str) -> tuple[str | None, str]:
-        """Return the answer, or what is the matter with it."""
+        """Return the answer, or None and what is wrong with it."""
         if not self.classes:
             return (text, "") if is_grade(text) else (None, "a grade is a number between 0 and 1")
         found = find_class(text, self.classes) if text else []
         if len(found) == 1:
             return found[0], ""
         if found:
-            return None, f"{len(found):,} classes begin so; type more, tab completes"
+            return None, f"{len(found):,} classes have this prefix; type more, tab completes"
         if text.strip() and self.new_classes:
             return text.strip(), ""
         return None, NONE_SO
@@ -71,7 +71,7 @@ class Entry:
         self._write(CLEAR + set_cell_size(line, width).rstrip())
 
     def _hint(self, text: str) -> str:
-        """Say which classes the text may yet become."""
+        """Return the classes with this prefix as a hint."""
         if not self.classes:
             return ""
         found = list_beginnings(text, self.classes)
@@ -86,10 +86,10 @@ class Entry:
 
 
 def _keep_end(text: str, width: int) -> str:
-    """Cut text at its beginning, so that one sees what one types."""
+    """Truncate text on the left, so that the end stays visible."""
     if cell_len(text) <= width:
         return text
-    text = text[-width:]  # no more can be seen; measuring all of a long paste for every key would take minutes
+    text = text[-width:]  # an upper bound first: measuring a long paste at every key would take minutes
     while cell_len(text) > width - 1:
         text = text[1:]
     return f"…{text}"

@@ -1,4 +1,4 @@
-"""Single keys from a terminal, and the terminal given back as it was."""
+"""Read single keys from a terminal, and restore its mode afterwards."""
 
 import codecs
 import os
@@ -12,31 +12,31 @@ from types import FrameType
 try:
     import termios
     import tty
-except ImportError:  # Windows: answers are typed line by line there
+except ImportError:  # Windows: answers are read line by line
     HAS_KEYS = False
 else:
     HAS_KEYS = True
 
 ENTER, BACKSPACE, SPACE, TAB, ESCAPE, END = "\n", "\x7f", " ", "\t", "\x1b", "\x04"
 SAME = {"\r": ENTER, "\x08": BACKSPACE, "": END}
-PATIENCE = 0.1  # seconds in which the rest of an arrow key arrives, over a slow line too
+PATIENCE = 0.1  # seconds to wait for the rest of an escape sequence, enough for a slow connection
 
 
 class Keys:
-    """The keyboard: one key at a time."""
+    """Reads one key at a time."""
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
 
     def read(self) -> str:
-        """Wait for a key: a character, or one of the names above; empty for arrows and their like."""
+        """Wait for a key and return its character or one of the constants above; empty for escape sequences."""
         key = self._read_character()
         if key == ESCAPE and self._is_waiting():
             return self._skip_sequence()
         return SAME.get(key, key)
 
     def forget(self) -> bool:
-        """Drop what was typed before one could see what it was about; return whether there was anything."""
+        """Discard pending input; return whether there was any."""
         was_typed = self._is_waiting(0.0)
         termios.tcflush(self._handle, termios.TCIFLUSH)
         return was_typed
@@ -46,7 +46,7 @@ class Keys:
         while True:
             try:
                 byte = os.read(self._handle, 1)
-            except OSError:  # the terminal is gone
+            except OSError:  # the terminal was closed
                 return END
             text = decode(byte, final=not byte)
             if text or not byte:
@@ -56,7 +56,7 @@ class Keys:
         return bool(select.select([self._handle], [], [], patience)[0])
 
     def _skip_sequence(self) -> str:
-        """Read the rest of an arrow key, function key or Alt-key."""
+        """Read and ignore the rest of an escape sequence (arrow, function or Alt key)."""
         start = self._read_character()
         if start == "O":
             self._read_character()
@@ -68,11 +68,11 @@ class Keys:
 
 @contextmanager
 def listening(handle: int) -> Iterator[Keys]:
-    """Read single keys, without echo, and give the terminal back however this ends."""
+    """Read single keys without echo (cbreak mode), and always restore the terminal."""
     before = termios.tcgetattr(handle)
     usual = signal.signal(signal.SIGTERM, _stop)
     try:
-        tty.setcbreak(handle, termios.TCSADRAIN)  # what was typed so far is dropped by `forget`, which says so
+        tty.setcbreak(handle, termios.TCSADRAIN)  # TCSADRAIN keeps pending input, to be discarded and reported later
         yield Keys(handle)
     finally:
         termios.tcsetattr(handle, termios.TCSADRAIN, before)

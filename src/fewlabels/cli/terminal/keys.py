@@ -1,4 +1,4 @@
-"""Labelling at a terminal: one item at a time, one key per class."""
+"""Answers by single keys: show an item and wait for the key of a class or a command."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,27 +15,27 @@ from fewlabels.sessions.session import ItemId
 from fewlabels.sessions.shortcuts import TERMINAL, Shortcuts, assign_shortcuts
 from fewlabels.text import tame_line
 
-LEAST_LINES, FRAME = 6, 9  # of an item; and of what stands around it, beside the keys of the classes
+LEAST_LINES, FRAME = 6, 9  # minimum lines of an item; lines reserved for everything but the item and the class keys
 
 
 class Terminal:
-    """Shows an item and hears keys."""
+    """Shows an item and reads its answer as a key."""
 
     def __init__(self, out: Console, keys: Keys, *, new_classes: bool = False) -> None:
         self._out, self._keys, self._new_classes = out, keys, new_classes
 
     def ask(self, id: ItemId, row: Mapping[str, Any], classes: tuple[str, ...]) -> Told | Wish:
-        """Show an item and wait until a key answers it."""
+        """Show an item and wait for an answer or a command."""
         shortcuts = assign_shortcuts(classes)
         commands = place_commands(shortcuts, classes)
-        was_early = self._keys.forget()  # what was typed before the item is here cannot be about it
+        was_early = self._keys.forget()  # keys typed before the item is shown cannot be its answer
         self._out.print()
         legend = flow(list_keys(shortcuts), self._out.width, "   ")
         room = max(LEAST_LINES, self._out.height - FRAME - len(legend))
         is_cut = print_item(self._out, id, row, most_lines=room)
         self._print_legend(legend, list_commands(shortcuts, commands, is_graded=not classes, is_cut=is_cut))
         if was_early:
-            self._remark("keys typed ahead were ignored: nobody labels what they have not seen")
+            self._remark("keys typed before the item was shown are ignored")
         while True:
             key = self._keys.read()
             if key and key == commands["more"]:
@@ -61,7 +61,7 @@ class Terminal:
     def _type(
         self, key: str, shortcuts: Shortcuts, commands: Mapping[str, str], classes: tuple[str, ...]
     ) -> Told | None:
-        """Read a name or a grade that begins with this key; say so where no name begins."""
+        """Read a class name or a grade that starts with this key, or say that the key has no meaning."""
         if key == commands["find"] or not shortcuts.shown:
             start = "" if key == commands["find"] else key
             typed = Entry(self._out, self._keys, classes, self._new_classes).read(start)
@@ -82,29 +82,29 @@ class Terminal:
 
 
 def place_commands(shortcuts: Shortcuts, classes: Sequence[str]) -> dict[str, str]:
-    """Return the keys of commands; where names are typed, none with which a name begins, and Escape alone stops."""
+    """Return the keys of commands; if class names are typed, no key starts a name, and only Escape stops."""
     if shortcuts.shown:
         return shortcuts.place(TERMINAL)
     return {**shortcuts.place(TERMINAL, {name[:1] for name in classes}), "stop": ""}
 
 
 def list_keys(shortcuts: Shortcuts) -> list[Text]:
-    """Return each key with its class."""
+    """Return each shortcut key with its class."""
     return [Text.assemble((key, "bold cyan"), f" {tame_line(name)}") for name, key in shortcuts.shown.items()]
 
 
 def list_commands(shortcuts: Shortcuts, commands: Mapping[str, str], *, is_graded: bool, is_cut: bool) -> list[str]:
-    """Return what else one may press."""
+    """Return the other keys, each with its command."""
     find, more = commands["find"], commands["more"]
     by_name = f"{find} class by name" if find and shortcuts.shown else ""
     if not shortcuts.shown:
-        by_name = "a number from 0 to 1" if is_graded else "the beginning of a class"
-    words = [by_name, "space cannot tell", "backspace undo", f"{more} all of it" if is_cut and more else ""]
+        by_name = "type a number from 0 to 1" if is_graded else "type the start of a class"
+    words = [by_name, "space cannot tell", "backspace undo", f"{more} show all" if is_cut and more else ""]
     return [word for word in (*words, f"{commands['stop'] or 'esc'} stop") if word]
 
 
 def flow(parts: Sequence[Text], width: int, between: str) -> list[Text]:
-    """Set parts one after the other in lines of this width, and break none that fits a line."""
+    """Join parts into lines of at most this width, without breaking a part."""
     lines: list[Text] = []
     for part in parts:
         if lines and lines[-1].cell_len + len(between) + part.cell_len <= width:

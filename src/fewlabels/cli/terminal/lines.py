@@ -1,4 +1,4 @@
-"""Labelling without a keyboard: answers come line by line, from a pipe or a file."""
+"""Answers line by line, from a pipe, a file or a terminal without single keys."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -17,7 +17,7 @@ UNDO = "undo"
 
 
 class Lines:
-    """Reads an answer per line: a class; nothing, where nobody can tell; or `undo`."""
+    """Reads one answer per line: a class, an empty line for cannot tell, or `undo`."""
 
     def __init__(self, out: Console, lines: Iterator[str], *, new_classes: bool = False) -> None:
         self._out, self._lines, self._new_classes = out, lines, new_classes
@@ -27,7 +27,7 @@ class Lines:
         """Show an item and read a line."""
         if not self._number:
             undo = f"; {UNDO}" if _is_command(UNDO, classes) else ""
-            say(self._out, f"an answer per line; labels: {say_classes(classes)}; empty: nobody can tell{undo}")
+            say(self._out, f"one answer per line; labels: {say_classes(classes)}; empty: cannot tell{undo}")
         print_item(self._out, id, row)
         line = self._read()
         if not line:
@@ -39,7 +39,9 @@ class Lines:
         try:
             return next(self._lines, "")
         except UnicodeDecodeError:
-            raise InputError(f"line {self._number} of the answers is not UTF-8; those before it are kept") from None
+            raise InputError(
+                f"line {self._number} of the answers is not UTF-8; the answers before it are kept"
+            ) from None
 
     def _understand(self, text: str, classes: tuple[str, ...]) -> Told | Wish:
         if text in classes:
@@ -59,5 +61,5 @@ class Lines:
 
 
 def _is_command(word: str, classes: tuple[str, ...]) -> bool:
-    """Does a word mean a command? Not where a class is called so, in upper or lower case."""
+    """Return whether a word is a command: not if a class has this name, in any case."""
     return word not in (name.strip().casefold() for name in classes)

@@ -1,4 +1,4 @@
-"""The loop in which a person labels: show an item, hear an answer, say what is known now."""
+"""The labelling loop: show an item, read an answer, print the updated estimate."""
 
 import time
 from collections.abc import Mapping
@@ -17,11 +17,11 @@ from fewlabels.models.posterior import Posterior
 from fewlabels.sessions.session import ItemId
 from fewlabels.text import tame_line
 
-SLOW, SHARE = 0.3, 10  # reckoning that takes this many seconds may take one part in so many of a person's time
+SLOW, SHARE = 0.3, 10  # an update slower than SLOW seconds may take at most 1/SHARE of the annotator's time
 
 
 class Wish(Enum):
-    """What a person may want other than to answer."""
+    """A command instead of an answer."""
 
     UNDO = auto()
     STOP = auto()
@@ -29,14 +29,14 @@ class Wish(Enum):
 
 @dataclass(frozen=True)
 class Told:
-    """An answer; None where nobody can tell."""
+    """An answer; None means cannot tell."""
 
     label: str | None
 
 
 @runtime_checkable
 class Listener(Protocol):
-    """Whoever shows an item and hears the answer."""
+    """Shows an item and returns its answer."""
 
     def ask(self, id: ItemId, row: Mapping[str, Any], classes: tuple[str, ...]) -> Told | Wish:
         """Show an item and wait for an answer."""
@@ -45,20 +45,20 @@ class Listener(Protocol):
 
 @dataclass
 class Labelling:
-    """A person at work on a session."""
+    """An annotator labelling a session."""
 
     opened: Opened
     out: Console
     who: str = ""
     new_classes: bool = False
-    reveals: bool = False  # say what the model said, once the person has
+    reveals: bool = False  # show the prediction after the answer
     n_told: int = 0
     settled: bool = False
-    _reckoned: float = field(default=-np.inf)  # when, and how long it took
+    _reckoned: float = field(default=-np.inf)  # time of the last update, and how long it took
     _took: float = 0.0
 
     def run(self, listener: Listener) -> None:
-        """Go on until the person stops or nothing is left to ask."""
+        """Ask until the annotator stops or nothing is left to ask."""
         session = self.opened.session
         while True:
             asked = session.ask(1, who=self.who)
@@ -78,9 +78,9 @@ class Labelling:
         before = session.knowledge()
         session.tell({id: label}, who=self.who, new_classes=self.new_classes)
         self.n_told += 1
-        said = "nobody can tell" if label is None else tame_line(label)
+        said = "cannot tell" if label is None else tame_line(label)
         if self.reveals:
-            said += f" (the model says {tame_line(self.opened.predicted(id))})"
+            said += f" (predicted: {tame_line(self.opened.predicted(id))})"
         say(self.out, f"→ {said}")
         self._say_progress(before, session.knowledge())
 
@@ -92,7 +92,7 @@ class Labelling:
             say(self.out, str(error))
 
     def _say_progress(self, before: Posterior, now: Posterior) -> None:
-        """Say what is known now; where reckoning takes long, not after every answer."""
+        """Print the updated estimate; if it takes long to compute, not after every answer."""
         n_labels = count_labels(now)
         labels = count(n_labels, "label")
         if self._took > SLOW and time.monotonic() - self._reckoned < SHARE * self._took:
@@ -103,14 +103,14 @@ class Labelling:
         parts = [labels, say_group(before, now), say_standing(standing, n_labels) if n_labels else ""]
         say(self.out, f"  {'; '.join(part for part in parts if part)}")
         if standing.settled and not self.settled:
-            self.out.print("[green]settled[/]: you may stop, or go on to be surer")
+            self.out.print("[green]settled[/]: you can stop, or continue for more certainty")
         self.settled = standing.settled
         self._reckoned = time.monotonic()
         self._took = self._reckoned - start
 
 
 def say_group(before: Posterior, now: Posterior) -> str:
-    """Say what is known of the group that the last label fell into; nothing where that cannot be told."""
+    """Return the estimate of the group of the last label; empty if not exactly one group changed."""
     changed = np.nonzero(now.n_told - before.n_told)[0]
     if len(changed) != 1:
         return ""

@@ -1,4 +1,4 @@
-"""`fewlabels access`: who may use the labelling page of a session."""
+"""`fewlabels access`: manage the annotators of a session's labelling page."""
 
 from collections.abc import Iterable
 
@@ -15,23 +15,23 @@ from fewlabels.web.keys_file import change_keys, name_keys
 
 
 def access(*, session: File, invite: Names = (), revoke: Names = ()) -> int:
-    """Print everybody's link to the labelling page; invite annotators, or revoke their links.
+    """Print the links to the labelling page; invite annotators, or revoke their links.
 
     Parameters
     ----------
     session: str
         File of the session.
     invite: tuple
-        Annotators, joined by commas, who get a link each: answers given with it count under that name. Who was invited
-        before keeps the link.
+        Annotators to invite, separated by commas. Each gets a link; answers given with it are recorded under that name.
+        Annotators invited before keep their links.
     revoke: tuple
-        Annotators, joined by commas, whose links and open pages are refused from now on, also while the page is served.
-        Their answers stay. Invited again, they get another link.
+        Annotators, separated by commas, whose links and open pages stop working at once, even while the page is served.
+        Their answers stay. If invited again, they get a new link.
     """
     both = {fold_name(name) for name in invite} & {fold_name(name) for name in revoke}
     if both:
-        raise InputError(f"access: {listing(map(tame_line, sorted(both)))} cannot be invited and revoked at once; do one after the other")  # fmt: skip
-    with open_session(session, read_only=True) as opened:  # only a session has links
+        raise InputError(f"access: {listing(map(tame_line, sorted(both)))} cannot be invited and revoked in one command; run two")  # fmt: skip
+    with open_session(session, read_only=True) as opened:  # refuses a file that is not a session
         names = opened.list_names()
     known = change_keys(name_keys(session), lambda found: found.revoke(revoke).invite(invite, names))
     out = printer()

@@ -1,4 +1,4 @@
-"""`fewlabels ask`: which items to label next?"""
+"""`fewlabels ask`: choose the items to label next."""
 
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
@@ -38,25 +38,25 @@ def ask(
     start: Start = Start(),
     columns: Columns = Columns(),
 ) -> int:
-    """Say which items to label next; the same ones until they are told.
+    """Choose the items to label next; the same items are returned until they are answered.
 
     Parameters
     ----------
     file: str
-        Predictions: Parquet, CSV(.gz), JSON lines or Arrow. Needed to start a session, and to show what the items are.
+        Predictions: Parquet, CSV(.gz), JSON lines or Arrow. Needed to start a session, and to show the items.
     session: str
-        File of the session; started if it is not there yet.
+        File of the session; created if it does not exist.
     n: int
-        How many items.
+        Number of items.
     who: str
-        Who asks. People with different names get different items.
+        Name of the annotator. Different annotators get different items.
     out: str
-        Write a sheet to fill in (.csv or .jsonl): id, what there is to see, and an empty label; or tasks for Label
-        Studio (.json).
+        Write a file to fill in (.csv or .jsonl) with the columns id, the columns to show, and an empty label; or Label
+        Studio tasks (.json).
     config: str
-        Write the labelling config that fits these tasks: what a Label Studio project shows and asks.
+        Write the Label Studio labelling config for these tasks.
     show_prediction: str
-        Whether tasks hold what the model says: never, or before an item is labelled, which sways whoever labels.
+        Whether the tasks contain the prediction: never, or before labelling, which biases annotators.
     json: str
         Write JSON to this file; - for standard output.
     """
@@ -82,7 +82,7 @@ def ask(
         if "-" not in (out, json):
             print_asked(printer(), opened, shown, session=session, who=who, sheet=out)
     if 0 < len(shown) < n:
-        complainer().print(f"{count(len(shown), 'item')} instead of {n:,}: that is all there is left to ask")
+        complainer().print(f"{count(len(shown), 'item')} instead of {n:,}: no more are left to ask")
     for path in (out, config, json):
         if path and path != "-":
             complainer().print(f"written: {path}", markup=False)
@@ -90,9 +90,9 @@ def ask(
 
 
 def _check(session: str, n: int, out: str | None) -> list[Line]:
-    """Refuse what cannot be done before a session is started; return what the sheet to be written holds now."""
+    """Check the options before a session is started; return the lines of the file that would be overwritten."""
     if n < 1:
-        raise InputError(f"ask: {n} items make no sense; ask for one or more")
+        raise InputError(f"ask: n must be at least 1, got {n}")
     if out:
         kind_of(out)
     earlier = read_earlier(out)
@@ -102,10 +102,10 @@ def _check(session: str, n: int, out: str | None) -> list[Line]:
 
 
 def _check_studio(file: str | None, out: str | None, config: str | None, guessing: bool) -> None:
-    """Refuse what only Label Studio's tasks have, where none are written."""
+    """Refuse options of Label Studio tasks if none are written."""
     if (config is not None or guessing) and not (out and kind_of(out) == STUDIO):
         option = "--config" if config is not None else "--show-prediction"
-        raise InputError(f"ask: {option} goes with tasks for Label Studio: --out TASKS.json")
+        raise InputError(f"ask: {option} needs Label Studio tasks: --out TASKS.json")
     if guessing and file is None:
         raise InputError("ask: --show-prediction before needs the predictions; name their file before the options")
 

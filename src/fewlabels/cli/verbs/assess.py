@@ -1,4 +1,4 @@
-"""`fewlabels assess`: how good is the model, per group and overall?"""
+"""`fewlabels assess`: estimate a metric, per group and overall."""
 
 from fewlabels.analyses.assess import assess as assess_pool
 from fewlabels.cli.options import Asked, Columns, File, Output
@@ -15,18 +15,18 @@ def assess(
     output: Output = Output(),
     columns: Columns = Columns(),
 ) -> int:
-    """Say how good the model is, per group and overall, and how sure that is.
+    """Estimate how good the model is, per group and overall, with credible intervals.
 
     Parameters
     ----------
     file: str
-        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes. Or the log of a language model: samples of lm-evaluation-harness, or of Inspect.
+        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; or a quoted glob. Or a language model's log: samples of lm-evaluation-harness or Inspect.
     """
     conditions = output.conditions(file, columns.labels, asked.cost, asked.prior)
     choices = asked.choices()
     with working("assessing"):
         pool = columns.read(file)
-        if asked.by is None and pool.has("agreement"):  # outputs that are graded may all differ
+        if asked.by is None and pool.has("agreement"):  # graded outputs may all be different
             choices["by"] = everything
         result = assess_pool(pool, **choices)
     return deliver(result, output, conditions, lambda out: print_assessment(out, result))

@@ -1,4 +1,4 @@
-"""`fewlabels backup`: a copy of a session that is complete by itself, also while people label."""
+"""`fewlabels backup`: copy a session to a single file, even while it is in use."""
 
 from fewlabels.cli.options import File, Flag
 from fewlabels.cli.session_files import open_session
@@ -8,16 +8,16 @@ from fewlabels.errors import count
 
 
 def backup(*, session: File, out: str, accept_missing: Flag = False) -> int:
-    """Copy a session to a new file, complete or not at all, also while it is in use.
+    """Copy a session to a new file atomically, even while it is in use.
 
     Parameters
     ----------
     session: str
         File of the session.
     out: str
-        The copy: a new file, readable by its owner alone.
+        File of the copy: a new file, readable only by its owner.
     accept_missing: bool
-        Copy what there is of a session that was itself copied without its log, and lacks answers.
+        Copy a session that lacks answers because it was itself copied without its log.
     """
     with open_session(session, read_only=True, accept_missing=accept_missing) as opened:
         opened.backup(out)

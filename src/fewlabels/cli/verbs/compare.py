@@ -1,4 +1,4 @@
-"""`fewlabels compare`: do two groups differ, and by more than matters?"""
+"""`fewlabels compare`: estimate the difference of a metric between two groups."""
 
 from fewlabels.analyses.assess import compare as compare_groups
 from fewlabels.cli.options import Asked, Columns, File, Output
@@ -18,18 +18,18 @@ def compare(
     output: Output = Output(),
     columns: Columns = Columns(),
 ) -> int:
-    """Say how far two groups are apart, and whether by more than matters.
+    """Estimate how much two groups differ, and whether the difference matters.
 
     Parameters
     ----------
     file: str
-        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes. Or the log of a language model: samples of lm-evaluation-harness, or of Inspect.
+        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; or a quoted glob. Or a language model's log: samples of lm-evaluation-harness or Inspect.
     groups: str
-        The two groups, joined by a comma: human,trees.
+        The two groups, separated by a comma: human,trees.
     rope: float
-        Differences up to this size are as good as none (region of practical equivalence).
+        Differences up to this size do not matter (region of practical equivalence).
     confidence: float
-        Probability from which on a verdict is stated; below it, the answer is "not settled".
+        Probability a verdict needs; below it, the answer is "not settled".
     """
     conditions = output.conditions(file, columns.labels, asked.cost, asked.prior)
     pair, choices = read_pair(groups), asked.choices()

@@ -1,11 +1,11 @@
-"""`fewlabels demo`: the main job, end to end, on embedded data."""
+"""`fewlabels demo`: a complete assessment on built-in data."""
 
 from fewlabels.cli.demo import run_demo
 from fewlabels.cli.tables import escape, print_assessment, print_warnings, printer, working
 
 
 def demo(*, out: str = "fewlabels-demo") -> int:
-    """Train a small model on a hundred digits, assess it on the rest with few labels, and write a report.
+    """Train a small model on 100 digits, assess it on the others with few labels, and write a report.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`fewlabels doctor`: what is in this file, what is wrong with it, what can be assessed, what to type next?"""
+"""`fewlabels doctor`: check a file of predictions."""
 
 from fewlabels.analyses.doctor import diagnose
 from fewlabels.analyses.result import write_json
@@ -10,17 +10,17 @@ from fewlabels.files import check_outputs
 
 
 def doctor(file: File, /, *, json: Path = None, columns: Columns = Columns()) -> int:
-    """Look a file over: what is in it, what is wrong, what can be assessed, what to type next.
+    """Check a file: what is in it, what is wrong, what can be assessed, what to run next.
 
     Parameters
     ----------
     file: str
-        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes. Or the log of a language model: samples of lm-evaluation-harness, or of Inspect.
+        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; or a quoted glob. Or a language model's log: samples of lm-evaluation-harness or Inspect.
     json: str
         Write JSON to this file instead; - for standard output.
     """
     check_outputs({"--json": json}, (file, columns.labels))
-    with working("looking"):
+    with working("checking"):
         found = diagnose(file, **given(**{name: getattr(columns, name) for name in columns.__dataclass_fields__}))
     if json:
         write_text(json, write_json(sign(found.to_dict()), None) + "\n")

@@ -1,4 +1,4 @@
-"""`fewlabels export`: a session's answers, or what it is waiting for, as a sheet."""
+"""`fewlabels export`: write a session's answers or pending items to a file."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,7 +21,7 @@ REST = ("asked", "who", "note", "at")
 def export(
     *, session: File, out: Path = "-", pending: Flag = False, votes: Flag = False, disputes: Flag = False
 ) -> int:
-    """Write every answer: id, label (? where nobody could tell), asked, who, note, at.
+    """Write every answer: id, label (? for cannot tell), asked, who, note, at.
 
     Parameters
     ----------
@@ -30,19 +30,19 @@ def export(
     out: str
         Write to this file, .csv or .jsonl; - for CSV on standard output.
     pending: bool
-        Write what was asked and not answered yet instead, as a sheet to fill in, or as tasks for Label Studio (.json).
+        Write the pending items instead, as a file to fill in, or as Label Studio tasks (.json).
     votes: bool
-        Write what everybody said of every item instead, where several people answer each; decided: the word that settled it.
+        Write every annotator's vote on every item instead; the column decided marks decisions that resolved a disagreement.
     disputes: bool
-        Write the items on which people disagree and that nobody has decided: who says what, and what they noted.
+        Write the unresolved disagreements instead: the annotators' votes and notes on each item.
     """
     if pending + votes + disputes > 1:
-        raise InputError("export: --pending, --votes and --disputes are three different sheets; say one")
+        raise InputError("export: --pending, --votes and --disputes are different tables; choose one")
     out = out or "-"
     kind = kind_of(out)
     check_targets(session, {"--out": out})
     if kind == STUDIO and not pending:
-        raise InputError(f"{out}: answers are written as .csv or .jsonl; tasks for Label Studio are --pending")
+        raise InputError(f"{out}: answers are written as .csv or .jsonl; for Label Studio tasks add --pending")
     with open_session(session, read_only=True) as opened:
         if pending:
             refuse_to_lose(out, read_earlier(out), opened)
@@ -58,7 +58,7 @@ def export(
             )
             refuse_other_than_export(out, columns)
         else:
-            answer = "label" if opened.classes else "agreement"  # what other verbs call it in a file
+            answer = "label" if opened.classes else "agreement"  # the role that other verbs read it as
             rows = [{**row, answer: row["label"]} for row in _mark_untold(opened.answers(), opened.classes)]
             columns = ["id", answer, *REST]
             refuse_other_than_export(out, columns)
@@ -71,13 +71,13 @@ def export(
 
 
 def _mark_untold(rows: list[dict[str, Any]], classes: Sequence[str]) -> list[dict[str, Any]]:
-    """Mark what nobody could tell, unless a class is called like the mark."""
+    """Replace missing labels by the mark for cannot tell, unless a class has that name."""
     untold = "" if CANNOT_TELL in classes else CANNOT_TELL
     return [{**row, "label": untold if row["label"] is None else row["label"]} for row in rows]
 
 
 def _lay_dispute(row: dict[str, Any]) -> dict[str, Any]:
-    """Put a disagreement on a line."""
+    """Return a disagreement as one row."""
     votes = "; ".join(f"{who}: {CANNOT_TELL if label is None else label}" for who, label in row["votes"].items())
     notes = "; ".join(f"{who}: {note}" for who, note in row["notes"].items())
     return {"id": row["id"], "votes": votes, "notes": notes}

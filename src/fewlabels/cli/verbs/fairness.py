@@ -1,4 +1,4 @@
-"""`fewlabels fairness`: how differently are groups of people treated?"""
+"""`fewlabels fairness`: estimate gaps of metrics between groups of people."""
 
 from fewlabels.analyses.fairness.api import fairness as judge_fairness
 from fewlabels.cli.options import Columns, File, Flag, Output
@@ -22,32 +22,32 @@ def fairness(
     output: Output = Output(),
     columns: Columns = Columns(),
 ) -> int:
-    """Say how differently groups of people are treated, and how sure that is.
+    """Estimate how differently the model treats groups of people, with credible intervals.
 
     Parameters
     ----------
     file: str
-        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes.
+        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; or a quoted glob.
     by: str
-        Column with the groups; several joined by commas are crossed.
+        Column with the groups; several separated by commas are crossed.
     reference: str
-        Group that the others are compared with, or rest for everybody else [default: the largest group].
+        Group to compare the others with, or rest to compare each group with all others [default: the largest group].
     metric: str
-        Joined by commas: accuracy, tpr, fpr, tnr, fnr, ppv, npv, fdr, for, selection-rate, equalised-odds, balance-positive, balance-negative, calibration.
+        One or more, separated by commas: accuracy, tpr, fpr, tnr, fnr, ppv, npv, fdr, for, selection-rate, equalised-odds, balance-positive, balance-negative, calibration.
     rope: float
-        Gaps up to this size are as good as none (region of practical equivalence).
+        Gaps up to this size do not matter (region of practical equivalence).
     method: str
-        calibrated (labels, and scores as far as labels show they can be trusted), bc, bc-llo, bc-temperature (calibration curves alone; with -apart, each group by itself), beta-binomial or frequency (labels alone).
+        calibrated (labels and recalibrated scores), bc, bc-llo, bc-temperature (calibration curves only; with -apart, one per group without pooling), beta-binomial or frequency (labels only).
     level: float
-        Probability that an interval contains the truth.
+        Probability that a credible interval contains the true value.
     finite_pool: bool
-        Ask about exactly these people instead of the population they came from.
+        Estimate the gaps on exactly these people instead of the population they came from.
     seed: int
         Seed of the random draws.
     """
     conditions = output.conditions(file, columns.labels)
     groups, metrics = read_groups(by), split_names(metric)
-    with working("learning how far to trust the scores"):
+    with working("calibrating the scores"):
         result = judge_fairness(
             columns.read(file), by=groups, reference=reference, metrics=metrics, method=method, rope=rope, level=level,
             finite_pool=finite_pool, seed=seed,

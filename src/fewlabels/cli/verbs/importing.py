@@ -1,4 +1,4 @@
-"""`fewlabels import`: a sheet of answers comes back, or an export of Label Studio."""
+"""`fewlabels import`: read a file of answers or a Label Studio export into a session."""
 
 from fewlabels.cli.import_options import ImportOptions
 from fewlabels.cli.options import File
@@ -9,13 +9,13 @@ from fewlabels.sessions.exchange.importer import take_in
 
 
 def import_answers(sheet: File, /, *, session: File, options: ImportOptions = ImportOptions()) -> int:
-    """Read a sheet of answers into a session: all rows or none.
+    """Read a file of answers into a session: all rows or none.
 
     Parameters
     ----------
     sheet: str
-        A file (.csv or .jsonl) with the columns id and label, where rows without a label are not answered yet; or
-        Label Studio's export (.json): JSON or JSON-MIN.
+        File (.csv or .jsonl) with the columns id and label; rows without a label are skipped. Or a Label Studio export
+        (.json): JSON or JSON-MIN.
     session: str
         File of the session.
     """

@@ -1,4 +1,4 @@
-"""`fewlabels label`: a person labels items one by one, towards a goal."""
+"""`fewlabels label`: label items one by one, on the page or in the terminal."""
 
 import shlex
 import sys
@@ -25,7 +25,7 @@ from fewlabels.text import tame_line
 PREPARE, SERVE = (
     "fewlabels.cli.page_server:prepare_page",
     "fewlabels.cli.page_server:run_page",
-)  # loaded where a page is wanted
+)  # imported only to serve the page
 
 
 def label(
@@ -41,27 +41,27 @@ def label(
     start: Start = Start(),
     columns: Columns = Columns(),
 ) -> int:
-    """Label items one by one, towards a goal, and see the answer grow.
+    """Label items one by one, chosen for a goal, and watch the estimate improve.
 
     Parameters
     ----------
     file: str
-        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes.
+        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; or a quoted glob.
     session: str
-        File of the session; started if it is not there yet.
+        File of the session; created if it does not exist.
     terminal: bool
-        Label here, in the terminal; where there is no keyboard, answers are read line by line.
+        Label in the terminal; if standard input is not a terminal, answers are read line by line.
     who: str
-        Who labels. People with different names get different items.
+        Name of the annotator, with --terminal. Different annotators get different items.
     new_classes: bool
-        Accept labels that are no class of the session yet.
+        Accept labels that are not yet classes of the session.
     show_prediction: str
-        What the model says of an item: never, or after it is labelled. Never before: it would sway whoever labels.
+        When to show the prediction: never, or after the item is labelled. Showing it before would bias the label.
     """
     if terminal and page != Page():
-        raise InputError("options of the page go without --terminal")
+        raise InputError("page options cannot be combined with --terminal")
     if not terminal and who:
-        raise InputError("on the page everyone says their own name; --as goes with --terminal")
+        raise InputError("--as needs --terminal; on the page, annotators enter their own names")
     out, choices = printer(), {"new_classes": new_classes, "reveals": show_prediction == "after"}
     if not terminal:
         with resolve_name(PREPARE)(page, session) as taken, _opened(out, session, file, start, columns) as opened:
@@ -80,7 +80,7 @@ def label(
 
 @contextmanager
 def _opened(out: Console, session: str, file: str, start: Start, columns: Columns) -> Iterator[Opened]:
-    """Open the session or start it, and say what people will see."""
+    """Open or start the session, and print which columns are shown."""
     with working("opening"):
         opened = start_or_open(session, file, start, columns)
     with opened.session:
@@ -101,15 +101,15 @@ def _say_what_is_shown(out: Console, opened: Opened) -> None:
     assert opened.pool is not None
     shown = list(opened.pool.shown)
     if not shown:
-        say(out, "there is nothing to show but ids: the predictions have no other columns; look items up by id")
+        say(out, "only ids are shown: the predictions have no other columns; look items up by id")
     if opened.pool.withheld:
-        say(out, f"not shown, lest they sway you: {listing(map(tame_line, opened.pool.withheld))} (--show shows them)")
+        say(out, f"hidden to avoid bias: {listing(map(tame_line, opened.pool.withheld))} (show them with --show)")
 
 
 def _say_goodbye(work: Labelling, out: Console, again: str, session: str) -> None:
     say(out, f"{count(work.n_told, 'answer')} kept in {session}")
-    with working("reckoning"):
+    with working("computing"):
         found = work.opened.session.status()
     print_progress(out, found)
-    print_next(out, again, "to go on")
+    print_next(out, again, "to continue")
     print_next(out, f"fewlabels status {name_session(session)}")

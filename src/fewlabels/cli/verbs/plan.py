@@ -1,4 +1,4 @@
-"""`fewlabels plan`: how many labels will this take?"""
+"""`fewlabels plan`: estimate how many labels a goal needs."""
 
 from dataclasses import replace
 
@@ -27,18 +27,18 @@ def plan(
     quiet: Flag = False,
     columns: Columns = Columns(),
 ) -> int:
-    """Say how many more labels a goal will take, by playing it on imagined futures.
+    """Estimate how many more labels a goal needs, by simulating sessions.
 
-    Truths are drawn from the prior, and from the labels there are; labels are drawn from these truths.
+    Each simulation draws the rates from the posterior given the labels so far, and labels from these rates.
 
     Parameters
     ----------
     file: str
-        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes.
+        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; or a quoted glob.
     runs: int
-        How many futures to imagine.
+        Number of simulated sessions.
     jobs: int
-        How many to play at a time; -1 for all cores.
+        How many to run in parallel; -1 for all cores.
     json: str
         Write JSON to this file; - for standard output.
     quiet: bool
@@ -47,7 +47,7 @@ def plan(
     check_outputs({"--json": json}, (file, columns.labels, outlook.cost, outlook.prior))
     choices = outlook.choices()
     pool = columns.read(file)
-    with counting("imagining") as tick:
+    with counting("simulating") as tick:
         played = pool.hide_labels() if outlook.hide_labels else pool
         found = plan_labels(played, runs=runs, n_jobs=jobs, tick=tick, **choices)
     found = _say_if_met(found)
@@ -70,8 +70,8 @@ def _print(out: Console, found: Plan) -> None:
 
 
 def _say_if_met(found: Plan) -> Plan:
-    """Say so where the labels there are suffice: nobody asks for about 0 labels."""
+    """Replace "about 0 more labels" by the statement that the goal is met."""
     if found.n_more != 0:
         return found
-    sure = "" if found.high == 0 else f", or nearly so (eight in ten imagined futures: 0 to {found.high or 'all'} more)"
+    sure = "" if found.high == 0 else f", or nearly so (80% of simulations: 0 to {found.high or 'all'} more)"
     return replace(found, sentence=f"no more labels are needed: the goal is met already{sure}")

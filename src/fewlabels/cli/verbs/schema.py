@@ -1,4 +1,4 @@
-"""`fewlabels schema`: the JSON Schema of what a verb writes."""
+"""`fewlabels schema`: print the JSON Schema of a verb's JSON output."""
 
 from fewlabels.cli.console import write_text
 from fewlabels.cli.options import Path
@@ -23,7 +23,7 @@ def schema(verb: str | None = None, /, *, out: Path = STDOUT) -> int:
     check_outputs({"--out": out})
     if verb is None:
         if out != STDOUT:
-            raise InputError("schema: --out goes with a verb, for instance: fewlabels schema assess --out assess.json")
+            raise InputError("schema: --out needs a verb, for instance: fewlabels schema assess --out assess.json")
         for name in SHAPES:
             printer().print(name)
         return 0

@@ -1,4 +1,4 @@
-"""`fewlabels simulate`: what would each way of labelling have cost on this labelled table?"""
+"""`fewlabels simulate`: compare policies and priors by simulation on a fully labelled file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -22,20 +22,20 @@ from fewlabels.errors import count
 from fewlabels.files import check_outputs
 
 POLICIES = "random,thompson"
-CHECK = "fewlabels.reporting.plots.curves:check_format"  # loaded by those who want a picture
+CHECK = "fewlabels.reporting.plots.curves:check_format"  # imported only to plot
 
 
 @Parameter(name="*", group=GOAL)
 @dataclass(frozen=True)
 class Aims(Aim):
-    """What is played: of goals, policies and priors several at once."""
+    """Goals, policies and priors to simulate, several of each."""
 
     goal: Annotated[str | None, usually("estimate")] = None
-    "estimate (know the metric in every group), explore (in every group alike), least-certain, find-worst, find-best, or compare (two groups); several joined by commas."
+    "estimate (the metric in every group, large groups first), explore (every group equally), least-certain (the group with the largest variance), find-worst, find-best, or compare (two groups); several separated by commas."
     policy: Annotated[str | None, usually(POLICIES)] = None
-    "Which group is asked about next, several joined by commas: random, stratified, stratified:equal, stratified:neyman, thompson, top-two, multi-play, epsilon-greedy, upper-bound."
+    "How to choose the group of the next item, several separated by commas: random, stratified, stratified:equal, stratified:neyman, thompson, top-two, multi-play, epsilon-greedy, upper-bound."
     prior: Annotated[str | None, usually(DEFAULT)] = None
-    "calibrated (learns from the labels how far to trust the scores), smooth (groups that share attributes learn from each other), scores, flat, or the JSON file of an earlier assessment; several joined by commas."
+    "calibrated (learns the calibration of the scores from the labels), smooth (partial pooling of groups that share attributes), scores, flat, or the JSON file of an earlier assessment; several separated by commas."
 
 
 def simulate(
@@ -52,26 +52,26 @@ def simulate(
     quiet: Flag = False,
     columns: Columns = Columns(),
 ) -> int:
-    """Replay ways of labelling over a table whose labels are all known, and say what each would have cost.
+    """Simulate labelling on a fully labelled file, and report how many labels each policy and prior needs.
 
-    Give several goals, policies or priors joined by commas: every combination is played.
+    Every combination of the goals, policies and priors is simulated.
 
     Parameters
     ----------
     file: str
-        Predictions with labels: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes.
+        Fully labelled predictions: Parquet, CSV(.gz), JSON lines or Arrow; or a quoted glob.
     budget: int
         Stop after this many labels [default: all].
     runs: int
-        How often each combination is played.
+        Number of runs of each combination.
     checkpoints: int | None
-        At about how many label counts to measure.
+        Approximate number of label counts at which to measure.
     jobs: int
-        How many to play at a time; -1 for all cores.
+        How many to run in parallel; -1 for all cores.
     json: str
         Write JSON to this file; - for standard output.
     plot: str
-        Draw every measure against labels in this file (.png, .svg, .pdf).
+        Plot every measure against the number of labels to this file (.png, .svg, .pdf).
     quiet: bool
         Print no table.
     """
@@ -84,9 +84,9 @@ def simulate(
     priors = [read_prior(name, aims.strength) for name in names]
     asked = [replace(aims, goal=goal, policy=None, prior=None, strength=None).choices() for goal in goals]
     for choices in asked:
-        del choices["prior"]  # they are played in turn
+        del choices["prior"]  # priors are passed separately
     pool = columns.read(file)
-    with counting("replaying") as tick:
+    with counting("simulating") as tick:
         found = [
             replay(pool, policies=policies, priors=priors, budget=budget, runs=runs, n_checkpoints=checkpoints,
                    n_jobs=jobs, tick=tick, **choices)
@@ -108,7 +108,7 @@ def _deliver(result: Simulation, json: str | None, plot: str | None, quiet: bool
 
 
 def _print(out: Console, result: Simulation) -> None:
-    """Print how many labels each way needed, beside where it ended."""
+    """Print how many labels each combination needed, and its measures at the end."""
     last = {(r["goal"], r["policy"], r["prior"], r["measure"]): r for r in result.rows}
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("goal", "policy", "prior", "measure", "target", "labels needed", "of all", "at the end (± 2 se)"):
@@ -120,10 +120,10 @@ def _print(out: Console, result: Simulation) -> None:
         words = (row["goal"], row["policy"], row["prior"], row["measure"])
         table.add_row(*map(escape, words), f"{row['target']:g}", *needed, ended)
     runs = result.rows[0]["runs"]
-    out.print(f"{count(result.n_items, 'labelled item')}, every way played {runs:,} times")
+    out.print(f"{count(result.n_items, 'labelled item')}, {count(runs, 'run')} of each combination")
     out.print(table)
 
 
 def _say_mean(row: Mapping[str, Any]) -> str:
-    """A mean over runs, with two standard errors; there is none where the measure is undefined."""
+    """Format a mean over runs with two standard errors, or "undefined"."""
     return "undefined" if row["mean"] is None else f"{row['mean']:.3f} ± {2 * (row['se'] or 0):.3f}"

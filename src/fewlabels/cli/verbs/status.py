@@ -1,4 +1,4 @@
-"""`fewlabels status`: how far is a session, and may one stop?"""
+"""`fewlabels status`: show a session's progress and current estimate."""
 
 from fewlabels.analyses.result import write_json
 from fewlabels.cli.console import sign, write_text
@@ -10,7 +10,7 @@ from fewlabels.cli.tables import printer, working
 
 
 def status(*, session: File, json: Path = None) -> int:
-    """Say how far a session is, what its labels answer so far, and whether one may stop.
+    """Show a session's progress, its current estimate, and whether you can stop.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ def status(*, session: File, json: Path = None) -> int:
         Write JSON to this file instead; - for standard output.
     """
     check_targets(session, {"--json": json})
-    with working("reckoning"), open_session(session, read_only=True) as opened:
+    with working("computing"), open_session(session, read_only=True) as opened:
         found = opened.status()
     if json:
         write_text(json, write_json(sign(found), None) + "\n")

@@ -1,4 +1,4 @@
-"""`fewlabels surface`: how good is the model for every combination of attributes?"""
+"""`fewlabels surface`: estimate accuracy for every combination of attributes."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -36,30 +36,30 @@ def surface(
     output: Output = Output(),
     columns: Columns = Columns(),
 ) -> int:
-    """Say how good the model is for every combination of attributes, and how sure that is.
+    """Estimate how good the model is for every combination of attributes, with credible intervals.
 
     Parameters
     ----------
     file: str
-        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; a glob of them in quotes. Or a surface that --save wrote.
+        Predictions: Parquet, CSV(.gz), JSON lines or Arrow; or a quoted glob. Or a file written by --save.
     attributes: str
-        Columns joined by commas; numbers of many values are put in ranges. Also ranges:COLUMN:NUMBER, predicted, bins:NUMBER (of the score); uncertain:NAME for what a classifier tells, with columns NAME_VALUE of probabilities (uncertain:NAME:PREFIX for PREFIXVALUE).
+        Columns separated by commas; numeric columns with many values are grouped into ranges. Also ranges:COLUMN:NUMBER, predicted, bins:NUMBER (of the score); uncertain:NAME for an attribute predicted by a classifier, with probabilities in columns NAME_VALUE (uncertain:NAME:PREFIX for PREFIXVALUE).
     model: str
-        smooth (combinations lend each other strength as far as labels show that they may), beta-i (each by itself), constant (all are one), bern-gp, beta-gp, beta-gp-sl, beta-gp-slp [default: smooth].
+        smooth (additive model with partial pooling), beta-i (independent Beta per combination), constant (one accuracy for all), bern-gp, beta-gp, beta-gp-sl, beta-gp-slp [default: smooth].
     attribution: str
-        How far to believe probabilities of uncertain attributes: full (as far as known values, in a column NAME, show that one may, and as attributes occur together), temperature (without the latter), raw (as they are) [default: full].
+        How to treat probabilities of uncertain attributes: full (recalibrated on known values in a column NAME, with the joint distribution of the attributes), temperature (recalibrated only), raw (unchanged) [default: full].
     ask: str
-        Values of some attributes, for instance "light=night,rain=wet": how good it is there; may be given several times.
+        Estimate the accuracy at these values of some attributes, for instance "light=night,rain=wet"; may be repeated.
     mix: str
-        File with somebody's traffic, the attributes as columns: how good it is on that.
+        Estimate the accuracy on another mix of items: a file with the attributes as columns.
     weight: str
-        Column of the mix that says how often each of its rows occurs [default: once].
+        Column of the mix with the weight of each row [default: 1].
     save: str
-        Keep what was fitted in this file, which ends in .surface; it can be asked again without the predictions.
+        Save the fitted surface to this file (.surface), to query it later without the predictions.
     level: float
-        Probability that an interval contains the truth [default: 0.95].
+        Probability that a credible interval contains the true value [default: 0.95].
     finite_pool: bool
-        Ask about exactly these items instead of the population they came from.
+        Estimate the accuracy on exactly these items instead of the population they came from.
     seed: int
         Seed of the random draws [default: 0].
     """
@@ -74,7 +74,7 @@ def surface(
         finite_pool=finite_pool or None,
         seed=seed,
     )
-    with working("learning what attributes do"):
+    with working("fitting the surface"):
         found = _open(file, choices, columns) if file.endswith(ENDING) else _fit(file, choices, columns)
         result = answer(found, asked, mix, weight)
     if save is not None:
@@ -86,22 +86,22 @@ def surface(
 
 
 def _check(mix: str | None, weight: str | None, save: str | None) -> None:
-    """Refuse what cannot be meant, before any work is done."""
+    """Check the options before any work is done."""
     if weight is not None and mix is None:
-        raise InputError("--weight is a column of the file that --mix names, and there is no --mix")
+        raise InputError("--weight is a column of the --mix file; add --mix FILE")
     if save is not None and not save.endswith(ENDING):
-        raise InputError(f"save: {save} should end in {ENDING}, by which it is known again")
+        raise InputError(f"save: the file name must end in {ENDING}, got {save}")
 
 
 def _open(file: str, choices: dict[str, Any], columns: Columns) -> Surface:
-    """Read a surface that was fitted before, about which nothing can be chosen any more."""
+    """Load a saved surface; options that would change its fit are refused."""
     options = [f"--{name.replace('_', '-')}" for name in choices]
     options += [
         f"--{name.replace('_', '-')}" for name, value in vars(columns).items() if value != getattr(Columns(), name)
     ]
     if options:
         raise InputError(
-            f"{file} was fitted before, and {listing(options)} would change nothing; leave it out, or name the predictions"
+            f"{file} is already fitted, and {listing(options)} would have no effect; leave it out, or name the predictions"
         )
     if not Path(file).is_file():
         raise InputError(f"{file}: no such file")
@@ -112,6 +112,6 @@ def _fit(file: str, choices: dict[str, Any], columns: Columns) -> Surface:
     pool = columns.read(file)
     if "attributes" not in choices:
         some = ",".join(pool.attributes[:2]) or "COLUMN,COLUMN"
-        raise InputError(f"surface: over which attributes? Name columns, for instance --attributes {some}")
+        raise InputError(f"surface: name the attributes, for instance --attributes {some}")
     words = read_attributes(choices.pop("attributes"))
     return map_surface(pool, attributes=words, **choices)

@@ -1,4 +1,4 @@
-"""`fewlabels tell`: record answers, or take the last one back."""
+"""`fewlabels tell`: record answers, or undo the last one."""
 
 import shlex
 from collections.abc import Sequence
@@ -36,33 +36,31 @@ def tell(
     decide: Flag = False,
     undo: Flag = False,
 ) -> int:
-    """Record answers, or take the last one back.
+    """Record answers, or undo the last one.
 
     Parameters
     ----------
     answers: str
-        ID=LABEL for each item; ID= where nobody can tell.
+        ID=LABEL for each item; ID= if you cannot tell.
     session: str
         File of the session.
     who: str
-        Who answers.
+        Name of the annotator.
     note: str
-        A remark to keep with these answers.
+        A note to save with these answers.
     new_classes: bool
-        Accept labels that are no class of the session yet.
+        Accept labels that are not yet classes of the session.
     decide: bool
-        These settle items on which people disagree: they are taken as true, whatever was voted.
+        Resolve disagreements: these labels are taken as true, whatever the votes.
     undo: bool
-        Take the last answer or decision back, so that its item is open again.
+        Undo the last answer or decision, so that its item is pending again.
     """
     if undo and decide:
-        raise InputError("tell: --undo takes the last answer or decision back by itself; leave --decide out")
+        raise InputError("tell: --undo undoes answers and decisions alike; leave --decide out")
     if undo and answers:
-        raise InputError("tell: --undo takes the last answer back, and ID=LABEL gives one; say one of the two")
+        raise InputError("tell: --undo cannot be combined with ID=LABEL; use one of them")
     if not undo and not answers:
-        raise InputError(
-            "tell: say ID=LABEL for each item, for instance 12=cat, or --undo to take the last answer back"
-        )
+        raise InputError("tell: give ID=LABEL for each item, for instance 12=cat, or --undo to undo the last answer")
     out = printer()
     with open_session(session) as opened:
         if undo:
@@ -83,7 +81,7 @@ def _read(words: tuple[str, ...], path: str, classes: tuple[str, ...], new_class
     found: dict[str, str] = {}
     for item, label in _split(words, path):
         if found.setdefault(item, label) != label:
-            raise InputError(f"tell: item {item!r} has two answers, {found[item]!r} and {label!r}; say one")
+            raise InputError(f"tell: item {item!r} has two answers, {found[item]!r} and {label!r}; give one")
     return {item: _read_label(item, label, classes, new_classes) for item, label in found.items()}
 
 
@@ -97,7 +95,7 @@ def _read_label(item: str, label: str, classes: tuple[str, ...], new_classes: bo
 
 
 def _split(words: tuple[str, ...], path: str) -> list[tuple[str, str]]:
-    """Split each at the last =, or at an earlier one where that is what makes an item of this session."""
+    """Split each word at the last = whose left side is the id of an item of this session."""
     tries = [[(word[:i], word[i + 1 :]) for i in range(len(word) - 1, 0, -1) if word[i] == "="] for word in words]
     items = find_items(path, [item for pairs in tries for item, _ in pairs])
     found = [next(((items[item], label) for item, label in pairs if item in items), None) for pairs in tries]
@@ -111,14 +109,14 @@ def _split(words: tuple[str, ...], path: str) -> list[tuple[str, str]]:
 
 
 def _explain_word(word: str, words: Sequence[str], path: str) -> str:
-    """Say what is wrong with a word that is no answer; sheets are another verb's business."""
+    """Return what is wrong with a word that is not ID=LABEL; files of answers are read by `import`."""
     names = (said.removeprefix(word.partition("=")[0] + "=") for said in words)
     sheets = [name for name in names if "=" not in name and Path(name).suffix.lower() in ENDINGS]
     if not sheets and not word.startswith("--"):
-        return f"{word!r} is not ID=LABEL; write for instance 12=cat, or 12= where nobody can tell"
+        return f"{word!r} is not ID=LABEL; write for instance 12=cat, or 12= if you cannot tell"
     wrong = f"there is no option {word.partition('=')[0]}" if word.startswith("--") else f"{word!r} is not ID=LABEL"
     sheet = shlex.quote(sheets[0]) if sheets else "SHEET"
-    return f"{wrong}; a sheet of answers is read with: fewlabels import {sheet} --session {shlex.quote(path)}"
+    return f"{wrong}; to read a file of answers: fewlabels import {sheet} --session {shlex.quote(path)}"
 
 
 def _record(
@@ -134,21 +132,21 @@ def _record(
 
 
 def _list_answers(session: Session, who: str) -> dict[str, dict[str, Any]]:
-    """Return the answers that another one would replace: anybody's, or, where these are votes, one's own."""
+    """Return the answers that a new one would replace: all, or only this annotator's if answers are votes."""
     rows = [row for row in session.votes() if session.wanted == 1 or (row["who"] == who and not row["decided"])]
     return {str(row["id"]): row for row in rows}
 
 
 def _say_decided(out: Console, labels: dict[str, str | None], who: str) -> None:
     for item, label in labels.items():
-        said = "nobody can tell" if label is None else tame_line(label)
+        said = "cannot tell" if label is None else tame_line(label)
         say(out, f"decided by {tame_line(who)}: {tame_line(item)}: {said}")
 
 
 def _say_answer(row: dict[str, Any]) -> str:
-    return "nobody can tell" if row["label"] is None else tame_line(row["label"])
+    return "cannot tell" if row["label"] is None else tame_line(row["label"])
 
 
 def _say_change(before: dict[str, Any] | None, after: dict[str, Any], *, asked: bool) -> str:
     changed = f" (before: {_say_answer(before)})" if before and before["label"] != after["label"] else ""
-    return changed + ("" if asked else " (not asked for: it counts once its turn comes)")
+    return changed + ("" if asked else " (not asked for: it counts once the session asks for it)")

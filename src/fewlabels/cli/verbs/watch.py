@@ -1,4 +1,4 @@
-"""`fewlabels watch`: answers are read as their files arrive in a folder."""
+"""`fewlabels watch`: import answers as their files arrive in a folder."""
 
 import time
 from dataclasses import dataclass, field
@@ -29,23 +29,23 @@ def watch(
     once: Flag = False,
     options: ImportOptions = ImportOptions(),
 ) -> int:
-    """Read answers into a session as their files arrive in a folder, until Ctrl-C.
+    """Import answers into a session as their files arrive in a folder, until Ctrl-C.
 
     Parameters
     ----------
     folder: str
-        Where sheets (.csv or .jsonl) and Label Studio's exports (.json) arrive.
+        Folder for files of answers (.csv or .jsonl) and Label Studio exports (.json).
     session: str
         File of the session.
     every: float
-        Look so often, in seconds. A file is read once it stays the same from one look to the next.
+        Seconds between two checks of the folder. A file is read once it is unchanged between two checks.
     once: bool
-        Read what is there, and end; with exit code 1 where a file cannot be read.
+        Read the files in the folder and exit; the exit code is 1 if a file cannot be read.
     """
     if not Path(folder).is_dir():
-        raise InputError(f"{folder}: there is no such folder")
+        raise InputError(f"{folder}: no such folder")
     if not 0 <= every < float("inf"):
-        raise InputError(f"watch: --every {every:g} makes no sense; say how many seconds, for instance 2")
+        raise InputError(f"watch: --every must be a number of seconds, 0 or more, got {every:g}")
     with open_session(session) as opened:
         work = Watching(opened, session, printer(), options, Arrivals(Path(folder), session))
         try:
@@ -58,7 +58,7 @@ def watch(
 
 @dataclass
 class Watching:
-    """A session that learns from a folder."""
+    """Imports the files of a folder into a session."""
 
     session: Session
     path: str
@@ -67,11 +67,11 @@ class Watching:
     arrivals: Arrivals
     n_kept: int = 0
     complaints: dict[Path, str] = field(default_factory=dict)
-    _said: tuple[bool, str] | None = None  # where the goal stood when that was last printed
+    _said: tuple[bool, str] | None = None  # the state of the goal when last printed
 
     def run(self, every: float, *, once: bool) -> None:
-        """Look again and again, or once: which takes two looks, since a file must have stayed the same."""
-        say(self.out, f"watching {self.arrivals.folder}" + ("" if once else "; Ctrl-C ends it"))
+        """Check the folder repeatedly, or twice with `once`, because a file must be unchanged between two checks."""
+        say(self.out, f"watching {self.arrivals.folder}" + ("" if once else "; stop with Ctrl-C"))
         self._print_news()
         self.sweep()
         while True:
@@ -81,7 +81,7 @@ class Watching:
                 return
 
     def sweep(self) -> None:
-        """Read what has arrived."""
+        """Import the files that have arrived since the last check."""
         was = self.n_kept
         for arrival in self.arrivals.look():
             try:
@@ -101,15 +101,15 @@ class Watching:
             say(self.out, f"  {remark}")
 
     def _complain(self, arrival: Arrival, message: str) -> None:
-        """Say what is wrong with a file, once, and leave it alone."""
+        """Skip a file, and print what is wrong with it once."""
         self.arrivals.put_off(arrival)
         if self.complaints.get(arrival.path) != message:
-            say(complainer(), f"left alone: {shorten(message)}")
+            say(complainer(), f"skipped: {shorten(message)}")
         self.complaints[arrival.path] = message
 
     def _print_news(self) -> None:
-        """Print where the goal stands, if that is news."""
-        with working("reckoning"):
+        """Print the current answer if it changed."""
+        with working("computing"):
             standing, n_labels = self.session.standing(), count_labels(self.session.knowledge())
         now = standing.settled, standing.sentence
         if now != self._said:

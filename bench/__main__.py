@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 
 from bench.gathering import GATHERERS, Finding, gather_nothing
-from fewlabels.reporting.plots.sheet import Sheet
+from fewlabels.reporting.plots.sheet import QuietFigure
 from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, SMALL, clean_axes
 
 HERE = Path(__file__).parent
@@ -147,9 +147,9 @@ def _write_lines(
         yield f"No page: {', '.join(missing)}."
 
 
-def draw_ratios(findings: Sequence[Finding]) -> Sheet:
+def draw_ratios(findings: Sequence[Finding]) -> QuietFigure:
     """Every ratio on one scale, better than what stands beside it in blue."""
-    figure = Sheet(figsize=(9.5, 1 + 0.21 * len(findings)), layout="constrained")
+    figure = QuietFigure(figsize=(9.5, 1 + 0.21 * len(findings)), layout="constrained")
     ax = figure.subplots()
     clean_axes(ax)
     ratio, y = np.array([one.ratio for one in findings], dtype=np.float64), np.arange(len(findings))

@@ -24,12 +24,12 @@ from scipy.special import betaln
 
 import fewlabels as fl
 from fewlabels.active.simulation.parallel import spread
-from fewlabels.analyses.assessment import Question, judge
-from fewlabels.data.counts import NONE, Tally
+from fewlabels.analyses.assessment import AssessmentSpec, assess_counts
+from fewlabels.data.counts import NONE, CountTable
 from fewlabels.data.names import MISSING, natural_order
 from fewlabels.distributions.belief import Beta
 from fewlabels.distributions.beta_binomial import EXACT_UP_TO
-from fewlabels.distributions.finite_pool import Finite
+from fewlabels.distributions.finite_pool import FinitePoolBeta
 from fewlabels.metrics.metric import accuracy
 from fewlabels.models.inference import infer
 from fewlabels.models.priors import Flat, FromScores, Prior
@@ -186,10 +186,10 @@ def redraw(rng: np.random.Generator, case: Case, repeats: int) -> Counts:
     return Counts(n_labels, rng.hypergeometric(case.hits, case.size - case.hits, n_labels))
 
 
-def as_tally(case: Case, n_labels: Ints, right: Ints) -> Tally:
+def as_tally(case: Case, n_labels: Ints, right: Ints) -> CountTable:
     n = len(case.groups)
     none = np.full(n, NONE)
-    return Tally(case.by, case.groups, (), (), np.arange(n), none, none, none, case.size, n_labels, case.score_sum, right.astype(np.float64))  # fmt: skip
+    return CountTable(case.by, case.groups, (), (), np.arange(n), none, none, none, case.size, n_labels, case.score_sum, right.astype(np.float64))  # fmt: skip
 
 
 def start(case: Case, prior: Prior) -> Beta:
@@ -212,7 +212,7 @@ def try_out(case: Case, prior: Prior, counts: Counts, *, finite: bool) -> Trial:
 
 def _intervals(rows: Floats, finite: bool) -> tuple[Floats, Floats]:
     belief = Beta((), rows[:, 0], rows[:, 1]).observe(rows[:, 2:4])
-    return (Finite(belief, rows[:, 2:4], rows[:, 4].astype(np.int64)) if finite else belief).interval(LEVEL)
+    return (FinitePoolBeta(belief, rows[:, 2:4], rows[:, 4].astype(np.int64)) if finite else belief).interval(LEVEL)
 
 
 @dataclass(frozen=True)
@@ -263,7 +263,7 @@ def verify(trials: Sequence[Trial], wholes: Sequence[Whole], kept: Sequence[Ints
     raise SystemExit(f"{trials[0].case.title}: no repeat could be assessed; {refused}")
 
 
-def assess_masked(case: Case, kept: Ints) -> Tally:
+def assess_masked(case: Case, kept: Ints) -> CountTable:
     """Counts of the pool with all labels but these hidden, through the front door."""
     known = np.isin(np.arange(len(case.group)), kept)
     labels = [label if k else None for label, k in zip(case.frame["label"].to_pylist(), known, strict=True)]
@@ -273,9 +273,11 @@ def assess_masked(case: Case, kept: Ints) -> Tally:
     return fl.assess(fl.Predictions.read(frame, **roles), by=by, n_draws=n_draws(case)).tally
 
 
-def _compare(trial: Trial, whole: Whole, tally: Tally, i: int) -> None:
+def _compare(trial: Trial, whole: Whole, tally: CountTable, i: int) -> None:
     """Ends of every group and of the overall figure, drawn with the same seed, to nine digits."""
-    found = judge(tally, Question(accuracy, trial.prior, LEVEL, trial.finite, seed=i, n_draws=n_draws(trial.case)))
+    found = assess_counts(
+        tally, AssessmentSpec(accuracy, trial.prior, LEVEL, trial.finite, seed=i, n_draws=n_draws(trial.case))
+    )
     ours = [trial.low[i], trial.high[i], [whole.low[i], whole.high[i]]]
     rows, total = found.groups, found.overall
     theirs = [[r.low for r in rows], [r.high for r in rows], [total.low, total.high]]

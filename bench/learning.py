@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 import fewlabels as fl
-from fewlabels.data.counts import STRATA, Tally, tally
-from fewlabels.models.calibrated.design import lay_out
+from fewlabels.data.counts import STRATA, CountTable, count_pool
+from fewlabels.models.calibrated.design import build_design
 from fewlabels.models.logit.laplace import fit
 from fewlabels.models.logit.random_effects import NODES
 
@@ -20,7 +20,7 @@ GROUPS, ITEMS, LABELS = 1000, 50_000, 1000
 GOAL = 50.0  # milliseconds
 
 
-def make_tally(seed: int = 0) -> Tally:
+def make_tally(seed: int = 0) -> CountTable:
     """A pool of over-confident scores whose groups differ, with few labels at random."""
     rng = np.random.default_rng(seed)
     group = rng.integers(0, GROUPS, size=ITEMS)
@@ -30,7 +30,7 @@ def make_tally(seed: int = 0) -> Tally:
     label = np.where(right, said, np.roll(said, 1)).astype(object)
     label[rng.permutation(ITEMS)[LABELS:]] = None
     pool = {"id": np.arange(ITEMS), "predicted": said, "score": 1 / (1 + np.exp(-2 * logit)), "label": label}
-    return tally(fl.Predictions.read(pool), fl.predicted, strata=STRATA)
+    return count_pool(fl.Predictions.read(pool), fl.predicted, strata=STRATA)
 
 
 def clock(run: Callable[[], object], times: int = 15) -> tuple[float, float]:
@@ -50,20 +50,20 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     cells = make_tally().cells()
-    layout = lay_out(cells)
-    seen = layout.gather(cells)
-    strata = np.random.default_rng(0).normal(size=(NODES, len(layout.design)))
+    design_matrix = build_design(cells)
+    seen = design_matrix.collect_labelled(cells)
+    strata = np.random.default_rng(0).normal(size=(NODES, len(design_matrix.design)))
     timed = {
         "learn: fit, and what it implies for every group": lambda: fl.calibrated().learn(cells, "right", finite=False),
         "the same about exactly these items": lambda: fl.calibrated().learn(cells, "right", finite=True),
-        "of that, the fit alone": lambda: fit(seen, layout.model),
+        "of that, the fit alone": lambda: fit(seen, design_matrix.model),
         "one exponential of every stratum and departure": lambda: np.exp(strata),
     }
     rows = [f"| {name} | {median:.1f} | {least:.1f} |" for name, (median, least) in ((n, clock(f)) for n, f in timed.items())]  # fmt: skip
     page = "\n".join([
         "# Learning anew", "", "`python -m bench.learning --out bench/learning.md`", "",
         f"{len(seen.group):,} labelled strata in {len(np.unique(seen.group)):,} of {GROUPS:,} groups, "
-        f"{len(layout.design):,} strata in all; milliseconds on one core (goal: {GOAL:.0f}).", "",
+        f"{len(design_matrix.design):,} strata in all; milliseconds on one core (goal: {GOAL:.0f}).", "",
         "| | median | least |", "|---|---|---|", *rows,
     ])  # fmt: skip
     print(page)

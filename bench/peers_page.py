@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from fewlabels.reporting.plots.sheet import Sheet
+from fewlabels.reporting.plots.sheet import QuietFigure
 from fewlabels.reporting.plots.style import GREY, INK, SMALL, clean_axes
 
 COLOURS = ("#0072B2", "#56B4E9", "#D55E00", "#009E73", "#CC79A7", "#737373")  # Okabe and Ito's
@@ -150,10 +150,10 @@ def _admit(rows: Sequence[Measure]) -> Iterator[str]:
     yield f"- Time: {first} takes {seconds[first]:.1g} s, {OURS} {seconds[OURS]:.2g} s, most of it for reading the table into an engine and for random draws."  # fmt: skip
 
 
-def draw_errors(rows: Sequence[Measure]) -> Sheet:
+def draw_errors(rows: Sequence[Measure]) -> QuietFigure:
     """RMSE against labels, pool by pool."""
     pools = list(dict.fromkeys(row.pool for row in rows))
-    figure = Sheet(figsize=(9.5, 2.9 * -(-len(pools) // 3)), layout="constrained")
+    figure = QuietFigure(figsize=(9.5, 2.9 * -(-len(pools) // 3)), layout="constrained")
     axes = np.atleast_1d(figure.subplots(-(-len(pools) // 3), min(3, len(pools)), squeeze=False)).ravel()
     for ax, pool in zip(axes, pools, strict=False):
         _draw_pool(ax, [row for row in rows if row.pool == pool], pool)
@@ -181,10 +181,10 @@ def _draw_pool(ax: Axes, rows: Sequence[Measure], pool: str) -> None:
     ax.set_ylabel("RMSE, points", color=INK, fontsize=SMALL)
 
 
-def draw_coverage(rows: Sequence[Measure]) -> Sheet:
+def draw_coverage(rows: Sequence[Measure]) -> QuietFigure:
     """Coverage against width on the smallest groups, a panel for each number of labels."""
     budgets = sorted({row.labels for row in rows})
-    figure = Sheet(figsize=(9.5, 3.7), layout="constrained")
+    figure = QuietFigure(figsize=(9.5, 3.7), layout="constrained")
     axes = np.atleast_1d(figure.subplots(1, len(budgets), sharey=True, squeeze=False)).ravel()
     for ax, labels in zip(axes, budgets, strict=True):
         clean_axes(ax, keep=("bottom", "left"))

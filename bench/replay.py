@@ -24,8 +24,16 @@ from jaxtyping import Bool, Float, Int
 
 from fewlabels.active.simulation.kernels.loop import choose
 from fewlabels.active.simulation.kernels.measures import measure_estimate
-from fewlabels.active.simulation.kernels.pool import Pool, arrange
-from fewlabels.active.simulation.kernels.problems import Cost, Gap, Problem, Rate, Rope, Spread, Variance
+from fewlabels.active.simulation.kernels.pool import Pool, sort_by_group
+from fewlabels.active.simulation.kernels.problems import (
+    CalibrationError,
+    Cost,
+    Problem,
+    Rate,
+    RopeComparison,
+    ShareVariance,
+    Variance,
+)
 from fewlabels.active.simulation.kernels.rules import THOMPSON, TOP_TWO, Rule, multi_play
 
 Gains = Float[np.ndarray, " group"]
@@ -68,36 +76,36 @@ def read(path: Path) -> Table:
 
 
 def seek_least_accurate(table: Table) -> Rate:
-    pool, source = arrange(table.predicted, np.arange(table.n_classes))
+    pool, source = sort_by_group(table.predicted, np.arange(table.n_classes))
     return Rate(pool, table.right[source], np.ones(pool.n_cells), np.ones(pool.n_cells))
 
 
 def estimate_accuracy(table: Table) -> Variance:
-    pool, source = arrange(table.predicted, np.arange(table.n_classes))
+    pool, source = sort_by_group(table.predicted, np.arange(table.n_classes))
     ones = np.ones(pool.n_cells)
     return Variance(pool, table.right[source], ones, ones, ones)
 
 
-def seek_least_calibrated(table: Table) -> Gap:
+def seek_least_calibrated(table: Table) -> CalibrationError:
     """Ten bins of equal width per predicted class."""
     bins = np.minimum((table.score * 10).astype(np.int64), 9)
     keys, cell = np.unique(table.predicted * 10 + bins, return_inverse=True)
-    pool, source = arrange(cell, keys // 10)
+    pool, source = sort_by_group(cell, keys // 10)
     ones = np.ones(pool.n_cells)
-    return Gap(pool, table.right[source], ones, ones, np.bincount(cell, table.score) / np.bincount(cell))
+    return CalibrationError(pool, table.right[source], ones, ones, np.bincount(cell, table.score) / np.bincount(cell))
 
 
 def seek_costliest(table: Table, *, scores: bool) -> Cost:
     """Three prices to a column, as in the papers: nothing, a mistake, and a grave one."""
-    pool, source = arrange(table.predicted, np.arange(table.n_classes))
+    pool, source = sort_by_group(table.predicted, np.arange(table.n_classes))
     k = np.arange(table.n_classes)
     price = np.where(k[:, None] == k, 0.0, np.where((k[:, None] // 5) == (k // 5), 1.0, 10.0))
     return Cost(pool, table.label[source], start_confusion(table, scores=scores), price)
 
 
-def estimate_confusion(table: Table, *, scores: bool) -> Spread:
-    pool, source = arrange(table.predicted, np.arange(table.n_classes))
-    return Spread(pool, table.label[source], start_confusion(table, scores=scores), np.ones(pool.n_cells))
+def estimate_confusion(table: Table, *, scores: bool) -> ShareVariance:
+    pool, source = sort_by_group(table.predicted, np.arange(table.n_classes))
+    return ShareVariance(pool, table.label[source], start_confusion(table, scores=scores), np.ones(pool.n_cells))
 
 
 def start_confusion(table: Table, *, scores: bool) -> Float[np.ndarray, "group class"]:
@@ -109,11 +117,11 @@ def start_confusion(table: Table, *, scores: bool) -> Float[np.ndarray, "group c
     return mean / mean.sum(axis=1, keepdims=True)
 
 
-def compare_two(table: Table) -> Rope:
+def compare_two(table: Table) -> RopeComparison:
     """The two largest classes."""
     found = seek_least_accurate(table)
     a, b = np.argsort(np.diff(found.pool.start))[-2:]
-    return Rope(found.pool, found.right, found.alpha, found.beta, int(a), int(b), 0.05)
+    return RopeComparison(found.pool, found.right, found.alpha, found.beta, int(a), int(b), 0.05)
 
 
 # -- the definition -----------------------------------------------------------------------------------------------
@@ -131,7 +139,7 @@ class Definition:
     def draw(self, rng: Rng) -> Gains:
         """Gains at one draw of everything."""
         problem, pool = self.problem, self.pool
-        if isinstance(problem, Cost | Spread):
+        if isinstance(problem, Cost | ShareVariance):
             theta = rng.standard_gamma(self.alpha)
             theta /= theta.sum(axis=1, keepdims=True)
             if isinstance(problem, Cost):
@@ -143,7 +151,7 @@ class Definition:
         theta = rng.beta(self.alpha, self.beta)
         if isinstance(problem, Rate):
             return problem.sign * theta
-        if isinstance(problem, Gap):
+        if isinstance(problem, CalibrationError):
             return np.bincount(pool.group, weights=pool.weight * np.abs(theta - problem.score))
         now, right, wrong = (_variance(self.alpha + i, self.beta + j) for i, j in ((0, 0), (1, 0), (0, 1)))
         return pool.share * (now - theta * right - (1 - theta) * wrong)
@@ -239,14 +247,14 @@ def clock(call: Callable[[], object]) -> float:
 def measure(case: Case, table: Table, repeats: int, n_steps: int) -> Timing:
     """Median of several replays, and the definition's first steps stretched to all."""
     problem = case.make(table)
-    n_labels = int(np.diff(problem.pool.start)[problem.contestants].sum())
+    n_labels = int(np.diff(problem.pool.start)[problem.eligible_groups].sum())
 
     def replay(seed: int) -> object:
         return choose(np.random.default_rng(seed), problem, case.rule, n_labels)
 
     first = clock(partial(replay, 0))
     seconds = statistics.median(clock(partial(replay, seed)) for seed in range(1, repeats + 1))
-    if isinstance(problem, Rope):  # its definition is an integral, not a draw
+    if isinstance(problem, RopeComparison):  # its definition is an integral, not a draw
         return Timing(case, n_labels, first, seconds, None)
     plain = Definition(problem, case.rule)
     began = time.process_time()

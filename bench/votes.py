@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import fewlabels as fl
-from fewlabels.analyses.assessment import judge
+from fewlabels.analyses.assessment import assess_counts
 
 RIGHT, ITEMS, LABELS, RUNS = 0.8, 1500, 150, 200
 
@@ -74,15 +74,19 @@ def run(setting: Setting, seed: int) -> Iterator[tuple[str, float, float, float]
         None, pool, goal=fl.Estimate(), policy=fl.random, votes=setting.votes, classes=names, seed=seed
     )
     everyone = [str(i) for i in range(len(setting.skill))]
-    while session._fold.ledger.n_labels < LABELS or session._fold.ledger.short:
+    while session._store.state.n_labels < LABELS or session._store.state.short_of_votes:
         for who in rng.permutation(everyone):
-            n = 10 if session._fold.ledger.n_labels < LABELS else min(10, len(session._fold.ledger.short_for(who)))
+            n = (
+                10
+                if session._store.state.n_labels < LABELS
+                else min(10, len(session._store.state.short_of_vote_from(who)))
+            )
             ids = session.ask(n, who=who, lease=600, fresh=False) if n else []
             session.tell({i: say(who, int(i)) for i in ids}, who=who)
     if setting.decides:
         session.decide({row["id"]: say("expert", row["id"]) for row in session.disputes(fresh=False)}, who="expert")
     found = session.assess()
-    told = judge(found.tally, found.question)
+    told = assess_counts(found.tally, found.spec)
     for way, one in (("fewlabels", found), ("as told", told)):
         yield way, one.overall.mean, one.overall.low, one.overall.high
 

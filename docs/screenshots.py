@@ -10,10 +10,10 @@ import uvicorn
 from playwright.sync_api import sync_playwright
 
 import fewlabels as fl
-from fewlabels.web.addresses import Place
+from fewlabels.web.addresses import ListenAddress
 from fewlabels.web.app import make_app
-from fewlabels.web.security import Door
-from fewlabels.web.service import Desk
+from fewlabels.web.security import SecurityPolicy
+from fewlabels.web.service import LabellingService
 
 HERE = Path(__file__).parent
 SIZES = {"desk": (1100, 560), "phone": (390, 844)}
@@ -28,7 +28,7 @@ SAID = {
 }
 
 
-def make_desk(votes: int = 1) -> Desk:
+def make_service(votes: int = 1) -> LabellingService:
     """Customers' letters, sorted by a model that is worst at refunds, and labelled by people who may err."""
     rng = np.random.default_rng(4)
     truth = rng.choice(list(SAID), 3000)
@@ -47,27 +47,27 @@ def make_desk(votes: int = 1) -> Desk:
                 errs = votes > 1 and rng.random() > SKILL[who]
                 label = rng.choice([name for name in SAID if name != truth[item]]) if errs else truth[item]
                 session.tell({item: label}, who=who, note=NOTES[who] if errs or truth[item] == "refund" else "")
-    return Desk(session)
+    return LabellingService(session)
 
 
 def main() -> None:
     """Serve the page, and look at it."""
-    take_pictures(make_desk(), SIZES, "page")
-    take_pictures(make_desk(votes=2), TALL, "settle", keys="d")
+    take_pictures(make_service(), SIZES, "page")
+    take_pictures(make_service(votes=2), TALL, "settle", keys="d")
 
 
-def take_pictures(desk: Desk, sizes: dict[str, tuple[int, int]], what: str, keys: str = "") -> None:
+def take_pictures(service: LabellingService, sizes: dict[str, tuple[int, int]], what: str, keys: str = "") -> None:
     """Serve a desk, and look at it in every size."""
-    with Place().listen() as taken, sync_playwright() as play:
-        door = Door((f"127.0.0.1:{taken.getsockname()[1]}",))
-        server = uvicorn.Server(uvicorn.Config(make_app(desk, door), log_level="critical"))
-        threading.Thread(target=server.run, kwargs={"sockets": [taken]}, daemon=True).start()
+    with ListenAddress().listen() as listening_socket, sync_playwright() as play:
+        security_policy = SecurityPolicy((f"127.0.0.1:{listening_socket.getsockname()[1]}",))
+        server = uvicorn.Server(uvicorn.Config(make_app(service, security_policy), log_level="critical"))
+        threading.Thread(target=server.run, kwargs={"sockets": [listening_socket]}, daemon=True).start()
         while not server.started:
             time.sleep(0.01)
         browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for name, (width, height) in sizes.items():
             page = browser.new_context(viewport={"width": width, "height": height}).new_page()
-            page.goto(f"http://{door.hosts[0]}/?token={door.token}")
+            page.goto(f"http://{security_policy.hosts[0]}/?token={security_policy.token}")
             page.fill("#name", "ann")
             page.keyboard.press("Enter")
             page.wait_for_selector("#picture circle")
@@ -78,7 +78,7 @@ def take_pictures(desk: Desk, sizes: dict[str, tuple[int, int]], what: str, keys
             page.screenshot(path=HERE / f"{what}-{name}.png")
         browser.close()
         server.should_exit = True
-        desk.close()
+        service.close()
 
 
 if __name__ == "__main__":

@@ -17,10 +17,10 @@ from experiments.compiled_curves import CompiledCurves
 from experiments.published_fairness import MODELS
 from experiments.replays import Effort, Floats, Ints
 from fewlabels.active.simulation.parallel import spread
-from fewlabels.analyses.fairness.methods import METHODS, Calibrating, Method
+from fewlabels.analyses.fairness.methods import METHODS, CalibratedMethod, Method
 from fewlabels.analyses.fairness.rates import RATES, Masses
-from fewlabels.analyses.fairness.strata import BORDERS, EDGE, People
-from fewlabels.models.hmc import Effort as Chains
+from fewlabels.analyses.fairness.strata import BORDERS, EDGE, Strata
+from fewlabels.models.hmc import ChainSettings as Chains
 
 PRIVILEGED = {
     "adult_race": "White", "adult_sex": "Male", "bank_age": "adult", "german_age": "adult", "german_sex": "male",
@@ -37,7 +37,7 @@ CHUNK = 25  # runs that go to a worker at once
 class Audit:
     """Everybody's stratum and truth."""
 
-    people: People  # nobody is labelled
+    strata: Strata  # nobody is labelled
     stratum: Ints
     positive: Ints
 
@@ -46,19 +46,19 @@ class Audit:
         """How many there are."""
         return len(self.stratum)
 
-    def label(self, n: int, rng: np.random.Generator) -> People:
+    def label(self, n: int, rng: np.random.Generator) -> Strata:
         """Label some, chosen at random."""
         chosen = rng.permutation(self.n_people)[:n]
-        return replace(self.people, n_labels=self._count(chosen), n_positive=self._count(chosen[self.positive[chosen] == 1]))  # fmt: skip
+        return replace(self.strata, n_labels=self._count(chosen), n_positive=self._count(chosen[self.positive[chosen] == 1]))  # fmt: skip
 
     def measure_truth(self) -> Floats:
         """The gap in every rate when everybody is labelled."""
         everybody = self.label(self.n_people, np.random.default_rng(0))
         masses = Masses(everybody, everybody.n_items[None].astype(float), everybody.n_positive[None].astype(float))
-        return np.array([_subtract(RATES[name].reckon(RATES[name].gather(masses)))[0] for name in RATES_ASKED])
+        return np.array([_subtract(RATES[name].evaluate(RATES[name].gather(masses)))[0] for name in RATES_ASKED])
 
     def _count(self, items: Ints) -> Ints:
-        return np.bincount(self.stratum[items], minlength=len(self.people.group))
+        return np.bincount(self.stratum[items], minlength=len(self.strata.group))
 
 
 @cache
@@ -72,16 +72,16 @@ def read_audit(folder: Path, pool: str, model: str) -> Audit:
     found, stratum = np.unique(key, return_inverse=True)
     n_items = np.bincount(stratum)
     cell, nobody = found // len(BORDERS), np.zeros(len(found), dtype=np.int64)
-    people = People(
+    strata = Strata(
         attribute, (PRIVILEGED[pool], "others"), "1", cell // 2, cell % 2,
         np.clip(np.bincount(stratum, score) / n_items, EDGE, 1 - EDGE), n_items, nobody, nobody,
     )  # fmt: skip
-    return Audit(people, stratum, table["label"].to_numpy().astype(int))
+    return Audit(strata, stratum, table["label"].to_numpy().astype(int))
 
 
 def hasten(method: Method) -> Method:
     """Let a method run as briefly as tens of thousands of fits need."""
-    if not isinstance(method, Calibrating):
+    if not isinstance(method, CalibratedMethod):
         return method
     return replace(method, effort=BRIEF, curves=CompiledCurves)
 
@@ -132,8 +132,8 @@ def _audit(audit: Audit, method: Method, n: int, seed: int, runs: Iterable[int])
 
 
 def _audit_once(audit: Audit, method: Method, truth: Floats, rng: np.random.Generator, n: int) -> Floats:
-    people = audit.label(n, rng)
-    sample = method.learn(people, rng, finite=True)
+    strata = audit.label(n, rng)
+    sample = method.learn(strata, rng, finite=True)
     out = np.full((3, len(truth)), np.nan)
     for i, name in enumerate(RATES_ASKED):
         gap = _subtract(sample.value(RATES[name]))

@@ -6,23 +6,23 @@ import numpy as np
 import pandas as pd
 
 from experiments.replays import Curve, Effort, Floats, Ints, Seed, repeat
-from fewlabels.active.simulation.dispatch import play
-from fewlabels.active.simulation.run import Trial
+from fewlabels.active.simulation.dispatch import run_policy
+from fewlabels.active.simulation.run import Run
 
 
-def estimate_ece(trial: Trial, order: Ints) -> float:
+def estimate_ece(run: Run, order: Ints) -> float:
     """Σ p_b |θ̂_b − s_b| over the groups of a trial, with posterior means (002, Eq. 1)."""
-    known = trial.know(order)
-    cells = known.scheme.cells
+    known = run.infer_posterior(order)
+    cells = known.evaluation.cells
     return float(cells.n_items @ np.abs(known.belief.mean() - cells.score) / cells.n_items.sum())
 
 
-def replay_ece(trial: Trial, n_labels: Sequence[int], effort: Effort, name: str) -> Curve:
+def replay_ece(run: Run, n_labels: Sequence[int], effort: Effort, name: str) -> Curve:
     """Play a trial whose groups are bins, and estimate the ECE at these label counts."""
 
     def once(seed: Seed) -> list[float]:
-        order = play(trial, np.random.default_rng(seed), max(n_labels))
-        return [estimate_ece(trial, order[:n]) for n in n_labels]
+        order = run_policy(run, np.random.default_rng(seed), max(n_labels))
+        return [estimate_ece(run, order[:n]) for n in n_labels]
 
     return Curve(name, np.asarray(n_labels), np.array(repeat(once, effort)))
 

@@ -11,10 +11,10 @@ import numpy as np
 import fewlabels as fl
 from experiments.methods import Method
 from experiments.replays import Effort, Floats, Ints, Seed, repeat
-from fewlabels.active.simulation.dispatch import play
-from fewlabels.active.simulation.kernels.rope import weigh_regions
-from fewlabels.active.simulation.labelled_pool import Stage
-from fewlabels.active.simulation.run import Trial
+from fewlabels.active.simulation.dispatch import run_policy
+from fewlabels.active.simulation.kernels.rope import region_probabilities
+from fewlabels.active.simulation.labelled_pool import LabelledPool
+from fewlabels.active.simulation.run import Run
 from fewlabels.models.priors import pseudo_counts
 
 NEAR = 0.05
@@ -30,11 +30,11 @@ class Needed(NamedTuple):
     late: float
 
 
-def compare_pairs(stage: Stage, method: Method, effort: Effort, n_pairs: int | None = None) -> Floats:
+def compare_pairs(labelled: LabelledPool, method: Method, effort: Effort, n_pairs: int | None = None) -> Floats:
     """Compare every pair of groups, (pair, run, Needed); each as often as makes the runs asked for, over all pairs."""
-    pairs = list(combinations(stage.tally.groups, 2))[:n_pairs]
+    pairs = list(combinations(labelled.tally.groups, 2))[:n_pairs]
     each = replace(effort, runs=max(LEAST, ceil(effort.runs / len(pairs))))
-    return np.stack([_compare(stage, method, a, b, each) for a, b in pairs])
+    return np.stack([_compare(labelled, method, a, b, each) for a, b in pairs])
 
 
 def summarise_pairs(needed: Floats) -> tuple[Floats, Floats]:
@@ -43,25 +43,25 @@ def summarise_pairs(needed: Floats) -> tuple[Floats, Floats]:
     return needed.mean(axis=(0, 1)), np.sqrt(needed.var(axis=1, ddof=1).mean(axis=0) / (runs * n_pairs))
 
 
-def _compare(stage: Stage, method: Method, a: str, b: str, effort: Effort) -> Floats:
-    trial = Trial(stage, fl.Compare(a, b), method.choose(), method.prior, finite=False)
-    two = (trial.start.position(a), trial.start.position(b))
-    budget = int(trial.start.n_items[list(two)].sum())
+def _compare(labelled: LabelledPool, method: Method, a: str, b: str, effort: Effort) -> Floats:
+    run = Run(labelled, fl.Compare(a, b), method.choose(), method.prior, finite=False)
+    two = (run.start.position(a), run.start.position(b))
+    budget = int(run.start.n_items[list(two)].sum())
 
     def once(seed: Seed) -> Needed:
-        return _settle(weigh_path(trial, play(trial, np.random.default_rng(seed), budget), two))
+        return _settle(weigh_path(run, run_policy(run, np.random.default_rng(seed), budget), two))
 
     return np.array(repeat(once, effort))
 
 
-def weigh_path(trial: Trial, order: Ints, two: Sequence[int]) -> Floats:
+def weigh_path(run: Run, order: Ints, two: Sequence[int]) -> Floats:
     """Chances of below, equivalent and above after every label, (label, region)."""
-    assert isinstance(trial.goal, fl.Compare)
-    right, group = trial.stage.right[order], trial.stage.group[order]
-    outcome, before = np.stack([right, 1 - right], axis=1), pseudo_counts(trial.start.belief)
+    assert isinstance(run.goal, fl.Compare)
+    right, group = run.labelled.right[order], run.labelled.group[order]
+    outcome, before = np.stack([right, 1 - right], axis=1), pseudo_counts(run.start.belief)
     one, other = (np.cumsum((group == g)[:, None] * outcome, axis=0) + before[g] for g in two)
     steps = np.hstack([one, other]).tolist()
-    sides = np.array([weigh_regions(n[0], n[1], n[2], n[3], trial.goal.rope) for n in steps])
+    sides = np.array([region_probabilities(n[0], n[1], n[2], n[3], run.goal.rope) for n in steps])
     return np.stack([sides[:, 0], 1 - sides.sum(axis=1), sides[:, 1]], axis=1)
 
 

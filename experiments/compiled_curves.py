@@ -8,7 +8,14 @@ from functools import cached_property
 import numba as nb
 import numpy as np
 
-from fewlabels.analyses.fairness.calibration import FARTHEST, FURTHEST, STEEPEST, Curves, measure_rise, set_apart
+from fewlabels.analyses.fairness.calibration import (
+    MAX_LOG_SLOPE,
+    MAX_LOGIT,
+    MAX_STANDARDISED,
+    Curves,
+    basis_functions,
+    helmert_expand,
+)
 from fewlabels.models.hmc import PerChain, Points
 
 FIRST_STRAIGHT = 2  # part of a curve that enters as it is; those before are exponentials
@@ -28,33 +35,33 @@ class CompiledCurves(Curves):
     @cached_property
     def _layout(self) -> tuple[np.ndarray, ...]:
         """What the compiled code reads."""
-        heard = self.people.n_labels > 0
-        n = self.people.n_labels[heard].astype(np.float64)
+        labelled = self.strata.n_labels > 0
+        n = self.strata.n_labels[labelled].astype(np.float64)
         return (
-            measure_rise(self.people)[:, heard], self.people.group[heard], n, n - self.people.n_positive[heard],
-            np.ascontiguousarray(set_apart(np.eye(self.n_groups - 1)[None])[0].T), np.ascontiguousarray(self.shape.weights),
+            basis_functions(self.strata)[:, labelled], self.strata.group[labelled], n, n - self.strata.n_positive[labelled],
+            np.ascontiguousarray(helmert_expand(np.eye(self.n_groups - 1)[None])[0].T), np.ascontiguousarray(self.shape.weights),
             np.array([[*term.level, *term.spread] for term in self.shape.terms]),
         )  # fmt: skip
 
 
 @nb.njit(cache=True, nogil=True)
 def _stretch(z: float, scale: float, tail: float) -> tuple[float, float]:
-    up = np.exp(tail * min(max(z, -FARTHEST), FARTHEST))
+    up = np.exp(tail * min(max(z, -MAX_STANDARDISED), MAX_STANDARDISED))
     return 0.5 * scale / tail * (up - 1 / up), 0.5 * scale * (up + 1 / up)
 
 
 @nb.njit(cache=True, nogil=True)
-def _evaluate(at, rise, group, n, n_negative, contrasts, weights, sizes, value, slope):  # noqa: ANN001, ANN202
+def _evaluate(at, basis, group, n, n_negative, contrasts, weights, sizes, value, slope):  # noqa: ANN001, ANN202
     """Chain by chain: curves of groups, the likelihood, and the way back."""
-    n_groups, n_parts, n_terms = len(contrasts), len(rise), len(sizes)
+    n_groups, n_parts, n_terms = len(contrasts), len(basis), len(sizes)
     shift, traced = np.empty((n_terms, n_groups)), np.empty((n_terms, 4))
-    bent, pull = np.empty((n_parts, n_groups)), np.empty((n_parts, n_groups))
+    linked, gradient = np.empty((n_parts, n_groups)), np.empty((n_parts, n_groups))
     for chain in range(len(at)):
         here, back = at[chain], slope[chain]
         _shift(here, contrasts, sizes, shift, traced)
-        _bend(shift, weights, bent)
-        value[chain] = _compare(rise, group, n, n_negative, bent, pull) - 0.5 * (here**2).sum()
-        _trace(here, contrasts, sizes, traced, weights.T @ pull, back)
+        _bend(shift, weights, linked)
+        value[chain] = _compare(basis, group, n, n_negative, linked, gradient) - 0.5 * (here**2).sum()
+        _trace(here, contrasts, sizes, traced, weights.T @ gradient, back)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -74,37 +81,37 @@ def _shift(here, contrasts, sizes, shift, traced):  # noqa: ANN001, ANN202
 
 
 @nb.njit(cache=True, nogil=True)
-def _bend(shift, weights, bent):  # noqa: ANN001, ANN202
+def _bend(shift, weights, linked):  # noqa: ANN001, ANN202
     """Coefficients of every group."""
     for p in range(len(weights)):
         for g in range(shift.shape[1]):
             part = 0.0
             for t in range(len(shift)):
                 part += weights[p, t] * shift[t, g]
-            bent[p, g] = np.exp(min(part, STEEPEST)) if p < FIRST_STRAIGHT else part
+            linked[p, g] = np.exp(min(part, MAX_LOG_SLOPE)) if p < FIRST_STRAIGHT else part
 
 
 @nb.njit(cache=True, nogil=True)
-def _compare(rise, group, n, n_negative, bent, pull):  # noqa: ANN001, ANN202
+def _compare(basis, group, n, n_negative, linked, gradient):  # noqa: ANN001, ANN202
     """The likelihood, and what it pulls at the parts of each group's curve."""
-    pull[:] = 0.0
+    gradient[:] = 0.0
     total = 0.0
     for s in range(len(n)):
         g, logit = group[s], 0.0
-        for p in range(len(bent)):
-            logit += bent[p, g] * rise[p, s]
-        logit = min(max(logit, -FURTHEST), FURTHEST)
+        for p in range(len(linked)):
+            logit += linked[p, g] * basis[p, s]
+        logit = min(max(logit, -MAX_LOGIT), MAX_LOGIT)
         against = np.exp(-logit)
         total -= n[s] * np.log1p(against) + n_negative[s] * logit
         miss = n[s] * (against / (1 + against)) - n_negative[s]
-        for p in range(len(bent)):
-            pull[p, g] += miss * rise[p, s]
-    pull[:FIRST_STRAIGHT] *= bent[:FIRST_STRAIGHT]
+        for p in range(len(linked)):
+            gradient[p, g] += miss * basis[p, s]
+    gradient[:FIRST_STRAIGHT] *= linked[:FIRST_STRAIGHT]
     return total
 
 
 @nb.njit(cache=True, nogil=True)
-def _trace(here, contrasts, sizes, traced, pull, back):  # noqa: ANN001, ANN202
+def _trace(here, contrasts, sizes, traced, gradient, back):  # noqa: ANN001, ANN202
     """Follow what pulls at shifts back to the parameters."""
     n_groups = len(contrasts)
     back[:] = -here
@@ -116,13 +123,13 @@ def _trace(here, contrasts, sizes, traced, pull, back):  # noqa: ANN001, ANN202
             traced[t, 2],
             traced[t, 3],
         )
-        together = pull[t].sum()
+        together = gradient[t].sum()
         back[own] += together * rising
         more = together * level * spread / (n_groups * sizes[t, 0] ** 2 + spread * spread)
         for j in range(n_groups - 1):
             differing = 0.0
             for g in range(n_groups):
-                differing += pull[t, g] * contrasts[g, j]
+                differing += gradient[t, g] * contrasts[g, j]
             back[own + 2 + j] += spread * differing
             more += differing * here[own + 2 + j]
         back[own + 1] += widening * more

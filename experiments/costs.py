@@ -12,7 +12,7 @@ from experiments.published import Row
 from experiments.replays import Curve, lay_out_classes
 from experiments.tables import Page, Table, show
 from fewlabels.active.goals.extremes import FindWorst
-from fewlabels.active.simulation.run import Trial
+from fewlabels.active.simulation.run import Run
 
 FACTORS = (1, 2, 5, 10)
 METHODS = (FLAT, IPRIOR, ACTIVE)
@@ -28,10 +28,10 @@ def find_costly(options: Options, dataset: Dataset, matrix: str, factor: float, 
 @cache
 def _find_once(options: Options, dataset: Dataset, matrix: str, factor: float, m: int) -> list[Curve]:
     """Play once for all tables and figures of one command."""
-    stage = lay_out_classes(options.pools, dataset, probabilities=True)
+    labelled = lay_out_classes(options.pools, dataset, probabilities=True)
     goal = FindWorst(MATRICES[matrix](find_superclasses(options.pools), factor), m)
-    at, effort = options.mark(stage.n_items), options.effort(RUNS)
-    return [search(Trial(stage, goal, way.choose(m), way.prior), at, effort, way.name) for way in METHODS]
+    at, effort = options.mark(labelled.n_items), options.effort(RUNS)
+    return [search(Run(labelled, goal, way.choose(m), way.prior), at, effort, way.name) for way in METHODS]
 
 
 def tabulate_costs(options: Options, matrix: str, published: Mapping[tuple[int, int], Row], number: int) -> Page:

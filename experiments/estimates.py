@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from experiments.replays import Floats, Ints
 from experiments.terrains import Site, Terrain
 from fewlabels.active.simulation.parallel import spread
-from fewlabels.analyses.surface.api import map_arms
+from fewlabels.analyses.surface.api import fit_surface
 from fewlabels.models.baselines import DEEP
 
 OURS = "smooth"
@@ -39,7 +39,7 @@ class Score:
     width: float
 
 
-def judge(terrain: Terrain, guess: Guess) -> Score:
+def assess_counts(terrain: Terrain, guess: Guess) -> Score:
     """Compare a guess with the truth."""
     error, at = 100 * (guess.mean - terrain.truth) ** 2, terrain.known
     coverage = width = float("nan")
@@ -51,7 +51,7 @@ def judge(terrain: Terrain, guess: Guess) -> Score:
 
 def guess_inside(terrain: Terrain, n_labels: Ints, right: Ints, model: str, seed: int) -> Guess:
     """Ask one of the library's estimators, about exactly these items."""
-    found = map_arms(terrain.count(n_labels, right), model=model, finite_pool=True, seed=seed)
+    found = fit_surface(terrain.count(n_labels, right), model=model, finite_pool=True, seed=seed)
     figures = np.array([(arm.mean, arm.low, arm.high) for arm in found.arms]).T
     return Guess(*(terrain.spread(values) for values in figures))
 
@@ -94,7 +94,7 @@ def _compare_once(site: Site, n: int, models: Sequence[str], seed: list[int]) ->
         model: OUTSIDE[model](terrain, n_labels, right) if model in OUTSIDE else guess_inside(terrain, n_labels, right, model, seed[1])
         for model in models
     }  # fmt: skip
-    return {model: judge(terrain, guess) for model, guess in guesses.items()}
+    return {model: assess_counts(terrain, guess) for model, guess in guesses.items()}
 
 
 def average(scores: Sequence[Score], what: str) -> tuple[float, float]:

@@ -7,8 +7,8 @@ from experiments.methods import ACTIVE, ALL, FLAT, IPRIOR, UPRIOR
 from experiments.published import Row
 from experiments.replays import Curve, Effort, replay
 from experiments.tables import show, show_error
-from fewlabels.active.simulation.labelled_pool import Stage
-from fewlabels.active.simulation.run import Trial
+from fewlabels.active.simulation.labelled_pool import LabelledPool
+from fewlabels.active.simulation.run import Run
 
 Curves = Mapping[str, Curve]
 HEADER = (
@@ -17,12 +17,12 @@ HEADER = (
 NOTHING = (float("nan"),) * 3
 
 
-def measure_errors(stage: Stage, n_labels: Sequence[int], effort: Effort) -> dict[str, Curve]:
+def measure_errors(labelled: LabelledPool, n_labels: Sequence[int], effort: Effort) -> dict[str, Curve]:
     """RMSE of group accuracy in points, for every method."""
     found = {}
     for method in ALL:
-        trial = Trial(stage, fl.Estimate(), method.choose(), method.prior)
-        curve = replay(trial, "rmse", n_labels, effort, method.name)
+        run = Run(labelled, fl.Estimate(), method.choose(), method.prior)
+        curve = replay(run, "rmse", n_labels, effort, method.name)
         found[method.name] = curve._replace(values=100 * curve.values)
     return found
 

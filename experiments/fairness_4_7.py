@@ -9,7 +9,7 @@ from experiments.published_fairness import MODELS, PRIOR_SENSITIVITY_N, TABLE_4_
 from experiments.studies import NOTES, OURS, RUNS
 from experiments.tables import Page, Table, show
 from fewlabels.analyses.fairness.calibration import SHAPES, Shape
-from fewlabels.analyses.fairness.methods import METHODS, Calibrating, Method
+from fewlabels.analyses.fairness.methods import METHODS, CalibratedMethod, Method
 
 POOL = "adult_race"
 ALPHAS = (0.1, 0.5, 1.0, 1.5, 2.0, 5.0, 10.0)  # of the 22 that are printed
@@ -43,7 +43,7 @@ def _scale(alpha: float) -> Method:
     """BC with a prior that is wider, or narrower."""
     terms = [replace(t, level=t.level.times(alpha), spread=t.spread.times(alpha)) for t in SHAPES["beta"]]
     method = METHODS["bc"]
-    assert isinstance(method, Calibrating)
+    assert isinstance(method, CalibratedMethod)
     return hasten(replace(method, shape=Shape(tuple(terms))))
 
 

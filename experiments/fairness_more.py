@@ -19,7 +19,7 @@ FEW, TIMES, RUNS = (20, 100), (2, 10), 20
 def make(options: Options) -> Page:
     """Label some, foresee, label more, and look."""
     cells = islice(product(CELLS, FEW), QUICK_CELLS if options.quick else None)
-    found = {(*cell, n): _follow(options, *cell, n) for cell, n in cells}
+    found = {(*cell, n): _leapfrog(options, *cell, n) for cell, n in cells}
     rows = [
         [pool, model, str(n), str(n * times), *(show(100 * value) for value in shares), show(100 / times**0.5)]
         for (pool, model, n), steps in found.items()
@@ -41,7 +41,7 @@ def make(options: Options) -> Page:
     )
 
 
-def _follow(options: Options, pool: str, model: str, n: int) -> list[np.ndarray]:
+def _leapfrog(options: Options, pool: str, model: str, n: int) -> list[np.ndarray]:
     """For each step, widths after more labels and as foreseen, of every rate, as shares of what they were."""
     effort, audit = options.effort(RUNS), read_audit(options.pools, pool, model)
     runs = np.stack([np.stack(list(_follow_once(audit, n, effort.seed, run))) for run in range(effort.runs)])
@@ -55,13 +55,15 @@ def _follow_once(audit: Audit, n: int, seed: int, run: int) -> Iterator[np.ndarr
     """Widths, and what was foreseen of them: at first, and after each step. Those labelled stay labelled."""
     method, gaps = hasten(METHODS[OURS]), []
     for times in (1, *TIMES):
-        people = audit.label(n * times, np.random.default_rng([seed, run]))
-        sample = method.learn(people, np.random.default_rng([seed, run, times]), finite=False)
+        strata = audit.label(n * times, np.random.default_rng([seed, run]))
+        sample = method.learn(strata, np.random.default_rng([seed, run, times]), finite=False)
         gaps = [_subtract(sample, rate) for rate in RATES_ASKED]
         if times == 1:
-            prospects = [sample.foresee(gap, [0, 1]) for gap in gaps]
+            prospects = [sample.forecast(gap, [0, 1]) for gap in gaps]
         widths = [np.ptp(np.nanquantile(gap, [0.025, 0.975])) for gap in gaps]
-        yield np.array([widths, [prospect.narrow(n * (times - 1)) if times > 1 else 1.0 for prospect in prospects]])
+        yield np.array(
+            [widths, [prospect.relative_width(n * (times - 1)) if times > 1 else 1.0 for prospect in prospects]]
+        )
 
 
 def _subtract(sample: Sample, rate: str) -> np.ndarray:

@@ -11,13 +11,13 @@ import numpy as np
 
 from experiments.replays import Floats, Ints
 from fewlabels.active.simulation.dispatch import find_problem
-from fewlabels.active.simulation.kernels.checkpoints import follow_outcomes
+from fewlabels.active.simulation.kernels.checkpoints import trace_outcomes
 from fewlabels.active.simulation.kernels.measures import true_gains
-from fewlabels.active.simulation.kernels.problems import Cost, Gap, Rate
-from fewlabels.active.simulation.kernels.ranking import rank_sought
-from fewlabels.active.simulation.run import Trial
+from fewlabels.active.simulation.kernels.problems import CalibrationError, Cost, Rate
+from fewlabels.active.simulation.kernels.ranking import mean_reciprocal_ranks
+from fewlabels.active.simulation.run import Run
 
-Search = Rate | Gap | Cost
+Search = Rate | CalibrationError | Cost
 
 
 class Worth(NamedTuple):
@@ -28,18 +28,18 @@ class Worth(NamedTuple):
     strength: Floats  # per cell, in labels
 
 
-def rank_known(trial: Trial, order: Ints, at: Ints) -> Floats:
+def rank_known(run: Run, order: Ints, at: Ints) -> Floats:
     """MRR of the truly worst m at these label counts, by expected values of exactly the items of the pool."""
-    problem = find_problem(trial)
+    problem = find_problem(run)
     assert isinstance(problem, Search)
     gains = expect_gains(problem, expect_means(problem, order, at))
-    return np.asarray(rank_sought(gains, true_gains(problem), min(trial.plays, problem.pool.n_groups)))
+    return np.asarray(mean_reciprocal_ranks(gains, true_gains(problem), min(run.plays, problem.pool.n_groups)))
 
 
 def expect_means(problem: Search, order: Ints, at: Ints) -> Floats:
     """Expected worth of an item of each cell, (checkpoint, cell): of the labelled what they are, of the rest what is believed."""
     pool, worth = problem.pool, _weigh(problem)
-    seen, n = np.moveaxis(follow_outcomes(order, at, pool.cell, worth.item, pool.n_cells), 2, 0)
+    seen, n = np.moveaxis(trace_outcomes(order, at, pool.cell, worth.item, pool.n_cells), 2, 0)
     size = np.bincount(pool.cell, minlength=pool.n_cells)
     believed = (seen + worth.prior) / (n + worth.strength)
     return np.asarray((seen + (size - n) * believed) / size)
@@ -48,7 +48,7 @@ def expect_means(problem: Search, order: Ints, at: Ints) -> Floats:
 def expect_gains(problem: Search, means: Floats) -> Floats:
     """Gain of each group, (checkpoint, group)."""
     pool = problem.pool
-    values = pool.weight * (np.abs(means - problem.score) if isinstance(problem, Gap) else means)
+    values = pool.weight * (np.abs(means - problem.score) if isinstance(problem, CalibrationError) else means)
     order = np.argsort(pool.group, kind="stable")
     start = np.searchsorted(pool.group[order], np.arange(pool.n_groups))
     return np.asarray(problem.sign * np.add.reduceat(values[:, order], start, axis=1))

@@ -13,9 +13,9 @@ from experiments.replays import Curve, Effort, Floats, Ints, Seed, repeat
 from experiments.tables import show, show_error
 from fewlabels.active.goals.extremes import FindWorst
 from fewlabels.active.policies import Policy
-from fewlabels.active.simulation.dispatch import measure, play
-from fewlabels.active.simulation.labelled_pool import Stage
-from fewlabels.active.simulation.run import Trial
+from fewlabels.active.simulation.dispatch import measure, run_policy
+from fewlabels.active.simulation.labelled_pool import LabelledPool
+from fewlabels.active.simulation.run import Run
 from fewlabels.metrics.metric import Metric
 from fewlabels.models.priors import Prior
 
@@ -23,31 +23,31 @@ CROSSINGS = ("ours, first", "ours, lasting", "lasting, labelled = known")
 
 
 def find(
-    stage: Stage, goal: FindWorst, policy: Policy, prior: Prior, at: Ints, effort: Effort, name: str = ""
+    labelled: LabelledPool, goal: FindWorst, policy: Policy, prior: Prior, at: Ints, effort: Effort, name: str = ""
 ) -> Curve:
     """MRR of the truly worst m at these label counts; played once for all tables and figures of one command."""
-    key: Any = (stage, goal, policy, prior, tuple(at.tolist()), effort)  # frozen, all of them
+    key: Any = (labelled, goal, policy, prior, tuple(at.tolist()), effort)  # frozen, all of them
     return _find_once(*key)._replace(name=name)
 
 
-def find_by(stage: Stage, metric: Metric, m: int, method: Method, at: Ints, effort: Effort) -> Curve:
+def find_by(labelled: LabelledPool, metric: Metric, m: int, method: Method, at: Ints, effort: Effort) -> Curve:
     """MRR by one of the paper's methods."""
-    return find(stage, FindWorst(metric, m), method.choose(m), method.prior, at, effort, method.name)
+    return find(labelled, FindWorst(metric, m), method.choose(m), method.prior, at, effort, method.name)
 
 
 @cache
 def _find_once(
-    stage: Stage, goal: FindWorst, policy: Policy, prior: Prior, at: tuple[int, ...], effort: Effort
+    labelled: LabelledPool, goal: FindWorst, policy: Policy, prior: Prior, at: tuple[int, ...], effort: Effort
 ) -> Curve:
-    return search(Trial(stage, goal, policy, prior), np.array(at), effort)
+    return search(Run(labelled, goal, policy, prior), np.array(at), effort)
 
 
-def search(trial: Trial, at: Ints, effort: Effort, name: str = "") -> Curve:
+def search(run: Run, at: Ints, effort: Effort, name: str = "") -> Curve:
     """MRR at these label counts, read in two ways."""
 
     def once(seed: Seed) -> tuple[Floats, Floats]:
-        order = play(trial, np.random.default_rng(seed), int(at[-1]))
-        return measure(trial, order, at)["mrr"], rank_known(trial, order, at)
+        order = run_policy(run, np.random.default_rng(seed), int(at[-1]))
+        return measure(run, order, at)["mrr"], rank_known(run, order, at)
 
     values, known = (np.stack(found) for found in zip(*repeat(once, effort), strict=True))
     return Curve(name, at, values, known)

@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from experiments.replays import Curve
 from fewlabels.reporting.plots.curves import PALETTE
-from fewlabels.reporting.plots.sheet import Sheet
+from fewlabels.reporting.plots.sheet import QuietFigure
 from fewlabels.reporting.plots.style import INK, PALE, SMALL, clean_axes
 
 WIDTH, HEIGHT = 3.0, 2.4  # inches of a panel
@@ -41,7 +41,7 @@ def draw_grid(
 ) -> None:
     """Draw the panels of a figure into a PNG file, with one legend for all."""
     n_rows, n_columns = len(panels), max(map(len, panels))
-    sheet = Sheet(figsize=(WIDTH * n_columns, HEIGHT * n_rows + 0.4), layout="constrained")
+    sheet = QuietFigure(figsize=(WIDTH * n_columns, HEIGHT * n_rows + 0.4), layout="constrained")
     grid = sheet.subplots(n_rows, n_columns, squeeze=False)
     for row, line in zip(grid, panels, strict=True):
         for ax, panel in zip(row, line, strict=True):

@@ -12,9 +12,9 @@ from joblib import delayed
 
 import fewlabels as fl
 from experiments.pools import Dataset, read_pool, without_probabilities
-from fewlabels.active.simulation.labelled_pool import Stage, set_stage
-from fewlabels.active.simulation.parallel import call_steadily, spread
-from fewlabels.active.simulation.run import Trial
+from fewlabels.active.simulation.labelled_pool import LabelledPool, make_labelled_pool
+from fewlabels.active.simulation.parallel import call_single_threaded, spread
+from fewlabels.active.simulation.run import Run
 from fewlabels.active.simulation.simulate import run_once
 from fewlabels.data.groups import Groups
 
@@ -56,13 +56,13 @@ class Curve(NamedTuple):
         return np.asarray(self.values.std(axis=0, ddof=1) / np.sqrt(len(self.values)))
 
 
-def lay_out(pool: Any, by: Groups = fl.predicted, *, probabilities: bool = False) -> Stage:
+def lay_out(pool: Any, by: Groups = fl.predicted, *, probabilities: bool = False) -> LabelledPool:
     """Lay a labelled pool out for replays."""
-    return set_stage(fl.Predictions.read(pool), by, probabilities=probabilities)
+    return make_labelled_pool(fl.Predictions.read(pool), by, probabilities=probabilities)
 
 
 @cache
-def lay_out_classes(folder: Path, dataset: Dataset, *, probabilities: bool = False) -> Stage:
+def lay_out_classes(folder: Path, dataset: Dataset, *, probabilities: bool = False) -> LabelledPool:
     """Lay a pool out by predicted class, once for all who ask."""
     pool = read_pool(folder, dataset)
     return lay_out(pool if probabilities else without_probabilities(pool), probabilities=probabilities)
@@ -71,12 +71,12 @@ def lay_out_classes(folder: Path, dataset: Dataset, *, probabilities: bool = Fal
 def repeat(once: Callable[[Seed], Found], effort: Effort) -> list[Found]:
     """Call once per seed, in threads unless joblib is told otherwise: kernels let go of the interpreter."""
     first, *others = np.random.SeedSequence(effort.seed).spawn(effort.runs)
-    found = call_steadily(once, first)  # compiles, where there is something to compile
+    found = call_single_threaded(once, first)  # compiles, where there is something to compile
     return [found, *spread((delayed(once)(seed) for seed in others), n_jobs=effort.jobs, prefer="threads")]
 
 
-def replay(trial: Trial, measure: str, n_labels: Sequence[int] | Ints, effort: Effort, name: str = "") -> Curve:
+def replay(run: Run, measure: str, n_labels: Sequence[int] | Ints, effort: Effort, name: str = "") -> Curve:
     """Play a trial, and look at one measure at these label counts."""
     at = np.asarray(n_labels, dtype=np.int64)
-    runs = repeat(lambda seed: run_once(trial, at, seed)[measure], effort)
+    runs = repeat(lambda seed: run_once(run, at, seed)[measure], effort)
     return Curve(name, at, np.stack(runs))

@@ -58,12 +58,12 @@ def make_page(options: Options, study: Study, name: str, title: str, says: str) 
 
 
 def _search(options: Options, study: Study, dataset: Dataset, m: int) -> Panel:
-    stage = lay_out_classes(options.pools, dataset)
-    at = options.mark(stage.n_items, study.reach if dataset.heavy else 1.0)
+    labelled = lay_out_classes(options.pools, dataset)
+    at = options.mark(labelled.n_items, study.reach if dataset.heavy else 1.0)
     effort = options.effort(study.runs, dataset, study.heavy)
     goal = FindWorst(study.metric, m)
-    curves = [find(stage, goal, way.policy, way.prior, at, effort, way.name) for way in study.ways(m)]
-    return Panel(f"{dataset.pool}, top {m}", curves, stage.n_items)
+    curves = [find(labelled, goal, way.policy, way.prior, at, effort, way.name) for way in study.ways(m)]
+    return Panel(f"{dataset.pool}, top {m}", curves, labelled.n_items)
 
 
 def _read_known(panel: Panel) -> Panel:

@@ -14,11 +14,11 @@ from experiments.terrains import Site, list_sites
 from fewlabels.active.goals.goal import Goal
 from fewlabels.active.policies import Policy
 from fewlabels.active.simulation.parallel import spread
-from fewlabels.active.simulation.run import Trial
+from fewlabels.active.simulation.run import Run
 from fewlabels.data.counts import Cells
 from fewlabels.distributions.belief import Beta
-from fewlabels.models.baselines import WARM
-from fewlabels.models.priors import Lesson, Prior, Reads
+from fewlabels.models.baselines import WARM_START_LABELS
+from fewlabels.models.priors import Prior, PriorFit, Reads
 
 RUNS = 10
 LOOKS = 12
@@ -41,11 +41,13 @@ class Warm:
     def before(self, cells: Cells, reads: Reads) -> Beta:  # noqa: ARG002
         """A tenth of a label each."""
         share = (cells.right.sum() + 1.0) / (cells.n_labels.sum() + 2.0)
-        return Beta(cells.names, np.full(cells.n, WARM * share), np.full(cells.n, WARM * (1 - share)))
+        return Beta(
+            cells.names, np.full(cells.n, WARM_START_LABELS * share), np.full(cells.n, WARM_START_LABELS * (1 - share))
+        )
 
-    def learn(self, cells: Cells, reads: Reads, *, finite: bool) -> Lesson:  # noqa: ARG002
+    def learn(self, cells: Cells, reads: Reads, *, finite: bool) -> PriorFit:  # noqa: ARG002
         """The pool's accuracy is all it learns."""
-        return Lesson(self.before(cells, reads))
+        return PriorFit(self.before(cells, reads))
 
 
 WAYS: dict[str, tuple[Prior, Goal, Policy]] = {
@@ -103,11 +105,11 @@ def replay(site: Site, looks: Ints, effort: Effort) -> dict[str, Floats]:
 def _play(site: Site, way: str, looks: Ints, seed: list[int]) -> Floats:
     """Macro and worst error at every look, (measure, look)."""
     terrain, (prior, goal, policy) = site.make(seed[1]), WAYS[way]
-    trial = Trial(terrain.stage(), goal, policy, prior)
-    order = trial.play(np.random.default_rng([*seed, 4]), int(looks[-1]))
+    run = Run(terrain.labelled(), goal, policy, prior)
+    order = run.run_policy(np.random.default_rng([*seed, 4]), int(looks[-1]))
     out = []
     for n in looks:
-        error = 100 * (terrain.spread(trial.know(order[:n]).mean()) - terrain.truth) ** 2
+        error = 100 * (terrain.spread(run.infer_posterior(order[:n]).mean()) - terrain.truth) ** 2
         out.append([error[terrain.known].mean(), error[terrain.worst].mean()])
     return np.array(out).T
 

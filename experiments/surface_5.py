@@ -13,8 +13,8 @@ from experiments.replays import Curve, Floats, Ints
 from experiments.tables import Page, Table, show, show_error
 from experiments.uncertain_terrains import Hearsay, Place, list_places
 from fewlabels.active.simulation.parallel import spread
-from fewlabels.analyses.surface.soft import Fractions, chart_uncertain
-from fewlabels.models.baselines import WARM
+from fewlabels.analyses.surface.soft import SoftAssignment, fit_uncertain
+from fewlabels.models.baselines import WARM_START_LABELS
 from fewlabels.models.membership.fit import learn_attribution
 from fewlabels.models.membership.fractional_counts import count_fractionally
 
@@ -72,7 +72,7 @@ def _play(place: Place, looks: Ints, seed: list[int]) -> dict[str, tuple[Floats,
     return out
 
 
-def _assign(hearsay: Hearsay, way: str, known: Ints) -> Fractions:
+def _assign(hearsay: Hearsay, way: str, known: Ints) -> SoftAssignment:
     """Items to arms; every label is there, to be looked at as it comes."""
     level = np.indices(hearsay.sizes).reshape(len(hearsay.sizes), -1).T
     if way == KNOWN:
@@ -82,7 +82,7 @@ def _assign(hearsay: Hearsay, way: str, known: Ints) -> Fractions:
         model = learn_attribution(hearsay.scores, hearsay.place[known], known, method=WAYS[way])
         level, chance = model.arms, model.assign(hearsay.scores, hearsay.place[known], known)
     kept = np.asarray(chance.sum(axis=0)).reshape(-1) > 0
-    return Fractions(
+    return SoftAssignment(
         hearsay.axes, level[kept], csr_array(chance[:, kept]), hearsay.right, np.full(len(hearsay.right), np.nan)
     )
 
@@ -101,31 +101,31 @@ def _label_by_arm(chance: csr_array, known: Ints, n: int, rng: np.random.Generat
     return np.array(walk[: len(known) + n])
 
 
-def _judge_alone(fractions: Fractions, walk: Ints) -> Floats:
+def _judge_alone(fractions: SoftAssignment, walk: Ints) -> Floats:
     """Every arm by itself, warm with a tenth of a label at the accuracy of the known."""
     counts = count_fractionally(csr_array(fractions.chance[walk]), fractions.outcome[walk])
     share = fractions.outcome[walk[:N_KNOWN]].mean()
-    return (WARM * share + counts.right) / (WARM + counts.n_labels)
+    return (WARM_START_LABELS * share + counts.right) / (WARM_START_LABELS + counts.n_labels)
 
 
-def _judge_together(hearsay: Hearsay, fractions: Fractions, labelled: Ints) -> tuple[float, float]:
+def _judge_together(hearsay: Hearsay, fractions: SoftAssignment, labelled: Ints) -> tuple[float, float]:
     """Error and coverage of ours."""
     outcome = np.full(len(hearsay.right), np.nan)
     outcome[labelled] = hearsay.right[labelled]
-    relief = chart_uncertain(replace(fractions, outcome=outcome)).relief
+    posterior = fit_uncertain(replace(fractions, outcome=outcome)).posterior
     truth = _pick(hearsay, fractions)
-    low, high = relief.interval(LEVEL)
+    low, high = posterior.interval(LEVEL)
     inside = ((low <= truth) & (truth <= high))[~np.isnan(truth)]
     coverage = 100 * float(inside.mean()) if hearsay.chance is not None else float("nan")
-    return _miss(hearsay, fractions, relief.mean), coverage
+    return _miss(hearsay, fractions, posterior.mean), coverage
 
 
-def _miss(hearsay: Hearsay, fractions: Fractions, guess: Floats) -> float:
+def _miss(hearsay: Hearsay, fractions: SoftAssignment, guess: Floats) -> float:
     """Mean squared error × 100 over arms that have enough items."""
     return 100 * float(np.nanmean((guess - _pick(hearsay, fractions)) ** 2))
 
 
-def _pick(hearsay: Hearsay, fractions: Fractions) -> Floats:
+def _pick(hearsay: Hearsay, fractions: SoftAssignment) -> Floats:
     """The truth of the arms at hand."""
     return hearsay.truth[np.ravel_multi_index(tuple(fractions.level.T), hearsay.sizes)]
 

@@ -29,9 +29,9 @@ def make(options: Options) -> Page:
 
 
 def _measure(options: Options, dataset: Dataset) -> Iterator[list[str]]:
-    stage = lay_out_classes(options.pools, dataset)
-    counts = [options.limit(n * len(stage.tally.groups)) for n in PER_CLASS]
-    curves = measure_errors(stage, counts, options.effort(RUNS))
+    labelled = lay_out_classes(options.pools, dataset)
+    counts = [options.limit(n * len(labelled.tally.groups)) for n in PER_CLASS]
+    curves = measure_errors(labelled, counts, options.effort(RUNS))
     for i, per_class in enumerate(PER_CLASS):
         published = TABLE_3.get((dataset.name, per_class))
         yield [dataset.title, str(per_class), f"{counts[i]:,}", *set_beside(curves, i, published)]

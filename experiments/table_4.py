@@ -10,7 +10,7 @@ from experiments.published import TABLE_4
 from experiments.replays import Curve, lay_out_classes, replay
 from experiments.tables import Page, Table, show_error
 from fewlabels.active.simulation.measures import measure_confusion
-from fewlabels.active.simulation.run import Trial
+from fewlabels.active.simulation.run import Run
 
 PER_CLASS = (2, 5, 10)
 RUNS = 1000
@@ -36,14 +36,14 @@ def make(options: Options) -> Page:
 
 
 def _measure(options: Options, dataset: Dataset) -> Iterator[list[str]]:
-    stage = lay_out_classes(options.pools, dataset, probabilities=True)
-    counts = [options.limit(n * len(stage.tally.groups)) for n in PER_CLASS]
+    labelled = lay_out_classes(options.pools, dataset, probabilities=True)
+    counts = [options.limit(n * len(labelled.tally.groups)) for n in PER_CLASS]
     goal = fl.Estimate(fl.confusion)
-    scores = Trial(stage, goal, fl.random, fl.from_scores())
+    scores = Run(labelled, goal, fl.random, fl.from_scores())
     unlabelled = measure_confusion(scores, scores.start)["rmse"]
     for method in METHODS:
-        trial = Trial(stage, goal, method.choose(), method.prior)
-        yield _lay_row(dataset, replay(trial, "rmse", counts, options.effort(RUNS), method.name), unlabelled)
+        run = Run(labelled, goal, method.choose(), method.prior)
+        yield _lay_row(dataset, replay(run, "rmse", counts, options.effort(RUNS), method.name), unlabelled)
 
 
 def _lay_row(dataset: Dataset, curve: Curve, unlabelled: float) -> list[str]:

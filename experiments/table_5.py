@@ -14,7 +14,7 @@ from experiments.pools import CIFAR10, PAPER, Dataset, add_deciles, read_pool
 from experiments.published import TABLE_5
 from experiments.replays import Curve, lay_out
 from experiments.tables import Page, Table
-from fewlabels.active.simulation.run import Trial
+from fewlabels.active.simulation.run import Run
 
 N_LABELS = (20, 30, 50, 60, 100, 110)
 THEIRS = {30: 20, 60: 50, 110: 100}  # labels of ours: the row they seem to print them in
@@ -46,12 +46,12 @@ def make(options: Options) -> Page:
 
 def _replay(options: Options, dataset: Dataset) -> Estimates:
     pool = add_deciles(read_pool(options.pools, dataset))
-    stage = lay_out(pool, fl.column("decile"))
+    labelled = lay_out(pool, fl.column("decile"))
     counts = [options.limit(n) for n in N_LABELS]
     curves = {}
     for method in ALL:
-        trial = Trial(stage, fl.Estimate(), method.choose(), method.prior)
-        curves[method.name] = replay_ece(trial, counts, options.effort(RUNS), method.name)
+        run = Run(labelled, fl.Estimate(), method.choose(), method.prior)
+        curves[method.name] = replay_ece(run, counts, options.effort(RUNS), method.name)
     wide = cut_evenly(pool["score"].to_numpy(dtype=np.float64), 20)
     return Estimates(dataset, curves, true_ece(pool, pool["decile"].to_numpy(dtype=np.int64)), true_ece(pool, wide))
 

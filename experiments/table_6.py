@@ -43,10 +43,10 @@ def make(options: Options) -> Page:
 
 
 def _search(options: Options, dataset: Dataset, m: int) -> Search:
-    stage = lay_out_classes(options.pools, dataset)
-    effort, at = options.effort(RUNS), options.mark(stage.n_items)
-    curves = {method.name: find_by(stage, fl.accuracy, m, method, at, effort) for method in ALL}
-    return Search(dataset, m, stage.n_items, curves)
+    labelled = lay_out_classes(options.pools, dataset)
+    effort, at = options.effort(RUNS), options.mark(labelled.n_items)
+    curves = {method.name: find_by(labelled, fl.accuracy, m, method, at, effort) for method in ALL}
+    return Search(dataset, m, labelled.n_items, curves)
 
 
 def _needs(search: Search) -> Iterator[list[str]]:

@@ -49,9 +49,9 @@ def make(options: Options) -> Page:
 
 
 def _measure(options: Options, name: str, file: str, pool: pd.DataFrame, by: Groups) -> Iterator[list[str]]:
-    stage = lay_out(pool, by)
+    labelled = lay_out(pool, by)
     for method in (FLAT, IPRIOR, ACTIVE):
-        needed = compare_pairs(stage, method, options.effort(RUNS), 3 if options.quick else None)
+        needed = compare_pairs(labelled, method, options.effort(RUNS), 3 if options.quick else None)
         (first, lasting, late), (error, lasting_error, _) = summarise_pairs(needed)
         each = needed[:, :, 0]
         ours = [

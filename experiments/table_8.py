@@ -27,9 +27,9 @@ def make(options: Options) -> Page:
 
 
 def _measure(options: Options, dataset: Dataset) -> Iterator[list[str]]:
-    stage = lay_out(add_deciles(read_pool(options.pools, dataset)), fl.column("decile"))
+    labelled = lay_out(add_deciles(read_pool(options.pools, dataset)), fl.column("decile"))
     counts = sorted({options.limit(n) for n in N_LABELS})
-    curves = measure_errors(stage, counts, options.effort(RUNS))
+    curves = measure_errors(labelled, counts, options.effort(RUNS))
     for i, n in enumerate(counts):
         theirs = N_LABELS.get(n, n)
         published = TABLE_8.get((dataset.name, theirs))

@@ -29,12 +29,12 @@ def make(options: Options) -> Page:
 
 
 def _measure(options: Options, dataset: Dataset, m: int) -> Iterator[list[str]]:
-    stage = lay_out_classes(options.pools, dataset)
-    effort, at = options.effort(RUNS, dataset, HEAVY), options.mark(stage.n_items)
+    labelled = lay_out_classes(options.pools, dataset)
+    effort, at = options.effort(RUNS, dataset, HEAVY), options.mark(labelled.n_items)
     published = TABLE_9[dataset.name, m]
-    random, active = (find_by(stage, fl.ece, m, method, at, effort) for method in (IPRIOR, ACTIVE))
-    yield [dataset.title, str(m), random.name, *tell_labels(random, stage.n_items, published[0]), ""]
-    yield [dataset.title, str(m), active.name, *tell_labels(active, stage.n_items, published[1]), *tell_ratio(active.read_known(), [random.read_known()])]  # fmt: skip
+    random, active = (find_by(labelled, fl.ece, m, method, at, effort) for method in (IPRIOR, ACTIVE))
+    yield [dataset.title, str(m), random.name, *tell_labels(random, labelled.n_items, published[0]), ""]
+    yield [dataset.title, str(m), active.name, *tell_labels(active, labelled.n_items, published[1]), *tell_ratio(active.read_known(), [random.read_known()])]  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import expit
 
 from experiments.replays import Floats, Ints
-from fewlabels.active.simulation.labelled_pool import Stage
-from fewlabels.data.counts import NONE, Axis, Tally
+from fewlabels.active.simulation.labelled_pool import LabelledPool
+from fewlabels.data.counts import NONE, Axis, CountTable
 
 FEWEST, WORST = 5, 50  # items of an arm whose accuracy is known; how many of the worst are looked at
 N_ITEMS = 50_000
@@ -65,17 +65,17 @@ class Terrain:
         n_labels = rng.multivariate_hypergeometric(self.n_items, n)
         return n_labels, rng.hypergeometric(self.right, self.n_items - self.right, n_labels)
 
-    def count(self, n_labels: Ints, right: Ints) -> Tally:
+    def count(self, n_labels: Ints, right: Ints) -> CountTable:
         """Put labels as counts; arms without items are left out."""
         there = self.n_items > 0
         n, nothing = int(there.sum()), np.full(int(there.sum()), NONE)
-        return Tally(
+        return CountTable(
             by="arm", groups=tuple(map(str, np.nonzero(there)[0])), classes=(), bins=(), group=np.arange(n),
             predicted=nothing, bin=nothing, label=nothing, n_items=self.n_items[there], n_labels=n_labels[there],
             score=np.full(n, np.nan), right=right[there].astype(float), axes=self.axes, level=self.level[there],
         )  # fmt: skip
 
-    def stage(self) -> Stage:
+    def labelled(self) -> LabelledPool:
         """Lay the items out for replays."""
         nothing = np.zeros(len(self.n_items), dtype=np.int64)
         there = self.n_items > 0
@@ -83,7 +83,7 @@ class Terrain:
         first = np.repeat(np.cumsum(n) - n, n)
         is_right = np.arange(n.sum()) - first < np.repeat(right, n)
         entry = np.repeat(np.arange(len(n)), n)
-        return Stage(self.count(nothing, nothing), entry, np.full(len(entry), NONE), is_right.astype(float))
+        return LabelledPool(self.count(nothing, nothing), entry, np.full(len(entry), NONE), is_right.astype(float))
 
     def spread(self, values: Floats) -> Floats:
         """Put figures of the arms that have items among all arms."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 import fewlabels as fl
-from fewlabels.data.counts import NONE, Tally
+from fewlabels.data.counts import NONE, CountTable
 from fewlabels.distributions.belief import Beta, Dirichlet
 from fewlabels.models.inference import infer
 
@@ -78,7 +78,7 @@ def make_tally(
     n = len(group)
     none = np.full(n, NONE)
     n_items = np.asarray(n_items)
-    return Tally(
+    return CountTable(
         by=by,
         groups=tuple(map(str, range(int(np.max(group)) + 1))),
         classes=tuple(map(str, range(k))),

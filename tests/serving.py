@@ -5,44 +5,50 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fewlabels.web.addresses import Place
+from fewlabels.web.addresses import ListenAddress
 from fewlabels.web.app import make_app
 from fewlabels.web.browser import OneTimeCodes
-from fewlabels.web.connections import MOST
+from fewlabels.web.connections import MAX_CONNECTIONS
 from fewlabels.web.credentials import CredentialStore, MemoryStore
-from fewlabels.web.rate_limit import Pace
-from fewlabels.web.security import Door
+from fewlabels.web.rate_limit import RateLimit
+from fewlabels.web.security import SecurityPolicy
 from fewlabels.web.server import Server
-from fewlabels.web.service import Desk
+from fewlabels.web.service import LabellingService
 
-LOCAL = Place()
+LOCAL = ListenAddress()
 
 
 @contextmanager
 def serving(
-    desk: Desk,
-    pace: Pace | None = None,
-    most: int = MOST,
+    service: LabellingService,
+    rate_limit: RateLimit | None = None,
+    max_connections: int = MAX_CONNECTIONS,
     *,
-    place: Place = LOCAL,
+    listen_address: ListenAddress = LOCAL,
     store: CredentialStore | None = None,
     codes: OneTimeCodes | None = None,
 ) -> Iterator[str]:
     """Serve a desk on loopback, and give the owner's link."""
-    with place.listen() as taken:
-        port = taken.getsockname()[1]
-        secure, codes = place.scheme == "https", codes or OneTimeCodes()
-        door = Door(place.list_hosts(port), secure=secure, store=store or MemoryStore(), codes=codes)
-        server = Server(
-            make_app(desk, door, pace), desk.log, most=most, ssl_certfile=place.certificate, ssl_keyfile=place.key
+    with listen_address.listen() as listening_socket:
+        port = listening_socket.getsockname()[1]
+        secure, codes = listen_address.scheme == "https", codes or OneTimeCodes()
+        security_policy = SecurityPolicy(
+            listen_address.list_allowed_hosts(port), secure=secure, store=store or MemoryStore(), codes=codes
         )
-        thread = threading.Thread(target=server.run_on, args=(taken,), daemon=True)
+        server = Server(
+            make_app(service, security_policy, rate_limit),
+            service.log,
+            max_connections=max_connections,
+            ssl_certfile=listen_address.certificate,
+            ssl_keyfile=listen_address.key,
+        )
+        thread = threading.Thread(target=server.run_on, args=(listening_socket,), daemon=True)
         thread.start()
         while not server.started:
             time.sleep(0.01)
         try:
-            yield f"{place.spell_address(port)}/?token={door.token}"
+            yield f"{listen_address.format_url(port)}/?token={security_policy.token}"
         finally:
             server.should_exit = True
             thread.join()
-            desk.close()
+            service.close()

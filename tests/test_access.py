@@ -23,23 +23,23 @@ from fewlabels.web.app import make_app
 from fewlabels.web.browser import OneTimeCodes, opened_browser
 from fewlabels.web.client import Client
 from fewlabels.web.credentials import Credentials, MemoryStore
-from fewlabels.web.keys_file import KeysFile, change_keys, name_keys, read_keys
-from fewlabels.web.rate_limit import Pace
-from fewlabels.web.security import Door
-from fewlabels.web.service import Desk
+from fewlabels.web.keys_file import KeysFile, change_keys, get_keys_path, read_keys
+from fewlabels.web.rate_limit import RateLimit
+from fewlabels.web.security import SecurityPolicy
+from fewlabels.web.service import LabellingService
 
 CLI = [sys.executable, "-c", "from fewlabels.cli.app import main; main()"]
 
 
-def make_desk(votes=1):
-    return Desk(Session.create(None, make_pool(), goal=FindWorst(), prior=fl.flat(), votes=votes))
+def make_service(votes=1):
+    return LabellingService(Session.create(None, make_pool(), goal=FindWorst(), prior=fl.flat(), votes=votes))
 
 
 @pytest.fixture
-def desk():
-    desk = make_desk()
-    yield desk
-    desk.close()
+def service():
+    service = make_service()
+    yield service
+    service.close()
 
 
 @pytest.fixture
@@ -49,24 +49,24 @@ def keys(tmp_path):
     return path
 
 
-def enter(desk, keys):
-    app = make_app(desk, Door((HOST,), store=KeysFile(keys)), Pace(1e9, 1e9))
+def enter(service, keys):
+    app = make_app(service, SecurityPolicy((HOST,), store=KeysFile(keys)), RateLimit(1e9, 1e9))
     return TestClient(app, base_url=f"http://{HOST}")
 
 
 @pytest.fixture
-def client(desk, keys):
-    with enter(desk, keys) as client:
+def client(service, keys):
+    with enter(service, keys) as client:
         yield client
 
 
 @pytest.fixture
 def team(keys):
     """A page where two people answer each item."""
-    desk = make_desk(votes=2)
-    with enter(desk, keys) as client:
+    service = make_service(votes=2)
+    with enter(service, keys) as client:
         yield client
-    desk.close()
+    service.close()
 
 
 def bearer(keys, name=""):
@@ -126,46 +126,46 @@ def test_annotators_see_no_results(client, keys):
     ("link", "who", "status"),
     [("ann", "", 200), ("ann", " ann ", 200), ("ann", "bob", 403), ("ann", "Ann", 403), ("ann", "kim", 403), ("", "ann", 403), ("", " ANN", 403), ("", "kim", 200)],
 )  # fmt: skip
-def test_nobody_answers_in_the_name_of_an_annotator(client, desk, keys, what, link, who, status):
-    item = desk.session.ask(1, who="ann", lease=600.0)[0]
-    before = desk.session.votes()
+def test_nobody_answers_in_the_name_of_an_annotator(client, service, keys, what, link, who, status):
+    item = service.session.ask(1, who="ann", lease=600.0)[0]
+    before = service.session.votes()
     found = post(client, what, bearer(keys, link), who, *([(item, "cat")] if what == "tell" else []))
     assert found.status_code == status, found.text
-    after = desk.session.votes()
+    after = service.session.votes()
     assert {row["who"] for row in after} <= {"ann" if link else "kim"}
     assert status == 200 or after == before
 
 
-def test_annotators_leave_other_peoples_answers_alone(client, desk, keys):
+def test_annotators_leave_other_peoples_answers_alone(client, service, keys):
     first = post(client, "ask", bearer(keys, "ann")).json()["items"][0]["id"]
     for label in ("cat", "dog"):  # one's own answer may be corrected
         assert post(client, "tell", bearer(keys, "ann"), "", (first, label)).status_code == 200
-    second = desk.session.ask(1, who="bob", lease=600.0)[0]
+    second = service.session.ask(1, who="bob", lease=600.0)[0]
     refused = post(client, "tell", bearer(keys, "bob"), "", (first, "cat"), (second, "cat"))
     assert (refused.status_code, str(first) in refused.json()["error"]) == (409, True)
     assert post(client, "undo", bearer(keys, "bob")).json()["id"] is None
-    assert [(row["id"], row["label"], row["who"]) for row in desk.session.answers()] == [(first, "dog", "ann")]
+    assert [(row["id"], row["label"], row["who"]) for row in service.session.answers()] == [(first, "dog", "ann")]
     assert post(client, "tell", bearer(keys), "kim", (first, "cat")).status_code == 200  # the owner may
     assert post(client, "tell", bearer(keys, "ann"), "", (first, "dog")).status_code == 409
 
 
-def test_an_item_whose_lease_ran_out_belongs_to_who_answers_it(client, desk, keys):
-    item = desk.session.ask(1, who="ann", lease=600.0)[0]
-    assert desk.session.ask(1, who="bob", lease=1e-9) == [item]
+def test_an_item_whose_lease_ran_out_belongs_to_who_answers_it(client, service, keys):
+    item = service.session.ask(1, who="ann", lease=600.0)[0]
+    assert service.session.ask(1, who="bob", lease=1e-9) == [item]
     assert post(client, "tell", bearer(keys, "ann"), "", (item, "cat")).status_code == 200  # late, but the first
     assert post(client, "tell", bearer(keys, "bob"), "", (item, "dog")).status_code == 409
 
 
 def test_annotators_do_not_take_back_what_the_owner_decided(keys):
-    desk = make_desk(votes=2)
-    with enter(desk, keys) as team:
+    service = make_service(votes=2)
+    with enter(service, keys) as team:
         item = vote(team, keys)
-        desk.session.decide({item: "cat"}, who="ann")  # under the name of a later annotator
+        service.session.decide({item: "cat"}, who="ann")  # under the name of a later annotator
         assert team.get("/api/last", headers=bearer(keys, "ann")).json()["id"] is None
         assert post(team, "undo", bearer(keys, "ann")).json()["id"] is None
-        assert desk.session.list_disputes() == []
+        assert service.session.list_disputes() == []
         assert post(team, "undo", bearer(keys, "bob")).json()["id"] == item
-    desk.close()
+    service.close()
 
 
 def test_invited_names_are_spelled_as_in_the_session(tmp_path):
@@ -178,12 +178,12 @@ def test_invited_names_are_spelled_as_in_the_session(tmp_path):
 
 def test_a_client_works_with_an_annotators_link():
     known = Credentials.create().invite(["ann"])
-    desk = make_desk()
-    with serving(desk, store=MemoryStore(known)) as owner:
+    service = make_service()
+    with serving(service, store=MemoryStore(known)) as owner:
         ann = Client(known.find_annotator("ann").link(owner.partition("/?")[0]))
         (item,) = ann.ask()
         assert ann.tell({item["id"]: "cat"}) == 1
-        assert [row["who"] for row in desk.session.answers()] == ["ann"]
+        assert [row["who"] for row in service.session.answers()] == ["ann"]
         assert (ann.me(), Client(owner).me()["role"]) == ({"role": "annotator", "name": "ann"}, "owner")
         for call in (ann.status, ann.assessment, ann.disputes, lambda: ann.decide({item["id"]: "dog"}, who="ann")):
             with pytest.raises(fl.InputError, match="only the owner"):
@@ -196,7 +196,7 @@ def test_a_client_works_with_an_annotators_link():
 # -- invitations and revocations ------------------------------------------------------------------------------
 
 
-def test_a_revoked_link_and_its_open_page_are_refused_at_once(client, desk, keys):
+def test_a_revoked_link_and_its_open_page_are_refused_at_once(client, service, keys):
     item = post(client, "ask", bearer(keys, "bob")).json()["items"][0]["id"]
     assert post(client, "tell", bearer(keys, "bob"), "", (item, "dog")).status_code == 200
     headers, page = bearer(keys, "bob"), TestClient(client.app, base_url=f"http://{HOST}")
@@ -206,14 +206,14 @@ def test_a_revoked_link_and_its_open_page_are_refused_at_once(client, desk, keys
     assert page.get("/api/me").status_code == page.get("/").status_code == 401
     assert post(client, "tell", headers, "", (item, "cat")).status_code == 401
     assert page.get("/", params={"token": headers["authorization"].split()[1]}).status_code == 401
-    assert {(row["who"], row["label"]) for row in desk.session.votes()} == {("bob", "dog")}
+    assert {(row["who"], row["label"]) for row in service.session.votes()} == {("bob", "dog")}
     change_keys(keys, lambda known: known.invite(["bob"]))
     assert bearer(keys, "bob") != headers
     assert client.get("/api/me", headers=headers).status_code == 401
     assert client.get("/api/me", headers=bearer(keys, "bob")).json()["name"] == "bob"
 
 
-def test_a_page_whose_cookie_was_replaced_by_another_link_is_refused(client, desk, keys):
+def test_a_page_whose_cookie_was_replaced_by_another_link_is_refused(client, service, keys):
     change_keys(keys, lambda known: known.invite(["Zoë <b>"]))
     names = {"owner:": read_keys(keys).owner, "annotator:Zoë <b>": read_keys(keys).find_annotator("Zoë <b>")}
     for opened, credential in names.items():
@@ -252,11 +252,11 @@ def test_a_keys_file_that_cannot_be_read_for_a_moment_is_read_again(client, keys
     assert client.get("/api/me", headers=headers).status_code == 200
 
 
-def test_pages_go_on_after_a_restart(desk, keys):
-    with enter(desk, keys) as page:
+def test_pages_go_on_after_a_restart(service, keys):
+    with enter(service, keys) as page:
         page.get("/", params={"token": read_keys(keys).find_annotator("ann").token})
         cookies = page.cookies
-    with enter(desk, keys) as page:
+    with enter(service, keys) as page:
         page.cookies = cookies
         assert page.get("/api/me").json() == {"role": "annotator", "name": "ann"}
 
@@ -376,14 +376,14 @@ def test_a_code_is_used_once_and_soon():
     assert not codes.redeem(late)
 
 
-def test_a_one_time_link_opens_the_page_as_the_owner(desk):
-    door = Door((HOST,))
-    with TestClient(make_app(desk, door), base_url=f"http://{HOST}") as client:
-        code = door.codes.issue()
+def test_a_one_time_link_opens_the_page_as_the_owner(service):
+    security_policy = SecurityPolicy((HOST,))
+    with TestClient(make_app(service, security_policy), base_url=f"http://{HOST}") as client:
+        code = security_policy.codes.issue()
         assert client.head("/", params={"code": code}).status_code == 401  # looking at it uses nothing up
         assert client.get("/", params={"code": code}).status_code == 200
         assert client.get("/api/me").json()["role"] == "owner"
-    with TestClient(make_app(desk, door), base_url=f"http://{HOST}") as client:
+    with TestClient(make_app(service, security_policy), base_url=f"http://{HOST}") as client:
         assert client.get("/", params={"code": code}).status_code == 401
 
 
@@ -436,7 +436,7 @@ def test_no_token_stands_on_a_command_line(tmp_path):
         wait_for(lambda: (tmp_path / "status.txt").exists() and (tmp_path / "status.txt").read_text().strip())
         assert (tmp_path / "status.txt").read_text().strip() == "200"
         wait_for(lambda: not list(tmp_path.glob("*.html")))
-        tokens = [one.token for one in read_keys(name_keys(tmp_path / "s.db")).credentials]
+        tokens = [one.token for one in read_keys(get_keys_path(tmp_path / "s.db")).credentials]
         seen = (tmp_path / "seen.txt").read_text() + read_process(run.pid)
         assert seen.startswith("file://")
         assert not any(token in seen for token in tokens)

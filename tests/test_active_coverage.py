@@ -108,7 +108,9 @@ def choose(rng, known, goal, policy, n):
 
 def look(pool, known):
     """Where the truth lies in what is believed at the end, for every group."""
-    outcome = known.scheme.cells.predicted if pool.theta.shape[1] == K else np.zeros(len(pool.theta), dtype=np.int64)
+    outcome = (
+        known.evaluation.cells.predicted if pool.theta.shape[1] == K else np.zeros(len(pool.theta), dtype=np.int64)
+    )
     rows = np.arange(len(outcome))
     truth, share = pool.theta[rows, outcome], pool.shares()[rows, outcome]
     exact, finite = replace(known, finite_pool=False), replace(known, finite_pool=True)

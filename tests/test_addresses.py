@@ -15,9 +15,9 @@ from test_web import make_pool
 import fewlabels as fl
 from fewlabels.active.goals.estimation import Estimate
 from fewlabels.sessions.session import Session
-from fewlabels.web.addresses import Place, spell_host
+from fewlabels.web.addresses import ListenAddress, normalize_host
 from fewlabels.web.client import Client
-from fewlabels.web.service import Desk, Rules
+from fewlabels.web.service import LabellingRules, LabellingService
 
 OPENSSL = shutil.which("openssl")
 HAS_IPV6 = os.path.exists("/proc/net/if_inet6")  # noqa: PTH110
@@ -27,8 +27,8 @@ needs_root = pytest.mark.skipif(not IS_ROOT, reason="only root may listen on por
 needs_openssl = pytest.mark.skipif(OPENSSL is None, reason="there is no openssl to make a certificate with")
 
 
-def make_desk():
-    return Desk(Session.create(None, make_pool(), goal=Estimate(), prior=fl.flat()))
+def make_service():
+    return LabellingService(Session.create(None, make_pool(), goal=Estimate(), prior=fl.flat()))
 
 
 @pytest.fixture(scope="module")
@@ -57,26 +57,26 @@ def make_pair(folder, name, *more):
 
 
 PLACES = [
-    (Place(), "http://127.0.0.1:"),
-    (Place("localhost"), "http://localhost:"),
-    (Place("LocalHost"), "http://localhost:"),
-    (Place("127.1"), "http://127.0.0.1:"),
-    (Place("127.0.0.2"), "http://127.0.0.2:"),
-    (Place("0.0.0.0", names=("localhost",)), "http://localhost:"),
-    (Place(names=("label.example.org",)), "http://127.0.0.1:"),
-    pytest.param(Place("::1"), "http://[::1]:", marks=needs_ipv6),
-    pytest.param(Place("[0:0::1]"), "http://[::1]:", marks=needs_ipv6),
-    pytest.param(Place("::", names=("localhost",)), "http://localhost:", marks=needs_ipv6),
-    pytest.param(Place("::", names=("127.0.0.1",)), "http://127.0.0.1:", marks=needs_ipv6),
-    pytest.param(Place("::", names=("::1",)), "http://[::1]:", marks=needs_ipv6),
+    (ListenAddress(), "http://127.0.0.1:"),
+    (ListenAddress("localhost"), "http://localhost:"),
+    (ListenAddress("LocalHost"), "http://localhost:"),
+    (ListenAddress("127.1"), "http://127.0.0.1:"),
+    (ListenAddress("127.0.0.2"), "http://127.0.0.2:"),
+    (ListenAddress("0.0.0.0", names=("localhost",)), "http://localhost:"),
+    (ListenAddress(names=("label.example.org",)), "http://127.0.0.1:"),
+    pytest.param(ListenAddress("::1"), "http://[::1]:", marks=needs_ipv6),
+    pytest.param(ListenAddress("[0:0::1]"), "http://[::1]:", marks=needs_ipv6),
+    pytest.param(ListenAddress("::", names=("localhost",)), "http://localhost:", marks=needs_ipv6),
+    pytest.param(ListenAddress("::", names=("127.0.0.1",)), "http://127.0.0.1:", marks=needs_ipv6),
+    pytest.param(ListenAddress("::", names=("::1",)), "http://[::1]:", marks=needs_ipv6),
 ]
 
 
 @pytest.mark.parametrize(("place", "starts"), PLACES)
-def test_a_printed_address_opens(place, starts):
-    place.check()
-    desk = make_desk()
-    with serving(desk, place=place) as link:
+def test_a_printed_address_opens(listen_address, starts):
+    listen_address.check()
+    service = make_service()
+    with serving(service, listen_address=listen_address) as link:
         assert link.startswith(starts)
         assert b"labelling page" in urlopen(link).read()
         assert Client(link).me()["role"] == "owner"
@@ -110,7 +110,7 @@ def test_the_address_that_the_command_prints_opens(tmp_path, words):
 
 @needs_openssl
 def test_a_printed_address_opens_over_tls(pair):
-    with serving(make_desk(), place=Place("localhost", 0, *pair)) as link:
+    with serving(make_service(), listen_address=ListenAddress("localhost", 0, *pair)) as link:
         assert link.startswith("https://localhost:")
         assert "Secure" in open_link(link, pair[0])
 
@@ -124,18 +124,18 @@ def open_link(link, certificate):
 @needs_openssl
 def test_the_usual_port_may_be_left_out(pair):
     """In one test, because two at a time cannot have the same port."""
-    for place, starts in (
-        (Place(port=80), "http://127.0.0.1/"), (Place(port=443), "http://127.0.0.1:443/"),
-        (Place("localhost", 443, *pair), "https://localhost/"), (Place("localhost", 80, *pair), "https://localhost:80/"),
+    for listen_address, starts in (
+        (ListenAddress(port=80), "http://127.0.0.1/"), (ListenAddress(port=443), "http://127.0.0.1:443/"),
+        (ListenAddress("localhost", 443, *pair), "https://localhost/"), (ListenAddress("localhost", 80, *pair), "https://localhost:80/"),
     ):  # fmt: skip
         try:
-            place.listen().close()
+            listen_address.listen().close()
         except fl.InputError:
-            pytest.skip(f"port {place.port} is taken")
-        with serving(make_desk(), place=place) as link:
+            pytest.skip(f"port {listen_address.port} is taken")
+        with serving(make_service(), listen_address=listen_address) as link:
             assert link.startswith(starts)
             assert open_link(link, pair[0])
-            if place == Place(port=80):
+            if listen_address == ListenAddress(port=80):
                 hosts = {
                     "127.0.0.1": 200,
                     "127.0.0.1:80": 200,
@@ -155,8 +155,8 @@ def knock(link, host):
 
 
 def test_names_come_first_where_the_host_is_not_this_machine_alone():
-    assert Place("192.0.2.1", names=("label.example.org",)).spell_address(80) == "http://label.example.org"
-    assert Place("192.0.2.1", names=("b.example",)).list_hosts(81) == ("b.example:81", "192.0.2.1:81")
+    assert ListenAddress("192.0.2.1", names=("label.example.org",)).format_url(80) == "http://label.example.org"
+    assert ListenAddress("192.0.2.1", names=("b.example",)).list_allowed_hosts(81) == ("b.example:81", "192.0.2.1:81")
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_names_come_first_where_the_host_is_not_this_machine_alone():
     [("Label.Example.ORG", "label.example.org"), ("münchen.example", "xn--mnchen-3ya.example"), ("::1", "[::1]"), ("[2001:DB8:0::1]", "[2001:db8::1]"), ("0x7f.1", "127.0.0.1"), ("my_host", "my_host")],
 )  # fmt: skip
 def test_names_are_written_as_browsers_write_them(said, meant):
-    assert spell_host(said, "names") == meant
+    assert normalize_host(said, "names") == meant
 
 
 ODD_HOSTS = [
@@ -187,28 +187,28 @@ ODD_HOSTS = [
 
 @pytest.mark.parametrize("name", ODD_HOSTS)
 def test_odd_names_are_refused(name):
-    for place in (Place(name), Place("0.0.0.0", names=(name,))):
+    for listen_address in (ListenAddress(name), ListenAddress("0.0.0.0", names=(name,))):
         with pytest.raises(fl.InputError, match="is not a valid host name") as said:
-            place.check()
+            listen_address.check()
         assert len(str(said.value)) < 500
 
 
 @pytest.mark.parametrize("port", [-1, 65536, 10**12, 22, 6000, 6667])
 def test_ports_that_no_browser_opens_are_refused(port):
     with pytest.raises(fl.InputError, match="port: "):
-        Place(port=port).check()
+        ListenAddress(port=port).check()
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "no-such-machine.invalid"])
 def test_a_host_that_is_not_this_machine_is_said(host):
     with pytest.raises(fl.InputError, match="cannot listen on"):
-        Place(host).listen()
+        ListenAddress(host).listen()
 
 
 @pytest.mark.parametrize("lease", [float("inf"), float("nan"), -1.0, 0.0, 1e300])
 def test_leases_that_never_begin_or_never_end_are_refused(lease):
     session = Session.create(None, make_pool(), goal=Estimate(), prior=fl.flat())
-    for call in (lambda: Rules(lease), lambda: session.ask(1, lease=lease)):
+    for call in (lambda: LabellingRules(lease), lambda: session.ask(1, lease=lease)):
         with pytest.raises(fl.InputError, match="lease: must be more than 0"):
             call()
 
@@ -232,7 +232,7 @@ def test_certificates_that_cannot_be_used_are_refused(tmp_path, pair):
         ((certificate, None), "go together"),
     ):
         with pytest.raises(fl.InputError, match=says):
-            Place("127.0.0.1", 0, *bad).check()
+            ListenAddress("127.0.0.1", 0, *bad).check()
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,12 @@ from fewlabels.models.membership import arms as arms_room
 from fewlabels.models.membership import terms as terms_room
 from fewlabels.models.membership.arms import Arms, list_arms
 from fewlabels.models.membership.assignment import Attribution
-from fewlabels.models.membership.calibration import _look, calibrate
+from fewlabels.models.membership.calibration import _log_posterior, calibrate
 from fewlabels.models.membership.fit import learn_attribution
 from fewlabels.models.membership.fractional_counts import count_fractionally
-from fewlabels.models.membership.joint_distribution import Joint, _Crowd, estimate_joint
+from fewlabels.models.membership.joint_distribution import Joint, _ItemLikelihoods, estimate_joint
 from fewlabels.models.membership.potential import Gold, learn_jointly
-from fewlabels.models.membership.scores import weigh_scores
+from fewlabels.models.membership.scores import center_log_scores
 from fewlabels.models.membership.terms import Terms, choose_pairs, contrast
 
 NONE = np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -125,7 +125,7 @@ def test_arms_that_are_dropped_do_not_make_rare_arms_rarer():
     scores = tuple(np.stack([p, 1 - p], axis=1) for p in rng.beta(4, 1.5, size=(10, n)))
     found = learn_attribution(scores, np.zeros((0, 10), dtype=np.int64), NONE[1], method="raw")
     chance = found.assign(scores)
-    exact = found._weigh(weigh_scores(scores)).sum(axis=0)
+    exact = found._probabilities(center_log_scores(scores)).sum(axis=0)
     counted = chance.sum(axis=0)
     assert chance.nnz < 0.4 * n * 1024
     rare = exact < np.quantile(exact, 0.3)
@@ -137,23 +137,23 @@ def test_arms_that_are_dropped_do_not_make_rare_arms_rarer():
 # --- derivatives
 
 
-def unpack(view):
-    return view.value, view.slope, getattr(view, "bend", None)
+def unpack(evaluation):
+    return evaluation.value, evaluation.gradient, getattr(evaluation, "bend", None)
 
 
-def check_slope(look, at, step=1e-5, rel=1e-4):
+def check_gradient(evaluate, at, step=1e-5, rel=1e-4):
     """Slope against differences of values, bend against differences of slopes."""
-    view = look(at)
+    evaluation = evaluate(at)
     for i in range(len(at)):
-        ahead, behind = (look(at + sign * step * np.eye(len(at))[i]) for sign in (1, -1))
-        assert view[1][i] == pytest.approx((ahead[0] - behind[0]) / (2 * step), rel=rel, abs=1e-3)
-        if len(view) > 2:
-            assert view[2][i] == pytest.approx(-(ahead[1] - behind[1]) / (2 * step), rel=rel, abs=1e-3)
+        ahead, behind = (evaluate(at + sign * step * np.eye(len(at))[i]) for sign in (1, -1))
+        assert evaluation[1][i] == pytest.approx((ahead[0] - behind[0]) / (2 * step), rel=rel, abs=1e-3)
+        if len(evaluation) > 2:
+            assert evaluation[2][i] == pytest.approx(-(ahead[1] - behind[1]) / (2 * step), rel=rel, abs=1e-3)
 
 
 def make_gold(n=30, sizes=(2, 3, 1, 2), seed=3):
     rng = np.random.default_rng(seed)
-    evidence = weigh_scores(tuple(rng.dirichlet(np.ones(size), size=n) for size in sizes))
+    evidence = center_log_scores(tuple(rng.dirichlet(np.ones(size), size=n) for size in sizes))
     arms = Arms(list_grid(sizes), sizes)
     terms = Terms(arms, choose_pairs(sizes, np.zeros((1, len(sizes)), dtype=np.int64)))
     given = Joint(rng.normal(size=terms.design.shape[1]), rng.normal(size=len(arms)))
@@ -164,22 +164,22 @@ def test_derivatives_for_known_attributes(monkeypatch):
     monkeypatch.setattr("fewlabels.models.membership.potential.ENTRIES", 100)  # several blocks
     gold, rng = make_gold()
     at = rng.normal(0.5, 0.5, size=4 + gold.design.shape[1])
-    check_slope(lambda at: unpack(gold.look(at)), at)
+    check_gradient(lambda at: unpack(gold.evaluate(at)), at)
 
 
 def test_derivatives_for_one_classifier():
     rng = np.random.default_rng(2)
     design, known = rng.normal(size=(20, 3, 4)), rng.integers(0, 3, size=20)
     centre, spread = rng.normal(size=4), np.array([0.5, 1, 1, 2])
-    check_slope(lambda at: _look(design, known, at, centre, spread), rng.normal(size=4))
+    check_gradient(lambda at: _log_posterior(design, known, at, centre, spread), rng.normal(size=4))
 
 
 def test_slope_for_all_items():
     rng, sizes = np.random.default_rng(4), (2, 3, 2)
     terms = Terms(Arms(list_grid(sizes), sizes), ((0, 1), (1, 2)))
-    crowd = _Crowd(rng.random((40, 12)), terms)
+    likelihoods = _ItemLikelihoods(rng.random((40, 12)), terms)
     at = rng.normal(size=terms.design.shape[1])
-    check_slope(lambda at: unpack(crowd.look(at))[:2], at, step=1e-2, rel=1e-2)
+    check_gradient(lambda at: unpack(likelihoods.evaluate(at))[:2], at, step=1e-2, rel=1e-2)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
@@ -194,7 +194,7 @@ def test_terms_express_values_of_single_attributes():
     rng, sizes = np.random.default_rng(0), (3, 2)
     terms = Terms(Arms(list_grid(sizes), sizes), ((0, 1),))
     values = tuple(rng.normal(size=(4, size)) for size in sizes)
-    height = terms.express(values) @ terms.design[:, : terms.n_single].T
+    height = terms.project_values(values) @ terms.design[:, : terms.n_single].T
     expected = values[0][:, terms.arms.table[:, 0]] + values[1][:, terms.arms.table[:, 1]]
     assert np.ptp(height - expected, axis=1) == pytest.approx(np.zeros(4))
 
@@ -226,7 +226,7 @@ def test_potential_is_found_where_attributes_go_together():
 def test_all_items_tell_how_attributes_go_together_although_classifiers_err():
     """Predictions hang together less than attributes; the errors are undone."""
     scores, truth, height = make_items(n=12_000, sizes=(2, 2, 2, 2))
-    evidence = weigh_scores(scores)
+    evidence = center_log_scores(scores)
     scales, _ = calibrate(take(evidence, slice(2000)), truth[:2000], biased=True)
     calibrated = [scale.apply(log) for scale, log in zip(scales, evidence, strict=True)]
     signs = tuple(np.log(chance) - np.log(chance.mean(axis=0)) for chance in calibrated)
@@ -269,7 +269,7 @@ def test_errors_that_go_together_are_not_taken_for_attributes_that_do():
     items = make_items(n=6000, sizes=(2,) * 5, coupling=0.0, together=0.7)
     rest = take(items[0], slice(4000, None)), items[1][4000:]
     scores, truth, _ = items
-    evidence = weigh_scores(scores)
+    evidence = center_log_scores(scores)
     alone, common = calibrate(take(evidence, slice(500)), truth[:500], biased=True)
     calibrated = [scale.apply(log) for scale, log in zip(alone, evidence, strict=True)]
     signs = tuple(np.log(chance) - np.log(chance.mean(axis=0)) for chance in calibrated)
@@ -482,7 +482,7 @@ def test_a_classifier_that_knows_nothing_is_not_listened_to():
 
 
 def test_evidence_is_centred_and_bounded():
-    (log,) = weigh_scores((np.array([[1.0, 0.0, 0.0], [0.2, 0.3, 0.5]]),))
+    (log,) = center_log_scores((np.array([[1.0, 0.0, 0.0], [0.2, 0.3, 0.5]]),))
     assert log.sum(axis=1) == pytest.approx(np.zeros(2))
     assert np.ptp(log[0]) == pytest.approx(np.log(1e6))
     assert log_softmax(log[1]) == pytest.approx(np.log([0.2, 0.3, 0.5]))

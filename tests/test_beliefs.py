@@ -110,7 +110,7 @@ def test_an_outcome_the_prior_rules_out_stays_out_until_it_is_seen():
     low, high = belief.interval()
     assert (low[0, 1], high[0, 1]) == (0, 0)
     assert belief.draw(np.random.default_rng(0), 5)[:, 0, 1].tolist() == [0] * 5
-    assert belief.imagine(1).mean().tolist() == [[0.5, 0.5]]
+    assert belief.observe_hypothetical(1).mean().tolist() == [[0.5, 0.5]]
 
 
 # -- the algebra of observing ---------------------------------------------------------------------------------
@@ -139,14 +139,14 @@ def test_observing_nothing_changes_nothing_and_observing_never_changes_the_old_b
 @pytest.mark.parametrize("belief", CONJUGATE)
 @pytest.mark.parametrize("outcome", [0, 1])
 def test_imagining_adds_one_outcome_to_every_group(belief, outcome):
-    added = parameters(belief.imagine(outcome)) - parameters(belief)
+    added = parameters(belief.observe_hypothetical(outcome)) - parameters(belief)
     assert added.tolist() == [np.eye(2)[outcome].tolist()] * 2
 
 
 @pytest.mark.parametrize("belief", CONJUGATE)
 def test_what_we_expect_to_believe_after_one_more_label_is_what_we_believe(belief):
     now = np.reshape(belief.mean(), (2, -1))[:, 0]
-    then = [np.reshape(belief.imagine(z).mean(), (2, -1))[:, 0] for z in (0, 1)]
+    then = [np.reshape(belief.observe_hypothetical(z).mean(), (2, -1))[:, 0] for z in (0, 1)]
     assert now * then[0] + (1 - now) * then[1] == pytest.approx(now, abs=1e-12)
 
 

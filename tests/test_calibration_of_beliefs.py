@@ -124,7 +124,7 @@ def test_intervals_of_overall_accuracy_hold_the_truth_however_unevenly_groups_we
 
 
 def test_intervals_of_overall_accuracy_hold_the_truth_when_the_level_of_the_prior_is_learned():
-    """200 pools of 40 groups with a label or two each, their level and strength from what `learn_level` assumes."""
+    """200 pools of 40 groups with a label or two each, their level and strength from what `fit_prior_level` assumes."""
     rng = np.random.default_rng(11)
     truth, low, high, draws = [], [], [], []
     for seed in range(200):
@@ -181,7 +181,7 @@ def test_intervals_of_confusion_entries_hold_the_truth(strength, finite):
     tally = tally_of(seen, np.full(N, 40), np.arange(N), predicted)
     found = ask(tally, fl.confusion, fl.flat(strength), finite_pool=finite, n_draws=200)
     truth = (seen + rest) / 40 if finite else theta
-    low, high = found.shown.interval(LEVEL)
+    low, high = found.cell_posterior.interval(LEVEL)
     for j in range(K):
         assert_covers(truth[:, j], low[:, j], high[:, j], discrete=finite)
     assert_uniform(rng, truth[np.arange(N), predicted], found.draws)

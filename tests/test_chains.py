@@ -4,8 +4,8 @@ import arviz as az
 import numpy as np
 import pytest
 
-from fewlabels.models.diagnostics import Health, diagnose, measure_ess, measure_rhat
-from fewlabels.models.hmc import Effort, run_chains
+from fewlabels.models.diagnostics import ChainDiagnostics, diagnose, measure_ess, measure_rhat
+from fewlabels.models.hmc import ChainSettings, run_chains
 
 
 def rng(seed=0):
@@ -24,7 +24,7 @@ def normal(mean, covariance):
 
 def test_a_stretched_normal_is_found_in_its_place_and_shape():
     mean, covariance = np.array([3.0, -2.0, 100.0]), np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 400.0]])
-    found = run_chains(normal(mean, covariance), rng().normal(size=(16, 3)), rng(1), Effort(n_draws=1000))
+    found = run_chains(normal(mean, covariance), rng().normal(size=(16, 3)), rng(1), ChainSettings(n_draws=1000))
     draws = found.draws.reshape(-1, 3)
     error = np.sqrt(np.diag(covariance) / measure_ess(found.draws))
     assert np.all(np.abs(draws.mean(axis=0) - mean) < 4 * error)
@@ -39,7 +39,7 @@ def test_a_skewed_density_has_its_quantiles():
     def density(x):
         return (3 * x - np.exp(x)).sum(axis=1), 3 - np.exp(x)
 
-    found = run_chains(density, rng().normal(size=(16, 1)), rng(2), Effort(n_draws=1000))
+    found = run_chains(density, rng().normal(size=(16, 1)), rng(2), ChainSettings(n_draws=1000))
     expected = np.quantile(np.log(rng(3).gamma(3.0, size=400_000)), [0.025, 0.25, 0.5, 0.75, 0.975])
     assert np.quantile(found.draws, [0.025, 0.25, 0.5, 0.75, 0.975]) == pytest.approx(expected, abs=0.06)
 
@@ -49,7 +49,7 @@ def test_a_cliff_is_told_as_lost_paths():
         inside = np.abs(x[:, 0]) < 1
         return np.where(inside, 0.0, -np.inf), np.where(inside[:, None], 0.0, 1e6)
 
-    assert run_chains(density, np.zeros((8, 1)), rng(), Effort(n_draws=50)).divergences > 0
+    assert run_chains(density, np.zeros((8, 1)), rng(), ChainSettings(n_draws=50)).divergences > 0
 
 
 KINDS = {
@@ -75,7 +75,7 @@ def test_health_is_what_arviz_says(kind):
 def test_what_never_varies_is_not_ill():
     values = np.concatenate([np.ones((100, 4, 1)), rng().normal(size=(100, 4, 1))], axis=2)
     assert diagnose(values).rhat < 1.05
-    assert diagnose(np.ones((100, 4, 2))) == Health(1.0, 400.0, 0, 400, is_exact=True)
+    assert diagnose(np.ones((100, 4, 2))) == ChainDiagnostics(1.0, 400.0, 0, 400, is_exact=True)
     assert diagnose(np.ones((100, 4, 2)) + 1e-15 * rng().normal(size=(100, 4, 2)), divergences=90).is_good
 
 
@@ -83,4 +83,4 @@ def test_chains_that_disagree_are_ill():
     assert not diagnose(KINDS["apart"](rng())).is_good
     lost = diagnose(rng().normal(size=(500, 8, 1)), divergences=100)
     assert not lost.is_good
-    assert lost.list_faults() == ["100 of 4,000 transitions diverged"]
+    assert lost.list_problems() == ["100 of 4,000 transitions diverged"]

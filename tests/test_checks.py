@@ -6,8 +6,8 @@ import pytest
 
 import fewlabels as fl
 from fewlabels.data import checks
-from fewlabels.data.checks import examine
-from fewlabels.data.counts import tally
+from fewlabels.data.checks import check_pool
+from fewlabels.data.counts import count_pool
 from fewlabels.errors import InputError
 
 N = 40
@@ -61,22 +61,22 @@ def test_an_error_names_column_and_row(frame: pd.DataFrame, message: str) -> Non
 
 
 def test_a_sound_table_has_no_findings() -> None:
-    assert examine(fl.Predictions.read(sound())) == ()
+    assert check_pool(fl.Predictions.read(sound())) == ()
 
 
 @pytest.mark.parametrize("rename", [int, "item {}".format], ids=["whole", "text"])
 @pytest.mark.parametrize("n_twice", [0, 30])
 def test_of_very_many_ids_some_are_looked_at(rename, n_twice: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "MANY", 50)
-    monkeypatch.setattr(checks, "PARTS", 7)
+    monkeypatch.setattr(checks, "MAX_EXACT_IDS", 50)
+    monkeypatch.setattr(checks, "ID_SAMPLE_STEP", 7)
     ids = [rename(i) for i in (*range(100), *range(n_twice))]
-    found = examine(fl.Predictions.read({"id": ids, "predicted": ["a"] * len(ids)}))
+    found = check_pool(fl.Predictions.read({"id": ids, "predicted": ["a"] * len(ids)}))
     assert [finding.severity for finding in found] == (["error"] if n_twice else [])
     assert all("occurs in rows" in finding.message for finding in found)
 
 
 def test_of_very_many_ids_every_missing_one_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "MANY", 10)
+    monkeypatch.setattr(checks, "MAX_EXACT_IDS", 10)
     with pytest.raises(InputError, match="1 id is missing, the first in row 9"):
         fl.assess(put("id", 9, None))
 
@@ -84,8 +84,8 @@ def test_of_very_many_ids_every_missing_one_is_seen(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("score", [0.0, -1e-7, 1.0, 1 + 1e-6, 1 - 1e-16])
 def test_scores_at_the_bounds_and_rounded_past_them_are_sound(score: float) -> None:
     pool = fl.Predictions.read(put("score", 9, score))
-    assert examine(pool) == ()
-    assert set(tally(pool, fl.everything).bin) == {0 if score < 0.5 else 9, 7}
+    assert check_pool(pool) == ()
+    assert set(count_pool(pool, fl.everything).bin) == {0 if score < 0.5 else 9, 7}
 
 
 def test_binary_scores_are_checked_as_they_were_written() -> None:

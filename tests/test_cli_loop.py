@@ -18,7 +18,7 @@ from makers import drop_provenance
 
 import fewlabels as fl
 from fewlabels.sessions.exchange.sheet_reader import read_sheet
-from fewlabels.sessions.exchange.sheets import lay_out, render_sheet
+from fewlabels.sessions.exchange.sheets import make_form_rows, render_sheet
 from fewlabels.text import unescape_formula
 
 Type = Callable[..., Typed]
@@ -426,7 +426,7 @@ class TestSheets:
         assert type_in("export", "--session", session, "--pending").out.splitlines()[0] == "id,label"
 
     def test_columns_called_like_ours_keep_out_of_the_way(self) -> None:
-        rows, columns = lay_out({1: {"label": "x", "id": 9}})
+        rows, columns = make_form_rows({1: {"label": "x", "id": 9}})
         assert columns == ["id", "label (shown)", "id (shown)", "label"]
         assert render_sheet(rows, columns, "csv").splitlines()[1] == "1,x,9,"
 

@@ -16,7 +16,7 @@ from conftest import Typed
 
 import fewlabels as fl
 from fewlabels.errors import InputError
-from fewlabels.sessions.journal.events import Act, Item
+from fewlabels.sessions.journal.events import Item, NewEvent
 from fewlabels.sessions.journal.sqlite import SqliteJournal
 
 Type = Callable[..., Typed]
@@ -30,14 +30,14 @@ os.kill(os.getpid(), signal.SIGKILL)
 BACK_UP_AND_DIE = """
 import os, signal, sys
 from fewlabels.sessions.journal import connections, sqlite
-connections.unmark = lambda connection: os.kill(os.getpid(), signal.SIGKILL)
+connections.clear_mark = lambda connection: os.kill(os.getpid(), signal.SIGKILL)
 sqlite.SqliteJournal.open(sys.argv[1]).backup(sys.argv[2])
 """
 MARK_AND_DIE = """
 import os, signal, sys
 import fewlabels as fl
 from fewlabels.sessions.journal import log
-log._move_to_file = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+log._checkpoint = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 fl.Session.open(sys.argv[1]).tell({3: "cat"})
 """
 TELL = """
@@ -231,7 +231,7 @@ def test_a_copy_has_everything_or_is_refused_whoever_comes_and_goes(tmp_path: Pa
         elif step == "close" and opened:
             opened.pop(rng.randrange(len(opened))).close()
         elif step == "tell" and (writers := [one for one in opened if not one.read_only]):
-            rng.choice(writers).append([Act("told", "a", str(k))])
+            rng.choice(writers).append([NewEvent("told", "a", str(k))])
             n_told += 1
         made = copy(path, to=f"copy {k}.db")
         try:
@@ -274,7 +274,7 @@ def test_a_mark_that_another_process_set_meanwhile_is_moved_too(db: Path) -> Non
     with fl.Session.open(db) as session:
         session.tell({0: "cat"})
         fl.Session.open(db).close()  # which takes the mark back
-        session._fold.journal._connection.execute("PRAGMA wal_checkpoint")  # type: ignore[attr-defined]
+        session._store.journal._connection.execute("PRAGMA wal_checkpoint")  # type: ignore[attr-defined]
         run(MARK_AND_DIE, db)
         session.tell({1: "cat"})
         with pytest.raises(InputError, match="answers may be missing"):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fewlabels.distributions.beta_binomial import EXACT_UP_TO, count_interval, list_probabilities
+from fewlabels.distributions.beta_binomial import EXACT_UP_TO, beta_binomial_probabilities, count_interval
 
 SHAPES = [(1.0, 1.0), (0.3, 4.0), (90.0, 2.0), (0.2, 0.3), (12.0, 12.0)]
 
@@ -16,7 +16,7 @@ def interval(n, a, b, level=0.95):
 @pytest.mark.parametrize(("a", "b"), SHAPES)
 def test_probabilities_are_those_of_the_beta_binomial(n, a, b):
     expected = stats.betabinom.pmf(np.arange(n + 1), n, a, b) if n else [1.0]
-    assert list_probabilities(n, np.array([a]), np.array([b]))[0] == pytest.approx(expected, abs=1e-9)
+    assert beta_binomial_probabilities(n, np.array([a]), np.array([b]))[0] == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.999])

@@ -8,13 +8,13 @@ from scipy.stats import kstest
 
 from experiments.audits import BRIEF, hasten
 from experiments.compiled_curves import CompiledCurves
-from fewlabels.analyses.fairness.calibration import OURS, SHAPES, Curves, Shape, gather_apart, set_apart
+from fewlabels.analyses.fairness.calibration import SHAPES, STEP_TERMS, Curves, Shape, helmert_expand, helmert_project
 from fewlabels.analyses.fairness.methods import METHODS
-from fewlabels.analyses.fairness.rates import add_up
-from fewlabels.analyses.fairness.strata import People
-from fewlabels.models.hmc import Effort, run_chains
+from fewlabels.analyses.fairness.rates import sum_strata
+from fewlabels.analyses.fairness.strata import Strata
+from fewlabels.models.hmc import ChainSettings, run_chains
 
-SHAPES_TRIED = {"ours": Shape(OURS), "beta": Shape(SHAPES["beta"]), "apart": Shape(SHAPES["beta"], pooled=False)}
+SHAPES_TRIED = {"ours": Shape(STEP_TERMS), "beta": Shape(SHAPES["beta"]), "apart": Shape(SHAPES["beta"], pooled=False)}
 
 
 def rng(seed=0):
@@ -28,7 +28,7 @@ def make_people(n_labels=20, n_groups=2, seed=0):
     n = len(score)
     n_items = r.integers(20, 60, size=n)
     n_heard = r.multinomial(n_labels, n_items / n_items.sum())
-    return People(
+    return Strata(
         "g", tuple(str(g) for g in range(n_groups)), "1", np.repeat(np.arange(n_groups), 8), (score > 0.5).astype(int),
         score, n_items, np.minimum(n_heard, n_items), r.binomial(np.minimum(n_heard, n_items), score),
     )  # fmt: skip
@@ -36,27 +36,29 @@ def make_people(n_labels=20, n_groups=2, seed=0):
 
 def count_cells(curves, at):
     """Share of positives among the accepted and the refused of every group."""
-    people = curves.people
-    n = 2 * len(people.groups)
-    return add_up(curves.chance(at) * people.n_items, people.cell, n) / np.bincount(people.cell, people.n_items, n)
+    strata = curves.strata
+    n = 2 * len(strata.groups)
+    return sum_strata(curves.probability(at) * strata.n_items, strata.cell, n) / np.bincount(
+        strata.cell, strata.n_items, n
+    )
 
 
 @pytest.mark.parametrize("n_groups", [1, 2, 7])
 def test_groups_differ_in_ways_that_add_up_to_nothing(n_groups):
-    ways = set_apart(np.eye(n_groups - 1)[None])[0]
+    ways = helmert_expand(np.eye(n_groups - 1)[None])[0]
     assert ways @ ways.T == pytest.approx(np.eye(n_groups - 1))
     assert ways.sum(axis=1) == pytest.approx(np.zeros(n_groups - 1), abs=1e-12)
-    pull = rng().standard_normal((3, 2, n_groups))
-    assert gather_apart(pull) == pytest.approx(pull @ ways.T)
+    gradient = rng().standard_normal((3, 2, n_groups))
+    assert helmert_project(gradient) == pytest.approx(gradient @ ways.T)
 
 
 def test_many_groups_are_no_other_model_than_few(monkeypatch):
-    people = make_people(40, 6)
-    at = rng().standard_normal((3, Curves(Shape(), people).n_parameters))
-    few = Curves(Shape(), people)(at)
+    strata = make_people(40, 6)
+    at = rng().standard_normal((3, Curves(Shape(), strata).n_parameters))
+    few = Curves(Shape(), strata)(at)
     monkeypatch.setattr("fewlabels.analyses.fairness.calibration.FEW_GROUPS", 0)
     monkeypatch.setattr("fewlabels.analyses.fairness.calibration.MOST_DENSE", 0)
-    for found, expected in zip(Curves(Shape(), people)(at), few, strict=True):
+    for found, expected in zip(Curves(Shape(), strata)(at), few, strict=True):
         assert found == pytest.approx(expected)
 
 
@@ -64,8 +66,8 @@ def test_many_groups_are_no_other_model_than_few(monkeypatch):
 @pytest.mark.parametrize("n_groups", [1, 2, 5])
 @pytest.mark.parametrize("n_labels", [0, 40])
 def test_compiled_curves_are_the_same(shape, n_groups, n_labels):
-    people = make_people(n_labels, n_groups)
-    plain, compiled = Curves(shape, people), CompiledCurves(shape, people)
+    strata = make_people(n_labels, n_groups)
+    plain, compiled = Curves(shape, strata), CompiledCurves(shape, strata)
     at = 2 * rng().standard_normal((5, plain.n_parameters))
     for found, expected in zip(compiled(at), plain(at), strict=True):
         assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
@@ -80,7 +82,7 @@ def test_chains_find_what_weighted_draws_of_the_prior_do(shape):
     weight = np.exp(weight - weight.max())
     kept = prior[rng(2).choice(len(prior), size=20_000, p=weight / weight.sum())]
     assert weight.sum() ** 2 / (weight**2).sum() > 2000  # as many plain draws' worth
-    found = run_chains(curves, curves.start(rng(3), 16), rng(4), Effort(n_draws=1000)).draws
+    found = run_chains(curves, curves.start(rng(3), 16), rng(4), ChainSettings(n_draws=1000)).draws
     for chains, expected in zip(
         count_cells(curves, found.reshape(-1, curves.n_parameters)).T, count_cells(curves, kept).T, strict=True
     ):
@@ -100,7 +102,7 @@ def test_brief_chains_are_long_enough_for_experiments():
     curves = CompiledCurves(Shape(), make_people(100))
     found = [
         run_chains(curves, curves.start(rng(i), 16), rng(i + 1), effort).draws.reshape(-1, curves.n_parameters)
-        for i, effort in enumerate((BRIEF, Effort(n_draws=1000)))
+        for i, effort in enumerate((BRIEF, ChainSettings(n_draws=1000)))
     ]
     cells = [count_cells(curves, draws) for draws in found]
     brief, long = ((each.mean(axis=0), each.std(axis=0)) for each in cells)
@@ -121,10 +123,10 @@ def test_truths_rank_anywhere_among_draws():
 def _rank(n_labels, seed):
     """Place the truth among draws: rates of the accepted and the refused, a gap, and two parameters."""
     r = rng([seed, n_labels])
-    people = make_people(n_labels, seed=r)
-    curves = CompiledCurves(Shape(), people)
+    strata = make_people(n_labels, seed=r)
+    curves = CompiledCurves(Shape(), strata)
     truth = r.standard_normal((1, curves.n_parameters))
-    labelled = replace(people, n_positive=r.binomial(people.n_labels, curves.chance(truth)[0]))
+    labelled = replace(strata, n_positive=r.binomial(strata.n_labels, curves.probability(truth)[0]))
     curves = CompiledCurves(Shape(), labelled)
     found = run_chains(curves, curves.start(r, 16), r, BRIEF).draws.reshape(-1, curves.n_parameters)
     kept = found[np.linspace(0, len(found) - 1, N_KEPT).astype(int)]
@@ -139,9 +141,11 @@ def _show(curves, at):
 def test_scores_far_too_sure_are_seen_through_at_both_ends():
     """Almost all are accepted, at scores near 1; their labels must say something of the few who are refused at near 0."""
     score = np.array([1e-4, 0.9999, 1e-4, 0.9999])
-    group, said = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
-    people = People("g", ("a", "b"), "1", group, said, score, np.array([50, 950] * 2), np.array([0, 40] * 2), np.array([0, 20] * 2))  # fmt: skip
-    refused = [hasten(METHODS[name]).learn(people, rng(), finite=True).chance[:, 0] for name in ("bc", "calibrated")]
-    bc, ours = (np.quantile(chance, 0.9) for chance in refused)
+    group, predicted = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    strata = Strata("g", ("a", "b"), "1", group, predicted, score, np.array([50, 950] * 2), np.array([0, 40] * 2), np.array([0, 20] * 2))  # fmt: skip
+    refused = [
+        hasten(METHODS[name]).learn(strata, rng(), finite=True).probability[:, 0] for name in ("bc", "calibrated")
+    ]
+    bc, ours = (np.quantile(probability, 0.9) for probability in refused)
     assert bc < 0.01  # as sure of the refused as ever
     assert ours > 0.2

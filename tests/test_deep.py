@@ -18,10 +18,10 @@ import jax  # noqa: E402
 
 from fewlabels.models.deep import kernels  # noqa: E402
 from fewlabels.models.deep.fit import fit_deep  # noqa: E402
-from fewlabels.models.deep.kernels import Kernel, compare, embed, encode  # noqa: E402
-from fewlabels.models.deep.likelihoods import weigh_bernoulli, weigh_beta_binomial, weigh_shares  # noqa: E402
+from fewlabels.models.deep.kernels import Kernel, embed, encode, kernel_matrix  # noqa: E402
+from fewlabels.models.deep.likelihoods import log_bernoulli, log_beta_binomial, log_dirichlet  # noqa: E402
 from fewlabels.models.deep.pooling import find_neighbours, pool_sparse  # noqa: E402
-from fewlabels.models.deep.variational import Evidence, bound_evidence, climb_on, start_climb  # noqa: E402
+from fewlabels.models.deep.variational import ArmData, bound_evidence, init_adam, run_adam  # noqa: E402
 
 KINDS = ["bern-gp", "beta-gp", "beta-gp-sl", "beta-gp-slp"]
 SIZES = (6, 2, 2, 2, 2)
@@ -52,19 +52,19 @@ def test_the_beta_binomial_is_that_of_scipy():
     scale = np.logaddexp(0, g)
     ways = gammaln(n + 1) - gammaln(right + 1) - gammaln(n - right + 1)
     expected = betabinom.logpmf(right, n, expit(f) * scale, expit(-f) * scale) - ways
-    assert np.asarray(weigh_beta_binomial(*map(jnp.asarray, (f, g, n, right)))) == pytest.approx(expected, abs=1e-3)
+    assert np.asarray(log_beta_binomial(*map(jnp.asarray, (f, g, n, right)))) == pytest.approx(expected, abs=1e-3)
 
 
 def test_a_beta_binomial_of_great_scale_is_binomial():
     f, n, right = jnp.array([0.7]), jnp.array([9.0]), jnp.array([4.0])
-    binomial = np.asarray(weigh_bernoulli(f, n, right))
+    binomial = np.asarray(log_bernoulli(f, n, right))
     assert binomial == pytest.approx(4 * log_expit(0.7) + 5 * log_expit(-0.7), abs=1e-5)
-    assert np.asarray(weigh_beta_binomial(f, jnp.array([3000.0]), n, right)) == pytest.approx(binomial, abs=0.02)
+    assert np.asarray(log_beta_binomial(f, jnp.array([3000.0]), n, right)) == pytest.approx(binomial, abs=0.02)
 
 
 def test_shares_of_labels_have_the_dirichlet_density():
     scale, share = np.array([0.4, 2.0, 11.0]), np.array([0.1, 0.2, 0.7])
-    got = weigh_shares(jnp.asarray(scale)[None], jnp.ones(1), jnp.log(jnp.asarray(share)))
+    got = log_dirichlet(jnp.asarray(scale)[None], jnp.ones(1), jnp.log(jnp.asarray(share)))
     assert float(got) == pytest.approx(dirichlet.logpdf(share, scale), abs=1e-4)
 
 
@@ -73,17 +73,17 @@ def test_kernels_are_as_printed():
     kernel = Kernel(jnp.log(jnp.array([2.0, 0.5])), jnp.log(jnp.array([1.5, 9.0])))
     square = ((left[:, None] - right) ** 2).sum(axis=-1)
     expected = [2.0 * np.exp(-square / 1.5), 0.5 * np.exp(-square / 9.0)]
-    assert np.allclose(compare(kernel, jnp.asarray(left), jnp.asarray(right)), expected, rtol=1e-4)
+    assert np.allclose(kernel_matrix(kernel, jnp.asarray(left), jnp.asarray(right)), expected, rtol=1e-4)
 
 
 def test_sparse_arms_borrow_from_their_three_nearest_others():
     rng = np.random.default_rng(1)
-    place, length = rng.normal(size=(40, 2)), 0.8
+    embedding, length = rng.normal(size=(40, 2)), 0.8
     n = rng.integers(0, 12, 40) + 0.1
     right = n * rng.random(40)
-    pooled = pool_sparse(place, length, (n, right))
+    pooled = pool_sparse(embedding, length, (n, right))
     for a in range(40):
-        square = ((place - place[a]) ** 2).sum(axis=1)
+        square = ((embedding - embedding[a]) ** 2).sum(axis=1)
         nearest = [b for b in np.argsort(square) if b != a][:3]
         weight = np.exp(-square[nearest] / length)
         for own, got in zip((n, right), pooled, strict=True):
@@ -105,13 +105,15 @@ def test_the_bound_is_just_below_the_evidence():
     heard = [0, 5, 77]
     n[heard], right[heard] = [4, 9, 6], [4, 3, 5]
     code = encode(LEVEL, SIZES)
-    seen = Evidence(*(jnp.asarray(part, jnp.float32) for part in (code, n, right, n)))
-    start = start_climb(np.random.default_rng(0), code, n + 0.1, n_processes=1)
-    found = climb_on(start, seen, STEPS, n_steps=STEPS, supervised=False).end.at
+    seen = ArmData(*(jnp.asarray(part, jnp.float32) for part in (code, n, right, n)))
+    start = init_adam(np.random.default_rng(0), code, n + 0.1, n_processes=1)
+    found = run_adam(start, seen, STEPS, n_steps=STEPS, supervised=False).end.at
     bound = float(jax.jit(bound_evidence, static_argnames="supervised")(found, seen, supervised=False))
 
-    place = embed(found.network, jnp.asarray(code[heard]))
-    root = np.linalg.cholesky(np.asarray(compare(found.kernel, place, place)[0], np.float64) + 1e-6 * np.eye(3))
+    embedding = embed(found.network, jnp.asarray(code[heard]))
+    root = np.linalg.cholesky(
+        np.asarray(kernel_matrix(found.kernel, embedding, embedding)[0], np.float64) + 1e-6 * np.eye(3)
+    )
     nodes, mass = hermegauss(40)
     white = np.stack(np.meshgrid(nodes, nodes, nodes), axis=-1).reshape(-1, 3)
     log_mass = np.log(np.stack(np.meshgrid(mass, mass, mass), axis=-1).reshape(-1, 3) / mass.sum()).sum(axis=1)

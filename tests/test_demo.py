@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from fewlabels import Predictions
-from fewlabels.cli.demo import LABELLED, draw_digit, predict_digits, run_demo
+from fewlabels.cli.demo import N_LABELLED, predict_digits, render_digit, run_demo
 from fewlabels.errors import InputError
 
 
 def test_it_assesses_digits_with_few_labels(tmp_path: Path) -> None:
     demo = run_demo(tmp_path / "out")
     a = demo.assessment
-    assert (a.n_items, a.n_labels, len(a.groups)) == (1697, LABELLED, 10)
+    assert (a.n_items, a.n_labels, len(a.groups)) == (1697, N_LABELLED, 10)
     assert demo.report.exists()
     assert demo.predictions.exists()
 
@@ -34,7 +34,7 @@ def test_it_writes_the_truth_for_whoever_plays_the_person_who_labels(tmp_path: P
 def test_digits_are_drawn_in_letters() -> None:
     image = np.zeros(64)
     image[:8] = 16
-    assert draw_digit(image).splitlines()[:2] == ["@" * 16, " " * 16]
+    assert render_digit(image).splitlines()[:2] == ["@" * 16, " " * 16]
 
 
 def test_a_folder_that_cannot_be_made_is_explained(tmp_path: Path) -> None:

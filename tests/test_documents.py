@@ -60,8 +60,8 @@ def test_what_does_not_fit_is_said_with_its_place(raw: Any, says: str) -> None:
 
 
 def test_what_is_read_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MOST_BYTES", 1000)
-    monkeypatch.setattr(reading, "LONGEST_LINE", 100)
+    monkeypatch.setattr(reading, "MAX_BYTES", 1000)
+    monkeypatch.setattr(reading, "MAX_LINE_BYTES", 100)
     (tmp_path / "long.jsonl").write_text(" " * 200)
     (tmp_path / "bomb.jsonl.gz").write_bytes(gzip.compress(b"{}\n" * 10**6))
     (tmp_path / "large.json").write_text(" " * 2000)

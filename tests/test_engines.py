@@ -21,8 +21,7 @@ from makers import make_pool
 import fewlabels as fl
 from fewlabels.data import fingerprint as fingerprints
 from fewlabels.data import sampling as samples
-from fewlabels.sessions import queue as line
-from fewlabels.sessions import spec as ground
+from fewlabels.sessions import queue, spec
 
 N, MOST, FEW = 1500, 40, 200
 CLOSE = 1e-9
@@ -63,20 +62,20 @@ def label(source: Any) -> Any:
         session.tell({i: "abc"[int(i) % 3] for i in ids})
     answer = session.assess().to_dict()
     seen = pool.show([str(i) for ids in asked for i in ids])
-    return asked, answer, dict(sorted(seen.items())), ground.take_fingerprint(pool, fl.predicted)
+    return asked, answer, dict(sorted(seen.items())), spec.compute_fingerprint(pool, fl.predicted)
 
 
 def label_of_many(source: Any) -> Any:
     """The same, of a pool that is too large to list: candidates are drawn in the engine."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(line, "MOST_ITEMS", MOST)
-        patch.setattr(samples, "LARGE", N // 2)
-        patch.setattr(samples, "ENOUGH", N // 7)
-        patch.setattr(fingerprints, "SHOWN", MOST)
+        patch.setattr(queue, "MAX_ITEMS", MOST)
+        patch.setattr(samples, "MIN_SAMPLED_POOL", N // 2)
+        patch.setattr(samples, "SAMPLE_SIZE", N // 7)
+        patch.setattr(fingerprints, "SUBSET_SIZE", MOST)
         by = fl.column("site")
         session = fl.Session.create(None, some(source), goal=fl.Estimate(fl.accuracy), by=by, prior=fl.flat())
-        made = session._ground.fingerprint
-        return session.ask(5), session.status(), made, ground.take_fingerprint(some(source), by)
+        made = session._spec.fingerprint
+        return session.ask(5), session.status(), made, spec.compute_fingerprint(some(source), by)
 
 
 def join(source: Any) -> Any:

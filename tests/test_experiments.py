@@ -25,9 +25,9 @@ from experiments.tables import show_error
 from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.extremes import FindWorst
 from fewlabels.active.policies import thompson
-from fewlabels.active.simulation.dispatch import find_problem, play
-from fewlabels.active.simulation.kernels.problems import Cost, Gap, Rate
-from fewlabels.active.simulation.run import Trial
+from fewlabels.active.simulation.dispatch import find_problem, run_policy
+from fewlabels.active.simulation.kernels.problems import CalibrationError, Cost, Rate
+from fewlabels.active.simulation.run import Run
 from fewlabels.distributions.belief import Beta
 from fewlabels.distributions.difference import BetaDifference
 from fewlabels.metrics.metric import Metric, accuracy, ece
@@ -126,14 +126,14 @@ def test_a_mean_that_never_gets_there_is_first_at_its_own_height() -> None:
 
 
 def test_costs_are_dear_where_they_should_be() -> None:
-    people = price_people(SUPERCLASS, 10).over(CLASSES).matrix
-    others = price_superclasses(SUPERCLASS, 10).over(CLASSES).matrix
+    people = price_people(SUPERCLASS, 10).for_classes(CLASSES).matrix
+    others = price_superclasses(SUPERCLASS, 10).for_classes(CLASSES).matrix
     assert people is not None
     assert others is not None
     assert people[0].tolist() == [0, 1, 10, 10, 10, 10]  # a person taken for another person is a mistake like any
     assert people[2].tolist() == [1, 1, 0, 1, 1, 1]
     assert others[2].tolist() == [10, 10, 0, 1, 10, 10]
-    assert np.array_equal(price_people(SUPERCLASS, 1).over(CLASSES).matrix, 1 - np.eye(6))
+    assert np.array_equal(price_people(SUPERCLASS, 1).for_classes(CLASSES).matrix, 1 - np.eye(6))
 
 
 def test_deciles_are_of_equal_size_even_where_scores_tie() -> None:
@@ -142,58 +142,58 @@ def test_deciles_are_of_equal_size_even_where_scores_tie() -> None:
 
 
 def test_the_path_of_a_comparison_is_that_of_the_library(small_pools: Path) -> None:
-    stage = lay_out(read_pool(small_pools, NEWS))
-    trial = Trial(stage, Compare("0", "5"), ACTIVE.choose(), ACTIVE.prior, finite=False)
-    two = (trial.start.position("0"), trial.start.position("5"))
-    order = play(trial, np.random.default_rng(0), 30)
-    belief = trial.know(order).belief
+    labelled = lay_out(read_pool(small_pools, NEWS))
+    run = Run(labelled, Compare("0", "5"), ACTIVE.choose(), ACTIVE.prior, finite=False)
+    two = (run.start.position("0"), run.start.position("5"))
+    order = run_policy(run, np.random.default_rng(0), 30)
+    belief = run.infer_posterior(order).belief
     assert isinstance(belief, Beta)
     a, b = (Beta((str(g),), belief.alpha[[g]], belief.beta[[g]]) for g in two)
     difference = BetaDifference(a, b)
     below, above = difference.below(-0.05), difference.above(0.05)
-    assert weigh_path(trial, order, two)[-1] == pytest.approx([below, 1 - below - above, above], abs=1e-6)
+    assert weigh_path(run, order, two)[-1] == pytest.approx([below, 1 - below - above, above], abs=1e-6)
 
 
 @pytest.mark.parametrize("metric", [accuracy, ece, price_people(SUPERCLASS, 10)], ids=["accuracy", "ece", "cost"])
 def test_with_every_item_labelled_the_worst_are_known(metric: Metric, small_pools: Path) -> None:
-    stage = lay_out(read_pool(small_pools, NEWS), probabilities=True)
-    trial = Trial(stage, FindWorst(metric, 2), ACTIVE.choose(2), from_scores(50.0))
-    order = play(trial, np.random.default_rng(0), stage.n_items)
-    assert rank_known(trial, order, np.array([0, 100, stage.n_items]))[-1] == 1.0
+    labelled = lay_out(read_pool(small_pools, NEWS), probabilities=True)
+    run = Run(labelled, FindWorst(metric, 2), ACTIVE.choose(2), from_scores(50.0))
+    order = run_policy(run, np.random.default_rng(0), labelled.n_items)
+    assert rank_known(run, order, np.array([0, 100, labelled.n_items]))[-1] == 1.0
 
 
 @pytest.mark.parametrize("metric", [accuracy, ece, price_people(SUPERCLASS, 10)], ids=["accuracy", "ece", "cost"])
 def test_what_is_expected_of_the_pool_follows_from_what_is_expected_of_its_cells(
     metric: Metric, small_pools: Path
 ) -> None:
-    stage = lay_out(read_pool(small_pools, NEWS), probabilities=True)
-    trial = Trial(stage, FindWorst(metric), ACTIVE.choose(), ACTIVE.prior)
-    problem, order = find_problem(trial), play(trial, np.random.default_rng(0), 70)
-    assert isinstance(problem, Rate | Gap | Cost)
+    labelled = lay_out(read_pool(small_pools, NEWS), probabilities=True)
+    run = Run(labelled, FindWorst(metric), ACTIVE.choose(), ACTIVE.prior)
+    problem, order = find_problem(run), run_policy(run, np.random.default_rng(0), 70)
+    assert isinstance(problem, Rate | CalibrationError | Cost)
     gains = expect_gains(problem, expect_means(problem, order, np.array([20, 70])))
     for row, n in zip(gains, (20, 70), strict=True):
-        counts = stage.count(trial.start, order[:n])
-        believed = counts + pseudo_counts(trial.start.before)
-        rest = trial.start.scheme.cells.n_items - counts.sum(axis=1)
+        counts = labelled.count(run.start, order[:n])
+        believed = counts + pseudo_counts(run.start.before)
+        rest = run.start.evaluation.cells.n_items - counts.sum(axis=1)
         shares = counts + (rest / believed.sum(axis=1))[:, None] * believed
         shares /= shares.sum(axis=1, keepdims=True)
-        values = trial.start.values((shares if isinstance(problem, Cost) else shares[:, 0])[None])[0]
+        values = run.start.values((shares if isinstance(problem, Cost) else shares[:, 0])[None])[0]
         assert row == pytest.approx(problem.sign * values)
 
 
 def test_what_is_expected_of_the_pool_is_what_the_library_expects(small_pools: Path) -> None:
-    stage = lay_out(read_pool(small_pools, NEWS))
-    trial = Trial(stage, FindWorst(), ACTIVE.choose(), ACTIVE.prior)
-    problem, order = find_problem(trial), play(trial, np.random.default_rng(0), 70)
+    labelled = lay_out(read_pool(small_pools, NEWS))
+    run = Run(labelled, FindWorst(), ACTIVE.choose(), ACTIVE.prior)
+    problem, order = find_problem(run), run_policy(run, np.random.default_rng(0), 70)
     assert isinstance(problem, Rate)
     means = expect_means(problem, order, np.array([20, 70]))
-    assert means[0] == pytest.approx(trial.know(order[:20]).mean())
-    assert means[1] == pytest.approx(trial.know(order).mean())
+    assert means[0] == pytest.approx(run.infer_posterior(order[:20]).mean())
+    assert means[1] == pytest.approx(run.infer_posterior(order).mean())
 
 
 def test_what_was_played_is_not_played_again(small_pools: Path) -> None:
-    stage, at = lay_out(read_pool(small_pools, NEWS)), np.array([0, 20])
-    one, other = (find(stage, FindWorst(), thompson, from_scores(), at, Effort(2), name) for name in "ab")
+    labelled, at = lay_out(read_pool(small_pools, NEWS)), np.array([0, 20])
+    one, other = (find(labelled, FindWorst(), thompson, from_scores(), at, Effort(2), name) for name in "ab")
     assert one.values is other.values
     assert (one.name, other.name) == ("a", "b")
 

@@ -13,7 +13,7 @@ import pytest
 
 from fewlabels import files
 from fewlabels.errors import InputError
-from fewlabels.files import check_outputs, write_whole
+from fewlabels.files import check_outputs, write_atomic
 
 
 def names(folder: Path) -> list[str]:
@@ -25,7 +25,7 @@ def test_a_link_stays_and_its_target_is_written(tmp_path):
     target, link = tmp_path / "kept" / "report.html", tmp_path / "report.html"
     target.write_text("old")
     link.symlink_to(target)
-    write_whole(link, "new")
+    write_atomic(link, "new")
     assert link.is_symlink()
     assert target.read_text() == "new"
     assert names(tmp_path / "kept") == ["report.html"]
@@ -34,7 +34,7 @@ def test_a_link_stays_and_its_target_is_written(tmp_path):
 def test_a_link_to_nothing_makes_its_target(tmp_path):
     link = tmp_path / "link.json"
     link.symlink_to("target.json")
-    write_whole(link, "{}")
+    write_atomic(link, "{}")
     assert link.is_symlink()
     assert (tmp_path / "target.json").read_text() == "{}"
 
@@ -46,7 +46,7 @@ def test_a_pipe_is_written_through(tmp_path):
     reader = threading.Thread(target=lambda: heard.append(pipe.read_bytes()), daemon=True)
     reader.start()
     content = "ä" * 100_000  # more than a pipe holds
-    write_whole(pipe, content)
+    write_atomic(pipe, content)
     reader.join(10)
     assert heard == [content.encode()]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
@@ -58,7 +58,7 @@ def test_a_terminal_is_written_through_also_behind_a_link(tmp_path):
     try:
         link = tmp_path / "screen"
         link.symlink_to(os.ttyname(theirs))
-        write_whole(link, "hello")
+        write_atomic(link, "hello")
         assert os.read(ours, 100) == b"hello"
         assert stat.S_ISCHR(link.stat().st_mode)
     finally:
@@ -67,7 +67,7 @@ def test_a_terminal_is_written_through_also_behind_a_link(tmp_path):
 
 
 def test_an_open_file_of_ours_is_appended_to(tmp_path):
-    code = "from fewlabels.files import write_whole\nprint('before')\nwrite_whole('/dev/stdout', 'after')\n"
+    code = "from fewlabels.files import write_atomic\nprint('before')\nwrite_atomic('/dev/stdout', 'after')\n"
     with (tmp_path / "out").open("wb") as out:
         subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
     assert (tmp_path / "out").read_text() == "before\nafter"
@@ -78,14 +78,14 @@ def test_a_file_that_is_replaced_leaves_its_mode(tmp_path, mode):
     path = tmp_path / "a.json"
     path.write_text("old")
     path.chmod(mode)
-    write_whole(path, "new")
+    write_atomic(path, "new")
     assert stat.S_IMODE(path.stat().st_mode) == mode
     assert path.read_text() == "new"
 
 
 def test_a_new_file_has_the_mode_of_any_new_file(tmp_path):
     (tmp_path / "usual").write_text("")
-    write_whole(tmp_path / "ours", "")
+    write_atomic(tmp_path / "ours", "")
     assert (tmp_path / "ours").stat().st_mode == (tmp_path / "usual").stat().st_mode
 
 
@@ -99,7 +99,7 @@ def test_rights_of_a_group_that_cannot_be_kept_are_dropped(tmp_path, monkeypatch
     before = os.stat_result((*path.stat()[:5], path.stat().st_gid + 1, *path.stat()[6:]))
     monkeypatch.setattr(os, "chown", refuse)
     with path.open("r+b") as file:
-        files._copy_rights(file.fileno(), before)
+        files._copy_permissions(file.fileno(), before)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
@@ -118,7 +118,7 @@ def test_an_input_is_never_written(tmp_path, how, pattern):
     (tmp_path / "data.csv").write_text("id\n")
     same = make_same(tmp_path, how)
     with pytest.raises(InputError, match="is what is being read"):
-        write_whole(same, "x", inputs=["no.csv", None, str(tmp_path / pattern)])
+        write_atomic(same, "x", inputs=["no.csv", None, str(tmp_path / pattern)])
     assert (tmp_path / "data.csv").read_text() == "id\n"
 
 
@@ -162,7 +162,7 @@ def test_what_cannot_be_written_is_refused_before_and_when_writing(tmp_path, rea
     with pytest.raises(InputError, match=reason):
         check_outputs({"--json": path})
     with pytest.raises(InputError, match=reason):
-        write_whole(path, "x")
+        write_atomic(path, "x")
     assert names(tmp_path) == before
 
 
@@ -177,11 +177,11 @@ def test_a_file_that_may_not_be_written_is_refused(tmp_path):
 FULL = """
 import resource, signal, sys
 from fewlabels.errors import InputError
-from fewlabels.files import write_whole
+from fewlabels.files import write_atomic
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
 try:
-    write_whole(sys.argv[1], "x" * 100_000)
+    write_atomic(sys.argv[1], "x" * 100_000)
 except InputError as error:
     print(error)
 """
@@ -203,9 +203,9 @@ def test_whatever_ends_the_writing_nothing_stays_behind(tmp_path, monkeypatch, e
 
     monkeypatch.setattr(os, "fsync", stop)
     with pytest.raises(ending):
-        write_whole(tmp_path / "a.html", "new")
+        write_atomic(tmp_path / "a.html", "new")
     assert names(tmp_path) == []
 
 
 def test_half_characters_do_not_stop_a_file(tmp_path):
-    assert write_whole(tmp_path / "a", "x\udcff").read_text() == "x?"
+    assert write_atomic(tmp_path / "a", "x\udcff").read_text() == "x?"

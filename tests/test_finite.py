@@ -3,7 +3,7 @@ import pytest
 from makers import beta, dirichlet
 from scipy import stats
 
-from fewlabels.distributions.finite_pool import Finite, FiniteShares
+from fewlabels.distributions.finite_pool import FinitePoolBeta, FinitePoolDirichlet
 
 SIGMAS = 5  # a moment of draws strays this many standard errors once in 1.7 million
 
@@ -16,7 +16,7 @@ def find_run(p, level):
 
 
 def finite(a, b, right, wrong, rest):
-    return Finite(
+    return FinitePoolBeta(
         beta(a, b).observe(np.array([[right, wrong]], float)), np.array([[right, wrong]], float), np.array([rest])
     )
 
@@ -51,7 +51,7 @@ KNOWN = np.array([[4.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
 
 
 def finite_shares(rest):
-    return FiniteShares(dirichlet([1, 1, 1], [0.5, 0.2, 3]).observe(KNOWN), KNOWN, np.array(rest))
+    return FinitePoolDirichlet(dirichlet([1, 1, 1], [0.5, 0.2, 3]).observe(KNOWN), KNOWN, np.array(rest))
 
 
 def test_each_finite_share_is_a_beta_binomial():
@@ -70,7 +70,7 @@ def test_each_finite_share_is_a_beta_binomial():
 def test_a_marginal_of_finite_shares_is_a_finite_share():
     belief = finite_shares([6, 9])
     marginal = belief.marginal(np.array([0, 2]))
-    assert isinstance(marginal, Finite)
+    assert isinstance(marginal, FinitePoolBeta)
     assert marginal.groups == belief.groups == ("0", "1")
     assert marginal.mean() == pytest.approx([belief.mean()[0, 0], belief.mean()[1, 2]], abs=1e-12)
     for mine, theirs in zip(marginal.interval(), belief.interval(), strict=True):
@@ -87,7 +87,7 @@ def test_draws_of_finite_shares_add_up_and_average_to_the_mean():
 
 
 def test_when_everything_is_labelled_finite_shares_are_a_point():
-    belief = FiniteShares(dirichlet([1, 1, 1]).observe(KNOWN[:1]), KNOWN[:1], np.array([0]))
+    belief = FinitePoolDirichlet(dirichlet([1, 1, 1]).observe(KNOWN[:1]), KNOWN[:1], np.array([0]))
     low, high = belief.interval()
     assert low.tolist() == high.tolist() == belief.mean().tolist() == [[0.8, 0.2, 0]]
 
@@ -111,8 +111,10 @@ def count_rightly(chances):
 
 def of_chances(chances, strength=1e9):
     mean, n = chances.mean(), len(chances)
-    luck = (chances * (1 - chances)).mean() / (mean * (1 - mean))
-    return Finite(beta(strength * mean, strength * (1 - mean)), np.zeros((1, 2)), np.array([n]), np.array([luck]))
+    residual_variance = (chances * (1 - chances)).mean() / (mean * (1 - mean))
+    return FinitePoolBeta(
+        beta(strength * mean, strength * (1 - mean)), np.zeros((1, 2)), np.array([n]), np.array([residual_variance])
+    )
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
@@ -135,7 +137,7 @@ def test_draws_of_items_that_are_told_apart_vary_as_these_do(name):
 
 def test_shares_of_items_that_are_told_apart_add_up_and_vary_less():
     alike, apart = finite_shares([6, 9]), finite_shares([6, 9])
-    apart = FiniteShares(apart.belief, apart.known, apart.rest, np.array([0.25, 1.0]))
+    apart = FinitePoolDirichlet(apart.belief, apart.known, apart.rest, np.array([0.25, 1.0]))
     drawn = apart.draw(np.random.default_rng(2), 20_000)
     assert drawn.sum(axis=2) == pytest.approx(1, abs=1e-12)
     spread = alike.draw(np.random.default_rng(3), 20_000).std(axis=0) / drawn.std(axis=0)
@@ -146,5 +148,5 @@ def test_shares_of_items_that_are_told_apart_add_up_and_vary_less():
 
 
 def test_a_single_item_is_right_or_wrong_however_much_is_known():
-    one = Finite(beta(1.2, 0.8), np.zeros((1, 2)), np.array([1]), np.array([1.0]))
+    one = FinitePoolBeta(beta(1.2, 0.8), np.zeros((1, 2)), np.array([1]), np.array([1.0]))
     assert [float(end[0]) for end in one.interval()] == [0.0, 1.0]

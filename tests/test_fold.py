@@ -8,7 +8,7 @@ import pytest
 import fewlabels as fl
 from fewlabels.active.goals.estimation import Estimate
 from fewlabels.sessions.session import Session
-from fewlabels.sessions.store import COPY_EVERY
+from fewlabels.sessions.store import CHECKPOINT_EVERY
 
 DAY = 86_400.0
 
@@ -20,7 +20,7 @@ def begin(path=None, n=2000, votes=1):
 
 def count_events_read(session, monkeypatch):
     """Count the events that are read from the journal from now on."""
-    journal, counted = session._fold.journal, []
+    journal, counted = session._store.journal, []
     read = journal.read
     monkeypatch.setattr(journal, "read", lambda after=0: counted.extend(found := read(after)) or found)
     return counted
@@ -54,9 +54,11 @@ def test_a_block_that_fails_half_way_reads_only_the_latest_events_again(tmp_path
     with pytest.raises(fl.InputError, match="no class"):
         tell_together(session, {items[0]: "dog"}, {items[1]: "cow"})
     kept = session.answers()
-    assert len(counted) <= COPY_EVERY + 10 + 1402  # the latest, those that were lost, and all of them for `answers`
+    assert (
+        len(counted) <= CHECKPOINT_EVERY + 10 + 1402
+    )  # the latest, those that were lost, and all of them for `answers`
     with Session.open(tmp_path / "s.db") as again:
-        assert session._fold.ledger == again._fold.ledger
+        assert session._store.state == again._store.state
         assert [row["label"] for row in kept].count("cat") == 699
 
 
@@ -78,11 +80,11 @@ def clocks(monkeypatch):
     """The computer's clock, which somebody may set, and the time that has really passed."""
     clocks = {"wall": 0.0, "passed": 0.0}
 
-    def tell_time():
+    def utc_now():
         return (datetime(2030, 1, 1, tzinfo=UTC) + timedelta(seconds=clocks["wall"])).isoformat(timespec="milliseconds")
 
     for where in ("store", "journal.memory", "journal.sqlite"):
-        monkeypatch.setattr(f"fewlabels.sessions.{where}.tell_time", tell_time)
+        monkeypatch.setattr(f"fewlabels.sessions.{where}.utc_now", utc_now)
     monkeypatch.setattr("fewlabels.sessions.store.monotonic", lambda: clocks["passed"])
 
     def move(passed, jump=0.0):
@@ -142,7 +144,7 @@ def test_what_another_process_asked_is_no_older_than_our_last_look(clocks, tmp_p
 
 def test_times_that_nobody_can_read_are_of_now(tmp_path):
     with begin(tmp_path / "s.db", n=2) as session:
-        connection = session._fold.journal._connection
+        connection = session._store.journal._connection
         row = "INSERT INTO events (kind, item, who, at) VALUES ('asked', ?, 'ann', ?)"
         connection.executemany(row, [("0", "yesterday"), ("1", "")])
     with Session.open(tmp_path / "s.db") as session:

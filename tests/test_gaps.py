@@ -13,18 +13,18 @@ from scipy.special import expit
 
 import fewlabels as fl
 from fewlabels.analyses.fairness.api import fairness
-from fewlabels.analyses.fairness.calibration import OURS, SHAPES, Curves, Shape
+from fewlabels.analyses.fairness.calibration import SHAPES, STEP_TERMS, Curves, Shape
 from fewlabels.analyses.fairness.definitions import say_four_fifths
 from fewlabels.analyses.fairness.gaps import ODDS, Ratio
 from fewlabels.analyses.fairness.methods import METHODS
 from fewlabels.analyses.fairness.rates import QUANTITIES, RATES
-from fewlabels.analyses.fairness.strata import count_people, expect_unseen, round_out
+from fewlabels.analyses.fairness.strata import add_empty_strata, count_strata, expected_unseen
 from fewlabels.cli.app import app
-from fewlabels.cli.conditions import read_condition
+from fewlabels.cli.conditions import parse_condition
 from fewlabels.cli.tables import print_fairness
 from fewlabels.errors import InputError
 from fewlabels.models.diagnostics import diagnose
-from fewlabels.models.hmc import Effort, run_chains
+from fewlabels.models.hmc import ChainSettings, run_chains
 from fewlabels.reporting.plots.gaps import plot_group_curves
 
 
@@ -48,25 +48,25 @@ def read(pool, **roles):
 
 
 def count(pool, **roles):
-    return count_people(read(pool, **roles), fl.column("sex"))
+    return count_strata(read(pool, **roles), fl.column("sex"))
 
 
 def test_counts_are_those_of_the_pool():
     pool = make_people()
-    people = count(pool)
-    assert people.groups == ("f", "m")
+    strata = count(pool)
+    assert strata.groups == ("f", "m")
     said, sex = pool["score_x"] >= 0.5, pool["sex"]
-    for g, name in enumerate(people.groups):
+    for g, name in enumerate(strata.groups):
         for s in (0, 1):
-            here, cell = (sex == name) & (said == s), (people.group == g) & (people.said == s)
-            assert people.n_items[cell].sum() == here.sum()
-            assert people.n_labels[cell].sum() == sum(y is not None for y in pool["label"][here])
-            assert people.n_positive[cell].sum() == sum(y == "1" for y in pool["label"][here])
-            assert (people.n_items * people.score)[cell].sum() == pytest.approx(pool["score_x"][here].sum(), abs=1e-3)
-    assert np.all(np.diff(people.cell) >= 0)
+            here, cell = (sex == name) & (said == s), (strata.group == g) & (strata.predicted == s)
+            assert strata.n_items[cell].sum() == here.sum()
+            assert strata.n_labels[cell].sum() == sum(y is not None for y in pool["label"][here])
+            assert strata.n_positive[cell].sum() == sum(y == "1" for y in pool["label"][here])
+            assert (strata.n_items * strata.score)[cell].sum() == pytest.approx(pool["score_x"][here].sum(), abs=1e-3)
+    assert np.all(np.diff(strata.cell) >= 0)
 
 
-SHAPES_TRIED = [Shape(terms, pooled) for terms in (OURS, *SHAPES.values()) for pooled in (True, False)]
+SHAPES_TRIED = [Shape(terms, pooled) for terms in (STEP_TERMS, *SHAPES.values()) for pooled in (True, False)]
 TITLES = [f"{name} {how}" for name in ("ours", *SHAPES) for how in ("pooled", "apart")]
 
 
@@ -83,7 +83,7 @@ def test_slopes_are_those_of_the_density(shape, groups):
 def test_groups_vary_as_the_papers_say():
     """Draws of the prior: the level of a coefficient, and how far two groups are apart."""
     curves = Curves(Shape(SHAPES["beta"]), count(make_people(n_labels=0)))
-    a, b, c, _ = curves.bend(rng().standard_normal((200_000, curves.n_parameters))).transpose(1, 0, 2)
+    a, b, c, _ = curves.coefficients(rng().standard_normal((200_000, curves.n_parameters))).transpose(1, 0, 2)
     mean, spread = rng(1).normal(0, 2, size=200_000), np.abs(rng(2).normal(0, 0.75, size=200_000))
     expected = mean[:, None] + spread[:, None] * rng(3).normal(size=(200_000, 2))
     assert np.cov(c.T) == pytest.approx(np.cov(expected.T), rel=0.02)
@@ -98,9 +98,9 @@ def test_groups_vary_as_the_papers_say():
 @pytest.mark.parametrize("n_labels", [10, 100, 1000])
 def test_chains_agree_soon(n_labels):
     curves = Curves(Shape(), count(make_people(n_labels=n_labels)))
-    found = run_chains(curves, curves.start(rng(), 16), rng(1), Effort())
-    chance = curves.chance(found.draws.reshape(-1, curves.n_parameters))
-    cells = np.stack([chance[:, curves.people.cell == cell].mean(axis=1) for cell in range(4)], axis=1)
+    found = run_chains(curves, curves.start(rng(), 16), rng(1), ChainSettings())
+    probability = curves.probability(found.draws.reshape(-1, curves.n_parameters))
+    cells = np.stack([probability[:, curves.strata.cell == cell].mean(axis=1) for cell in range(4)], axis=1)
     health = diagnose(cells.reshape(*found.draws.shape[:2], 4), found.divergences)
     assert health.rhat < 1.015  # of the first batch; more are drawn where that is not enough
     assert health.ess > 400
@@ -186,12 +186,12 @@ def test_every_method_answers(method):
 
 def test_labels_alone_are_a_beta():
     pool = make_people(n_labels=200)
-    people = count(pool)
+    strata = count(pool)
     found = ask(pool, method="beta-binomial", metrics=("accuracy",))
     for i, row in enumerate(found.groups):
-        here = people.group == i
-        right = np.where(people.said == 1, people.n_positive, people.n_labels - people.n_positive)[here].sum()
-        assert row.mean == pytest.approx((1 + right) / (2 + people.heard[i]), abs=0.005)
+        here = strata.group == i
+        right = np.where(strata.predicted == 1, strata.n_positive, strata.n_labels - strata.n_positive)[here].sum()
+        assert row.mean == pytest.approx((1 + right) / (2 + strata.group_labels[i]), abs=0.005)
 
 
 def test_scores_say_more_than_labels_alone():
@@ -282,15 +282,15 @@ def test_a_single_person_does_not_stand_for_all_like_them():
 
 
 def test_those_not_seen_count_for_one_person():
-    people = count(make_people(n=400))
-    whole = round_out(people)
+    strata = count(make_people(n=400))
+    whole = add_empty_strata(strata)
     assert np.all(np.diff(whole.cell) >= 0)
-    assert whole.size == pytest.approx(people.size)
-    unseen = expect_unseen(whole)
+    assert whole.size == pytest.approx(strata.size)
+    unseen = expected_unseen(whole)
     assert np.bincount(whole.group, unseen) == pytest.approx([1, 1])
-    accepted = people.n_items[people.said == 1].sum() / people.n_items.sum()
-    assert unseen[(whole.n_items == 0) & (whole.said == 1)] == pytest.approx([accepted] * 2)
-    assert not expect_unseen(people).any()
+    accepted = strata.n_items[strata.predicted == 1].sum() / strata.n_items.sum()
+    assert unseen[(whole.n_items == 0) & (whole.predicted == 1)] == pytest.approx([accepted] * 2)
+    assert not expected_unseen(strata).any()
 
 
 @pytest.mark.parametrize(
@@ -406,7 +406,7 @@ def test_widths_shrink_about_as_foreseen(finite):
         before, after = (np.subtract(*sample.value(RATES[name]).T) for sample in (few, many))
         expected = after.std() / before.std()
         assert expected > 0.35
-        assert few.foresee(before, [0, 1]).narrow(540) == pytest.approx(expected, rel=0.2)
+        assert few.forecast(before, [0, 1]).relative_width(540) == pytest.approx(expected, rel=0.2)
 
 
 def test_no_label_tells_more_of_who_is_selected():
@@ -515,7 +515,7 @@ def test_a_rate_of_nobody_is_null_and_no_condition_holds_of_it():
     gap = next(row for row in json.loads(found.to_json())["gaps"] if row["group"] == "x")
     assert gap["mean"] is None
     assert gap["p_practically_fair"] is None
-    assert all("of x" not in hit for hit in read_condition("low < 2").hits(found.to_dict()))
+    assert all("of x" not in hit for hit in parse_condition("low < 2").find_matches(found.to_dict()))
     print_fairness(Console(file=StringIO()), found)
 
 

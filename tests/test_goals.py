@@ -13,9 +13,9 @@ from fewlabels.active.acquisition import AcquisitionView
 from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.estimation import Estimate, Explore, LeastCertain
 from fewlabels.active.goals.extremes import FindBest, FindWorst
-from fewlabels.active.goals.goal import Goal, describe, find_obstacle
+from fewlabels.active.goals.goal import Goal, describe, explain_unreachable
 from fewlabels.active.policies import POLICIES
-from fewlabels.data.counts import tally
+from fewlabels.data.counts import count_pool
 from fewlabels.distributions.belief import Belief, Draws
 from fewlabels.distributions.difference import BetaDifference
 from fewlabels.errors import InputError
@@ -73,7 +73,7 @@ def waiting(metric, by):
 
 def by_enumeration(known, truth, worth):
     """p_g (Var − E Var): a label lands in each cell by its size, and shows each outcome as truth has it."""
-    alpha, weight, cells = pseudo_counts(known.foreseen), known.weight, known.scheme.cells
+    alpha, weight, cells = pseudo_counts(known.with_pending), known.weight, known.evaluation.cells
     gains = np.zeros(len(known.groups))
     for c, (k, g) in enumerate(zip(cells.predicted, cells.group, strict=True)):
         aim = worth and worth(k)
@@ -87,7 +87,7 @@ def by_enumeration(known, truth, worth):
 @kinds
 def test_the_worth_of_a_label_is_the_fall_of_the_variance_over_all_its_outcomes(metric, by, worth):
     known = waiting(metric, by)
-    truth = known.imagine(rng(), 5)
+    truth = known.draw_cells(rng(), 5)
     gains = Estimate(metric).gain(known, truth)
     whole = truth if truth.ndim == 3 else np.stack([truth, 1 - truth], axis=2)
     assert gains == pytest.approx(np.array([by_enumeration(known, t, worth) for t in whole]), abs=1e-14)
@@ -97,7 +97,7 @@ def test_the_worth_of_a_label_is_the_fall_of_the_variance_over_all_its_outcomes(
 def test_as_expected_a_label_is_worth_how_far_it_moves_the_estimate(metric, by, worth):
     """The law of total variance: what falls on average is the variance of the next mean, no variance formula needed."""
     known = waiting(metric, by)
-    alpha, cells = pseudo_counts(known.foreseen), known.scheme.cells
+    alpha, cells = pseudo_counts(known.with_pending), known.evaluation.cells
     expected = np.zeros(len(known.groups))
     for c, (k, g) in enumerate(zip(cells.predicted, cells.group, strict=True)):
         mean = alpha[c] / alpha[c].sum()
@@ -129,7 +129,7 @@ def test_pending_answers_make_the_next_label_worth_less(metric, by, worth):
 @pytest.mark.parametrize("metric", [*METRICS.values(), PRICE], ids=lambda m: m.name)
 def test_the_worst_and_the_best_are_at_opposite_ends(metric):
     known = of(metric)
-    truth = known.imagine(rng(), 3)
+    truth = known.draw_cells(rng(), 3)
     sign = {"lowest": -1, "highest": 1}[metric.worst]
     assert np.array_equal(FindWorst(metric).gain(known, truth), sign * known.values(truth))
     assert np.array_equal(FindBest(metric).gain(known, truth), -sign * known.values(truth))
@@ -247,7 +247,7 @@ def verdict_chances(a, b, rope):
 @pytest.mark.parametrize(("a", "b"), [("0", "2"), ("2", "1")])
 def test_the_worth_of_a_label_is_the_chance_of_the_verdict_after_each_outcome(a, b, rope):
     known = pending(learned(*PARTED), 0, 1, 3)
-    now, truth = known.foreseen, known.imagine(rng(), 4)
+    now, truth = known.with_pending, known.draw_cells(rng(), 4)
     gains = Compare(a, b, rope=rope).gain(known, truth)
     start = {group: (now.alpha[int(group)], now.beta[int(group)]) for group in (a, b)}
     for group in (a, b):
@@ -272,7 +272,7 @@ def test_on_average_a_label_never_makes_a_verdict_less_likely():
 @pytest.mark.parametrize("metric", [fl.ece, fl.recall, fl.confusion, PRICE], ids=lambda m: m.name)
 def test_without_a_closed_form_the_fall_of_the_variance_in_either_group_is_the_worth(metric):
     known = of(metric)
-    truth = known.imagine(rng(), 3)
+    truth = known.draw_cells(rng(), 3)
     gains = Compare("0", "2", metric).gain(known, truth)
     falls = Estimate(metric).gain(known, truth) / known.share
     assert gains[:, [0, 2]] == pytest.approx(falls[:, [0, 2]], abs=1e-14)
@@ -283,7 +283,7 @@ POOL = outcome_pool(a=(30, 5, 40), b=(20, 12, 30), c=(1, 1, 1))
 
 
 def known_pool(finite=False):
-    counts = tally(fl.Predictions.read(POOL), fl.column("group"))
+    counts = count_pool(fl.Predictions.read(POOL), fl.column("group"))
     return replace(infer(counts, fl.accuracy, fl.flat(), finite_pool=finite), n_draws=DRAWS)
 
 
@@ -320,9 +320,9 @@ def test_a_group_is_least_certain_where_what_is_asked_varies_most(finite, goal):
     """Of exactly these items, as draws of them vary: those that are labelled do not."""
     known = known_pool(finite)
     if goal.name == "least-certain":
-        spread = known.shown.draw(rng(), 100_000).var(axis=0)
+        spread = known.cell_posterior.draw(rng(), 100_000).var(axis=0)
         assert np.allclose(goal.gain(known, known.expect())[0], spread, rtol=0.03)
-    waiting = replace(known, pending=known.scheme.cells.n_items - known.counts.sum(axis=1).astype(int))
+    waiting = replace(known, pending=known.evaluation.cells.n_items - known.counts.sum(axis=1).astype(int))
     assert np.allclose(goal.gain(waiting, waiting.expect()), 0) == finite
 
 
@@ -347,7 +347,7 @@ def _variance(known):
     """Of every group's accuracy, by enumeration where it is about exactly these items."""
     if not known.finite_pool:
         return known.belief.variance()
-    size = known.scheme.cells.n_items
+    size = known.evaluation.cells.n_items
     rest = size - known.counts.sum(axis=1).astype(int)
     return stats.betabinom.var(rest, known.belief.alpha, known.belief.beta) / size**2
 
@@ -470,7 +470,7 @@ def test_every_goal_works_with_every_kind_of_metric(goal, metric, by, worth):
     found = describe(goal, known, rng())
     assert found.settled == goal.settled(known, rng())
     json.dumps(found.details)  # fits into a result file
-    assert goal.gain(known, known.imagine(rng(), 2)).shape == (2, len(known.groups))
+    assert goal.gain(known, known.draw_cells(rng(), 2)).shape == (2, len(known.groups))
 
 
 # -- out of reach ---------------------------------------------------------------------------------------------
@@ -482,14 +482,14 @@ OUT_OF_REACH = [Estimate(width=0.1), FindWorst(confidence=0.999), FindBest(confi
 @pytest.mark.parametrize("goal", OUT_OF_REACH, ids=lambda g: g.name)
 def test_where_labels_alone_will_not_settle_a_goal_a_remedy_is_named(goal):
     """Three items of each group tell little of a population: even Beta(1, 4) is the lower of it and Beta(4, 1) at 0.986."""
-    found = find_obstacle(goal, learned(*FEW), rng())
+    found = explain_unreachable(goal, learned(*FEW), rng())
     assert "labelling every item would probably not settle this goal" in found
     assert found.endswith(goal.remedy)
 
 
 @goals
 def test_a_goal_within_reach_has_no_obstacle(goal):
-    assert find_obstacle(goal, learned(*MANY), rng()) is None
+    assert explain_unreachable(goal, learned(*MANY), rng()) is None
 
 
 def test_what_is_settled_in_some_possible_futures_has_no_obstacle():
@@ -500,12 +500,12 @@ def test_what_is_settled_in_some_possible_futures_has_no_obstacle():
             return bool(belief.counts[0, 1] == 0)
 
     known = learned([0], [0], [10])
-    assert 41 <= sum(find_obstacle(Spotless(), known, rng(seed)) is None for seed in range(100)) <= 81
+    assert 41 <= sum(explain_unreachable(Spotless(), known, rng(seed)) is None for seed in range(100)) <= 81
 
 
 @pytest.mark.parametrize("goal", OUT_OF_REACH, ids=lambda g: g.name)
 def test_exactly_these_items_can_always_be_known(goal):
-    assert find_obstacle(goal, learned(*FEW, finite_pool=True), rng()) is None
+    assert explain_unreachable(goal, learned(*FEW, finite_pool=True), rng()) is None
 
 
 # -- a goal of one's own --------------------------------------------------------------------------------------
@@ -521,8 +521,8 @@ def test_a_goal_of_ones_own_is_described_by_its_answer():
 
 
 def test_a_goal_of_ones_own_without_a_remedy_is_asked_to_aim_for_less():
-    assert find_obstacle(Near(), learned(*FEW), rng()).endswith(": aim for less")
-    assert find_obstacle(Near(), learned(*MANY), rng()) is None
+    assert explain_unreachable(Near(), learned(*FEW), rng()).endswith(": aim for less")
+    assert explain_unreachable(Near(), learned(*MANY), rng()) is None
 
 
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)

@@ -12,10 +12,10 @@ from scipy import stats
 
 import fewlabels as fl
 from fewlabels.active.goals.extremes import FindWorst
-from fewlabels.data.counts import Tally
+from fewlabels.data.counts import CountTable
 from fewlabels.errors import InputError
-from fewlabels.sessions import queue as room
-from fewlabels.sessions.spec import lay_ground, read_ground, tell_apart
+from fewlabels.sessions import queue
+from fewlabels.sessions.spec import create_spec, describe_difference, read_spec
 
 POOL = make_pool(7, n=80, labelled=0.3)
 
@@ -39,12 +39,12 @@ def tidy_up():
 
 def lay(pool=None, by=fl.predicted, **choices):
     usual = {"goal": FindWorst(), "policy": fl.thompson, "prior": fl.flat(), "level": 0.95, "finite": False, "seed": 0}
-    return lay_ground(read_pool() if pool is None else fl.Predictions.read(pool), by=by, **usual | choices)
+    return create_spec(read_pool() if pool is None else fl.Predictions.read(pool), by=by, **usual | choices)
 
 
-def written(ground):
-    about, blobs = ground.write()
-    return read_ground(json.loads(json.dumps(about)), blobs)
+def written(spec):
+    about, blobs = spec.write()
+    return read_spec(json.loads(json.dumps(about)), blobs)
 
 
 def same(one, other):
@@ -78,8 +78,8 @@ PARTITIONS = {
 
 @pytest.mark.parametrize(("by", "name"), PARTITIONS.values(), ids=PARTITIONS)
 def test_every_unlabelled_item_is_lined_up_once_where_it_belongs(by, name):
-    ground, items = lay(by=by)
-    tally = ground.tally
+    spec, items = lay(by=by)
+    tally = spec.tally
     rows = {str(row["id"]): row for row in (dict(zip(POOL, values, strict=True)) for values in zip(*POOL.values(), strict=True))}  # fmt: skip
     unlabelled = {id_ for id_, row in rows.items() if row["label"] is None}
     assert sorted(item.id for item in items) == sorted(unlabelled)
@@ -91,7 +91,7 @@ def test_every_unlabelled_item_is_lined_up_once_where_it_belongs(by, name):
         assert tally.bin[entry] == score_bin(row["score"])
         assert tally.label[entry] == -1
     assert Counter(item.entry for item in items) == {e: n for e, n in enumerate(tally.n_items) if tally.label[e] == -1}
-    assert ground.n_askable.tolist() == [sum(item.group == g for item in items) for g in range(len(tally.groups))]
+    assert spec.n_askable.tolist() == [sum(item.group == g for item in items) for g in range(len(tally.groups))]
 
 
 def test_places_in_a_group_have_no_gaps():
@@ -112,7 +112,7 @@ def test_any_item_of_a_group_may_come_at_any_place():
     group = [0, 1, 0, 1, 0, 0, 1]
     seen = np.zeros((7, 7), int)
     for seed in range(4000):
-        for item in room.shuffle([*"abcdefg"], np.array(group), np.zeros(7, int), seed):
+        for item in queue.shuffle([*"abcdefg"], np.array(group), np.zeros(7, int), seed):
             seen["abcdefg".index(item.id), item.place] += 1
     for g in range(2):
         mine = np.equal(group, g)
@@ -122,14 +122,15 @@ def test_any_item_of_a_group_may_come_at_any_place():
 
 
 def test_a_group_that_is_labelled_to_the_last_item_has_nothing_to_ask():
-    ground, items = lay(outcome_pool(a=(3, 2, 0), b=(1, 0, 4)), fl.column("group"))
-    assert ground.n_askable.tolist() == [0, 4]
+    spec, items = lay(outcome_pool(a=(3, 2, 0), b=(1, 0, 4)), fl.column("group"))
+    assert spec.n_askable.tolist() == [0, 4]
     assert {item.group for item in items} == {1}
 
 
 def test_a_pool_that_is_all_labelled_is_refused():
     with pytest.raises(
-        InputError, match="every item of the table is labelled: there is nothing to ask; assess it, or try --hide-labels"
+        InputError,
+        match="every item of the table is labelled: there is nothing to ask; assess it, or try --hide-labels",
     ):
         lay(outcome_pool(a=(3, 2, 0)))
 
@@ -140,11 +141,11 @@ def test_an_unsound_pool_is_refused():
 
 
 def test_of_a_large_pool_a_random_few_of_every_group_are_lined_up(monkeypatch):
-    monkeypatch.setattr(room, "MOST_ITEMS", 60)
+    monkeypatch.setattr(queue, "MAX_ITEMS", 60)
     pool = outcome_pool(a=(1, 1, 300), b=(0, 0, 300), c=(0, 0, 3))
-    ground, items = lay(pool, fl.column("group"))
-    assert ground.n_askable.tolist() == [25, 25, 3]  # ten to each, and a twentieth of every group
-    assert ground.tally.n_items.sum() == 605  # what is not lined up still counts
+    spec, items = lay(pool, fl.column("group"))
+    assert spec.n_askable.tolist() == [25, 25, 3]  # ten to each, and a twentieth of every group
+    assert spec.tally.n_items.sum() == 605  # what is not lined up still counts
     assert len({item.id for item in items}) == 53
     assert all(
         pool["group"][int(item.id)] == "abc"[item.group] and pool["label"][int(item.id)] is None for item in items
@@ -156,7 +157,7 @@ def test_of_a_large_pool_a_random_few_of_every_group_are_lined_up(monkeypatch):
 
 def test_the_random_few_are_not_the_first_ones(monkeypatch):
     """Forty of 2,000 ids: their mean strays 5 standard errors once in 1.7 million."""
-    monkeypatch.setattr(room, "MOST_ITEMS", 40)
+    monkeypatch.setattr(queue, "MAX_ITEMS", 40)
     ids = [int(item.id) for item in lay(outcome_pool(a=(0, 0, 2000)), fl.everything)[1]]
     assert len(ids) == 40
     assert abs(np.mean(ids) - 999.5) < 5 * 2000 / np.sqrt(12 * 40)
@@ -166,19 +167,19 @@ def test_the_random_few_are_not_the_first_ones(monkeypatch):
 
 
 def test_labels_at_the_start_are_counted():
-    ground, _ = plain()
+    spec, _ = plain()
     known = [p == y for p, y in zip(POOL["predicted"], POOL["label"], strict=True) if y is not None]
-    assert (ground.tally.n_labels.sum(), ground.tally.right.sum()) == (len(known), sum(known))
+    assert (spec.tally.n_labels.sum(), spec.tally.right.sum()) == (len(known), sum(known))
 
 
 def test_classes_nobody_predicts_can_be_named_beforehand():
-    ground, _ = lay(classes=["zebra", "a", "zebra", "ü"])
-    assert ground.tally.classes == ("a", "b", "c", "zebra", "ü")
+    spec, _ = lay(classes=["zebra", "a", "zebra", "ü"])
+    assert spec.tally.classes == ("a", "b", "c", "zebra", "ü")
 
 
 def test_what_is_odd_about_the_table_is_noted():
-    ground, _ = lay({"predicted": ["a", "b"]})
-    assert "row numbers serve as ids" in ground.notes[0]
+    spec, _ = lay({"predicted": ["a", "b"]})
+    assert "row numbers serve as ids" in spec.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -191,8 +192,8 @@ def test_what_is_odd_about_the_table_is_noted():
     ],
 )
 def test_the_kind_of_labels_and_ids_is_told(table, graded, whole_ids):
-    ground, _ = lay(table, fl.everything)
-    assert (ground.graded, ground.whole_ids) == (graded, whole_ids)
+    spec, _ = lay(table, fl.everything)
+    assert (spec.graded, spec.whole_ids) == (graded, whole_ids)
 
 
 CHANCES = {"id": [1, 2, 3], "p_a": [0.9, 0.6, 0.2], "p_b": [0.1, 0.4, 0.8]}
@@ -203,8 +204,8 @@ CHANCES = {"id": [1, 2, 3], "p_a": [0.9, 0.6, 0.2], "p_b": [0.1, 0.4, 0.8]}
     [(fl.confusion, fl.from_scores(), True), (fl.confusion, fl.flat(), False), (fl.accuracy, fl.flat(), False)],
 )
 def test_mean_probabilities_are_kept_for_those_who_read_them(metric, prior, kept):
-    ground, _ = lay(CHANCES, goal=FindWorst(metric), prior=prior)
-    assert (ground.tally.probability is not None) == kept
+    spec, _ = lay(CHANCES, goal=FindWorst(metric), prior=prior)
+    assert (spec.tally.probability is not None) == kept
 
 
 # -- to a file and back ---------------------------------------------------------------------------------------
@@ -221,17 +222,17 @@ GROUNDS = {
 
 @pytest.mark.parametrize("choices", GROUNDS.values(), ids=GROUNDS)
 def test_a_ground_comes_back_from_a_file_to_the_last_bit(choices):
-    ground, _ = lay(**choices)
-    found = written(ground)
-    assert same(found.tally, ground.tally)
-    assert same(replace(found, tally=ground.tally), ground)
+    spec, _ = lay(**choices)
+    found = written(spec)
+    assert same(found.tally, spec.tally)
+    assert same(replace(found, tally=spec.tally), spec)
 
 
 def test_what_comes_back_is_counted_as_before():
-    ground, _ = plain()
-    found = written(ground).tally
-    assert isinstance(found, Tally)
-    assert same(found.cells(("predicted", "bin")), ground.tally.cells(("predicted", "bin")))
+    spec, _ = plain()
+    found = written(spec).tally
+    assert isinstance(found, CountTable)
+    assert same(found.cells(("predicted", "bin")), spec.tally.cells(("predicted", "bin")))
 
 
 # -- which predictions it was made from -----------------------------------------------------------------------
@@ -260,24 +261,28 @@ FINGERPRINT = {
     ],
 )
 def test_other_predictions_are_told_apart(change, says):
-    assert tell_apart(FINGERPRINT, FINGERPRINT | change) == says
+    assert describe_difference(FINGERPRINT, FINGERPRINT | change) == says
 
 
 def test_the_same_predictions_are_not_told_apart():
-    assert tell_apart(FINGERPRINT, dict(FINGERPRINT)) is None
-    assert tell_apart(FINGERPRINT, FINGERPRINT | {"score": 2.5 * (1 + 1e-9)}) is None  # added up in another order
-    assert tell_apart({"n_items": 3}, {"n_items": 3}) is None
+    assert describe_difference(FINGERPRINT, dict(FINGERPRINT)) is None
+    assert (
+        describe_difference(FINGERPRINT, FINGERPRINT | {"score": 2.5 * (1 + 1e-9)}) is None
+    )  # added up in another order
+    assert describe_difference({"n_items": 3}, {"n_items": 3}) is None
 
 
 def test_a_large_table_is_told_apart_by_a_part_of_it():
     large = {"n_items": 3, "part": "ab"}
-    assert tell_apart(large, {"n_items": 3, "part": "cd"}) == "which items get which prediction, score or group"
-    assert tell_apart(large, dict(large)) is None
-    assert tell_apart(FINGERPRINT, large) is None  # made by a version that looked at all of it
-    assert tell_apart(FINGERPRINT, large | {"n_items": 4}) == "items: 3 then, 4 now"
+    assert (
+        describe_difference(large, {"n_items": 3, "part": "cd"}) == "which items get which prediction, score or group"
+    )
+    assert describe_difference(large, dict(large)) is None
+    assert describe_difference(FINGERPRINT, large) is None  # made by a version that looked at all of it
+    assert describe_difference(FINGERPRINT, large | {"n_items": 4}) == "items: 3 then, 4 now"
 
 
 def test_scores_that_appear_or_vanish_are_told_apart():
     without = {k: v for k, v in FINGERPRINT.items() if k != "score"}
-    assert tell_apart(without, FINGERPRINT) == "sum of scores: None then, 2.5 now"
-    assert tell_apart(FINGERPRINT, without) == "sum of scores: 2.5 then, None now"
+    assert describe_difference(without, FINGERPRINT) == "sum of scores: None then, 2.5 now"
+    assert describe_difference(FINGERPRINT, without) == "sum of scores: 2.5 then, None now"

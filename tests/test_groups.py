@@ -5,15 +5,15 @@ import pytest
 from makers import make_pool
 
 import fewlabels as fl
-from fewlabels.data import aggregate as census
-from fewlabels.data.aggregate import MOST_GROUPS
-from fewlabels.data.counts import tally
+from fewlabels.data import aggregate as aggregated
+from fewlabels.data.aggregate import MAX_GROUPS
+from fewlabels.data.counts import count_pool
 from fewlabels.data.groups import bin_names
 
 
 def groups(pool, by):
     """Name and size of every group, in order."""
-    counts = tally(fl.Predictions.read(pool), by)
+    counts = count_pool(fl.Predictions.read(pool), by)
     return dict(zip(counts.groups, counts.count("n_items").tolist(), strict=True))
 
 
@@ -178,22 +178,22 @@ def test_grouping_by_the_agreement_is_refused():
     ],
 )
 def test_too_many_groups_are_refused(by):
-    n = MOST_GROUPS + 1
+    n = MAX_GROUPS + 1
     pool = {"id": range(n), "bins_of": range(n), "predicted": ["a"] * n, "score": [0.5] * n, "label": ["a"] * n}
     with pytest.raises(fl.InputError, match="5,001 groups"):
         groups(pool, by)
 
 
 def test_many_groups_are_refused_even_if_the_first_rows_show_few(monkeypatch):
-    monkeypatch.setattr(census, "HEAD", 100)
-    n = MOST_GROUPS + 1
+    monkeypatch.setattr(aggregated, "HEAD_ROWS", 100)
+    n = MAX_GROUPS + 1
     pool = {"user": [*[0] * 200, *range(n)], "predicted": ["a"] * (n + 200)}
     with pytest.raises(fl.InputError, match="5,001 groups"):
         groups(pool, fl.column("user"))
 
 
 def test_more_kinds_of_items_than_can_be_fetched_are_refused(monkeypatch):
-    monkeypatch.setattr(census, "MOST_ENTRIES", 20)
+    monkeypatch.setattr(aggregated, "MAX_ENTRIES", 20)
     with pytest.raises(fl.InputError, match="more than 20 kinds of items"):
         groups(make_pool(1, n=200), fl.cross(fl.column("sex"), fl.column("age")))
 
@@ -227,7 +227,7 @@ def test_values_come_in_the_order_one_gives_them():
 
 def test_a_tally_knows_by_what_its_groups_differ():
     pool = pool_with(sex=["f", "m", "f"], age=[30, 41, 25])
-    counts = tally(fl.Predictions.read(pool), fl.cross(fl.column("sex"), fl.column("age")))
+    counts = count_pool(fl.Predictions.read(pool), fl.cross(fl.column("sex"), fl.column("age")))
     sex, age = counts.axes
     assert (sex.levels, sex.ordered) == (("f", "m"), False)
     assert (age.levels, age.ordered) == (("25", "30", "41"), True)

@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 from conftest import Typed
 
-from fewlabels.cli.console import Screen
+from fewlabels.cli.console import SafeConsole
 from fewlabels.reporting.markdown.markup import escape
-from fewlabels.text import HARMFUL
+from fewlabels.text import CONTROL_CHARACTERS
 
 Type = Callable[..., Typed]
 EVIL = "\x1b[31m\u202egnp.exe\u200f\x9b2J[bold]:x:\nfailed: nothing"
@@ -52,7 +52,7 @@ def test_nothing_that_is_printed_is_obeyed(type_in: Type, file: Path, tmp_path: 
     typed = type_in(verb, file, *say(verb))
     assert "a bug in fewlabels" not in typed.err, typed.err
     assert typed.code in (0, 2), typed.err
-    assert not HARMFUL.findall(typed.out + typed.err)
+    assert not CONTROL_CHARACTERS.findall(typed.out + typed.err)
     assert "❌" not in typed.out + typed.err
     assert not [line for line in (typed.out + typed.err).splitlines() if line.startswith("failed: nothing")]
 
@@ -60,24 +60,24 @@ def test_nothing_that_is_printed_is_obeyed(type_in: Type, file: Path, tmp_path: 
 @pytest.mark.parametrize("verb", ["assess", "compare", "fairness", "surface"])
 def test_json_and_markdown_hold_no_such_character_and_lose_none(type_in: Type, file: Path, verb: str) -> None:
     typed = type_in(verb, file, *say(verb), "--json", "-")
-    assert not HARMFUL.findall(typed.out)
+    assert not CONTROL_CHARACTERS.findall(typed.out)
     assert json.dumps(EVIL)[1:-1] in json.dumps(json.loads(typed.out))
-    assert not HARMFUL.findall(type_in(verb, file, *say(verb), "--markdown", "-").out)
+    assert not CONTROL_CHARACTERS.findall(type_in(verb, file, *say(verb), "--markdown", "-").out)
 
 
 def test_errors_are_one_line_without_escapes(type_in: Type, file: Path, tmp_path: Path) -> None:
     for words in (["assess", f"{EVIL}.csv"], ["assess", file, "--by", EVIL], ["assess", file, f"--{EVIL}"]):
         typed = type_in(*words)
         assert typed.code == 1
-        assert not HARMFUL.findall(typed.err)
+        assert not CONTROL_CHARACTERS.findall(typed.err)
         assert typed.err.count("\n") == 1
 
 
 def test_the_console_shows_what_terminals_would_obey_however_it_is_printed(capsys) -> None:
-    Screen().print(f"[bold]x[/] {EVIL[:8]}")
-    Screen().print(EVIL, markup=False)
-    Screen().rule(EVIL)
-    assert not HARMFUL.findall(capsys.readouterr().out)
+    SafeConsole().print(f"[bold]x[/] {EVIL[:8]}")
+    SafeConsole().print(EVIL, markup=False)
+    SafeConsole().rule(EVIL)
+    assert not CONTROL_CHARACTERS.findall(capsys.readouterr().out)
 
 
 def test_a_sheet_on_a_terminal_is_shown_and_in_a_pipe_exact(file: Path, tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_sheet_on_a_terminal_is_shown_and_in_a_pipe_exact(file: Path, tmp_path
     ours, theirs = pty.openpty()
     try:
         subprocess.run(command, stdout=theirs, check=True)
-        assert not HARMFUL.findall(os.read(ours, 1000).decode().replace("\r\n", "\n"))
+        assert not CONTROL_CHARACTERS.findall(os.read(ours, 1000).decode().replace("\r\n", "\n"))
     finally:
         os.close(ours)
         os.close(theirs)

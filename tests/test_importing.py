@@ -15,7 +15,7 @@ from conftest import Typed
 import fewlabels as fl
 from fewlabels.metrics.metric import Metric
 from fewlabels.sessions.journal.sqlite import SqliteJournal
-from fewlabels.sessions.journal.write_ahead_log import PATIENCE
+from fewlabels.sessions.journal.write_ahead_log import CLOSE_TIMEOUT
 
 Type = Callable[..., Typed]
 COSTS = "true,cat,dog\ncat,0,1\ndog,1,0\n"  # nothing about any other class
@@ -158,4 +158,4 @@ def test_an_import_waits_for_no_connection_of_its_own(type_in: Type, tmp_path: P
         begin = perf_counter()
         assert type_in("import", file, "--session", db).code == 0
         seconds.append(perf_counter() - begin)
-    assert min(seconds) < PATIENCE
+    assert min(seconds) < CLOSE_TIMEOUT

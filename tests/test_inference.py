@@ -7,7 +7,7 @@ from scipy import stats
 
 import fewlabels as fl
 from fewlabels.distributions.belief import Beta, Draws
-from fewlabels.distributions.finite_pool import Finite
+from fewlabels.distributions.finite_pool import FinitePoolBeta
 from fewlabels.metrics.metric import METRICS
 from fewlabels.models import draws as limits
 from fewlabels.models.inference import infer
@@ -47,7 +47,7 @@ def test_accuracy_per_group_is_a_beta():
 
 def test_accuracy_of_exactly_these_items_is_known_plus_a_beta_binomial():
     found = answer(outcomes(), finite_pool=True).groups
-    assert isinstance(found, Finite)
+    assert isinstance(found, FinitePoolBeta)
     for g in range(3):
         rest = ITEMS[g] - RIGHT[g] - WRONG[g]
         count = stats.betabinom(rest, RIGHT[g] + 1, WRONG[g] + 1)
@@ -186,7 +186,7 @@ def test_the_same_seed_gives_the_same_draws(metric):
 @pytest.mark.parametrize("metric", [fl.accuracy, fl.recall], ids=lambda m: m.name)
 def test_small_blocks_give_as_many_draws_with_the_same_moments(metric, monkeypatch):
     whole = answer(partly_labelled(), metric)
-    monkeypatch.setattr(limits, "BLOCK", 1000)
+    monkeypatch.setattr(limits, "DRAWS_AT_ONCE", 1000)
     pieces = answer(partly_labelled(), metric, seed=1)
     assert pieces.draws.shape == whole.draws.shape == (10_000, 2)
     error = np.sqrt(2) * whole.draws.std(axis=0) / 100
@@ -194,9 +194,9 @@ def test_small_blocks_give_as_many_draws_with_the_same_moments(metric, monkeypat
 
 
 def test_a_dear_metric_gets_fewer_draws_but_never_too_few(monkeypatch):
-    monkeypatch.setattr(limits, "BUDGET", 8 * 3000)
+    monkeypatch.setattr(limits, "DRAW_BUDGET", 8 * 3000)
     assert len(answer(partly_labelled(), fl.recall).draws) == 3000
-    monkeypatch.setattr(limits, "BUDGET", 1)
+    monkeypatch.setattr(limits, "DRAW_BUDGET", 1)
     assert len(answer(partly_labelled(), fl.recall).draws) == 1000
     assert len(answer(partly_labelled(), fl.recall, n_draws=200).draws) == 200
 

@@ -27,10 +27,10 @@ from pathlib import Path
 import pytest
 
 from fewlabels.errors import InputError
-from fewlabels.files import lend_part, remove_parts
-from fewlabels.sessions import journal as room
+from fewlabels.files import remove_stale_files, temporary_file
+from fewlabels.sessions import journal as journal_package
 from fewlabels.sessions.journal import connections, schema, sqlite
-from fewlabels.sessions.journal.events import Act, Item, Journal
+from fewlabels.sessions.journal.events import Item, Journal, NewEvent
 from fewlabels.sessions.journal.memory import MemoryJournal
 from fewlabels.sessions.journal.sqlite import SqliteJournal
 
@@ -65,7 +65,7 @@ def path(tmp_path) -> Path:
 
 
 def told(item, label, **more):
-    return Act("told", item, label, **more)
+    return NewEvent("told", item, label, **more)
 
 
 def labels(journal, after=0):
@@ -118,8 +118,8 @@ def test_a_new_journal_is_empty(journal):
 
 def test_events_come_back_in_order_with_their_items(journal):
     before = datetime.now(UTC) - timedelta(seconds=1)
-    journal.append([Act("asked", "1-3")])
-    journal.append([told("1-3", "cat", who="ann", note="blurred"), Act("skipped", "0-2", who="bob")])
+    journal.append([NewEvent("asked", "1-3")])
+    journal.append([told("1-3", "cat", who="ann", note="blurred"), NewEvent("skipped", "0-2", who="bob")])
     events = journal.read()
     assert [e.seq for e in events] == [1, 2, 3]
     assert [(e.kind, e.item, e.label, e.who, e.note) for e in events] == [
@@ -156,11 +156,11 @@ def test_any_text_comes_back_as_it_was(make, tmp_path, text):
 
 def test_items_line_up_by_place(make, tmp_path):
     with closing(make(tmp_path, random.Random(3).sample(ITEMS, len(ITEMS)))) as journal:
-        assert journal.line_up(1, 0, 3) == ITEMS[20:23]
-        assert journal.line_up(0, 17, 10) == ITEMS[17:20]
-        assert journal.line_up(0, 20, 10) == []
-        assert journal.line_up(0, 4, 0) == []
-        assert journal.line_up(7, 0, 10) == []
+        assert journal.next_items(1, 0, 3) == ITEMS[20:23]
+        assert journal.next_items(0, 17, 10) == ITEMS[17:20]
+        assert journal.next_items(0, 20, 10) == []
+        assert journal.next_items(0, 4, 0) == []
+        assert journal.next_items(7, 0, 10) == []
 
 
 def test_only_known_items_are_found(journal):
@@ -240,7 +240,7 @@ def test_a_file_is_there_again_tomorrow(path):
     with closing(SqliteJournal.open(str(path))) as journal:
         assert journal.read() == events
         assert (journal.about, journal.blobs) == (ABOUT, BLOBS)
-        assert journal.line_up(0, 0, 100) + journal.line_up(1, 0, 100) == ITEMS
+        assert journal.next_items(0, 0, 100) + journal.next_items(1, 0, 100) == ITEMS
 
 
 def test_what_is_appended_is_synced(path):
@@ -254,16 +254,16 @@ def test_what_is_appended_is_synced(path):
 def test_answers_wait_for_the_disk_and_questions_need_not(tmp_path):
     journal = SqliteJournal.create(tmp_path / "s.db", {}, [Item("a", 0, 0, 0)], {})
     found = []
-    for hurried in (True, False):
-        with journal.writing(hurried=hurried):
-            journal.append([Act("asked", "a")])
+    for skip_sync in (True, False):
+        with journal.writing(skip_sync=skip_sync):
+            journal.append([NewEvent("asked", "a")])
             found += journal._connection.execute("PRAGMA synchronous").fetchone()
     assert found == [1, 2]  # normal, full
     assert len(journal.read()) == 2
     journal.close()
 
 
-@pytest.mark.parametrize("query", ["READ", "LINE_UP", "FIND"])
+@pytest.mark.parametrize("query", ["READ", "NEXT_ITEMS", "FIND"])
 def test_nothing_is_found_by_reading_everything(path, query):
     sql = getattr(schema, query)
     with raw(path) as connection:
@@ -351,7 +351,7 @@ def test_a_file_that_exists_is_left_alone(path, tmp_path, monkeypatch, is_late, 
     with closing(SqliteJournal.open(path)) as journal:
         journal.append([told("0-0", "precious")])
     if is_late:  # it came between our look and our link
-        monkeypatch.setattr(sqlite, "refuse_taken", lambda path: None)
+        monkeypatch.setattr(sqlite, "require_free_path", lambda path: None)
     if not has_links:
         monkeypatch.setattr(Path, "hardlink_to", refuse_links)
     with pytest.raises(InputError, match=r"pilot.fewlabels already exists; open it, or choose another name$"):
@@ -482,9 +482,7 @@ def test_another_process_may_hold_it_too_long(path, monkeypatch):
     monkeypatch.setattr(connections, "BUSY_SECONDS", 0.05)
     with raw(path) as other, closing(SqliteJournal.open(path)) as journal:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(
-            InputError, match="not saved: another process has locked it; try again when it is done"
-        ):
+        with pytest.raises(InputError, match="not saved: another process has locked it; try again when it is done"):
             journal.append([told("0-0", "cat")])
         assert journal.read() == []  # reading waits for nobody
         other.execute("ROLLBACK")
@@ -508,7 +506,7 @@ def test_a_session_open_to_be_read_follows_the_file_and_saves_nothing(path, tmp_
             with pytest.raises(InputError, match="not saved: it is open read-only; ask its owner"):
                 attempt()
         assert labels(reader) == ["cat"]
-        assert (reader.about, reader.blobs, reader.line_up(0, 0, 1)) == (ABOUT, BLOBS, ITEMS[:1])
+        assert (reader.about, reader.blobs, reader.next_items(0, 0, 1)) == (ABOUT, BLOBS, ITEMS[:1])
     assert files(tmp_path) == [path.name]
 
 
@@ -854,10 +852,10 @@ def tell_for_ever(path, name, acknowledge):
     with closing(SqliteJournal.open(path)) as journal:
         for k in count():
             if k % 2:
-                journal.append([Act("asked", "0-0", who=name), told("0-0", str(k), who=name)])
+                journal.append([NewEvent("asked", "0-0", who=name), told("0-0", str(k), who=name)])
             else:
                 with journal.writing():
-                    journal.append([Act("asked", "0-0", who=name)])
+                    journal.append([NewEvent("asked", "0-0", who=name)])
                     journal.append([told("0-0", str(k), who=name)])
             os.write(acknowledge, b"%d\n" % k)
 
@@ -924,7 +922,7 @@ def die_at_line(k, work, *words):
     left = iter(range(k))
 
     def trace(frame, event, arg):
-        if Path(frame.f_code.co_filename).parent != Path(room.__file__).parent:
+        if Path(frame.f_code.co_filename).parent != Path(journal_package.__file__).parent:
             return None
         if event == "line" and next(left, None) is None:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -978,7 +976,7 @@ def is_created(path, n_items, n_bytes):
         create(path, n_items, n_bytes)
     with closing(SqliteJournal.open(path)) as journal:
         assert (journal.about, journal.blobs) == (ABOUT, {"large": bytes(n_bytes)})
-        assert len(journal.line_up(0, 0, 10**6)) == len(journal.find(f"i{k}" for k in range(n_items))) == n_items
+        assert len(journal.next_items(0, 0, 10**6)) == len(journal.find(f"i{k}" for k in range(n_items))) == n_items
         journal.append([told("i0", "cat")])
         assert labels(journal) == ["cat"]
     assert is_sound(path)
@@ -1017,9 +1015,9 @@ def test_a_killed_creation_leaves_a_whole_session_or_none(tmp_path, kill, words)
 
 
 def test_a_part_that_a_living_process_makes_is_left_alone(tmp_path):
-    with lend_part(tmp_path, 0o600) as part:
-        remove_parts(tmp_path)
-        command = "import sys, pathlib, fewlabels.files as f; f.remove_parts(pathlib.Path(sys.argv[1]))"
+    with temporary_file(tmp_path, 0o600) as part:
+        remove_stale_files(tmp_path)
+        command = "import sys, pathlib, fewlabels.files as f; f.remove_stale_files(pathlib.Path(sys.argv[1]))"
         subprocess.run([sys.executable, "-c", command, tmp_path], check=True)
         assert part.exists()
     assert files(tmp_path) == []
@@ -1027,13 +1025,13 @@ def test_a_part_that_a_living_process_makes_is_left_alone(tmp_path):
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="lists open files by /proc")
 def test_a_part_is_not_open_while_sqlite_writes_it(tmp_path):
-    with lend_part(tmp_path, 0o600):
+    with temporary_file(tmp_path, 0o600):
         opened = [str(file.readlink()) for file in Path("/proc/self/fd").iterdir() if file.is_symlink()]
     assert not [name for name in opened if name.endswith(".part")]
 
 
 def test_only_parts_of_processes_of_this_machine_that_are_gone_are_removed(tmp_path):
-    with lend_part(tmp_path, 0o600) as part:
+    with temporary_file(tmp_path, 0o600) as part:
         own = part.name
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
@@ -1044,7 +1042,7 @@ def test_only_parts_of_processes_of_this_machine_that_are_gone_are_removed(tmp_p
     )
     for name in (own, left, f"{left}-wal", foreign, alive):
         (tmp_path / name).touch()
-    remove_parts(tmp_path)
+    remove_stale_files(tmp_path)
     assert files(tmp_path) == sorted([foreign, alive])
 
 

@@ -15,22 +15,29 @@ import pytest
 from scipy import stats
 from scipy.special import betainc, betaincinv, betaln
 
-from fewlabels.active.simulation.kernels.histogram import EDGES, add_outcome, cut_betas, draw_within
+from fewlabels.active.simulation.kernels.histogram import EDGES, add_outcome, discretize_betas, draw_within
 from fewlabels.active.simulation.kernels.loop import choose
 from fewlabels.active.simulation.kernels.measures import (
     measure_calibration,
     measure_comparison,
     measure_confusion,
     measure_estimate,
-    measure_finding,
+    measure_identification,
     true_gains,
-    weigh_verdicts,
+    verdict_probabilities,
 )
-from fewlabels.active.simulation.kernels.pool import arrange
-from fewlabels.active.simulation.kernels.problems import Cost, Gap, Rate, Rope, Spread, Variance
-from fewlabels.active.simulation.kernels.quantiles import beta_quantile, chance_below
-from fewlabels.active.simulation.kernels.ranking import rank_sought
-from fewlabels.active.simulation.kernels.rope import weigh_regions
+from fewlabels.active.simulation.kernels.pool import sort_by_group
+from fewlabels.active.simulation.kernels.problems import (
+    CalibrationError,
+    Cost,
+    Rate,
+    RopeComparison,
+    ShareVariance,
+    Variance,
+)
+from fewlabels.active.simulation.kernels.quantiles import beta_cdf, beta_quantile
+from fewlabels.active.simulation.kernels.ranking import mean_reciprocal_ranks
+from fewlabels.active.simulation.kernels.rope import region_probabilities
 from fewlabels.active.simulation.kernels.rules import (
     EPSILON_GREEDY,
     EQUAL,
@@ -40,13 +47,13 @@ from fewlabels.active.simulation.kernels.rules import (
     THOMPSON,
     TOP_TWO,
     UPPER_BOUND,
-    Kind,
+    RuleKind,
     multi_play,
 )
-from fewlabels.active.simulation.kernels.tails import draw_rest, draw_tail, place_threshold
+from fewlabels.active.simulation.kernels.tails import draw_above_threshold, draw_tail, place_threshold
 from fewlabels.distributions.belief import Beta
 from fewlabels.distributions.difference import BetaDifference
-from fewlabels.distributions.finite_pool import Finite
+from fewlabels.distributions.finite_pool import FinitePoolBeta
 
 ALARM = 1e-5
 RULES = {
@@ -70,7 +77,7 @@ def make_pool(seed, n_groups, cells_per_group=1, least=5, most=20):
     rng = np.random.default_rng(seed)
     group = np.repeat(np.arange(n_groups), cells_per_group)
     size = rng.integers(least, most + 1, size=len(group))
-    pool, _ = arrange(rng.permutation(np.repeat(np.arange(len(group)), size)), group)
+    pool, _ = sort_by_group(rng.permutation(np.repeat(np.arange(len(group)), size)), group)
     return pool, rng.beta(2, 1.5, size=len(group)), rng
 
 
@@ -111,17 +118,17 @@ def make_problems():
         "variance": Variance(*one[:4], np.linspace(0.5, 1.5, 8)),
         "variance, many": Variance(*many[:4], np.ones(60)),
         "variance, cells": Variance(*several[:4], several[0].weight),
-        "gap": Gap(*several),
-        "gap, least": Gap(*several, sign=-1.0),
-        "gap, many": Gap(*crowd),
-        "gap, many fractions": Gap(*make_binary(14, 200, 2, fractional=True, least=1, most=5)),
+        "gap": CalibrationError(*several),
+        "gap, least": CalibrationError(*several, sign=-1.0),
+        "gap, many": CalibrationError(*crowd),
+        "gap, many fractions": CalibrationError(*make_binary(14, 200, 2, fractional=True, least=1, most=5)),
         "cost, few prices": Cost(*flat[:3], np.tile(two_prices, (7, 1))),
         "cost, sticks": Cost(*weak[:3], weak[3].random((7, 12))),
         "cost, cells": Cost(*strong[:3], strong[3].random((12, 10)), sign=-1.0),
-        "spread, flat": Spread(*flat[:3], np.ones(7)),
-        "spread, sticks": Spread(*weak[:3], np.linspace(0.5, 1.5, 7)),
-        "spread, cells": Spread(*strong[:3], strong[0].weight),
-        "rope": Rope(*make_binary(8, 5, least=15)[:2], np.full(5, 2.0), np.full(5, 3.0), 1, 3, 0.05),
+        "spread, flat": ShareVariance(*flat[:3], np.ones(7)),
+        "spread, sticks": ShareVariance(*weak[:3], np.linspace(0.5, 1.5, 7)),
+        "spread, cells": ShareVariance(*strong[:3], strong[0].weight),
+        "rope": RopeComparison(*make_binary(8, 5, least=15)[:2], np.full(5, 2.0), np.full(5, 3.0), 1, 3, 0.05),
     }
 
 
@@ -144,7 +151,7 @@ class Definition:
         start = np.stack([problem.alpha, problem.beta], axis=1) if self.is_beta else problem.alpha
         self.alpha = np.tile(start, (n_runs, 1, 1))
         self.taken = np.zeros((n_runs, pool.n_groups))
-        self.left = np.tile(np.isin(pool.group[pool.cell], problem.contestants), (n_runs, 1))  # (run, item)
+        self.left = np.tile(np.isin(pool.group[pool.cell], problem.eligible_groups), (n_runs, 1))  # (run, item)
         self.outcome = (
             np.stack([problem.right, 1 - problem.right], axis=1)
             if self.is_beta
@@ -171,11 +178,11 @@ class Definition:
         p = self.problem
         if isinstance(p, Rate):
             return self.add_up(p.sign * theta[..., 0])
-        if isinstance(p, Gap):
+        if isinstance(p, CalibrationError):
             return self.add_up(p.sign * p.pool.weight * np.abs(theta[..., 0] - p.score))
         if isinstance(p, Cost):
             return self.add_up(p.sign * p.pool.weight * (p.price * theta).sum(axis=-1))
-        if isinstance(p, Rope):
+        if isinstance(p, RopeComparison):
             return (theta * expect_sureness(p, alpha)).sum(axis=-1)
         step = np.eye(alpha.shape[-1])
         later = sum(theta[..., j] * summed_variance(alpha + step[j]) for j in range(len(step)))
@@ -186,7 +193,7 @@ class Definition:
     def upper(self, level):
         """Quantile of the gain: exact where it is a line in one chance."""
         p = self.problem
-        if isinstance(p, Rope | Rate) or (isinstance(p, Variance) and p.pool.is_plain):
+        if isinstance(p, RopeComparison | Rate) or (isinstance(p, Variance) and p.pool.has_one_cell_per_group):
             ends = []
             for q in (level, 1 - level):
                 theta = betaincinv(self.alpha[..., 0], self.alpha[..., 1], q)
@@ -213,7 +220,7 @@ class Definition:
 
     def rank(self, scores, opened):
         """Open groups from best to worst, ties at random."""
-        scores = np.where(opened, np.round(scores, 6) if isinstance(self.problem, Rope) else scores, -np.inf)
+        scores = np.where(opened, np.round(scores, 6) if isinstance(self.problem, RopeComparison) else scores, -np.inf)
         return np.lexsort((self.rng.random(scores.shape), scores))[:, ::-1]
 
     def rank_draw(self, opened, runs):
@@ -224,18 +231,18 @@ class Definition:
         """Groups to label in, (run, pick)."""
         left = np.add.reduceat(self.left, self.problem.pool.start[:-1], axis=1)
         opened = left > 0
-        if rule.kind is Kind.RANDOM:  # the greatest of log weight + Gumbel noise is a draw by weight
+        if rule.kind is RuleKind.RANDOM:  # the greatest of log weight + Gumbel noise is a draw by weight
             return self.rank(np.log(np.maximum(left, 1e-9)) + self.rng.gumbel(size=left.shape), opened)[:, :1]
-        if rule.kind in (Kind.PROPORTIONAL, Kind.EQUAL, Kind.NEYMAN):
+        if rule.kind in (RuleKind.PROPORTIONAL, RuleKind.EQUAL, RuleKind.NEYMAN):
             quota, taken = self.quota(rule.kind) * opened, self.taken * opened
             given = taken.sum(axis=1, keepdims=True) + 1
             return self.rank(quota / quota.sum(axis=1, keepdims=True) * given - taken, opened)[:, :1]
-        if rule.kind is Kind.THOMPSON:
+        if rule.kind is RuleKind.THOMPSON:
             m = min(rule.m, opened.sum(axis=1).min())
             return self.rng.permuted(self.rank_draw(opened, self.runs)[:, :m], axis=1)
-        if rule.kind is Kind.TOP_TWO:
+        if rule.kind is RuleKind.TOP_TWO:
             return self.pick_two(opened)
-        if rule.kind is Kind.UPPER_BOUND:
+        if rule.kind is RuleKind.UPPER_BOUND:
             return self.rank(self.upper(rule.level), opened)[:, :1]
         explore = self.rng.random((len(self.runs), 1)) < rule.chance
         best = self.rank(self.gains(self.mean(), self.alpha), opened)
@@ -243,7 +250,9 @@ class Definition:
 
     def quota(self, kind):
         share = self.problem.pool.share + 0 * self.taken
-        return {Kind.PROPORTIONAL: share, Kind.EQUAL: share * 0 + 1, Kind.NEYMAN: share * self.deviation()}[kind]
+        return {RuleKind.PROPORTIONAL: share, RuleKind.EQUAL: share * 0 + 1, RuleKind.NEYMAN: share * self.deviation()}[
+            kind
+        ]
 
     def pick_two(self, opened):
         out = self.rank_draw(opened, self.runs)[:, 0]
@@ -344,12 +353,12 @@ def test_lazy_thompson_sampling_is_thompson_sampling_to_the_end(name):
 
 def test_each_way_of_drawing_is_taken():
     problems = make_problems()
-    assert problems["cost, sticks"].start().in_sticks
-    assert problems["spread, sticks"].start().in_sticks
-    assert not problems["spread, flat"].start().in_sticks
-    assert not problems["spread, cells"].start().in_sticks
-    assert len(problems["gap, many"].start().climbs.steps)
-    assert not len(problems["gap"].start().climbs.steps)
+    assert problems["cost, sticks"].start().uses_stick_breaking
+    assert problems["spread, sticks"].start().uses_stick_breaking
+    assert not problems["spread, flat"].start().uses_stick_breaking
+    assert not problems["spread, cells"].start().uses_stick_breaking
+    assert len(problems["gap, many"].start().pruning_table.pruning_cells)
+    assert not len(problems["gap"].start().pruning_table.pruning_cells)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -357,7 +366,7 @@ def test_each_way_of_drawing_is_taken():
 def test_a_full_replay_labels_every_item_once(name, rule):
     problem = make_problems()[name]
     pool = problem.pool
-    everything = pool.items_of(problem.contestants)
+    everything = pool.items_of(problem.eligible_groups)
     budget = 60 if rule == "upper" else 10_000
     order = choose(np.random.default_rng(1), problem, RULES[rule], budget)
     assert len(order) == min(budget, len(everything))
@@ -395,7 +404,7 @@ def test_threads_change_nothing():
 @pytest.mark.parametrize("rule", [EQUAL, PROPORTIONAL])
 def test_quotas_count_the_labels_there_are(rule):
     """Of groups alike, the one with the fewest labels is next, whenever it got them."""
-    pool, _ = arrange(np.repeat([0, 1, 2], 30), np.arange(3))
+    pool, _ = sort_by_group(np.repeat([0, 1, 2], 30), np.arange(3))
     n_labels = np.array([6, 0, 3])
     problem = Rate(replace(pool, n_labels=n_labels), np.ones(90), np.ones(3), np.ones(3))
     for g in pool.cell[choose(np.random.default_rng(0), problem, rule, 15)]:
@@ -409,12 +418,12 @@ def test_an_order_that_ends_stays_as_it_ended(name):
     problem = make_problems()[name]
     order = choose(np.random.default_rng(3), problem, RANDOM, 20)
     checkpoints = np.array([5, 20, 25, 10_000_000])
-    if isinstance(problem, Rate | Gap | Cost):
-        values = measure_finding(problem, order, checkpoints).mrr
-    elif isinstance(problem, Rope):
-        values = weigh_verdicts(problem, order, checkpoints)[:, 0]
+    if isinstance(problem, Rate | CalibrationError | Cost):
+        values = measure_identification(problem, order, checkpoints).mrr
+    elif isinstance(problem, RopeComparison):
+        values = verdict_probabilities(problem, order, checkpoints)[:, 0]
     else:
-        look = measure_confusion if isinstance(problem, Spread) else measure_estimate
+        look = measure_confusion if isinstance(problem, ShareVariance) else measure_estimate
         values = np.atleast_2d(look(problem, order, checkpoints))[0]
     assert values[1] == values[2] == values[3]
 
@@ -429,7 +438,7 @@ def test_quantiles_and_chances_agree_with_scipy():
             x = betaincinv(a, b, q)
             if 1e-250 < x < 1 - 1e-12:
                 assert beta_quantile(a, b, q) == pytest.approx(x, rel=1e-8)
-                assert chance_below(a, b, x) == pytest.approx(betainc(a, b, x), rel=1e-8)
+                assert beta_cdf(a, b, x) == pytest.approx(betainc(a, b, x), rel=1e-8)
     assert beta_quantile(2.0, 3.0, 0.0) == 0
     assert beta_quantile(2.0, 3.0, 1.0) == 1
 
@@ -444,7 +453,7 @@ def test_tails_and_the_rest_make_up_the_whole(a, b):
     assert 0 < chance <= 0.1
     assert chance == pytest.approx(betainc(a, b, threshold), rel=1e-9)
     tail = np.array([draw_tail(rng, a, b, threshold) for _ in range(1500)])
-    rest = np.array([draw_rest(rng, a, b, threshold) for _ in range(1500)])
+    rest = np.array([draw_above_threshold(rng, a, b, threshold) for _ in range(1500)])
     assert stats.kstest(betainc(a, b, tail) / chance, "uniform").pvalue > ALARM
     assert stats.kstest((betainc(a, b, rest) - chance) / (1 - chance), "uniform").pvalue > ALARM
 
@@ -452,7 +461,7 @@ def test_tails_and_the_rest_make_up_the_whole(a, b):
 @pytest.mark.parametrize(("a", "b"), [(1.9, 0.1), (0.02, 0.03), (1.0, 1.0), (7.5, 3.1), (60.0, 2.0), (1e-6, 2e-6)])
 def test_slots_and_what_lies_within_make_up_the_whole(a, b):
     rng = np.random.default_rng(7)
-    below = cut_betas(np.array([a]), np.array([b]))[0]
+    below = discretize_betas(np.array([a]), np.array([b]))[0]
     assert below == pytest.approx(betainc(a, b, EDGES), abs=1e-12)
     slots = np.flatnonzero(np.diff(below) > 1e-3)
     for slot in slots[:: max(len(slots) // 4, 1)]:
@@ -466,7 +475,7 @@ def test_slots_and_what_lies_within_make_up_the_whole(a, b):
 def test_slots_follow_outcomes():
     rng = np.random.default_rng(8)
     a, b = 1.9, 0.1
-    below = cut_betas(np.array([a]), np.array([b]))[0]
+    below = discretize_betas(np.array([a]), np.array([b]))[0]
     for right in rng.random(300) < 0.8:
         add_outcome(below, a, b, bool(right))
         a, b = (a + 1, b) if right else (a, b + 1)
@@ -474,14 +483,14 @@ def test_slots_follow_outcomes():
 
 
 def test_rungs_add_up_as_a_convolution():
-    climbs = make_problems()["gap, many"].start().climbs
+    pruning_table = make_problems()["gap, many"].start().pruning_table
     for group in (0, 77, 199):
         total = np.ones(1)
-        for cell in range(climbs.start[group], climbs.start[group + 1]):
-            own = np.bincount(climbs.rungs[cell], weights=np.diff(climbs.below[cell]))
+        for cell in range(pruning_table.start[group], pruning_table.start[group + 1]):
+            own = np.bincount(pruning_table.units[cell], weights=np.diff(pruning_table.below[cell]))
             total = np.convolve(total, own)
         beyond = total[::-1].cumsum()[::-1]
-        row = climbs.chance[climbs.start[group]]
+        row = pruning_table.chance[pruning_table.start[group]]
         assert row[: len(beyond)] == pytest.approx(beyond, abs=1e-12)
         assert (row[len(beyond) :] == 0).all()
 
@@ -494,10 +503,10 @@ def test_rope_regions_agree_with_the_exact_difference():
         if i % 3 == 0:  # near each other
             c, d = a * rng.uniform(0.5, 2), b * rng.uniform(0.5, 2)
         exact = BetaDifference(Beta(("a",), np.array([a]), np.array([b])), Beta(("b",), np.array([c]), np.array([d])))
-        below, above = weigh_regions(a, b, c, d, margin)
+        below, above = region_probabilities(a, b, c, d, margin)
         assert below == pytest.approx(exact.below(-margin), abs=1e-4)
         assert above == pytest.approx(exact.above(margin), abs=1e-4)
-    below, above = weigh_regions(8.0, 4.0, 8.0, 4.0, 0.05)
+    below, above = region_probabilities(8.0, 4.0, 8.0, 4.0, 0.05)
     assert below == above, "of two alike, none is better by rounding"
 
 
@@ -526,7 +535,7 @@ def test_estimates_are_measured_as_by_hand(name):
     for i, n in enumerate(checkpoints):
         right, seen = outcomes_after(problem, order, n)
         belief = Beta(tuple(map(str, range(pool.n_groups))), problem.alpha + right, problem.beta + seen - right)
-        low, high = Finite(belief, np.stack([right, seen - right], axis=1), size - seen).interval(0.9)
+        low, high = FinitePoolBeta(belief, np.stack([right, seen - right], axis=1), size - seen).interval(0.9)
         inside = (low <= truth + 1e-12) & (truth <= high + 1e-12)
         assert measured.rmse[i] == pytest.approx(np.sqrt(pool.share @ (belief.mean() - truth) ** 2))
         assert measured.coverage[i] == pytest.approx(inside.mean())
@@ -543,7 +552,7 @@ def test_intervals_of_large_groups_and_weak_priors_are_the_same():
         (1.0, 1.0, 79),
         (300.0, 2.0, 9_000),
     ]:
-        pool, _ = arrange(np.repeat([0, 1], [size, 3]), np.arange(2))
+        pool, _ = sort_by_group(np.repeat([0, 1], [size, 3]), np.arange(2))
         right = np.random.default_rng(0).integers(2, size=size + 3).astype(float)
         problem = Rate(pool, right, np.full(2, alpha), np.full(2, beta))
         order = np.random.default_rng(1).permutation(size + 3)
@@ -553,7 +562,7 @@ def test_intervals_of_large_groups_and_weak_priors_are_the_same():
             seen_right, seen = outcomes_after(problem, order, n)
             belief = Beta(("a", "b"), alpha + seen_right, beta + seen - seen_right)
             known = np.stack([seen_right, seen - seen_right], axis=1)
-            low, high = Finite(belief, known, np.array([size, 3]) - seen).interval()
+            low, high = FinitePoolBeta(belief, known, np.array([size, 3]) - seen).interval()
             assert measured.width[i] == pytest.approx((high - low).mean(), abs=1e-12)
 
 
@@ -593,7 +602,7 @@ def test_finding_is_measured_as_by_hand(name):
     np.add.at(definition.alpha[0], pool.cell, definition.outcome)
     assert true_gains(problem) == pytest.approx(definition.gains(definition.mean(), definition.alpha)[0])
     for m in (1, 2, 3):
-        measured = measure_finding(problem, order, checkpoints, m)
+        measured = measure_identification(problem, order, checkpoints, m)
         expected = [reciprocal_rank(value, true_gains(problem), m) for value in by_hand]
         assert measured.mrr == pytest.approx(expected)
         assert np.array_equal(measured.found, measured.mrr == 1)
@@ -619,9 +628,9 @@ def test_ties_count_against_us_unless_the_truth_ties_too():
     for _ in range(400):
         truth, value = rng.integers(4, size=7).astype(float), rng.integers(4, size=7).astype(float)
         m = int(rng.integers(1, 5))
-        assert rank_sought(value[None], truth, m)[0] == pytest.approx(reciprocal_rank(value, truth, m))
-    assert rank_sought(np.array([[1.0, 1.0, 0.0]]), np.array([3.0, 2.0, 1.0]), 1)[0] == 0.5
-    assert rank_sought(np.array([[1.0, 1.0, 0.0]]), np.array([3.0, 3.0, 1.0]), 1)[0] == 1
+        assert mean_reciprocal_ranks(value[None], truth, m)[0] == pytest.approx(reciprocal_rank(value, truth, m))
+    assert mean_reciprocal_ranks(np.array([[1.0, 1.0, 0.0]]), np.array([3.0, 2.0, 1.0]), 1)[0] == 0.5
+    assert mean_reciprocal_ranks(np.array([[1.0, 1.0, 0.0]]), np.array([3.0, 3.0, 1.0]), 1)[0] == 1
 
 
 @pytest.mark.parametrize("name", ["gap", "gap, least"])
@@ -660,15 +669,15 @@ def test_comparisons_are_measured_as_by_hand():
         below, above = exact.below(-problem.margin), exact.above(problem.margin)
         return np.array([below, 1 - below - above, above])
 
-    assert len(order) == len(pool.items_of(problem.contestants))
+    assert len(order) == len(pool.items_of(problem.eligible_groups))
     for i, n in enumerate(checkpoints):
         for verdict in range(3):
             assert found[verdict][i] == (n > 0 and regions(n).argmax() == verdict)  # before any label, a tie
 
 
 def test_nothing_is_relative_to_no_calibration_error():
-    pool, _ = arrange(np.repeat([0, 1], 10), np.arange(2))
-    problem = Gap(pool, np.tile([1.0, 0.0], 10), np.ones(2), np.ones(2), np.full(2, 0.5))
+    pool, _ = sort_by_group(np.repeat([0, 1], 10), np.arange(2))
+    problem = CalibrationError(pool, np.tile([1.0, 0.0], 10), np.ones(2), np.ones(2), np.full(2, 0.5))
     measured = measure_calibration(problem, np.arange(20), np.array([0, 5, 20]), np.zeros(2, dtype=np.int64))
     assert measured.truth == 0
     assert np.isnan(measured.relative_error).all()

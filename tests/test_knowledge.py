@@ -25,7 +25,7 @@ SAME = [
 @pytest.mark.parametrize(("by", "metric", "finite"), SAME)
 def test_knowledge_says_what_inference_says_of_the_same_counts(by, metric, finite):
     """Closed forms agree exactly; two samples of one distribution are called different once in 100,000."""
-    metric = {**METRICS, "cost": PRICE.over(("0", "1"))}[metric]
+    metric = {**METRICS, "cost": PRICE.for_classes(("0", "1"))}[metric]
     found = infer(partly_labelled(by), metric, fl.flat(), finite_pool=finite, seed=1)
     known = of(metric, by, finite_pool=finite)
     if not isinstance(found.per_group, Draws):
@@ -117,22 +117,22 @@ def test_agreement_in_part_is_counted_in_part():
     known = learned([2.5, 0.0], [1.5, 3.0], [6, 7])
     assert known.counts.tolist() == [[2.5, 1.5], [0, 3]]
     assert known.left.tolist() == [6, 7]
-    assert np.all(known.finish(np.random.default_rng(0)).counts.sum(axis=1) == [10, 10])
+    assert np.all(known.simulate_completion(np.random.default_rng(0)).counts.sum(axis=1) == [10, 10])
 
 
 @pytest.mark.parametrize(
     ("prior", "heard"), [(fl.flat(), [True, False]), (fl.flat(1e6), [True, False]), (STATED, [True, True])]
 )
 def test_only_labels_are_heard_where_the_prior_is_a_guess(prior, heard):
-    assert learned([1, 0], [0, 0], [4, 5], prior).is_heard.tolist() == heard
+    assert learned([1, 0], [0, 0], [4, 5], prior).is_informed.tolist() == heard
 
 
 def test_a_pending_item_is_not_heard_yet():
-    assert pending(learned([1, 0], [0, 0], [4, 5]), 0, 3).is_heard.tolist() == [True, False]
+    assert pending(learned([1, 0], [0, 0], [4, 5]), 0, 3).is_informed.tolist() == [True, False]
 
 
 def test_one_label_in_any_cell_makes_a_group_heard():
-    assert of(fl.recall).is_heard.tolist() == [True, True, False]
+    assert of(fl.recall).is_informed.tolist() == [True, True, False]
 
 
 # -- pending answers ------------------------------------------------------------------------------------------
@@ -143,10 +143,10 @@ def test_pending_answers_keep_the_means_and_shrink_the_variance_where_they_are(m
     plain = of(metric)
     n = np.arange(len(plain.pending)) % 3
     known = pending(plain, *n)
-    assert known.foreseen.mean() == pytest.approx(plain.belief.mean(), abs=1e-12)
-    assert known.foreseen.strength() == pytest.approx(plain.belief.strength() + n, abs=1e-12)
-    assert np.all(known.foreseen.variance()[n > 0] < plain.belief.variance()[n > 0])
-    assert np.array_equal(known.foreseen.variance()[n == 0], plain.belief.variance()[n == 0])
+    assert known.with_pending.mean() == pytest.approx(plain.belief.mean(), abs=1e-12)
+    assert known.with_pending.strength() == pytest.approx(plain.belief.strength() + n, abs=1e-12)
+    assert np.all(known.with_pending.variance()[n > 0] < plain.belief.variance()[n > 0])
+    assert np.array_equal(known.with_pending.variance()[n == 0], plain.belief.variance()[n == 0])
 
 
 def test_pending_answers_are_counted_as_labels_but_tell_nothing():
@@ -159,15 +159,15 @@ def test_pending_answers_are_counted_as_labels_but_tell_nothing():
 
 def test_with_nothing_pending_nothing_is_foreseen():
     known = of(fl.recall)
-    assert known.foreseen is known.belief
+    assert known.with_pending is known.belief
 
 
 @pytest.mark.parametrize("metric", [fl.accuracy, fl.recall], ids=lambda m: m.name)
 def test_what_is_imagined_reckons_with_pending_answers(metric):
     """20,000 draws; their mean strays 5 standard errors once in 1.7 million, their variance less than 7 %."""
     known = pending(of(metric), *range(1, len(of(metric).pending) + 1))
-    drawn = known.imagine(np.random.default_rng(0), 20_000)
-    mean, variance = known.foreseen.mean(), known.foreseen.variance()
+    drawn = known.draw_cells(np.random.default_rng(0), 20_000)
+    mean, variance = known.with_pending.mean(), known.with_pending.variance()
     assert np.all(np.abs(drawn.mean(axis=0) - mean) < 5 * np.sqrt(variance / len(drawn)))
     assert drawn.var(axis=0) == pytest.approx(variance, rel=0.1)
     assert known.expect() == pytest.approx(mean[None], abs=1e-12)
@@ -190,18 +190,18 @@ def test_values_are_the_metric_were_the_cells_like_this():
 @pytest.mark.parametrize("metric", METRICS_OF_EVERY_KIND, ids=lambda m: m.name)
 def test_in_a_finished_future_every_item_is_labelled(metric):
     known = of(metric)
-    done = pending(known, *[2] * len(known.pending)).finish(np.random.default_rng(0))
-    assert np.array_equal(done.counts.sum(axis=1), known.scheme.cells.n_items)
+    done = pending(known, *[2] * len(known.pending)).simulate_completion(np.random.default_rng(0))
+    assert np.array_equal(done.counts.sum(axis=1), known.evaluation.cells.n_items)
     assert np.all(done.counts >= known.counts)
     assert done.left.tolist() == [0, 0, 0]
     assert not done.pending.any()
-    assert done.is_heard.all()
+    assert done.is_informed.all()
     assert done.n_draws == N_DRAWS_ROUGH
 
 
 @pytest.mark.parametrize("metric", METRICS_OF_EVERY_KIND, ids=lambda m: m.name)
 def test_a_finite_pool_is_known_exactly_once_it_is_finished(metric):
-    done = of(metric, finite_pool=True).finish(np.random.default_rng(0))
+    done = of(metric, finite_pool=True).simulate_completion(np.random.default_rng(0))
     assert done.width() == pytest.approx(np.zeros(3), abs=1e-12)
 
 
@@ -220,7 +220,7 @@ def assert_counts_follow(counts, known, rest, alpha, beta):
 
 def test_outcomes_of_a_future_follow_the_belief():
     known, rng = learned([3, 0], [1, 0], [12, 7]), np.random.default_rng(5)
-    right = np.array([known.finish(rng).counts[:, 0] for _ in range(FUTURES)])
+    right = np.array([known.simulate_completion(rng).counts[:, 0] for _ in range(FUTURES)])
     assert_counts_follow(right[:, 0], 3, 12, 4.0, 2.0)
     assert_counts_follow(right[:, 1], 0, 7, 1.0, 1.0)
     assert abs(stats.pearsonr(right[:, 0], right[:, 1]).statistic) < 5 / np.sqrt(FUTURES)  # groups are independent
@@ -229,7 +229,7 @@ def test_outcomes_of_a_future_follow_the_belief():
 def test_labels_of_a_future_follow_the_belief():
     tally = make_tally(group=[0, 0], predicted=[0, 0], label=[2, -1], n_items=[3, 9], n_labels=[3, 0], k=3)
     known, rng = infer(tally, fl.confusion, fl.flat(3.0)), np.random.default_rng(6)
-    counts = np.array([known.finish(rng).counts[0] for _ in range(FUTURES)])
+    counts = np.array([known.simulate_completion(rng).counts[0] for _ in range(FUTURES)])
     for j, (seen, alpha) in enumerate([(0, 1.0), (0, 1.0), (3, 4.0)]):
         assert_counts_follow(counts[:, j], seen, 9, alpha, 6 - alpha)
 
@@ -275,5 +275,7 @@ def test_the_spread_of_an_outcome_is_averaged_over_the_cells_of_a_group(metric, 
     known = of(metric)
     right, wrong = (known.counts + half).T
     by_cell = known.weight * right * wrong / (right + wrong) ** 2
-    expected = [np.sqrt(by_cell[known.scheme.cells.group == g].sum()) for g in range(3)]
-    assert AcquisitionView(known, at_face_value).spread() == pytest.approx(np.array(expected), abs=1e-12)
+    expected = [np.sqrt(by_cell[known.evaluation.cells.group == g].sum()) for g in range(3)]
+    assert AcquisitionView(known, at_face_value).outcome_standard_deviation() == pytest.approx(
+        np.array(expected), abs=1e-12
+    )

@@ -5,13 +5,13 @@ import pytest
 from makers import make_pool, make_tally
 
 import fewlabels as fl
-from fewlabels.data.counts import NONE, tally
+from fewlabels.data.counts import NONE, count_pool
 
 POOL = make_pool(11, labelled=0.5)
 
 
 def counted(by=fl.predicted, pool=POOL, **choices):
-    return tally(fl.Predictions.read(pool), by, **choices)
+    return count_pool(fl.Predictions.read(pool), by, **choices)
 
 
 def rows(*columns):
@@ -149,7 +149,7 @@ def stick_all(counts):
     told = [row for row in rows("sex", "predicted", "score", "label") if row[-1] is not None]
     entry = np.array([entry_of(counts, *row[:3]) for row in told])
     label = np.array([counts.classes.index(y) for *_, y in told])
-    return counts.stick(entry, label, np.ones_like(entry), (label == counts.predicted[entry]).astype(float))
+    return counts.add_labels(entry, label, np.ones_like(entry), (label == counts.predicted[entry]).astype(float))
 
 
 @pytest.mark.parametrize("splits", [(), ("predicted",), ("bin",), ("predicted", "bin")])
@@ -173,25 +173,25 @@ def test_sticking_labels_on_keeps_items_and_scores_and_leaves_the_old_counts_alo
 
 def test_several_labels_may_be_stuck_on_one_entry_at_once():
     counts = make_tally(group=[0, 1], predicted=[0, 1], n_items=[5, 4], n_labels=[0, 0])
-    some = counts.stick(np.array([0, 0]), np.array([0, 1]), np.array([2, 1]), np.array([2.0, 0.0]))
+    some = counts.add_labels(np.array([0, 0]), np.array([0, 1]), np.array([2, 1]), np.array([2.0, 0.0]))
     cells = some.cells()
     assert cells.n_items.tolist() == [5, 4]
     assert cells.labels.tolist() == [[2, 1], [0, 0]]
     assert cells.outcomes.tolist() == [[2, 1], [0, 0]]
-    more = some.stick(np.array([0]), np.array([1]), np.array([2]), np.array([0.0]))
+    more = some.add_labels(np.array([0]), np.array([1]), np.array([2]), np.array([0.0]))
     assert more.cells().labels.tolist() == [[2, 3], [0, 0]]
 
 
 def test_grades_are_stuck_on_without_a_class():
     counts = make_tally(group=[0, 0], n_items=[6, 2], n_labels=[2, 0], right=[0.5, 0])
-    more = counts.stick(np.array([0, 1]), np.array([NONE, NONE]), np.array([2, 1]), np.array([0.5, 0.75]))
+    more = counts.add_labels(np.array([0, 1]), np.array([NONE, NONE]), np.array([2, 1]), np.array([0.5, 0.75]))
     assert more.cells().outcomes.tolist() == [[1.75, 3.25]]
     assert more.cells().labels.sum() == 0
 
 
 def test_no_labels_change_nothing():
     before, nothing = without_labels(), np.array([], dtype=np.int64)
-    after = before.stick(nothing, nothing, nothing, np.array([]))
+    after = before.add_labels(nothing, nothing, nothing, np.array([]))
     for split in ((), ("predicted", "bin")):
         assert np.array_equal(after.cells(split).labels, before.cells(split).labels)
         assert np.array_equal(after.cells(split).n_items, before.cells(split).n_items)
@@ -201,24 +201,24 @@ def test_mean_probabilities_stay_those_of_all_items_when_labels_are_stuck_on():
     pool = {"id": [1, 2, 3], "p_a": [0.9, 0.6, 0.2], "p_b": [0.1, 0.4, 0.8]}
     before = counted(pool=pool, probabilities=True)
     entry = np.array([before.predicted.tolist().index(0)])
-    after = before.stick(entry, np.array([1]), np.array([1]), np.array([0.0])).widen(["z"])
+    after = before.add_labels(entry, np.array([1]), np.array([1]), np.array([0.0])).add_classes(["z"])
     assert after.cells().probability == pytest.approx(np.array([[0.75, 0.25, 0], [0.2, 0.8, 0]]), abs=1e-12)
 
 
 def test_more_classes_come_after_those_there_are():
     before = counted(fl.column("sex"))
-    after = before.widen(["z", "ü"])
+    after = before.add_classes(["z", "ü"])
     assert after.classes == ("a", "b", "c", "z", "ü")
     assert np.array_equal(after.cells(("predicted",)).labels[:, :3], before.cells(("predicted",)).labels)
     assert not after.cells().labels[:, 3:].any()
-    assert before.widen([]).classes == before.classes
+    assert before.add_classes([]).classes == before.classes
 
 
 @pytest.mark.parametrize("splits", [(), ("predicted",), ("bin",), ("predicted", "bin")])
-@pytest.mark.parametrize("change", [lambda counts: counts, stick_all, lambda counts: counts.widen(["z"])])
+@pytest.mark.parametrize("change", [lambda counts: counts, stick_all, lambda counts: counts.add_classes(["z"])])
 def test_every_entry_has_a_place_in_a_cell(splits, change):
     counts = change(without_labels())
-    key, where = counts.place(splits)
+    key, where = counts.assign_cells(splits)
     cells = counts.cells(splits)
     assert np.array_equal(key[:, :3], np.stack([cells.group, cells.predicted, cells.bin], axis=1))
     assert np.array_equal(key[where, 0], counts.group)
@@ -231,6 +231,6 @@ def test_every_entry_has_a_place_in_a_cell(splits, change):
 
 def test_places_stay_apart_where_there_are_no_classes_or_bins():
     counts = make_tally(group=[0, 1, 1], n_items=[1, 2, 3], k=0)
-    key, where = counts.place(("predicted", "bin"))
+    key, where = counts.assign_cells(("predicted", "bin"))
     assert key.tolist() == [[0, NONE, NONE, NONE], [1, NONE, NONE, NONE]]
     assert where.tolist() == [0, 1, 1]

@@ -8,10 +8,10 @@ from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import cauchy, norm, t
 
-from fewlabels.models.logit.cells import _quantile, project
-from fewlabels.models.logit.laplace import _look_at_all, _Problem, fit, integrate
-from fewlabels.models.logit.model import Evidence, Model
-from fewlabels.models.logit.random_effects import Departures
+from fewlabels.models.logit.cells import _quantile, project_to_cells
+from fewlabels.models.logit.laplace import _evaluate_points, _Problem, fit, integrate
+from fewlabels.models.logit.model import Model, Observations
+from fewlabels.models.logit.random_effects import RandomEffects
 
 RNG = np.random.default_rng(5)
 TERMS = np.array([0.4, 0.9, -0.3])
@@ -26,7 +26,7 @@ def make_evidence(n_groups=6, n_each=4, seed=0, scale=0.7, labels=5):
     total = rng.integers(0, labels + 1, size=len(x)).astype(float)
     right = rng.binomial(total.astype(int), expit(design @ TERMS + departure[group])).astype(float)
     seen = total > 0
-    return Evidence(design[seen], group[seen], right[seen], total[seen])
+    return Observations(design[seen], group[seen], right[seen], total[seen])
 
 
 MODEL = Model(np.array([0.0, 1.0, 0.0]), np.array([1.5, 0.5, 0.5]))
@@ -35,21 +35,21 @@ MODEL = Model(np.array([0.0, 1.0, 0.0]), np.array([1.5, 0.5, 0.5]))
 @pytest.mark.parametrize("at", [np.array([0.2, 0.8, -0.1, -0.6]), np.array([-0.5, 1.3, 0.3, 0.9])])
 def test_derivatives_are_those_of_the_log_posterior(at):
     problem, step = _Problem(make_evidence(), MODEL), 1e-3
-    view = problem.look(at)
+    view = problem.evaluate(at)
     for i in range(len(at)):
-        ahead, behind = (problem.look(at + sign * step * np.eye(len(at))[i]) for sign in (1, -1))
-        assert view.slope[i] == pytest.approx((ahead.value - behind.value) / (2 * step), abs=0.15)
-        assert view.bend[i] == pytest.approx((ahead.slope - behind.slope) / (2 * step), abs=0.15)
+        ahead, behind = (problem.evaluate(at + sign * step * np.eye(len(at))[i]) for sign in (1, -1))
+        assert view.gradient[i] == pytest.approx((ahead.value - behind.value) / (2 * step), abs=0.15)
+        assert view.hessian[i] == pytest.approx((ahead.gradient - behind.gradient) / (2 * step), abs=0.15)
 
 
 @pytest.mark.parametrize("most", [1, 500, 10**6])
 def test_many_points_are_looked_at_in_one_pass_as_one_by_one(most):
     problem, points = _Problem(make_evidence(), MODEL), RNG.normal(size=(7, 4))
-    value, place, chance = _look_at_all(problem, points, most)
-    views = [problem.look(at) for at in points]
+    value, place, probability = _evaluate_points(problem, points, most)
+    views = [problem.evaluate(at) for at in points]
     assert value == pytest.approx([view.value for view in views])
-    assert place == pytest.approx(np.array([view.grid.place for view in views]))
-    assert chance == pytest.approx(np.array([view.chance for view in views]))
+    assert place == pytest.approx(np.array([view.grid.nodes for view in views]))
+    assert probability == pytest.approx(np.array([view.probability for view in views]))
 
 
 def test_the_error_of_a_mean_is_how_far_means_from_other_points_are_off(monkeypatch):
@@ -58,7 +58,7 @@ def test_the_error_of_a_mean_is_how_far_means_from_other_points_are_off(monkeypa
     near, found = fit(seen, MODEL), []
     for seed in range(20):
         monkeypatch.setattr("fewlabels.models.logit.importance_sampling.SEED", seed)
-        found += project(integrate(seen, near), design, [np.ones(4)], cell, cell)
+        found += project_to_cells(integrate(seen, near), design, [np.ones(4)], cell, cell)
     scatter = np.std([logits.mean for logits in found], axis=0)
     error = np.mean([logits.error for logits in found], axis=0)
     assert np.all((0.4 * scatter < error) & (error < 2.5 * scatter))
@@ -80,8 +80,8 @@ def test_departures_are_summed_out_as_their_density_says(labels, scale):
     best = (seen.right * np.log(seen.right.clip(0.5) / seen.total)).sum()  # or the density is nothing to a computer
     borders = np.sort([*(scale * np.array([-9, -3, 0, 3, 9])), *np.linspace(-15, 15, 61)])
     exact = sum(quad(density, a, b)[0] for a, b in pairwise(borders) if b > a)
-    assert Departures().strange == 0.02
-    found = _Problem(seen, MODEL).look(at).value - MODEL.log_prior(at) - best
+    assert RandomEffects().outlier_weight == 0.02
+    found = _Problem(seen, MODEL).evaluate(at).value - MODEL.log_prior(at) - best
     assert found == pytest.approx(np.log(exact), abs=0.05)
 
 
@@ -99,13 +99,13 @@ def test_the_mode_is_where_the_slope_vanishes(labels):
     seen = (
         make_evidence(labels=labels)
         if labels
-        else Evidence(np.zeros((0, 3)), np.zeros(0, int), np.zeros(0), np.zeros(0))
+        else Observations(np.zeros((0, 3)), np.zeros(0, int), np.zeros(0), np.zeros(0))
     )
     found = fit(seen, MODEL)
-    view = _Problem(seen, MODEL).look(found.mode)
-    assert view.slope @ np.linalg.solve(-view.bend, view.slope) < 2e-3  # what another step would gain
+    view = _Problem(seen, MODEL).evaluate(found.mode)
+    assert view.gradient @ np.linalg.solve(-view.hessian, view.gradient) < 2e-3  # what another step would gain
     assert np.linalg.eigvalsh(found.covariance).min() > 0
-    assert sum(sheet.weight for sheet in found.sheets) == pytest.approx(1.0)
+    assert sum(component.weight for component in found.components) == pytest.approx(1.0)
 
 
 def test_an_earlier_mode_leads_to_the_same_place():
@@ -137,7 +137,7 @@ def explore(seen, design, weight, cell, group, n=60_000):
 @pytest.mark.parametrize("labels", [0, 2, 5])
 def test_cells_are_believed_what_the_whole_model_says_of_them(labels):
     """Means within a third of a standard deviation of brute force, widths within a third; unlabelled groups too."""
-    seen = make_evidence(n_groups=5, n_each=3, labels=labels, seed=3) if labels else Evidence(np.zeros((0, 3)), np.zeros(0, int), np.zeros(0), np.zeros(0))  # fmt: skip
+    seen = make_evidence(n_groups=5, n_each=3, labels=labels, seed=3) if labels else Observations(np.zeros((0, 3)), np.zeros(0, int), np.zeros(0), np.zeros(0))  # fmt: skip
     rng = np.random.default_rng(8)
     cell = np.repeat(np.arange(6), 4)  # the last group has no label
     x = rng.normal(1.0, 1.5, size=len(cell))
@@ -145,7 +145,7 @@ def test_cells_are_believed_what_the_whole_model_says_of_them(labels):
     weight, group = rng.integers(1, 9, size=len(cell)).astype(float), np.arange(6)
     exact, size = explore(seen, design, weight, cell, group)
     assert size > 200
-    found = project(fit(seen, MODEL), design, [weight], cell, group)[0]
+    found = project_to_cells(fit(seen, MODEL), design, [weight], cell, group)[0]
     drawn = found.draw(np.random.default_rng(2), 4000)
     error = 4 * exact.std(axis=0) / np.sqrt(min(size, 4000))
     assert np.all(np.abs(found.mean - exact.mean(axis=0)) < exact.std(axis=0) / 3 + error)
@@ -159,17 +159,17 @@ def test_cells_are_believed_what_the_whole_model_says_of_them(labels):
 def test_cells_of_one_group_move_together():
     found = fit(make_evidence(n_groups=4, labels=3), MODEL)
     design = np.tile([1.0, 1.0, 0.0], (3, 1))
-    drawn = project(found, design, [np.ones(3)], np.arange(3), np.array([0, 0, 1]))[0].draw(RNG, 4000)
+    drawn = project_to_cells(found, design, [np.ones(3)], np.arange(3), np.array([0, 0, 1]))[0].draw(RNG, 4000)
     together = np.corrcoef(drawn, rowvar=False)
     assert together[0, 1] > 0.999  # the same score and the same departure
     assert 0 < together[0, 2] < 0.9  # the same curve, another departure
 
 
 def test_quantiles_lie_between_the_nodes():
-    at, chance = np.array([[0.0, 1.0, 2.0, 3.0]]), np.array([[0.1, 0.4, 0.4, 0.1]])
-    assert _quantile(at, chance, 0.5)[0] == pytest.approx(1.5)
-    assert _quantile(at, chance, 0.001)[0] == pytest.approx(0.0)
-    assert _quantile(at, chance, 0.999)[0] == pytest.approx(3.0)
+    at, probability = np.array([[0.0, 1.0, 2.0, 3.0]]), np.array([[0.1, 0.4, 0.4, 0.1]])
+    assert _quantile(at, probability, 0.5)[0] == pytest.approx(1.5)
+    assert _quantile(at, probability, 0.001)[0] == pytest.approx(0.0)
+    assert _quantile(at, probability, 0.999)[0] == pytest.approx(3.0)
 
 
 def test_ranks_of_the_truth_are_uniform_where_the_model_holds():
@@ -180,14 +180,14 @@ def test_ranks_of_the_truth_are_uniform_where_the_model_holds():
         group = np.repeat(np.arange(8), 3)
         x = rng.normal(1.0, 1.0, size=len(group))
         design = np.stack([np.ones(len(x)), x, np.maximum(x - 1, 0)], axis=1)
-        strange = rng.random(8) < 0.02
-        departure = np.where(strange, rng.normal(0, 4, size=8), scale * rng.standard_t(4, size=8))
+        outlier_weight = rng.random(8) < 0.02
+        departure = np.where(outlier_weight, rng.normal(0, 4, size=8), scale * rng.standard_t(4, size=8))
         total = rng.integers(0, 4, size=len(x)).astype(float)
         p = expit(design @ terms + departure[group])
         right = rng.binomial(total.astype(int), p).astype(float)
         seen = total > 0
-        found = fit(Evidence(design[seen], group[seen], right[seen], total[seen]), MODEL)
-        drawn = project(found, design, [np.ones(len(x))], group, np.arange(8))[0].draw(rng, 99)
+        found = fit(Observations(design[seen], group[seen], right[seen], total[seen]), MODEL)
+        drawn = project_to_cells(found, design, [np.ones(len(x))], group, np.arange(8))[0].draw(rng, 99)
         drawn, truth = (np.clip(v, 1e-4, 1 - 1e-4) for v in (drawn, np.bincount(group, weights=p) / 3))
         alike = (drawn == truth).sum(axis=0)  # at the very ends: any place among them will do
         ranks += ((drawn < truth).sum(axis=0) + rng.integers(0, alike + 1)).tolist()

@@ -8,20 +8,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fewlabels.sessions.journal.events import Event, Item
-from fewlabels.sessions.state import Ledger
+from fewlabels.sessions.state import SessionState
 
 ITEMS = [Item(f"{group}{place}", group, place, 10 * group + place % 2) for group in range(2) for place in range(4)]
 BY_NAME = {item.id: item for item in ITEMS}
 
 
-def fold(*happened, wanted=1):
+def replay(*happened, wanted=1):
     """A ledger of (kind, item, who), or ("told", item, label, who)."""
-    ledger = Ledger(wanted)
+    state = SessionState(wanted)
     for seq, (kind, name, *more) in enumerate(happened, start=1):
         speaks = kind in ("told", "decided")
         told, who = (more[0], more[-1] if more[1:] else "") if speaks else (None, more[0] if more else "")
-        ledger.take(Event(seq, kind, BY_NAME[name], told, who, "", ""))
-    return ledger
+        state.apply(Event(seq, kind, BY_NAME[name], told, who, "", ""))
+    return state
 
 
 def names(items):
@@ -33,113 +33,113 @@ def asked(*items):
 
 
 def test_an_empty_ledger_knows_nothing():
-    ledger = fold()
-    assert (ledger.seq, ledger.n_asked, ledger.n_labels) == (0, 0, 0)
-    assert ledger.waiting == ledger.skipped == ledger.pending_with("") == []
+    state = replay()
+    assert (state.seq, state.n_asked, state.n_labels) == (0, 0, 0)
+    assert state.waiting == state.skipped == state.pending_with("") == []
 
 
 def test_what_was_asked_is_pending_oldest_first_until_it_is_answered():
-    ledger = fold(*asked("01", "10", "00"), ("told", "10", "cat"))
-    assert names(ledger.pending_with("")) == ["01", "00"]
-    assert ledger.counted == {(10, "cat"): 1}
-    assert (ledger.seq, ledger.n_asked) == (4, 3)
+    state = replay(*asked("01", "10", "00"), ("told", "10", "cat"))
+    assert names(state.pending_with("")) == ["01", "00"]
+    assert state.counted == {(10, "cat"): 1}
+    assert (state.seq, state.n_asked) == (4, 3)
 
 
 def test_everyone_has_their_own_pending_items():
-    ledger = fold(("asked", "00", "ann"), ("asked", "01", "bob"), ("asked", "02", "ann"))
-    assert names(ledger.pending_with("ann")) == ["00", "02"]
-    assert names(ledger.pending_with("bob")) == ["01"]
-    assert ledger.pending_with("") == []
+    state = replay(("asked", "00", "ann"), ("asked", "01", "bob"), ("asked", "02", "ann"))
+    assert names(state.pending_with("ann")) == ["00", "02"]
+    assert names(state.pending_with("bob")) == ["01"]
+    assert state.pending_with("") == []
 
 
 def test_what_one_leaves_lying_is_handed_on():
-    ledger = fold(("asked", "00", "ann"), ("asked", "01", "bob"), ("asked", "00", "bob"))
-    assert (names(ledger.pending_with("ann")), names(ledger.pending_with("bob"))) == ([], ["00", "01"])
-    assert (ledger.place[0], ledger.n_asked) == (2, 3)
+    state = replay(("asked", "00", "ann"), ("asked", "01", "bob"), ("asked", "00", "bob"))
+    assert (names(state.pending_with("ann")), names(state.pending_with("bob"))) == ([], ["00", "01"])
+    assert (state.n_drawn[0], state.n_asked) == (2, 3)
 
 
 def test_what_is_answered_is_not_handed_on():
-    assert fold(("asked", "00", "ann"), ("told", "00", "cat"), ("asked", "00", "bob")).pending == {}
+    assert replay(("asked", "00", "ann"), ("told", "00", "cat"), ("asked", "00", "bob")).pending == {}
 
 
 def test_what_others_have_open_is_known_with_the_event_that_asked():
-    ledger = fold(("asked", "00", "ann"), ("asked", "01", "ann"), ("asked", "02", "bob"), ("asked", "00", "ann"))
-    assert [(one.item.id, one.seq) for one in ledger.open_with_others("bob")] == [("00", 4), ("01", 2)]
-    assert names(one.item for one in ledger.open_with_others("cleo")) == ["00", "01", "02"]
+    state = replay(("asked", "00", "ann"), ("asked", "01", "ann"), ("asked", "02", "bob"), ("asked", "00", "ann"))
+    assert [(one.item.id, one.seq) for one in state.pending_with_others("bob")] == [("00", 4), ("01", 2)]
+    assert names(one.item for one in state.pending_with_others("cleo")) == ["00", "01", "02"]
 
 
 def test_anyone_may_answer_what_another_was_asked():
-    assert fold(("asked", "00", "ann"), ("told", "00", "cat")).pending_with("ann") == []
+    assert replay(("asked", "00", "ann"), ("told", "00", "cat")).pending_with("ann") == []
 
 
 def test_the_place_in_a_group_is_after_the_last_item_drawn():
-    assert fold(*asked("00", "01", "10")).place == {0: 2, 1: 1}
+    assert replay(*asked("00", "01", "10")).n_drawn == {0: 2, 1: 1}
 
 
 def test_a_later_answer_takes_the_place_of_the_earlier_one():
-    ledger = fold(*asked("00"), ("told", "00", "cat"), ("told", "00", "dog"))
-    assert +ledger.counted == {(0, "dog"): 1}
-    assert ledger.n_labels == 1
+    state = replay(*asked("00"), ("told", "00", "cat"), ("told", "00", "dog"))
+    assert +state.counted == {(0, "dog"): 1}
+    assert state.n_labels == 1
 
 
 def test_a_label_may_become_a_skip_and_a_skip_a_label():
-    ledger = fold(
+    state = replay(
         *asked("00", "01"), ("told", "00", "cat"), ("skipped", "00"), ("skipped", "01"), ("told", "01", "dog")
     )
-    assert ledger.skipped == ["00"]
-    assert +ledger.counted == {(1, "dog"): 1}
-    assert ledger.pending == {}
+    assert state.skipped == ["00"]
+    assert +state.counted == {(1, "dog"): 1}
+    assert state.pending == {}
 
 
 def test_an_answer_nobody_asked_for_waits_for_its_turn():
-    ledger = fold(("told", "02", "cat"), ("skipped", "03"), *asked("00"))
-    assert (ledger.waiting, ledger.skipped, ledger.n_labels) == (["02"], ["03"], 0)
-    assert names(ledger.pending_with("")) == ["00"]
+    state = replay(("told", "02", "cat"), ("skipped", "03"), *asked("00"))
+    assert (state.waiting, state.skipped, state.n_labels) == (["02"], ["03"], 0)
+    assert names(state.pending_with("")) == ["00"]
 
 
 def test_an_answer_counts_when_its_turn_comes_and_its_item_is_not_pending():
-    ledger = fold(("told", "00", "cat"), ("skipped", "01"), *asked("00", "01"))
-    assert (ledger.waiting, ledger.pending, ledger.n_labels) == ([], {}, 1)
-    assert ledger.place[0] == 2
+    state = replay(("told", "00", "cat"), ("skipped", "01"), *asked("00", "01"))
+    assert (state.waiting, state.pending, state.n_labels) == ([], {}, 1)
+    assert state.n_drawn[0] == 2
 
 
 def test_what_is_withdrawn_is_pending_again_before_all_others_with_whoever_withdrew_it():
-    ledger = fold(("asked", "00", "ann"), ("asked", "01", "bob"), ("asked", "02", "bob"), ("told", "02", "cat"), ("withdrawn", "02", "bob"))  # fmt: skip
-    assert names(ledger.pending_with("bob")) == ["02", "01"]
-    assert (ledger.n_labels, list(ledger.ballots)) == (0, [])
+    state = replay(("asked", "00", "ann"), ("asked", "01", "bob"), ("asked", "02", "bob"), ("told", "02", "cat"), ("withdrawn", "02", "bob"))  # fmt: skip
+    assert names(state.pending_with("bob")) == ["02", "01"]
+    assert (state.n_labels, list(state.voted_items)) == (0, [])
 
 
 def test_withdrawing_what_nobody_asked_for_leaves_nothing():
-    ledger = fold(("told", "00", "cat"), ("withdrawn", "00"))
-    assert (ledger.waiting, ledger.pending, ledger.answers, ledger.drawn) == ([], {}, {}, {})
+    state = replay(("told", "00", "cat"), ("withdrawn", "00"))
+    assert (state.waiting, state.pending, state.answers, state.drawn) == ([], {}, {}, {})
 
 
 def test_withdrawing_what_was_not_answered_changes_nothing():
-    assert names(fold(*asked("00", "01"), ("withdrawn", "01")).pending_with("")) == ["00", "01"]
+    assert names(replay(*asked("00", "01"), ("withdrawn", "01")).pending_with("")) == ["00", "01"]
 
 
 def test_answers_are_remembered_in_the_order_they_were_last_given():
-    ledger = fold(*asked("00", "01", "02"), ("told", "00", "a"), ("told", "01", "a"), ("skipped", "02"), ("told", "00", "b"))  # fmt: skip
-    assert list(ledger.ballots) == ["01", "02", "00"]
+    state = replay(*asked("00", "01", "02"), ("told", "00", "a"), ("told", "01", "a"), ("skipped", "02"), ("told", "00", "b"))  # fmt: skip
+    assert list(state.voted_items) == ["01", "02", "00"]
 
 
 def test_everyone_has_a_last_answer_of_their_own():
-    ledger = fold(("told", "00", "a", "ann"), ("told", "01", "a", "bob"), ("skipped", "02", "ann"), ("told", "00", "b", "bob"))  # fmt: skip
-    assert [ledger.last_of(who) for who in ("ann", "bob", "")] == ["02", "00", None]
+    state = replay(("told", "00", "a", "ann"), ("told", "01", "a", "bob"), ("skipped", "02", "ann"), ("told", "00", "b", "bob"))  # fmt: skip
+    assert [state.last_item_of(who) for who in ("ann", "bob", "")] == ["02", "00", None]
 
 
 def test_what_was_withdrawn_is_no_longer_the_last_answer():
-    ledger = fold(("told", "00", "a", "ann"), ("told", "01", "a", "ann"), ("withdrawn", "01", "ann"))
-    assert ledger.last_of("ann") == "00"
+    state = replay(("told", "00", "a", "ann"), ("told", "01", "a", "ann"), ("withdrawn", "01", "ann"))
+    assert state.last_item_of("ann") == "00"
 
 
 @pytest.mark.parametrize("then", [("told", "00", "cat"), ("skipped", "00"), ("withdrawn", "00")], ids=lambda e: e[0])
 def test_a_label_that_no_longer_stands_was_a_slip(then):
-    assert "dgo" not in +fold(*asked("00"), ("told", "00", "dgo"), then).seen
+    assert "dgo" not in +replay(*asked("00"), ("told", "00", "dgo"), then).label_counts
 
 
 def test_an_item_that_is_drawn_twice_counts_once():
-    assert fold(("told", "00", "cat"), *asked("00", "00")).n_labels == 1
+    assert replay(("told", "00", "cat"), *asked("00", "00")).n_labels == 1
 
 
 # -- several people answer each item --------------------------------------------------------------------------
@@ -149,24 +149,24 @@ BOB = [("asked", "00", "bob"), ("told", "00", "dog", "bob")]
 
 
 def votes(*happened, wanted=2):
-    return fold(*happened, wanted=wanted)
+    return replay(*happened, wanted=wanted)
 
 
 def test_an_item_goes_out_to_another_person_until_it_has_its_votes():
-    ledger = votes(*ANN)
-    assert (names(ledger.short_for("bob")), ledger.short_for("ann"), ledger.pending) == (["00"], [], {})
-    ledger = votes(*ANN, BOB[0])
-    assert (names(ledger.pending_with("bob")), ledger.short_for("cleo")) == (["00"], [])
-    assert names(one.item for one in ledger.open_with_others("cleo")) == ["00"]
-    assert ledger.open_with_others("ann") == ledger.pending_for("ann") == []
-    ledger = votes(*ANN, *BOB)
-    assert (ledger.short, ledger.pending, ledger.short_for("cleo")) == ({}, {}, [])
+    state = votes(*ANN)
+    assert (names(state.short_of_vote_from("bob")), state.short_of_vote_from("ann"), state.pending) == (["00"], [], {})
+    state = votes(*ANN, BOB[0])
+    assert (names(state.pending_with("bob")), state.short_of_vote_from("cleo")) == (["00"], [])
+    assert names(one.item for one in state.pending_with_others("cleo")) == ["00"]
+    assert state.pending_with_others("ann") == state.pending_for("ann") == []
+    state = votes(*ANN, *BOB)
+    assert (state.short_of_votes, state.pending, state.short_of_vote_from("cleo")) == ({}, {}, [])
 
 
 def test_an_item_counts_once_however_many_vote():
-    ledger = votes(*ANN, *BOB, ("told", "00", "dog", "cleo"))
-    assert +ledger.counted == {(0, "dog"): 1}
-    assert ledger.seen == {"cat": 1, "dog": 2}
+    state = votes(*ANN, *BOB, ("told", "00", "dog", "cleo"))
+    assert +state.counted == {(0, "dog"): 1}
+    assert state.label_counts == {"cat": 1, "dog": 2}
 
 
 def test_people_who_disagree_are_noticed_once_all_were_heard():
@@ -177,30 +177,30 @@ def test_people_who_disagree_are_noticed_once_all_were_heard():
 
 
 def test_what_was_decided_counts_whoever_votes_afterwards():
-    ledger = votes(*ANN, *BOB, ("decided", "00", "cow", "kim"), ("told", "00", "dog", "cleo"))
-    assert (+ledger.counted, ledger.disputed, ledger.ballots["00"].decision.who) == ({(0, "cow"): 1}, [], "kim")
-    assert votes(*ANN, ("decided", "00", "cow", "kim")).short_for("bob") == []
+    state = votes(*ANN, *BOB, ("decided", "00", "cow", "kim"), ("told", "00", "dog", "cleo"))
+    assert (+state.counted, state.disputed, state.voted_items["00"].decision.who) == ({(0, "cow"): 1}, [], "kim")
+    assert votes(*ANN, ("decided", "00", "cow", "kim")).short_of_vote_from("bob") == []
     assert votes(*ANN, *BOB, ("decided", "00", None, "kim")).skipped == ["00"]
 
 
 def test_everyone_takes_back_their_own_word():
-    ledger = votes(*ANN, *BOB, ("withdrawn", "00", "ann"))
-    assert (+ledger.counted, names(ledger.pending_with("ann"))) == ({(0, "dog"): 1}, ["00"])
-    assert (ledger.last_of("ann"), ledger.last_of("bob")) == (None, "00")
-    ledger = votes(*ANN, *BOB, ("decided", "00", "cow", "ann"), ("withdrawn", "00", "ann"))
-    assert (ledger.disputed, ledger.last_of("ann"), ledger.pending) == (["00"], "00", {})
+    state = votes(*ANN, *BOB, ("withdrawn", "00", "ann"))
+    assert (+state.counted, names(state.pending_with("ann"))) == ({(0, "dog"): 1}, ["00"])
+    assert (state.last_item_of("ann"), state.last_item_of("bob")) == (None, "00")
+    state = votes(*ANN, *BOB, ("decided", "00", "cow", "ann"), ("withdrawn", "00", "ann"))
+    assert (state.disputed, state.last_item_of("ann"), state.pending) == (["00"], "00", {})
     assert votes(*ANN, ("withdrawn", "00", "bob")).answers == {"00": "cat"}
 
 
 def test_undoing_does_not_take_an_item_from_whoever_is_at_it():
-    ledger = votes(*ANN, BOB[0], ("withdrawn", "00", "ann"), ("told", "00", "dog", "bob"))
-    assert names(ledger.pending_with("ann")) == ["00"]
-    assert ledger.answers == {"00": "dog"}
+    state = votes(*ANN, BOB[0], ("withdrawn", "00", "ann"), ("told", "00", "dog", "bob"))
+    assert names(state.pending_with("ann")) == ["00"]
+    assert state.answers == {"00": "dog"}
 
 
 def test_a_second_vote_of_the_same_person_replaces_the_first():
-    ledger = votes(*ANN, ("told", "00", "dog", "ann"))
-    assert (+ledger.counted, names(ledger.short_for("bob"))) == ({(0, "dog"): 1}, ["00"])
+    state = votes(*ANN, ("told", "00", "dog", "ann"))
+    assert (+state.counted, names(state.short_of_vote_from("bob"))) == ({(0, "dog"): 1}, ["00"])
 
 
 people = st.sampled_from(["ann", "bob", "cleo"])
@@ -213,7 +213,7 @@ retracting = st.tuples(st.sampled_from(["skipped", "withdrawn", "asked"]), st.sa
 @given(st.lists(voting | retracting, max_size=30))
 @settings(max_examples=200, deadline=None)
 def test_whatever_happens_every_vote_stands_until_its_owner_changes_it(events):
-    ledger = votes(*events)
+    state = votes(*events)
     votes_of, decided, done, drawn = {}, {}, {}, set()
     for at, (kind, name, *more) in enumerate(events):
         who = more[-1]
@@ -235,25 +235,25 @@ def test_whatever_happens_every_vote_stands_until_its_owner_changes_it(events):
                     del decided[name]
                 else:
                     del votes_of[name][who]
-    assert {name: dict(b.votes) for name, b in ledger.ballots.items() if b.votes} == {
+    assert {name: dict(b.votes) for name, b in state.voted_items.items() if b.votes} == {
         n: v for n, v in votes_of.items() if v
     }
-    assert {name: tuple(b.decision) for name, b in ledger.ballots.items() if b.decision} == decided
-    labelled = [name for name, label in ledger.answers.items() if label is not None and name in drawn]
-    assert ledger.n_labels == len(labelled)
-    assert Counter(ledger.answers[name] for name in labelled) == Counter(dict(_by_label(ledger)))
-    assert not set(ledger.pending) & set(decided)
+    assert {name: tuple(b.decision) for name, b in state.voted_items.items() if b.decision} == decided
+    labelled = [name for name, label in state.answers.items() if label is not None and name in drawn]
+    assert state.n_labels == len(labelled)
+    assert Counter(state.answers[name] for name in labelled) == Counter(dict(_by_label(state)))
+    assert not set(state.pending) & set(decided)
     for who in ("ann", "bob", "cleo"):
-        assert not {item.id for item in ledger.short_for(who)} & {
+        assert not {item.id for item in state.short_of_vote_from(who)} & {
             name for name, said in votes_of.items() if who in said
         }
         mine = {key: when for key, when in done.items() if key[1] == who}
-        assert ledger.last_of(who) == (max(mine, key=mine.get)[0] if mine else None)
+        assert state.last_item_of(who) == (max(mine, key=mine.get)[0] if mine else None)
 
 
-def _by_label(ledger):
+def _by_label(state):
     found = Counter()
-    for (_, label), n in ledger.counted.items():
+    for (_, label), n in state.counted.items():
         found[label] += n
     return +found
 
@@ -302,18 +302,18 @@ def recount(events):
 @settings(max_examples=200, deadline=None)
 def test_whatever_happens_the_fold_is_what_a_recount_finds(steps):
     events = list(in_turn(steps))
-    ledger = fold(*events)
+    state = replay(*events)
     found = {
-        "n_asked": ledger.n_asked,
-        "pending": set(ledger.pending),
-        "answers": ledger.answers,
-        "history": list(ledger.ballots),
-        "counted": dict(+ledger.counted),
-        "waiting": set(ledger.waiting),
-        "skipped": set(ledger.skipped),
-        "place": {group: n for group, n in ledger.place.items() if n},
+        "n_asked": state.n_asked,
+        "pending": set(state.pending),
+        "answers": state.answers,
+        "history": list(state.voted_items),
+        "counted": dict(+state.counted),
+        "waiting": set(state.waiting),
+        "skipped": set(state.skipped),
+        "place": {group: n for group, n in state.n_drawn.items() if n},
     }
     assert found == recount(events)
-    assert all(n >= 0 for n in ledger.counted.values())
-    assert ledger.n_labels == sum(found["counted"].values())
-    assert sorted(names(ledger.pending_with("ann") + ledger.pending_with("bob") + ledger.pending_with("x") + ledger.pending_with("y"))) == sorted(ledger.pending)  # fmt: skip
+    assert all(n >= 0 for n in state.counted.values())
+    assert state.n_labels == sum(found["counted"].values())
+    assert sorted(names(state.pending_with("ann") + state.pending_with("bob") + state.pending_with("x") + state.pending_with("y"))) == sorted(state.pending)  # fmt: skip

@@ -16,10 +16,10 @@ import fewlabels as fl
 from fewlabels.data import checks
 from fewlabels.data import fingerprint as fingerprints
 from fewlabels.data import sampling as samples
-from fewlabels.data.candidates import find_chance, work_out_chance
+from fewlabels.data.candidates import compute_priority, priority_expression
 from fewlabels.errors import InputError
-from fewlabels.sessions import queue as line
-from fewlabels.sessions.spec import lay_ground, read_ground, take_fingerprint
+from fewlabels.sessions import queue
+from fewlabels.sessions.spec import compute_fingerprint, create_spec, read_spec
 
 N, MOST = 3000, 60
 SITE = fl.column("site")
@@ -28,10 +28,10 @@ SITE = fl.column("site")
 @pytest.fixture(autouse=True)
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take a few thousand items for very many, of which about one in five is picked."""
-    monkeypatch.setattr(line, "MOST_ITEMS", MOST)
-    monkeypatch.setattr(samples, "LARGE", 1000)
-    monkeypatch.setattr(samples, "ENOUGH", N // 5)
-    monkeypatch.setattr(fingerprints, "SHOWN", N)
+    monkeypatch.setattr(queue, "MAX_ITEMS", MOST)
+    monkeypatch.setattr(samples, "MIN_SAMPLED_POOL", 1000)
+    monkeypatch.setattr(samples, "SAMPLE_SIZE", N // 5)
+    monkeypatch.setattr(fingerprints, "SUBSET_SIZE", N)
 
 
 def make(**changes: Any) -> pd.DataFrame:
@@ -59,7 +59,7 @@ def lay(frame: Any, by: Any = SITE, **choices: Any) -> Any:
         "seed": 0,
     }
     pool = frame if isinstance(frame, fl.Predictions) else fl.Predictions.read(frame)
-    return lay_ground(pool, by=by, **usual | choices)
+    return create_spec(pool, by=by, **usual | choices)
 
 
 @contextmanager
@@ -81,18 +81,18 @@ def test_chances_are_the_same_here_and_in_the_engine() -> None:
     ids = np.array([0, 1, -1, 61, -(2**40), 2**31 - 1, 2**31, 2**62 + 5, -(2**63) + 1])
     pool = fl.Predictions.read({"id": ids, "predicted": ["a"] * len(ids)})
     for seed in range(3):
-        there = pool.pull({"c": find_chance(pool.id, pool.engine, seed)})["c"]
-        assert work_out_chance(ids, seed).tolist() == there
+        there = pool.fetch_columns({"c": priority_expression(pool.id, pool.engine, seed)})["c"]
+        assert compute_priority(ids, seed).tolist() == there
 
 
 def test_one_pass_does_for_counts_ids_candidates_and_fingerprint() -> None:
     pool = fl.Predictions.read(make(site=["a", "b"] * (N // 2)))
     with overhear(pool) as heard:
         lay(pool)
-    size, head, census = heard
+    size, head, aggregated = heard
     assert not pool.engine.compile(size).count("WHERE")  # of Parquet files and the like, known without reading any
     assert "LIMIT 100000" in pool.engine.compile(head)
-    assert census.op().find(ops.ArrayCollect)
+    assert aggregated.op().find(ops.ArrayCollect)
 
 
 def test_rare_groups_take_one_pass_more() -> None:
@@ -106,14 +106,14 @@ def test_rare_groups_take_one_pass_more() -> None:
 
 def test_every_group_gets_its_share_of_unlabelled_items() -> None:
     frame = make().set_index("id")
-    ground, items = lay(frame.reset_index())
+    spec, items = lay(frame.reset_index())
     rows = frame.loc[[int(item.id) for item in items]]
     assert rows.label.isna().all()
     assert rows.index.is_unique
-    assert rows.site.tolist() == [ground.tally.groups[item.group] for item in items]
-    assert rows.predicted.tolist() == [ground.tally.classes[ground.tally.predicted[item.entry]] for item in items]
+    assert rows.site.tolist() == [spec.tally.groups[item.group] for item in items]
+    assert rows.predicted.tolist() == [spec.tally.classes[spec.tally.predicted[item.entry]] for item in items]
     bins = [min(int(10 * score), 9) for score in rows.score]
-    assert bins == [int(ground.tally.bin[item.entry]) for item in items]
+    assert bins == [int(spec.tally.bin[item.entry]) for item in items]
     open_ = frame[frame.label.isna()].site.value_counts()
     wanted = {site: min(n, int(np.ceil(MOST // 6 + n * MOST / 2 / open_.sum()))) for site, n in open_.items()}
     assert rows.site.value_counts().to_dict() == wanted
@@ -140,8 +140,8 @@ def test_a_file_that_was_read_twice_is_refused() -> None:
 
 
 def test_where_the_sample_is_thin_ids_get_a_look_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "MANY", 1000)
-    monkeypatch.setattr(checks, "PARTS", 2)
+    monkeypatch.setattr(checks, "MAX_EXACT_IDS", 1000)
+    monkeypatch.setattr(checks, "ID_SAMPLE_STEP", 2)
     pool = fl.Predictions.read(make(site=["a", "b"] * (N // 2)))
     with overhear(pool) as heard:
         lay(pool)
@@ -163,15 +163,15 @@ def test_what_is_all_but_labelled_is_listed_whole() -> None:
 # -- which predictions it was made from -----------------------------------------------------------------------
 
 
-def reopen(ground: Any) -> Any:
-    about, blobs = ground.write()
-    return read_ground(json.loads(json.dumps(about)), blobs)
+def reopen(spec: Any) -> Any:
+    about, blobs = spec.write()
+    return read_spec(json.loads(json.dumps(about)), blobs)
 
 
 def test_the_same_table_is_known_again_in_any_order_and_with_any_labels() -> None:
-    ground = reopen(lay(make(), prior=fl.calibrated())[0])
+    spec = reopen(lay(make(), prior=fl.calibrated())[0])
     for frame in (make(), make()[::-1], make(label=None), make().drop(columns="label")):
-        ground.require_same(fl.Predictions.read(frame), "s.db")
+        spec.require_same_predictions(fl.Predictions.read(frame), "s.db")
 
 
 def swap(frame: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -192,9 +192,9 @@ OTHERS = {
 
 @pytest.mark.parametrize(("frame", "says"), OTHERS.values(), ids=OTHERS)
 def test_another_table_is_refused(frame: pd.DataFrame, says: str) -> None:
-    ground = reopen(lay(make())[0])
+    spec = reopen(lay(make())[0])
     with pytest.raises(InputError, match=f"s.db was made from other predictions .*: {says}"):
-        ground.require_same(fl.Predictions.read(frame), "s.db")
+        spec.require_same_predictions(fl.Predictions.read(frame), "s.db")
 
 
 def test_flags_are_known_again_whatever_the_labels_are_written_like() -> None:
@@ -204,12 +204,12 @@ def test_flags_are_known_again_whatever_the_labels_are_written_like() -> None:
 
 
 def test_a_session_made_before_there_were_samples_still_knows_its_table() -> None:
-    made = replace(lay(make())[0], fingerprint=take_fingerprint(fl.Predictions.read(make()), SITE))
-    ground = reopen(made)
-    assert set(ground.fingerprint) == {"n_items", "part"}
-    ground.require_same(fl.Predictions.read(make()[::-1]), "s.db")
+    made = replace(lay(make())[0], fingerprint=compute_fingerprint(fl.Predictions.read(make()), SITE))
+    spec = reopen(made)
+    assert set(spec.fingerprint) == {"n_items", "part"}
+    spec.require_same_predictions(fl.Predictions.read(make()[::-1]), "s.db")
     with pytest.raises(InputError, match="which items get which prediction, score or group"):
-        ground.require_same(fl.Predictions.read(swap(make(), "score")), "s.db")
+        spec.require_same_predictions(fl.Predictions.read(swap(make(), "score")), "s.db")
 
 
 def test_no_habit_of_numbering_decides_who_is_drawn() -> None:
@@ -230,8 +230,8 @@ def test_a_repeat_is_found_where_ids_go_by_tens(seed: int) -> None:
 
 
 def test_a_table_that_has_lost_its_scores_is_another_table() -> None:
-    ground, _ = lay(make())
+    spec, _ = lay(make())
     lost = make()
     lost.loc[lost["predicted"] == "yes", "score"] = None
     with pytest.raises(InputError, match="other predictions"):
-        ground.require_same(fl.Predictions.read(lost), "audit.db")
+        spec.require_same_predictions(fl.Predictions.read(lost), "audit.db")

@@ -70,12 +70,14 @@ class TestHarness:
         path = write_lines(tmp_path / "samples_mmlu_anatomy_2026-01-02T03-04-05.678.jsonl", CHOSEN)
         pool = fl.Predictions.read(path)
         assert (pool.n_items, pool.n_labels, pool.classes) == (3, 3, ("A", "B", "C", "D"))
-        found = pool.pull({"id": pool.id, "predicted": pool.predicted, "label": pool.label, "score": pool.score})
+        found = pool.fetch_columns(
+            {"id": pool.id, "predicted": pool.predicted, "label": pool.label, "score": pool.score}
+        )
         assert found["id"] == [f"mmlu_anatomy/{i}" for i in range(3)]
         assert (found["predicted"], found["label"]) == (["A", "B", "D"], ["A", "C", "D"])
         softmax = np.exp([-1.0, -2.0, -3.0, -4.0]) / np.exp([-1.0, -2.0, -3.0, -4.0]).sum()
         assert found["score"][0] == pytest.approx(softmax[0])
-        assert [pool.pull({"p": p})["p"][0] for p in pool.probabilities] == pytest.approx(list(softmax))
+        assert [pool.fetch_columns({"p": p})["p"][0] for p in pool.probabilities] == pytest.approx(list(softmax))
         assert {"task", "subject", "acc", "question"} <= set(pool.attributes)
         assert not pool.notes
 
@@ -85,20 +87,20 @@ class TestHarness:
             choose(1, [-3.0, -2.0, -5.0], "1", 1.0, arguments=[["q", " x"], ["q", " y"], ["q", " z"]]),
         ]
         pool = fl.Predictions.read(write_lines(tmp_path / "samples_arc.jsonl", rows))
-        found = pool.pull({"predicted": pool.predicted, "label": pool.label, "score": pool.score})
+        found = pool.fetch_columns({"predicted": pool.predicted, "label": pool.label, "score": pool.score})
         assert (found["predicted"], found["label"]) == (["0", "1"], ["1", "1"])
         assert found["score"] == pytest.approx([1 / (1 + np.exp(-1)), 1 / (1 + np.exp(-1) + np.exp(-3))])
 
     def test_an_answer_more_than_there_are_choices_lets_all_go_by_number(self, tmp_path: Path) -> None:
         rows = [*CHOSEN, choose(3, [-9.0, -8.0, -7.0, -6.0, -1.0], 4, 1.0)]
         pool = fl.Predictions.read(write_lines(tmp_path / "samples_x.jsonl", rows))
-        assert pool.pull({"predicted": pool.predicted})["predicted"] == ["0", "1", "3", "4"]
+        assert pool.fetch_columns({"predicted": pool.predicted})["predicted"] == ["0", "1", "3", "4"]
 
     def test_the_harness_has_the_last_word(self, tmp_path: Path) -> None:
         """Several answers may be right: then being right is not being equal, and the verdict is the agreement."""
         rows = [*CHOSEN, choose(3, [-1.0, -2.0, -3.0, -4.0], "[0, 1]", 1.0)]
         pool = fl.Predictions.read(write_lines(tmp_path / "samples_x.jsonl", rows))
-        assert pool.pull({"right": pool.right()})["right"] == [1.0, 0.0, 1.0, 1.0]
+        assert pool.fetch_columns({"right": pool.outcome()})["right"] == [1.0, 0.0, 1.0, 1.0]
         assert pool.notes == ("graded by the harness's own acc",)
 
     def test_mutual_information_asks_twice(self, tmp_path: Path) -> None:
@@ -111,7 +113,7 @@ class TestHarness:
         rows += [generate(i, "42", 1.0, filter="flexible-extract") for i in range(3)]
         pool = fl.Predictions.read(write_lines(tmp_path / name, rows))
         assert (pool.n_items, pool.n_labels) == (3, 2)
-        assert pool.pull({"said": pool.predicted, "right": pool.right(), "id": pool.id}) == {
+        assert pool.fetch_columns({"said": pool.predicted, "right": pool.outcome(), "id": pool.id}) == {
             "said": ["42", "41", ""],
             "right": [1.0, 0.0, None],
             "id": ["gsm8k/0", "gsm8k/1", "gsm8k/2"],
@@ -129,7 +131,7 @@ class TestHarness:
         write_lines(tmp_path / "samples_a.jsonl", CHOSEN)
         write_lines(tmp_path / "samples_b.jsonl", [generate(0, "42", 1.0), generate(1, "41", 0.0)])
         pool = fl.Predictions.read(tmp_path / "samples_*.jsonl")
-        assert pool.pull({"right": pool.right()})["right"] == [1.0, 0.0, 1.0, 1.0, 0.0]
+        assert pool.fetch_columns({"right": pool.outcome()})["right"] == [1.0, 0.0, 1.0, 1.0, 0.0]
         assert pool.notes == ("graded by the harness's own acc, exact_match",)
 
     def test_two_models_on_one_task_have_ids_of_their_own(self, tmp_path: Path) -> None:
@@ -137,7 +139,7 @@ class TestHarness:
             (tmp_path / model).mkdir()
             write_lines(tmp_path / model / "samples_x.jsonl", CHOSEN)
         pool = fl.Predictions.read(tmp_path / "*" / "samples_x.jsonl")
-        assert len(set(pool.pull({"id": pool.id})["id"])) == 6
+        assert len(set(pool.fetch_columns({"id": pool.id})["id"])) == 6
 
     def test_a_log_without_a_verdict_says_so(self, tmp_path: Path, type_in: Type) -> None:
         row = generate(0, "42", None) | {"metrics": ["word_perplexity"], "word_perplexity": [-3.0, 7]}
@@ -210,7 +212,7 @@ class TestInspect:
         samples = [ask("q1", "A", "C", **OPTIONS), ask("q2", "B", "I", **OPTIONS), ask("q3", None, "I", **OPTIONS)]
         path = write_log(tmp_path / f"log.{kind.split(maxsplit=1)[0]}", samples)
         pool = fl.Predictions.read(press(path) if "zstandard" in kind else path)
-        found = pool.pull({"id": pool.id, "predicted": pool.predicted, "label": pool.label})
+        found = pool.fetch_columns({"id": pool.id, "predicted": pool.predicted, "label": pool.label})
         assert found == {
             "id": ["mmlu/q1", "mmlu/q2", "mmlu/q3"], "predicted": ["A", "B", "(no answer)"], "label": ["A", "A", "A"],
         }  # fmt: skip
@@ -221,7 +223,7 @@ class TestInspect:
         values = ["C", "I", "P", "N", 0.25, True, float("nan"), "0.75", "yes"]
         samples = [ask(f"q{i}", None, value, target="free text") for i, value in enumerate(values)]
         pool = fl.Predictions.read(write_log(tmp_path / "log.json", samples))
-        found = pool.pull({"right": pool.right(), "said": pool.predicted})
+        found = pool.fetch_columns({"right": pool.outcome(), "said": pool.predicted})
         assert found["right"] == [1.0, 0.0, 0.5, 0.0, 0.25, 1.0, None, 0.75, 1.0]
         assert found["said"][0] == "ANSWER: None"
 
@@ -230,7 +232,10 @@ class TestInspect:
             ask(q, "A", value, epoch=e, **OPTIONS) for q, e, value in [("q1", 1, "C"), ("q1", 2, "I"), ("q2", 1, "C")]
         ]
         pool = fl.Predictions.read(write_log(tmp_path / "log.eval", samples))
-        assert pool.pull({"id": pool.id, "right": pool.right()}) == {"id": ["mmlu/q1", "mmlu/q2"], "right": [0.5, 1.0]}
+        assert pool.fetch_columns({"id": pool.id, "right": pool.outcome()}) == {
+            "id": ["mmlu/q1", "mmlu/q2"],
+            "right": [0.5, 1.0],
+        }
         assert "graded by the mean" in pool.notes[0]
 
     def test_a_sample_that_failed_is_not_judged(self, tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ from scipy.stats import ks_2samp
 from sklearn import metrics as sk
 
 import fewlabels as fl
-from fewlabels.analyses.assessment import Question, judge
-from fewlabels.data.counts import tally
+from fewlabels.analyses.assessment import AssessmentSpec, assess_counts
+from fewlabels.data.counts import count_pool
 from fewlabels.metrics.metric import METRICS
 
 RATES = ("tpr", "fpr", "tnr", "fnr", "ppv", "npv", "fdr", "for", "selection-rate")
@@ -101,13 +101,13 @@ BINS = {"width": fl.bins(10), "mass": fl.bins(5, equal_mass=True)}
 @cache
 def counts_of(pool, partition, bins="width"):
     """Counts of one of the pools above: many metrics ask about the same ones."""
-    return tally(fl.Predictions.read(POOLS[pool]), PARTITIONS[partition][0], bins=BINS[bins])
+    return count_pool(fl.Predictions.read(POOLS[pool]), PARTITIONS[partition][0], bins=BINS[bins])
 
 
 def judged(counts, name):
     """What `assess` says of a fully labelled pool, with a prior that says nothing."""
     metric = fl.cost(PRICES) if name == "cost" else METRICS[name]
-    return judge(counts, Question(metric, fl.flat(VANISHING), finite_pool=True, n_draws=100))
+    return assess_counts(counts, AssessmentSpec(metric, fl.flat(VANISHING), finite_pool=True, n_draws=100))
 
 
 # -- everything labelled, nothing assumed: counting -----------------------------------------------------------
@@ -286,7 +286,7 @@ def pool_of(rows):
 def test_every_binary_rate_is_a_count(rows):
     pool = pool_of(rows)
     assume({*pool["predicted"], *pool["label"]} == {"0", "1"})
-    counts = tally(fl.Predictions.read(pool), fl.column("sex"))
+    counts = count_pool(fl.Predictions.read(pool), fl.column("sex"))
     for name in RATES:
         found = judged(counts, name)
         for group, part in split(pool, PARTITIONS["column"][1]).items():
@@ -312,7 +312,7 @@ def count_by_hand(name, part):
 def test_every_multi_class_metric_is_a_count(rows):
     pool = pool_of(rows)
     assume(len({*pool["predicted"], *pool["label"]}) > 1)
-    counts = tally(fl.Predictions.read(pool), fl.column("sex"))
+    counts = count_pool(fl.Predictions.read(pool), fl.column("sex"))
     for name in ("accuracy", "confusion", "precision", "recall", "f1", "cost", "ece"):
         found = judged(counts, name)
         for group, part in split(pool, PARTITIONS["column"][1]).items():

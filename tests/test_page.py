@@ -27,9 +27,9 @@ from fewlabels.sessions.shortcuts import assign_shortcuts
 from fewlabels.web.browser import OneTimeCodes, opened_browser
 from fewlabels.web.credentials import Credentials, MemoryStore
 from fewlabels.web.keys_file import KeysFile, change_keys
-from fewlabels.web.media import Folder
-from fewlabels.web.rate_limit import Pace
-from fewlabels.web.service import Desk, Rules
+from fewlabels.web.media import MediaFolder
+from fewlabels.web.rate_limit import RateLimit
+from fewlabels.web.service import LabellingRules, LabellingService
 
 BROWSER = shutil.which("chromium")
 pytestmark = [
@@ -48,10 +48,10 @@ def make_pool(n=200, classes=("cat", "dog"), **more):
     )
 
 
-def make_desk(pool=None, goal=None, rules=None, **more):
+def make_service(pool=None, goal=None, rules=None, **more):
     session = Session.create(None, make_pool() if pool is None else pool, goal=goal or FindWorst(), prior=fl.flat())
     truth = {str(row.id): row.predicted for row in (make_pool() if pool is None else pool).itertuples()}
-    return Desk(session, rules or Rules(), predicted=lambda item: truth[str(item)], **more)
+    return LabellingService(session, rules or LabellingRules(), predicted=lambda item: truth[str(item)], **more)
 
 
 @pytest.fixture(scope="module")
@@ -103,30 +103,30 @@ def press(page: Page, key: str) -> None:
     page.wait_for_function("text => document.getElementById('item').innerText !== text", arg=before, timeout=WAIT)
 
 
-def count_labels(desk: Desk) -> int:
-    return desk.session.status()["n_labels"]
+def count_labels(service: LabellingService) -> int:
+    return service.session.status()["n_labels"]
 
 
 def test_items_are_labelled_with_keys_and_taken_back(open_page):
-    desk = make_desk(rules=Rules(reveals=True))
-    with serving(desk) as address:
+    service = make_service(rules=LabellingRules(reveals=True))
+    with serving(service) as address:
         page = open_page(address)
         assert "token" not in page.url
         first = read_item(page)
         press(page, "1")
         assert re.fullmatch(rf"{first}: cat \(predicted: (cat|dog)\)", page.inner_text("#said"))
         press(page, "s")
-        status = desk.session.status()
+        status = service.session.status()
         assert (status["n_labels"], status["n_skipped"]) == (1, 1)
         second = read_item(page)
         press(page, "u")
-        expect(page.locator("#said")).to_contain_text("Undone", timeout=WAIT)
+        expect(page.locator("#said")).to_contain_text("UndoResponse", timeout=WAIT)
         assert read_item(page) != second
         page.keyboard.press("n")
         page.keyboard.type("1 s u n")  # a note is text, not keys
         page.keyboard.press("Escape")
         press(page, "2")
-        answers = desk.session.answers()
+        answers = service.session.answers()
         assert answers[-1]["note"] == "1 s u n"
         assert {row["who"] for row in answers} == {"ann"}
         expect(page.locator("#progress")).to_contain_text("2 labels", timeout=WAIT)
@@ -151,52 +151,52 @@ def show_keys(page: Page) -> dict[str, str]:
     ],
 )
 def test_a_key_records_the_class_it_looks_like(open_page, classes, typed):
-    desk = make_desk(make_pool(60, classes).assign(predicted=(list(classes) * 60)[:60]), Estimate())
-    with serving(desk, Pace(1e9, 1e9)) as address:
+    service = make_service(make_pool(60, classes).assign(predicted=(list(classes) * 60)[:60]), Estimate())
+    with serving(service, RateLimit(1e9, 1e9)) as address:
         page = open_page(address)
         for key, _ in typed:
             press(page, key)
-        assert [row["label"] for row in desk.session.answers()] == [label for _, label in typed]
-        assert show_keys(page) == assign_shortcuts(desk.session.classes).shown
+        assert [row["label"] for row in service.session.answers()] == [label for _, label in typed]
+        assert show_keys(page) == assign_shortcuts(service.session.classes).shown
 
 
 def test_commands_give_way_to_classes_and_say_so(open_page):
-    desk = make_desk(make_pool(60, ("s", "u", "n")), Estimate())
-    with serving(desk) as address:
+    service = make_service(make_pool(60, ("s", "u", "n")), Estimate())
+    with serving(service) as address:
         page = open_page(address)
         assert page.inner_text("#skip") == "Cannot tell ?"
         assert page.get_attribute("#undo", "aria-keyshortcuts") == "<"
         press(page, "s")
         press(page, "<")
-        expect(page.locator("#said")).to_contain_text("Undone", timeout=WAIT)
+        expect(page.locator("#said")).to_contain_text("UndoResponse", timeout=WAIT)
         type_key(page, "'")
         page.keyboard.type("snu")
         page.keyboard.press("Escape")
         press(page, "u")
-        assert [(row["label"], row["note"]) for row in desk.session.answers()] == [("u", "snu")]
+        assert [(row["label"], row["note"]) for row in service.session.answers()] == [("u", "snu")]
 
 
 def test_many_classes_keep_their_keys_while_they_are_searched(open_page):
     names = [f"kind {letter}" for letter in "bcdefghijklmnop"]
-    desk = make_desk(make_pool(60, names), Estimate())
-    with serving(desk) as address:
+    service = make_service(make_pool(60, names), Estimate())
+    with serving(service) as address:
         page = open_page(address)
         page.keyboard.press("/")
         page.keyboard.type("d p")
         expect(page.locator("#classes button")).to_have_count(1)
         (key,) = show_keys(page).values()
-        assert key == assign_shortcuts(desk.session.classes).shown["kind p"]
+        assert key == assign_shortcuts(service.session.classes).shown["kind p"]
         page.keyboard.press("Escape")
         press(page, key)
-        assert [row["label"] for row in desk.session.answers()] == ["kind p"]
+        assert [row["label"] for row in service.session.answers()] == ["kind p"]
 
 
 def test_a_grade_is_typed_as_in_the_terminal(open_page):
     """No key answers by itself: 1 is the beginning of a number."""
     pool = make_pool(20).assign(agreement=np.nan, score=0.5).drop(columns="predicted")
     pool = fl.Predictions.read(pool, agreement="agreement")
-    desk = Desk(Session.create(None, pool, goal=Estimate(), by=fl.everything, prior=fl.flat()))
-    with serving(desk) as address:
+    service = LabellingService(Session.create(None, pool, goal=Estimate(), by=fl.everything, prior=fl.flat()))
+    with serving(service) as address:
         page = open_page(address)
         assert page.locator("#classes kbd").count() == 0
         type_key(page, "1")
@@ -204,7 +204,7 @@ def test_a_grade_is_typed_as_in_the_terminal(open_page):
         page.keyboard.press("Backspace")
         page.keyboard.type("7")
         page.keyboard.press("Enter")
-        assert desk.session.answers() == []
+        assert service.session.answers() == []
         page.keyboard.press("Backspace")
         page.keyboard.type("0.7")
         press(page, "Enter")
@@ -215,12 +215,12 @@ def test_a_grade_is_typed_as_in_the_terminal(open_page):
         press(page, "Enter")
         page.locator("#classes button").first.click()
         expect(page.locator("#said")).to_contain_text(": 0", timeout=WAIT)
-        assert [row["label"] for row in desk.session.answers()] == ["0.7", "0.25", "1.0", "0.0"]
+        assert [row["label"] for row in service.session.answers()] == ["0.7", "0.25", "1.0", "0.0"]
 
 
 def test_what_items_hold_stays_text(open_page):
-    desk = make_desk()
-    with serving(desk) as address:
+    service = make_service()
+    with serving(service) as address:
         page = open_page(address)
         assert page.title() == "fewlabels: label items"
         assert EVIL in page.inner_text("#item")
@@ -228,19 +228,19 @@ def test_what_items_hold_stays_text(open_page):
 
 
 def test_two_people_get_items_of_their_own_and_see_each_other_move_the_answer(open_page):
-    desk = make_desk()
-    with serving(desk) as address:
+    service = make_service()
+    with serving(service) as address:
         ann, bob = open_page(address, "ann"), open_page(address, "bob")
         assert read_item(ann) != read_item(bob)
         for page in (ann, bob):
             press(page, "1")
         expect(ann.locator("#progress")).to_contain_text("2 labels", timeout=WAIT)
-        assert Counter(row["who"] for row in desk.session.answers()) == {"ann": 1, "bob": 1}
+        assert Counter(row["who"] for row in service.session.answers()) == {"ann": 1, "bob": 1}
 
 
 def test_a_reload_a_double_click_and_two_tabs_burn_no_item(open_page):
-    desk = make_desk()
-    with serving(desk) as address:
+    service = make_service()
+    with serving(service) as address:
         page = open_page(address)
         item = read_item(page)
         page.reload()
@@ -256,13 +256,13 @@ def test_a_reload_a_double_click_and_two_tabs_burn_no_item(open_page):
         expect(other.locator("#said")).to_contain_text(f"{item}: dog", timeout=WAIT)
         page.go_back()
         page.go_forward()
-        assert count_labels(desk) == 1
-        assert len(desk.session.pending) == 1
+        assert count_labels(service) == 1
+        assert len(service.session.pending) == 1
 
 
 def test_two_people_disagree_and_a_third_decides(open_page):
     session = Session.create(None, make_pool(), goal=FindWorst(), prior=fl.flat(), votes=2)
-    with serving(Desk(session)) as address:
+    with serving(LabellingService(session)) as address:
         ann, bob = open_page(address, "ann"), open_page(address, "bob")
         item = read_item(ann)
         press(ann, "1")
@@ -291,7 +291,7 @@ def test_two_people_disagree_and_a_third_decides(open_page):
         type_key(kim, "1")
         expect(kim.locator("#said")).to_have_text(f"Decided: {item}: cat", timeout=WAIT)
         type_key(kim, "u")
-        expect(kim.locator("#said")).to_contain_text("Undone", timeout=WAIT)
+        expect(kim.locator("#said")).to_contain_text("UndoResponse", timeout=WAIT)
         expect(kim.locator("#votes li")).to_have_count(2, timeout=WAIT)
         type_key(kim, "2")
         expect(kim.locator("#n-disputed")).to_have_text("0", timeout=WAIT)
@@ -306,7 +306,7 @@ def test_two_people_disagree_and_a_third_decides(open_page):
 
 def test_a_team_is_asked_for_names(open_page, chromium):
     session = Session.create(None, make_pool(), goal=FindWorst(), prior=fl.flat(), votes=2)
-    with serving(Desk(session)) as address:
+    with serving(LabellingService(session)) as address:
         page = chromium.new_page()
         page.goto(address)
         page.wait_for_selector("#who[open]")
@@ -325,7 +325,7 @@ def test_an_annotators_page_shows_what_an_annotator_may_do(chromium, tmp_path):
     keys = tmp_path / "s.db.keys"
     known = change_keys(keys, lambda found: found.invite(["ann <b>", "bob"]))
     session = Session.create(None, make_pool(), goal=FindWorst(), prior=fl.flat(), votes=2)
-    with serving(Desk(session), store=KeysFile(keys)) as owner:
+    with serving(LabellingService(session), store=KeysFile(keys)) as owner:
         page = chromium.new_context(viewport={"width": 360, "height": 640}).new_page()
         page.goto(known.annotators[0].link(owner.partition("/?")[0]))
         page.wait_for_selector("#classes button", timeout=WAIT)  # without being asked for a name
@@ -348,24 +348,24 @@ def test_an_annotators_page_shows_what_an_annotator_may_do(chromium, tmp_path):
 
 def test_an_item_that_somebody_else_answered_meanwhile_is_dropped(chromium):
     known = Credentials.create().invite(["ann"])
-    desk = make_desk()
-    with serving(desk, store=MemoryStore(known)) as owner:
+    service = make_service()
+    with serving(service, store=MemoryStore(known)) as owner:
         page = chromium.new_context().new_page()
         page.goto(known.annotators[0].link(owner.partition("/?")[0]))
         page.wait_for_selector("#classes button", timeout=WAIT)
         item = read_item(page)
-        desk.session.tell({item: "dog"}, who="bob")
+        service.session.tell({item: "dog"}, who="bob")
         press(page, "1")
         expect(page.locator("#trouble")).to_contain_text(f"another annotator has answered {item}", timeout=WAIT)
         assert read_item(page) != item
-        assert [row["who"] for row in desk.session.answers()] == ["bob"]
+        assert [row["who"] for row in service.session.answers()] == ["bob"]
         page.context.close()
 
 
 def test_an_owners_tab_does_not_answer_under_the_name_of_a_link_opened_later(open_page):
     known = Credentials.create().invite(["ann"])
-    desk = make_desk()
-    with serving(desk, store=MemoryStore(known)) as owner:
+    service = make_service()
+    with serving(service, store=MemoryStore(known)) as owner:
         page = open_page(owner, "kim")
         other = page.context.new_page()
         other.goto(known.annotators[0].link(owner.partition("/?")[0]))
@@ -373,13 +373,13 @@ def test_an_owners_tab_does_not_answer_under_the_name_of_a_link_opened_later(ope
         page.bring_to_front()
         type_key(page, "1")
         expect(page.locator("#trouble")).to_contain_text("Reload this page", timeout=WAIT)
-        assert desk.session.answers() == []
+        assert service.session.answers() == []
 
 
 def test_the_owner_cannot_take_an_annotators_name(open_page):
     known = Credentials.create().invite(["bob"])
-    desk = make_desk()
-    with serving(desk, store=MemoryStore(known)) as owner:
+    service = make_service()
+    with serving(service, store=MemoryStore(known)) as owner:
         page = open_page(owner, "ann")
         page.locator("#person").click()
         page.fill("#name", "Bob")
@@ -390,7 +390,7 @@ def test_the_owner_cannot_take_an_annotators_name(open_page):
         page.keyboard.press("Enter")
         expect(page.locator("#trouble")).to_be_hidden(timeout=WAIT)  # and the item is there
         press(page, "1")
-        assert {row["who"] for row in desk.session.answers()} == {"ann"}
+        assert {row["who"] for row in service.session.answers()} == {"ann"}
 
 
 def test_the_file_that_opens_the_browser_leads_to_the_page(chromium, tmp_path, monkeypatch):
@@ -398,7 +398,7 @@ def test_the_file_that_opens_the_browser_leads_to_the_page(chromium, tmp_path, m
     monkeypatch.setattr("webbrowser.open", opened.append)
     codes = OneTimeCodes()
     with (
-        serving(make_desk(), codes=codes) as link,
+        serving(make_service(), codes=codes) as link,
         opened_browser(link.partition("/?")[0], codes, tmp_path / "s.db.keys"),
     ):
         while not opened:
@@ -426,7 +426,7 @@ def test_whatever_people_and_classes_are_called_stays_text(open_page):
     """Names, notes and classes come from people too; and a script that got in would not run."""
     pool = make_pool(70, NASTY).assign(predicted=NASTY * 10)
     session = Session.create(None, pool, goal=FindWorst(), prior=fl.flat(), votes=2)
-    with serving(Desk(session)) as address:
+    with serving(LabellingService(session)) as address:
         for who, label in ((NASTY[0], 0), ("\u202ebob", 3)):
             item = session.ask(1, who=who, lease=600.0)[0]
             session.tell({item: NASTY[label]}, who=who, note=NASTY[0])
@@ -452,8 +452,8 @@ def test_whatever_people_and_classes_are_called_stays_text(open_page):
 
 
 def test_an_answer_given_without_a_network_is_kept_until_there_is_one(open_page):
-    desk = make_desk()
-    with serving(desk) as address:
+    service = make_service()
+    with serving(service) as address:
         page = open_page(address)
         item = read_item(page)
         page.context.set_offline(True)
@@ -461,18 +461,18 @@ def test_an_answer_given_without_a_network_is_kept_until_there_is_one(open_page)
         expect(page.locator("#trouble")).to_contain_text("Your answer is kept here", timeout=WAIT)
         page.keyboard.press("1")  # impatience answers nothing
         assert read_item(page) == item
-        assert count_labels(desk) == 0
+        assert count_labels(service) == 0
         page.context.set_offline(False)
         expect(page.locator("#said")).to_contain_text(f"{item}: dog", timeout=WAIT)
         expect(page.locator("#trouble")).to_be_hidden(timeout=WAIT)
-        assert [(row["id"], row["label"]) for row in desk.session.answers()] == [(item, "dog")]
-        assert len(desk.session.pending) == 1
+        assert [(row["id"], row["label"]) for row in service.session.answers()] == [(item, "dog")]
+        assert len(service.session.pending) == 1
 
 
 def test_an_answer_that_cannot_be_saved_just_now_is_sent_again(open_page, tmp_path):
     session = Session.create(tmp_path / "s.db", make_pool(), goal=FindWorst(), prior=fl.flat())
-    desk = Desk(session)
-    with serving(desk) as address, closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as other:
+    service = LabellingService(session)
+    with serving(service) as address, closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as other:
         page = open_page(address)
         item = read_item(page)
         other.execute("BEGIN IMMEDIATE")  # another program writes, and takes its time
@@ -486,8 +486,8 @@ def test_an_answer_that_cannot_be_saved_just_now_is_sent_again(open_page, tmp_pa
 
 
 def test_a_board_that_cannot_be_computed_says_so_until_it_can(open_page, monkeypatch):
-    desk = make_desk()
-    with serving(desk) as address:
+    service = make_service()
+    with serving(service) as address:
         page = open_page(address)
         with monkeypatch.context() as patch:
             patch.setattr("fewlabels.web.service.reckon", lambda _: 1 / 0)
@@ -500,7 +500,7 @@ def test_a_board_that_cannot_be_computed_says_so_until_it_can(open_page, monkeyp
 
 def test_the_page_shows_answers_that_another_process_wrote(open_page, tmp_path):
     session = Session.create(tmp_path / "s.db", make_pool(), goal=FindWorst(), prior=fl.flat())
-    with serving(Desk(session)) as address, Session.open(tmp_path / "s.db") as other:
+    with serving(LabellingService(session)) as address, Session.open(tmp_path / "s.db") as other:
         page = open_page(address)
         other.tell(dict.fromkeys(other.ask(5, who="bob"), "cat"), who="bob")
         expect(page.locator("#progress")).to_contain_text("5 labels", timeout=WAIT)
@@ -508,8 +508,8 @@ def test_the_page_shows_answers_that_another_process_wrote(open_page, tmp_path):
 
 def test_an_answer_whose_receipt_is_lost_counts_once(open_page):
     """The server keeps it, the network swallows the reply, and the page sends it again."""
-    desk = make_desk()
-    with serving(desk) as address:
+    service = make_service()
+    with serving(service) as address:
         page = open_page(address)
         item, lost = read_item(page), []
 
@@ -524,13 +524,13 @@ def test_an_answer_whose_receipt_is_lost_counts_once(open_page):
         page.route("**/api/tell", swallow)
         press(page, "1")
         assert lost == [1]
-        assert [(row["id"], row["label"]) for row in desk.session.answers()] == [(item, "cat")]
-        assert count_labels(desk) == 1
+        assert [(row["id"], row["label"]) for row in service.session.answers()] == [(item, "cat")]
+        assert count_labels(service) == 1
 
 
 def test_an_undo_whose_receipt_is_lost_takes_back_one_answer(open_page):
-    desk = make_desk()
-    with serving(desk) as address:
+    service = make_service()
+    with serving(service) as address:
         page, lost = open_page(address), []
         items = [read_item(page)]
         press(page, "1")
@@ -549,7 +549,7 @@ def test_an_undo_whose_receipt_is_lost_takes_back_one_answer(open_page):
         type_key(page, "u")
         expect(page.locator("#said")).to_contain_text(f"Undone: {items[1]}", timeout=WAIT)
         assert len(lost) == 2
-        assert [row["id"] for row in desk.session.answers()] == items[:1]
+        assert [row["id"] for row in service.session.answers()] == items[:1]
 
 
 def test_fields_of_every_kind_can_be_read(open_page, tmp_path):
@@ -562,8 +562,8 @@ def test_fields_of_every_kind_can_be_read(open_page, tmp_path):
         "bell": ["ring\x07"] * 200,
         "length": range(200),
     }
-    desk = make_desk(make_pool(**columns), folder=Folder(tmp_path))
-    with serving(desk) as address:
+    service = make_service(make_pool(**columns), folder=MediaFolder(tmp_path))
+    with serving(service) as address:
         page = open_page(address)
         assert page.locator("#item dt").all_inner_texts()[1:] == ["story", "عنوان", "sound", "bell", "length"]
         turned = page.locator("#item dd").nth(2)
@@ -581,8 +581,8 @@ def test_fields_of_every_kind_can_be_read(open_page, tmp_path):
 
 def test_many_classes_are_searched(open_page):
     names = [f"kind {i:03d}" for i in range(120)]
-    desk = make_desk(make_pool(120, names).assign(predicted=names), Estimate())
-    with serving(desk) as address:
+    service = make_service(make_pool(120, names).assign(predicted=names), Estimate())
+    with serving(service) as address:
         page = open_page(address)
         item = read_item(page)
         page.keyboard.press("/")
@@ -596,8 +596,8 @@ def test_many_classes_are_searched(open_page):
 def test_pictures_and_sounds_are_shown(open_page, tmp_path):
     (tmp_path / "a.png").write_bytes(PIXEL)
     (tmp_path / "a.wav").write_bytes(b"RIFF")
-    desk = make_desk(make_pool(picture=["a.png"] * 200, sound=["a.wav"] * 200), folder=Folder(tmp_path))
-    with serving(desk) as address:
+    service = make_service(make_pool(picture=["a.png"] * 200, sound=["a.wav"] * 200), folder=MediaFolder(tmp_path))
+    with serving(service) as address:
         page = open_page(address)
         page.wait_for_function("() => document.querySelector('#item img').naturalWidth === 1")
         assert page.locator("#item audio").count() == 1
@@ -605,8 +605,8 @@ def test_pictures_and_sounds_are_shown(open_page, tmp_path):
 
 def test_settled_is_said(open_page):
     pool = make_pool(60)
-    desk = make_desk(pool, FindWorst(rope=0.3, confidence=0.6))
-    with serving(desk, Pace(1e9, 1e9)) as address:
+    service = make_service(pool, FindWorst(rope=0.3, confidence=0.6))
+    with serving(service, RateLimit(1e9, 1e9)) as address:
         page = open_page(address)
         assert page.locator("#settled").is_hidden()
         for _ in range(40):
@@ -617,8 +617,8 @@ def test_settled_is_said(open_page):
 
 
 def test_when_nothing_is_left_the_page_says_so(open_page):
-    desk = make_desk(make_pool(3).assign(predicted=["cat", "dog", "cat"]), Estimate())
-    with serving(desk) as address:
+    service = make_service(make_pool(3).assign(predicted=["cat", "dog", "cat"]), Estimate())
+    with serving(service) as address:
         page = open_page(address)
         for key in "12":
             press(page, key)
@@ -680,8 +680,8 @@ CONTRAST = """() => {
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_everything_has_a_name_and_can_be_read(open_page, scheme):
-    desk = make_desk()
-    with serving(desk) as address:
+    service = make_service()
+    with serving(service) as address:
         page = open_page(address)
         page.emulate_media(color_scheme=scheme)
         assert all(name for *_, name in page.evaluate(NAMES))
@@ -693,8 +693,8 @@ def test_everything_has_a_name_and_can_be_read(open_page, scheme):
 
 
 def test_focus_goes_from_the_item_to_classes_to_the_rest(open_page):
-    desk = make_desk()
-    with serving(desk) as address:
+    service = make_service()
+    with serving(service) as address:
         page = open_page(address)
         press(page, "1")
         seen = []
@@ -705,8 +705,8 @@ def test_focus_goes_from_the_item_to_classes_to_the_rest(open_page):
 
 
 def test_it_fits_a_phone(open_page):
-    desk = make_desk()
-    with serving(desk) as address:
+    service = make_service()
+    with serving(service) as address:
         page = open_page(address, width=360, height=640)
         assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
         heights = page.evaluate("() => [...document.querySelectorAll('#classes button')].map(one => one.offsetHeight)")

@@ -11,11 +11,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Polygon, Rectangle
 
 import fewlabels as fl
-from fewlabels.analyses.comparison import Comparison, set_side_by_side
+from fewlabels.analyses.comparison import Comparison, compare_groups
 from fewlabels.distributions.difference import DrawnDifference
 from fewlabels.reporting.plots.calibration import plot_ece
 from fewlabels.reporting.plots.confusion import plot_confusion
-from fewlabels.reporting.plots.difference import plot_comparison, trace_density
+from fewlabels.reporting.plots.difference import evaluate_density, plot_comparison
 from fewlabels.reporting.plots.extremes import plot_extremes
 from fewlabels.reporting.plots.intervals import plot_intervals
 from fewlabels.reporting.plots.kinds import KINDS, plot_assessment
@@ -242,7 +242,7 @@ def test_ece_of_many_groups_is_refused(four):
 def test_a_number_known_exactly_has_no_density():
     a = fl.assess(make_pool(("a", "b"), labelled=1.1), finite_pool=True, n_draws=500)
     render(plot_assessment(a, "ece"))
-    render(plot_comparison(set_side_by_side(a.about(fl.ece), ("a", "b"), 0.02)))
+    render(plot_comparison(compare_groups(a.about(fl.ece), ("a", "b"), 0.02)))
 
 
 # Confusion ------------------------------------------------------------------------------------------------------------
@@ -325,7 +325,7 @@ def test_difference_prints_its_three_probabilities():
 
 def test_density_adds_up_to_one_and_is_cut_at_the_rope():
     comparison = compare()
-    x, density = trace_density(comparison.difference, -0.4, 0.2, cuts=(-0.05, 0.05, 7.0))
+    x, density = evaluate_density(comparison.difference, -0.4, 0.2, cuts=(-0.05, 0.05, 7.0))
     assert np.trapezoid(density, x) == pytest.approx(1, abs=0.01)
     assert {-0.05, 0.05} <= set(x)
     below = x <= -0.05

@@ -6,9 +6,9 @@ from scipy import stats
 from scipy.special import expit
 
 import fewlabels as fl
-from fewlabels.analyses.assessment import Question, judge
+from fewlabels.analyses.assessment import AssessmentSpec, assess_counts
 from fewlabels.distributions.belief import Beta
-from fewlabels.distributions.partial_pooling import FACTORS, learn_level
+from fewlabels.distributions.partial_pooling import FACTORS, fit_prior_level
 
 
 def flat(n: int, strength: float = 2.0) -> Beta:
@@ -25,11 +25,11 @@ def test_it_equals_a_fine_grid() -> None:
         log_p = log_p + stats.betabinom.logpmf(right, right + wrong, alpha, beta)
     weight = np.exp(log_p - log_p.max())
     expected = [(weight * (alpha + r) / (alpha + beta + r + w)).sum() / weight.sum() for r, w in counts]
-    assert learn_level(flat(4), counts, rest).mean() == pytest.approx(expected, abs=2e-4)
+    assert fit_prior_level(flat(4), counts, rest).mean() == pytest.approx(expected, abs=2e-4)
 
 
 def test_draws_have_its_mean() -> None:
-    belief = learn_level(flat(3), np.array([[9.0, 1.0], [4.0, 4.0], [0.0, 0.0]]), np.array([5, 50, 5]), finite=True)
+    belief = fit_prior_level(flat(3), np.array([[9.0, 1.0], [4.0, 4.0], [0.0, 0.0]]), np.array([5, 50, 5]), finite=True)
     draws = belief.draw(np.random.default_rng(0), 40_000)
     assert draws.mean(axis=0) == pytest.approx(belief.mean(), abs=5 * 0.5 / 200)
 
@@ -81,6 +81,6 @@ def test_the_overall_interval_covers(level: float, spread: float) -> None:
             **vars(template), "n_items": np.full(40, 10_000), "n_labels": np.full(40, 5), "right": right,
             "label": np.full(40, -1),
         })  # fmt: skip
-        overall = judge(counts, Question(fl.accuracy, fl.flat(), n_draws=800, seed=seed)).overall
+        overall = assess_counts(counts, AssessmentSpec(fl.accuracy, fl.flat(), n_draws=800, seed=seed)).overall
         hits.append(overall.low <= theta.mean() <= overall.high)
     assert np.mean(hits) >= 0.904

@@ -6,7 +6,7 @@ from makers import make_pool, outcome_pool, stack, take
 from scipy import stats
 
 import fewlabels as fl
-from fewlabels.data.counts import tally
+from fewlabels.data.counts import count_pool
 from fewlabels.errors import InputError
 from fewlabels.models.priors import EDGE, pseudo_counts
 
@@ -16,7 +16,7 @@ SEX = fl.column("sex")
 def before(pool, prior, reads, splits=("predicted",), by=fl.everything):
     """Pseudo-counts of a prior on a pool, cell by cell."""
     pool = fl.Predictions.read(pool)
-    counts = tally(pool, by, probabilities=pool.has("probabilities"))
+    counts = count_pool(pool, by, probabilities=pool.has("probabilities"))
     return pseudo_counts(prior.before(counts.cells(splits), reads))
 
 

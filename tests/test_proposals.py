@@ -11,8 +11,8 @@ import pytest
 
 import fewlabels as fl
 from fewlabels.analyses.commands import quote
-from fewlabels.cli.parsing import read_metric
-from fewlabels.cli.tables import complainer, printer
+from fewlabels.cli.parsing import parse_metric
+from fewlabels.cli.tables import stderr_console, stdout_console
 
 N = 24
 BASE = pd.DataFrame({"key": range(N), "said": ["a", "b"] * 12, "conf 1": 0.75, "it's": ["a", "b", None, "b"] * 6, "site, \"x\"": ["n", "n", "s"] * 8})  # fmt: skip
@@ -81,8 +81,8 @@ def test_quotes_are_undone_by_a_shell(text: str) -> None:
 
 
 def test_no_name_becomes_an_emoji(capsys: pytest.CaptureFixture[str]) -> None:
-    printer().print("a group called :x: and :smiley:")
-    complainer().print("a group called :x: and :smiley:")
+    stdout_console().print("a group called :x: and :smiley:")
+    stderr_console().print("a group called :x: and :smiley:")
     out, err = capsys.readouterr()
     assert out == err == "a group called :x: and :smiley:\n"
 
@@ -127,7 +127,7 @@ def test_long_names_of_classes_are_cut_in_warnings():
 @pytest.mark.parametrize(("metric", "said"), [("acc", "'accuracy'"), ("accuracy,recall", "expected one")])
 def test_a_metric_that_is_not_known_is_explained(metric, said):
     with pytest.raises(fl.InputError, match=said):
-        read_metric(metric, None)
+        parse_metric(metric, None)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from conftest import Typed
 from makers import make_pool
 
 import fewlabels as fl
-from fewlabels.analyses.provenance import record, tell_time
+from fewlabels.analyses.provenance import get_timestamp, record
 from fewlabels.errors import InputError
 
 Type = Callable[..., Typed]
@@ -52,9 +52,9 @@ def test_a_session_says_who_chose_its_labels(file: Path) -> None:
 
 
 def test_the_date_is_now_unless_fixed() -> None:
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", tell_time({}))
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", get_timestamp({}))
     with pytest.raises(InputError, match="SOURCE_DATE_EPOCH is 'soon'"):
-        tell_time({"SOURCE_DATE_EPOCH": "soon"})
+        get_timestamp({"SOURCE_DATE_EPOCH": "soon"})
 
 
 def test_passwords_are_left_out(type_in: Type, file: Path) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 import fewlabels as fl
 from fewlabels.data import compression as unpacking
-from fewlabels.data.checks import examine
+from fewlabels.data.checks import check_pool
 from fewlabels.data.conflicts import Finding
 from fewlabels.errors import InputError
 
@@ -208,7 +208,7 @@ class TestNamesOfColumns:
         assert pool.show(["3"]) == {"3": {name: f"{name} y" for name in self.INNER}}
         keys = {f"k{i}": pool.attribute(name) for i, name in enumerate(self.INNER)}
         values = {f"k{i}": [f"{name} x"] * 2 + [f"{name} y"] for i, name in enumerate(self.INNER)}
-        assert pool.list_open(keys) == {"name": ["2", "4", "5"], **values}
+        assert pool.list_unlabelled(keys) == {"name": ["2", "4", "5"], **values}
         found = pool.find(pool.attribute("__name") == "__name y", **keys)
         assert found == {"row": [2], **{f"k{i}": [f"{name} y"] for i, name in enumerate(self.INNER)}}
         joined = fl.Predictions.read(frame.assign(**names), labels={"id": [2], "label": ["a"]})
@@ -363,8 +363,8 @@ class TestBombs:
 
     @pytest.fixture(autouse=True)
     def low(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(unpacking, "MOST_BYTES", 1_000_000)
-        monkeypatch.setattr(unpacking, "MOST_TIMES", 5)
+        monkeypatch.setattr(unpacking, "MAX_BYTES", 1_000_000)
+        monkeypatch.setattr(unpacking, "MAX_RATIO", 5)
 
     def test_of_text_are_refused(self, tmp_path: Path) -> None:
         for name, row in (("p.csv.gz", "a" * 50), ("p.jsonl.gz", '{"predicted": "a"}')):
@@ -411,7 +411,7 @@ class TestConflicts:
                         "label": ["0", "0", "1", "1"] * (N // 4)})  # fmt: skip
 
     def said(self, pool: fl.Predictions) -> str:
-        return "\n".join(finding.message for finding in examine(pool))
+        return "\n".join(finding.message for finding in check_pool(pool))
 
     def test_a_predicted_column_beats_a_probability(self) -> None:
         pool = fl.Predictions.read(self.TWO, positive_score="risk")
@@ -462,7 +462,7 @@ class TestConfidence:
     """A score that is no confidence in the predicted class is seen by values that a confidence cannot have."""
 
     def warn(self, **columns: object) -> list[Finding]:
-        return [f for f in examine(fl.Predictions.read({"id": range(400), **columns})) if "'score'" in f.message]
+        return [f for f in check_pool(fl.Predictions.read({"id": range(400), **columns})) if "'score'" in f.message]
 
     def test_probabilities_of_class_one_are_seen(self) -> None:
         p = np.random.default_rng(0).random(400)
@@ -471,7 +471,7 @@ class TestConfidence:
         assert "it looks like the probability of class '1'; if so, say --positive-score score" in finding.message
         assert finding.options == {"positive_score": "score"}
         assert finding.message in fl.assess(table, metric=fl.ece, by=fl.everything).warnings
-        assert examine(fl.Predictions.read(table, positive_score="score")) == ()
+        assert check_pool(fl.Predictions.read(table, positive_score="score")) == ()
 
     @pytest.mark.parametrize("threshold", [0.2, 0.8])
     def test_whatever_the_threshold(self, threshold: float) -> None:

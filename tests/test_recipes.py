@@ -16,7 +16,7 @@ from fewlabels.active.policies import POLICIES
 from fewlabels.data.groups import Bins
 from fewlabels.errors import InputError
 from fewlabels.metrics.metric import METRICS
-from fewlabels.sessions.serialize import KNOWN, read_recipe, recall, write_recipe
+from fewlabels.sessions.serialize import SERIALIZABLE, from_plain, restore_choice, to_plain
 
 PRICE = fl.cost({"cat": {"cat": 0.0, "dog": 1.5}, "dog": {"cat": -5.0, "dog": 0.0}})
 EARLIER = fl.assess(make_pool(3), by=fl.column("sex"))
@@ -45,7 +45,7 @@ CHOICES = {
 
 
 def through_a_file(choice):
-    return read_recipe(json.loads(json.dumps(write_recipe(choice))))
+    return from_plain(json.loads(json.dumps(to_plain(choice))))
 
 
 @pytest.mark.parametrize("choice", CHOICES.values(), ids=CHOICES)
@@ -76,7 +76,7 @@ def test_every_goal_and_policy_there_is_can_be_remembered():
     """One that is added without being listed would have to be given at every opening."""
     shipped = {**vars(goals), **vars(policies)}
     kinds = {name for name, x in shipped.items() if is_dataclass(x) and (hasattr(x, "gain") or "__call__" in vars(x))}
-    assert {"Estimate", "Thompson"} <= kinds <= KNOWN.keys()
+    assert {"Estimate", "Thompson"} <= kinds <= SERIALIZABLE.keys()
 
 
 # -- one's own ------------------------------------------------------------------------------------------------
@@ -92,15 +92,15 @@ def by_hand(rng, prospect):
 
 
 def test_a_policy_of_ones_own_is_remembered_by_name():
-    assert write_recipe(by_hand) == {"own": "by_hand"}
-    assert write_recipe(lambda rng, prospect: [0]) == {"own": "<lambda>"}
-    assert recall(write_recipe(by_hand), by_hand, "policy") is by_hand
+    assert to_plain(by_hand) == {"own": "by_hand"}
+    assert to_plain(lambda rng, prospect: [0]) == {"own": "<lambda>"}
+    assert restore_choice(to_plain(by_hand), by_hand, "policy") is by_hand
 
 
 def test_a_goal_of_ones_own_is_remembered_by_name():
-    assert write_recipe(Mine()) == {"own": "mine"}
+    assert to_plain(Mine()) == {"own": "mine"}
     goal = Mine(m=2)
-    assert recall(write_recipe(Mine()), goal, "goal") is goal
+    assert restore_choice(to_plain(Mine()), goal, "goal") is goal
 
 
 def test_a_class_that_is_only_called_like_one_of_ours_is_ones_own():
@@ -111,27 +111,25 @@ def test_a_class_that_is_only_called_like_one_of_ours_is_ones_own():
         def __call__(self, rng, prospect):
             return [0]
 
-    assert write_recipe(Thompson()) == {"own": "thompson"}
+    assert to_plain(Thompson()) == {"own": "thompson"}
 
 
 @pytest.mark.parametrize("given", [None, fl.thompson, lambda rng, prospect: [0]])
 def test_ones_own_must_be_given_again(given):
-    with pytest.raises(
-        InputError, match=r"this session's policy is .*a custom one, called 'by_hand': .*policy=\.\.\."
-    ):
-        recall(write_recipe(by_hand), given, "policy")
+    with pytest.raises(InputError, match=r"this session's policy is .*a custom one, called 'by_hand': .*policy=\.\.\."):
+        restore_choice(to_plain(by_hand), given, "policy")
 
 
 def test_what_the_file_knows_need_not_be_given():
-    assert recall(write_recipe(fl.top_two), None, "policy") == fl.top_two
+    assert restore_choice(to_plain(fl.top_two), None, "policy") == fl.top_two
 
 
 def test_a_metric_of_ones_own_must_be_given_again_too():
     own = replace(fl.accuracy, name="mine")
-    plain = json.loads(json.dumps(write_recipe(FindWorst(own))))
-    assert recall(plain, FindWorst(own), "goal") == FindWorst(own)
+    plain = json.loads(json.dumps(to_plain(FindWorst(own))))
+    assert restore_choice(plain, FindWorst(own), "goal") == FindWorst(own)
     with pytest.raises(InputError, match="mine"):
-        recall(plain, None, "goal")
+        restore_choice(plain, None, "goal")
 
 
 # -- files of others ------------------------------------------------------------------------------------------
@@ -140,12 +138,12 @@ def test_a_metric_of_ones_own_must_be_given_again_too():
 @pytest.mark.parametrize("plain", [{"kind": "Popen", "with": {}}, {"kind": "Session", "with": {}}, {"metric": "eval"}])
 def test_only_what_is_listed_is_made_from_a_file(plain):
     with pytest.raises(KeyError):
-        read_recipe(plain)
+        from_plain(plain)
 
 
 def test_plain_data_stays_plain():
     plain = {"a": [1, 2.5, None, True, "text"], "b": {"c": []}}
-    assert read_recipe(write_recipe(plain)) == {"a": (1, 2.5, None, True, "text"), "b": {"c": ()}}
+    assert from_plain(to_plain(plain)) == {"a": (1, 2.5, None, True, "text"), "b": {"c": ()}}
 
 
 @pytest.mark.parametrize("name", ["metric", "cost"])

@@ -20,13 +20,13 @@ import fewlabels as fl
 from fewlabels.active.policies import POLICIES, multi_play
 from fewlabels.active.simulation import parallel as crew
 from fewlabels.active.simulation.blas import use_one_thread
-from fewlabels.active.simulation.dispatch import find_problem, is_compiled, measure, play
-from fewlabels.active.simulation.kernels.ranking import rank_sought
-from fewlabels.active.simulation.labelled_pool import set_stage
-from fewlabels.active.simulation.measures import choose_measures, rank_reciprocally
-from fewlabels.active.simulation.plan import EVERY, Future, count_until_settled, imagine_stage
-from fewlabels.active.simulation.run import Trial, mark_checkpoints, watch
-from fewlabels.data.counts import tally
+from fewlabels.active.simulation.dispatch import find_problem, is_compiled, measure, run_policy
+from fewlabels.active.simulation.kernels.ranking import mean_reciprocal_ranks
+from fewlabels.active.simulation.labelled_pool import make_labelled_pool
+from fewlabels.active.simulation.measures import choose_measures, mean_reciprocal_rank
+from fewlabels.active.simulation.plan import CHECK_RESOLUTION, SimulatedFuture, count_until_settled, draw_labelled_pool
+from fewlabels.active.simulation.run import Run, follow_posterior, mark_checkpoints
+from fewlabels.data.counts import count_pool
 from fewlabels.errors import InputError
 from fewlabels.metrics.metric import Metric
 from fewlabels.models.inference import infer
@@ -41,7 +41,7 @@ FLAT = (fl.flat(),)
 
 
 def stage_of(seed=0, n=60, by=fl.predicted, **more):
-    return set_stage(fl.Predictions.read(make_pool(seed, n, **more)), by)
+    return make_labelled_pool(fl.Predictions.read(make_pool(seed, n, **more)), by)
 
 
 @dataclass(frozen=True)
@@ -69,19 +69,19 @@ class Nearest:
 @pytest.mark.parametrize("by", [fl.predicted, fl.column("sex"), fl.bins(4)], ids=lambda b: b.name)
 def test_the_truth_of_a_stage_is_that_of_its_pool(metric, by):
     pool = make_pool(1)
-    stage = set_stage(fl.Predictions.read(pool), by)
+    labelled = make_labelled_pool(fl.Predictions.read(pool), by)
     rows = fl.assess(pool, by=by, metric=metric, finite_pool=True).groups
-    assert np.allclose(stage.truth(infer(stage.tally, metric, fl.flat())), [row.mean for row in rows])
+    assert np.allclose(labelled.truth(infer(labelled.tally, metric, fl.flat())), [row.mean for row in rows])
 
 
 def test_items_without_a_label_are_left_out():
-    stage = set_stage(fl.Predictions.read(outcome_pool(one=(3, 1, 5), other=(2, 2, 0))), fl.column("group"))
-    assert (stage.n_items, stage.start.tolist()) == (8, [0, 4, 8])
+    labelled = make_labelled_pool(fl.Predictions.read(outcome_pool(one=(3, 1, 5), other=(2, 2, 0))), fl.column("group"))
+    assert (labelled.n_items, labelled.start.tolist()) == (8, [0, 4, 8])
 
 
 def test_grades_keep_their_values():
-    stage = set_stage(fl.Predictions.read({"agreement": [0.25, 0.25, 1.0, None]}), fl.everything)
-    assert sorted(stage.right.tolist()) == [0.25, 0.25, 1.0]
+    labelled = make_labelled_pool(fl.Predictions.read({"agreement": [0.25, 0.25, 1.0, None]}), fl.everything)
+    assert sorted(labelled.right.tolist()) == [0.25, 0.25, 1.0]
 
 
 def test_a_table_without_labels_is_refused():
@@ -95,39 +95,39 @@ def test_a_table_without_labels_is_refused():
 @pytest.mark.parametrize("policy", [*POLICIES.values()], ids=[*POLICIES])
 @pytest.mark.parametrize("goal", [*GOALS, fl.FindWorst(fl.recall), Nearest()], ids=[*NAMES, "recall", "own"])
 def test_every_goal_plays_with_every_policy_to_the_last_item(goal, policy):
-    trial = Trial(stage_of(), goal, policy, fl.from_scores())
-    order = play(trial, np.random.default_rng(0), 1000)
-    there = np.isin(trial.stage.group, [0, 1]).sum() if goal.name == "compare" else trial.stage.n_items
+    run = Run(stage_of(), goal, policy, fl.from_scores())
+    order = run_policy(run, np.random.default_rng(0), 1000)
+    there = np.isin(run.labelled.group, [0, 1]).sum() if goal.name == "compare" else run.labelled.n_items
     assert len(order) == len(set(order.tolist())) == there
-    assert len(play(trial, np.random.default_rng(0), 7)) == 7
+    assert len(run_policy(run, np.random.default_rng(0), 7)) == 7
 
 
 def test_goals_and_policies_of_ones_own_are_not_compiled():
-    stage = stage_of()
-    assert not is_compiled(Trial(stage, Nearest(), fl.thompson, fl.flat()))
-    assert not is_compiled(Trial(stage, fl.FindWorst(), lambda rng, prospect: [0], fl.flat()))
-    assert is_compiled(Trial(stage, fl.FindWorst(), fl.thompson, fl.flat()))
+    labelled = stage_of()
+    assert not is_compiled(Run(labelled, Nearest(), fl.thompson, fl.flat()))
+    assert not is_compiled(Run(labelled, fl.FindWorst(), lambda rng, prospect: [0], fl.flat()))
+    assert is_compiled(Run(labelled, fl.FindWorst(), fl.thompson, fl.flat()))
 
 
 def test_items_of_a_group_named_twice_are_two():
-    trial = Trial(stage_of(n=24), fl.Estimate(), lambda rng, prospect: [1, 1], fl.flat())
+    run = Run(stage_of(n=24), fl.Estimate(), lambda rng, prospect: [1, 1], fl.flat())
     for budget in (1, 2, 7, 24):
-        order = trial.play(np.random.default_rng(0), budget)
-        assert len(order) == len(set(order.tolist())) == min(budget, (trial.stage.group == 1).sum())
-        assert np.all(trial.stage.group[order] == 1)
+        order = run.run_policy(np.random.default_rng(0), budget)
+        assert len(order) == len(set(order.tolist())) == min(budget, (run.labelled.group == 1).sum())
+        assert np.all(run.labelled.group[order] == 1)
 
 
 def test_a_run_ends_where_a_policy_names_nothing_that_is_open():
     """Of a closed group nothing is taken, least of all an item of its neighbour."""
-    stage = stage_of(n=24)
-    there = np.bincount(stage.group)
+    labelled = stage_of(n=24)
+    there = np.bincount(labelled.group)
     for named, taken in (([0], [there[0], 0, 0]), ([0, 2], [there[0], 0, there[2]]), ([], [0, 0, 0])):
-        order = Trial(stage, fl.Estimate(), lambda rng, prospect, named=named: named, fl.flat()).play(
+        order = Run(labelled, fl.Estimate(), lambda rng, prospect, named=named: named, fl.flat()).run_policy(
             np.random.default_rng(0), 24
         )
-        assert np.bincount(stage.group[order], minlength=3).tolist() == taken
-    two = Trial(stage, fl.Compare("a", "b"), lambda rng, prospect: [2, 0], fl.flat())  # c does not matter to the goal
-    assert np.all(stage.group[two.play(np.random.default_rng(0), 24)] == 0)
+        assert np.bincount(labelled.group[order], minlength=3).tolist() == taken
+    two = Run(labelled, fl.Compare("a", "b"), lambda rng, prospect: [2, 0], fl.flat())  # c does not matter to the goal
+    assert np.all(labelled.group[two.run_policy(np.random.default_rng(0), 24)] == 0)
 
 
 def test_rows_end_where_the_runs_do():
@@ -142,20 +142,20 @@ def test_rows_end_where_the_runs_do():
 
 @pytest.mark.parametrize("group", [-1, 3])
 def test_groups_that_are_not_there_are_refused(group):
-    trial = Trial(stage_of(n=24), fl.Estimate(), lambda rng, prospect: [group], fl.flat())
+    run = Run(stage_of(n=24), fl.Estimate(), lambda rng, prospect: [group], fl.flat())
     with pytest.raises(InputError, match=f"named group {group}; groups go from 0 to 2"):
-        trial.play(np.random.default_rng(0), 5)
+        run.run_policy(np.random.default_rng(0), 5)
 
 
 @pytest.mark.parametrize(("allocation", "first"), [("equal", 0), ("proportional", 0), ("neyman", None)])
 def test_a_kernel_counts_the_labels_there_are(allocation, first):
     """Group a has its share already; Neyman's quotas move with what is seen of b, which has none."""
-    counts = tally(fl.Predictions.read(outcome_pool(a=(60, 40, 300), b=(0, 0, 400))), fl.column("group"))
-    stage = imagine_stage(np.random.default_rng(0), counts, infer(counts, fl.accuracy, fl.flat()))
-    trial = Trial(stage, fl.Estimate(), fl.Stratified(allocation), fl.flat(), finite=False)
+    counts = count_pool(fl.Predictions.read(outcome_pool(a=(60, 40, 300), b=(0, 0, 400))), fl.column("group"))
+    labelled = draw_labelled_pool(np.random.default_rng(0), counts, infer(counts, fl.accuracy, fl.flat()))
+    run = Run(labelled, fl.Estimate(), fl.Stratified(allocation), fl.flat(), finite=False)
     plain, fast = (
-        np.mean([(stage.group[choose(np.random.default_rng(seed), 60)] == 0).sum() for seed in range(20)])
-        for choose in (trial.play, partial(play, trial))
+        np.mean([(labelled.group[choose(np.random.default_rng(seed), 60)] == 0).sum() for seed in range(20)])
+        for choose in (run.run_policy, partial(run_policy, run))
     )
     assert plain == pytest.approx(fast, abs=1.5)
     assert first is None or fast == first
@@ -171,17 +171,19 @@ def test_an_upper_bound_by_draws_is_drawn_anew_at_every_step(metric):
     predicted, right = np.repeat(list("abcdef"), 60), np.tile(np.arange(60) % 10 < 7, 6)
     score = np.tile(np.where(np.arange(60) % 2, 0.3, 0.7), 6)
     pool = {"predicted": predicted, "label": np.where(right, predicted, "x"), "score": score}
-    stage = set_stage(fl.Predictions.read({k: v.tolist() for k, v in pool.items()}), fl.predicted, bins=fl.bins(2))
-    trial = Trial(stage, fl.FindWorst(metric), fl.upper_bound, fl.flat(40.0))
+    labelled = make_labelled_pool(
+        fl.Predictions.read({k: v.tolist() for k, v in pool.items()}), fl.predicted, bins=fl.bins(2)
+    )
+    run = Run(labelled, fl.FindWorst(metric), fl.upper_bound, fl.flat(40.0))
     seeds = np.random.SeedSequence(6).spawn(80)
-    plain = [stays(trial, trial.play(np.random.default_rng(s), 40)) for s in seeds[:16]]
-    fast = [stays(trial, play(trial, np.random.default_rng(s), 40)) for s in seeds[16:]]
+    plain = [stays(run, run.run_policy(np.random.default_rng(s), 40)) for s in seeds[:16]]
+    fast = [stays(run, run_policy(run, np.random.default_rng(s), 40)) for s in seeds[16:]]
     error = np.sqrt(np.var(plain, ddof=1) / len(plain) + np.var(fast, ddof=1) / len(fast))
     assert abs(np.mean(plain) - np.mean(fast)) < 4.4 * error
 
 
-def stays(trial, order):
-    return np.mean(np.diff(trial.stage.group[order]) == 0)
+def stays(run, order):
+    return np.mean(np.diff(run.labelled.group[order]) == 0)
 
 
 PLAIN, FAST, ERROR = 80, 400, 1e-4  # runs of each, and the error of every comparison
@@ -194,10 +196,10 @@ PAIRS = [(goal, fl.thompson) for goal in GOALS] + [
 @pytest.mark.parametrize(("goal", "policy"), PAIRS, ids=[f"{g.name}-{g.metric.name}-{p.name}" for g, p in PAIRS])
 def test_a_kernel_chooses_as_the_definition_does(goal, policy):
     """Pairs of groups at steps 1-2, 3-4 and 5-6 have the same distribution: chi-square of two samples."""
-    trial = Trial(stage_of(2, n=24), goal, policy, fl.flat())
+    run = Run(stage_of(2, n=24), goal, policy, fl.flat())
     seeds = np.random.SeedSequence(5).spawn(PLAIN + FAST)
-    plain = [trial.stage.group[trial.play(np.random.default_rng(s), 6)] for s in seeds[:PLAIN]]
-    fast = [trial.stage.group[play(trial, np.random.default_rng(s), 6)] for s in seeds[PLAIN:]]
+    plain = [run.labelled.group[run.run_policy(np.random.default_rng(s), 6)] for s in seeds[:PLAIN]]
+    fast = [run.labelled.group[run_policy(run, np.random.default_rng(s), 6)] for s in seeds[PLAIN:]]
     for step in (0, 2, 4):
         assert alike(*(Counter(tuple(sorted(run[step : step + 2].tolist())) for run in runs) for runs in (plain, fast)))
 
@@ -215,11 +217,11 @@ def alike(one, other):
 @pytest.mark.parametrize("goal", [*GOALS, fl.FindWorst(fl.recall), fl.Estimate(fl.f1)], ids=[*NAMES, "recall", "f1"])
 @pytest.mark.parametrize("prior", [fl.flat(), fl.from_scores()], ids=lambda p: p.name)
 def test_measures_are_those_of_the_definition(goal, prior):
-    trial = Trial(stage_of(3), goal, fl.random, prior)
-    order = play(trial, np.random.default_rng(1), 60)
+    run = Run(stage_of(3), goal, fl.random, prior)
+    order = run_policy(run, np.random.default_rng(1), 60)
     checkpoints = np.array([1, 2, 5, 20, len(order)])
-    found = measure(trial, order, checkpoints)
-    plain = [choose_measures(goal)(trial, known) for _, known in watch(trial, order, checkpoints.tolist())]
+    found = measure(run, order, checkpoints)
+    plain = [choose_measures(goal)(run, known) for _, known in follow_posterior(run, order, checkpoints.tolist())]
     assert found.keys() == plain[0].keys()
     for name, values in found.items():
         assert np.allclose(values, [row[name] for row in plain], atol=1e-6, equal_nan=True), name
@@ -239,7 +241,7 @@ def test_measures_are_those_of_the_definition(goal, prior):
     ],
 )
 def test_the_reciprocal_rank_of_the_true_ones(estimate, truth, m, mrr):
-    assert rank_reciprocally(np.array(estimate, float), np.array(truth, float), m) == pytest.approx(mrr)
+    assert mean_reciprocal_rank(np.array(estimate, float), np.array(truth, float), m) == pytest.approx(mrr)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e6, 1e-6])
@@ -247,18 +249,18 @@ def test_the_reciprocal_rank_of_the_true_ones(estimate, truth, m, mrr):
 def test_what_is_a_tie_does_not_depend_on_who_looks(scale, off, mrr):
     """A value ahead by no more than rounding is tied, and a tie counts against us; at any scale."""
     estimate, truth = scale * np.array([1 + off, 1.0, 0.5]), scale * np.array([3.0, 2.0, 1.0])
-    assert rank_reciprocally(estimate, truth, 1) == rank_sought(estimate[None], truth, 1)[0] == mrr
-    assert rank_reciprocally(truth, estimate, 2) == rank_sought(truth[None], estimate, 2)[0] == 1.0
+    assert mean_reciprocal_rank(estimate, truth, 1) == mean_reciprocal_ranks(estimate[None], truth, 1)[0] == mrr
+    assert mean_reciprocal_rank(truth, estimate, 2) == mean_reciprocal_ranks(truth[None], estimate, 2)[0] == 1.0
 
 
 @pytest.mark.parametrize("goal", [fl.Compare("a", "b"), fl.Compare("b", "a")], ids=["below", "above"])
 def test_a_tie_between_verdicts_is_never_right(goal):
     pool = {"predicted": ["a"] * 50 + ["b"] * 50, "label": ["a"] * 25 + ["b"] * 70 + ["a"] * 5}
-    trial = Trial(set_stage(fl.Predictions.read(pool), fl.predicted), goal, fl.random, fl.flat())
-    order = play(trial, np.random.default_rng(0), 100)
-    assert measure(trial, order, np.array([0, 100]))["correct"].tolist() == [0.0, 1.0]
+    run = Run(make_labelled_pool(fl.Predictions.read(pool), fl.predicted), goal, fl.random, fl.flat())
+    order = run_policy(run, np.random.default_rng(0), 100)
+    assert measure(run, order, np.array([0, 100]))["correct"].tolist() == [0.0, 1.0]
     look = choose_measures(goal)
-    assert [look(trial, trial.know(order[:n]))["correct"] for n in (0, 100)] == [0.0, 1.0]
+    assert [look(run, run.infer_posterior(order[:n]))["correct"] for n in (0, 100)] == [0.0, 1.0]
 
 
 def test_checkpoints_begin_with_nothing_and_end_with_everything():
@@ -450,12 +452,12 @@ def test_groups_without_a_truth_take_no_part(goal):
 
 
 def test_measures_leave_out_the_group_without_a_truth_and_no_other():
-    trial = Trial(set_stage(fl.Predictions.read(undefined_pool(["f", "g"])), fl.column("group")), fl.Estimate(fl.tpr), fl.random, fl.flat())  # fmt: skip
-    known = trial.know(np.arange(0, 60, 2))
-    off = known.values(known.belief.mean()[None])[0] - trial.truth
+    run = Run(make_labelled_pool(fl.Predictions.read(undefined_pool(["f", "g"])), fl.column("group")), fl.Estimate(fl.tpr), fl.random, fl.flat())  # fmt: skip
+    known = run.infer_posterior(np.arange(0, 60, 2))
+    off = known.values(known.belief.mean()[None])[0] - run.truth
     low, high = known.interval()
-    assert np.isnan(trial.truth).tolist() == [False, False, True]
-    found = choose_measures(trial.goal)(trial, known)
+    assert np.isnan(run.truth).tolist() == [False, False, True]
+    found = choose_measures(run.goal)(run, known)
     assert found["rmse"] == pytest.approx(np.sqrt((off[:2] ** 2).mean()))
     assert found["width"] == pytest.approx((high - low)[:2].mean())
 
@@ -463,11 +465,11 @@ def test_measures_leave_out_the_group_without_a_truth_and_no_other():
 def test_grades_have_coverage_and_width():
     grades = np.random.default_rng(0).integers(5, size=80) / 4
     pool = {"agreement": grades.tolist(), "group": ["x", "y"] * 40}
-    trial = Trial(set_stage(fl.Predictions.read(pool), fl.column("group")), fl.Estimate(), fl.thompson, fl.flat())
-    order = play(trial, np.random.default_rng(0), 80)
+    run = Run(make_labelled_pool(fl.Predictions.read(pool), fl.column("group")), fl.Estimate(), fl.thompson, fl.flat())
+    order = run_policy(run, np.random.default_rng(0), 80)
     checkpoints = np.array([0, 3, 40, 79, 80])
-    plain = [choose_measures(trial.goal)(trial, known) for _, known in watch(trial, order, checkpoints.tolist())]
-    for name, values in measure(trial, order, checkpoints).items():
+    plain = [choose_measures(run.goal)(run, known) for _, known in follow_posterior(run, order, checkpoints.tolist())]
+    for name, values in measure(run, order, checkpoints).items():
         assert values == pytest.approx([row[name] for row in plain]), name
     assert json.loads(
         fl.simulate(pool, goal=fl.Estimate(), by=fl.column("group"), priors=FLAT, runs=2, n_jobs=1).to_json()
@@ -549,11 +551,11 @@ def test_every_goal_can_be_planned(goal, said):
 
 def test_imagined_labels_follow_the_belief():
     pool = fl.Predictions.read(outcome_pool(a=(90, 10, 2000), b=(10, 90, 2000)))
-    counts = tally(pool, fl.column("group"))
-    stage = imagine_stage(np.random.default_rng(0), counts, infer(counts, fl.accuracy, fl.flat()))
-    shares = [stage.right[stage.group == g].mean() for g in (0, 1)]
+    counts = count_pool(pool, fl.column("group"))
+    labelled = draw_labelled_pool(np.random.default_rng(0), counts, infer(counts, fl.accuracy, fl.flat()))
+    shares = [labelled.right[labelled.group == g].mean() for g in (0, 1)]
     assert shares == pytest.approx([0.9, 0.1], abs=0.12)
-    assert stage.n_items == 4000
+    assert labelled.n_items == 4000
 
 
 @pytest.mark.parametrize("metric", [fl.accuracy, fl.ece, fl.confusion, fl.recall], ids=lambda m: m.name)
@@ -561,15 +563,15 @@ def test_imagined_labels_follow_the_belief():
 def test_imagined_items_are_those_without_a_label(metric, by):
     """In every cell as many as there are, and over many futures labelled as is believed: z-scores, error 1e-4."""
     pool = fl.Predictions.read(make_pool(3, n=120, labelled=0.5))
-    counts = tally(pool, by)
+    counts = count_pool(pool, by)
     known = infer(counts, metric, fl.flat())
     rng, n_futures = np.random.default_rng(1), 400
     more = []
     for _ in range(n_futures):
-        stage = imagine_stage(rng, counts, known)
-        assert np.all(np.diff(stage.group) >= 0)
-        more.append(stage.count(known, np.arange(stage.n_items)))
-        assert np.array_equal((known.counts + more[-1]).sum(axis=1), known.scheme.cells.n_items)
+        labelled = draw_labelled_pool(rng, counts, known)
+        assert np.all(np.diff(labelled.group) >= 0)
+        more.append(labelled.count(known, np.arange(labelled.n_items)))
+        assert np.array_equal((known.counts + more[-1]).sum(axis=1), known.evaluation.cells.n_items)
     mean = known.belief.mean()
     expected = np.sum(more[0], axis=1) * (mean if mean.ndim == 1 else mean[:, 0])
     first = np.array(more)[:, :, 0]
@@ -579,22 +581,22 @@ def test_imagined_items_are_those_without_a_label(metric, by):
 
 def test_imagining_takes_no_number_per_item_and_class():
     n, k = 40_000, 100
-    counts = tally(fl.Predictions.read({"predicted": [f"c{i % k}" for i in range(n)]}), fl.predicted)
+    counts = count_pool(fl.Predictions.read({"predicted": [f"c{i % k}" for i in range(n)]}), fl.predicted)
     known = infer(counts, fl.confusion, fl.flat())
     tracemalloc.start()
-    stage = imagine_stage(np.random.default_rng(0), counts, known)
+    labelled = draw_labelled_pool(np.random.default_rng(0), counts, known)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert stage.n_items == n
+    assert labelled.n_items == n
     assert peak < n * k * 8 / 4
 
 
 def imagine_future(seed, goal, n=120, policy=fl.thompson):
-    counts = tally(fl.Predictions.read(make_pool(seed, n=n, labelled=0.0)), fl.predicted)
+    counts = count_pool(fl.Predictions.read(make_pool(seed, n=n, labelled=0.0)), fl.predicted)
     known = infer(counts, goal.metric, fl.flat())
-    imagining, playing, judging = np.random.SeedSequence(seed).spawn(3)
-    stage = imagine_stage(np.random.default_rng(imagining), counts, known)
-    return Future(Trial(stage, goal, policy, fl.flat(), finite=False), playing, judging)
+    label_seed, policy_seed, answer_seed = np.random.SeedSequence(seed).spawn(3)
+    labelled = draw_labelled_pool(np.random.default_rng(label_seed), counts, known)
+    return SimulatedFuture(Run(labelled, goal, policy, fl.flat(), finite=False), policy_seed, answer_seed)
 
 
 GRID = [fl.FindWorst(confidence=0.9), fl.FindBest(m=2, confidence=0.8), fl.Compare("a", "b"), fl.Estimate(width=0.4)]
@@ -606,33 +608,33 @@ def test_a_future_ends_the_first_time_that_it_is_settled(goal, monkeypatch):
     flickers = 0
     for seed in range(8):
         future = imagine_future(seed, goal)
-        order = future.play(120)
-        settles = [future.is_settled(future.trial.know(order[:n])) for n in range(len(order) + 1)]
+        order = future.run_policy(120)
+        settles = [future.is_settled(future.run.infer_posterior(order[:n])) for n in range(len(order) + 1)]
         flickers += np.sum(np.diff(settles) != 0) > 1
         first = settles.index(True) if any(settles) else None
-        monkeypatch.setattr("fewlabels.active.simulation.plan.EVERY", 1000)
+        monkeypatch.setattr("fewlabels.active.simulation.plan.CHECK_RESOLUTION", 1000)
         assert count_until_settled(future) == first
-        monkeypatch.setattr("fewlabels.active.simulation.plan.EVERY", EVERY)
+        monkeypatch.setattr("fewlabels.active.simulation.plan.CHECK_RESOLUTION", CHECK_RESOLUTION)
         n = count_until_settled(future)
-        assert first == n if first is None or first <= EVERY else n is None or (settles[n] and n >= first)
+        assert first == n if first is None or first <= CHECK_RESOLUTION else n is None or (settles[n] and n >= first)
     assert flickers > 0 or goal.name == "estimate", "else halving would have done"
 
 
 @pytest.mark.parametrize("policy", [*POLICIES.values(), lambda rng, prospect: [int(prospect.left.argmax())]], ids=[*POLICIES, "own"])  # fmt: skip
 def test_a_future_is_the_same_however_far_it_is_played(policy):
     future = imagine_future(3, fl.Estimate(), n=60, policy=policy)
-    everything = future.play(60)
+    everything = future.run_policy(60)
     assert len(everything) == 60
     for budget in (0, 1, 7, 31):
-        assert np.array_equal(future.play(budget), everything[:budget])
+        assert np.array_equal(future.run_policy(budget), everything[:budget])
 
 
 def test_a_future_is_played_no_further_than_needed(monkeypatch):
     """Ten thousand items, of which some dozens settle the goal."""
     asked = []
     monkeypatch.setattr(
-        "fewlabels.active.simulation.plan.play",
-        lambda trial, rng, budget: asked.append(budget) or play(trial, rng, budget),
+        "fewlabels.active.simulation.plan.run_policy",
+        lambda run, rng, budget: asked.append(budget) or run_policy(run, rng, budget),
     )
     found = fl.plan({"predicted": ["a"] * 10_000}, goal=fl.Estimate(width=0.3), runs=3, n_jobs=1)
     assert found.n_more < 100
@@ -667,10 +669,10 @@ def test_a_plan_counts_only_the_items_that_could_help():
 
 
 def test_what_was_laid_out_for_a_trial_goes_with_it():
-    trial = Trial(stage_of(), fl.FindWorst(), fl.thompson, fl.flat())
-    assert find_problem(trial) is find_problem(trial)
-    gone = weakref.ref(trial.stage)
-    del trial
+    run = Run(stage_of(), fl.FindWorst(), fl.thompson, fl.flat())
+    assert find_problem(run) is find_problem(run)
+    gone = weakref.ref(run.labelled)
+    del run
     gc.collect()
     assert gone() is None
 

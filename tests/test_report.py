@@ -10,7 +10,7 @@ import pytest
 import fewlabels as fl
 from fewlabels.metrics.metric import METRICS
 from fewlabels.reporting.html.pages import render_report
-from fewlabels.reporting.html.text import MEANINGS, PRIORS
+from fewlabels.reporting.html.text import METRIC_DEFINITIONS, PRIOR_TEXTS
 
 VOID = {"meta", "br", "img", "link", "hr", "input"}
 
@@ -60,8 +60,8 @@ def test_it_states_method_prior_level_and_counts() -> None:
         "200",
         f"{a.n_labels:,}",
         "90%",
-        PRIORS["scores"],
-        MEANINGS["accuracy"],
+        PRIOR_TEXTS["scores"],
+        METRIC_DEFINITIONS["accuracy"],
         "population",
         "drawn at random",
     ):
@@ -93,7 +93,7 @@ def test_names_are_text_never_markup() -> None:
 def test_every_metric_has_a_page_and_a_meaning(name: str, tmp_path: Path) -> None:
     by = fl.everything if name == "mcc" else fl.predicted
     path = fl.assess(pool(60), metric=METRICS[name], by=by, n_draws=200).report(tmp_path / "r.html")
-    assert MEANINGS[name] in text_of(path.read_text()).replace("&#39;", "'")
+    assert METRIC_DEFINITIONS[name] in text_of(path.read_text()).replace("&#39;", "'")
 
 
 def test_a_report_without_scores_or_classes_is_a_report_too(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from conftest import Typed
 from makers import make_pool, outcome_pool
 
 import fewlabels as fl
-from fewlabels.reporting.schemas import SHAPES
+from fewlabels.reporting.schemas import SCHEMAS
 
 Type = Callable[..., Typed]
 METRICS = (
@@ -89,7 +89,7 @@ def check(verb: str, plain: Any) -> None:
     assert found == []
 
 
-VALIDATORS = {verb: jsonschema_rs.Draft202012Validator(fl.schema(verb)) for verb in SHAPES}
+VALIDATORS = {verb: jsonschema_rs.Draft202012Validator(fl.schema(verb)) for verb in SCHEMAS}
 
 
 @pytest.mark.parametrize(("verb", "words"), CALLS, ids=[f"{verb} {words}" for verb, words in CALLS])
@@ -129,8 +129,8 @@ def test_sessions_write_their_shapes(type_in: Type, folder: Path, tmp_path: Path
 
 
 def test_the_verb_prints_what_the_library_returns(type_in: Type, tmp_path: Path) -> None:
-    assert type_in("schema").out.split() == list(SHAPES)
-    for verb in SHAPES:
+    assert type_in("schema").out.split() == list(SCHEMAS)
+    for verb in SCHEMAS:
         assert json.loads(type_in("schema", verb).out) == fl.schema(verb)
     type_in("schema", "assess", "--out", tmp_path / "a.json")
     assert json.loads((tmp_path / "a.json").read_text()) == fl.schema("assess")

@@ -25,26 +25,26 @@ from starlette.exceptions import HTTPException
 import fewlabels as fl
 from fewlabels.active.goals.extremes import FindWorst
 from fewlabels.sessions.session import Session
-from fewlabels.web.addresses import Place
+from fewlabels.web.addresses import ListenAddress
 from fewlabels.web.client import Client
-from fewlabels.web.conditional_get import Turns
-from fewlabels.web.connections import LONGEST
-from fewlabels.web.error_log import INTERNAL, STOP, UNAVAILABLE, Log
-from fewlabels.web.media import Folder
-from fewlabels.web.rate_limit import Pace
-from fewlabels.web.service import Desk, Rules
+from fewlabels.web.conditional_get import ReadThrottle
+from fewlabels.web.connections import STATE_TIMEOUTS
+from fewlabels.web.error_log import INTERNAL_ERROR, STOP_LABELLING, UNAVAILABLE, FailureLog
+from fewlabels.web.media import MediaFolder
+from fewlabels.web.rate_limit import RateLimit
+from fewlabels.web.service import LabellingRules, LabellingService
 
 SOON = 60.0  # seconds: machines may be busy
 LARGE = 40_000_000  # bytes: more than the system buffers
-ANY_PACE = Pace(1e9, 1e9)
+NO_RATE_LIMIT = RateLimit(1e9, 1e9)
 
 
 def make_pool(n=400, **more):
     return pd.DataFrame({"id": range(n), "predicted": ["cat", "dog"] * (n // 2), "text": ["a secret"] * n, **more})
 
 
-def make_desk(path=None, log=None, **more):
-    return Desk(Session.create(path, make_pool(), goal=FindWorst(), prior=fl.flat()), log=log, **more)
+def make_service(path=None, log=None, **more):
+    return LabellingService(Session.create(path, make_pool(), goal=FindWorst(), prior=fl.flat()), log=log, **more)
 
 
 def send(address, what, body=None, **headers):
@@ -76,10 +76,10 @@ def tell_one(client, who="ann"):
 
 
 def test_many_readers_cost_one_computation_and_nobody_waits_to_ask(monkeypatch):
-    desk, computed = make_desk(), []
-    assess = desk.session.assess
-    monkeypatch.setattr(desk.session, "assess", lambda: computed.append(time.sleep(3)) or assess())
-    with serving(desk, ANY_PACE) as address, ThreadPoolExecutor(60) as readers:
+    service, computed = make_service(), []
+    assess = service.session.assess
+    monkeypatch.setattr(service.session, "assess", lambda: computed.append(time.sleep(3)) or assess())
+    with serving(service, NO_RATE_LIMIT) as address, ThreadPoolExecutor(60) as readers:
         client = Client(address)
         tell_one(client)
         reading = [readers.submit(send, address, "api/assessment") for _ in range(60)]
@@ -94,8 +94,8 @@ def test_many_readers_cost_one_computation_and_nobody_waits_to_ask(monkeypatch):
 
 
 def test_figures_are_new_after_an_answer_and_not_sent_twice():
-    desk = make_desk()
-    with serving(desk, ANY_PACE) as address:
+    service = make_service()
+    with serving(service, NO_RATE_LIMIT) as address:
         client = Client(address)
         for n in range(3):
             assert client.status()["n_labels"] == client.assessment()["n_labels"] == n
@@ -111,25 +111,25 @@ def test_figures_are_new_after_an_answer_and_not_sent_twice():
             client.undo(who="ann")
 
 
-async def take_turns(turns, n):
+async def read_throttled(throttle, n):
     for _ in range(n):
-        await turns.wait()
+        await throttle.wait()
 
 
 def test_reads_beyond_the_rate_wait_and_beyond_a_long_queue_are_sent_away():
     began = time.monotonic()
-    asyncio.run(take_turns(Turns(rate=100.0, burst=10.0), 31))
+    asyncio.run(read_throttled(ReadThrottle(rate=100.0, burst=10.0), 31))
     assert time.monotonic() - began >= 0.2
     with pytest.raises(HTTPException, match="too many clients are reading") as refused:
-        asyncio.run(take_turns(Turns(rate=0.01, burst=1.0), 3))
+        asyncio.run(read_throttled(ReadThrottle(rate=0.01, burst=1.0), 3))
     assert (refused.value.status_code, refused.value.headers) == (503, {"retry-after": "2"})
 
 
 def test_the_board_follows_answers_of_another_process(tmp_path):
-    desk = make_desk(tmp_path / "s.db")
-    with serving(desk), Session.open(tmp_path / "s.db") as other:
+    service = make_service(tmp_path / "s.db")
+    with serving(service), Session.open(tmp_path / "s.db") as other:
         other.tell(dict.fromkeys(other.ask(5), "cat"))
-        assert wait_until(lambda: desk.board.n_labels == 5)
+        assert wait_until(lambda: service.board.n_labels == 5)
 
 
 # -- slow and idle clients ------------------------------------------------------------------------------------
@@ -150,8 +150,8 @@ def read_to_the_end(client):
 
 
 def test_idle_connections_make_room_for_others():
-    desk = make_desk()
-    with serving(desk, ANY_PACE, most=20) as address:
+    service = make_service()
+    with serving(service, NO_RATE_LIMIT, max_connections=20) as address:
         idle = [connect(address) for _ in range(60)]
         assert Client(address).status()["n_labels"] == 0
         assert read_to_the_end(idle[0]) == 0
@@ -164,7 +164,9 @@ def test_connections_that_never_begin_tls_make_room_too(tmp_path):
     key, certificate = str(tmp_path / "key.pem"), str(tmp_path / "certificate.pem")
     words = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=x", "-keyout", key, "-out", certificate]
     subprocess.run(["openssl", *words], check=True, capture_output=True)
-    with serving(make_desk(), most=20, place=Place(certificate=certificate, key=key)) as address:
+    with serving(
+        make_service(), max_connections=20, listen_address=ListenAddress(certificate=certificate, key=key)
+    ) as address:
         idle = [connect(address) for _ in range(60)]
         trusting = ssl._create_unverified_context()
         with pytest.raises(HTTPError, match="401"):
@@ -184,12 +186,12 @@ def begin_request(address, *lines):
 
 @pytest.mark.parametrize("kind", ["silent", "slow head", "slow body", "slow reader"])
 def test_clients_that_take_too_long_are_dropped(kind, tmp_path, monkeypatch):
-    for state in LONGEST:
-        monkeypatch.setitem(LONGEST, state, 0.5)
+    for state in STATE_TIMEOUTS:
+        monkeypatch.setitem(STATE_TIMEOUTS, state, 0.5)
     with (tmp_path / "a.png").open("wb") as file:
         file.truncate(LARGE)
     session = Session.create(None, make_pool(picture=["a.png"] * 400), goal=FindWorst(), prior=fl.flat())
-    with serving(Desk(session, folder=Folder(tmp_path))) as address:
+    with serving(LabellingService(session, folder=MediaFolder(tmp_path))) as address:
         if kind == "silent":
             client = connect(address)
         elif kind == "slow head":
@@ -249,9 +251,9 @@ def held(path):
 
 
 @contextmanager
-def full(desk):
+def full(service):
     """No room for another page."""
-    connection = desk.session._fold.journal._connection
+    connection = service.session._store.journal._connection
     connection.execute("PRAGMA max_page_count = 1")
     yield
     connection.execute("PRAGMA max_page_count = 1000000")
@@ -260,17 +262,17 @@ def full(desk):
 @pytest.mark.parametrize("what", ["lock", "disk"])
 def test_a_file_that_cannot_be_written_just_now_is_a_503(what, tmp_path):
     said = []
-    desk = make_desk(tmp_path / "s.db", Log(said.append))
-    with serving(desk, ANY_PACE) as address:
+    service = make_service(tmp_path / "s.db", FailureLog(said.append))
+    with serving(service, NO_RATE_LIMIT) as address:
         (item,) = Client(address).ask(1, who="ann")
         body = {"who": "ann", "answers": [{"id": item["id"], "label": "cat", "note": "x" * 9000}]}
-        with held(tmp_path / "s.db") if what == "lock" else full(desk):
+        with held(tmp_path / "s.db") if what == "lock" else full(service):
             status, headers, answer = send(address, "api/tell", body)
             assert (status, int(headers["retry-after"]) > 0) == (503, True)
             assert json.loads(answer) == {"error": UNAVAILABLE}
             assert send(address, "api/board")[0] == 200
         assert send(address, "api/tell", body)[0] == 200
-        assert [row["label"] for row in desk.session.answers()] == ["cat"]
+        assert [row["label"] for row in service.session.answers()] == ["cat"]
     assert len(said) == 1
     assert "POST /api/tell: " in said[0]
 
@@ -278,25 +280,25 @@ def test_a_file_that_cannot_be_written_just_now_is_a_503(what, tmp_path):
 @pytest.mark.parametrize("what", ["damaged", "readonly"])
 def test_a_file_that_stays_unusable_is_a_500_that_says_so(what, tmp_path):
     said = []
-    desk = make_desk(tmp_path / "s.db", Log(said.append))
-    with serving(desk, ANY_PACE) as address:
+    service = make_service(tmp_path / "s.db", FailureLog(said.append))
+    with serving(service, NO_RATE_LIMIT) as address:
         (item,) = Client(address).ask(1, who="ann")
         if what == "readonly":
-            desk.session._fold.journal._connection.execute("PRAGMA query_only = ON")
+            service.session._store.journal._connection.execute("PRAGMA query_only = ON")
         else:
             with closing(sqlite3.connect(tmp_path / "s.db")) as other:
                 other.execute("ALTER TABLE events RENAME TO lost")
         body = {"who": "ann", "answers": [{"id": item["id"], "label": "cat"}]}
         status, _, answer = send(address, "api/tell", body)
-        desk.session._fold.journal._connection.execute("PRAGMA query_only = OFF")
-    assert (status, STOP in json.loads(answer)["error"]) == (500, True)
+        service.session._store.journal._connection.execute("PRAGMA query_only = OFF")
+    assert (status, STOP_LABELLING in json.loads(answer)["error"]) == (500, True)
     assert what in json.loads(answer)["error"]
     assert str(tmp_path) not in answer.decode()
 
 
 def test_requests_that_wait_for_a_lock_do_not_wait_for_each_other_in_turn(tmp_path):
-    desk = make_desk(tmp_path / "s.db")
-    with serving(desk, ANY_PACE) as address, held(tmp_path / "s.db"), ThreadPoolExecutor(20) as people:
+    service = make_service(tmp_path / "s.db")
+    with serving(service, NO_RATE_LIMIT) as address, held(tmp_path / "s.db"), ThreadPoolExecutor(20) as people:
         began = time.monotonic()
         found = list(people.map(lambda i: send(address, "api/ask", {"who": f"person {i}"})[0], range(20)))
         assert set(found) == {503}
@@ -312,12 +314,12 @@ def fail(*_, **__):
 
 def test_a_failure_inside_is_logged_and_says_nothing_of_the_inside(monkeypatch):
     said = []
-    desk = make_desk(log=Log(said.append))
-    with serving(desk, ANY_PACE) as address:
-        monkeypatch.setattr(desk, "ask", fail)
+    service = make_service(log=FailureLog(said.append))
+    with serving(service, NO_RATE_LIMIT) as address:
+        monkeypatch.setattr(service, "ask", fail)
         for _ in range(3):
             status, headers, body = send(address, "api/ask?token=secret", {"who": "ann"})
-            assert (status, json.loads(body)) == (500, {"error": INTERNAL})
+            assert (status, json.loads(body)) == (500, {"error": INTERNAL_ERROR})
             assert "default-src 'none'" in headers["content-security-policy"]
     assert len(said) == 1
     assert said[0].startswith("POST /api/ask: KeyError\n  File")
@@ -327,22 +329,22 @@ def test_a_failure_inside_is_logged_and_says_nothing_of_the_inside(monkeypatch):
 
 def test_an_answer_that_is_saved_is_not_reported_as_a_failure():
     said = []
-    desk = make_desk(log=Log(said.append), rules=Rules(reveals=True), predicted=fail)
-    with serving(desk, ANY_PACE) as address:
+    service = make_service(log=FailureLog(said.append), rules=LabellingRules(reveals=True), predicted=fail)
+    with serving(service, NO_RATE_LIMIT) as address:
         tell_one(Client(address))
-        assert len(desk.session.answers()) == 1
+        assert len(service.session.answers()) == 1
     assert said[0].startswith("reading predictions: KeyError")
 
 
 def test_a_computation_that_fails_is_shown_as_stale_and_tried_again(monkeypatch):
     said = []
-    desk = make_desk(log=Log(said.append))
-    with serving(desk, ANY_PACE) as address:
+    service = make_service(log=FailureLog(said.append))
+    with serving(service, NO_RATE_LIMIT) as address:
         client = Client(address)
         with monkeypatch.context() as patch:
             patch.setattr("fewlabels.web.service.reckon", fail)
             tell_one(client)
             assert wait_until(lambda: json.loads(send(address, "api/board")[2])["stale"])
         tell_one(client)
-        assert wait_until(lambda: not desk.board.stale and desk.board.n_labels == 2)
+        assert wait_until(lambda: not service.board.stale and service.board.n_labels == 2)
     assert said[0].startswith("computing the board: KeyError")

@@ -36,13 +36,12 @@ from fewlabels.active.policies import POLICIES
 from fewlabels.distributions.belief import Draws
 from fewlabels.errors import InputError
 from fewlabels.metrics.metric import METRICS, Metric
-from fewlabels.sessions import answers, journal, session
-from fewlabels.sessions import posterior_cache as reckoning
-from fewlabels.sessions import state as ledger
+from fewlabels.sessions import answers, journal, posterior_cache, session
+from fewlabels.sessions import state as session_state
 from fewlabels.sessions.journal.memory import MemoryJournal
 from fewlabels.sessions.journal.sqlite import SqliteJournal
 from fewlabels.sessions.session import Session
-from fewlabels.sessions.spec import lay_ground
+from fewlabels.sessions.spec import create_spec
 
 FULL = make_pool(3, n=90)
 TRUTH = dict(zip(FULL["id"], FULL["label"], strict=True))
@@ -82,18 +81,18 @@ def read_table(name):
 
 @cache
 def lay(name, by, seed):
-    return lay_ground(
+    return create_spec(
         read_table(name), goal=FindWorst(), by=by, policy=fl.thompson, prior=fl.flat(), level=0.95, finite=False, seed=seed
     )  # fmt: skip
 
 
 def begin(path=None, table="blank", by=fl.predicted, seed=0, **choices):
     """What Session.create does, with the pool counted only once for all tests."""
-    ground, items = lay(table, by, seed)
-    ground = replace(ground, **choices)
-    about, blobs = ground.write()
+    spec, items = lay(table, by, seed)
+    spec = replace(spec, **choices)
+    about, blobs = spec.write()
     kept = MemoryJournal(about, items, blobs) if path is None else SqliteJournal.create(path, about, items, blobs)
-    return Session(ground, kept, read_table(table))
+    return Session(spec, kept, read_table(table))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -367,7 +366,7 @@ def test_a_batch_goes_where_it_is_worth_most():
 def test_what_is_pending_is_foreseen_in_its_own_cell(metric):
     s = begin(goal=Estimate(metric), by=fl.column("sex"))
     ids = s.ask(7)
-    cells = s.knowledge().scheme.cells
+    cells = s.knowledge().evaluation.cells
     keys = zip(cells.group, cells.predicted, cells.bin, s.knowledge().pending, strict=True)
     found = Counter({(g, p, b): n for g, p, b, n in keys if n})
 
@@ -453,7 +452,7 @@ def play(at):
 
 def FULL_OPEN(s, i):
     """Was this item without a label at the start?"""
-    return bool(s._fold.journal.find([str(i)]))
+    return bool(s._store.journal.find([str(i)]))
 
 
 @setups
@@ -1316,7 +1315,7 @@ def test_a_wrong_answer_of_one_thread_costs_no_other_its_state():
 
 
 def test_random_choice_follows_the_sizes_of_groups_that_do_not_fit_the_file(monkeypatch):
-    monkeypatch.setattr("fewlabels.sessions.queue.MOST_ITEMS", 200)
+    monkeypatch.setattr("fewlabels.sessions.queue.MAX_ITEMS", 200)
     table = {"id": range(4000), "predicted": ["a"] * 3600 + ["b"] * 400}
     s = Session.create(None, table, goal=FindWorst(), policy=fl.random)
     assert Counter(s.group(i) for i in s.ask(60))["a"] > 40  # 54 as expected, 5 sigma down
@@ -1468,7 +1467,7 @@ def test_threads_may_share_a_session(path):
     with begin(path, "small") as s, Session.open(path) as other:
         tell_truth(other, range(30))
         other.ask(1)
-        read, both = s._fold.journal.read, threading.Barrier(2)
+        read, both = s._store.journal.read, threading.Barrier(2)
 
         def read_together(after=0):
             events = read(after)
@@ -1476,14 +1475,14 @@ def test_threads_may_share_a_session(path):
                 both.wait(0.3)
             return events
 
-        s._fold.journal.read = read_together
+        s._store.journal.read = read_together
         threads = [threading.Thread(target=lambda: s.pending) for _ in range(2)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
         other.status()
-        assert s._fold.ledger == other._fold.ledger
+        assert s._store.state == other._store.state
 
 
 # -- several processes ----------------------------------------------------------------------------------------
@@ -1597,7 +1596,7 @@ def check_answers_so_far(path, sure, perhaps):
     """Every answer that was acknowledged is there, counts once, and nothing else does."""
     with Session.open(path) as s:
         found, status = answers_of(s), s.status()
-        tally = reckoning.count_labels(s._ground, s._fold.ledger)
+        tally = posterior_cache.count_labels(s._spec, s._store.state)
     for i in {*sure, *found}:
         allowed = [told[i] for told in (sure, *perhaps) if i in told]
         assert i in found or i not in sure, f"the answer to {i} is lost"
@@ -1641,7 +1640,7 @@ def test_no_answer_is_lost_or_counted_twice_when_processes_are_killed(elsewhere)
     """Sixty kills; what one was asked and did not answer, the successor of that name is asked again."""
     assert found_by(kill_workers, elsewhere) >= 60
     with Session.open(elsewhere[0] / "killed.db") as s:
-        pending = {who: [item.id for item in s._fold.ledger.pending_with(who)] for who in ("ann", "bob")}
+        pending = {who: [item.id for item in s._store.state.pending_with(who)] for who in ("ann", "bob")}
         assert [str(i) for i in s.ask(3, who="ann")][: len(pending["ann"])] == pending["ann"]
         assert len(pending["ann"]) <= 3
         assert len(pending["bob"]) <= 3
@@ -1649,7 +1648,7 @@ def test_no_answer_is_lost_or_counted_twice_when_processes_are_killed(elsewhere)
 
 def die_at_line(k, path, pipe):
     """Ask for new items and tell them, but be killed before the k-th line of our own code."""
-    ours = {room.__file__ for room in (session, journal, ledger, answers)}
+    ours = {room.__file__ for room in (session, journal, session_state, answers)}
     left = iter(range(k))
 
     def trace(frame, event, arg):

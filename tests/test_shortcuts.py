@@ -11,9 +11,15 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import fewlabels as fl
-from fewlabels.cli.terminal.lines import Lines
-from fewlabels.cli.terminal.loop import Told, Wish
-from fewlabels.sessions.shortcuts import PAGE, ROMAN, TERMINAL, WORDS, assign_shortcuts
+from fewlabels.cli.terminal.lines import LineAnswers
+from fewlabels.cli.terminal.loop import Answer, Command
+from fewlabels.sessions.shortcuts import (
+    NUMBER_WORDS,
+    PAGE_COMMANDS,
+    ROMAN_NUMERALS,
+    TERMINAL_COMMANDS,
+    assign_shortcuts,
+)
 from fewlabels.web.app import Shortcuts
 
 NAMES = st.one_of(
@@ -44,8 +50,8 @@ def test_keys_of_usual_names(classes: str, keys: str) -> None:
 
 def read_digits(name: str) -> str:
     """The digits of a name, and those that its English or Roman numbers stand for."""
-    words = [digit for word, digit in WORDS.items() if word in name.lower()]
-    return name + "".join(words + [digit for word, digit in ROMAN.items() if name.endswith(word)])
+    words = [digit for word, digit in NUMBER_WORDS.items() if word in name.lower()]
+    return name + "".join(words + [digit for word, digit in ROMAN_NUMERALS.items() if name.endswith(word)])
 
 
 @given(CLASSES)
@@ -65,8 +71,8 @@ def test_a_key_records_what_it_looks_like(classes: tuple[str, ...]) -> None:
 @given(CLASSES)
 def test_no_command_has_the_key_or_the_name_of_a_class(classes: tuple[str, ...]) -> None:
     found = assign_shortcuts(classes)
-    for commands in (PAGE, TERMINAL):
-        keys = [key for key in found.place(commands).values() if key]
+    for commands in (PAGE_COMMANDS, TERMINAL_COMMANDS):
+        keys = [key for key in found.assign_commands(commands).values() if key]
         assert len(set(keys)) == len(keys)
         assert not {name.casefold() for name in classes} & set(keys)
         assert not found.typed.keys() & set(keys)
@@ -87,16 +93,16 @@ def test_there_are_none_where_words_are_too_many() -> None:
     words = tuple(f"k{letter}" for letter in string.ascii_lowercase + "éèê")
     assert len(assign_shortcuts(words).shown) == 29
     assert assign_shortcuts((*words, "more")).typed == {}
-    assert assign_shortcuts((*words, "s")).place(PAGE)["skip"] == "?"
+    assert assign_shortcuts((*words, "s")).assign_commands(PAGE_COMMANDS)["skip"] == "?"
 
 
 def test_a_class_called_undo_is_a_class_where_answers_come_by_line() -> None:
     pool = {"text": "x"}
     out = Console(quiet=True)
-    assert Lines(out, iter(["undo\n"])).ask(1, pool, ("cat", "undo")) == Told("undo")
-    assert Lines(out, iter(["undo\n"])).ask(1, pool, ("cat",)) is Wish.UNDO
+    assert LineAnswers(out, iter(["undo\n"])).ask(1, pool, ("cat", "undo")) == Answer("undo")
+    assert LineAnswers(out, iter(["undo\n"])).ask(1, pool, ("cat",)) is Command.UNDO
     with pytest.raises(fl.errors.InputError, match="'undo' is no class"):
-        Lines(out, iter(["undo\n"])).ask(1, pool, ("cat", "Undo"))
+        LineAnswers(out, iter(["undo\n"])).ask(1, pool, ("cat", "UndoRequest"))
 
 
 def test_the_rule_loads_no_server() -> None:

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 import fewlabels as fl
 from fewlabels.errors import InputError
-from fewlabels.sessions.exchange.importer import Terms, take_in
-from fewlabels.sessions.exchange.label_studio import CONTROL, ID, Form, Guess, render_tasks
-from fewlabels.sessions.exchange.label_studio_export import name_person, read_export
+from fewlabels.sessions.exchange.importer import ImportSettings, import_file
+from fewlabels.sessions.exchange.label_studio import CONTROL, ID, LabelingForm, ModelPrediction, render_tasks
+from fewlabels.sessions.exchange.label_studio_export import name_annotator, read_export
 from fewlabels.sessions.journal import write_ahead_log as log
 from fewlabels.sessions.journal.sqlite import SqliteJournal
 
@@ -158,12 +158,12 @@ class TestTasks:
 
     def test_what_a_config_cannot_hold_is_said(self) -> None:
         with pytest.raises(InputError, match="cannot hold"):
-            Form.fit({}, ["a\x00b"])
+            LabelingForm.fit({}, ["a\x00b"])
 
     def test_columns_called_like_label_studios_keep_out_of_the_way(self) -> None:
         row = dict.fromkeys(("id", "label", ID, "annotator", "column_1", "a b", "ü", "text"), "x")
-        form = Form.fit({7: row}, ["a"])
-        data = form.lay_out(7, row)["data"]
+        form = LabelingForm.fit({7: row}, ["a"])
+        data = form.to_task(7, row)["data"]
         assert data[ID] == "7"
         assert len(data) == 9
         assert not set(data) & {"id", "label", "annotator"}
@@ -175,8 +175,8 @@ class TestTasks:
         }
         for kind, values in kinds.items():
             for value in values:
-                assert Form.fit({1: {"a": value}, 2: {"a": None}}, ["x"]).fields[0].kind == kind, value
-        assert Form.fit({1: {"a": None}}, ["x"]).fields[0].kind == "Text"
+                assert LabelingForm.fit({1: {"a": value}, 2: {"a": None}}, ["x"]).fields[0].kind == kind, value
+        assert LabelingForm.fit({1: {"a": None}}, ["x"]).fields[0].kind == "Text"
 
 
 class TestImports:
@@ -254,7 +254,7 @@ class TestImports:
     def test_a_control_of_another_name_will_do(self, db: Path, tmp_path: Path) -> None:
         renamed = annotate("cat")
         renamed["result"][0]["from_name"] = "kind"
-        assert read_export(str(save(tmp_path / "e.json", [store(1, renamed)]))).lines[0].label == "cat"
+        assert read_export(str(save(tmp_path / "e.json", [store(1, renamed)]))).rows[0].label == "cat"
 
     @pytest.mark.parametrize(
         ("tasks", "says"),
@@ -303,7 +303,7 @@ class TestImports:
         export = save(tmp_path / "e.json", [store(a, annotate("cat", None))])
         type_in("import", export, "--session", db, "--as", "kim")
         assert answers(db) == {a: ("cat", "kim")}
-        assert [name_person(who) for who in ({}, None, "None", True, {"username": "kim"}, {"id": 3}, [])] == [
+        assert [name_annotator(who) for who in ({}, None, "None", True, {"username": "kim"}, {"id": 3}, [])] == [
             "", "", "", "", "kim", "user 3", "",
         ]  # fmt: skip
 
@@ -315,7 +315,7 @@ class TestImports:
     def test_an_import_does_not_wait_for_its_own_transaction(
         self, type_in: Type, db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(log, "PATIENCE", LONG)  # how long closing the file waits for another writer
+        monkeypatch.setattr(log, "CLOSE_TIMEOUT", LONG)  # how long closing the file waits for another writer
         export = save(tmp_path / "e.json", [store(pending(db)[0], annotate("cat"))])
         began = time.monotonic()
         assert type_in("import", export, "--session", db).code == 0
@@ -346,7 +346,7 @@ class TestImports:
 )  # fmt: skip
 def test_choices_have_the_keys_of_our_page(classes: tuple[str, ...], keys: list[str | None]) -> None:
     """By itself, Label Studio gives the first class the key 1, though it be called 0."""
-    view = Xml.fromstring(Form.fit({}, classes).render_config())
+    view = Xml.fromstring(LabelingForm.fit({}, classes).render_config())
     assert [tag.get("hotkey") for tag in view.iter("Choice")] == keys
 
 
@@ -396,17 +396,17 @@ def test_every_id_and_class_survives_the_round_trip(
     db = folder / "s.db"
     with fl.Session.create(db, pool, goal=fl.Estimate(), prior=fl.flat()) as session:
         asked = session.ask(len(ids))
-        form = Form.fit({i: {} for i in asked}, session.classes)
+        form = LabelingForm.fit({i: {} for i in asked}, session.classes)
         tasks = json.loads(render_tasks(form, {i: {} for i in asked}))
         offered = [tag.get("value") for tag in Xml.fromstring(form.render_config()).iter("Choice")]
         assert offered == list(session.classes)
         truth = {str(i): offered[n % len(offered)] for n, i in enumerate(asked)}
         done = [{"id": n, **task, "annotations": [annotate(truth[task["data"][ID]])]} for n, task in enumerate(tasks)]
         export = save(folder / "e.json", done)
-        taken = take_in(session, str(db), str(export), Terms())
-        assert (taken.n_new, taken.remarks) == (len(ids), ())
+        taken = import_file(session, str(db), str(export), ImportSettings())
+        assert (taken.n_new, taken.notes) == (len(ids), ())
         assert {str(row["id"]): row["label"] for row in session.answers()} == truth
-        assert take_in(session, str(db), str(export), Terms()).n_unchanged == len(ids)
+        assert import_file(session, str(db), str(export), ImportSettings()).n_unchanged == len(ids)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of its own use of pydantic
@@ -418,11 +418,11 @@ class TestAgainstTheSdk:
         pytest.importorskip("label_studio_sdk", reason="pip install label-studio-sdk: some 280 MB, so not by default")
 
     @pytest.fixture
-    def form(self) -> Form:
+    def form(self) -> LabelingForm:
         row = {"text": EVIL, "photo of it": "https://example.org/1.jpg", "id": 3, "empty": None}
-        return Form.fit({1: row}, ["cat", EVIL, "a\nb", "ü", *map(str, range(40))])
+        return LabelingForm.fit({1: row}, ["cat", EVIL, "a\nb", "ü", *map(str, range(40))])
 
-    def test_it_accepts_our_config_tasks_and_predictions(self, form: Form) -> None:
+    def test_it_accepts_our_config_tasks_and_predictions(self, form: LabelingForm) -> None:
         from label_studio_sdk.label_interface import LabelInterface  # noqa: PLC0415
         from label_studio_sdk.label_interface.objects import TaskValue  # noqa: PLC0415
 
@@ -431,17 +431,17 @@ class TestAgainstTheSdk:
         assert list(interface.get_control(CONTROL).labels) == list(form.classes)
         row = {field.column: "https://example.org/1.jpg" for field in form.fields} | {"empty": None}
         for label in form.classes[:4]:
-            task = form.lay_out("007", row, Guess(label, 0.7, "mine"))
+            task = form.to_task("007", row, ModelPrediction(label, 0.7, "mine"))
             TaskValue(**task)
             assert interface.validate_task({"data": task["data"]})  # with predictions this method of theirs fails
             assert interface.validate_prediction(task["predictions"][0], return_errors=True) == []
-        wrong = form.lay_out("007", row, Guess("giraffe", 0.7, "mine"))["predictions"][0]
+        wrong = form.to_task("007", row, ModelPrediction("giraffe", 0.7, "mine"))["predictions"][0]
         assert interface.validate_prediction(wrong, return_errors=True)  # it does look
 
     def test_it_accepts_our_grades(self) -> None:
         from label_studio_sdk.label_interface import LabelInterface  # noqa: PLC0415
 
-        form = Form.fit({1: {"text": "x"}}, [])
+        form = LabelingForm.fit({1: {"text": "x"}}, [])
         interface = LabelInterface(form.render_config())
         interface.validate()
         result = annotate(0.25)["result"][0]
@@ -479,9 +479,9 @@ class TestAgainstTheSdk:
 
         made = annotate("cat", 7)
         kept = json.loads(Annotation(**made).model_dump_json())
-        lines = read_export(str(save(tmp_path / "e.json", [store(1, kept)]))).lines
-        assert [(line.id, line.label, line.who) for line in lines] == [("1", "cat", "user 7")]
-        guess = Form.fit({1: {"text": "x"}}, ["cat"]).lay_out(1, {"text": "x"}, Guess("cat", 0.7, "m"))["predictions"][
-            0
-        ]
+        rows = read_export(str(save(tmp_path / "e.json", [store(1, kept)]))).rows
+        assert [(line.id, line.label, line.who) for line in rows] == [("1", "cat", "user 7")]
+        guess = LabelingForm.fit({1: {"text": "x"}}, ["cat"]).to_task(
+            1, {"text": "x"}, ModelPrediction("cat", 0.7, "m")
+        )["predictions"][0]
         assert Prediction(task=1, **guess).result == guess["result"]

@@ -6,7 +6,7 @@ import pytest
 from makers import VANISHING, make_pool, outcome_pool, take
 
 import fewlabels as fl
-from fewlabels.analyses.assessment import Question
+from fewlabels.analyses.assessment import AssessmentSpec
 from fewlabels.distributions.ranking import rank_groups
 from fewlabels.metrics.metric import METRICS
 
@@ -96,14 +96,14 @@ def test_where_the_level_of_the_prior_is_learned_overall_sums_what_was_learned(f
     """The closed mean against 20,000 draws: 5 standard errors."""
     found = assess(prior=fl.flat(4.0), finite_pool=finite_pool, n_draws=20_000)
     share = np.array([row.share for row in found.groups])
-    assert found.overall.mean == pytest.approx(share @ found.posterior.whole.mean(), abs=1e-12)
+    assert found.overall.mean == pytest.approx(share @ found.posterior.pooled_cells.mean(), abs=1e-12)
     draws = found.posterior.overall.samples[:, 0]
     assert found.overall.mean == pytest.approx(draws.mean(), abs=5 * draws.std() / np.sqrt(20_000))
 
 
 def test_a_prior_worth_a_handful_of_labels_is_left_as_it_is():
     found = fl.assess({"id": range(30), "predicted": ["a", "a", "b"] * 10, "label": ["a", "b", "b"] * 10})
-    assert found.posterior.whole is None
+    assert found.posterior.pooled_cells is None
     assert found.overall.mean == pytest.approx(sum(row.share * row.mean for row in found.groups), abs=1e-12)
 
 
@@ -278,7 +278,7 @@ def test_words_are_for_the_command_line():
 
 def test_what_was_asked_is_kept():
     found = assess(m=2, level=0.9, seed=3)
-    assert {f.name: getattr(found.question, f.name) for f in fields(Question)} == {
+    assert {f.name: getattr(found.spec, f.name) for f in fields(AssessmentSpec)} == {
         "metric": fl.accuracy, "prior": fl.flat(), "level": 0.9, "finite_pool": False, "m": 2, "seed": 3,
         "n_draws": 10_000,
     }  # fmt: skip

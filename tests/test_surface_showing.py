@@ -21,9 +21,9 @@ from fewlabels.analyses.surface.coverage import count_bands
 from fewlabels.analyses.surface.naming import find_common
 from fewlabels.analyses.surface.ranking import rank_attributes
 from fewlabels.analyses.surface.result import Surface
-from fewlabels.cli.parsing import read_attributes
-from fewlabels.cli.surface_queries import Answered, read_question
-from fewlabels.cli.surface_tables import print_surface, say_answer
+from fewlabels.cli.parsing import parse_attributes
+from fewlabels.cli.surface_queries import SurfaceAnswers, parse_query
+from fewlabels.cli.surface_tables import format_answer, print_surface
 from fewlabels.data.groups import Bins, Predicted, Ranges
 from fewlabels.reporting.html.surface import render_surface
 from fewlabels.reporting.plots.sheet import render_svg
@@ -114,7 +114,7 @@ def written(ax) -> list[str]:
     return [text.get_text() for text in ax.texts]
 
 
-def print_out(answered: Answered) -> list[str]:
+def print_out(answered: SurfaceAnswers) -> list[str]:
     out = StringIO()
     print_surface(Console(file=out, width=120), answered)
     return out.getvalue().splitlines()
@@ -337,13 +337,13 @@ def test_it_prints_the_whole_the_worst_and_what_matters(type_in: Type, file: Pat
 
 
 def test_tables_fit_in_eighty_columns(shape: Surface) -> None:
-    lines = print_out(Answered(shape))
+    lines = print_out(SurfaceAnswers(shape))
     table = lines[3:]
     assert all(len(line.rstrip()) <= 80 for line in table if "all with" not in line), lines
 
 
 def test_common_values_are_said_once_where_there_is_no_room() -> None:
-    lines = print_out(Answered(make_surface((2,) * 12, n=600)))
+    lines = print_out(SurfaceAnswers(make_surface((2,) * 12, n=600)))
     said = next(line for line in lines if line.startswith("the worst arms"))
     assert "all with a=a0" in said
     assert not any(line.startswith("a=a0") for line in lines)
@@ -354,8 +354,8 @@ def test_it_answers_questions(type_in: Type, file: Path, tmp_path: Path) -> None
     words = ("--ask", "a=a0", "--ask", "a=a1, b=b1", "--mix", tmp_path / "mix.csv", "--weight", "often")
     s = fl.surface(fl.Predictions.read(file), attributes=("a", "b"))
     typed = type_in("surface", file, "--attributes", "a,b", *words)
-    assert say_answer("a=a0", s.ask(a="a0")) in typed.out
-    assert say_answer("a=a1, b=b1", s.ask(a="a1", b="b1")) in typed.out
+    assert format_answer("a=a0", s.ask(a="a0")) in typed.out
+    assert format_answer("a=a1, b=b1", s.ask(a="a1", b="b1")) in typed.out
     assert f"mix.csv: {s.mix(tmp_path / 'mix.csv', 'often').mean:.2f} (" in typed.out
     found = json.loads(type_in("surface", file, "--attributes", "a,b", *words, "--json", "-").out)
     assert [row["question"] for row in found["answers"]][:2] == ["a=a0", "a=a1, b=b1"]
@@ -386,7 +386,7 @@ def test_a_combination_that_the_pool_lacks_is_said_to_be_so() -> None:
     pool = make_pool((2, 2))
     seen = [i for i, (a, b) in enumerate(zip(pool["a"], pool["b"], strict=True)) if (a, b) != ("a1", "b1")]
     s = fl.surface({name: [column[i] for i in seen] for name, column in pool.items()}, attributes=("a", "b"))
-    assert "no such item in the pool" in say_answer("a=a1, b=b1", s.ask(a="a1", b="b1"))
+    assert "no such item in the pool" in format_answer("a=a1, b=b1", s.ask(a="a1", b="b1"))
 
 
 def test_numbers_are_put_in_ranges_and_asked_by_number_or_range(type_in: Type, file: Path) -> None:
@@ -403,10 +403,10 @@ def test_numbers_are_put_in_ranges_and_asked_by_number_or_range(type_in: Type, f
 
 
 def test_words_are_read_as_they_are_meant() -> None:
-    age, ranges, predicted, bins = read_attributes("age,ranges:age:5,predicted,bins:4")
+    age, ranges, predicted, bins = parse_attributes("age,ranges:age:5,predicted,bins:4")
     assert age == "age"
     assert (ranges, predicted, bins) == (Ranges("age", 5), Predicted(), Bins(4))
-    assert read_question("city=Paris, Texas,light=night") == {"city": "Paris, Texas", "light": "night"}
+    assert parse_query("city=Paris, Texas,light=night") == {"city": "Paris, Texas", "light": "night"}
 
 
 def test_a_surface_is_saved_and_asked_again(type_in: Type, file: Path, tmp_path: Path) -> None:

@@ -9,14 +9,14 @@ from makers import drop_provenance
 from scipy.special import expit, logit
 
 import fewlabels as fl
-from fewlabels.data.counts import Axis, Tally, tally
+from fewlabels.data.counts import Axis, CountTable, count_pool
 from fewlabels.models.additive import fit as fitting
-from fewlabels.models.additive.arm_posterior import survey
-from fewlabels.models.additive.effect_priors import APART, CENTRES, FIXED, SPREADS, Plan
-from fewlabels.models.additive.effects import find_effects
-from fewlabels.models.additive.fit import _Problem, fit
-from fewlabels.models.additive.outliers import RARE, doubt_cells
-from fewlabels.models.additive.strata import take_whole
+from fewlabels.models.additive.arm_posterior import predict_arms
+from fewlabels.models.additive.effect_priors import FIXED, LOG_SCALE_MEANS, LOG_SCALE_SDS, WITHIN_KIND_SDS, EffectPriors
+from fewlabels.models.additive.effects import choose_effects
+from fewlabels.models.additive.fit import _LaplaceEvidence, fit
+from fewlabels.models.additive.outliers import P_OUTLIER, compute_outlier_variance
+from fewlabels.models.additive.strata import make_strata
 from fewlabels.models.inference import infer
 from fewlabels.models.logit.curve import to_logit
 
@@ -29,23 +29,25 @@ def make_arms(*sizes):
     return np.array(list(product(*map(range, sizes))))
 
 
-def make_plan(effects, level_spread=1.8):
+def make_priors(effects, level_spread=1.8):
     n = len(effects.block)
-    return Plan(np.r_[FIXED, effects.block], np.zeros(1 + n), np.r_[level_spread, np.ones(n)], effects.kinds)
+    return EffectPriors(np.r_[FIXED, effects.block], np.zeros(1 + n), np.r_[level_spread, np.ones(n)], effects.kinds)
 
 
 def see(design, n_labels, right):
     """Return the evidence of arms without scores."""
-    (heard,) = np.nonzero(n_labels)
-    return take_whole(
-        np.column_stack([np.ones(len(heard)), design[heard]]), heard, right[heard].astype(float), n_labels[heard].astype(float)
+    (labelled,) = np.nonzero(n_labels)
+    return make_strata(
+        np.column_stack([np.ones(len(labelled)), design[labelled]]), labelled, right[labelled].astype(float), n_labels[labelled].astype(float)
     )  # fmt: skip
 
 
 def rise(effects, found, n_arms):
     level = make_arms(*(len(axis.levels) for axis in effects.axes))
-    (relief,) = survey(found, np.ones((n_arms, 1)), effects.expand(level), np.arange(n_arms), [np.ones(n_arms)])
-    return relief
+    (posterior,) = predict_arms(
+        found, np.ones((n_arms, 1)), effects.expand(level), np.arange(n_arms), [np.ones(n_arms)]
+    )
+    return posterior
 
 
 def make_pool(seed=0, n=600, n_labels=200, **more):
@@ -72,7 +74,7 @@ ATTRIBUTES = ("light", "rain", "place")
 
 
 def test_effects_of_an_attribute_sum_to_nothing_and_vary_alike():
-    effects = find_effects(make_axes(5, 3, 2), make_arms(5, 3, 2))
+    effects = choose_effects(make_axes(5, 3, 2), make_arms(5, 3, 2))
     for table in effects.tables:
         values = table[:-1]
         assert np.allclose(values.sum(axis=0), 0)
@@ -81,7 +83,7 @@ def test_effects_of_an_attribute_sum_to_nothing_and_vary_alike():
 
 
 def test_neighbours_of_an_ordered_attribute_resemble_each_other():
-    (table,) = find_effects(make_axes(6, ordered=(0,)), make_arms(6)).tables
+    (table,) = choose_effects(make_axes(6, ordered=(0,)), make_arms(6)).tables
     alike = table[:-1] @ table[:-1].T
     assert alike[2, 3] > alike[2, 4] > alike[0, 5]
     assert np.isclose(np.trace(alike), 5, rtol=0.01)  # as much in all as values that are not ordered
@@ -89,28 +91,28 @@ def test_neighbours_of_an_ordered_attribute_resemble_each_other():
 
 def test_a_missing_value_of_an_ordered_attribute_has_no_neighbours():
     axis = Axis("age", ("1", "2", "3", "(missing)"), ordered=True)
-    (table,) = find_effects((axis,), np.arange(4)[:, None]).tables
+    (table,) = choose_effects((axis,), np.arange(4)[:, None]).tables
     distance = np.linalg.norm(table[:-1, None] - table[None, :-1], axis=2)
     assert np.allclose(distance[3, :3], distance[3, 0], rtol=0.2)
     assert distance[0, 1] < distance[3, 1]
 
 
 def test_two_attributes_have_an_effect_together_only_where_arms_are_more():
-    assert find_effects(make_axes(4, 3), make_arms(4, 3)).pairs == ()
-    assert find_effects(make_axes(4, 3, 2), make_arms(4, 3, 2)).pairs == ((0, 1), (0, 2), (1, 2))
-    assert find_effects(make_axes(4, 3), make_arms(4, 3)).left_out == ((0, 1),)
+    assert choose_effects(make_axes(4, 3), make_arms(4, 3)).pairs == ()
+    assert choose_effects(make_axes(4, 3, 2), make_arms(4, 3, 2)).pairs == ((0, 1), (0, 2), (1, 2))
+    assert choose_effects(make_axes(4, 3), make_arms(4, 3)).left_out == ((0, 1),)
 
 
 def test_effects_beyond_what_there_is_room_for_are_left_to_the_arms(monkeypatch):
     monkeypatch.setattr("fewlabels.models.additive.effects.MOST_TERMS", 10)
-    effects = find_effects(make_axes(4, 30, 3), make_arms(4, 30, 3))
+    effects = choose_effects(make_axes(4, 30, 3), make_arms(4, 30, 3))
     assert effects.blocks == ((0,), (2,))
     assert (1,) in effects.left_out
     assert effects.expand(make_arms(4, 30, 3)).shape == (360, 5)
 
 
 def test_a_value_that_was_never_seen_adds_nothing():
-    effects = find_effects(make_axes(3, 2, 2), make_arms(3, 2, 2))
+    effects = choose_effects(make_axes(3, 2, 2), make_arms(3, 2, 2))
     known, unknown = effects.expand(np.array([[0, 1, 0], [-1, 1, 0]]))
     first = effects.block == 0
     assert known[first].any()
@@ -136,17 +138,19 @@ def test_labels_all_right_at_a_score_of_1_agree_with_weighted_draws_of_the_prior
     score, n = np.r_[np.ones(n_arms), 0.6], np.r_[np.full(n_arms, n_labels), 10].astype(float)
     right, arm = np.r_[n[:-1], 5], np.arange(n_arms + 1)
     design = np.column_stack([np.ones(len(n)), to_logit(score)])
-    plan = Plan(np.full(2, FIXED), np.array([0.0, 1.0]), np.array([1.0, 0.5]), ())
-    problem = _Problem(take_whole(design, arm, right, n), plan)
-    sheet = problem.describe(problem.look(plan.start))
-    (relief,) = survey(fitting.Fit(plan, arm, (sheet,), sheet, 1, 0.0), design, np.zeros((len(n), 0)), arm, [n])
+    priors = EffectPriors(np.full(2, FIXED), np.array([0.0, 1.0]), np.array([1.0, 0.5]), ())
+    problem = _LaplaceEvidence(make_strata(design, arm, right, n), priors)
+    conditional = problem.describe(problem.evaluate(priors.start))
+    (posterior,) = predict_arms(
+        fitting.Fit(priors, arm, (conditional,), conditional, 1, 0.0), design, np.zeros((len(n), 0)), arm, [n]
+    )
     rng, draws = np.random.default_rng(0), 300_000
-    terms = plan.centre + plan.spread * rng.standard_normal((draws, 2))
-    height = terms @ design.T + np.exp(plan.start[0]) * rng.standard_normal((draws, len(n)))
+    terms = priors.centre + priors.spread * rng.standard_normal((draws, 2))
+    height = terms @ design.T + np.exp(priors.start[0]) * rng.standard_normal((draws, len(n)))
     likely = (right * height - n * np.logaddexp(0, height)).sum(axis=1)
     drawn = expit(rng.choice(height, 50_000, p=np.exp(likely) / np.exp(likely).sum()))
-    low, high = relief.interval(0.95)
-    assert np.allclose(relief.mean, drawn.mean(axis=0), atol=0.01)
+    low, high = posterior.interval(0.95)
+    assert np.allclose(posterior.mean, drawn.mean(axis=0), atol=0.01)
     assert np.allclose(low, np.quantile(drawn, 0.025, axis=0), atol=0.07)
     assert np.allclose(high, np.quantile(drawn, 0.975, axis=0), atol=0.01)
 
@@ -157,38 +161,42 @@ def test_the_slope_of_the_evidence_is_its_slope(monkeypatch, whole):
     monkeypatch.setattr(fitting, "CLOSE", 1e-12)
     monkeypatch.setattr(fitting, "BRIEF", np.float64)
     rng = np.random.default_rng(1)
-    effects = find_effects(make_axes(3, 2, 2), make_arms(3, 2, 2))
+    effects = choose_effects(make_axes(3, 2, 2), make_arms(3, 2, 2))
     design, _, n, right = simulate(effects, np.full(7, -0.5), rng, 80)
     seen = see(design, n, right)
     score = rng.standard_normal(2 * len(seen.group))
-    twice = take_whole(
+    twice = make_strata(
         np.column_stack([score, np.repeat(seen.design, 2, axis=0)]), np.repeat(seen.group, 2), np.repeat(seen.right, 2), np.repeat(seen.total, 2)
     )  # fmt: skip
     if not whole:
         twice = replace(twice, share=rng.random(len(score)), base=rng.standard_normal(len(score)))
-    plain = make_plan(effects)
-    plan = Plan(np.r_[FIXED, plain.block], np.r_[1.0, plain.centre], np.r_[0.5, plain.spread], plain.kinds)
-    problem, at, step = _Problem(twice, plan), plan.start + 0.4 * rng.standard_normal(len(plan.start)), 1e-4
-    slope = problem.look(at).slope
-    sides = [[problem.look(at + sign * step * e).value for sign in (1, -1)] for e in np.eye(len(at))]
-    assert np.allclose(slope, [(ahead - behind) / (2 * step) for ahead, behind in sides], atol=1e-4)
-    exact = problem.look(at).value
+    plain = make_priors(effects)
+    priors = EffectPriors(np.r_[FIXED, plain.block], np.r_[1.0, plain.centre], np.r_[0.5, plain.spread], plain.kinds)
+    problem, at, step = (
+        _LaplaceEvidence(twice, priors),
+        priors.start + 0.4 * rng.standard_normal(len(priors.start)),
+        1e-4,
+    )
+    gradient = problem.evaluate(at).gradient
+    sides = [[problem.evaluate(at + sign * step * e).value for sign in (1, -1)] for e in np.eye(len(at))]
+    assert np.allclose(gradient, [(ahead - behind) / (2 * step) for ahead, behind in sides], atol=1e-4)
+    exact = problem.evaluate(at).value
     monkeypatch.setattr(fitting, "BRIEF", np.float32)
-    assert problem.look(at).value == pytest.approx(exact, abs=1e-5)
+    assert problem.evaluate(at).value == pytest.approx(exact, abs=1e-5)
 
 
 def test_the_posterior_agrees_with_weighted_draws_of_the_prior():
     """At given scales: a hundred thousand surfaces, each as probable as it makes the labels."""
     rng = np.random.default_rng(3)
-    effects = find_effects(make_axes(3, 2), make_arms(3, 2))
+    effects = choose_effects(make_axes(3, 2), make_arms(3, 2))
     design, _, n, right = simulate(effects, np.array([-0.3, -0.6, -0.7]), rng, 30)
-    plan = make_plan(effects)
-    view = _Problem(see(design, n, right), plan).look(plan.start)
-    found = fitting.Fit(plan, np.nonzero(n)[0], (view.mean,), view.sheet, 1, 0.0)
-    relief = rise(effects, found, len(design))
+    priors = make_priors(effects)
+    evaluation = _LaplaceEvidence(see(design, n, right), priors).evaluate(priors.start)
+    found = fitting.Fit(priors, np.nonzero(n)[0], (evaluation.mean,), evaluation.conditional, 1, 0.0)
+    posterior = rise(effects, found, len(design))
     draws = 200_000
-    scales = np.exp(plan.start)
-    height = 1.8 * rng.standard_normal((draws, 1)) + scales[plan.n] * rng.standard_normal((draws, len(design)))
+    scales = np.exp(priors.start)
+    height = 1.8 * rng.standard_normal((draws, 1)) + scales[priors.n] * rng.standard_normal((draws, len(design)))
     height += (rng.standard_normal((draws, design.shape[1])) * scales[effects.block]) @ design.T
     likely = (right * height - n * np.logaddexp(0, height)).sum(axis=1)
     weight = np.exp(likely - likely.max())
@@ -196,36 +204,36 @@ def test_the_posterior_agrees_with_weighted_draws_of_the_prior():
     accuracy = expit(height)
     mean = weight @ accuracy
     spread = np.sqrt(weight @ (accuracy - mean) ** 2)
-    assert np.allclose(relief.mean, mean, atol=0.01)
-    low, high = relief.interval(0.95)
+    assert np.allclose(posterior.mean, mean, atol=0.01)
+    low, high = posterior.interval(0.95)
     assert np.allclose((high - low) / 3.92, spread, rtol=0.2)
-    assert np.allclose(relief.draw(rng, 20_000).mean(axis=0), relief.mean, atol=0.01)
+    assert np.allclose(posterior.draw(rng, 20_000).mean(axis=0), posterior.mean, atol=0.01)
 
 
 def test_the_mean_is_nearer_to_the_truth_than_the_mode():
     """Nine labels of ten right: the mode of the logit is short of its mean, and would drag accuracy down."""
-    effects = find_effects(make_axes(3, 2), make_arms(3, 2))
+    effects = choose_effects(make_axes(3, 2), make_arms(3, 2))
     n, right = np.full(6, 10), np.array([10, 9, 10, 8, 10, 9])
-    plan = make_plan(effects)
-    view = _Problem(see(effects.expand(make_arms(3, 2)), n, right), plan).look(plan.start)
-    assert np.all(view.mean.terms[0] > view.sheet.terms[0] + 0.05)
+    priors = make_priors(effects)
+    evaluation = _LaplaceEvidence(see(effects.expand(make_arms(3, 2)), n, right), priors).evaluate(priors.start)
+    assert np.all(evaluation.mean.terms[0] > evaluation.conditional.terms[0] + 0.05)
     means = [
-        rise(effects, fitting.Fit(plan, np.arange(6), (sheet,), sheet, 1, 0.0), 6).mean
-        for sheet in (view.sheet, view.mean)
+        rise(effects, fitting.Fit(priors, np.arange(6), (conditional,), conditional, 1, 0.0), 6).mean
+        for conditional in (evaluation.conditional, evaluation.mean)
     ]
     assert np.all(means[1] > means[0])
 
 
 def test_variants_put_their_scales_among_those_of_the_whole_plan():
     """Three attributes and their three pairs: none, all by one scale, each by its own; then arms, and a centre of each kind."""
-    plan = make_plan(find_effects(make_axes(3, 2, 2), make_arms(3, 2, 2)))
-    nothing, alike, unlike = plan.list_variants()
+    priors = make_priors(choose_effects(make_axes(3, 2, 2), make_arms(3, 2, 2)))
+    nothing, alike, unlike = priors.list_variants()
     scales = np.arange(9.0)
     assert nothing.read(scales).tolist() == [0, 1, 2, 6, 7]
-    assert nothing.spell_out(nothing.read(scales)).tolist() == [0, 1, 2, -np.inf, -np.inf, -np.inf, 6, 7, -np.inf]
+    assert nothing.to_full_scales(nothing.read(scales)).tolist() == [0, 1, 2, -np.inf, -np.inf, -np.inf, 6, 7, -np.inf]
     assert alike.read(scales).tolist() == [0, 1, 2, 4, 6, 7, 8]
-    assert alike.spell_out(alike.read(scales)).tolist() == [0, 1, 2, 4, 4, 4, 6, 7, 8]
-    assert unlike.spell_out(unlike.read(scales)).tolist() == scales.tolist()
+    assert alike.to_full_scales(alike.read(scales)).tolist() == [0, 1, 2, 4, 4, 4, 6, 7, 8]
+    assert unlike.to_full_scales(unlike.read(scales)).tolist() == scales.tolist()
     assert nothing.likely + alike.likely + unlike.likely == pytest.approx(1)
 
 
@@ -233,10 +241,10 @@ def test_many_pairs_that_each_do_little_are_not_missed():
     """Forty-five scales, each of one term, are a summit that few labels can show; that all pairs do a little is plain."""
     rng = np.random.default_rng(4)
     axes, level = make_axes(*(2,) * 10), make_arms(*(2,) * 10)
-    effects = find_effects(axes, level)
+    effects = choose_effects(axes, level)
     scales = np.where(np.array(effects.kinds) == "main", np.log(0.4), np.log(0.15))
     design, _, n, right = simulate(effects, np.append(scales, np.log(0.05)), rng, 1500)
-    found = fit(see(design, n, right), make_plan(effects))
+    found = fit(see(design, n, right), make_priors(effects))
     assert found.together > 0.95
 
 
@@ -244,32 +252,32 @@ def test_many_pairs_that_each_do_little_are_not_missed():
 def test_attributes_do_something_together_only_where_labels_show_it(interacting):
     rng = np.random.default_rng(5)
     arms = make_arms(3, 3, 2, 2, 2, 2)
-    effects = find_effects(make_axes(3, 3, 2, 2, 2, 2), arms)
+    effects = choose_effects(make_axes(3, 3, 2, 2, 2, 2), arms)
     scales = np.array([*np.full(6, -0.3), *np.full(15, -0.5 if interacting else -np.inf), -1.5])
     design, _, n, right = simulate(effects, scales, rng, 1500)
-    found = fit(see(design, n, right), make_plan(effects))
+    found = fit(see(design, n, right), make_priors(effects))
     assert (found.together > 0.95) if interacting else (found.together < 0.3)
-    assert np.all((np.exp(found.summit.scales[6:21]) > 0) == interacting)
-    assert sum(sheet.weight for sheet in found.sheets) == pytest.approx(1.0)
-    relief = rise(effects, found, len(design))
-    assert np.all(np.isfinite(relief.mean))
+    assert np.all((np.exp(found.mode.scales[6:21]) > 0) == interacting)
+    assert sum(conditional.weight for conditional in found.conditionals) == pytest.approx(1.0)
+    posterior = rise(effects, found, len(design))
+    assert np.all(np.isfinite(posterior.mean))
     if not interacting:  # nothing is lost against whoever knew beforehand
         alone = replace(effects, pairs=())
-        plain = fit(see(alone.expand(arms), n, right), make_plan(alone))
-        assert np.allclose(relief.mean, rise(alone, plain, len(design)).mean, atol=0.02)
+        plain = fit(see(alone.expand(arms), n, right), make_priors(alone))
+        assert np.allclose(posterior.mean, rise(alone, plain, len(design)).mean, atol=0.02)
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say():
     """Surfaces drawn from the model, scales and all: simulation-based calibration, by the place of the truth."""
     rng = np.random.default_rng(4)
-    effects = find_effects(make_axes(4, 3, 2), make_arms(4, 3, 2))
-    plan, places = make_plan(effects), []
+    effects = choose_effects(make_axes(4, 3, 2), make_arms(4, 3, 2))
+    priors, places = make_priors(effects), []
     for _ in range(100):
-        centre = {kind: rng.normal(CENTRES[kind], SPREADS[kind]) for kind in plan.named}
-        scales = [rng.normal(centre[kind], APART[kind]) for kind in plan.kinds]
-        scales.append(rng.normal(CENTRES["arm"], SPREADS["arm"]))
+        centre = {kind: rng.normal(LOG_SCALE_MEANS[kind], LOG_SCALE_SDS[kind]) for kind in priors.distinct_kinds}
+        scales = [rng.normal(centre[kind], WITHIN_KIND_SDS[kind]) for kind in priors.kinds]
+        scales.append(rng.normal(LOG_SCALE_MEANS["arm"], LOG_SCALE_SDS["arm"]))
         design, truth, n, right = simulate(effects, np.array(scales), rng, 120)
-        draws = rise(effects, fit(see(design, n, right), plan), len(design)).draw(rng, 400)
+        draws = rise(effects, fit(see(design, n, right), priors), len(design)).draw(rng, 400)
         arm = rng.integers(len(design), size=6)
         places.append((draws[:, arm] < truth[arm]).mean(axis=0))
     places = np.concatenate(places)
@@ -280,32 +288,32 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
 
 
 def test_with_many_labels_an_arm_is_as_often_right_as_it_was():
-    effects = find_effects(make_axes(3, 2, 2), make_arms(3, 2, 2))
+    effects = choose_effects(make_axes(3, 2, 2), make_arms(3, 2, 2))
     design = effects.expand(make_arms(3, 2, 2))
     n, right = np.full(12, 20_000), (20_000 * np.linspace(0.1, 0.9, 12)).astype(int)
-    relief = rise(effects, fit(see(design, n, right), make_plan(effects)), 12)
-    low, high = relief.interval(0.95)
-    assert np.allclose(relief.mean, right / n, atol=0.002)
+    posterior = rise(effects, fit(see(design, n, right), make_priors(effects)), 12)
+    low, high = posterior.interval(0.95)
+    assert np.allclose(posterior.mean, right / n, atol=0.002)
     assert np.all(high - low < 0.02)
 
 
 def test_without_labels_the_prior_speaks():
-    effects = find_effects(make_axes(3, 2, 2), make_arms(3, 2, 2))
-    found = fit(see(effects.expand(make_arms(3, 2, 2)), np.zeros(12, int), np.zeros(12, int)), make_plan(effects))
-    relief = rise(effects, found, 12)
-    low, high = relief.interval(0.95)
-    assert np.allclose(relief.mean, 0.5, atol=0.01)
+    effects = choose_effects(make_axes(3, 2, 2), make_arms(3, 2, 2))
+    found = fit(see(effects.expand(make_arms(3, 2, 2)), np.zeros(12, int), np.zeros(12, int)), make_priors(effects))
+    posterior = rise(effects, found, 12)
+    low, high = posterior.interval(0.95)
+    assert np.allclose(posterior.mean, 0.5, atol=0.01)
     assert np.all(high - low > 0.9)
 
 
 def test_arms_without_labels_learn_from_those_they_share_values_with():
-    effects = find_effects(make_axes(2, 6), make_arms(2, 6))
+    effects = choose_effects(make_axes(2, 6), make_arms(2, 6))
     n = np.where(np.arange(12) % 6 < 4, 60, 0)
     right = np.where(np.arange(12) < 6, n * 0.95, n * 0.5).astype(int)
-    relief = rise(effects, fit(see(effects.expand(make_arms(2, 6)), n, right), make_plan(effects)), 12)
-    low, high = map(logit, relief.interval(0.95))
-    assert relief.mean[5] > 0.8
-    assert relief.mean[11] < 0.6
+    posterior = rise(effects, fit(see(effects.expand(make_arms(2, 6)), n, right), make_priors(effects)), 12)
+    low, high = map(logit, posterior.interval(0.95))
+    assert posterior.mean[5] > 0.8
+    assert posterior.mean[11] < 0.6
     assert (high - low)[5] > 1.2 * (high - low)[0]
     assert (high - low)[11] > 1.5 * (high - low)[6]  # where sixty labels tell more
 
@@ -580,10 +588,10 @@ def test_exploring_does_not_forget_small_groups():
 def test_doubt_is_the_variance_that_strangers_add(right, n):
     """One cell in twenty may have any accuracy: summed over a fine grid."""
     p, mean = (np.arange(100_000) + 0.5) / 100_000, 0.9
-    strange = RARE * p**right * (1 - p) ** (n - right)
-    known = (1 - RARE) * mean**right * (1 - mean) ** (n - right)
-    expected = (strange * (p - mean) ** 2).mean() / (strange.mean() + known)
-    found = doubt_cells(np.array([mean]), np.array([float(right)]), np.array([float(n)]))
+    outlier = P_OUTLIER * p**right * (1 - p) ** (n - right)
+    known = (1 - P_OUTLIER) * mean**right * (1 - mean) ** (n - right)
+    expected = (outlier * (p - mean) ** 2).mean() / (outlier.mean() + known)
+    found = compute_outlier_variance(np.array([mean]), np.array([float(right)]), np.array([float(n)]))
     assert found[0] == pytest.approx(expected, rel=1e-6)
 
 
@@ -594,7 +602,7 @@ def test_exploring_looks_where_the_model_is_sure_before_it_labels_what_it_knows_
     axes = make_axes(4, 4, 2)
     nothing = np.full(32, -1)
     names = tuple(map(str, range(32)))
-    counts = Tally(
+    counts = CountTable(
         by="arm", groups=names, classes=(), bins=(), group=np.arange(32), predicted=nothing, bin=nothing, label=nothing,
         n_items=np.full(32, 200), n_labels=n, score=np.full(32, np.nan), right=n.astype(float), axes=axes, level=level,
     )  # fmt: skip
@@ -602,11 +610,11 @@ def test_exploring_looks_where_the_model_is_sure_before_it_labels_what_it_knows_
     assert known.mean()[-1] > 0.95
     worth = fl.Explore().gain(known, known.expect())[0]
     assert worth.argmax() == 31
-    assert known.ties.strange[-1] > 10 * known.ties.strange[:-1].max()
+    assert known.covariance.outlier[-1] > 10 * known.covariance.outlier[:-1].max()
     asked = replace(known, pending=np.r_[np.zeros(31, dtype=int), 1])
     assert fl.Explore().gain(asked, asked.expect())[0, -1] < 0.5 * worth[-1]
     told = known.label(np.r_[np.zeros((31, 2)), [[0.0, 1.0]]])
-    assert told.ties.strange[-1] == 0
+    assert told.covariance.outlier[-1] == 0
 
 
 def test_the_prior_smooth_serves_other_metrics_too():
@@ -623,5 +631,5 @@ def test_the_prior_smooth_serves_other_metrics_too():
 
 def test_axes_come_from_whatever_groups_are_cut_by():
     pool = fl.Predictions.read(make_pool() | {"score": np.linspace(0.5, 1, 600)})
-    counts = tally(pool, fl.cross(fl.column("light"), fl.bins(4)))
+    counts = count_pool(pool, fl.cross(fl.column("light"), fl.bins(4)))
     assert [axis.ordered for axis in counts.axes] == [False, True]

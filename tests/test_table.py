@@ -18,10 +18,10 @@ from scipy.stats import kstest
 import fewlabels as fl
 from fewlabels.data import fingerprint as fingerprints
 from fewlabels.data import sampling as samples
-from fewlabels.data.candidates import PRIME, find_chance, share_out
+from fewlabels.data.candidates import PRIME, allocate_candidates, priority_expression
 from fewlabels.data.fingerprint import fingerprint
 from fewlabels.errors import InputError
-from fewlabels.sessions.spec import tell_apart
+from fewlabels.sessions.spec import describe_difference
 
 FRAME = pd.DataFrame(
     {
@@ -132,7 +132,7 @@ class TestRoles:
 class TestDerivation:
     def test_predicted_and_score_come_from_class_probabilities(self) -> None:
         pool = fl.Predictions.read({"p_a": [0.2, 0.7], "p_b": [0.8, 0.3], "label": ["b", "b"]})
-        found = pool.count_by({"predicted": pool.predicted}, {"score": pool.score.sum(), "right": pool.right().sum()})
+        found = pool.count_by({"predicted": pool.predicted}, {"score": pool.score.sum(), "right": pool.outcome().sum()})
         assert sorted(zip(*found.values(), strict=True)) == [("a", 1, 0.7, 0.0), ("b", 1, 0.8, 1.0)]
 
     def test_scores_may_be_one_list_column(self) -> None:
@@ -356,7 +356,7 @@ class TestOneItem:
     )
     def test_has_a_whole_number_for_an_id_or_not(self, ids: object, whole: bool) -> None:
         table = {"predicted": ["a", "b"]} | ({} if ids is None else {"id": ids})
-        assert fl.Predictions.read(table).has_whole_ids == whole
+        assert fl.Predictions.read(table).has_integer_ids == whole
 
     def test_is_fetched_with_what_one_asks_for(self) -> None:
         pool = fl.Predictions.read(FRAME)
@@ -422,14 +422,14 @@ class TestHiding:
 class TestLine:
     def line(self, pool: fl.Predictions, most: int = 100, seed: int = 0, within: tuple[str, ...] = ("said",)) -> list:
         keys = {"said": pool.predicted, "site": pool.attribute("site")}
-        counts = pool.count_by({k: keys[k] for k in within}, {"known": pool.known().ifelse(1, 0).sum()})
+        counts = pool.count_by({k: keys[k] for k in within}, {"known": pool.is_labelled().ifelse(1, 0).sum()})
         left = [n - known for n, known in zip(counts["n"], counts["known"], strict=True)]
         groups = zip(*(counts[k] for k in within), strict=True) if within else [()]
         sizes = {group: n for group, n in zip(groups, left, strict=True) if n}
         if sum(sizes.values()) <= most:
-            found = pool.list_open(keys)
+            found = pool.list_unlabelled(keys)
         else:
-            found = pool.draw_open(keys, sizes, share_out(sizes, most), within=list(within), seed=seed)
+            found = pool.draw_unlabelled(keys, sizes, allocate_candidates(sizes, most), within=list(within), seed=seed)
         return sorted(zip(found["name"], found["said"], found["site"], strict=True))
 
     def test_holds_the_unlabelled_items_and_their_keys(self) -> None:
@@ -443,7 +443,7 @@ class TestLine:
 
     def test_holds_items_that_were_not_judged_yet(self) -> None:
         pool = fl.Predictions.read({"id": [7, 8, 9], "agreement": [0.5, None, 0.0]})
-        assert pool.list_open({}) == {"name": ["8"]}
+        assert pool.list_unlabelled({}) == {"name": ["8"]}
 
     @pytest.mark.parametrize(("within", "n"), [(("said",), {"a": 15, "b": 10, "c": 4}), ((), None)])
     def test_holds_a_random_few_of_every_group_where_there_are_too_many(
@@ -469,7 +469,7 @@ def test_every_item_has_the_same_chance_and_neighbours_do_not_share_it(rename: C
     n = 20_000
     pool = fl.Predictions.read({"id": [rename(i) for i in range(n)], "predicted": ["a"] * n})
     for seed in range(3):
-        chance = np.array(pool.pull({"c": find_chance(pool.id, pool.engine, seed)})["c"]) / PRIME
+        chance = np.array(pool.fetch_columns({"c": priority_expression(pool.id, pool.engine, seed)})["c"]) / PRIME
         assert chance.min() >= 0
         assert chance.max() < 1
         assert kstest(chance, "uniform").pvalue > 1e-4
@@ -481,14 +481,14 @@ class TestFingerprint:
     def test_of_a_large_table_sees_what_changed_in_its_part(
         self, change: dict, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(samples, "LARGE", 100)
-        monkeypatch.setattr(fingerprints, "SHOWN", 100)
+        monkeypatch.setattr(samples, "MIN_SAMPLED_POOL", 100)
+        monkeypatch.setattr(fingerprints, "SUBSET_SIZE", 100)
         frame = pd.DataFrame({"id": range(400), "predicted": "cat", "score": 0.5})
         other = frame.copy()
         other.loc[40, list(change)] = list(change.values())  # one of those that are looked at
         one, same, two = (fingerprint(fl.Predictions.read(f)) for f in (frame, frame[::-1], other))
-        assert tell_apart(one, same) is None
-        assert tell_apart(one, two) == "which items get which prediction, score or group"
+        assert describe_difference(one, same) is None
+        assert describe_difference(one, two) == "which items get which prediction, score or group"
 
     @pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES.keys())
     def test_is_the_same_from_every_source(self, make: Callable[[Path], object], tmp_path: Path) -> None:
@@ -500,8 +500,8 @@ class TestFingerprint:
     def test_is_the_same_in_any_order_and_with_any_labels(self) -> None:
         pool = fl.Predictions.read(FRAME)
         other = fl.Predictions.read(FRAME[::-1].assign(label="dog"))
-        assert tell_apart(fingerprint(pool), fingerprint(other)) is None
-        assert tell_apart(fingerprint(pool), fingerprint(pool.hide_labels())) is None
+        assert describe_difference(fingerprint(pool), fingerprint(other)) is None
+        assert describe_difference(fingerprint(pool), fingerprint(pool.hide_labels())) is None
 
     @pytest.mark.parametrize(
         "change",

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 import fewlabels as fl
-from fewlabels.analyses.assessment import judge
+from fewlabels.analyses.assessment import assess_counts
 from fewlabels.models.inference import infer
-from fewlabels.sessions.annotations import ALONE
-from fewlabels.sessions.posterior_cache import add_up
+from fewlabels.sessions.annotations import NO_SHARED_ITEMS
+from fewlabels.sessions.posterior_cache import take_snapshot
 from fewlabels.sessions.session import Session
 
 CLASSES = ("cat", "dog", "cow")
@@ -142,7 +142,7 @@ def test_figures_allow_for_mistakes_and_say_so():
     session, truth = start()
     work(session, truth, 16)
     found = session.assess()
-    told = judge(found.tally, found.question)
+    told = assess_counts(found.tally, found.spec)
     right = (make_pool()[0]["predicted"] == truth).mean()
     assert found.overall.low < right < found.overall.high
     assert told.overall.high < found.overall.mean + 0.02
@@ -153,7 +153,7 @@ def test_figures_allow_for_mistakes_and_say_so():
     assert people["bob"]["mean"] < people["ann"]["mean"]
     assert people["bob"]["low"] < 0.75 + 0.25 / 3 < people["bob"]["high"]  # a guess may hit
     assert session.status()["votes"]["sentence"] == plain["sentence"]
-    assert found.about(fl.recall).overall.mean > judge(found.tally, told.about(fl.recall).question).overall.mean
+    assert found.about(fl.recall).overall.mean > assess_counts(found.tally, told.about(fl.recall).spec).overall.mean
     assert found.reliability is not None
     assert found.merged(fl.accuracy).overall.mean == pytest.approx(found.overall.mean, abs=0.02)
 
@@ -176,9 +176,9 @@ def test_with_one_vote_each_nothing_can_be_learned_and_the_answer_is_the_ordinar
     ids = session.ask(30, who="ann", lease=600.0)
     session.tell({i: truth[i] for i in ids}, who="ann")
     found = session.assess()
-    assert found.testimony is None
-    assert found.overall == judge(found.tally, found.question).overall
-    assert session.status()["votes"]["sentence"] == ALONE
+    assert found.imputed is None
+    assert found.overall == assess_counts(found.tally, found.spec).overall
+    assert session.status()["votes"]["sentence"] == NO_SHARED_ITEMS
     assert session.status()["votes"]["agreement"] is None
 
 
@@ -224,7 +224,7 @@ def test_votes_go_with_every_goal_and_prior(goal, prior, more):
     session = Session.create(None, pool, goal=goal, prior=prior, votes=2, **more)
     work(session, truth, 4)
     found, status = session.assess(), session.status()
-    assert found.testimony is not None
+    assert found.imputed is not None
     assert all(row.low <= row.mean <= row.high for row in found.groups)
     assert found.overall.low < found.overall.mean < found.overall.high
     assert status["votes"]["n_votes"] == 60
@@ -240,7 +240,7 @@ def test_a_file_holds_votes_and_decisions(tmp_path):
     item = session.disputes()[0]["id"]
     session.decide({item: truth[item]}, who="kim")
     with Session.open(tmp_path / "s.db") as again:
-        assert again._fold.ledger == session._fold.ledger
+        assert again._store.state == session._store.state
         assert again.status() == session.status()
         assert again.wanted == 2
     session.close()
@@ -339,12 +339,12 @@ def test_wrong_words_are_explained(type_in, db, file, tmp_path, words, says):
 
 def mix_by_hand(session, n=20_000):
     """Draw from the mixture over imputed label sets of what each says about exactly these items."""
-    with session._fold.reading() as ledger:
-        now = add_up(session._ground, ledger)
-    truths, ground = session._reckoner.weigh(now).truths, session._ground
+    with session._store.reading() as state:
+        snapshot = take_snapshot(session._spec, state)
+    imputations, spec = session._posterior_cache.impute_labels(snapshot).imputations, session._spec
     rng = np.random.default_rng(7)
-    parts = [infer(t, ground.goal.metric, ground.prior, finite_pool=True) for t in truths]
-    return np.concatenate([part.per_group.draw(rng, n // len(truths)) for part in parts])
+    parts = [infer(t, spec.goal.metric, spec.prior, finite_pool=True) for t in imputations]
+    return np.concatenate([part.per_group.draw(rng, n // len(imputations)) for part in parts])
 
 
 @pytest.mark.parametrize("prior", [fl.flat(), fl.calibrated()], ids=["flat", "calibrated"])
@@ -373,7 +373,7 @@ def test_figures_of_votes_about_exactly_these_items_are_those_of_the_mixture(pri
     assert widest["high"] - widest["low"] == pytest.approx((high - low).max(), abs=2 * step)
     if abs((high - low).max() - goal.width) > 2 * step:
         assert session.is_settled == bool((high - low).max() < goal.width)
-    assert known.finish(np.random.default_rng(0)).width().max() <= known.width().max() + step
+    assert known.simulate_completion(np.random.default_rng(0)).width().max() <= known.width().max() + step
 
 
 @pytest.mark.parametrize("seed", [0, 2])

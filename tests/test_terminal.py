@@ -22,14 +22,14 @@ from rich.console import Console
 
 import fewlabels as fl
 from fewlabels.cli.items import print_item
-from fewlabels.cli.session_files import Opened
-from fewlabels.cli.terminal.completion import complete, find_class, list_beginnings
-from fewlabels.cli.terminal.entry import Entry, _keep_end
-from fewlabels.cli.terminal.keyboard import BACKSPACE, END, ENTER, ESCAPE, SPACE, TAB, Keys, listening
-from fewlabels.cli.terminal.keys import Terminal
-from fewlabels.cli.terminal.loop import Labelling, Told, Wish
+from fewlabels.cli.session_files import OpenedSession
+from fewlabels.cli.terminal.completion import complete, find_class, list_prefix_matches
+from fewlabels.cli.terminal.entry import LineEditor, _truncate_left
+from fewlabels.cli.terminal.keyboard import BACKSPACE, END, ENTER, ESCAPE, SPACE, TAB, Keyboard, cbreak_mode
+from fewlabels.cli.terminal.keys import KeyAnswers
+from fewlabels.cli.terminal.loop import Answer, Command, LabellingLoop
 from fewlabels.sessions.shortcuts import assign_shortcuts
-from fewlabels.text import as_plain, as_text, tame, tame_line
+from fewlabels.text import as_text, sanitize, sanitize_line, to_json_value
 
 COMMAND = Path(sys.executable).parent / "fewlabels"
 HOSTILE = "\x1b]0;owned\x07 \x1b[2J\x1b[31mred\x9b5m \u202egnorw\r gone"
@@ -209,29 +209,29 @@ class TestKeys:
     def test_reads_characters_and_skips_arrows(self, sent: str, keys: list[str]) -> None:
         far, near = pty.openpty()
         before = termios.tcgetattr(near)
-        with listening(near) as keyboard:
+        with cbreak_mode(near) as keyboard:
             os.write(far, sent.encode())
             assert [keyboard.read() for _ in keys] == keys
             assert termios.tcgetattr(near) != before
         assert termios.tcgetattr(near) == before
         os.close(far)
-        assert Keys(near).read() == END  # whoever hung up wants to stop
+        assert Keyboard(near).read() == END  # whoever hung up wants to stop
         os.close(near)
 
     def test_forgets_what_was_typed_too_early(self) -> None:
         far, near = pty.openpty()
-        with listening(near) as keyboard:
-            assert not keyboard.forget()
+        with cbreak_mode(near) as keyboard:
+            assert not keyboard.discard_pending()
             os.write(far, b"early")
             time.sleep(0.05)
-            assert keyboard.forget()
+            assert keyboard.discard_pending()
             os.write(far, b"x")
             assert keyboard.read() == "x"
         os.close(far)
         os.close(near)
 
 
-class Typist(Keys):
+class Typist(Keyboard):
     """Keys that were decided on before."""
 
     def __init__(self, keys: list[str]) -> None:
@@ -240,13 +240,13 @@ class Typist(Keys):
     def read(self) -> str:
         return next(self._keys)
 
-    def forget(self) -> bool:
+    def discard_pending(self) -> bool:
         return False
 
 
-def hear(keys: list[str], classes: tuple[str, ...], width: int = 80, **options: bool) -> tuple[Told | Wish, str]:
+def hear(keys: list[str], classes: tuple[str, ...], width: int = 80, **options: bool) -> tuple[Answer | Command, str]:
     out = io.StringIO()
-    heard = Terminal(Console(file=out, width=width, height=20), Typist(keys), **options).ask(
+    heard = KeyAnswers(Console(file=out, width=width, height=20), Typist(keys), **options).ask(
         1, {"text": "t " * 2000}, classes
     )
     return heard, out.getvalue()
@@ -260,47 +260,47 @@ class TestWhatKeysMean:
     @pytest.mark.parametrize(
         ("keys", "classes", "heard"),
         [
-            (["1"], ("cat", "dog"), Told("cat")),
-            (["2"], ("cat", "dog"), Told("dog")),
-            (["7"], tuple("0123456789"), Told("7")),  # a class that is a key is its own
-            (["7"], NINE, Told("kind 7")),  # and so is the one number in a name
-            (["1"], ("1", "10", "2"), Told("1")),
-            (["a"], ("1", "10", "2"), Told("10")),
-            (["3", "2"], ("1", "10", "2"), Told("2")),  # three is none of them
-            (["G"], (*NINE, "gnu"), Told("gnu")),
-            (["a"], ("A", "b"), Told("A")),
-            (["a"], ("A", "a"), Told("a")),
-            (["A"], ("A", "a"), Told("A")),
-            (["/"], ("/", "+", "cat"), Told("/")),  # commands give way
-            (["+"], ("/", "+", "cat"), Told("+")),
-            ([":", "c", ENTER], ("/", "+", "cat"), Told("cat")),
-            (["*", SPACE], ("/", "+", "cat"), Told(None)),
-            (["+", "1", ENTER], (*MANY, "+1"), Told("+1")),
-            (["x", "+", "", "1"], ("cat", "dog"), Told("cat")),
-            ([SPACE], ("cat", "dog"), Told(None)),
-            ([BACKSPACE], ("cat", "dog"), Wish.UNDO),
-            ([ESCAPE], ("cat", "dog"), Wish.STOP),
-            ([END], ("cat", "dog"), Wish.STOP),
-            (["q"], ("cat", "dog"), Wish.STOP),
-            (["q"], ("q", "dog"), Told("q")),
-            (["y"], ("no", "yes"), Told("yes")),
-            (["N"], ("No", "Yes", "maybe"), Told("No")),
-            (["1"], ("No", "Yes", "maybe"), Told("maybe")),
-            (["n"], ("n", "no"), Told("n")),  # a name of one letter comes first
-            (["f"], ("False", "True"), Told("False")),
-            (["/", "d", ENTER], ("cat", "dog"), Told("dog")),
-            (["/", "x", ENTER, BACKSPACE, BACKSPACE, "1"], ("cat", "dog"), Told("cat")),
-            (["/", "d", ESCAPE, SPACE], ("cat", "dog"), Told(None)),
-            (["c", TAB, "4", "2", ENTER], MANY, Told("class 42")),
-            (["c", TAB, "4", ENTER], MANY, Told("class 4")),  # a whole name wins over longer ones
-            ([SPACE], MANY, Told(None)),
-            (["q", ESCAPE, ESCAPE], MANY, Wish.STOP),
-            (["0", ".", "5", ENTER], (), Told("0.5")),
-            (["2", ENTER, BACKSPACE, "1", ENTER], (), Told("1")),
-            (["x", ENTER, BACKSPACE, "0", ENTER], (), Told("0")),
+            (["1"], ("cat", "dog"), Answer("cat")),
+            (["2"], ("cat", "dog"), Answer("dog")),
+            (["7"], tuple("0123456789"), Answer("7")),  # a class that is a key is its own
+            (["7"], NINE, Answer("kind 7")),  # and so is the one number in a name
+            (["1"], ("1", "10", "2"), Answer("1")),
+            (["a"], ("1", "10", "2"), Answer("10")),
+            (["3", "2"], ("1", "10", "2"), Answer("2")),  # three is none of them
+            (["G"], (*NINE, "gnu"), Answer("gnu")),
+            (["a"], ("A", "b"), Answer("A")),
+            (["a"], ("A", "a"), Answer("a")),
+            (["A"], ("A", "a"), Answer("A")),
+            (["/"], ("/", "+", "cat"), Answer("/")),  # commands give way
+            (["+"], ("/", "+", "cat"), Answer("+")),
+            ([":", "c", ENTER], ("/", "+", "cat"), Answer("cat")),
+            (["*", SPACE], ("/", "+", "cat"), Answer(None)),
+            (["+", "1", ENTER], (*MANY, "+1"), Answer("+1")),
+            (["x", "+", "", "1"], ("cat", "dog"), Answer("cat")),
+            ([SPACE], ("cat", "dog"), Answer(None)),
+            ([BACKSPACE], ("cat", "dog"), Command.UNDO),
+            ([ESCAPE], ("cat", "dog"), Command.STOP),
+            ([END], ("cat", "dog"), Command.STOP),
+            (["q"], ("cat", "dog"), Command.STOP),
+            (["q"], ("q", "dog"), Answer("q")),
+            (["y"], ("no", "yes"), Answer("yes")),
+            (["N"], ("No", "Yes", "maybe"), Answer("No")),
+            (["1"], ("No", "Yes", "maybe"), Answer("maybe")),
+            (["n"], ("n", "no"), Answer("n")),  # a name of one letter comes first
+            (["f"], ("False", "True"), Answer("False")),
+            (["/", "d", ENTER], ("cat", "dog"), Answer("dog")),
+            (["/", "x", ENTER, BACKSPACE, BACKSPACE, "1"], ("cat", "dog"), Answer("cat")),
+            (["/", "d", ESCAPE, SPACE], ("cat", "dog"), Answer(None)),
+            (["c", TAB, "4", "2", ENTER], MANY, Answer("class 42")),
+            (["c", TAB, "4", ENTER], MANY, Answer("class 4")),  # a whole name wins over longer ones
+            ([SPACE], MANY, Answer(None)),
+            (["q", ESCAPE, ESCAPE], MANY, Command.STOP),
+            (["0", ".", "5", ENTER], (), Answer("0.5")),
+            (["2", ENTER, BACKSPACE, "1", ENTER], (), Answer("1")),
+            (["x", ENTER, BACKSPACE, "0", ENTER], (), Answer("0")),
         ],
     )  # fmt: skip
-    def test_a_key(self, keys: list[str], classes: tuple[str, ...], heard: Told | Wish) -> None:
+    def test_a_key(self, keys: list[str], classes: tuple[str, ...], heard: Answer | Command) -> None:
         assert hear(keys, classes)[0] == heard
 
     def test_the_legend_names_the_keys(self) -> None:
@@ -315,8 +315,8 @@ class TestWhatKeysMean:
         assert said.count("t t") > 900 > hear([SPACE], ("cat",))[1].count("t t")
 
     def test_a_new_class_is_typed_where_that_is_allowed(self) -> None:
-        assert hear(["/", "y", "k", ENTER, ESCAPE, SPACE], ("cat",))[0] == Told(None)
-        assert hear(["/", "y", "k", ENTER], ("cat",), new_classes=True)[0] == Told("yk")
+        assert hear(["/", "y", "k", ENTER, ESCAPE, SPACE], ("cat",))[0] == Answer(None)
+        assert hear(["/", "y", "k", ENTER], ("cat",), new_classes=True)[0] == Answer("yk")
 
     def test_a_wrong_key_is_told_the_right_ones(self) -> None:
         said = " ".join(hear(["x", SPACE], ("cat", "dog"))[1].split())
@@ -344,7 +344,7 @@ class TestWhatKeysMean:
         classes = ["car", "cat", "Cairo", "dog", "dogs"]
         assert find_class("dog", classes) == ["dog"]
         assert find_class("CA", classes) == ["car", "cat", "Cairo"]
-        assert list_beginnings("dog", classes) == ["dog", "dogs"]
+        assert list_prefix_matches("dog", classes) == ["dog", "dogs"]
         assert complete("c", classes) == "ca"
         assert complete("D", classes) == "dog"
         assert complete("x", classes) == "x"
@@ -353,7 +353,7 @@ class TestWhatKeysMean:
         self, keys: list[str], classes: list[str], width: int = 60, **options: bool
     ) -> tuple[str | None, list[str]]:
         out = io.StringIO()
-        got = Entry(Console(file=out, width=width), Typist(keys), classes, **options).read()
+        got = LineEditor(Console(file=out, width=width), Typist(keys), classes, **options).read()
         return got, out.getvalue().split("\r\x1b[K")
 
     def test_longer_names_are_shown_beside_the_one_that_is_typed(self) -> None:
@@ -377,12 +377,12 @@ class TestWhatKeysMean:
 
     def test_a_long_paste_is_drawn_at_once(self) -> None:
         begin = time.process_time()
-        assert _keep_end("x" * 20_000, 30) == f"…{'x' * 29}"
+        assert _truncate_left("x" * 20_000, 30) == f"…{'x' * 29}"
         assert time.process_time() - begin < 1.0
 
     def test_the_line_fits_the_screen(self) -> None:
         out = io.StringIO()
-        Entry(Console(file=out, width=30), Typist([ENTER, "東", ESCAPE, END]), ["東京" * 40, HOSTILE]).read("東")
+        LineEditor(Console(file=out, width=30), Typist([ENTER, "東", ESCAPE, END]), ["東京" * 40, HOSTILE]).read("東")
         assert all(len(part) <= 30 for part in out.getvalue().split("\r\x1b[K"))
 
 
@@ -391,23 +391,23 @@ class TestItems:
     def test_short_values_are_whole_and_long_ones_share_the_room(self, lines: int | None) -> None:
         out = io.StringIO()
         row = {"short": "one line", "long": "word " * 1000, "missing": None, "numbers": [1, 2], "image": b"12345"}
-        is_cut = print_item(Console(file=out, width=60), 7, row, most_lines=lines)
+        is_truncated = print_item(Console(file=out, width=60), 7, row, max_lines=lines)
         said = out.getvalue()
-        assert is_cut == (lines is not None)
+        assert is_truncated == (lines is not None)
         assert all(text in said for text in ("item 7", "one line", "[1, 2]", "(5 bytes)"))
         assert all(len(line) <= 60 for line in said.splitlines())
         assert len(said.splitlines()) <= 8 if lines == 1 else True
 
     def test_text_is_tamed(self) -> None:
-        assert tame(HOSTILE) == TAMED
-        assert tame("a\tb\nc") == "a\tb\nc"
-        assert tame_line("a\tb\nc\x7f") == "a␉b␊c␡"
-        assert tame("\ud800 fine") == "\\ud800 fine"
+        assert sanitize(HOSTILE) == TAMED
+        assert sanitize("a\tb\nc") == "a\tb\nc"
+        assert sanitize_line("a\tb\nc\x7f") == "a␉b␊c␡"
+        assert sanitize("\ud800 fine") == "\\ud800 fine"
 
     def test_values_become_text_and_json(self) -> None:
         values = [None, float("nan"), 1, 1.5, True, "x", b"xx", {"a": "ü"}, float("inf")]
         assert [as_text(v) for v in values] == ["", "", "1", "1.5", "True", "x", "(2 bytes)", '{"a": "ü"}', "inf"]
-        assert [as_plain(v) for v in values] == [None, None, 1, 1.5, True, "x", "(2 bytes)", '{"a": "ü"}', None]
+        assert [to_json_value(v) for v in values] == [None, None, 1, 1.5, True, "x", "(2 bytes)", '{"a": "ü"}', None]
 
 
 class TestTheLoop:
@@ -417,7 +417,7 @@ class TestTheLoop:
         session.tell({session.ask(1, who="lee")[0]: "a"}, who="lee")
         out = io.StringIO()
         screen = Console(file=out, width=100)
-        Labelling(Opened(session, pool), screen, who, **options).run(Terminal(screen, Typist(keys)))
+        LabellingLoop(OpenedSession(session, pool), screen, who, **options).run(KeyAnswers(screen, Typist(keys)))
         return session, out.getvalue()
 
     def test_nobody_takes_back_what_another_said(self) -> None:

@@ -7,10 +7,10 @@ import pytest
 from scipy.special import expit
 
 import fewlabels as fl
-from fewlabels.active.simulation.dispatch import play
-from fewlabels.active.simulation.labelled_pool import set_stage
-from fewlabels.active.simulation.run import Trial
-from fewlabels.data.counts import STRATA, tally
+from fewlabels.active.simulation.dispatch import run_policy
+from fewlabels.active.simulation.labelled_pool import make_labelled_pool
+from fewlabels.active.simulation.run import Run
+from fewlabels.data.counts import STRATA, count_pool
 from fewlabels.distributions.belief import Beta, Dirichlet
 from fewlabels.models.calibrated.prior import Calibrated, calibrated
 from fewlabels.models.inference import infer
@@ -149,14 +149,14 @@ def test_the_whole_is_less_certain_than_independent_groups_would_be():
 
 
 def test_what_it_starts_from_and_the_labels_make_what_it_believes():
-    counts = tally(fl.Predictions.read(hide(make_pool(), 60)), fl.predicted, strata=STRATA)
+    counts = count_pool(fl.Predictions.read(hide(make_pool(), 60)), fl.predicted, strata=STRATA)
     cells = counts.cells()
-    lesson = Calibrated().learn(cells, "right", finite=False)
-    after = lesson.before.observe(cells.outcomes)
+    prior_fit = Calibrated().learn(cells, "right", finite=False)
+    after = prior_fit.before.observe(cells.outcomes)
     assert isinstance(after, Beta)
     assert np.all(after.alpha > 0)
     assert np.all(after.beta > 0)
-    assert lesson.joint.mean() == pytest.approx(after.mean(), abs=0.03)
+    assert prior_fit.joint.mean() == pytest.approx(after.mean(), abs=0.03)
 
 
 def make_columns(seed=0, n=900, k=6):
@@ -190,7 +190,7 @@ def test_a_column_of_the_matrix_is_right_as_often_as_accuracy_says():
     assert [row.mean for row in one.groups] == pytest.approx([row.mean for row in other.groups])
     diagonal = {e.predicted: e.mean for e in one.matrix if e.predicted == e.label}
     assert [diagonal[row.group] for row in other.groups] == pytest.approx([row.mean for row in other.groups], abs=0.02)
-    cells = tally(fl.Predictions.read(pool), fl.predicted, strata=STRATA, probabilities=True).cells(("predicted",))
+    cells = count_pool(fl.Predictions.read(pool), fl.predicted, strata=STRATA, probabilities=True).cells(("predicted",))
     assert isinstance(Calibrated().before(cells, "label"), Dirichlet)
 
 
@@ -239,11 +239,11 @@ def test_a_replay_lets_it_learn(goal):
 def test_the_kernels_and_the_plain_loop_choose_alike():
     """Which group is labelled next after the same labels, and how often: by kernel, and by the objects a session uses."""
     pool = fl.Predictions.read(make_pool(n=240))
-    trial = Trial(set_stage(pool, fl.predicted, strata=STRATA), fl.FindWorst(), fl.thompson, calibrated())
+    run = Run(make_labelled_pool(pool, fl.predicted, strata=STRATA), fl.FindWorst(), fl.thompson, calibrated())
     chosen = np.array(
-        [[choose(trial, np.random.default_rng(i), 8) for i in range(25)] for choose in (play, lambda t, rng, n: t.play(rng, n))]
+        [[choose(run, np.random.default_rng(i), 8) for i in range(25)] for choose in (run_policy, lambda t, rng, n: t.run_policy(rng, n))]
     )  # fmt: skip
-    first, other = (np.bincount(trial.stage.group[orders].reshape(-1), minlength=GROUPS) for orders in chosen)
+    first, other = (np.bincount(run.labelled.group[orders].reshape(-1), minlength=GROUPS) for orders in chosen)
     assert np.abs(first - other).max() < 5 * np.sqrt((first + other).max())
 
 
@@ -261,12 +261,12 @@ def test_what_was_learned_from_labels_is_not_called_a_belief():
 
 def test_what_the_curve_tells_of_two_groups_alike_cancels_between_them():
     known = infer(
-        tally(fl.Predictions.read(hide(make_pool(), 10)), fl.predicted, strata=STRATA), fl.accuracy, calibrated()
+        count_pool(fl.Predictions.read(hide(make_pool(), 10)), fl.predicted, strata=STRATA), fl.accuracy, calibrated()
     )
     goal, rng = fl.Compare("c00", "c01"), np.random.default_rng(0)
     together, apart = (goal.describe(k, rng).details for k in (known, replace(known, joint=None)))
     assert together["high"] - together["low"] < 0.95 * (apart["high"] - apart["low"])
     assert together["mean"] == pytest.approx(apart["mean"], abs=0.03)
-    assert goal.judge(known) == max(("below", "equivalent", "above"), key=lambda name: together[f"p_{name}"])
+    assert goal.name_verdict(known) == max(("below", "equivalent", "above"), key=lambda name: together[f"p_{name}"])
     found = fl.compare(hide(make_pool(), 10), ("c00", "c01"))
     assert found.high - found.low == pytest.approx(together["high"] - together["low"], rel=0.1)

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 import fewlabels as fl
-from fewlabels.analyses.surface.soft import Fractions, chart_uncertain
+from fewlabels.analyses.surface.soft import SoftAssignment, fit_uncertain
 from fewlabels.data.counts import Axis
 
 
@@ -70,13 +70,13 @@ def mix_items(seed, n=1500, n_labels=1500, told=1.2):
     axes = tuple(Axis(name, ("0", "1"), ordered=False) for name in "ab")
     level = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
     arms = np.stack([chance[0][:, i] * chance[1][:, j] for i, j in level], axis=1)
-    return Fractions(axes, level, csr_array(arms), right, np.full(n, np.nan)), truth, place
+    return SoftAssignment(axes, level, csr_array(arms), right, np.full(n, np.nan)), truth, place
 
 
 def test_items_wholly_of_an_arm_are_fitted_as_counts_are():
     fractions, _, place = mix_items(0)
     sure = csr_array(np.eye(4)[2 * place[:, 0] + place[:, 1]])
-    mixed = chart_uncertain(replace(fractions, chance=sure)).relief
+    mixed = fit_uncertain(replace(fractions, chance=sure)).posterior
     table = {"predicted": ["a"] * 1500, "label": np.where(fractions.outcome == 1, "a", "b"), "a": place[:, 0].astype(str), "b": place[:, 1].astype(str)}  # fmt: skip
     whole = fl.surface(table, attributes=("a", "b"))
     assert mixed.mean == pytest.approx([arm.mean for arm in whole.arms], abs=2e-3)
@@ -86,21 +86,21 @@ def test_items_wholly_of_an_arm_are_fitted_as_counts_are():
 def test_the_mode_of_a_mixture_is_that_of_its_own_likelihood():
     """The slope of the log posterior, by differences, is none where the fit stopped."""
     fractions, *_ = mix_items(1)
-    chart = chart_uncertain(fractions)
-    sheet, design = chart.fit.summit, np.column_stack([np.ones(4), chart.effects.expand(fractions.level)])
-    plan, own, outcome = chart.fit.plan, np.zeros(4), fractions.outcome
-    own[chart.fit.heard] = sheet.own
-    spread = np.where(plan.block == -1, plan.spread, np.exp(sheet.scales)[plan.block])
+    fitted = fit_uncertain(fractions)
+    conditional, design = fitted.fit.mode, np.column_stack([np.ones(4), fitted.effects.expand(fractions.level)])
+    priors, own, outcome = fitted.fit.priors, np.zeros(4), fractions.outcome
+    own[fitted.fit.labelled] = conditional.own
+    spread = np.where(priors.block == -1, priors.spread, np.exp(conditional.scales)[priors.block])
 
     def climb(terms):
         whole = fractions.chance @ expit(design @ terms + own)
         likely = np.log(np.where(outcome == 1, whole, 1 - whole)).sum()
-        return likely - 0.5 * (((terms - plan.centre) / spread) ** 2).sum()
+        return likely - 0.5 * (((terms - priors.centre) / spread) ** 2).sum()
 
-    step = 1e-4 * np.eye(len(sheet.terms))
-    slope = np.array([(climb(sheet.terms + one) - climb(sheet.terms - one)) / 2e-4 for one in step])
+    step = 1e-4 * np.eye(len(conditional.terms))
+    slope = np.array([(climb(conditional.terms + one) - climb(conditional.terms - one)) / 2e-4 for one in step])
     assert np.abs(slope).max() < 1.0  # of hundreds a little way off
-    assert np.abs(climb(sheet.terms + 0.3) - climb(sheet.terms)) > 10
+    assert np.abs(climb(conditional.terms + 0.3) - climb(conditional.terms)) > 10
 
 
 @pytest.mark.parametrize("told", [0.6, 1.5])
@@ -108,7 +108,7 @@ def test_intervals_of_items_that_may_be_of_several_arms_hold_the_truth(told):
     held = []
     for seed in range(30):
         fractions, truth, _ = mix_items(seed, n=500, n_labels=300, told=told)
-        low, high = chart_uncertain(fractions).relief.interval(0.95)
+        low, high = fit_uncertain(fractions).posterior.interval(0.95)
         held.append((low <= truth) & (truth <= high))
     assert 0.9 <= np.mean(held) <= 1.0
 
@@ -117,7 +117,7 @@ def test_labels_tell_arms_apart_that_counting_mixes():
     fractions, truth, _ = mix_items(2, n=6000, n_labels=6000, told=0.6)
     counts = fractions.counts
     assert np.ptp(counts.right / counts.n_labels) < 0.3
-    found = chart_uncertain(fractions).relief.mean
+    found = fit_uncertain(fractions).posterior.mean
     assert np.ptp(found) > 0.4
     assert found == pytest.approx(truth, abs=0.1)
 
@@ -129,7 +129,7 @@ def test_scores_speak_of_items_whose_arm_is_not_known():
     score[:150] = np.where(right[:150] == 1, np.maximum(score[:150], 0.8), np.minimum(score[:150], 0.65))
     without = fl.surface(table, attributes=("light", RAIN))
     found = fl.surface(table | {"score": score}, attributes=("light", RAIN))
-    assert found.chart.knots is not None
+    assert found.fitted.knots is not None
     assert found.overall.high - found.overall.low < without.overall.high - without.overall.low
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import fewlabels as fl
 from fewlabels.analyses.comparison import NOT_SETTLED
-from fewlabels.data.counts import tally
+from fewlabels.data.counts import count_pool
 from fewlabels.models.inference import infer
 
 ROWS = {"a": 0.95, "b": 0.6, "c": None}  # accuracy where the class is predicted; it never is in c
@@ -22,7 +22,7 @@ def make_pool(rates=ROWS, n=400, *, labelled=True):
 
 
 def learn(metric=fl.ppv, rates=ROWS, **how):
-    return infer(tally(make_pool(rates), fl.column("site")), metric, fl.flat(), **how)
+    return infer(count_pool(make_pool(rates), fl.column("site")), metric, fl.flat(), **how)
 
 
 @pytest.mark.parametrize("finite", [False, True])

@@ -17,8 +17,8 @@ from conftest import Typed
 
 import fewlabels as fl
 from fewlabels.errors import InputError
-from fewlabels.sessions.exchange import folder as arrivals
-from fewlabels.sessions.exchange.folder import Arrivals, recall_files
+from fewlabels.sessions.exchange import folder as watching
+from fewlabels.sessions.exchange.folder import FolderScanner, read_digests
 from fewlabels.sessions.exchange.label_studio import ID
 
 Type = Callable[..., Typed]
@@ -141,45 +141,45 @@ class TestSweeps:
 
 class TestArrivals:
     def test_a_file_that_grows_is_waited_for(self, folder: Path, db: Path) -> None:
-        looks, path = Arrivals(folder, str(db)), folder / "a.csv"
+        looks, path = FolderScanner(folder, str(db)), folder / "a.csv"
         path.write_text("id,la")
-        assert looks.look() == []
+        assert looks.find_new_files() == []
         path.write_text("id,label\n")
-        assert looks.look() == []
-        [found] = looks.look()
+        assert looks.find_new_files() == []
+        [found] = looks.find_new_files()
         assert found.path == path
-        looks.keep(found)
-        assert looks.look() == []
-        assert recall_files(str(db)) == {found.digest}
+        looks.mark_read(found)
+        assert looks.find_new_files() == []
+        assert read_digests(str(db)) == {found.digest}
         os.replace(shutil.copy(path, folder / "x.part"), path)  # noqa: PTH105  the same content, moved in
-        assert [looks.look(), looks.look()] == [[], []]
+        assert [looks.find_new_files(), looks.find_new_files()] == [[], []]
 
     def test_a_bad_file_is_tried_again_after_a_while_or_a_change(
         self, folder: Path, db: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        looks, path = Arrivals(folder, str(db)), folder / "a.csv"
+        looks, path = FolderScanner(folder, str(db)), folder / "a.csv"
         path.write_text("x")
-        looks.look()
-        [found] = looks.look()
-        looks.put_off(found)
-        assert looks.look() == []
+        looks.find_new_files()
+        [found] = looks.find_new_files()
+        looks.retry_later(found)
+        assert looks.find_new_files() == []
         path.write_text("xy")
-        assert looks.look() == []
-        [found] = looks.look()
-        monkeypatch.setattr(arrivals, "PATIENCE", 0.0)
-        looks.put_off(found)
-        assert looks.look() == [found]
+        assert looks.find_new_files() == []
+        [found] = looks.find_new_files()
+        monkeypatch.setattr(watching, "RETRY_AFTER", 0.0)
+        looks.retry_later(found)
+        assert looks.find_new_files() == [found]
 
     def test_what_goes_away_is_no_trouble(self, folder: Path, db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        looks, path = Arrivals(folder, str(db)), folder / "a.csv"
+        looks, path = FolderScanner(folder, str(db)), folder / "a.csv"
         path.write_text("x")
-        looks.look()
+        looks.find_new_files()
         read = Path.read_bytes
         monkeypatch.setattr(Path, "read_bytes", lambda self: (self.unlink(), read(self))[1])
-        assert looks.look() == []
+        assert looks.find_new_files() == []
         folder.rmdir()
         with pytest.raises(InputError, match="no such|gone"):
-            looks.look()
+            looks.find_new_files()
 
 
 def test_it_waits_reads_what_arrives_and_ends_on_ctrl_c(folder: Path, db: Path, ids: list[int]) -> None:

@@ -23,24 +23,24 @@ from starlette.testclient import TestClient
 import fewlabels as fl
 from fewlabels.active.goals.estimation import Estimate
 from fewlabels.active.goals.extremes import FindBest, FindWorst
-from fewlabels.cli.page_options import Page
+from fewlabels.cli.page_options import PageOptions
 from fewlabels.cli.page_server import check_page, run_page
-from fewlabels.cli.session_files import Opened
+from fewlabels.cli.session_files import OpenedSession
 from fewlabels.sessions.session import Session
-from fewlabels.web.addresses import Place
+from fewlabels.web.addresses import ListenAddress
 from fewlabels.web.app import make_app
-from fewlabels.web.background import Background
+from fewlabels.web.background import BackgroundWorker
 from fewlabels.web.client import Client
-from fewlabels.web.conditional_get import Turns
+from fewlabels.web.conditional_get import ReadThrottle
 from fewlabels.web.credentials import Credentials, MemoryStore
 from fewlabels.web.item_view import show_item
 from fewlabels.web.keys_file import change_keys
-from fewlabels.web.media import Folder
-from fewlabels.web.rate_limit import Pace
-from fewlabels.web.row_cache import Shelf
-from fewlabels.web.security import Door, Doorkeeper
-from fewlabels.web.server import serve, take_port
-from fewlabels.web.service import Desk, Rules
+from fewlabels.web.media import MediaFolder
+from fewlabels.web.rate_limit import RateLimit
+from fewlabels.web.row_cache import RowCache
+from fewlabels.web.security import SecurityMiddleware, SecurityPolicy
+from fewlabels.web.server import open_listener, serve
+from fewlabels.web.service import LabellingRules, LabellingService
 
 HOST = "127.0.0.1:8000"
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
@@ -54,30 +54,30 @@ def make_pool(n=60, **more):
 
 
 @pytest.fixture
-def desk():
+def service():
     session = Session.create(None, make_pool(), goal=FindWorst(), prior=fl.flat())
-    desk = Desk(session)
-    yield desk
-    desk.close()
+    service = LabellingService(session)
+    yield service
+    service.close()
 
 
 @pytest.fixture
-def door():
-    return Door((HOST,))
+def security_policy():
+    return SecurityPolicy((HOST,))
 
 
 @pytest.fixture
-def people(desk, door):
+def people(service, security_policy):
     """Whoever has the cookie."""
-    with TestClient(make_app(desk, door, Pace(1e9, 1e9)), base_url=f"http://{HOST}") as client:
-        client.get("/", params={"token": door.token})
+    with TestClient(make_app(service, security_policy, RateLimit(1e9, 1e9)), base_url=f"http://{HOST}") as client:
+        client.get("/", params={"token": security_policy.token})
         client.headers["x-fewlabels"] = "1"
         yield client
 
 
 @pytest.fixture
-def strangers(desk, door):
-    with TestClient(make_app(desk, door), base_url=f"http://{HOST}") as client:
+def strangers(service, security_policy):
+    with TestClient(make_app(service, security_policy), base_url=f"http://{HOST}") as client:
         yield client
 
 
@@ -99,7 +99,7 @@ def test_items_are_asked_told_and_taken_back(people):
     assert people.get("/api/assessment").json()["metric"] == "accuracy"
 
 
-def test_a_named_undo_that_is_sent_twice_takes_back_one_answer(people, desk):
+def test_a_named_undo_that_is_sent_twice_takes_back_one_answer(people, service):
     first, second = (item["id"] for item in people.post("/api/ask", json={"who": "ann", "n": 2}).json()["items"])
     for item in (first, second):
         people.post("/api/tell", json={"who": "ann", "answers": [{"id": item, "label": "cat"}]})
@@ -107,9 +107,9 @@ def test_a_named_undo_that_is_sent_twice_takes_back_one_answer(people, desk):
     assert last == {"id": second, "decided": False}
     undone = [people.post("/api/undo", json={"who": "ann", **last}).json()["id"] for _ in range(2)]
     assert undone == [second, second]
-    desk.session.tell({second: "dog"}, who="bob")  # now it is another person's
+    service.session.tell({second: "dog"}, who="bob")  # now it is another person's
     assert people.post("/api/undo", json={"who": "ann", **last}).json()["id"] is None
-    assert [row["who"] for row in desk.session.answers()] == ["ann", "bob"]
+    assert [row["who"] for row in service.session.answers()] == ["ann", "bob"]
 
 
 def test_the_same_answer_twice_counts_once(people):
@@ -124,11 +124,11 @@ def test_an_item_is_out_to_one_person_at_a_time(people):
     assert not {item["id"] for item in ids["ann"]} & {item["id"] for item in ids["bob"]}
 
 
-def test_the_picture_follows_the_labels(people, desk):
+def test_the_picture_follows_the_labels(people, service):
     items = people.post("/api/ask", json={"n": 20}).json()["items"]
     people.post("/api/tell", json={"answers": [{"id": item["id"], "label": "cat"} for item in items]})
     end = time.monotonic() + 30
-    while desk.board.n_labels < 20 and time.monotonic() < end:
+    while service.board.n_labels < 20 and time.monotonic() < end:
         time.sleep(0.05)
     board = people.get("/api/board").json()
     assert board["n_labels"] == 20
@@ -139,9 +139,9 @@ def test_the_picture_follows_the_labels(people, desk):
 def test_the_best_are_first_where_they_are_sought():
     session = Session.create(None, make_pool(), goal=FindBest(), prior=fl.flat())
     session.tell(dict.fromkeys(session.ask(20), "cat"))
-    desk = Desk(session)
-    assert desk.board.groups[0].group == "cat"
-    desk.close()
+    service = LabellingService(session)
+    assert service.board.groups[0].group == "cat"
+    service.close()
 
 
 @pytest.mark.parametrize(
@@ -168,23 +168,23 @@ def test_grades_are_asked_for_where_there_are_no_classes():
         {"id": range(30), "output": ["…"] * 30, "agreement": [None] * 29 + [0.5], "topic": ["a", "b"] * 15}
     )
     session = Session.create(None, pool, goal=Estimate(), by=fl.column("topic"), prior=fl.flat())
-    desk, door = Desk(session), Door((HOST,))
-    with TestClient(make_app(desk, door), base_url=f"http://{HOST}", headers={"authorization": f"Bearer {door.token}"}) as client:  # fmt: skip
+    service, security_policy = LabellingService(session), SecurityPolicy((HOST,))
+    with TestClient(make_app(service, security_policy), base_url=f"http://{HOST}", headers={"authorization": f"Bearer {security_policy.token}"}) as client:  # fmt: skip
         found = client.post("/api/ask", json={}).json()
         assert found["classes"] == []
         item = found["items"][0]["id"]
         assert client.post("/api/tell", json={"answers": [{"id": item, "label": "0.75"}]}).json()["kept"] == 1
         assert client.post("/api/tell", json={"answers": [{"id": item, "label": "2"}]}).status_code == 400
-    desk.close()
+    service.close()
 
 
 def test_what_the_model_said_is_told_afterwards_if_at_all(people):
     item = people.post("/api/ask", json={}).json()["items"][0]["id"]
     assert people.post("/api/tell", json={"answers": [{"id": item, "label": "cat"}]}).json()["predicted"] == {}
     session = Session.create(None, make_pool(), goal=FindWorst(), prior=fl.flat())
-    desk = Desk(session, Rules(reveals=True), predicted=lambda item: f"dog\u202e {item}")
-    assert desk.tell("", [(desk.ask("")[0].id, "cat", "")]).popitem()[1].startswith("dog\\u202e")
-    desk.close()
+    service = LabellingService(session, LabellingRules(reveals=True), predicted=lambda item: f"dog\u202e {item}")
+    assert service.tell("", [(service.ask("")[0].id, "cat", "")]).popitem()[1].startswith("dog\\u202e")
+    service.close()
 
 
 # -- many at once ---------------------------------------------------------------------------------------------
@@ -198,20 +198,20 @@ def test_many_may_look_at_items_at_the_same_moment():
     assert [rows[str(i)]["text"] for i, rows in enumerate(found)] == [f"a beast, number {i}" for i in range(60)]
 
 
-def test_items_are_read_ahead(desk, monkeypatch):
+def test_items_are_read_ahead(service, monkeypatch):
     asked = []
-    show = desk.session.show
-    monkeypatch.setattr(desk.session, "show", lambda ids: asked.append(len(ids)) or show(ids))
+    show = service.session.show
+    monkeypatch.setattr(service.session, "show", lambda ids: asked.append(len(ids)) or show(ids))
     for _ in range(20):
-        (card,) = desk.ask("ann")
+        (card,) = service.ask("ann")
         assert card.fields[0].text == f"a beast, number {card.id}"
-        desk.tell("ann", [(card.id, "cat", "")])
+        service.tell("ann", [(card.id, "cat", "")])
     assert len(asked) == 1
 
 
 def test_what_is_very_long_is_read_when_it_is_shown(monkeypatch):
     session = Session.create(None, make_pool(9, story=["x" * 200_000] * 9), goal=Estimate(), prior=fl.flat())
-    shelf = Shelf(session)
+    shelf = RowCache(session)
     item = session.ask(1)[0]
     assert len(shelf.show([item])[item]["story"]) == 200_000
     assert not shelf._rows
@@ -221,13 +221,15 @@ def test_what_is_very_long_is_read_when_it_is_shown(monkeypatch):
 
 
 @pytest.fixture
-def team(door):
+def team(security_policy):
     """A desk where two people answer each item."""
-    desk = Desk(Session.create(None, make_pool(), goal=FindWorst(), prior=fl.flat(), votes=2))
-    headers = {"authorization": f"Bearer {door.token}"}
-    with TestClient(make_app(desk, door, Pace(1e9, 1e9)), base_url=f"http://{HOST}", headers=headers) as client:
+    service = LabellingService(Session.create(None, make_pool(), goal=FindWorst(), prior=fl.flat(), votes=2))
+    headers = {"authorization": f"Bearer {security_policy.token}"}
+    with TestClient(
+        make_app(service, security_policy, RateLimit(1e9, 1e9)), base_url=f"http://{HOST}", headers=headers
+    ) as client:
         yield client
-    desk.close()
+    service.close()
 
 
 def say(client, who, item, label, note="", how="tell"):
@@ -260,8 +262,8 @@ def test_people_disagree_and_somebody_decides(team):
     assert len(team.get("/api/disputes").json()["items"]) == 1
 
 
-def test_the_board_shows_the_team(team, desk):
-    assert desk.board.team is None
+def test_the_board_shows_the_team(team, service):
+    assert service.board.team is None
     disagree(team)
     end = time.monotonic() + 30
     while not (board := team.get("/api/board").json()["team"])["n_disputed"] and time.monotonic() < end:
@@ -297,16 +299,16 @@ def test_two_answers_to_one_item_in_one_request_are_refused(people, team, how, s
     assert client.get("/api/status").json()["n_not_asked"] == 0
 
 
-def test_errors_name_no_path_of_the_server(tmp_path, door):
+def test_errors_name_no_path_of_the_server(tmp_path, security_policy):
     make_pool(3000).to_parquet(tmp_path / "pool.parquet")
     session = Session.create(tmp_path / "s.db", str(tmp_path / "pool.parquet"), goal=Estimate(), prior=fl.flat())
-    desk = Desk(session)
-    headers = {"authorization": f"Bearer {door.token}", "content-type": "application/json"}
-    with TestClient(make_app(desk, door), base_url=f"http://{HOST}", headers=headers) as client:
+    service = LabellingService(session)
+    headers = {"authorization": f"Bearer {security_policy.token}", "content-type": "application/json"}
+    with TestClient(make_app(service, security_policy), base_url=f"http://{HOST}", headers=headers) as client:
         half = client.post("/api/tell", content=b'{"answers": [{"id": "\\ud800", "label": "cat"}]}')
         (tmp_path / "pool.parquet").unlink()
         gone = client.post("/api/ask", json={"n": 100})
-    desk.close()
+    service.close()
     session.close()
     for answer in (half, gone):
         assert answer.status_code >= 400
@@ -326,57 +328,69 @@ def test_strangers_see_nothing(strangers, path):
     assert strangers.post("/api/ask", json={}).status_code == 401
 
 
-def test_the_first_visit_exchanges_the_token_for_a_cookie(strangers, door):
+def test_the_first_visit_exchanges_the_token_for_a_cookie(strangers, security_policy):
     assert strangers.get("/", params={"token": "wrong"}).status_code == 401
     assert strangers.get("/").status_code == 401
-    found = strangers.get("/", params={"token": door.token})
+    found = strangers.get("/", params={"token": security_policy.token})
     cookie = found.headers["set-cookie"]
     assert "HttpOnly" in cookie
     assert "SameSite=strict" in cookie
-    assert door.token not in cookie + found.text
+    assert security_policy.token not in cookie + found.text
     assert strangers.get("/").status_code == 200
-    assert door.token not in strangers.get("/").text
+    assert security_policy.token not in strangers.get("/").text
 
 
-def test_programs_send_the_token(strangers, door):
+def test_programs_send_the_token(strangers, security_policy):
     for said, status in (
-        (f"Bearer {door.token}", 200),
+        (f"Bearer {security_policy.token}", 200),
         ("Bearer wrong", 401),
-        (door.token, 401),
+        (security_policy.token, 401),
         ("Bearer ünknown", 401),
     ):
         assert strangers.get("/api/board", headers={"authorization": said.encode()}).status_code == status
 
 
 def test_nobody_else_reaches_it_unless_asked_for():
-    with Place().listen() as taken:
-        assert taken.getsockname()[0] == Page().host == "127.0.0.1"
-    assert not Place("192.0.2.1").is_private
-    one, other = Door((HOST,)), Door((HOST,))
+    with ListenAddress().listen() as listening_socket:
+        assert listening_socket.getsockname()[0] == PageOptions().host == "127.0.0.1"
+    assert not ListenAddress("192.0.2.1").is_loopback
+    one, other = SecurityPolicy((HOST,)), SecurityPolicy((HOST,))
     assert one.token != other.token
     assert len(one.token) >= 43  # 256 random bits
 
 
-def test_behind_tls_the_cookie_goes_nowhere_else(desk):
+def test_behind_tls_the_cookie_goes_nowhere_else(service):
     for secure in (True, False):
-        door = Door((HOST,), secure=secure)
-        with TestClient(make_app(desk, door), base_url=f"http://{HOST}") as client:
-            assert ("Secure" in client.get("/", params={"token": door.token}).headers["set-cookie"]) == secure
+        security_policy = SecurityPolicy((HOST,), secure=secure)
+        with TestClient(make_app(service, security_policy), base_url=f"http://{HOST}") as client:
+            assert (
+                "Secure" in client.get("/", params={"token": security_policy.token}).headers["set-cookie"]
+            ) == secure
 
 
 @pytest.mark.parametrize(
     ("page", "warns"),
-    [(Page(), False), (Page(host="label.example.org"), True), (Page("192.0.2.1", certificate="c", key="k"), False)],
+    [
+        (PageOptions(), False),
+        (PageOptions(host="label.example.org"), True),
+        (PageOptions("192.0.2.1", certificate="c", key="k"), False),
+    ],
     ids=["this machine", "elsewhere", "elsewhere with TLS"],
 )
 def test_other_addresses_without_tls_are_warned_of(tmp_path, monkeypatch, capsys, page, warns):
     made_to = {}
     monkeypatch.setattr(
-        "fewlabels.cli.page_server.serve", lambda desk, place, **more: made_to.update(place=place, desk=desk)
+        "fewlabels.cli.page_server.serve",
+        lambda service, listen_address, **more: made_to.update(listen_address=listen_address, service=service),
     )
     session = Session.create(None, make_pool(), goal=Estimate(), prior=fl.flat())
     run_page(
-        Opened(session), str(tmp_path / "pool.csv"), str(tmp_path / "s.db"), page, new_classes=False, reveals=False
+        OpenedSession(session),
+        str(tmp_path / "pool.csv"),
+        str(tmp_path / "s.db"),
+        page,
+        new_classes=False,
+        reveals=False,
     )
     made_to["desk"].close()
     assert ("anyone on the network can read tokens and labels" in capsys.readouterr().err) == warns
@@ -468,33 +482,33 @@ def test_a_long_request_that_does_not_announce_itself_is_told_so(served):
 
 
 def test_credentials_that_come_and_go_cost_no_memory():
-    pace = Pace()
+    rate_limit = RateLimit()
     for i in range(20_100):
-        assert pace.allows(f"token {i}")
-    assert len(pace._left) <= 10_000
+        assert rate_limit.allows(f"token {i}")
+    assert len(rate_limit._buckets) <= 10_000
 
 
 def test_the_rate_limit_is_of_the_credential_whatever_the_name():
     known = Credentials.create().invite(["ann", "bob"])
-    desk, door = Desk(Session.create(None, make_pool(), goal=Estimate(), prior=fl.flat())), Door((HOST,), store=MemoryStore(known))  # fmt: skip
-    with TestClient(make_app(desk, door, Pace(1e-9, 3.0)), base_url=f"http://{HOST}") as client:
+    service, security_policy = LabellingService(Session.create(None, make_pool(), goal=Estimate(), prior=fl.flat())), SecurityPolicy((HOST,), store=MemoryStore(known))  # fmt: skip
+    with TestClient(make_app(service, security_policy, RateLimit(1e-9, 3.0)), base_url=f"http://{HOST}") as client:
         for one in known.credentials:
             headers = {"authorization": f"Bearer {one.token}"}
             found = [client.post("/api/ask", json={"who": f"name {i}" if one.is_owner else ""}, headers=headers) for i in range(5)]  # fmt: skip
             assert [answer.status_code for answer in found] == [200] * 3 + [429] * 2
-    desk.close()
+    service.close()
 
 
-def test_requests_of_every_kind_have_a_rate_limit(desk, door):
-    with TestClient(make_app(desk, door), base_url=f"http://{HOST}", headers={"authorization": f"Bearer {door.token}"}) as client:  # fmt: skip
-        with_limit = Doorkeeper(client.app, door, Pace(1e-9, 2.0))
+def test_requests_of_every_kind_have_a_rate_limit(service, security_policy):
+    with TestClient(make_app(service, security_policy), base_url=f"http://{HOST}", headers={"authorization": f"Bearer {security_policy.token}"}) as client:  # fmt: skip
+        with_limit = SecurityMiddleware(client.app, security_policy, RateLimit(1e-9, 2.0))
         limited = TestClient(with_limit, base_url=f"http://{HOST}", headers=client.headers)
         assert [limited.get(path).status_code for path in ("/api/me", "/media?item=x&column=text", "/api/me")] == [200, 404, 429]  # fmt: skip
 
 
-def test_the_engine_is_not_asked_about_unknown_items(desk, monkeypatch):
-    monkeypatch.setattr(desk.session, "show", lambda _: 1 / 0)
-    assert desk.find_media("no such item", "text") is None
+def test_the_engine_is_not_asked_about_unknown_items(service, monkeypatch):
+    monkeypatch.setattr(service.session, "show", lambda _: 1 / 0)
+    assert service.find_media("no such item", "text") is None
 
 
 def fetch_at_once(link, paths):
@@ -513,29 +527,29 @@ def fetch_at_once(link, paths):
         return list(threads.map(fetch, paths))
 
 
-def test_requests_that_wait_for_their_turn_are_bounded(desk, monkeypatch):
-    monkeypatch.setattr("fewlabels.web.app.Turns", lambda **_: Turns(rate=1.0, burst=2.0, most=2))
-    with serving(desk) as link:
+def test_requests_that_wait_for_their_turn_are_bounded(service, monkeypatch):
+    monkeypatch.setattr("fewlabels.web.app.ReadThrottle", lambda **_: ReadThrottle(rate=1.0, burst=2.0, max_waiting=2))
+    with serving(service) as link:
         found = Counter(fetch_at_once(link, ["/api/board"] * 12))
     assert set(found) == {(200, None), (503, "3")}
     assert found[200, None] >= 5
 
 
-def test_requests_that_wait_for_figures_are_bounded(desk, monkeypatch):
-    monkeypatch.setattr("fewlabels.web.background.MOST_WAITING", 3)
-    monkeypatch.setattr(desk._background, "_look", lambda wanted: (time.sleep(0.5), Background._look(desk._background, wanted)))  # fmt: skip
-    with serving(desk) as link:
+def test_requests_that_wait_for_figures_are_bounded(service, monkeypatch):
+    monkeypatch.setattr("fewlabels.web.background.MAX_WAITING", 3)
+    monkeypatch.setattr(service._background, "_look", lambda pending: (time.sleep(0.5), BackgroundWorker._run_pending(service._background, pending)))  # fmt: skip
+    with serving(service) as link:
         found = Counter(status for status, _ in fetch_at_once(link, ["/api/status"] * 12))
     assert set(found) == {200, 503}
 
 
 def test_files_of_many_items_ask_the_engine_a_bounded_number_of_times(monkeypatch):
     session = Session.create(None, make_pool(3000), goal=Estimate(), prior=fl.flat())
-    desk, reads, show = Desk(session), [], session.show
-    desk.ask("ann", 1)
+    service, reads, show = LabellingService(session), [], session.show
+    service.ask("ann", 1)
     monkeypatch.setattr(session, "show", lambda ids: (reads.append(ids), show(ids))[1])
-    others = [i for i in range(3000) if desk.needs_engine(str(i))][:50]
-    with serving(desk) as link:
+    others = [i for i in range(3000) if service.needs_engine(str(i))][:50]
+    with serving(service) as link:
         found = Counter(fetch_at_once(link, [f"/media?item={i}&column=text" for i in others]))
         [card] = Client(link).ask(1, who="bob")
         assert fetch_at_once(link, [f"/media?item={card['id']}&column=text"]) == [(404, None)]  # its row is in memory
@@ -546,7 +560,7 @@ def test_files_of_many_items_ask_the_engine_a_bounded_number_of_times(monkeypatc
 # -- what items hold ------------------------------------------------------------------------------------------
 
 
-def test_what_items_hold_is_text(people, desk):
+def test_what_items_hold_is_text(people, service):
     row = {"html": "<script>alert(1)</script>", "turned": "\u202eabc", "bell": "\x07\x00", "bytes": b"\x00\x01", "long": "x" * 30_000, "n": 3, "list": ["a"], "none": None}  # fmt: skip
     card = show_item(1, row, None)
     found = {field.name: field for field in card.fields}
@@ -573,11 +587,11 @@ def folder(tmp_path):
 NAMES = ["a b.png", "../secret.png", "link.png", "evil.svg", "page.html", "dir.png", "missing.png", "/etc/passwd", "..%2fsecret.png", "a\x00.png", "a" * 5000 + ".png", "https://elsewhere.example/a.png"]  # fmt: skip
 
 
-def test_files_come_from_the_folder_alone(folder, door):
+def test_files_come_from_the_folder_alone(folder, security_policy):
     pool = make_pool(len(NAMES), picture=NAMES)
     session = Session.create(None, pool, goal=Estimate(), prior=fl.flat())
-    desk = Desk(session, folder=Folder(folder))
-    with TestClient(make_app(desk, door), base_url=f"http://{HOST}", headers={"authorization": f"Bearer {door.token}"}) as client:  # fmt: skip
+    service = LabellingService(session, folder=MediaFolder(folder))
+    with TestClient(make_app(service, security_policy), base_url=f"http://{HOST}", headers={"authorization": f"Bearer {security_policy.token}"}) as client:  # fmt: skip
         found = [client.get("/media", params={"item": i, "column": "picture"}) for i in range(len(NAMES))]
         assert [answer.status_code for answer in found] == [200] + [404] * (len(NAMES) - 1)
         assert found[0].content == PIXEL
@@ -585,10 +599,10 @@ def test_files_come_from_the_folder_alone(folder, door):
         assert "sandbox" in found[0].headers["content-security-policy"]
         assert client.get("/media", params={"item": 0, "column": "predicted"}).status_code == 404
         assert client.get("/media", params={"item": "x", "column": "picture"}).status_code == 404
-        cards = client.post("/api/ask", json={"n": len(NAMES)}).json()["items"]
-    kinds = {card["id"]: card["fields"][1]["kind"] for card in cards}
+        views = client.post("/api/ask", json={"n": len(NAMES)}).json()["items"]
+    kinds = {card["id"]: card["fields"][1]["kind"] for card in views}
     assert kinds == {i: "image" if i == 0 else "text" for i in range(len(NAMES))}
-    desk.close()
+    service.close()
 
 
 def test_pictures_come_from_elsewhere_only_if_allowed():
@@ -596,28 +610,28 @@ def test_pictures_come_from_elsewhere_only_if_allowed():
     assert show_item(1, {"p": address}, None).fields[0].kind == "text"
     assert show_item(1, {"p": address}, None, ("https://elsewhere.example",)).fields[0].source == address
     assert show_item(1, {"p": "https://elsewhere.example.evil/a.png"}, None, ("https://elsewhere.example",)).fields[0].kind == "text"  # fmt: skip
-    assert "https://elsewhere.example" in Door((HOST,), origins=("https://elsewhere.example",)).headers["content-security-policy"]  # fmt: skip
+    assert "https://elsewhere.example" in SecurityPolicy((HOST,), origins=("https://elsewhere.example",)).headers["content-security-policy"]  # fmt: skip
 
 
 # -- serving --------------------------------------------------------------------------------------------------
 
 
 def test_a_port_that_is_taken_is_said_and_another_is_found(tmp_path):
-    with Place().listen() as taken:
-        port = taken.getsockname()[1]
+    with ListenAddress().listen() as listening_socket:
+        port = listening_socket.getsockname()[1]
         with pytest.raises(fl.InputError, match=f"port {port} on 127.0.0.1 is in use .* --port ([0-9]+)$") as said:
-            Place(port=port).listen()
-        with Place(port=int(str(said.value).rpartition(" ")[2])).listen():  # the one that is proposed is free
+            ListenAddress(port=port).listen()
+        with ListenAddress(port=int(str(said.value).rpartition(" ")[2])).listen():  # the one that is proposed is free
             pass
         change_keys(tmp_path / "s.db.keys", lambda known: known.served_at("http://127.0.0.1", port))
-        with take_port(Place(), tmp_path / "s.db.keys") as other:
+        with open_listener(ListenAddress(), tmp_path / "s.db.keys") as other:
             assert other.getsockname()[1] != port
 
 
 def test_a_port_that_is_taken_leaves_no_file_and_one_line(tmp_path):
     make_pool().to_csv(tmp_path / "pool.csv", index=False)
-    with Place().listen() as taken:
-        words = ["label", "pool.csv", "--session", "s.db", "--prior", "flat", "--no-browser", "--port", str(taken.getsockname()[1])]  # fmt: skip
+    with ListenAddress().listen() as listening_socket:
+        words = ["label", "pool.csv", "--session", "s.db", "--prior", "flat", "--no-browser", "--port", str(listening_socket.getsockname()[1])]  # fmt: skip
         done = subprocess.run([sys.executable, "-c", "from fewlabels.cli.app import main; main()", *words], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
     assert "is in use by another program" in done.stderr
@@ -626,20 +640,20 @@ def test_a_port_that_is_taken_leaves_no_file_and_one_line(tmp_path):
 
 def test_a_server_that_cannot_start_stops_its_thread(tmp_path):
     """Where a thread still computes when Python ends, the engine complains of objects that were leaked."""
-    desk = Desk(Session.create(None, make_pool(), goal=Estimate(), prior=fl.flat()))
-    with Place().listen() as taken, pytest.raises(fl.InputError, match="in use"):
-        serve(desk, Place(port=taken.getsockname()[1]))
-    assert not desk._background._thread.is_alive()
+    service = LabellingService(Session.create(None, make_pool(), goal=Estimate(), prior=fl.flat()))
+    with ListenAddress().listen() as listening_socket, pytest.raises(fl.InputError, match="in use"):
+        serve(service, ListenAddress(port=listening_socket.getsockname()[1]))
+    assert not service._background._thread.is_alive()
 
 
 @pytest.mark.parametrize(
     ("page", "said"),
     [
-        (Page(certificate="a.pem"), "go together"),
-        (Page(lease=0.0), "lease"),
-        (Page(host="0.0.0.0"), "say which: --names"),
-        (Page(media_from=("elsewhere.example",)), "not an origin"),
-        (Page(media_from=("https://elsewhere.example/pictures",)), "not an origin"),
+        (PageOptions(certificate="a.pem"), "go together"),
+        (PageOptions(lease=0.0), "lease"),
+        (PageOptions(host="0.0.0.0"), "say which: --names"),
+        (PageOptions(media_from=("elsewhere.example",)), "not an origin"),
+        (PageOptions(media_from=("https://elsewhere.example/pictures",)), "not an origin"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(page, said):
@@ -651,10 +665,10 @@ def test_options_that_make_no_sense_are_refused(page, said):
 
 
 @pytest.fixture
-def served(desk):
+def served(service):
     pool = make_pool()
     truth = dict(zip(pool["id"], pool["predicted"], strict=True))
-    with serving(desk, Pace(1e9, 1e9)) as address:
+    with serving(service, RateLimit(1e9, 1e9)) as address:
         yield Client(address), truth
 
 
@@ -679,11 +693,11 @@ def test_a_client_is_the_same_calls(served):
     ids=["nothing", "half", "half and no length", "nonsense", "no JSON"],
 )  # fmt: skip
 def test_a_server_that_dies_in_the_middle_of_a_word_is_one_that_does_not_answer(reply):
-    with Place().listen() as taken:
-        host, port = taken.getsockname()
+    with ListenAddress().listen() as listening_socket:
+        host, port = listening_socket.getsockname()
 
         def die():
-            line, _ = taken.accept()
+            line, _ = listening_socket.accept()
             line.recv(10_000)
             line.sendall(reply)
             line.close()

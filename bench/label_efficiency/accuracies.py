@@ -9,8 +9,8 @@ import fewlabels as fl
 from bench.label_efficiency.pages import Row, Table
 from bench.label_efficiency.pools import FEWEST, Pool
 from bench.label_efficiency.ways import ALL, FLAT, OURS, THEIRS, Figures, repeat
-from fewlabels.active.simulation.dispatch import play
-from fewlabels.active.simulation.run import Trial
+from fewlabels.active.simulation.dispatch import run_policy
+from fewlabels.active.simulation.run import Run
 
 EACH = (2, 5, 10)  # labels per class
 ROUNDING = 1e-9
@@ -24,10 +24,10 @@ TABLE = Table(
 
 def answer(pool: Pool, runs: int) -> Iterator[Row]:
     """Rows of one pool."""
-    stage = pool.stage()
-    n_groups = len(stage.tally.groups)
-    budgets = [min(each * n_groups, stage.n_items) for each in EACH]
-    found = {way: repeat(partial(_play, way.try_on(stage, fl.Estimate()), budgets), runs) for way in ALL}
+    labelled = pool.labelled()
+    n_groups = len(labelled.tally.groups)
+    budgets = [min(each * n_groups, labelled.n_items) for each in EACH]
+    found = {way: repeat(partial(_play, way.try_on(labelled, fl.Estimate()), budgets), runs) for way in ALL}
     rmse = {way: np.sqrt(f["square"].mean(axis=0)) for way, f in found.items()}
     coverage, width = ({way: f[name].mean(axis=0) for way, f in found.items()} for name in ("coverage", "width"))
     best = {ways: np.min([rmse[way] for way in ways], axis=0) for ways in (THEIRS, OURS)}
@@ -44,14 +44,14 @@ def answer(pool: Pool, runs: int) -> Iterator[Row]:
         yield Row(cells, ratios, n_groups < FEWEST)
 
 
-def _play(trial: Trial, budgets: list[int], seed: int) -> Figures:
+def _play(run: Run, budgets: list[int], seed: int) -> Figures:
     """Error, coverage and width at every budget."""
-    order = play(trial, np.random.default_rng(seed), max(budgets))
+    order = run_policy(run, np.random.default_rng(seed), max(budgets))
     out = []
     for n in budgets:
-        known = trial.know(order[:n])
+        known = run.infer_posterior(order[:n])
         mean, (low, high) = known.mean(), known.interval()
-        covered = (low - ROUNDING <= trial.truth) & (trial.truth <= high + ROUNDING)
-        out.append((known.share @ (mean - trial.truth) ** 2, covered.mean(), (high - low).mean()))
+        covered = (low - ROUNDING <= run.truth) & (run.truth <= high + ROUNDING)
+        out.append((known.share @ (mean - run.truth) ** 2, covered.mean(), (high - low).mean()))
     square, coverage, width = np.array(out).T
     return {"square": square, "coverage": coverage, "width": width}

@@ -10,8 +10,8 @@ import fewlabels as fl
 from bench.label_efficiency.pages import Row, Table
 from bench.label_efficiency.pools import Pool
 from bench.label_efficiency.ways import ALL, OURS, THEIRS, Figures, repeat
-from fewlabels.active.simulation.dispatch import play
-from fewlabels.active.simulation.run import Trial
+from fewlabels.active.simulation.dispatch import run_policy
+from fewlabels.active.simulation.run import Run
 
 FEW = (20, 50, 100)  # labels in all
 ROUNDING = 1e-9
@@ -25,13 +25,13 @@ TABLE = Table(
 
 def answer(pool: Pool, runs: int) -> Iterator[Row]:
     """Rows of one pool."""
-    stage = pool.stage(fl.bins(10))
-    budgets = [n for n in FEW if n < stage.n_items]
-    trials = {way: way.try_on(stage, fl.Estimate()) for way in ALL}
+    labelled = pool.labelled(fl.bins(10))
+    budgets = [n for n in FEW if n < labelled.n_items]
+    planned_runs = {way: way.try_on(labelled, fl.Estimate()) for way in ALL}
     error = {
-        way: repeat(partial(_play, trial, budgets), runs)["relative"].mean(axis=0) for way, trial in trials.items()
+        way: repeat(partial(_play, run, budgets), runs)["relative"].mean(axis=0) for way, run in planned_runs.items()
     }
-    noise = _reckon_noise(trials[ALL[0]])
+    noise = _reckon_noise(planned_runs[ALL[0]])
     for i, n in enumerate(budgets):
         theirs, ours = (max(min(error[way][i] for way in ways), ROUNDING) for ways in (THEIRS, OURS))
         cells = (
@@ -45,19 +45,19 @@ def answer(pool: Pool, runs: int) -> Iterator[Row]:
         yield Row(cells, {f"{name} / theirs": ours / theirs, f"{name} / noise": ours / (noise / sqrt(n))})
 
 
-def _play(trial: Trial, budgets: list[int], seed: int) -> Figures:
+def _play(run: Run, budgets: list[int], seed: int) -> Figures:
     """Error of the ECE made of expected accuracies of bins."""
-    order = play(trial, np.random.default_rng(seed), max(budgets))
-    true = _add_up(trial, trial.truth)
-    found = np.array([_add_up(trial, trial.know(order[:n]).mean()) for n in budgets])
+    order = run_policy(run, np.random.default_rng(seed), max(budgets))
+    true = _add_up(run, run.truth)
+    found = np.array([_add_up(run, run.infer_posterior(order[:n]).mean()) for n in budgets])
     return {"relative": np.abs(found - true) / true}
 
 
-def _add_up(trial: Trial, accuracy: np.ndarray) -> float:
-    return float(trial.start.share @ np.abs(accuracy - trial.start.scheme.cells.score))
+def _add_up(run: Run, accuracy: np.ndarray) -> float:
+    return float(run.start.share @ np.abs(accuracy - run.start.evaluation.cells.score))
 
 
-def _reckon_noise(trial: Trial) -> float:
+def _reckon_noise(run: Run) -> float:
     """Mean absolute error of the mean gap from one label, relative to the ECE; labels are spread over bins as items are."""
-    doubt = trial.start.share @ (trial.truth * (1 - trial.truth))
-    return sqrt(2 / pi * doubt) / _add_up(trial, trial.truth)
+    doubt = run.start.share @ (run.truth * (1 - run.truth))
+    return sqrt(2 / pi * doubt) / _add_up(run, run.truth)

@@ -10,8 +10,8 @@ import fewlabels as fl
 from bench.label_efficiency.pages import Row, Table
 from bench.label_efficiency.pools import FEWEST, Pool
 from bench.label_efficiency.ways import FLAT, OURS, THEIRS, Figures, Way, repeat
-from fewlabels.active.simulation.dispatch import play
-from fewlabels.active.simulation.labelled_pool import Stage
+from fewlabels.active.simulation.dispatch import run_policy
+from fewlabels.active.simulation.labelled_pool import LabelledPool
 from fewlabels.active.simulation.measures import measure_verdict
 
 ROPE = 0.05
@@ -27,20 +27,20 @@ TABLE = Table(
 
 def answer(pool: Pool, runs: int) -> Iterator[Row]:
     """Rows of one pool."""
-    stage = pool.stage()
-    pairs = _pick_pairs(stage)
+    labelled = pool.labelled()
+    pairs = _pick_pairs(labelled)
     if not pairs:
         return
-    needs = [repeat(partial(_play, stage, way, pairs), max(2, runs // PAIRS))["labels"].mean() for way in WAYS]
+    needs = [repeat(partial(_play, labelled, way, pairs), max(2, runs // PAIRS))["labels"].mean() for way in WAYS]
     ratio = needs[2] / min(needs[:2])
     cells = (pool.name, len(pairs), *(f"{n:.0f}" for n in needs), f"{ratio:.2f}")
-    yield Row(cells, {"ratio": ratio}, len(stage.tally.groups) < FEWEST)
+    yield Row(cells, {"ratio": ratio}, len(labelled.tally.groups) < FEWEST)
 
 
-def _pick_pairs(stage: Stage) -> list[tuple[str, str]]:
+def _pick_pairs(labelled: LabelledPool) -> list[tuple[str, str]]:
     """A few pairs of groups that differ clearly, or clearly do not, on the whole pool."""
-    trial = FLAT.try_on(stage, fl.Estimate())
-    size, truth, names = trial.start.n_items, trial.truth, stage.tally.groups
+    run = FLAT.try_on(labelled, fl.Estimate())
+    size, truth, names = run.start.n_items, run.truth, labelled.tally.groups
     clear = [
         (names[i], names[j])
         for i, j in combinations(np.nonzero(size >= SMALLEST)[0], 2)
@@ -50,14 +50,14 @@ def _pick_pairs(stage: Stage) -> list[tuple[str, str]]:
     return [clear[i] for i in chosen]
 
 
-def _play(stage: Stage, way: Way, pairs: list[tuple[str, str]], seed: int) -> Figures:
+def _play(labelled: LabelledPool, way: Way, pairs: list[tuple[str, str]], seed: int) -> Figures:
     """Labels from which on the verdict is right, for every pair; all there are, where it never is."""
     needed = []
     for a, b in pairs:
-        trial = way.try_on(stage, fl.Compare(a, b, rope=ROPE), finite=False)
-        looks = np.unique(np.geomspace(1, trial.n_askable, LOOKS).round().astype(int))
-        order = play(trial, np.random.default_rng([seed, 1]), int(looks[-1]))
-        right = np.array([measure_verdict(trial, trial.know(order[:n]))["correct"] for n in looks]) > 0
+        run = way.try_on(labelled, fl.Compare(a, b, rope=ROPE), finite=False)
+        looks = np.unique(np.geomspace(1, run.n_askable, LOOKS).round().astype(int))
+        order = run_policy(run, np.random.default_rng([seed, 1]), int(looks[-1]))
+        right = np.array([measure_verdict(run, run.infer_posterior(order[:n]))["correct"] for n in looks]) > 0
         stays = np.logical_and.accumulate(right[::-1])[::-1]
-        needed.append(looks[stays.argmax()] if stays.any() else trial.n_askable)
+        needed.append(looks[stays.argmax()] if stays.any() else run.n_askable)
     return {"labels": np.array(needed, dtype=float)}

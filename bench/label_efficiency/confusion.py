@@ -10,9 +10,9 @@ from bench.label_efficiency.accuracies import EACH
 from bench.label_efficiency.pages import Row, Table
 from bench.label_efficiency.pools import FEWEST, Pool
 from bench.label_efficiency.ways import OURS, THEIRS, Figures, repeat
-from fewlabels.active.simulation.dispatch import play
+from fewlabels.active.simulation.dispatch import run_policy
 from fewlabels.active.simulation.measures import measure_confusion
-from fewlabels.active.simulation.run import Trial
+from fewlabels.active.simulation.run import Run
 
 FIRST = 10  # labels in all
 TABLE = Table(
@@ -27,11 +27,11 @@ def answer(pool: Pool, runs: int) -> Iterator[Row]:
     """Rows of one pool."""
     if not pool.read().has("probabilities"):
         return
-    stage = pool.stage(probabilities=True)
-    n_groups = len(stage.tally.groups)
+    labelled = pool.labelled(probabilities=True)
+    n_groups = len(labelled.tally.groups)
     budgets = {f"{FIRST} labels": FIRST, **{f"{each} labels per class": each * n_groups for each in EACH}}
     fixed, learned = (
-        repeat(partial(_play, way.try_on(stage, fl.Estimate(fl.confusion)), [0, *budgets.values()]), runs)["rmse"].mean(axis=0)
+        repeat(partial(_play, way.try_on(labelled, fl.Estimate(fl.confusion)), [0, *budgets.values()]), runs)["rmse"].mean(axis=0)
         for way in (THEIRS[0], OURS[0])
     )  # fmt: skip
     for (name, n), theirs, ours in zip(budgets.items(), fixed[1:], learned[1:], strict=True):
@@ -41,6 +41,6 @@ def answer(pool: Pool, runs: int) -> Iterator[Row]:
         yield Row(cells, ratios, n_groups < FEWEST)
 
 
-def _play(trial: Trial, budgets: list[int], seed: int) -> Figures:
-    order = play(trial, np.random.default_rng(seed), max(budgets))
-    return {"rmse": np.array([measure_confusion(trial, trial.know(order[:n]))["rmse"] for n in budgets])}
+def _play(run: Run, budgets: list[int], seed: int) -> Figures:
+    order = run_policy(run, np.random.default_rng(seed), max(budgets))
+    return {"rmse": np.array([measure_confusion(run, run.infer_posterior(order[:n]))["rmse"] for n in budgets])}

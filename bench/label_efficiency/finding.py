@@ -9,9 +9,9 @@ import fewlabels as fl
 from bench.label_efficiency.pages import Row, Table
 from bench.label_efficiency.pools import FEWEST, Pool
 from bench.label_efficiency.ways import OURS, THEIRS, Figures, repeat
-from fewlabels.active.simulation.dispatch import play
-from fewlabels.active.simulation.measures import rank_reciprocally
-from fewlabels.active.simulation.run import Trial
+from fewlabels.active.simulation.dispatch import run_policy
+from fewlabels.active.simulation.measures import mean_reciprocal_rank
+from fewlabels.active.simulation.run import Run
 
 LOOKS, SOONEST = 48, 1 / 500  # how often to look, and from what share of the pool on
 ENOUGH, ROUNDING = 0.99, 1e-9
@@ -25,23 +25,23 @@ TABLE = Table(
 
 def answer(pool: Pool, runs: int) -> Iterator[Row]:
     """Rows of one pool."""
-    stage = pool.stage()
-    n, n_groups = stage.n_items, len(stage.tally.groups)
+    labelled = pool.labelled()
+    n, n_groups = labelled.n_items, len(labelled.tally.groups)
     looks = np.unique(np.geomspace(max(2, n * SOONEST), n, LOOKS).round().astype(int))
     for m in (1, 10 if n_groups >= MANY else 3):
         if m >= n_groups:
             continue
-        ways = [way.seek(m).try_on(stage, fl.FindWorst(m=m)) for way in (THEIRS[1], OURS[1])]
-        theirs, ours = (_count_enough(repeat(partial(_play, trial, looks), runs)["mrr"], looks) for trial in ways)
+        ways = [way.seek(m).try_on(labelled, fl.FindWorst(m=m)) for way in (THEIRS[1], OURS[1])]
+        theirs, ours = (_count_enough(repeat(partial(_play, run, looks), runs)["mrr"], looks) for run in ways)
         cells = (pool.name, m, *(f"{x:,.0f} ({x / n:.1%})" for x in (theirs, ours)), f"{ours / theirs:.2f}")
         yield Row(cells, {"worst class" if m == 1 else "m worst": ours / theirs}, n_groups < FEWEST)
 
 
-def _play(trial: Trial, looks: np.ndarray, seed: int) -> Figures:
+def _play(run: Run, looks: np.ndarray, seed: int) -> Figures:
     """MRR as labels grow, of what is expected of exactly these items: what is labelled is known, with either prior."""
-    order = play(trial, np.random.default_rng(seed), int(looks[-1]))
-    expected = [trial.know(order[:n]).mean() for n in looks]
-    return {"mrr": np.array([rank_reciprocally(-mean, -trial.truth, trial.plays) for mean in expected])}
+    order = run_policy(run, np.random.default_rng(seed), int(looks[-1]))
+    expected = [run.infer_posterior(order[:n]).mean() for n in looks]
+    return {"mrr": np.array([mean_reciprocal_rank(-mean, -run.truth, run.plays) for mean in expected])}
 
 
 def _count_enough(mrr: np.ndarray, looks: np.ndarray) -> float:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 import fewlabels as fl
-from fewlabels.active.simulation.labelled_pool import Stage, set_stage
+from fewlabels.active.simulation.labelled_pool import LabelledPool, make_labelled_pool
 from fewlabels.data.counts import STRATA
 from fewlabels.data.groups import Groups
 
@@ -30,9 +30,9 @@ class Pool:
             return fl.Predictions.read(self.path)
         return fl.Predictions.read(self.path, positive_score="score_mlp", positive="1", label="label")
 
-    def stage(self, by: Groups = fl.predicted, *, probabilities: bool = False) -> Stage:
+    def labelled(self, by: Groups = fl.predicted, *, probabilities: bool = False) -> LabelledPool:
         """Lay its items out."""
-        return set_stage(self.read(), by, probabilities=probabilities, strata=STRATA)
+        return make_labelled_pool(self.read(), by, probabilities=probabilities, strata=STRATA)
 
 
 def find_pools(folder: Path) -> list[Pool]:

@@ -9,9 +9,9 @@ from joblib import delayed
 import fewlabels as fl
 from fewlabels.active.goals.goal import Goal
 from fewlabels.active.policies import Policy
-from fewlabels.active.simulation.labelled_pool import Stage
+from fewlabels.active.simulation.labelled_pool import LabelledPool
 from fewlabels.active.simulation.parallel import spread
-from fewlabels.active.simulation.run import Trial
+from fewlabels.active.simulation.run import Run
 from fewlabels.models.priors import Prior
 
 PRIORS: dict[str, Prior] = {"flat": fl.flat(), "scores": fl.from_scores(), "calibrated": fl.calibrated()}
@@ -29,9 +29,9 @@ class Way:
     def __str__(self) -> str:
         return f"{self.prior}, {self.policy}"
 
-    def try_on(self, stage: Stage, goal: Goal, *, finite: bool = True) -> Trial:
+    def try_on(self, labelled: LabelledPool, goal: Goal, *, finite: bool = True) -> Run:
         """Return the trial of this way."""
-        return Trial(stage, goal, POLICIES[self.policy], PRIORS[self.prior], finite=finite)
+        return Run(labelled, goal, POLICIES[self.policy], PRIORS[self.prior], finite=finite)
 
     def seek(self, m: int) -> "Way":
         """Return the way that asks about as many groups at once as are sought."""

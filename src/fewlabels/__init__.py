@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {
+_EXPORTS = {
     "active.goals.comparison": ("Compare",),
     "active.goals.estimation": ("Estimate", "Explore", "LeastCertain"),
     "active.goals.extremes": ("FindBest", "FindWorst"),
@@ -101,7 +101,7 @@ _HOMES = {
     "reporting.schemas": ("schema",),
     "sessions.session": ("Session",),
 }  # fmt: skip
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
+_MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
 
 __all__ = [
     "Assessment", "Beta", "Compare", "Comparison", "ConfusionDisplay", "Dirichlet", "Draws", "EpsilonGreedy",
@@ -116,9 +116,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'fewlabels' has no attribute {name!r}")
-    return getattr(import_module(f"fewlabels.{_HOME[name]}"), name)
+    return getattr(import_module(f"fewlabels.{_MODULE_OF[name]}"), name)
 
 
 def __dir__() -> list[str]:

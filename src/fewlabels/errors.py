@@ -11,25 +11,27 @@ class InputError(ValueError):
     """Invalid input. The message tells the user what was given, where, and what to do."""
 
 
-LONGEST = 80  # maximum number of characters of a name in a message
+MAX_NAME_LENGTH = 80  # maximum number of characters of a name in a message
 
 
-def cut_name(name: str) -> str:
+def truncate_name(name: str) -> str:
     """Shorten a long name for a message by removing its middle.
 
-    >>> cut_name("cat"), len(cut_name("x" * 2000))
+    >>> truncate_name("cat"), len(truncate_name("x" * 2000))
     ('cat', 83)
     """
-    return name if len(name) <= LONGEST else f"{name[: LONGEST // 2]} … {name[-(LONGEST // 2) :]}"
+    return (
+        name if len(name) <= MAX_NAME_LENGTH else f"{name[: MAX_NAME_LENGTH // 2]} … {name[-(MAX_NAME_LENGTH // 2) :]}"
+    )
 
 
-def listing(names: Iterable[object], most: int = 6) -> str:
+def join_names(names: Iterable[object], most: int = 6) -> str:
     """Join the first names with commas and count the rest.
 
-    >>> listing(["a", "b", "c"], most=2)
+    >>> join_names(["a", "b", "c"], most=2)
     'a, b and 1 more'
     """
-    words = [cut_name(str(name)) for name in names]
+    words = [truncate_name(str(name)) for name in names]
     if len(words) <= most:
         return ", ".join(words)
     return f"{', '.join(words[:most])} and {len(words) - most:,} more"
@@ -57,15 +59,15 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     close = begun[:2] or get_close_matches(word, known, n=2, cutoff=0.6)
     if close:
         return f"did you mean {' or '.join(repr(name) for name in close)}?"
-    return f"there is: {listing(known, most=20)}"
+    return f"there is: {join_names(known, most=20)}"
 
 
-def name_option(role: str, value: object = None) -> str:
+def format_option(role: str, value: object = None) -> str:
     """Format an option as it is typed on the command line and in Python.
 
-    >>> name_option("positive_score", "risk")
+    >>> format_option("positive_score", "risk")
     "--positive-score risk (Python: positive_score='risk')"
-    >>> name_option("label")
+    >>> format_option("label")
     '--label (Python: label=)'
     """
     option = f"--{role.replace('_', '-')}"

@@ -20,27 +20,27 @@ from pathlib import Path
 
 from fewlabels.errors import InputError
 
-PART = ".fewlabels-{host}-{process}-{random}.part"  # name of a temporary file while it is written
-PART_NAME = re.compile(r"\.fewlabels-(?P<host>\w+)-(?P<process>\d+)-\w+\.part")
+TEMPORARY_NAME = ".fewlabels-{host}-{process}-{random}.part"  # name of a temporary file while it is written
+TEMPORARY_PATTERN = re.compile(r"\.fewlabels-(?P<host>\w+)-(?P<process>\d+)-\w+\.part")
 STDIN = STDOUT = "-"
 DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|(?:/dev|/proc/self)/fd/(\d+)")
-STANDARD = {"stdout": 1, "stderr": 2}
-DATABASE = b"SQLite format 3\0"
-_LENT: set[str] = set()  # temporary files of this process
-RIGHTS, GROUP_RIGHTS = 0o777, 0o070
+STANDARD_DESCRIPTORS = {"stdout": 1, "stderr": 2}
+SQLITE_MAGIC = b"SQLite format 3\0"
+_OWN_TEMPORARY_FILES: set[str] = set()  # temporary files of this process
+PERMISSION_BITS, GROUP_PERMISSION_BITS = 0o777, 0o070
 
 
-def write_whole(path: str | Path, content: str | bytes, *, inputs: Iterable[str | None] = ()) -> Path:
+def write_atomic(path: str | Path, content: str | bytes, *, inputs: Iterable[str | None] = ()) -> Path:
     """Write a file atomically; see `check_output` for what is refused. A failure leaves no temporary file behind."""
     check_output(path, inputs)
     data = content.encode(errors="replace") if isinstance(content, str) else content
     try:
         if is_stream(path):
-            _write_through(str(path), data)
+            _write_stream(str(path), data)
         else:
             _replace(Path(os.path.realpath(path)), data)
     except OSError as error:
-        raise _refuse(path, error) from None
+        raise _as_input_error(path, error) from None
     return Path(path)
 
 
@@ -52,7 +52,7 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str | None
         if path != STDOUT:
             check_output(path, inputs)
     for (one, path), (other, second) in combinations(given, 2):
-        if _is_same(path, second):
+        if _is_same_file(path, second):
             where = "standard output" if path == STDOUT else path
             raise InputError(f"{one} and {other} cannot both go to {where}; name another file for one of them")
 
@@ -60,22 +60,22 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str | None
 def check_output(path: str | Path, inputs: Iterable[str | None] = ()) -> None:
     """Refuse a path that cannot be written or that is one of the inputs."""
     try:
-        found = _look(path)
+        found = _stat(path)
     except (OSError, ValueError) as error:
-        raise _refuse(path, error) from None
-    if found is not None and any(os.path.samestat(found, other) for other in _list_inputs(inputs)):
+        raise _as_input_error(path, error) from None
+    if found is not None and any(os.path.samestat(found, other) for other in _stat_inputs(inputs)):
         raise InputError(f"{path} is what is being read; write to another file")
-    _check_place(path, found)
+    _check_destination(path, found)
 
 
 def is_stream(path: str | Path) -> bool:
     """Return whether a path is a pipe, a character device, or an open file descriptor of this process."""
-    found = _look(path)
+    found = _stat(path)
     kind = 0 if found is None else found.st_mode
     return stat.S_ISFIFO(kind) or stat.S_ISCHR(kind) or bool(DESCRIPTOR.fullmatch(str(path)))
 
 
-def _look(path: str | Path) -> os.stat_result | None:
+def _stat(path: str | Path) -> os.stat_result | None:
     """Stat a path, following links; None if nothing exists there."""
     try:
         return os.stat(path)  # noqa: PTH116
@@ -83,7 +83,7 @@ def _look(path: str | Path) -> os.stat_result | None:
         return None
 
 
-def _list_inputs(names: Iterable[str | None]) -> Iterable[os.stat_result]:
+def _stat_inputs(names: Iterable[str | None]) -> Iterable[os.stat_result]:
     """Stat every input that is a file: a path, a glob pattern, or standard input redirected from a file."""
     for name in names:
         if name == STDIN:
@@ -97,7 +97,7 @@ def _list_inputs(names: Iterable[str | None]) -> Iterable[os.stat_result]:
                     yield os.stat(path)  # noqa: PTH116
 
 
-def _check_place(path: str | Path, found: os.stat_result | None) -> None:
+def _check_destination(path: str | Path, found: os.stat_result | None) -> None:
     kind = 0 if found is None else found.st_mode
     if stat.S_ISDIR(kind):
         raise InputError(f"{path} is a folder; name a file in it")
@@ -120,23 +120,23 @@ def _is_database(place: Path) -> bool:
     if not os.access(place, os.R_OK):
         return False
     with place.open("rb") as file:
-        return file.read(len(DATABASE)) == DATABASE
+        return file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
 
 
-def _is_same(path: str, other: str) -> bool:
+def _is_same_file(path: str, other: str) -> bool:
     if STDOUT in (path, other):
         return path == other
-    one, two = _look(path), _look(other)
+    one, two = _stat(path), _stat(other)
     if one is not None and two is not None:
         return os.path.samestat(one, two) and stat.S_ISREG(one.st_mode)
     return os.path.realpath(path) == os.path.realpath(other)
 
 
-def _write_through(path: str, data: bytes) -> None:
+def _write_stream(path: str, data: bytes) -> None:
     found = DESCRIPTOR.fullmatch(path)
     if found:
         sys.stdout.flush()
-        handle = os.dup(STANDARD[found[1]] if found[1] else int(found[2]))
+        handle = os.dup(STANDARD_DESCRIPTORS[found[1]] if found[1] else int(found[2]))
     else:
         handle = os.open(path, os.O_WRONLY | getattr(os, "O_NOCTTY", 0))
     with os.fdopen(handle, "wb") as file:
@@ -145,60 +145,60 @@ def _write_through(path: str, data: bytes) -> None:
 
 def _replace(place: Path, data: bytes) -> None:
     """Write a temporary file and rename it; owner and mode of an existing file are kept."""
-    before = _look(place)
-    with lend_part(place.parent, 0o666 if before is None else 0o600) as part:
+    before = _stat(place)
+    with temporary_file(place.parent, 0o666 if before is None else 0o600) as part:
         with part.open("r+b") as file:
             file.write(data)
             file.flush()
             if before is not None:
-                _copy_rights(file.fileno(), before)
+                _copy_permissions(file.fileno(), before)
             os.fsync(file.fileno())
         part.replace(place)
 
 
-def _copy_rights(handle: int, before: os.stat_result) -> None:
+def _copy_permissions(handle: int, before: os.stat_result) -> None:
     """Copy owner, group and mode; if the group cannot be kept, drop the group permissions."""
     if os.name != "posix":
         return
     for user, group in ((-1, before.st_gid), (before.st_uid, -1)):
         with suppress(OSError):
             os.chown(handle, user, group)
-    lost = 0 if os.fstat(handle).st_gid == before.st_gid else GROUP_RIGHTS
-    os.chmod(handle, before.st_mode & RIGHTS & ~lost)
+    lost = 0 if os.fstat(handle).st_gid == before.st_gid else GROUP_PERMISSION_BITS
+    os.chmod(handle, before.st_mode & PERMISSION_BITS & ~lost)
 
 
 @contextmanager
-def lend_part(folder: Path, mode: int) -> Iterator[Path]:
+def temporary_file(folder: Path, mode: int) -> Iterator[Path]:
     """Create an empty temporary file, and remove it on exit if it still exists; also remove those of killed processes.
 
     The file is neither open nor locked: its name contains the process id. On some systems a lock of ours would block
     SQLite, and closing our handle would release SQLite's locks.
     """
-    remove_parts(folder)
-    part = folder / PART.format(host=_name_host(), process=os.getpid(), random=secrets.token_hex(8))
-    _LENT.add(part.name)
+    remove_stale_files(folder)
+    part = folder / TEMPORARY_NAME.format(host=_hash_host(), process=os.getpid(), random=secrets.token_hex(8))
+    _OWN_TEMPORARY_FILES.add(part.name)
     try:
         os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode))
         yield part
     finally:
         _remove(part)
-        _LENT.discard(part.name)
+        _OWN_TEMPORARY_FILES.discard(part.name)
 
 
-def remove_parts(folder: Path) -> None:
+def remove_stale_files(folder: Path) -> None:
     """Remove temporary files of killed processes. A file with a second hard link is already in its final place."""
     if os.name != "posix":
         return  # on Windows os.kill(pid, 0) would end the process
-    for part in folder.glob(PART.format(host="*", process="*", random="*")):
+    for part in folder.glob(TEMPORARY_NAME.format(host="*", process="*", random="*")):
         with suppress(OSError):
-            if part.lstat().st_nlink > 1 or (part.is_file() and _is_left(part.name)):
+            if part.lstat().st_nlink > 1 or (part.is_file() and _is_stale(part.name)):
                 _remove(part)
 
 
-def _is_left(name: str) -> bool:
+def _is_stale(name: str) -> bool:
     """Return whether the process that wrote this file has ended; files of other hosts count as in use."""
-    found = PART_NAME.fullmatch(name)
-    if not found or found["host"] != _name_host() or name in _LENT:
+    found = TEMPORARY_PATTERN.fullmatch(name)
+    if not found or found["host"] != _hash_host() or name in _OWN_TEMPORARY_FILES:
         return False
     process = int(found["process"])
     return process == os.getpid() or not _is_alive(process)
@@ -215,7 +215,7 @@ def _is_alive(process: int) -> bool:
 
 
 @cache
-def _name_host() -> str:
+def _hash_host() -> str:
     """Hash the host name and the process-id namespace: process ids are unique within them."""
     name = socket.gethostname()
     with suppress(OSError, AttributeError):
@@ -229,6 +229,6 @@ def _remove(part: Path) -> None:
         part.with_name(part.name + ending).unlink(missing_ok=True)
 
 
-def _refuse(path: str | Path, error: OSError | ValueError) -> InputError:
+def _as_input_error(path: str | Path, error: OSError | ValueError) -> InputError:
     reason = getattr(error, "strerror", None) or str(error)
     return InputError(f"{path} cannot be written: {reason[:1].lower()}{reason[1:]}")

@@ -5,7 +5,9 @@ import re
 from typing import Any
 
 # Control characters (except tab and newline), bidirectional controls, and lone surrogates.
-HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+CONTROL_CHARACTERS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 FORMULA = "[=+\\-@＝＋－＠\\t\\r\\n]"  # first characters that make a spreadsheet evaluate a cell
 ESCAPED = f"^'+{FORMULA}"
 PASSWORD = re.compile(r"(://[^/:@\s]+):[^/@\s]+@")
@@ -30,18 +32,18 @@ def unescape_formula(cell: str) -> str:
     return cell[1:] if re.match(ESCAPED, cell) else cell
 
 
-def tame(text: str) -> str:
+def sanitize(text: str) -> str:
     """Replace control characters with visible ones, so that a terminal does not interpret them.
 
-    >>> tame("red: \\x1b[31m")
+    >>> sanitize("red: \\x1b[31m")
     'red: ␛[31m'
     """
-    return HARMFUL.sub(_picture, text)
+    return CONTROL_CHARACTERS.sub(_to_visible, text)
 
 
-def tame_line(text: object) -> str:
+def sanitize_line(text: object) -> str:
     """Sanitize a name for one line: newlines and tabs become visible too."""
-    return tame(str(text)).replace("\n", "␊").replace("\t", "␉")
+    return sanitize(str(text)).replace("\n", "␊").replace("\t", "␉")
 
 
 def dump_json(value: Any, indent: int | None = None) -> str:
@@ -51,7 +53,7 @@ def dump_json(value: Any, indent: int | None = None) -> str:
     {"name": "\\u001b[31m é \\u202e"}
     """
     text = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)
-    return HARMFUL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return CONTROL_CHARACTERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def shorten(text: str, most: int = 900) -> str:
@@ -64,10 +66,10 @@ def shorten(text: str, most: int = 900) -> str:
     return line if len(line) <= most else f"{line[: most // 2]} … {line[-(most // 2) :]}"
 
 
-def hide_passwords(text: str) -> str:
+def redact_passwords(text: str) -> str:
     """Mask passwords in the URLs of a text.
 
-    >>> hide_passwords("postgresql://kim:secret@host/db?table=x")
+    >>> redact_passwords("postgresql://kim:secret@host/db?table=x")
     'postgresql://kim:***@host/db?table=x'
     """
     return PASSWORD.sub(r"\1:***@", text)
@@ -84,14 +86,14 @@ def as_text(value: Any) -> str:
     return str(value)
 
 
-def as_plain(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """Convert a table value to one that JSON can represent."""
     if isinstance(value, float) and (value != value or abs(value) == float("inf")):
         return None
     return value if value is None or isinstance(value, bool | int | float | str) else as_text(value)
 
 
-def _picture(found: re.Match[str]) -> str:
+def _to_visible(found: re.Match[str]) -> str:
     code = ord(found[0])
     if code < 0x20:
         return chr(0x2400 + code)

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from pyarrow import feather
 
 import fewlabels as fl
-from fewlabels.web.keys_file import change_keys, name_keys
+from fewlabels.web.keys_file import change_keys, get_keys_path
 
 Rows = list[dict[str, Any]]
 N_ROWS = 24
@@ -184,4 +184,4 @@ def _fit(folder: Path) -> None:
             for who in ("kim", "lee")[:votes]:
                 asked = s.ask(6, who=who)
                 s.tell({i: "ab"[int(i) % 2] for i in asked[:4]} | {asked[4]: None}, who=who)
-    change_keys(name_keys(folder / "session.db"), lambda found: found.invite(("kim", "sam"), ()))
+    change_keys(get_keys_path(folder / "session.db"), lambda found: found.invite(("kim", "sam"), ()))

@@ -19,7 +19,7 @@ from typing import TextIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fewlabels.text import HARMFUL
+from fewlabels.text import CONTROL_CHARACTERS
 from tests.fuzz.commands import NEW, Command
 from tests.fuzz.events import count_kinds, read_events
 from tests.fuzz.judge import Run, list_faults
@@ -179,7 +179,7 @@ def _type(far: int, keys: Sequence[bytes], done: threading.Event, seen: list[byt
 
 def check_terminal(folder: Path, run_out: str, do: Callable[[tuple[str, ...]], tuple[int, str, str]]) -> Iterator[str]:
     """Say where the session holds other answers than were confirmed, or cannot be opened again."""
-    if found := HARMFUL.search(run_out):
+    if found := CONTROL_CHARACTERS.search(run_out):
         yield f"printed as it is: {found[0]!r} in {run_out[max(found.start() - 40, 0) :][:80]!r}"
     if not (folder / "new.db").exists():
         return

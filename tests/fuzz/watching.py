@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 
 from fewlabels.errors import InputError
-from fewlabels.sessions.exchange.folder import recall_files
+from fewlabels.sessions.exchange.folder import read_digests
 from tests.fuzz.commands import SHEETS, Command
 from tests.fuzz.events import read_events
 from tests.fuzz.mutation import mutate
@@ -99,7 +99,7 @@ def _import_one_by_one(words: tuple[str, ...], folder: Path, do: Do) -> list[tup
     """Import what was read into a copy of the session, in the same order."""
     session = words[words.index("--session") + 1]
     try:
-        read = recall_files(str(folder / session))
+        read = read_digests(str(folder / session))
     except InputError:
         read = frozenset()
     options = tuple(word for word in words[4:] if word not in ONCE)

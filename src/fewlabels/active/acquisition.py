@@ -26,8 +26,8 @@ class AcquisitionView:
     @cached_property
     def left(self) -> Int[np.ndarray, " group"]:
         """Items per group that can still be labelled; 0 where a label has no value for the goal."""
-        worth = self.gain(self.posterior, self.posterior.expect())[0]
-        return np.where(np.isneginf(worth) | np.isnan(worth) | self.posterior.undefined, 0, self.posterior.left)
+        gain = self.gain(self.posterior, self.posterior.expect())[0]
+        return np.where(np.isneginf(gain) | np.isnan(gain) | self.posterior.undefined, 0, self.posterior.left)
 
     @property
     def is_open(self) -> Bool[np.ndarray, " group"]:
@@ -47,18 +47,18 @@ class AcquisitionView:
     def draw(self, rng: Rng, n: int = 1) -> Float[np.ndarray, "draw group"]:
         """Draw the gain of one label in each group; minus infinity in closed groups."""
         n = limit_acquisition_draws(n, self.posterior.counts.size)
-        worth = self.gain(self.posterior, self.posterior.imagine(rng, n))
-        return self._close(np.where(np.isnan(worth), self.expect(), worth))  # nan: 0/0 in this draw
+        gain = self.gain(self.posterior, self.posterior.draw_cells(rng, n))
+        return self._mask_closed(np.where(np.isnan(gain), self.expect(), gain))  # nan: 0/0 in this draw
 
     def expect(self) -> PerGroup:
         """Return the gain of one label in each group at the posterior mean."""
-        return self._close(self.gain(self.posterior, self.posterior.expect()))[0]
+        return self._mask_closed(self.gain(self.posterior, self.posterior.expect()))[0]
 
-    def spread(self) -> PerGroup:
+    def outcome_standard_deviation(self) -> PerGroup:
         """Return the standard deviation of one outcome within the cells of each group, at the posterior mean."""
-        mean = self.posterior.foreseen.mean()
+        mean = self.posterior.with_pending.mean()
         each = 2 * mean * (1 - mean) if mean.ndim == 1 else 1 - (mean**2).sum(axis=1)
         return np.sqrt(self.posterior.sum_by_group(self.posterior.weight * each / 2))
 
-    def _close(self, gain: Float[np.ndarray, "draw group"]) -> Float[np.ndarray, "draw group"]:
+    def _mask_closed(self, gain: Float[np.ndarray, "draw group"]) -> Float[np.ndarray, "draw group"]:
         return np.where(self.is_open, gain, -np.inf)

@@ -17,7 +17,7 @@ from fewlabels.distributions.belief import Rng
 from fewlabels.errors import InputError
 
 Policy = Callable[[Rng, AcquisitionView], Sequence[int]]
-TRIES, BLOCK = 100, 10
+MAX_DRAWS, DRAWS_AT_ONCE = 100, 10
 TINY = 1e-300
 QUANTILE_DRAWS = 1000
 
@@ -46,15 +46,15 @@ class Stratified:
 
     def __call__(self, rng: Rng, prospect: AcquisitionView) -> Sequence[int]:
         """Choose the open group furthest below its quota."""
-        quota = np.where(prospect.is_open, self._weigh(prospect), 0.0)
+        quota = np.where(prospect.is_open, self._quota_weights(prospect), 0.0)
         n_labels = np.where(prospect.is_open, prospect.n_labels, 0.0)
-        behind = quota / max(quota.sum(), TINY) * (n_labels.sum() + 1) - n_labels
-        return [_best(rng, np.where(prospect.is_open, behind, -np.inf))]
+        deficit = quota / max(quota.sum(), TINY) * (n_labels.sum() + 1) - n_labels
+        return [_argmax(rng, np.where(prospect.is_open, deficit, -np.inf))]
 
-    def _weigh(self, prospect: AcquisitionView) -> Float[np.ndarray, " group"]:
+    def _quota_weights(self, prospect: AcquisitionView) -> Float[np.ndarray, " group"]:
         if self.allocation == "equal":
             return np.ones(len(prospect.n_items))
-        return prospect.n_items * (prospect.spread() if self.allocation == "neyman" else 1.0)
+        return prospect.n_items * (prospect.outcome_standard_deviation() if self.allocation == "neyman" else 1.0)
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Thompson:
 
     def __call__(self, rng: Rng, prospect: AcquisitionView) -> Sequence[int]:
         """Return the group with the largest gain in one draw."""
-        return [_best(rng, prospect.draw(rng)[0])]
+        return [_argmax(rng, prospect.draw(rng)[0])]
 
 
 @dataclass(frozen=True)
@@ -76,19 +76,19 @@ class TopTwo:
     name: str = "top-two"
 
     def __post_init__(self) -> None:
-        _require_chance(self.name, self.chance)
+        _require_probability(self.name, self.chance)
 
     def __call__(self, rng: Rng, prospect: AcquisitionView) -> Sequence[int]:
         """Draw until another group is best; if none is within the limit, return the second best of the last draw."""
-        best = _best(rng, prospect.draw(rng)[0])
+        best = _argmax(rng, prospect.draw(rng)[0])
         if rng.random() >= self.chance or prospect.is_open.sum() == 1:
             return [best]
-        for _ in range(TRIES // BLOCK):
-            drawn = prospect.draw(rng, BLOCK)
-            rivals = [rival for rival in (_best(rng, row) for row in drawn) if rival != best]
-            if rivals:
-                return rivals[:1]
-        return [_best(rng, np.where(np.arange(drawn.shape[1]) == best, -np.inf, drawn[-1]))]
+        for _ in range(MAX_DRAWS // DRAWS_AT_ONCE):
+            drawn = prospect.draw(rng, DRAWS_AT_ONCE)
+            challengers = [challenger for challenger in (_argmax(rng, row) for row in drawn) if challenger != best]
+            if challengers:
+                return challengers[:1]
+        return [_argmax(rng, np.where(np.arange(drawn.shape[1]) == best, -np.inf, drawn[-1]))]
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,8 @@ class MultiPlay:
 
     def __call__(self, rng: Rng, prospect: AcquisitionView) -> Sequence[int]:
         """Return the m best groups in random order, so that a truncated list favours none of them."""
-        n, worth = min(prospect.plays, int(prospect.is_open.sum())), prospect.draw(rng)[0]
-        order = np.lexsort((rng.random(len(worth)), -worth))
+        n, gain = min(prospect.plays, int(prospect.is_open.sum())), prospect.draw(rng)[0]
+        order = np.lexsort((rng.random(len(gain)), -gain))
         return [int(g) for g in rng.permutation(order[:n])]
 
 
@@ -112,13 +112,13 @@ class EpsilonGreedy:
     name: str = "epsilon-greedy"
 
     def __post_init__(self) -> None:
-        _require_chance(self.name, self.chance)
+        _require_probability(self.name, self.chance)
 
     def __call__(self, rng: Rng, prospect: AcquisitionView) -> Sequence[int]:
         """Explore with probability `chance`, else exploit."""
         if rng.random() < self.chance:
             return [int(rng.choice(np.nonzero(prospect.is_open)[0]))]
-        return [_best(rng, prospect.expect())]
+        return [_argmax(rng, prospect.expect())]
 
 
 @dataclass(frozen=True)
@@ -129,24 +129,24 @@ class UpperBound:
     name: str = "upper-bound"
 
     def __post_init__(self) -> None:
-        _require_chance(self.name, self.quantile)
+        _require_probability(self.name, self.quantile)
 
     def __call__(self, rng: Rng, prospect: AcquisitionView) -> Sequence[int]:
         """Return the group with the largest upper quantile."""
         drawn = prospect.draw(rng, QUANTILE_DRAWS)
         bound = np.full(drawn.shape[1], -np.inf)
         bound[prospect.is_open] = np.quantile(drawn[:, prospect.is_open], self.quantile, axis=0)
-        return [_best(rng, bound)]
+        return [_argmax(rng, bound)]
 
 
-def _require_chance(name: str, chance: float) -> None:
+def _require_probability(name: str, chance: float) -> None:
     if not 0 <= chance <= 1:
         raise InputError(f"policy {name}: {chance} is no probability; it must lie between 0 and 1")
 
 
-def _best(rng: Rng, worth: Float[np.ndarray, " group"]) -> int:
+def _argmax(rng: Rng, gain: Float[np.ndarray, " group"]) -> int:
     """Return the index of the maximum, ties broken at random."""
-    best: Bool[np.ndarray, " group"] = worth == worth.max()
+    best: Bool[np.ndarray, " group"] = gain == gain.max()
     return int(rng.choice(np.nonzero(best)[0]))
 
 
@@ -157,11 +157,13 @@ def choose_groups(policy: Policy, rng: Rng, prospect: AcquisitionView) -> list[i
     """
     if not prospect.is_open.any():
         return []
-    said, n = policy(rng, prospect), len(prospect.left)
+    returned, n = policy(rng, prospect), len(prospect.left)
     try:
-        named = [operator.index(g) for g in said]
+        named = [operator.index(g) for g in returned]
     except TypeError:
-        raise InputError(f"policy {name_policy(policy)} returned {said!r}; it must return a list of groups") from None
+        raise InputError(
+            f"policy {name_policy(policy)} returned {returned!r}; it must return a list of groups"
+        ) from None
     for g in named:
         if not 0 <= g < n:
             raise InputError(f"policy {name_policy(policy)} named group {g}; groups go from 0 to {n - 1}")

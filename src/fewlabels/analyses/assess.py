@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from fewlabels.analyses.assessment import Assessment, Question, judge
-from fewlabels.analyses.comparison import Comparison, require_choices, set_side_by_side
+from fewlabels.analyses.assessment import Assessment, AssessmentSpec, assess_counts
+from fewlabels.analyses.comparison import Comparison, compare_groups, require_choices
 from fewlabels.analyses.provenance import record
-from fewlabels.data.aggregate import take_census
-from fewlabels.data.checks import require_sound
-from fewlabels.data.conflicts import count_values, find_labels
-from fewlabels.data.counts import STRATA, arrange
+from fewlabels.data.aggregate import aggregate_pool
+from fewlabels.data.checks import require_valid
+from fewlabels.data.conflicts import count_values, find_label_columns
+from fewlabels.data.counts import STRATA, to_count_table
 from fewlabels.data.groups import Bins, Groups, predicted
 from fewlabels.data.predictions import Predictions
 from fewlabels.errors import InputError
@@ -45,14 +45,14 @@ def assess(
     prior = prior or calibrated()
     require_objects(by=by, metric=metric, prior=prior)
     require_roles(pool, metric, prior)
-    census = take_census(pool, by, bins=bins, **count_for(pool, prior))
-    notes = require_sound(pool, census)
-    counts = arrange(census)
+    aggregated = aggregate_pool(pool, by, bins=bins, **count_for(pool, prior))
+    notes = require_valid(pool, aggregated)
+    counts = to_count_table(aggregated)
     if not counts.n_labels.any():
-        notes += tuple(finding.message for finding in find_labels(pool, count_values(pool)))
-    question = Question(metric, prior, level, finite_pool, m, seed, n_draws)
+        notes += tuple(finding.message for finding in find_label_columns(pool, count_values(pool)))
+    spec = AssessmentSpec(metric, prior, level, finite_pool, m, seed, n_draws)
     made = record(pool.source, inputs=pool.inputs, counts=counts)
-    return judge(counts, question, notes=notes, frame=pool.frame, provenance=made)
+    return assess_counts(counts, spec, notes=notes, frame=pool.frame, provenance=made)
 
 
 def compare(
@@ -67,7 +67,7 @@ def compare(
     'above'
     """
     require_choices(rope, confidence)
-    return set_side_by_side(assess(pool, **choices), groups, rope, confidence)
+    return compare_groups(assess(pool, **choices), groups, rope, confidence)
 
 
 def require_objects(**choices: object) -> None:

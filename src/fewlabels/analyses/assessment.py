@@ -14,18 +14,18 @@ from jaxtyping import Float
 from fewlabels.analyses.frames import to_inference_data
 from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.analyses.result import Result
-from fewlabels.analyses.warnings import caution
-from fewlabels.data.counts import Tally
+from fewlabels.analyses.warnings import collect_warnings
+from fewlabels.data.counts import CountTable
 from fewlabels.data.sources import Frame
-from fewlabels.distributions.belief import contain
-from fewlabels.errors import InputError, did_you_mean, listing
+from fewlabels.distributions.belief import include_mean
+from fewlabels.errors import InputError, did_you_mean, join_names
 from fewlabels.metrics.metric import ClassRate, Cost, Metric, accuracy, confusion, mcc
-from fewlabels.models.annotators.imputation import Testimony
+from fewlabels.models.annotators.imputation import ImputedCounts
 from fewlabels.models.inference import infer, infer_imputed
 from fewlabels.models.posterior import Posterior
 from fewlabels.models.priors import Flat, FromEarlier, Prior, pseudo_counts
 
-PLACES = ("p_worst", "p_best", "rank_low", "rank_high")
+RANK_FIELDS = ("p_worst", "p_best", "rank_low", "rank_high")
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Question:
+class AssessmentSpec:
     """All choices of an assessment: with the counts, they determine the result."""
 
     metric: Metric
@@ -115,25 +115,25 @@ class Assessment(Result):
     overall: Estimate
     groups: tuple[Row, ...]
     notes: tuple[str, ...]  # about the table
-    cautions: tuple[str, ...]  # about the estimates
+    estimate_warnings: tuple[str, ...]  # about the estimates
     matrix: tuple[Entry, ...]
-    tally: Tally = field(repr=False)
-    question: Question = field(repr=False)
+    tally: CountTable = field(repr=False)
+    spec: AssessmentSpec = field(repr=False)
     posterior: Posterior = field(repr=False)
     source: str = "the table"
     frame: Frame = "pandas"
-    testimony: Testimony | None = field(default=None, repr=False)  # where labels are votes
+    imputed: ImputedCounts | None = field(default=None, repr=False)  # where labels are votes
     provenance: Provenance = field(default_factory=record, repr=False)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the table and about the estimates."""
-        return (*self.notes, *self.cautions)
+        return (*self.notes, *self.estimate_warnings)
 
     @property
     def positive(self) -> str | None:
         """The positive class, for metrics that have one."""
-        return self.tally.positive if _is_of_one_class(self.question.metric, self.tally) else None
+        return self.tally.positive if _is_of_one_class(self.spec.metric, self.tally) else None
 
     @property
     def draws(self) -> Float[np.ndarray, "draw group"]:
@@ -148,7 +148,7 @@ class Assessment(Result):
     @cached_property
     def worst_first(self) -> tuple[Row, ...]:
         """The rows, worst first."""
-        sign = 1 if self.question.metric.worst == "lowest" else -1
+        sign = 1 if self.spec.metric.worst == "lowest" else -1
         return tuple(sorted(self.groups, key=lambda row: sign * row.mean))
 
     def row(self, group: str) -> Row:
@@ -160,23 +160,23 @@ class Assessment(Result):
 
     def about(self, metric: Metric) -> "Assessment":
         """Assess another metric from the same counts."""
-        question = replace(self.question, metric=metric)
-        return judge(self.tally, question, testimony=self.testimony, frame=self.frame, provenance=self.provenance)
+        spec = replace(self.spec, metric=metric)
+        return assess_counts(self.tally, spec, imputed=self.imputed, frame=self.frame, provenance=self.provenance)
 
     def reliability(self) -> "Assessment":
         """Accuracy by score bin, from the same counts: the reliability diagram in numbers."""
-        return self._regrouped(Tally.by_bin, accuracy)
+        return self._regrouped(CountTable.by_bin, accuracy)
 
     def merged(self, metric: Metric) -> "Assessment":
         """Assess the whole pool as one group."""
-        return self._regrouped(Tally.merged, metric)
+        return self._regrouped(CountTable.merged, metric)
 
-    def _regrouped(self, change: Callable[[Tally], Tally], metric: Metric) -> "Assessment":
+    def _regrouped(self, change: Callable[[CountTable], CountTable], metric: Metric) -> "Assessment":
         """Assess other groups; a prior from an earlier assessment does not cover them, so it becomes flat."""
-        prior = Flat() if isinstance(self.question.prior, FromEarlier) else self.question.prior
-        question = replace(self.question, metric=metric, prior=prior, m=1)  # there may be fewer groups
-        said = self.testimony and self.testimony.regroup(change)
-        return judge(change(self.tally), question, testimony=said, frame=self.frame, provenance=self.provenance)
+        prior = Flat() if isinstance(self.spec.prior, FromEarlier) else self.spec.prior
+        spec = replace(self.spec, metric=metric, prior=prior, m=1)  # there may be fewer groups
+        said = self.imputed and self.imputed.regroup(change)
+        return assess_counts(change(self.tally), spec, imputed=said, frame=self.frame, provenance=self.provenance)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contract's JSON as a dict."""
@@ -191,15 +191,15 @@ class Assessment(Result):
             plain["matrix"] = [{k: v for k, v in asdict(entry).items() if v is not None} for entry in self.matrix]
         counts = pseudo_counts(self.posterior.belief)
         plain["belief"] = {
-            "reads": self.question.metric.reads,
-            "outcomes": ["right", "wrong"] if self.question.metric.reads == "right" else list(self.tally.classes),
+            "reads": self.spec.metric.reads,
+            "outcomes": ["right", "wrong"] if self.spec.metric.reads == "right" else list(self.tally.classes),
             "cells": list(self.posterior.cells.names),
             "counts": counts.tolist(),
         }
         if self.posterior.trust is not None:
             plain["trust"] = self.posterior.trust.to_dict(self.level)
-        if self.testimony is not None:
-            plain["annotators"] = self.testimony.to_dict(self.level)
+        if self.imputed is not None:
+            plain["annotators"] = self.imputed.to_dict(self.level)
         return plain | {"warnings": list(self.warnings), "provenance": self.provenance.to_dict()}
 
     def list_rows(self) -> list[dict[str, Any]]:
@@ -211,61 +211,61 @@ class Assessment(Result):
         return to_inference_data(self.metric, [row.group for row in self.groups], self.draws)
 
 
-def judge(
-    tally: Tally,
-    question: Question,
+def assess_counts(
+    tally: CountTable,
+    spec: AssessmentSpec,
     *,
     notes: tuple[str, ...] = (),
     frame: Frame = "pandas",
-    testimony: Testimony | None = None,
+    imputed: ImputedCounts | None = None,
     provenance: Provenance | None = None,
     posterior: Posterior | None = None,
 ) -> Assessment:
     """Assess counts; where labels are votes, average over the imputed counts."""
-    if isinstance(question.metric, Cost):
-        question = replace(question, metric=question.metric.over(tally.classes))
-    metric = question.metric
+    if isinstance(spec.metric, Cost):
+        spec = replace(spec, metric=spec.metric.for_classes(tally.classes))
+    metric = spec.metric
     require_answerable(tally, metric)
-    if question.m > len(tally.groups):
-        raise InputError(f"m is {question.m}, but there are only {len(tally.groups)} groups; choose fewer")
-    provenance = replace(provenance or record(counts=tally), seed=question.seed, n_draws=question.n_draws)
-    posterior = posterior or infer_answer(tally, question, testimony)
-    rows = _rows(tally, question, posterior)
+    if spec.m > len(tally.groups):
+        raise InputError(f"m is {spec.m}, but there are only {len(tally.groups)} groups; choose fewer")
+    provenance = replace(provenance or record(counts=tally), seed=spec.seed, n_draws=spec.n_draws)
+    posterior = posterior or infer_posterior(tally, spec, imputed)
+    rows = _rows(tally, spec, posterior)
     n_items, n_labels = int(tally.n_items.sum()), int(tally.n_labels.sum())
     return Assessment(
         metric=metric.name,
         by=tally.by,
-        prior=question.prior.name,
-        level=question.level,
-        finite_pool=question.finite_pool,
+        prior=spec.prior.name,
+        level=spec.level,
+        finite_pool=spec.finite_pool,
         n_items=n_items,
         n_labels=n_labels,
-        overall=_overall(tally, question, posterior, rows),
+        overall=_overall(tally, spec, posterior, rows),
         groups=rows,
         notes=notes,
-        cautions=(
-            *(() if testimony is None else testimony.caution(question.level)),
-            *caution(tally, metric, posterior, rows, earlier=isinstance(question.prior, FromEarlier), m=question.m),
+        estimate_warnings=(
+            *(() if imputed is None else imputed.collect_warnings(spec.level)),
+            *collect_warnings(tally, metric, posterior, rows, earlier=isinstance(spec.prior, FromEarlier), m=spec.m),
         ),
-        matrix=_matrix(tally, question, posterior) if metric is confusion else (),
+        matrix=_matrix(tally, spec, posterior) if metric is confusion else (),
         tally=tally,
-        question=question,
+        spec=spec,
         posterior=posterior,
         source=provenance.source,
         frame=frame,
-        testimony=testimony,
+        imputed=imputed,
         provenance=provenance,
     )
 
 
-def infer_answer(tally: Tally, question: Question, testimony: Testimony | None = None) -> Posterior:
+def infer_posterior(tally: CountTable, spec: AssessmentSpec, imputed: ImputedCounts | None = None) -> Posterior:
     """Return the posterior for these counts and choices."""
     terms: dict[str, Any] = {
-        "finite_pool": question.finite_pool, "level": question.level, "n_draws": question.n_draws, "seed": question.seed,
+        "finite_pool": spec.finite_pool, "level": spec.level, "n_draws": spec.n_draws, "seed": spec.seed,
     }  # fmt: skip
-    if testimony is None:
-        return infer(tally, question.metric, question.prior, **terms)
-    return infer_imputed(tally, testimony.truths, question.metric, question.prior, **terms)
+    if imputed is None:
+        return infer(tally, spec.metric, spec.prior, **terms)
+    return infer_imputed(tally, imputed.imputations, spec.metric, spec.prior, **terms)
 
 
 def require_seed(seed: int) -> None:
@@ -274,77 +274,77 @@ def require_seed(seed: int) -> None:
         raise InputError(f"seed is {seed}; it cannot be negative")
 
 
-def _is_of_one_class(metric: Metric, tally: Tally) -> bool:
-    return isinstance(metric, ClassRate) and not metric.averages and tally.by != "predicted"
+def _is_of_one_class(metric: Metric, tally: CountTable) -> bool:
+    return isinstance(metric, ClassRate) and not metric.is_macro_average and tally.by != "predicted"
 
 
-def require_answerable(tally: Tally, metric: Metric) -> None:
+def require_answerable(tally: CountTable, metric: Metric) -> None:
     """Raise if the metric is not defined for these groups."""
     if metric is mcc and "predicted" in tally.by.split(","):
         raise InputError("mcc is not defined for a single predicted class; use --by all, or group by an attribute")
     if _is_of_one_class(metric, tally) and tally.positive is None:
-        known = listing(tally.classes)
+        known = join_names(tally.classes)
         raise InputError(
             f"metric {metric.name}: which class is the positive one? the classes are {known}; say it with --positive (Python: positive=)"
         )
 
 
-def _rows(tally: Tally, question: Question, posterior: Posterior) -> tuple[Row, ...]:
+def _rows(tally: CountTable, spec: AssessmentSpec, posterior: Posterior) -> tuple[Row, ...]:
     n_items, n_labels = tally.count("n_items"), tally.count("n_labels")
     score = np.bincount(tally.group, weights=tally.score, minlength=len(n_items)) / n_items
-    mean, (low, high) = posterior.mean(), posterior.interval(question.level)
-    places = _place(question, posterior)
+    mean, (low, high) = posterior.mean(), posterior.interval(spec.level)
+    rank_fields = _rank_groups(spec, posterior)
     return tuple(
         Row(
             group=group, share=float(n_items[g] / n_items.sum()), n_items=int(n_items[g]), n_labels=int(n_labels[g]),
             score=None if np.isnan(score[g]) else float(score[g]), mean=float(mean[g]), low=float(low[g]), high=float(high[g]),
-            **places[g],
+            **rank_fields[g],
         )
         for g, group in enumerate(tally.groups)
     )  # fmt: skip
 
 
-def _place(question: Question, posterior: Posterior) -> list[dict[str, Any]]:
+def _rank_groups(spec: AssessmentSpec, posterior: Posterior) -> list[dict[str, Any]]:
     """P(worst), P(best) and rank intervals of every group; groups with an undefined metric are left out.
 
     P(worst) is None where fewer than m groups have a defined metric.
     """
     defined, ranks = posterior.ranks
-    out: list[dict[str, Any]] = [dict.fromkeys(PLACES) for _ in posterior.undefined]
+    out: list[dict[str, Any]] = [dict.fromkeys(RANK_FIELDS) for _ in posterior.undefined]
     if not len(defined):
         return out
-    tails = [(1 - question.level) / 2, (1 + question.level) / 2]
+    tails = [(1 - spec.level) / 2, (1 + spec.level) / 2]
     rank_low, rank_high = np.quantile(ranks, tails, axis=0, method="inverted_cdf")
-    p_worst, p_best = posterior.weigh_places(question.m), posterior.weigh_places(worst=False)
-    too_few = question.m > len(defined)
+    p_worst, p_best = posterior.weigh_places(spec.m), posterior.weigh_places(worst=False)
+    too_few = spec.m > len(defined)
     for i, g in enumerate(defined):
         values = (None if too_few else float(p_worst[g]), float(p_best[g]), int(rank_low[i]), int(rank_high[i]))
-        out[g] = dict(zip(PLACES, values, strict=True))
+        out[g] = dict(zip(RANK_FIELDS, values, strict=True))
     return out
 
 
-def _overall(tally: Tally, question: Question, posterior: Posterior, rows: tuple[Row, ...]) -> Estimate:
+def _overall(tally: CountTable, spec: AssessmentSpec, posterior: Posterior, rows: tuple[Row, ...]) -> Estimate:
     """The estimate of a single group, or from draws over many, with the mean in closed form where possible."""
-    per_class = isinstance(question.metric, ClassRate) and tally.by == "predicted"
+    per_class = isinstance(spec.metric, ClassRate) and tally.by == "predicted"
     if len(rows) == 1 and not per_class:
         return Estimate(rows[0].mean, rows[0].low, rows[0].high)
-    mean = _overall_mean(tally, question, posterior, rows)
-    low, high = contain(np.array([mean]), posterior.overall.interval(question.level))
+    mean = _overall_mean(tally, spec, posterior, rows)
+    low, high = include_mean(np.array([mean]), posterior.overall.interval(spec.level))
     return Estimate(mean, float(low[0]), float(high[0]))
 
 
-def _overall_mean(tally: Tally, question: Question, posterior: Posterior, rows: tuple[Row, ...]) -> float:
-    per_class = isinstance(question.metric, ClassRate) and tally.by == "predicted"
-    if not question.metric.own_cell or per_class or posterior.exact is None:
+def _overall_mean(tally: CountTable, spec: AssessmentSpec, posterior: Posterior, rows: tuple[Row, ...]) -> float:
+    per_class = isinstance(spec.metric, ClassRate) and tally.by == "predicted"
+    if not spec.metric.is_cell_accuracy or per_class or posterior.exact is None:
         return float(posterior.overall.mean()[0])
-    means = posterior.whole.mean() if posterior.whole else [row.mean for row in rows]
+    means = posterior.pooled_cells.mean() if posterior.pooled_cells else [row.mean for row in rows]
     return float(sum(row.share * mean for row, mean in zip(rows, means, strict=True)))
 
 
-def _matrix(tally: Tally, question: Question, posterior: Posterior) -> tuple[Entry, ...]:
+def _matrix(tally: CountTable, spec: AssessmentSpec, posterior: Posterior) -> tuple[Entry, ...]:
     cells = posterior.cells
-    mean = posterior.of_cells.mean()
-    low, high = contain(mean, posterior.of_cells.interval(question.level))
+    mean = posterior.joint_cell_posterior.mean()
+    low, high = include_mean(mean, posterior.joint_cell_posterior.interval(spec.level))
     named = tally.by not in ("predicted", "all")
     return tuple(
         Entry(

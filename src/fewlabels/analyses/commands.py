@@ -8,10 +8,10 @@ from typing import Any
 from fewlabels.data.groups import Column
 
 
-def name_file(source: Any) -> str:
+def format_file(source: Any) -> str:
     """Return a shell argument for a file; FILE where the source has no path.
 
-    >>> name_file("my file.csv"), name_file("-x.csv"), name_file({})
+    >>> format_file("my file.csv"), format_file("-x.csv"), format_file({})
     ("'my file.csv'", './-x.csv', 'FILE')
     """
     if not isinstance(source, str | Path) or source == "the table":
@@ -20,35 +20,35 @@ def name_file(source: Any) -> str:
     return quote(f"./{text}" if text.startswith("-") else text)
 
 
-def type_options(words: Mapping[str, Any]) -> str:
+def format_options(words: Mapping[str, Any]) -> str:
     """Format roles as command-line options.
 
-    >>> print(type_options({"positive_score": "my risk", "threshold": 0.3, "show": ["a,b", "c"], "label": "-x"}).strip())
+    >>> print(format_options({"positive_score": "my risk", "threshold": 0.3, "show": ["a,b", "c"], "label": "-x"}).strip())
     --positive-score 'my risk' --threshold 0.3 --show '"a,b",c' --label=-x
     """
-    return "".join(f" {_type_option(name, value)}" for name, value in words.items() if _is_typed(value))
+    return "".join(f" {_format_option(name, value)}" for name, value in words.items() if _can_format(value))
 
 
-def _is_typed(value: Any) -> bool:
+def _can_format(value: Any) -> bool:
     """Whether a value can be given on a command line; a frame of labels cannot."""
     return isinstance(value, str | Path | int | float) or (isinstance(value, Sequence) and len(value) > 0)
 
 
-def _type_option(name: str, value: Any) -> str:
-    text = ",".join(map(_join_safe, value)) if isinstance(value, tuple | list) else str(value)
+def _format_option(name: str, value: Any) -> str:
+    text = ",".join(map(_quote_name, value)) if isinstance(value, tuple | list) else str(value)
     mark = "=" if text.startswith("-") else " "
     return f"--{name.replace('_', '-')}{mark}{quote(text)}"
 
 
-def type_group(column: str) -> str | None:
+def format_group(column: str) -> str | None:
     """Return the argument of --by for a column; None for names that --by cannot express."""
     name = Column(column).name
     if not name or name != name.strip() or not name.isprintable() or name.startswith("-"):
         return None
-    return quote(_join_safe(name))
+    return quote(_quote_name(name))
 
 
-def _join_safe(name: str) -> str:
+def _quote_name(name: str) -> str:
     """Quote a name for a comma-separated list."""
     return '"' + name.replace('"', '""') + '"' if "," in name or '"' in name else name
 

@@ -10,11 +10,11 @@ from typing import Any
 from fewlabels.analyses.assessment import Assessment, Row
 from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.analyses.result import Result
-from fewlabels.analyses.warnings import say_undefined
+from fewlabels.analyses.warnings import describe_undefined
 from fewlabels.distributions.difference import (
     NOT_SETTLED,
     Difference,
-    say_not_settled,
+    describe_not_settled,
 )
 from fewlabels.errors import InputError
 
@@ -67,7 +67,7 @@ class Comparison(Result):
         if empty:
             return f"{NOT_SETTLED}: {self.metric} is not defined in {' and '.join(empty)}"
         if self.verdict == NOT_SETTLED:
-            return say_not_settled(a, b, self.rope, (self.p_below, self.p_equivalent, self.p_above))
+            return describe_not_settled(a, b, self.rope, (self.p_below, self.p_equivalent, self.p_above))
         words = {
             "below": f"{a} is lower than {b} by more than {self.rope:g}",
             "above": f"{a} is higher than {b} by more than {self.rope:g}",
@@ -76,7 +76,7 @@ class Comparison(Result):
         return f"{words[self.verdict]}, with probability {self.confidence:.2f}"
 
 
-def set_side_by_side(
+def compare_groups(
     a: Assessment, groups: tuple[str, str], rope: float, confidence: float = DEFAULT_CONFIDENCE
 ) -> Comparison:
     """Compare two groups of an assessment; a verdict is stated from a probability of `confidence` on."""
@@ -112,7 +112,7 @@ def _warn(a: Assessment, groups: tuple[str, str]) -> tuple[str, ...]:
     blank = [group for group in groups if a.row(group).n_labels == 0]
     said = [f"no labels in {' and '.join(blank)}: the estimate there comes from the prior alone"] if blank else []
     empty = [group for group in groups if a.posterior.undefined[_position(a, group)]]
-    return (*said, *([say_undefined(a.metric, empty)] if empty else []))
+    return (*said, *([describe_undefined(a.metric, empty)] if empty else []))
 
 
 def _position(a: Assessment, group: str) -> int:

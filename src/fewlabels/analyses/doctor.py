@@ -5,15 +5,15 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fewlabels.analyses.commands import name_file, type_group, type_options
+from fewlabels.analyses.commands import format_file, format_group, format_options
 from fewlabels.analyses.provenance import Provenance, record
-from fewlabels.data.checks import examine
-from fewlabels.data.conflicts import Finding, count_values, find_labels
+from fewlabels.data.checks import check_pool
+from fewlabels.data.conflicts import Finding, count_values, find_label_columns
 from fewlabels.data.predictions import Predictions, read_columns
 from fewlabels.data.roles import is_recognised
 from fewlabels.errors import InputError
 
-MANY = 50  # largest number of values of a column that is suggested for grouping
+MAX_GROUP_VALUES = 50  # largest number of values of a column that is suggested for grouping
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,13 @@ def diagnose(source: Any, **roles: Any) -> Diagnosis:
         pool = source if isinstance(source, Predictions) else Predictions.read(source, **roles)
     except InputError as error:
         return _unreadable(source, roles, error)
-    findings = examine(pool)
+    findings = check_pool(pool)
     sound = all(f.severity != "error" for f in findings)
-    most = max(MANY, pool.n_items // 2)  # a column with nearly one value per item is not a group
+    most = max(MAX_GROUP_VALUES, pool.n_items // 2)  # a column with nearly one value per item is not a group
     values = count_values(pool) if sound else {}
     attributes = {name: n for name, n in values.items() if 1 < n <= most}
-    findings += find_labels(pool, values)
-    words = roles or _words_of(pool)
+    findings += find_label_columns(pool, values)
+    words = roles or _list_roles(pool)
     return Diagnosis(
         source=pool.source,
         columns=read_columns(pool.items),
@@ -69,7 +69,7 @@ def diagnose(source: Any, **roles: Any) -> Diagnosis:
         attributes=attributes,
         findings=findings,
         can=_list_possible(pool) if sound else (),
-        next=(*_retry(source, words, findings), *(_suggest(pool, attributes, words) if sound else ())),
+        next=(*_suggest_roles(source, words, findings), *(_suggest(pool, attributes, words) if sound else ())),
         provenance=record(pool.source, inputs=pool.inputs),
     )
 
@@ -82,29 +82,29 @@ def _unreadable(source: Any, words: Mapping[str, Any], error: InputError) -> Dia
         raise error from None
     likely = [name for name, kind in columns.items() if kind.startswith("float")]
     tries = [{**words, "positive_score": column} for column in likely[:3]]
-    lines = tuple(_doctor(source, one) for one in tries if _is_readable(source, one))
+    lines = tuple(_doctor_command(source, one) for one in tries if _is_readable(source, one))
     return Diagnosis(str(source), columns, {}, 0, 0, (), {}, (Finding("error", str(error)),), (), lines)
 
 
 def _is_readable(source: Any, words: Mapping[str, Any]) -> bool:
     try:
-        return all(finding.severity != "error" for finding in examine(Predictions.read(source, **words)))
+        return all(finding.severity != "error" for finding in check_pool(Predictions.read(source, **words)))
     except InputError:
         return False
 
 
-def _retry(source: Any, words: Mapping[str, Any], findings: tuple[Finding, ...]) -> tuple[str, ...]:
+def _suggest_roles(source: Any, words: Mapping[str, Any], findings: tuple[Finding, ...]) -> tuple[str, ...]:
     """Suggest doctor commands with the roles that findings propose."""
     tries = []
     for options in (finding.options for finding in findings if finding.options):
         kept = {name: value for name, value in words.items() if value not in options.values()}
-        tries.append(_doctor(source, {**kept, **options}))
+        tries.append(_doctor_command(source, {**kept, **options}))
     return tuple(tries)
 
 
-def _doctor(source: Any, words: Mapping[str, Any]) -> str:
+def _doctor_command(source: Any, words: Mapping[str, Any]) -> str:
     file = source.source if isinstance(source, Predictions) else source
-    return f"fewlabels doctor {name_file(file)}{type_options(words)}"
+    return f"fewlabels doctor {format_file(file)}{format_options(words)}"
 
 
 def _list_possible(pool: Predictions) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ def _list_possible(pool: Predictions) -> tuple[str, ...]:
 
 
 def _suggest(pool: Predictions, attributes: dict[str, int], words: Mapping[str, Any]) -> tuple[str, ...]:
-    file = f"{name_file(pool.source)}{type_options(words)}"
+    file = f"{format_file(pool.source)}{format_options(words)}"
     head = f"fewlabels assess {file}"
     by = "--by predicted" if pool.has("predicted") and not pool.has("agreement") else "--by all"
     lines = [f"{head} {by} --html report.html"]
@@ -152,11 +152,11 @@ def _suggest_goal(pool: Predictions, column: str | None) -> str:
 
 def _find_column(attributes: dict[str, int]) -> str | None:
     """Return the --by argument of the first column with several groups."""
-    typed = (type_group(name) for name, n in attributes.items() if 2 <= n <= MANY)
+    typed = (format_group(name) for name, n in attributes.items() if 2 <= n <= MAX_GROUP_VALUES)
     return next((text for text in typed if text is not None), None)
 
 
-def _words_of(pool: Predictions) -> dict[str, Any]:
+def _list_roles(pool: Predictions) -> dict[str, Any]:
     """Return the roles that cannot be recognised from column names."""
     roles = pool.roles
     names = ("id", "predicted", "score", "positive_score", "label", "agreement")

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from fewlabels.data.counts import NONE, Tally
+from fewlabels.data.counts import NONE, CountTable
 from fewlabels.errors import InputError
-from fewlabels.text import hide_passwords
+from fewlabels.text import redact_passwords
 
 EPOCH = "SOURCE_DATE_EPOCH"  # environment variable of reproducible builds
 FIELDS = ("version", "date", "command", "seed", "source", "fingerprint", "n_draws", "labels")
@@ -46,18 +46,18 @@ def record(
     source: str = "the table",
     *,
     inputs: tuple[str, ...] = (),
-    counts: Tally | None = None,
+    counts: CountTable | None = None,
     seed: int | None = None,
     n_draws: int | None = None,
     labels: str = GIVEN,
 ) -> Provenance:
     """Return the provenance of a result computed now."""
     fingerprint = None if counts is None else digest_counts(counts)
-    date, named = tell_time(os.environ), hide_passwords(source)
+    date, named = get_timestamp(os.environ), redact_passwords(source)
     return Provenance(find_version(), date, named, labels, seed, n_draws, fingerprint, inputs=inputs)
 
 
-def digest_counts(counts: Tally) -> str:
+def digest_counts(counts: CountTable) -> str:
     """Return a digest of the counts of predicted classes and of the mean score, independent of labels and groups.
 
     It uses existing counts, so the table is not read again.
@@ -68,10 +68,10 @@ def digest_counts(counts: Tally) -> str:
     return sha256(repr((said, f"{score:.6g}")).encode()).hexdigest()
 
 
-def tell_time(environment: Mapping[str, str]) -> str:
+def get_timestamp(environment: Mapping[str, str]) -> str:
     """Return the time in UTC, or the one set by SOURCE_DATE_EPOCH.
 
-    >>> tell_time({"SOURCE_DATE_EPOCH": "0"})
+    >>> get_timestamp({"SOURCE_DATE_EPOCH": "0"})
     '1970-01-01T00:00:00Z'
     """
     fixed = environment.get(EPOCH)

@@ -14,7 +14,7 @@ import numpy as np
 from fewlabels.analyses.frames import to_frame
 from fewlabels.analyses.provenance import Provenance
 from fewlabels.data.sources import Frame
-from fewlabels.files import write_whole
+from fewlabels.files import write_atomic
 from fewlabels.text import dump_json
 
 
@@ -78,7 +78,7 @@ def write_json(plain: Mapping[str, Any], path: str | Path | None, inputs: Iterab
     """Return JSON text, and write it to `path` if given."""
     text = dump_json(drop_undefined(plain), indent=2)
     if path is not None:
-        write_whole(path, text + "\n", inputs=inputs)
+        write_atomic(path, text + "\n", inputs=inputs)
     return text
 
 

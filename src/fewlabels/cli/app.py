@@ -7,7 +7,7 @@ from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, Unknow
 
 from fewlabels import __version__
 from fewlabels.errors import InputError
-from fewlabels.text import shorten, tame
+from fewlabels.text import sanitize, shorten
 
 VERBS = {
     "demo": "Run a complete assessment on built-in data.",
@@ -32,14 +32,16 @@ ignores keys typed before an item is shown.""",
     "plan": "Estimate how many more labels a goal needs.",
     "schema": "Print the JSON Schema of what a verb writes with --json.",
 }
-HOMES = {"import": "importing:import_answers"}  # `import` is a Python keyword, so its function has another name
-IDLE = {  # options of other verbs that users may expect here
+VERB_FUNCTIONS = {
+    "import": "importing:import_answers"
+}  # `import` is a Python keyword, so its function has another name
+UNSUPPORTED_OPTIONS = {  # options of other verbs that users may expect here
     ("simulate", "--finite-pool"): "a simulation always measures the metric on exactly these items",
     ("simulate", "--hide-labels"): "a simulation hides every label until the policy asks for it",
     ("simulate", "--classes"): "the labels contain every class",
     ("plan", "--classes"): "simulated labels are drawn from the classes that are predicted, scored or labelled",
 }
-DEBUG = "FEWLABELS_DEBUG"
+DEBUG_VARIABLE = "FEWLABELS_DEBUG"
 
 app = App(
     name="fewlabels",
@@ -50,7 +52,7 @@ app = App(
     default_parameter=Parameter(negative=()),
 )
 for verb, summary in VERBS.items():
-    app.command(f"fewlabels.cli.verbs.{HOMES.get(verb, f'{verb}:{verb}')}", name=verb, help=summary)
+    app.command(f"fewlabels.cli.verbs.{VERB_FUNCTIONS.get(verb, f'{verb}:{verb}')}", name=verb, help=summary)
 app.register_install_completion_command(
     help="Install shell completion of verbs and options (bash, zsh, fish, PowerShell)."
 )
@@ -61,22 +63,24 @@ def main() -> None:
     try:
         code = app(sys.argv[1:], print_error=False)
     except CycloptsError as error:
-        code = _complain(" ".join(_explain(error).split("\n")))
+        code = _print_error(" ".join(_explain_usage_error(error).split("\n")))
     except InputError as error:
-        code = _complain(str(error))
+        code = _print_error(str(error))
     except KeyboardInterrupt:
         code = 130
     except BrokenPipeError:
         sys.stderr.close()
         code = 0
     except Exception as error:
-        if os.environ.get(DEBUG):
+        if os.environ.get(DEBUG_VARIABLE):
             raise
-        code = _complain(f"a bug in fewlabels: {type(error).__name__}: {error}; set {DEBUG}=1 to see the traceback")
+        code = _print_error(
+            f"a bug in fewlabels: {type(error).__name__}: {error}; set {DEBUG_VARIABLE}=1 to see the traceback"
+        )
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _explain(error: CycloptsError) -> str:
+def _explain_usage_error(error: CycloptsError) -> str:
     """Return the message of a usage error, in clearer words than cyclopts' own where needed."""
     verb = " ".join(error.command_chain or ())
     if isinstance(error, MissingArgumentError) and error.argument is not None:
@@ -86,11 +90,15 @@ def _explain(error: CycloptsError) -> str:
         return f"{verb}: unexpected argument {' '.join(map(repr, error.unused_tokens or ()))}; options have names: see fewlabels {verb} --help"
     if isinstance(error, UnknownOptionError):
         option = error.token.keyword or ""
-        said = f"{option} has no effect: {IDLE[verb, option]}." if (verb, option) in IDLE else str(error)
-        return f"{verb}: {said} See fewlabels {verb} --help for the options"
+        explanation = (
+            f"{option} has no effect: {UNSUPPORTED_OPTIONS[verb, option]}."
+            if (verb, option) in UNSUPPORTED_OPTIONS
+            else str(error)
+        )
+        return f"{verb}: {explanation} See fewlabels {verb} --help for the options"
     return str(error)
 
 
-def _complain(message: str) -> int:
-    print(f"fewlabels: {shorten(tame(message))}", file=sys.stderr)
+def _print_error(message: str) -> int:
+    print(f"fewlabels: {shorten(sanitize(message))}", file=sys.stderr)
     return 1

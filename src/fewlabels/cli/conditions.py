@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fewlabels.analyses.assessment import PLACES
+from fewlabels.analyses.assessment import RANK_FIELDS
 from fewlabels.errors import InputError, did_you_mean
 
-SIGNS: dict[str, Callable[[float, float], bool]] = {
+OPERATORS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
-SHAPE = re.compile(
+PATTERN = re.compile(
     r"\s*(?:(overall|groups|arms|answers)\.)?(\w+)\s*(<=|>=|==|!=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"
 )
 
@@ -23,7 +23,7 @@ class Condition:
 
     Scopes are `overall` and `groups`; a surface has `arms` for groups, and `answers` for its queries.
 
-    >>> read_condition("overall.low < 0.8").hits({"overall": {"low": 0.7}, "groups": []})
+    >>> parse_condition("overall.low < 0.8").find_matches({"overall": {"low": 0.7}, "groups": []})
     ['overall: low is 0.7 (< 0.8)']
     """
 
@@ -32,12 +32,12 @@ class Condition:
     sign: str
     number: float
 
-    def hits(self, result: Mapping[str, Any]) -> list[str]:
+    def find_matches(self, result: Mapping[str, Any]) -> list[str]:
         """Return a message for each row of a result's JSON for which the condition holds."""
         return [
             f"{where}: {self.name} is {row[self.name]:.4g} ({self.sign} {self.number:g})"
             for where, row in self._rows(result)
-            if SIGNS[self.sign](self._look_up(row), self.number)
+            if OPERATORS[self.sign](self._read_number(row), self.number)
         ]
 
     def _rows(self, result: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
@@ -49,7 +49,7 @@ class Condition:
         if "overall" not in result:  # a comparison is one row
             return [("difference", result)]
         overall = [("overall", result["overall"])] if self.scope != "groups" else []
-        ranked = [row for row in result["groups"] if not (self.name in PLACES and row[self.name] is None)]
+        ranked = [row for row in result["groups"] if not (self.name in RANK_FIELDS and row[self.name] is None)]
         groups = [(row["group"], row) for row in ranked] if self.scope != "overall" else []
         if not self.scope and self.name not in result["overall"]:
             overall = []  # only groups have p_worst and ranks
@@ -69,7 +69,7 @@ class Condition:
         known = self.name in result["arms"][0]
         return [(where, row) for part in rows.values() for where, row in part if self.name in row or not known]
 
-    def _look_up(self, row: Mapping[str, Any]) -> float:
+    def _read_number(self, row: Mapping[str, Any]) -> float:
         if not isinstance(row.get(self.name), int | float):
             known = [
                 key for key, value in row.items() if isinstance(value, int | float) and not isinstance(value, bool)
@@ -78,9 +78,9 @@ class Condition:
         return float(row[self.name])
 
 
-def read_condition(text: str) -> Condition:
+def parse_condition(text: str) -> Condition:
     """Parse a condition."""
-    found = SHAPE.fullmatch(text)
+    found = PATTERN.fullmatch(text)
     if not found:
         raise InputError(f'fail-if: cannot parse {text!r}; write for instance "low < 0.8" or "overall.mean < 0.9"')
     return Condition(found[1], found[2], found[3], float(found[4]))

@@ -9,11 +9,11 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from fewlabels.files import STDOUT, write_whole
-from fewlabels.text import hide_passwords, tame
+from fewlabels.files import STDOUT, write_atomic
+from fewlabels.text import redact_passwords, sanitize
 
 
-class Screen(Console):
+class SafeConsole(Console):
     """A console that escapes every control character in what it prints."""
 
     def __init__(self, **options: Any) -> None:
@@ -22,25 +22,25 @@ class Screen(Console):
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Escape control characters in text segments; rich's own control segments pass unchanged."""
         for segment in super().render(renderable, options):
-            yield segment if segment.control else segment._replace(text=tame(segment.text))
+            yield segment if segment.control else segment._replace(text=sanitize(segment.text))
 
 
-def sign(plain: Mapping[str, Any]) -> dict[str, Any]:
+def add_command(plain: Mapping[str, Any]) -> dict[str, Any]:
     """Add the command line to the provenance of a result, without passwords in URLs."""
     command = shlex.join(["fewlabels", *sys.argv[1:]])
-    return {**plain, "provenance": {**plain["provenance"], "command": hide_passwords(command)}}
+    return {**plain, "provenance": {**plain["provenance"], "command": redact_passwords(command)}}
 
 
 def write_text(path: str, text: str) -> None:
     """Write text to a file or standard output; control characters are escaped on a terminal, unchanged in a pipe."""
     if path != STDOUT:
-        write_whole(path, text)
+        write_atomic(path, text)
         return
-    accept_all_letters()
-    sys.stdout.write(tame(text) if sys.stdout.isatty() else text)
+    replace_unencodable()
+    sys.stdout.write(sanitize(text) if sys.stdout.isatty() else text)
 
 
-def accept_all_letters() -> None:
+def replace_unencodable() -> None:
     """Replace characters that standard output cannot encode by a question mark."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")

@@ -15,10 +15,10 @@ from fewlabels.analyses.assess import assess
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.data.predictions import Predictions
 from fewlabels.errors import InputError
-from fewlabels.files import check_outputs, write_whole
+from fewlabels.files import check_outputs, write_atomic
 
-TRAINED_ON, LABELLED, SEED = 100, 150, 0
-INK = " .:-=+*#%@"
+N_TRAINING, N_LABELLED, SEED = 100, 150, 0
+SHADES = " .:-=+*#%@"
 Table = dict[str, list[Any]]
 
 
@@ -29,7 +29,7 @@ class Demo:
     assessment: Assessment
     report: Path
     predictions: Path
-    story: str
+    summary: str
 
 
 def run_demo(folder: str | Path) -> Demo:
@@ -45,22 +45,22 @@ def run_demo(folder: str | Path) -> Demo:
         folder / "digits.csv": _as_csv(table),
         folder / "truth.csv": _as_csv(truth),
     }  # all labels, to try out labelling
-    _refuse_others(folder / "report.html", texts)
-    predictions, _ = (write_whole(path, text) for path, text in texts.items())
+    _refuse_overwrite(folder / "report.html", texts)
+    predictions, _ = (write_atomic(path, text) for path, text in texts.items())
     result = assess(Predictions.read(predictions), finite_pool=True, seed=SEED)
     report = result.report(folder / "report.html")
     worst = result.worst_first[0]
-    story = (
-        f"A model trained on {TRAINED_ON} digits predicts {result.n_items:,} others; {result.n_labels} of these are labelled.\n"
+    summary = (
+        f"A model trained on {N_TRAINING} digits predicts {result.n_items:,} others; {result.n_labels} of these are labelled.\n"
         f"Its estimated accuracy is {result.overall.mean:.0%} ({result.overall.low:.0%} to {result.overall.high:.0%}); "
         f"the true accuracy, from all labels, is {accuracy:.1%}.\n"
         f"It is probably worst when it predicts '{worst.group}': {worst.mean:.0%} ({worst.low:.0%} to {worst.high:.0%}); "
         f"the probability that no other digit is worse is {worst.p_worst or 0.0:.0%}."
     )
-    return Demo(result, report, predictions, story)
+    return Demo(result, report, predictions, summary)
 
 
-def _refuse_others(report: Path, texts: Mapping[Path, str]) -> None:
+def _refuse_overwrite(report: Path, texts: Mapping[Path, str]) -> None:
     """Refuse to replace files that an earlier demo did not write."""
     check_outputs({path.name: str(path) for path in (report, *texts)})
     others = [path for path, text in texts.items() if path.is_file() and path.read_bytes() != text.encode()]
@@ -76,25 +76,25 @@ def predict_digits() -> tuple[Table, Table]:
     images, truth = datasets.load_digits(return_X_y=True)
     rng = np.random.default_rng(SEED)
     order = rng.permutation(len(truth))
-    train, rest = order[:TRAINED_ON], order[TRAINED_ON:]
+    train, rest = order[:N_TRAINING], order[N_TRAINING:]
     model = linear.LogisticRegression(max_iter=500).fit(images[train] / 16, truth[train])
-    chances = model.predict_proba(images[rest] / 16)
-    predicted = model.classes_[chances.argmax(axis=1)]
-    labelled = rng.permutation(len(rest)) < LABELLED
+    probabilities = model.predict_proba(images[rest] / 16)
+    predicted = model.classes_[probabilities.argmax(axis=1)]
+    labelled = rng.permutation(len(rest)) < N_LABELLED
     table: Table = {
         "id": rest.tolist(),
         "predicted": predicted.tolist(),
-        "score": chances.max(axis=1).round(4).tolist(),
+        "score": probabilities.max(axis=1).round(4).tolist(),
         "label": [int(y) if known else "" for y, known in zip(truth[rest], labelled, strict=True)],
-        "image": [draw_digit(image) for image in images[rest]],
+        "image": [render_digit(image) for image in images[rest]],
     }
     return table, {"id": rest.tolist(), "label": truth[rest].tolist()}
 
 
-def draw_digit(image: Float[np.ndarray, " pixel"]) -> str:
+def render_digit(image: Float[np.ndarray, " pixel"]) -> str:
     """Render an image of 8 by 8 pixels as text, for labelling in a terminal."""
-    lines = image.reshape(8, 8).astype(int) * (len(INK) - 1) // 16
-    return "\n".join("".join(2 * INK[pixel] for pixel in line) for line in lines)
+    lines = image.reshape(8, 8).astype(int) * (len(SHADES) - 1) // 16
+    return "\n".join("".join(2 * SHADES[pixel] for pixel in line) for line in lines)
 
 
 def _as_csv(table: Table) -> str:

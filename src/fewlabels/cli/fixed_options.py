@@ -5,73 +5,81 @@ from typing import Any
 
 from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.policies import name_policy
-from fewlabels.cli.parsing import read_bins, read_groups, read_metric, read_pair, read_policy, read_prior, split_names
-from fewlabels.cli.session_options import FIELDS, Start
+from fewlabels.cli.parsing import (
+    parse_bins,
+    parse_groups,
+    parse_metric,
+    parse_pair,
+    parse_policy,
+    parse_prior,
+    split_names,
+)
+from fewlabels.cli.session_options import GOAL_FIELDS, SessionOptions
 from fewlabels.errors import InputError
 from fewlabels.sessions.journal.sqlite import SqliteJournal
-from fewlabels.sessions.spec import Ground, read_ground
+from fewlabels.sessions.spec import SessionSpec, read_spec
 
-READERS: dict[str, Callable[[str], Any]] = {  # option -> parser of the value it is compared by
-    "groups": read_pair,
-    "by": lambda word: read_groups(word).name,
-    "policy": lambda word: name_policy(read_policy(word)),
+PARSERS: dict[str, Callable[[str], Any]] = {  # option -> parser of the value it is compared by
+    "groups": parse_pair,
+    "by": lambda word: parse_groups(word).name,
+    "policy": lambda word: name_policy(parse_policy(word)),
 }
 
 
-def refuse_changes(path: str, start: Start) -> None:
+def refuse_changes(path: str, start: SessionOptions) -> None:
     """Refuse options that differ from those the session was created with."""
-    if not start.said():
+    if not start.given_options():
         return
-    ground = _look_into(path)
-    had = _describe(ground)
-    for option, wanted in _canonical(start, ground).items():
-        if had.get(option) != wanted:
+    spec = _read_spec(path)
+    existing = _describe(spec)
+    for option, wanted in _canonicalize(start, spec).items():
+        if existing.get(option) != wanted:
             raise InputError(
-                f"{path} exists, and the options of a session are fixed: it was created {_say(option, had.get(option))}; "
+                f"{path} exists, and the options of a session are fixed: it was created {_describe_option(option, existing.get(option))}; "
                 f"leave --{option.replace('_', '-')} out to continue it, or name a new file to start a new session"
             )
 
 
-def _look_into(path: str) -> Ground:
+def _read_spec(path: str) -> SessionSpec:
     journal = SqliteJournal.open(path, read_only=True)
     try:
-        return read_ground(journal.about, journal.blobs, where=path)
+        return read_spec(journal.about, journal.blobs, where=path)
     finally:
         journal.close()
 
 
-def _describe(ground: Ground) -> dict[str, Any]:
+def _describe(spec: SessionSpec) -> dict[str, Any]:
     """Return the options a session was created with."""
-    goal = ground.goal
+    goal = spec.goal
     return {
-        **{option: getattr(goal, field, None) for option, field in FIELDS.items()},
+        **{option: getattr(goal, field, None) for option, field in GOAL_FIELDS.items()},
         "goal": goal.name, "groups": (goal.a, goal.b) if isinstance(goal, Compare) else None,
-        "metric": goal.metric, "by": ground.by.name, "policy": name_policy(ground.policy), "prior": ground.prior,
-        "strength": getattr(ground.prior, "strength", None), "level": ground.level, "seed": ground.seed,
-        "finite_pool": ground.finite, "bins": ground.tally.bins, "classes": ground.tally.classes,
-        "votes": ground.votes, "hide_labels": not ground.tally.n_labels.any(),
+        "metric": goal.metric, "by": spec.by.name, "policy": name_policy(spec.policy), "prior": spec.prior,
+        "strength": getattr(spec.prior, "strength", None), "level": spec.level, "seed": spec.seed,
+        "finite_pool": spec.finite, "bins": spec.tally.bins, "classes": spec.tally.classes,
+        "votes": spec.votes, "hide_labels": not spec.tally.n_labels.any(),
     }  # fmt: skip
 
 
-def _canonical(start: Start, ground: Ground) -> dict[str, Any]:
+def _canonicalize(start: SessionOptions, spec: SessionSpec) -> dict[str, Any]:
     """Return the given options, parsed into the values that `_describe` returns."""
-    said = start.said()
+    given_options = start.given_options()
     if start.metric or start.cost:
-        said["metric"] = read_metric(start.metric or ground.goal.metric.name, said.pop("cost", None))
+        given_options["metric"] = parse_metric(start.metric or spec.goal.metric.name, given_options.pop("cost", None))
     if start.prior:
-        kept = getattr(ground.prior, "strength", None) if start.prior in ("flat", "scores") else None
-        said["prior"] = read_prior(start.prior, kept if start.strength is None else start.strength)
-    for option, read in READERS.items():
-        if option in said:
-            said[option] = read(said[option])
-    if start.bins and (ground.bins is None or read_bins(start.bins) == ground.bins):
-        del said["bins"]  # files of earlier versions do not store the bins
-    if start.classes and set(split_names(start.classes)) <= set(ground.tally.classes):
-        del said["classes"]
-    return said
+        kept = getattr(spec.prior, "strength", None) if start.prior in ("flat", "scores") else None
+        given_options["prior"] = parse_prior(start.prior, kept if start.strength is None else start.strength)
+    for option, read in PARSERS.items():
+        if option in given_options:
+            given_options[option] = read(given_options[option])
+    if start.bins and (spec.bins is None or parse_bins(start.bins) == spec.bins):
+        del given_options["bins"]  # files of earlier versions do not store the bins
+    if start.classes and set(split_names(start.classes)) <= set(spec.tally.classes):
+        del given_options["classes"]
+    return given_options
 
 
-def _say(option: str, value: Any) -> str:
+def _describe_option(option: str, value: Any) -> str:
     name = f"--{option.replace('_', '-')}"
     if option == "bins":
         return f"with other {name} ({len(value):,} of them)"

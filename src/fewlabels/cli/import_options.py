@@ -8,12 +8,12 @@ from cyclopts import Parameter
 from fewlabels.cli.options import Flag
 from fewlabels.cli.session_files import Who
 from fewlabels.data.joins import CANNOT_TELL
-from fewlabels.sessions.exchange.importer import Terms
+from fewlabels.sessions.exchange.importer import ImportSettings
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class ImportOptions(Terms):
+class ImportOptions(ImportSettings):
     """How to read answers from files."""
 
     who: Who = ""

@@ -7,12 +7,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter, Token
 
-from fewlabels.cli.conditions import Condition, read_condition
-from fewlabels.cli.parsing import DEFAULT, given, read_bins, read_groups, read_metric, read_prior, split_names
+from fewlabels.cli.conditions import Condition, parse_condition
+from fewlabels.cli.parsing import (
+    DEFAULT_PRIOR,
+    drop_missing,
+    parse_bins,
+    parse_groups,
+    parse_metric,
+    parse_prior,
+    split_names,
+)
 from fewlabels.data.predictions import Predictions
 from fewlabels.files import check_outputs
 
-QUESTION, ANSWER, COLUMNS = (Group(name, sort_key=i) for i, name in enumerate(("Estimate", "Output", "Columns")))
+QUESTION_GROUP, OUTPUT_GROUP, COLUMN_GROUP = (
+    Group(name, sort_key=i) for i, name in enumerate(("Estimate", "Output", "Columns"))
+)
 if TYPE_CHECKING:
     File = str
 else:
@@ -29,7 +39,7 @@ def split_tokens(_: Any, tokens: Sequence[Token]) -> tuple[str, ...]:
 Names = Annotated[tuple[str, ...], Parameter(converter=split_tokens, n_tokens=1, show_default=False)]
 
 
-@Parameter(name="*", group=COLUMNS)
+@Parameter(name="*", group=COLUMN_GROUP)
 @dataclass(frozen=True)
 class Columns:
     """The column of each role. Columns with usual names (id, predicted, score, p_*, label) are recognised."""
@@ -59,20 +69,20 @@ class Columns:
 
     def read(self, file: str) -> Predictions:
         """Read the predictions."""
-        words = given(**{name: getattr(self, name) for name in self.__dataclass_fields__})
+        words = drop_missing(**{name: getattr(self, name) for name in self.__dataclass_fields__})
         return Predictions.read(file, **words)
 
 
-@Parameter(name="*", group=QUESTION)
+@Parameter(name="*", group=QUESTION_GROUP)
 @dataclass(frozen=True)
-class Asked:
+class AssessOptions:
     """What to estimate, and with which prior."""
 
     by: str | None = None
     "Groups: all, predicted, bins, bins:20, bins:equal-mass:10, a column, ranges:COLUMN for a numeric column (column:NAME for a column with one of these names), or several separated by commas (every combination) [default: predicted, or all for graded outputs]."
     metric: str = "accuracy"
     "accuracy, ece, confusion, cost, precision, recall, f1, balanced-accuracy, mcc, tpr, fpr, tnr, fnr, ppv, npv, fdr, for, selection-rate."
-    prior: str = DEFAULT
+    prior: str = DEFAULT_PRIOR
     "calibrated (learns the calibration of the scores from the labels), smooth (partial pooling of groups that share attributes), scores, flat, or the JSON file of an earlier assessment."
     strength: float | None = None
     "Strength of a flat or scores prior: how many labels it counts for in each group [default: 2 for Beta, 1 for Dirichlet]."
@@ -93,15 +103,15 @@ class Asked:
 
     def choices(self) -> dict[str, Any]:
         """Return the options as keyword arguments of `assess`; `by` is left out if not given."""
-        by = {} if self.by is None else {"by": read_groups(self.by)}
+        by = {} if self.by is None else {"by": parse_groups(self.by)}
         return by | {
-            "metric": read_metric(self.metric, self.cost),
-            "prior": read_prior(self.prior, self.strength), "bins": read_bins(self.bins), "m": self.m,
+            "metric": parse_metric(self.metric, self.cost),
+            "prior": parse_prior(self.prior, self.strength), "bins": parse_bins(self.bins), "m": self.m,
             "level": self.level, "finite_pool": self.finite_pool, "seed": self.seed, "n_draws": self.draws,
         }  # fmt: skip
 
 
-@Parameter(name="*", group=ANSWER)
+@Parameter(name="*", group=OUTPUT_GROUP)
 @dataclass(frozen=True)
 class Output:
     """Where to write the result, and when to fail."""
@@ -124,4 +134,4 @@ class Output:
         """
         outputs = {"--json": self.json, "--markdown": self.markdown, "--html": self.html}
         check_outputs(outputs | {f"--{name}": path for name, path in more.items()}, inputs)
-        return tuple(read_condition(text) for text in self.fail_if)
+        return tuple(parse_condition(text) for text in self.fail_if)

@@ -8,19 +8,19 @@ from rich.console import Console
 
 from fewlabels.analyses.result import write_json
 from fewlabels.cli.conditions import Condition
-from fewlabels.cli.console import sign, write_text
+from fewlabels.cli.console import add_command, write_text
 from fewlabels.cli.options import Output
-from fewlabels.cli.tables import complainer, escape, print_warnings, printer
+from fewlabels.cli.tables import escape, print_warnings, stderr_console, stdout_console
 from fewlabels.errors import count
 from fewlabels.files import STDOUT
 from fewlabels.reporting.markdown.checks import render_checks
 
-FAILED = 2
-MOST_FAILURES = 25  # printed one by one
+EXIT_FAILED = 2
+MAX_FAILURES = 25  # printed one by one
 
 
 @runtime_checkable
-class Deliverable(Protocol):
+class ResultLike(Protocol):
     """A Result, or an object with the same methods."""
 
     @property
@@ -41,32 +41,32 @@ class Deliverable(Protocol):
         ...
 
 
-def deliver(
-    result: Deliverable,
+def write_result(
+    result: ResultLike,
     output: Output,
     conditions: Sequence[Condition],
     show: Callable[[Console], None],
 ) -> int:
     """Write the requested files, print the result unless standard output is taken, and return the exit code."""
     plain = result.to_dict()
-    failures = [hit for condition in conditions for hit in condition.hits(plain)]
+    failures = [hit for condition in conditions for hit in condition.find_matches(plain)]
     if output.html:
         result.report(output.html)
-    _write(output.json, lambda: write_json(sign(plain), None))
+    _write(output.json, lambda: write_json(add_command(plain), None))
     _write(output.markdown, lambda: _render_markdown(result, output, failures))
-    aside = complainer()
+    stderr = stderr_console()
     if not output.quiet:
         if STDOUT not in (output.json, output.markdown):
-            show(printer())
-        print_warnings(aside, result.warnings)
+            show(stdout_console())
+        print_warnings(stderr, result.warnings)
         for path in (output.html, output.json, output.markdown):
             if path and path != STDOUT:
-                aside.print(f"written: {escape(path)}")
-    for failure in failures[:MOST_FAILURES]:
-        aside.print(f"[red]failed[/]: {escape(failure)}")
-    if len(failures) > MOST_FAILURES:
-        aside.print(f"[red]failed[/]: and {count(len(failures) - MOST_FAILURES, 'more time')}")
-    return FAILED if failures else 0
+                stderr.print(f"written: {escape(path)}")
+    for failure in failures[:MAX_FAILURES]:
+        stderr.print(f"[red]failed[/]: {escape(failure)}")
+    if len(failures) > MAX_FAILURES:
+        stderr.print(f"[red]failed[/]: and {count(len(failures) - MAX_FAILURES, 'more time')}")
+    return EXIT_FAILED if failures else 0
 
 
 def _write(path: str | None, render: Callable[[], str]) -> None:
@@ -75,7 +75,7 @@ def _write(path: str | None, render: Callable[[], str]) -> None:
         write_text(path, render().rstrip("\n") + "\n")
 
 
-def _render_markdown(result: Deliverable, output: Output, failures: Sequence[str]) -> str:
+def _render_markdown(result: ResultLike, output: Output, failures: Sequence[str]) -> str:
     """Return Markdown with the checks first, where readers of a failed job look for them."""
     checks = render_checks(output.fail_if, failures)
     return f"{checks}\n\n{result.to_markdown()}" if checks else result.to_markdown()

@@ -8,33 +8,33 @@ from pathlib import Path
 from fewlabels.errors import InputError, count
 from fewlabels.files import check_outputs
 from fewlabels.sessions.exchange.label_studio_export import read_export
-from fewlabels.sessions.exchange.sheet_reader import Line, read_sheet
-from fewlabels.sessions.exchange.sheets import STUDIO, kind_of
+from fewlabels.sessions.exchange.sheet_reader import AnswerRow, read_sheet
+from fewlabels.sessions.exchange.sheets import LABEL_STUDIO, file_format
 from fewlabels.sessions.session import Session
 
-BESIDE = ("", "-wal", "-shm", "-journal", ".keys", ".read")  # suffixes of the files of a session
+SESSION_SUFFIXES = ("", "-wal", "-shm", "-journal", ".keys", ".read")  # suffixes of the files of a session
 
 
-def check_targets(session: str, outputs: Mapping[str, str | None], *inputs: str | None) -> None:
+def check_output_paths(session: str, outputs: Mapping[str, str | None], *inputs: str | None) -> None:
     """Refuse outputs (by option name) that are an input or a file of the session."""
-    check_outputs(outputs, (*inputs, *(session + ending for ending in BESIDE)))
+    check_outputs(outputs, (*inputs, *(session + ending for ending in SESSION_SUFFIXES)))
 
 
-def refuse_other_than_export(out: str, columns: Sequence[str]) -> None:
+def check_replaces_export(out: str, columns: Sequence[str]) -> None:
     """Refuse to overwrite anything but an earlier export."""
     if out == "-" or not Path(out).is_file():
         return
-    if _read_head(out) not in ([], list(columns)):
+    if _read_header(out) not in ([], list(columns)):
         raise InputError(f"{out} exists and is not an export of answers; name another file")
 
 
-def refuse_other_text(out: str, text: str) -> None:
+def check_replaces_same_text(out: str, text: str) -> None:
     """Refuse to overwrite a file with different content, such as manual edits."""
     if Path(out).is_file() and Path(out).read_bytes() != text.encode():
         raise InputError(f"{out} exists with different content; remove it, or name another file")
 
 
-def read_earlier(out: str | None) -> list[Line]:
+def read_existing_sheet(out: str | None) -> list[AnswerRow]:
     """Return the lines of the file that would be overwritten."""
     if out is None or out == "-" or not Path(out).is_file():
         return []
@@ -44,32 +44,32 @@ def read_earlier(out: str | None) -> list[Line]:
         raise InputError(f"{out} exists and was not written by fewlabels; name another file") from None
 
 
-def refuse_to_lose(out: str | None, earlier: list[Line], session: Session | None) -> None:
+def check_no_unread_answers(out: str | None, existing: list[AnswerRow], session: Session | None) -> None:
     """Refuse to overwrite a file of another session, or one with answers that are not in this session yet."""
     pending = {str(i) for i in session.pending} if session else set()
-    known = pending | {str(row["id"]) for row in session.answers()} if session and earlier else pending
-    if any(line.id not in known for line in earlier):
+    known = pending | {str(row["id"]) for row in session.answers()} if session and existing else pending
+    if any(line.id not in known for line in existing):
         raise InputError(f"{out} exists and contains items that this session never asked for; name another file")
-    unread = len({line.id for line in earlier if line.id in pending and line.is_answer})
+    unread = len({line.id for line in existing if line.id in pending and line.is_answer})
     if unread:
         raise InputError(
             f"{out} has {count(unread, 'answer')} not in the session yet; import it first, or name another file"
         )
 
 
-def _read_lines(out: str) -> list[Line]:
-    if kind_of(out) != STUDIO:
+def _read_lines(out: str) -> list[AnswerRow]:
+    if file_format(out) != LABEL_STUDIO:
         return read_sheet(out)
     export = read_export(out)
-    if export.n_others:
+    if export.n_foreign:
         raise InputError(f"{out} has tasks of other projects")
-    return list(export.lines)
+    return list(export.rows)
 
 
-def _read_head(path: str) -> list[str]:
+def _read_header(path: str) -> list[str]:
     """Return the column names of a CSV file, or the keys of the first line of a JSON lines file."""
     line = _read_line(path).decode("utf-8", errors="replace").strip()
-    if kind_of(path) == "csv":
+    if file_format(path) == "csv":
         return next(csv.reader([line]), [])
     try:
         return list(json.loads(line or "{}"))

@@ -7,12 +7,12 @@ from cyclopts import Group, Parameter
 
 from fewlabels.cli.options import Flag, Names
 
-PAGE = Group("Page", sort_key=4)
+PAGE_GROUP = Group("PageOptions", sort_key=4)
 
 
-@Parameter(name="*", group=PAGE)
+@Parameter(name="*", group=PAGE_GROUP)
 @dataclass(frozen=True)
-class Page:
+class PageOptions:
     """Where to serve the page, to whom, and which media it may load."""
 
     host: str = "127.0.0.1"

@@ -7,33 +7,33 @@ from pathlib import Path
 
 from rich.console import Console
 
-from fewlabels.cli.page_options import Page
-from fewlabels.cli.session_files import Opened
-from fewlabels.cli.tables import complainer, escape, printer
+from fewlabels.cli.page_options import PageOptions
+from fewlabels.cli.session_files import OpenedSession
+from fewlabels.cli.tables import escape, stderr_console, stdout_console
 from fewlabels.errors import InputError
-from fewlabels.web.addresses import Place
+from fewlabels.web.addresses import ListenAddress
 from fewlabels.web.credentials import Credentials
-from fewlabels.web.keys_file import change_keys, name_keys, read_keys
-from fewlabels.web.media import Folder
-from fewlabels.web.server import serve, take_port
-from fewlabels.web.service import Desk, Rules
+from fewlabels.web.keys_file import change_keys, get_keys_path, read_keys
+from fewlabels.web.media import MediaFolder
+from fewlabels.web.server import open_listener, serve
+from fewlabels.web.service import LabellingRules, LabellingService
 
 ORIGIN = re.compile(r"https?://([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 
 
-def prepare_page(page: Page, session: str) -> socket.socket:
+def prepare_page(page: PageOptions, session: str) -> socket.socket:
     """Check the options and bind the port, before any file is opened or written."""
     check_page(page, session)
-    return take_port(_place(page), name_keys(session))
+    return open_listener(_make_address(page), get_keys_path(session))
 
 
-def check_page(page: Page, session: str) -> None:
+def check_page(page: PageOptions, session: str) -> None:
     """Refuse invalid options."""
-    keys = name_keys(session)
+    keys = get_keys_path(session)
     if os.path.lexists(keys):
         read_keys(keys)
-    _place(page).check()
-    Rules(page.lease)
+    _make_address(page).check()
+    LabellingRules(page.lease)
     Credentials.create().invite(page.invite)
     for origin in page.media_from:
         if not ORIGIN.fullmatch(origin):
@@ -43,34 +43,43 @@ def check_page(page: Page, session: str) -> None:
 
 
 def run_page(
-    opened: Opened,
+    opened: OpenedSession,
     file: str,
     session: str,
-    page: Page,
+    page: PageOptions,
     *,
-    taken: socket.socket | None = None,
+    listening_socket: socket.socket | None = None,
     new_classes: bool,
     reveals: bool,
 ) -> None:
     """Serve the page until it is stopped, on the given socket or on a new one."""
-    place, keys = _place(page), name_keys(session)
-    rules = Rules(page.lease, new_classes, reveals, page.media_from)
+    listen_address, keys = _make_address(page), get_keys_path(session)
+    rules = LabellingRules(page.lease, new_classes, reveals, page.media_from)
     names = opened.session.list_names() if page.invite else []
     change_keys(keys, lambda known: known.invite(page.invite, names))
-    if not place.is_private and page.certificate is None:
-        complainer().print(
+    if not listen_address.is_loopback and page.certificate is None:
+        stderr_console().print(
             f"the connection to {escape(page.host)} is not encrypted: anyone on the network can read tokens and labels; use --certificate"
         )
-    out = printer()
-    desk = Desk(opened.session, rules, folder=Folder(Path(page.media or Path(file).parent)), predicted=opened.predicted)
-    serve(desk, place, taken=taken, keys=keys, said=lambda known: _say_links(out, known), opens=not page.no_browser)
+    out = stdout_console()
+    service = LabellingService(
+        opened.session, rules, folder=MediaFolder(Path(page.media or Path(file).parent)), predicted=opened.predicted
+    )
+    serve(
+        service,
+        listen_address,
+        listening_socket=listening_socket,
+        keys=keys,
+        on_ready=lambda known: _print_links(out, known),
+        open_browser=not page.no_browser,
+    )
 
 
-def _place(page: Page) -> Place:
-    return Place(page.host, page.port, page.certificate, page.key, page.names)
+def _make_address(page: PageOptions) -> ListenAddress:
+    return ListenAddress(page.host, page.port, page.certificate, page.key, page.names)
 
 
-def _say_links(out: Console, known: Credentials) -> None:
+def _print_links(out: Console, known: Credentials) -> None:
     """Print the owner's link and those of the annotators."""
     address = known.address
     out.print(f"label here: {escape(known.owner.link(address))}", soft_wrap=True)

@@ -14,34 +14,34 @@ from fewlabels.models.calibrated.prior import calibrated
 from fewlabels.models.priors import Prior, flat, from_earlier, from_scores
 from fewlabels.models.smooth import smooth
 
-DEFAULT = "calibrated"  # prior
+DEFAULT_PRIOR = "calibrated"  # prior
 
 
-def read_groups(text: str) -> Groups:
+def parse_groups(text: str) -> Groups:
     """Parse `all`, `predicted`, `bins:20`, `ranges:age`, a column, or several separated by commas (their cross).
 
-    >>> read_groups("sex,bins:4").name
+    >>> parse_groups("sex,bins:4").name
     'sex,bins:4'
     """
-    parts = [_read_part(word) for word in split_names(text)]
+    parts = [_parse_part(word) for word in split_names(text)]
     if not parts:
         raise InputError("by: name the groups: all, predicted, bins, or a column")
     return parts[0] if len(parts) == 1 else cross(*parts)
 
 
-def read_attributes(text: str) -> tuple[str | Groups | Uncertain, ...]:
+def parse_attributes(text: str) -> tuple[str | Groups | Uncertain, ...]:
     """Parse attributes separated by commas; a column stays a string, so that numbers can be grouped into ranges later.
 
-    >>> read_attributes("age,uncertain:rain")
+    >>> parse_attributes("age,uncertain:rain")
     ('age', Uncertain(name='rain', scores='rain_'))
     """
     words = split_names(text)
     if not words or "all" in words:
         raise InputError("attributes: name columns, separated by commas; write column:all for a column called all")
-    return tuple(map(_read_attribute, words))
+    return tuple(map(_parse_attribute, words))
 
 
-def read_bins(text: str) -> Bins:
+def parse_bins(text: str) -> Bins:
     """Parse score bins such as `10` or `equal-mass:10`."""
     found = re.fullmatch(r"(equal-mass:)?(\d+)", text)
     if not found:
@@ -49,7 +49,7 @@ def read_bins(text: str) -> Bins:
     return Bins(int(found[2]), equal_mass=bool(found[1]))
 
 
-def read_metric(text: str, costs: str | None) -> Metric:
+def parse_metric(text: str, costs: str | None) -> Metric:
     """Return the metric with this name."""
     if text == "cost":
         if costs is None:
@@ -66,7 +66,7 @@ def read_metric(text: str, costs: str | None) -> Metric:
     return METRICS[text]
 
 
-def read_prior(text: str, strength: float | None) -> Prior:
+def parse_prior(text: str, strength: float | None) -> Prior:
     """Return the prior with this name, or the one in the JSON file of an earlier assessment."""
     if text == "flat":
         return flat(strength)
@@ -78,7 +78,7 @@ def read_prior(text: str, strength: float | None) -> Prior:
     return learned[text]() if text in learned else from_earlier(text)
 
 
-def read_policy(text: str) -> Policy:
+def parse_policy(text: str) -> Policy:
     """Return the policy with this name."""
     if text not in POLICIES:
         raise InputError(f"policy: unknown policy {text!r}; {did_you_mean(text, POLICIES)}")
@@ -94,7 +94,7 @@ def split_names(text: str) -> list[str]:
     return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip()]
 
 
-def read_pair(text: str) -> tuple[str, str]:
+def parse_pair(text: str) -> tuple[str, str]:
     """Parse two names separated by a comma."""
     names = split_names(text)
     if len(names) != 2:
@@ -104,7 +104,7 @@ def read_pair(text: str) -> tuple[str, str]:
     return names[0], names[1]
 
 
-def given(**words: Any) -> dict[str, Any]:
+def drop_missing(**words: Any) -> dict[str, Any]:
     """Return the options that are neither None nor empty."""
     return {
         name: word
@@ -113,7 +113,7 @@ def given(**words: Any) -> dict[str, Any]:
     }
 
 
-def _read_part(word: str) -> Groups:
+def _parse_part(word: str) -> Groups:
     if word == "all":
         return everything
     if word == "predicted":
@@ -121,23 +121,23 @@ def _read_part(word: str) -> Groups:
     if word == "bins":
         return Bins()
     if word.startswith("bins:"):
-        return read_bins(word.removeprefix("bins:"))
+        return parse_bins(word.removeprefix("bins:"))
     if word.startswith("ranges:"):
-        return _read_ranges(word)
+        return _parse_ranges(word)
     return column(word.removeprefix("column:"))
 
 
-def _read_attribute(word: str) -> str | Groups | Uncertain:
+def _parse_attribute(word: str) -> str | Groups | Uncertain:
     if word.startswith("uncertain:"):
         name, _, prefix = word.removeprefix("uncertain:").partition(":")
         if not name:
             raise InputError("attributes: uncertain: needs a name; write uncertain:NAME or uncertain:NAME:PREFIX")
         return uncertain(name, prefix or None)
-    part = _read_part(word)
+    part = _parse_part(word)
     return word if isinstance(part, Column) and part.column == word else part
 
 
-def _read_ranges(word: str) -> Groups:
+def _parse_ranges(word: str) -> Groups:
     """Parse ranges:COLUMN or ranges:COLUMN:NUMBER; the column name may contain colons."""
     found = re.fullmatch(r"ranges:(.+?)(?::(\d+))?", word)
     if not found:

@@ -6,18 +6,18 @@ from contextlib import contextmanager
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from fewlabels.cli.console import Screen
+from fewlabels.cli.console import SafeConsole
 
-Tick = Callable[[int, int], None]
+ProgressCallback = Callable[[int, int], None]
 
 
 @contextmanager
-def counting(what: str) -> Iterator[Tick | None]:
+def progress_bar(what: str) -> Iterator[ProgressCallback | None]:
     """Show a progress bar and yield its callback (done, total), or yield None if standard error is no terminal."""
     if not sys.stderr.isatty():
         yield None
         return
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Screen(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=SafeConsole(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)

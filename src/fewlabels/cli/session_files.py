@@ -10,19 +10,19 @@ from cyclopts import Parameter
 
 from fewlabels.cli.fixed_options import refuse_changes
 from fewlabels.cli.options import Columns
-from fewlabels.cli.session_options import Start
-from fewlabels.cli.tables import complainer, print_warnings
-from fewlabels.data.names import spell
+from fewlabels.cli.session_options import SessionOptions
+from fewlabels.cli.tables import print_warnings, stderr_console
+from fewlabels.data.names import to_name
 from fewlabels.data.predictions import Predictions
 from fewlabels.errors import InputError
-from fewlabels.sessions.exchange.label_studio import Guess
+from fewlabels.sessions.exchange.label_studio import ModelPrediction
 from fewlabels.sessions.session import ItemId, Session
 
 Who = Annotated[str, Parameter(name="--as", show_default=False)]
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedSession:
     """An open session, with its predictions if their file was given."""
 
     session: Session
@@ -36,7 +36,7 @@ class Opened:
         found = self.pool.fetch([str(id)], {"predicted": self.pool.predicted})
         return found[str(id)]["predicted"] if str(id) in found else None
 
-    def guess(self, ids: Sequence[ItemId]) -> dict[ItemId, Guess]:
+    def get_predictions(self, ids: Sequence[ItemId]) -> dict[ItemId, ModelPrediction]:
         """Look up the predicted classes and scores of items; refused for graded outputs."""
         if self.pool is None or not self.pool.has("predicted") or not self.session.classes:
             raise InputError("--show-prediction: there are no predicted classes to show")
@@ -45,7 +45,9 @@ class Opened:
         found = self.pool.fetch([str(i) for i in ids], columns)
         model = Path(self.pool.source).stem
         return {
-            i: Guess(spell(row["predicted"]), None if row.get("score") is None else float(row["score"]), model)
+            i: ModelPrediction(
+                to_name(row["predicted"]), None if row.get("score") is None else float(row["score"]), model
+            )
             for i in ids
             if (row := found.get(str(i))) is not None
         }
@@ -60,13 +62,13 @@ def open_session(path: str, *, read_only: bool = False, accept_missing: bool = F
     return Session.open(path, read_only=read_only, accept_missing=accept_missing)
 
 
-def require_name(start: Start, who: str) -> None:
+def require_annotator_name(start: SessionOptions, who: str) -> None:
     """Refuse to start a session with several votes per item without an annotator name."""
     if start.votes is not None and start.votes > 1 and not who.strip():
         raise InputError(f"votes: {start.votes} annotators answer each item: give your name with --as NAME")
 
 
-def start_or_open(path: str, file: str | None, start: Start, columns: Columns) -> Opened:
+def start_or_open(path: str, file: str | None, start: SessionOptions, columns: Columns) -> OpenedSession:
     """Open a session, or start it if it does not exist and the predictions are given."""
     if file is None and columns != Columns():
         raise InputError("column options need a file of predictions; name it before the options")
@@ -74,22 +76,22 @@ def start_or_open(path: str, file: str | None, start: Start, columns: Columns) -
     if is_there:
         refuse_changes(path, start)
     if file is None:
-        return Opened(open_session(path))
+        return OpenedSession(open_session(path))
     choices = {} if is_there else start.choices()  # parse options before reading a large file
     pool = columns.read(file)
     if is_there:
-        return Opened(Session.open(path, pool), pool)
+        return OpenedSession(Session.open(path, pool), pool)
     return _start(path, pool.hide_labels() if start.hide_labels else pool, start, choices)
 
 
-def _start(path: str, pool: Predictions, start: Start, choices: dict[str, Any]) -> Opened:
+def _start(path: str, pool: Predictions, start: SessionOptions, choices: dict[str, Any]) -> OpenedSession:
     try:
         session = Session.create(path, pool, **choices)
-        print_warnings(complainer(), session.notes)  # before labelling starts
-        return Opened(session, pool, is_new=True)
+        print_warnings(stderr_console(), session.notes)  # before labelling starts
+        return OpenedSession(session, pool, is_new=True)
     except InputError:
         if not Path(path).exists():
             raise
     # Another process created the session at the same time: open that one.
     refuse_changes(path, start)
-    return Opened(Session.open(path, pool), pool)
+    return OpenedSession(Session.open(path, pool), pool)

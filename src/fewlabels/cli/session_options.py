@@ -14,13 +14,13 @@ from fewlabels.active.goals.extremes import FindBest, FindWorst
 from fewlabels.active.goals.goal import Goal
 from fewlabels.cli.options import Flag
 from fewlabels.cli.parsing import (
-    DEFAULT,
-    read_bins,
-    read_groups,
-    read_metric,
-    read_pair,
-    read_policy,
-    read_prior,
+    DEFAULT_PRIOR,
+    parse_bins,
+    parse_groups,
+    parse_metric,
+    parse_pair,
+    parse_policy,
+    parse_prior,
     split_names,
 )
 from fewlabels.errors import InputError, did_you_mean
@@ -29,52 +29,57 @@ GOALS: dict[str, type[Estimate] | type[FindWorst] | type[Compare]] = {
     "estimate": Estimate, "explore": Explore, "least-certain": LeastCertain, "find-worst": FindWorst, "find-best": FindBest,
     "compare": Compare,
 }  # fmt: skip
-FIELDS = {"m": "m", "target_width": "width", "confidence": "confidence", "rope": "rope"}  # option -> field of a goal
-GOAL = Group("Goal", sort_key=0)
+GOAL_FIELDS = {
+    "m": "m",
+    "target_width": "width",
+    "confidence": "confidence",
+    "rope": "rope",
+}  # option -> field of a goal
+GOAL_GROUP = Group("Goal", sort_key=0)
 
 
-def usually(text: str) -> Parameter:
+def shown_default(text: str) -> Parameter:
     """Show this default in the help of an option that is None when not given."""
     return Parameter(show_default=text)
 
 
-@Parameter(name="*", group=GOAL)
+@Parameter(name="*", group=GOAL_GROUP)
 @dataclass(frozen=True)
-class Aim:
+class GoalOptions:
     """The goal, its metric and groups, and the policy and prior. None means not given."""
 
-    goal: Annotated[str | None, usually("estimate")] = None
+    goal: Annotated[str | None, shown_default("estimate")] = None
     "estimate (the metric in every group, large groups first), explore (every group equally), least-certain (the group with the largest variance), find-worst, find-best, or compare (two groups)."
-    by: Annotated[str | None, usually("predicted")] = None
+    by: Annotated[str | None, shown_default("predicted")] = None
     "Groups: all, predicted, bins, bins:20, bins:equal-mass:10, a column, ranges:COLUMN for a numeric column (column:NAME for a column with one of these names), or several separated by commas (every combination)."
-    metric: Annotated[str | None, usually("accuracy")] = None
+    metric: Annotated[str | None, shown_default("accuracy")] = None
     "accuracy, ece, cost, precision, recall, f1, balanced-accuracy, mcc, tpr, fpr, tnr, fnr, ppv, npv, fdr, for."
-    target_width: Annotated[float | None, usually("0.1")] = None
+    target_width: Annotated[float | None, shown_default("0.1")] = None
     "estimate, explore, least-certain: stop when the credible interval of every group is this narrow."
-    m: Annotated[int | None, usually("1")] = None
+    m: Annotated[int | None, shown_default("1")] = None
     "find-worst, find-best: how many groups to find."
     groups: str | None = None
     "compare: the two groups, separated by a comma: human,trees."
-    rope: Annotated[float | None, usually("0.05 for compare, else 0")] = None
+    rope: Annotated[float | None, shown_default("0.05 for compare, else 0")] = None
     "compare, find-worst, find-best: differences up to this size do not matter (region of practical equivalence)."
-    confidence: Annotated[float | None, usually("0.95")] = None
+    confidence: Annotated[float | None, shown_default("0.95")] = None
     "compare, find-worst, find-best: stop when the answer has this probability."
-    policy: Annotated[str | None, usually("thompson, or multi-play if m > 1")] = None
+    policy: Annotated[str | None, shown_default("thompson, or multi-play if m > 1")] = None
     "How to choose the group of the next item: random, stratified, stratified:equal, stratified:neyman, thompson, top-two, multi-play, epsilon-greedy, upper-bound."
-    prior: Annotated[str | None, usually(DEFAULT)] = None
+    prior: Annotated[str | None, shown_default(DEFAULT_PRIOR)] = None
     "calibrated (learns the calibration of the scores from the labels), smooth (partial pooling of groups that share attributes), scores, flat, or the JSON file of an earlier assessment."
-    strength: Annotated[float | None, usually("2 for Beta, 1 for Dirichlet")] = None
+    strength: Annotated[float | None, shown_default("2 for Beta, 1 for Dirichlet")] = None
     "Strength of a flat or scores prior: how many labels it counts for in each group."
-    bins: Annotated[str | None, usually("10")] = None
+    bins: Annotated[str | None, shown_default("10")] = None
     "Score bins of ece: a number (equal width) or equal-mass:NUMBER."
     cost: str | None = None
     "CSV file of costs: one row per true class, one column per predicted class."
-    level: Annotated[float | None, usually("0.95")] = None
+    level: Annotated[float | None, shown_default("0.95")] = None
     "Probability that a credible interval contains the true value."
-    seed: Annotated[int | None, usually("0")] = None
+    seed: Annotated[int | None, shown_default("0")] = None
     "Seed of the random draws."
 
-    def said(self) -> dict[str, Any]:
+    def given_options(self) -> dict[str, Any]:
         """Return the options that were given."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: value for name, value in values.items() if value is not None and value is not False}
@@ -82,38 +87,42 @@ class Aim:
     def choices(self) -> dict[str, Any]:
         """Return the options as keyword arguments; those not given are left to the callee's defaults."""
         words: dict[str, Any] = {
-            "goal": self._make_goal(), "by": read_groups(self.by or "predicted"),
-            "prior": read_prior(self.prior or DEFAULT, self.strength),
+            "goal": self._make_goal(), "by": parse_groups(self.by or "predicted"),
+            "prior": parse_prior(self.prior or DEFAULT_PRIOR, self.strength),
         }  # fmt: skip
         if self.policy is not None:
-            words["policy"] = read_policy(self.policy)
+            words["policy"] = parse_policy(self.policy)
         if self.bins is not None:
-            words["bins"] = read_bins(self.bins)
-        return words | {name: value for name, value in self.said().items() if name in ("level", "seed")}
+            words["bins"] = parse_bins(self.bins)
+        return words | {name: value for name, value in self.given_options().items() if name in ("level", "seed")}
 
     def _make_goal(self) -> Goal:
         name = self.goal or "estimate"
         if name not in GOALS:
             raise InputError(f"goal: unknown goal {name!r}; {did_you_mean(name, GOALS)}")
-        self._refuse_strangers(name)
-        self._refuse_single(name)
+        self._check_options_fit_goal(name)
+        self._check_has_several_groups(name)
         words: dict[str, Any] = {
-            field: self.said()[option] for option, field in FIELDS.items() if option in self.said()
+            field: self.given_options()[option]
+            for option, field in GOAL_FIELDS.items()
+            if option in self.given_options()
         }
         if name == "compare":
             if self.groups is None:
                 raise InputError("goal compare: name the two groups, for instance --groups human,trees")
-            words["a"], words["b"] = read_pair(self.groups)
-        return GOALS[name](metric=read_metric(self.metric or "accuracy", self.cost), **words)
+            words["a"], words["b"] = parse_pair(self.groups)
+        return GOALS[name](metric=parse_metric(self.metric or "accuracy", self.cost), **words)
 
-    def _refuse_strangers(self, name: str) -> None:
+    def _check_options_fit_goal(self, name: str) -> None:
         """Refuse options that this goal does not have."""
-        for option, field in {**FIELDS, "groups": "a"}.items():
-            takers = [goal for goal, kind in GOALS.items() if field in {f.name for f in fields(kind)}]
-            if option in self.said() and name not in takers:
-                raise InputError(f"--{option.replace('_', '-')} needs --goal {' or '.join(takers)}, not {name}")
+        for option, field in {**GOAL_FIELDS, "groups": "a"}.items():
+            accepting_goals = [goal for goal, kind in GOALS.items() if field in {f.name for f in fields(kind)}]
+            if option in self.given_options() and name not in accepting_goals:
+                raise InputError(
+                    f"--{option.replace('_', '-')} needs --goal {' or '.join(accepting_goals)}, not {name}"
+                )
 
-    def _refuse_single(self, name: str) -> None:
+    def _check_has_several_groups(self, name: str) -> None:
         """Refuse to search for the worst or best of a single group."""
         if name in ("find-worst", "find-best") and self.by == "all":
             raise InputError(
@@ -122,9 +131,9 @@ class Aim:
             )
 
 
-@Parameter(name="*", group=GOAL)
+@Parameter(name="*", group=GOAL_GROUP)
 @dataclass(frozen=True)
-class Outlook(Aim):
+class PlanOptions(GoalOptions):
     """A goal for a pool that is not fully labelled."""
 
     finite_pool: Flag = False
@@ -137,14 +146,14 @@ class Outlook(Aim):
         return {**super().choices(), "finite_pool": self.finite_pool}
 
 
-@Parameter(name="*", group=GOAL)
+@Parameter(name="*", group=GOAL_GROUP)
 @dataclass(frozen=True)
-class Start(Outlook):
+class SessionOptions(PlanOptions):
     """The options of a new session."""
 
     classes: str | None = None
     "True classes that the model never predicts, separated by commas."
-    votes: Annotated[int | None, usually("1")] = None
+    votes: Annotated[int | None, shown_default("1")] = None
     "How many annotators label each item. From 2 on, answers are votes: agreement is reported, disagreements are resolved with tell --decide, and estimates account for annotator errors."
 
     def choices(self) -> dict[str, Any]:

@@ -6,25 +6,25 @@ from typing import Any
 
 from rich.console import Console
 
-from fewlabels.active.goals.goal import Standing
+from fewlabels.active.goals.goal import GoalStatus
 from fewlabels.cli.items import print_item
-from fewlabels.cli.session_files import Opened
-from fewlabels.cli.tables import complainer, escape, print_warnings, working
-from fewlabels.errors import count, listing
+from fewlabels.cli.session_files import OpenedSession
+from fewlabels.cli.tables import escape, print_warnings, spinner, stderr_console
+from fewlabels.errors import count, join_names
 from fewlabels.models.posterior import Posterior
-from fewlabels.sessions.annotations import say_agreement
-from fewlabels.sessions.exchange.sheets import STUDIO, kind_of
+from fewlabels.sessions.annotations import describe_agreement
+from fewlabels.sessions.exchange.sheets import LABEL_STUDIO, file_format
 from fewlabels.sessions.session import ItemId, Session
-from fewlabels.text import tame_line
+from fewlabels.text import sanitize_line
 
-LINES = 10  # per item in a list of several
-MANY_CLASSES = 40
+MAX_ITEM_LINES = 10  # per item in a list of several
+MAX_CLASSES = 40
 NOTHING_LEFT = "nothing is left to ask: every useful item has been asked for and answered"
 
 
 def print_asked(
     out: Console,
-    opened: Opened,
+    opened: OpenedSession,
     shown: Mapping[ItemId, Mapping[str, Any]],
     *,
     session: str,
@@ -36,30 +36,30 @@ def print_asked(
         say(out, NOTHING_LEFT)
         return
     for i, row in shown.items():
-        print_item(out, i, row, most_lines=LINES)
+        print_item(out, i, row, max_lines=MAX_ITEM_LINES)
     if opened.pool is None:
         say(out, "to see the items, name the file of predictions too: fewlabels ask FILE …")
     elif not any(shown.values()):
         say(out, "only ids are shown: the predictions have no other columns")
-    say(out, f"labels: {say_classes(opened.session.classes)}")
-    place = name_session(session, who)
-    if sheet and kind_of(sheet) == STUDIO:
-        print_next(out, f"fewlabels import EXPORT.json {place}", "the export of Label Studio: JSON or JSON-MIN")
+    say(out, f"labels: {format_classes(opened.session.classes)}")
+    place = format_session_options(session, who)
+    if sheet and file_format(sheet) == LABEL_STUDIO:
+        print_next_command(out, f"fewlabels import EXPORT.json {place}", "the export of Label Studio: JSON or JSON-MIN")
     elif sheet:
-        print_next(out, f"fewlabels import {shlex.quote(sheet)} {place}", "after filling in the column label")
+        print_next_command(out, f"fewlabels import {shlex.quote(sheet)} {place}", "after filling in the column label")
     else:
         answer = shlex.quote(f"{next(iter(shown))}=LABEL")
-        print_next(out, f"fewlabels tell {place} {answer} …", "leave LABEL empty if you cannot tell")
+        print_next_command(out, f"fewlabels tell {place} {answer} …", "leave LABEL empty if you cannot tell")
 
 
-def print_standing(out: Console, standing: Standing, n_labels: int, prior: str = "flat") -> None:
+def print_standing(out: Console, standing: GoalStatus, n_labels: int, prior: str = "flat") -> None:
     """Print the current answer to the goal."""
-    say(out, f"so far: {say_standing(standing, n_labels, prior)}")
+    say(out, f"so far: {format_standing(standing, n_labels, prior)}")
     if standing.settled:
         out.print("[green]settled[/]: you can stop")
 
 
-def say_standing(standing: Standing, n_labels: int, prior: str = "flat") -> str:
+def format_standing(standing: GoalStatus, n_labels: int, prior: str = "flat") -> str:
     """Return the current answer; without labels only if the prior is informative, as with a flat one all groups tie."""
     if n_labels or standing.settled:
         return standing.sentence
@@ -68,17 +68,17 @@ def say_standing(standing: Standing, n_labels: int, prior: str = "flat") -> str:
 
 def print_session(out: Console, session: Session) -> None:
     """Print the current answer of a session."""
-    with working("computing"):
+    with spinner("computing"):
         standing, n_labels = session.standing(), count_labels(session.knowledge())
     print_standing(out, standing, n_labels)
 
 
-def note_obstacle(opened: Opened) -> None:
+def warn_obstacle(opened: OpenedSession) -> None:
     """Warn at the start if labelling every item would hardly settle the goal."""
     if opened.is_new:
-        with working("checking the goal"):
+        with spinner("checking the goal"):
             obstacle = opened.session.status()["obstacle"]
-        print_warnings(complainer(), (obstacle,) if obstacle else ())
+        print_warnings(stderr_console(), (obstacle,) if obstacle else ())
 
 
 def count_labels(known: Posterior) -> int:
@@ -100,12 +100,14 @@ def print_status(out: Console, found: Mapping[str, Any], *, session: str) -> Non
     print_votes(out, found["votes"], session)
     print_progress(out, found)
     print_warnings(out, tuple(found["warnings"]))
-    place = name_session(session)
+    place = format_session_options(session)
     if found["settled"] or not found["n_left"] + found["n_pending"]:
-        print_next(out, f"fewlabels export {place} --out labels.csv", "then: fewlabels assess FILE --labels labels.csv")
+        print_next_command(
+            out, f"fewlabels export {place} --out labels.csv", "then: fewlabels assess FILE --labels labels.csv"
+        )
     else:
         place += " --as NAME" if found["votes"] else ""
-        print_next(out, f"fewlabels ask {place} -n 5", f"or: fewlabels label FILE {place} --terminal")
+        print_next_command(out, f"fewlabels ask {place} -n 5", f"or: fewlabels label FILE {place} --terminal")
 
 
 def print_votes(out: Console, found: Mapping[str, Any] | None, session: str) -> None:
@@ -117,39 +119,39 @@ def print_votes(out: Console, found: Mapping[str, Any] | None, session: str) -> 
         f"  {found['wanted']} annotators per item: {count(found['n_votes'], 'vote')}, {found['n_short']:,} with too few",
     )
     if found["agreement"] is not None:
-        say(out, f"  {say_agreement(found['agreement'])}")
+        say(out, f"  {describe_agreement(found['agreement'])}")
     say(out, f"  {found['sentence']}")
     if found["n_disputed"]:
-        command = f"fewlabels export {name_session(session)} --disputes"
-        print_next(
+        command = f"fewlabels export {format_session_options(session)} --disputes"
+        print_next_command(
             out, command, f"{count(found['n_disputed'], 'disagreement')}; resolve with tell --decide ID=LABEL --as NAME"
         )
 
 
 def print_progress(out: Console, found: Mapping[str, Any]) -> None:
     """Print the current answer, and why the goal may not be settled."""
-    standing = Standing(found["settled"], found["answer"]["sentence"])
+    standing = GoalStatus(found["settled"], found["answer"]["sentence"])
     print_standing(out, standing, found["n_labels"], found["prior"])
     if not found["settled"]:
         say(out, f"not settled yet{': ' + found['obstacle'] if found['obstacle'] else ''}")
 
 
-def print_next(out: Console, command: str, remark: str = "") -> None:
+def print_next_command(out: Console, command: str, remark: str = "") -> None:
     """Print the next command to run."""
     aside = f"   [dim]({escape(remark)})[/]" if remark else ""
-    out.print(f"  [bold]$ {escape(tame_line(command))}[/]{aside}", soft_wrap=True)
+    out.print(f"  [bold]$ {escape(sanitize_line(command))}[/]{aside}", soft_wrap=True)
 
 
 def say(out: Console, sentence: str) -> None:
     """Print a line with control characters escaped; it is wrapped on a terminal only."""
-    out.print(tame_line(sentence), markup=False, soft_wrap=not out.is_terminal)
+    out.print(sanitize_line(sentence), markup=False, soft_wrap=not out.is_terminal)
 
 
-def say_classes(classes: Sequence[str]) -> str:
+def format_classes(classes: Sequence[str]) -> str:
     """Return the valid labels as text."""
-    return listing(map(tame_line, classes), most=MANY_CLASSES) if classes else "a grade between 0 and 1"
+    return join_names(map(sanitize_line, classes), most=MAX_CLASSES) if classes else "a grade between 0 and 1"
 
 
-def name_session(path: str, who: str = "") -> str:
+def format_session_options(path: str, who: str = "") -> str:
     """Return the options of a session and an annotator, quoted for a shell."""
     return f"--session {shlex.quote(path)}" + (f" --as {shlex.quote(who)}" if who else "")

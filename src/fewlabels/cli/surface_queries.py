@@ -8,18 +8,18 @@ from typing import Any
 
 from fewlabels.analyses.result import write_json
 from fewlabels.analyses.surface.naming import name_values
-from fewlabels.analyses.surface.result import Reading, Surface
+from fewlabels.analyses.surface.result import Surface, SurfaceEstimate
 from fewlabels.errors import InputError
 
-BETWEEN = re.compile(r",(?=[^,=]+=)")  # a comma before ATTRIBUTE=, because values may contain commas
+SEPARATOR = re.compile(r",(?=[^,=]+=)")  # a comma before ATTRIBUTE=, because values may contain commas
 
 
 @dataclass(frozen=True)
-class Answered:
+class SurfaceAnswers:
     """A surface with the answers to queries."""
 
     surface: Surface
-    answers: tuple[tuple[str, Reading], ...] = ()
+    answers: tuple[tuple[str, SurfaceEstimate], ...] = ()
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -44,14 +44,14 @@ class Answered:
         return self.surface.report(path, answers=self.answers)
 
 
-def read_question(text: str) -> dict[str, str]:
+def parse_query(text: str) -> dict[str, str]:
     """Parse attribute values such as `light=night,rain=wet`.
 
-    >>> read_question("age=[18, 40), sex=f")
+    >>> parse_query("age=[18, 40), sex=f")
     {'age': '[18, 40)', 'sex': 'f'}
     """
     values: dict[str, str] = {}
-    for part in BETWEEN.split(text):
+    for part in SEPARATOR.split(text):
         name, sign, value = (piece.strip() for piece in part.partition("="))
         if not (name and sign and value):
             raise InputError(f'ask: cannot parse {text!r}; write for instance --ask "light=night,rain=wet"')
@@ -61,7 +61,7 @@ def read_question(text: str) -> dict[str, str]:
     return values
 
 
-def answer(surface: Surface, asked: Sequence[dict[str, str]], mix: str | None, weight: str | None) -> Answered:
+def answer(surface: Surface, asked: Sequence[dict[str, str]], mix: str | None, weight: str | None) -> SurfaceAnswers:
     """Answer every query, and estimate the accuracy on the mix if one is given."""
     found = [surface.ask(values) for values in asked]
     answers = [(name_values(reading.values), reading) for reading in found]
@@ -70,4 +70,4 @@ def answer(surface: Surface, asked: Sequence[dict[str, str]], mix: str | None, w
             answers.append((f"the mix of {mix}", surface.mix(mix, weight)))
         except InputError as error:
             raise InputError(f"mix: {mix}: {str(error).removeprefix(f'{mix}: ')}") from None
-    return Answered(surface, tuple(answers))
+    return SurfaceAnswers(surface, tuple(answers))

@@ -7,19 +7,19 @@ from rich.console import Console
 from rich.table import Table
 
 from fewlabels.analyses.surface.naming import find_common, name_values
-from fewlabels.analyses.surface.result import Arm, Reading, Surface
-from fewlabels.cli.surface_queries import Answered
+from fewlabels.analyses.surface.result import Arm, Surface, SurfaceEstimate
+from fewlabels.cli.surface_queries import SurfaceAnswers
 from fewlabels.cli.tables import escape
 from fewlabels.errors import count
 
-SHOWN = 10  # arms
-MOST_EFFECTS = 8
+MAX_SHOWN = 10  # arms
+MAX_EFFECTS = 8
 WIDTH = 80
 
 
-def print_surface(out: Console, answered: Answered) -> None:
+def print_surface(out: Console, result: SurfaceAnswers) -> None:
     """Print the overall estimate, the worst arms, the effects by size, and the answers to queries."""
-    s = answered.surface
+    s = result.surface
     quantity = "on exactly these items" if s.finite_pool else "on the population these items came from"
     out.print(f"[bold]accuracy[/] {quantity}, over {escape(', '.join(s.attributes))}", soft_wrap=True)
     arms = count(len(s.arms), "arm")
@@ -31,13 +31,13 @@ def print_surface(out: Console, answered: Answered) -> None:
         _print_arms(out, s)
     if s.scales:
         _print_scales(out, s)
-    if s.finite_pool and answered.answers:
+    if s.finite_pool and result.answers:
         out.print("answers are about the population these items came from:")
-    for question, reading in answered.answers:
-        out.print(escape(say_answer(question, reading)), soft_wrap=True)
+    for question, reading in result.answers:
+        out.print(escape(format_answer(question, reading)), soft_wrap=True)
 
 
-def say_answer(question: str, reading: Reading) -> str:
+def format_answer(question: str, reading: SurfaceEstimate) -> str:
     """Return an answer as a line of text."""
     known = f"{count(reading.n_items, 'item')}, {count(reading.n_labels, 'label')} in the pool"
     unseen = "no such item in the pool: predicted from its attributes"
@@ -48,36 +48,38 @@ def say_answer(question: str, reading: Reading) -> str:
 
 
 def _print_arms(out: Console, s: Surface) -> None:
-    arms = s.worst_first[:SHOWN]
-    counts = [_count(arm) for arm in arms]
+    arms = s.worst_first[:MAX_SHOWN]
+    counts = [_format_counts(arm) for arm in arms]
     head = ("items", "labels", "accuracy", f"{100 * s.level:g}% interval")
-    room = WIDTH - sum(max(map(len, column)) + 2 for column in zip(head, *counts, strict=True))
-    common = {} if _is_narrow(s.attributes, arms, room) else find_common(arms)
+    available = WIDTH - sum(max(map(len, column)) + 2 for column in zip(head, *counts, strict=True))
+    common = {} if _is_narrow(s.attributes, arms, available) else find_common(arms)
     names = [name for name in s.attributes if name not in common]
-    apart = _is_narrow(names, arms, room)
+    has_own_columns = _is_narrow(names, arms, available)
     grid = Table(box=None, pad_edge=False, header_style="bold")
-    for name in names if apart else ("arm",):
-        grid.add_column(escape(name), overflow="fold", max_width=None if apart else room)
+    for name in names if has_own_columns else ("arm",):
+        grid.add_column(escape(name), overflow="fold", max_width=None if has_own_columns else available)
     for name in head:
         grid.add_column(name, justify="right", no_wrap=True)
     for arm, numbers in zip(arms, counts, strict=True):
         values = {name: arm.arm[name] for name in names}
-        grid.add_row(*map(escape, values.values() if apart else (name_values(values),)), *map(escape, numbers))
-    said = "the worst arms" if len(arms) < len(s.arms) else "arms, the worst first"
-    out.print(escape(f"{said}{', all with ' if common else ''}{name_values(common)}:"), soft_wrap=True)
+        grid.add_row(
+            *map(escape, values.values() if has_own_columns else (name_values(values),)), *map(escape, numbers)
+        )
+    heading = "the worst arms" if len(arms) < len(s.arms) else "arms, the worst first"
+    out.print(escape(f"{heading}{', all with ' if common else ''}{name_values(common)}:"), soft_wrap=True)
     out.print(grid, width=min(WIDTH, out.width))
     if len(arms) < len(s.arms):
         out.print(f"… and {count(len(s.arms) - len(arms), 'more arm')}; --json has them all")
 
 
-def _count(arm: Arm) -> tuple[str, ...]:
+def _format_counts(arm: Arm) -> tuple[str, ...]:
     return f"{arm.n_items:,}", f"{arm.n_labels:,}", f"{arm.mean:.3f}", f"[{arm.low:.3f}, {arm.high:.3f}]"
 
 
-def _is_narrow(attributes: Sequence[str], arms: Sequence[Arm], room: int) -> bool:
+def _is_narrow(attributes: Sequence[str], arms: Sequence[Arm], available: int) -> bool:
     """Return whether one column per attribute fits the width."""
     widths = [max(cell_len(name), *(cell_len(arm.arm[name]) for arm in arms)) + 2 for name in attributes]
-    return bool(widths) and sum(widths) <= room + 2
+    return bool(widths) and sum(widths) <= available + 2
 
 
 def _print_scales(out: Console, s: Surface) -> None:
@@ -86,11 +88,11 @@ def _print_scales(out: Console, s: Surface) -> None:
     grid = Table(box=None, pad_edge=False, header_style="bold")
     grid.add_column("effect on accuracy", overflow="fold", max_width=WIDTH - 12)
     grid.add_column("sd, logits", justify="right")
-    for one in effects[:MOST_EFFECTS]:
+    for one in effects[:MAX_EFFECTS]:
         grid.add_row(escape(" × ".join(one.attributes)), f"{one.scale:.2f}")
-    if len(effects) > MOST_EFFECTS:
-        most = max(one.scale for one in effects[MOST_EFFECTS:])
-        grid.add_row(f"{len(effects) - MOST_EFFECTS:,} others, each at most", f"{most:.2f}")
+    if len(effects) > MAX_EFFECTS:
+        most = max(one.scale for one in effects[MAX_EFFECTS:])
+        grid.add_row(f"{len(effects) - MAX_EFFECTS:,} others, each at most", f"{most:.2f}")
     grid.add_row("a combination, beyond its attributes", f"{own.scale:.2f}")
     out.print(grid, width=min(WIDTH, out.width))
     if s.health.get("together") is not None:

@@ -14,33 +14,33 @@ from fewlabels.analyses.comparison import Comparison
 from fewlabels.analyses.doctor import Diagnosis
 from fewlabels.analyses.fairness.api import Fairness
 from fewlabels.analyses.fairness.gaps import Gap
-from fewlabels.cli.console import Screen, accept_all_letters
+from fewlabels.cli.console import SafeConsole, replace_unencodable
 from fewlabels.errors import count
-from fewlabels.text import tame_line
+from fewlabels.text import sanitize_line
 
-SHOWN = 25
+MAX_SHOWN = 25
 
 
-def printer() -> Console:
+def stdout_console() -> Console:
     """Return a console on standard output, 120 columns wide in a pipe."""
-    accept_all_letters()
-    return Screen(width=None if sys.stdout.isatty() else 120)
+    replace_unencodable()
+    return SafeConsole(width=None if sys.stdout.isatty() else 120)
 
 
-def complainer() -> Console:
+def stderr_console() -> Console:
     """Return a console on standard error."""
-    return Screen(stderr=True, soft_wrap=True)
+    return SafeConsole(stderr=True, soft_wrap=True)
 
 
 def escape(text: str) -> str:
     """Escape rich markup and control characters in text that comes from a file."""
-    return escape_markup(tame_line(text))
+    return escape_markup(sanitize_line(text))
 
 
-def working(what: str) -> AbstractContextManager[object]:
+def spinner(what: str) -> AbstractContextManager[object]:
     """Show a spinner on a terminal while the block runs; nothing in a pipe."""
-    aside = complainer()
-    return aside.status(f"{what} …") if aside.is_terminal else nullcontext()
+    stderr = stderr_console()
+    return stderr.status(f"{what} …") if stderr.is_terminal else nullcontext()
 
 
 def print_assessment(out: Console, a: Assessment) -> None:
@@ -54,12 +54,12 @@ def print_assessment(out: Console, a: Assessment) -> None:
     out.print(f"overall [bold]{a.overall.mean:.3f}[/]  {interval}")
     rows = a.in_order
     if len(rows) > 1:
-        out.print(_table_of(a, rows[:SHOWN]))
-    if len(rows) > SHOWN:
-        out.print(f"… and {count(len(rows) - SHOWN, 'more group')}; --json or --html has them all")
+        out.print(_make_table(a, rows[:MAX_SHOWN]))
+    if len(rows) > MAX_SHOWN:
+        out.print(f"… and {count(len(rows) - MAX_SHOWN, 'more group')}; --json or --html has them all")
 
 
-def _table_of(a: Assessment, rows: tuple[Row, ...]) -> Table:
+def _make_table(a: Assessment, rows: tuple[Row, ...]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in (a.by, "items", "labels", a.metric, f"{100 * a.level:g}% interval", "P(worst)", "rank"):
         table.add_column(escape(name), justify="left" if name == a.by else "right", overflow="fold")
@@ -91,34 +91,34 @@ def print_fairness(out: Console, f: Fairness) -> None:
         f"labelled; positive class {escape(f.positive)}, method {escape(f.method)}, {100 * f.level:g}% intervals",
         soft_wrap=True,
     )
-    shown = f.pick(2 * SHOWN)
-    out.print(_table_of_gaps(f, shown))
+    shown = f.pick(2 * MAX_SHOWN)
+    out.print(_make_gap_table(f, shown))
     if len(f.gaps) > len(shown):
         out.print(
             f"… and {count(len(f.gaps) - len(shown), 'more gap')}, more likely within the margin; --json or --html has them all"
         )
     if any(gap.more_labels is None for gap in shown):
         out.print("–: labelling all these items might not settle whether the gap is within the margin", style="dim")
-    said = [(f.say(gap) if gap.is_settled else None, f.say_four_fifths(gap)) for gap in shown]
-    for sentence in [sentence for pair in said for sentence in pair if sentence is not None][:SHOWN]:
+    sentences = [(f.say(gap) if gap.is_settled else None, f.say_four_fifths(gap)) for gap in shown]
+    for sentence in [sentence for pair in sentences for sentence in pair if sentence is not None][:MAX_SHOWN]:
         out.print(escape(sentence), soft_wrap=True)
 
 
-def _table_of_gaps(f: Fairness, gaps: Sequence[Gap]) -> Table:
+def _make_gap_table(f: Fairness, gaps: Sequence[Gap]) -> Table:
     grid = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("metric", "group", "gap", "low", "high", "P(> 0)", f"P(within ±{f.rope:g})", "more labels"):
         grid.add_column(name, justify="left" if name in ("metric", "group") else "right", overflow="fold")
     for gap in gaps:
-        numbers = (_number(value, "+.3f") for value in (gap.mean, gap.low, gap.high))
-        chances = (_number(p, ".3f") for p in (gap.p_greater, gap.p_practically_fair))
+        numbers = (_format_number(value, "+.3f") for value in (gap.mean, gap.low, gap.high))
+        probabilities = (_format_number(p, ".3f") for p in (gap.p_greater, gap.p_practically_fair))
         more = "settled" if gap.is_settled else "–" if gap.more_labels is None else f"about {gap.more_labels:,}"
-        grid.add_row(escape(gap.metric), escape(gap.group), *numbers, *chances, more)
+        grid.add_row(escape(gap.metric), escape(gap.group), *numbers, *probabilities, more)
     return grid
 
 
-def _number(value: float, shape: str) -> str:
+def _format_number(value: float, format_spec: str) -> str:
     """Format a number; NaN is left blank."""
-    return "" if isnan(value) else format(value, shape)
+    return "" if isnan(value) else format(value, format_spec)
 
 
 def print_diagnosis(out: Console, d: Diagnosis) -> None:

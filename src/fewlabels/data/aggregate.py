@@ -12,17 +12,17 @@ from typing import Any
 
 from fewlabels.data.groups import Bins, Cut, Everything, Groups, Predicted, search
 from fewlabels.data.predictions import Columns, Predictions, Value
-from fewlabels.data.sampling import Picking, Sample
+from fewlabels.data.sampling import Sample, SamplingRule
 from fewlabels.errors import InputError
 
-MOST_GROUPS = 5000
-MOST_ENTRIES = 3_000_000  # rows of the result that are fetched at most
-HEAD = 100_000  # first rows, in which a column with too many values (an id) is detected
+MAX_GROUPS = 5000
+MAX_ENTRIES = 3_000_000  # rows of the result that are fetched at most
+HEAD_ROWS = 100_000  # first rows, in which a column with too many values (an id) is detected
 ROUNDING = 1e-6  # tolerance: single-precision softmax may slightly exceed 1
 
 
 @dataclass(frozen=True)
-class Census:
+class Aggregate:
     """Result of the aggregate query: a row per (group, predicted class, score bin, stratum, label) that occurs."""
 
     pool: Predictions
@@ -46,18 +46,18 @@ class Census:
     @property
     def keys(self) -> dict[str, Value]:
         """The GROUP BY keys of unlabelled items: group, predicted class and score slot."""
-        return list_keys(self.pool, self.cut, find_borders(self.edges, self.strata))
+        return group_keys(self.pool, self.cut, merge_edges(self.edges, self.strata))
 
-    def place_scores(self, found: Columns) -> Columns:
+    def bin_scores(self, found: Columns) -> Columns:
         """Convert score slots (indices among all edges) into score bins and strata.
 
         Missing scores and scores outside [0, 1] have neither.
         """
         if "slot" not in found:
             return {}
-        borders = find_borders(self.edges, self.strata)
-        placed = {"bin": _place(found["slot"], borders, self.edges)}
-        return placed | {"stratum": _place(found["slot"], borders, self.strata)} if self.strata else placed
+        edges_and_strata = merge_edges(self.edges, self.strata)
+        placed = {"bin": _map_slots(found["slot"], edges_and_strata, self.edges)}
+        return placed | {"stratum": _map_slots(found["slot"], edges_and_strata, self.strata)} if self.strata else placed
 
     def lowest(self, name: str) -> float | None:
         """The minimum of a column of minima; None if all are missing."""
@@ -68,7 +68,7 @@ class Census:
         return max((value for value in self.found[name] if value is not None), default=None)
 
 
-def take_census(
+def aggregate_pool(
     pool: Predictions,
     by: Groups,
     *,
@@ -76,71 +76,71 @@ def take_census(
     probabilities: bool = False,
     strata: Sequence[float] = (),
     grades: bool = False,
-    most_groups: int = MOST_GROUPS,
-    picking: Picking | None = None,
-) -> Census:
+    most_groups: int = MAX_GROUPS,
+    rule: SamplingRule | None = None,
+) -> Aggregate:
     """Count a pool by group, predicted class, score bin and label, in one query.
 
     `probabilities` adds the summed probability of every class, `strata` counts by finer score ranges with these edges,
-    and `grades` counts every value of agreement separately (for simulations). `picking` also samples item ids.
+    and `grades` counts every value of agreement separately (for simulations). `rule` also samples item ids.
     """
     cut = by.cut(pool)
     edges = tuple((bins or Bins()).edges(pool)) if pool.has("score") else ()
     _refuse_ids(pool, by, cut, most_groups)
-    keys = list_keys(pool, cut, find_borders(edges, strata)) | _list_answers(pool, grades=grades)
-    sums = {**_list_sums(pool, probabilities=probabilities), **_list_extremes(pool)}
-    found, sample = _ask(pool, keys, sums, picking)
+    keys = group_keys(pool, cut, merge_edges(edges, strata)) | _label_keys(pool, grades=grades)
+    sums = {**_sum_expressions(pool, probabilities=probabilities), **_range_expressions(pool)}
+    found, sample = _query(pool, keys, sums, rule)
     found |= cut.fill(found)
-    rows = _sort(found, list(keys))
+    rows = _sorted_rows(found, list(keys))
     found = {name: [column[i] for i in rows] for name, column in found.items()}
-    if len(found["n"]) > MOST_ENTRIES:
-        raise InputError(f"by: {by.name!r} splits the pool into more than {MOST_ENTRIES:,} kinds of items; group by something coarser")  # fmt: skip
+    if len(found["n"]) > MAX_ENTRIES:
+        raise InputError(f"by: {by.name!r} splits the pool into more than {MAX_ENTRIES:,} kinds of items; group by something coarser")  # fmt: skip
     if "label" in keys:
-        found |= _mark_right(found)
-        pool.remember(found)
-    census = Census(pool, by, cut, edges, tuple(strata), found, sample and sample.renumber(rows))
-    _refuse_too_many(by, len(set(census.groups)), most_groups)
-    return replace(census, found=found | census.place_scores(found))
+        found |= _count_correct(found)
+        pool.cache_pairs(found)
+    aggregated = Aggregate(pool, by, cut, edges, tuple(strata), found, sample and sample.renumber(rows))
+    _refuse_too_many(by, len(set(aggregated.groups)), most_groups)
+    return replace(aggregated, found=found | aggregated.bin_scores(found))
 
 
-def find_borders(edges: Sequence[float], strata: Sequence[float]) -> list[float]:
+def merge_edges(edges: Sequence[float], strata: Sequence[float]) -> list[float]:
     """Merge the edges of bins and strata into one sorted list; empty without scores."""
     return sorted({*edges, *strata}) if edges else []
 
 
-def list_keys(pool: Predictions, cut: Cut, borders: Sequence[float]) -> dict[str, Value]:
+def group_keys(pool: Predictions, cut: Cut, edges_and_strata: Sequence[float]) -> dict[str, Value]:
     """Return the GROUP BY keys of items, except the label."""
     keys = dict(cut.keys)
     if pool.has("predicted") and not pool.has("agreement"):
         keys["predicted"] = pool.predicted
-    return keys | {"slot": search(pool.score, _guard(borders))} if borders else keys
+    return keys | {"slot": search(pool.score, _add_outlier_bins(edges_and_strata))} if edges_and_strata else keys
 
 
-def _guard(borders: Sequence[float]) -> list[float]:
+def _add_outlier_bins(edges_and_strata: Sequence[float]) -> list[float]:
     """Add a first and a last slot for invalid scores: querying minima and maxima instead would cost 10 % of the scan.
 
     A missing or NaN score compares below no edge and falls into the last slot. The tolerance is twice `ROUNDING`, so
     that every score in these slots also fails the exact check.
     """
-    return [-inf, -2 * ROUNDING, *borders[1:-1], 1 + 2 * ROUNDING, inf]
+    return [-inf, -2 * ROUNDING, *edges_and_strata[1:-1], 1 + 2 * ROUNDING, inf]
 
 
-def _list_answers(pool: Predictions, *, grades: bool) -> dict[str, Value]:
+def _label_keys(pool: Predictions, *, grades: bool) -> dict[str, Value]:
     if not pool.has("agreement"):
         return {"label": pool.label}
     return {"grade": pool.agreement} if grades else {}
 
 
-def _list_sums(pool: Predictions, *, probabilities: bool) -> dict[str, Value]:
+def _sum_expressions(pool: Predictions, *, probabilities: bool) -> dict[str, Value]:
     sums = {"score": pool.score.sum()} if pool.has("score") else {}
     if pool.has("agreement"):
-        sums |= {"n_labels": pool.known().ifelse(1, 0).sum(), "right": pool.right().sum()}
+        sums |= {"n_labels": pool.is_labelled().ifelse(1, 0).sum(), "right": pool.outcome().sum()}
     if probabilities:
         sums |= {f"p{i}": value.sum() for i, value in enumerate(pool.probabilities)}
     return sums
 
 
-def _list_extremes(pool: Predictions) -> dict[str, Value]:
+def _range_expressions(pool: Predictions) -> dict[str, Value]:
     """Return minima, maxima and counts that reveal invalid data; `checks` locates the rows."""
     out: dict[str, Value] = {}
     if pool.has("agreement"):
@@ -148,16 +148,16 @@ def _list_extremes(pool: Predictions) -> dict[str, Value]:
     if pool.has("probabilities") and not pool.roles.positive_score:
         total = pool.total_probability()
         out |= {"off_sum": (total - 1).abs().max(), "p_bad": (total.isnull() | total.isnan()).ifelse(1, 0).sum()}
-        out |= {"p_low": pool.least_probability().min(), "p_high": pool.greatest_probability().max()}
+        out |= {"p_low": pool.min_probability().min(), "p_high": pool.max_probability().max()}
     return out | {name: value.ifelse(1, 0).sum() for name, value in pool.conflicts().items()}
 
 
-def _place(slot: list[Any], borders: list[float], edges: Sequence[float]) -> list[Any]:
-    at = [None, *(bisect_right(edges[1:-1], low) for low in borders[:-1]), None]
+def _map_slots(slot: list[Any], edges_and_strata: list[float], edges: Sequence[float]) -> list[Any]:
+    at = [None, *(bisect_right(edges[1:-1], low) for low in edges_and_strata[:-1]), None]
     return [at[i] for i in slot]
 
 
-def _mark_right(found: Columns) -> Columns:
+def _count_correct(found: Columns) -> Columns:
     """Count labelled and correct items from the rows, which are grouped by prediction and label."""
     n_labels = [0 if label is None else n for label, n in zip(found["label"], found["n"], strict=True)]
     same = [said == label for said, label in zip(found["predicted"], found["label"], strict=True)]
@@ -166,7 +166,7 @@ def _mark_right(found: Columns) -> Columns:
 
 def _refuse_ids(pool: Predictions, by: Groups, cut: Cut, most: int) -> None:
     """Refuse to group by an id or a timestamp, before the full count."""
-    if not isinstance(by, Everything | Predicted | Bins) and pool.count_distinct(cut.keys, first=HEAD) > most:
+    if not isinstance(by, Everything | Predicted | Bins) and pool.count_distinct(cut.keys, first=HEAD_ROWS) > most:
         _refuse_too_many(by, pool.count_distinct(cut.keys), most)
 
 
@@ -178,14 +178,14 @@ def _refuse_too_many(by: Groups, n: int, most: int) -> None:
         )
 
 
-def _ask(
-    pool: Predictions, keys: dict[str, Value], sums: dict[str, Value], picking: Picking | None
+def _query(
+    pool: Predictions, keys: dict[str, Value], sums: dict[str, Value], rule: SamplingRule | None
 ) -> tuple[Columns, Sample | None]:
-    if picking is None:
-        return pool.count_by(keys, sums, most=MOST_ENTRIES + 1), None
-    return pool.count_and_pick(keys, sums, picking, most=MOST_ENTRIES + 1)
+    if rule is None:
+        return pool.count_by(keys, sums, most=MAX_ENTRIES + 1), None
+    return pool.count_and_sample(keys, sums, rule, most=MAX_ENTRIES + 1)
 
 
-def _sort(found: Columns, keys: list[str]) -> list[int]:
+def _sorted_rows(found: Columns, keys: list[str]) -> list[int]:
     """Sort rows by their keys: engines return them in any order, and floating-point sums depend on it."""
     return sorted(range(len(found["n"])), key=lambda i: [str(found[key][i]) for key in keys])

@@ -13,7 +13,7 @@ import pyarrow as pa
 from fewlabels.data.compression import find_limit, require_bounded
 from fewlabels.errors import InputError
 
-DAMAGED = (pa.ArrowException, OSError, MemoryError, IndexError, struct.error)
+READ_ERRORS = (pa.ArrowException, OSError, MemoryError, IndexError, struct.error)
 MAGIC = b"ARROW1\0\0"  # the file format: this magic, messages, and a footer that lists them
 TAIL, BLOCK, BLOCKS = 10, 24, (2, 3)  # bytes after the footer, bytes per block, footer fields that list blocks
 DICTIONARY = 2  # header type of a dictionary batch, which wraps a record batch
@@ -25,27 +25,27 @@ def read_batches(paths: Sequence[str]) -> pa.RecordBatchReader:
     for path, schema in zip(paths, schemas, strict=True):
         if schema != schemas[0]:
             raise InputError(f"{path}: its columns differ from those of {paths[0]}; read them one at a time")
-    return pa.RecordBatchReader.from_batches(schemas[0], (batch for path in paths for batch in _read_sound(path)))
+    return pa.RecordBatchReader.from_batches(schemas[0], (batch for path in paths for batch in _read_validated(path)))
 
 
 def _read_schema(path: str) -> pa.Schema:
     try:
         with pa.OSFile(path) as file:
             return (pa.ipc.open_file(file) if _is_file_format(path) else pa.ipc.open_stream(file)).schema
-    except DAMAGED as error:
-        raise _refuse(path, error) from None
+    except READ_ERRORS as error:
+        raise _as_input_error(path, error) from None
 
 
-def _read_sound(path: str) -> Iterator[pa.RecordBatch]:
+def _read_validated(path: str) -> Iterator[pa.RecordBatch]:
     """Yield the batches of a file, each validated in full: lengths, offsets, indices and UTF-8."""
     try:
-        _bound_buffers(path)
+        _require_bounded_buffers(path)
         with pa.OSFile(path) as file:
             for batch in _list_batches(file) if _is_file_format(path) else pa.ipc.open_stream(file):
                 batch.validate(full=True)
                 yield batch
-    except DAMAGED as error:
-        raise _refuse(path, error) from None
+    except READ_ERRORS as error:
+        raise _as_input_error(path, error) from None
 
 
 def _is_file_format(path: str) -> bool:
@@ -58,12 +58,12 @@ def _list_batches(file: pa.NativeFile) -> Iterator[pa.RecordBatch]:
     return (reader.get_batch(i) for i in range(reader.num_record_batches))
 
 
-def _refuse(path: str, error: BaseException) -> InputError:
+def _as_input_error(path: str, error: BaseException) -> InputError:
     reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
     return InputError(f"{path}: cannot be read as arrow: {reason[:200]}")
 
 
-def _bound_buffers(path: str) -> None:
+def _require_bounded_buffers(path: str) -> None:
     """Refuse a file whose buffers decompress to more than the limit: a reader allocates all of it at once."""
     size, total = Path(path).stat().st_size, 0
     limit = max(find_limit(size), size)
@@ -95,7 +95,7 @@ def _list_offsets(footer: bytes) -> Iterator[int]:
     (root,) = struct.unpack_from("<I", footer, 0)
     for field in BLOCKS:
         at = _find_field(footer, root, field)
-        blocks = _follow(footer, at) if at else 0
+        blocks = _leapfrog(footer, at) if at else 0
         n = struct.unpack_from("<I", footer, blocks)[0] if at else 0
         yield from (struct.unpack_from("<q", footer, blocks + 4 + BLOCK * i)[0] for i in range(n))
 
@@ -109,13 +109,13 @@ def _list_lengths(message: pa.ipc.Message) -> Iterator[int]:
         return
     head, body = message.metadata.to_pybytes(), memoryview(message.body)
     (root,) = struct.unpack_from("<I", head, 0)
-    batch = _follow(head, _find_field(head, root, 2))
+    batch = _leapfrog(head, _find_field(head, root, 2))
     if head[_find_field(head, root, 1)] == DICTIONARY:
-        batch = _follow(head, _find_field(head, batch, 1))
+        batch = _leapfrog(head, _find_field(head, batch, 1))
     if not _find_field(head, batch, 3):  # no compression
         yield len(body)
         return
-    buffers = _follow(head, _find_field(head, batch, 2))
+    buffers = _leapfrog(head, _find_field(head, batch, 2))
     (n,) = struct.unpack_from("<I", head, buffers)
     for i in range(n):
         offset, length = struct.unpack_from("<qq", head, buffers + 4 + 16 * i)
@@ -132,5 +132,5 @@ def _find_field(head: bytes, table: int, index: int) -> int:
     return table + offset if offset else 0
 
 
-def _follow(head: bytes, at: int) -> int:
+def _leapfrog(head: bytes, at: int) -> int:
     return at + int(struct.unpack_from("<I", head, at)[0])

@@ -22,41 +22,41 @@ from jaxtyping import Int
 from fewlabels.data.names import MISSING, as_name
 
 PRIME = 2**31 - 1
-TERMS = 3  # priorities are 3-wise independent; 2-wise would suffice for the variance of a mean
-SURE, SPARE = 6, 12  # margin of the limit: standard deviations, and items, beyond k
+N_COEFFICIENTS = 3  # priorities are 3-wise independent; 2-wise would suffice for the variance of a mean
+MARGIN_SD, MARGIN_ITEMS = 6, 12  # margin of the limit: standard deviations, and items, beyond k
 Key: TypeAlias = tuple[Any, ...]
 
 
-def find_chance(id: ir.Value, engine: BaseBackend, seed: int) -> ir.Value:
+def priority_expression(id: ir.Value, engine: BaseBackend, seed: int) -> ir.Value:
     """Return the priority of an item, an integer below PRIME: a random polynomial of its id (Wegman and Carter, 1981).
 
     For integer ids it is the same in every engine.
     """
-    x = as_whole(id, engine)
-    first, *others = _list_terms(seed)
-    chance: ir.Value = ibis.literal(first, type="int64")
-    for term in others:
-        chance = (chance * x + term) % PRIME
-    return chance
+    x = hash_to_integer(id, engine)
+    first, *others = _draw_coefficients(seed)
+    priority: ir.Value = ibis.literal(first, type="int64")
+    for coefficient in others:
+        priority = (priority * x + coefficient) % PRIME
+    return priority
 
 
-def work_out_chance(ids: Int[np.ndarray, " item"], seed: int) -> Int[np.ndarray, " item"]:
+def compute_priority(ids: Int[np.ndarray, " item"], seed: int) -> Int[np.ndarray, " item"]:
     """Compute the same priorities in NumPy."""
     x = np.abs(np.fmod(ids, PRIME).astype(np.int64))
-    first, *others = _list_terms(seed)
-    chance = np.full(len(ids), first)
-    for term in others:
-        chance = chance * x + term
-        chance -= chance // PRIME * PRIME  # ten times as fast as NumPy's %
-    return chance
+    first, *others = _draw_coefficients(seed)
+    priority = np.full(len(ids), first)
+    for coefficient in others:
+        priority = priority * x + coefficient
+        priority -= priority // PRIME * PRIME  # ten times as fast as NumPy's %
+    return priority
 
 
-def _list_terms(seed: int) -> list[int]:
-    terms: list[int] = np.random.default_rng([seed, TERMS]).integers(1, PRIME, TERMS).tolist()
-    return terms
+def _draw_coefficients(seed: int) -> list[int]:
+    coefficients: list[int] = np.random.default_rng([seed, N_COEFFICIENTS]).integers(1, PRIME, N_COEFFICIENTS).tolist()
+    return coefficients
 
 
-def as_whole(id: ir.Value, engine: BaseBackend) -> ir.Value:
+def hash_to_integer(id: ir.Value, engine: BaseBackend) -> ir.Value:
     """Hash an id to an integer below PRIME."""
     if id.type().is_integer():
         return (id % PRIME).cast("int64").abs()
@@ -76,17 +76,17 @@ def as_whole(id: ir.Value, engine: BaseBackend) -> ir.Value:
 def _hash_text(text: Any) -> Any: ...
 
 
-def share_out(sizes: Mapping[Key, int], most: int) -> dict[Key, int]:
+def allocate_candidates(sizes: Mapping[Key, int], most: int) -> dict[Key, int]:
     """Allocate `most` draws to groups: half of them equally, half in proportion to group size.
 
-    >>> share_out({("a",): 200, ("b",): 96, ("c",): 4}, 30)
+    >>> allocate_candidates({("a",): 200, ("b",): 96, ("c",): 4}, 30)
     {('a',): 15, ('b',): 10, ('c',): 4}
     """
     each, ratio = max(1, most // (2 * len(sizes))), most / (2 * sum(sizes.values()))
     return {key: min(n, ceil(each + n * ratio)) for key, n in sizes.items()}
 
 
-def keep_likely(
+def filter_by_priority(
     items: ir.Table,
     keys: Mapping[str, ir.Value],
     sizes: Mapping[Key, int],
@@ -95,49 +95,51 @@ def keep_likely(
 ) -> ir.Table:
     """Filter out items whose priority is above the limit of their group; `within` are the keys of groups."""
     limits = {key: _find_limit(n, wanted[key]) for key, n in sizes.items()}
-    near = items.filter(items["__fl_chance"] < max(limits.values())).mutate(**keys)  # drop most items before the join
+    near = items.filter(items["__fl_priority"] < max(limits.values())).mutate(**keys)  # drop most items before the join
     if not within:
         return near
     near = near.mutate(**{name: near[name].fill_null(MISSING) for name in within if near[name].type().is_string()})
     columns = {name: list(values) for name, values in zip(within, zip(*limits, strict=True), strict=True)}
     joined = near.inner_join(ibis.memtable(pa.table({**columns, "__fl_limit": list(limits.values())})), list(within))
-    return joined.filter(joined["__fl_chance"] < joined["__fl_limit"])
+    return joined.filter(joined["__fl_priority"] < joined["__fl_limit"])
 
 
 def _find_limit(n: int, wanted: int) -> int:
-    likely = wanted + SURE * sqrt(wanted) + SPARE
+    likely = wanted + MARGIN_SD * sqrt(wanted) + MARGIN_ITEMS
     return PRIME if likely >= n else ceil(PRIME * likely / n)
 
 
-def draw_least(
+def draw_smallest(
     ids: Int[np.ndarray, " item"], group: Int[np.ndarray, " item"], wanted: Sequence[int], seed: int
 ) -> Int[np.ndarray, " drawn"]:
     """Return the indices of the `wanted` items with the smallest priorities in every group."""
     sizes = np.bincount(group, minlength=len(wanted)).tolist()
     limits = np.array([_find_limit(n, w) if w else 0 for n, w in zip(sizes, wanted, strict=True)])
-    chance = work_out_chance(ids, seed)
-    near = np.flatnonzero(chance < limits[group])  # sort only these few
-    return near[_take_first(chance[near], ids[near], group[near], wanted)]
+    priority = compute_priority(ids, seed)
+    near = np.flatnonzero(priority < limits[group])  # sort only these few
+    return near[_smallest_per_group(priority[near], ids[near], group[near], wanted)]
 
 
-def drop_surplus(found: dict[str, list[Any]], within: Sequence[str], wanted: Mapping[Key, int]) -> dict[str, list[Any]]:
+def keep_smallest(
+    found: dict[str, list[Any]], within: Sequence[str], wanted: Mapping[Key, int]
+) -> dict[str, list[Any]]:
     """Keep the `wanted` items with the smallest priorities in every group."""
     at = {key: i for i, key in enumerate(wanted)}
     keys = zip(*(found[key] for key in within), strict=True) if within else [()] * len(found["name"])
     group = np.array([at[key] for key in keys], dtype=np.int64)
-    chance, names = np.array(found["__fl_chance"], dtype=np.int64), np.array(found["name"], dtype=np.str_)
-    rows = _take_first(chance, names, group, list(wanted.values())).tolist()
-    return {name: [column[i] for i in rows] for name, column in found.items() if name != "__fl_chance"}
+    priority, names = np.array(found["__fl_priority"], dtype=np.int64), np.array(found["name"], dtype=np.str_)
+    rows = _smallest_per_group(priority, names, group, list(wanted.values())).tolist()
+    return {name: [column[i] for i in rows] for name, column in found.items() if name != "__fl_priority"}
 
 
-def _take_first(
-    chance: Int[np.ndarray, " item"], name: np.ndarray, group: Int[np.ndarray, " item"], wanted: Sequence[int]
+def _smallest_per_group(
+    priority: Int[np.ndarray, " item"], name: np.ndarray, group: Int[np.ndarray, " item"], wanted: Sequence[int]
 ) -> Int[np.ndarray, " taken"]:
     """Return the indices of the first `wanted` items of every group, ordered by priority, then by name.
 
-    >>> _take_first(np.array([5, 1, 4, 2]), np.array(["a", "b", "c", "d"]), np.array([0, 0, 1, 0]), [2, 1]).tolist()
+    >>> _smallest_per_group(np.array([5, 1, 4, 2]), np.array(["a", "b", "c", "d"]), np.array([0, 0, 1, 0]), [2, 1]).tolist()
     [1, 3, 2]
     """
-    order = np.lexsort((name, chance, group))
+    order = np.lexsort((name, priority, group))
     place = np.arange(len(order)) - np.searchsorted(group[order], group[order])
     return order[place < np.array(wanted)[group[order]]]

@@ -7,70 +7,89 @@ invalid.
 
 from typing import Any
 
-from fewlabels.data.aggregate import ROUNDING, Census, take_census
+from fewlabels.data.aggregate import ROUNDING, Aggregate, aggregate_pool
 from fewlabels.data.conflicts import Finding, check_confidence, find_conflicts
 from fewlabels.data.groups import everything
 from fewlabels.data.predictions import Predictions, Value
 from fewlabels.data.sampling import Sample
-from fewlabels.errors import InputError, count, did_you_mean, listing
+from fewlabels.errors import InputError, count, did_you_mean, join_names
 
 SUM_TOLERANCE = 0.02  # rounding of half-precision probabilities over a thousand classes
-FEW = 10
-GRADES = 10  # the highest value that is taken for a grade
-MANY, PARTS = 10_000_000, 61  # beyond MANY ids, a subset of 1/PARTS is searched for duplicates: all take gigabytes
-UNLABELLED = {"", "?", "-", "-1", "na", "n/a", "nan", "none", "null", "unlabelled", "unlabeled", "unknown", "missing"}
+MIN_LABELS = 10
+MAX_GRADE = 10  # the highest value that is taken for a grade
+MAX_EXACT_IDS, ID_SAMPLE_STEP = (
+    10_000_000,
+    61,
+)  # beyond MANY ids, a subset of 1/PARTS is searched for duplicates: all take gigabytes
+UNLABELLED_MARKERS = {
+    "",
+    "?",
+    "-",
+    "-1",
+    "na",
+    "n/a",
+    "nan",
+    "none",
+    "null",
+    "unlabelled",
+    "unlabeled",
+    "unknown",
+    "missing",
+}
 
 
-def require_sound(pool: Predictions, census: Census | None = None) -> tuple[str, ...]:
+def require_valid(pool: Predictions, aggregated: Aggregate | None = None) -> tuple[str, ...]:
     """Raise the first error; return the warnings."""
-    findings = examine(pool, census)
+    findings = check_pool(pool, aggregated)
     for finding in findings:
         if finding.severity == "error":
             raise InputError(finding.message)
     return tuple(finding.message for finding in findings)
 
 
-def examine(pool: Predictions, census: Census | None = None) -> tuple[Finding, ...]:
+def check_pool(pool: Predictions, aggregated: Aggregate | None = None) -> tuple[Finding, ...]:
     """Check ids, scores, probabilities and classes of a pool."""
-    census = census or take_census(pool, everything)
-    if not census.n_items:
+    aggregated = aggregated or aggregate_pool(pool, everything)
+    if not aggregated.n_items:
         return (_error(f"{pool.source} has no rows"),)
-    found = _check_ids(pool, census)
-    if not _seems_sound(census):
-        facts = pool.measure(_questions(pool))
+    found = _check_ids(pool, aggregated)
+    if not _looks_valid(aggregated):
+        facts = pool.measure(_range_queries(pool))
         found += [*_check_scores(pool, facts), *_check_sums(pool, facts), *_check_agreement(pool, facts)]
     if not any(f.severity == "error" for f in found):
-        found += [*_check_classes(pool), *find_conflicts(pool, census), *check_confidence(pool, census)]
+        found += [*_check_classes(pool), *find_conflicts(pool, aggregated), *check_confidence(pool, aggregated)]
     return (*found, *(Finding("warning", note) for note in pool.notes))
 
 
-def _seems_sound(census: Census) -> bool:
+def _looks_valid(aggregated: Aggregate) -> bool:
     """Return whether no prediction or score is missing or out of range; otherwise the rows must be queried."""
-    found = census.found
+    found = aggregated.found
     missing = None in found.get("predicted", []) or None in found.get("bin", []) or any(found.get("p_bad", []))
     sums = [value for value in found.get("score", []) if value is not None]
     ranges = [name for name in ("p", "agreement") if f"{name}_low" in found]
-    off = (census.highest("off_sum") or 0.0) if "off_sum" in found else 0.0
-    inside = all(_lies_inside(census.lowest(f"{name}_low"), census.highest(f"{name}_high")) for name in ranges)
+    off = (aggregated.highest("off_sum") or 0.0) if "off_sum" in found else 0.0
+    inside = all(
+        _is_within_bounds(aggregated.lowest(f"{name}_low"), aggregated.highest(f"{name}_high")) for name in ranges
+    )
     return not missing and all(value == value for value in sums) and inside and off <= SUM_TOLERANCE
 
 
-def _lies_inside(low: float | None, high: float | None) -> bool:
+def _is_within_bounds(low: float | None, high: float | None) -> bool:
     return low is None or high is None or (low >= -ROUNDING and high <= 1 + ROUNDING)
 
 
-def _questions(pool: Predictions) -> dict[str, Value]:
+def _range_queries(pool: Predictions) -> dict[str, Value]:
     questions: dict[str, Value] = {"n": pool.items.count()}
     if pool.has("predicted"):
         questions["null_predicted"] = pool.predicted.isnull().sum()
-    if pool.stated is not None:
-        questions |= _range_of("score", pool.stated)
+    if pool.stated_score is not None:
+        questions |= _range_of("score", pool.stated_score)
     if pool.has("agreement"):
         questions |= {"agreement_low": pool.agreement.min(), "agreement_high": pool.agreement.max()}
     if pool.has("probabilities"):
         total = pool.total_probability()
         questions |= {"off_sum": (total - 1).abs().max(), "p_bad": (total.isnull() | total.isnan()).sum()}
-        questions |= {"p_low": pool.least_probability().min(), "p_high": pool.greatest_probability().max()}
+        questions |= {"p_low": pool.min_probability().min(), "p_high": pool.max_probability().max()}
     return questions
 
 
@@ -83,35 +102,37 @@ def _range_of(name: str, value: Value) -> dict[str, Value]:
     }
 
 
-def _check_ids(pool: Predictions, census: Census) -> list[Finding]:
+def _check_ids(pool: Predictions, aggregated: Aggregate) -> list[Finding]:
     if not pool.roles.id:
         return [Finding("warning", "no id column: row numbers serve as ids, so labels can only be matched while the order of the rows stays the same")]  # fmt: skip
-    sample = census.sample if census.sample and census.sample.picking.every <= PARTS else None
-    missing, repeated = _look_at_sample(sample) if sample else _look_at_ids(pool, census.n_items)
+    sample = aggregated.sample if aggregated.sample and aggregated.sample.rule.every <= ID_SAMPLE_STEP else None
+    missing, repeated = _check_sampled_ids(sample) if sample else _check_stored_ids(pool, aggregated.n_items)
     if missing:
         row = pool.find(pool.id.isnull())["row"][0]
         return [_error(f"column {pool.roles.id!r}: {count(missing, 'id')} {'is' if missing == 1 else 'are'} missing, the first in row {row:,}; every item needs an id of its own")]  # fmt: skip
-    return [_error(describe_repeat(pool, repeated))] if repeated is not None else []
+    return [_error(describe_duplicate(pool, repeated))] if repeated is not None else []
 
 
-def _look_at_sample(sample: Sample) -> tuple[int, Any]:
+def _check_sampled_ids(sample: Sample) -> tuple[int, Any]:
     """Return the number of missing ids, and a duplicate id or None."""
-    return sample.n_blank, sample.find_repeat()
+    return sample.n_missing, sample.find_duplicate()
 
 
-def _look_at_ids(pool: Predictions, n: int) -> tuple[int, Any]:
+def _check_stored_ids(pool: Predictions, n: int) -> tuple[int, Any]:
     """Query the number of missing ids, and a duplicate id or None."""
-    seen = pool if n <= MANY else pool.take_part(PARTS)
+    seen = pool if n <= MAX_EXACT_IDS else pool.take_subset(ID_SAMPLE_STEP)
     facts = seen.measure({"n": seen.items.count(), "filled": seen.id.count(), "ids": seen.id.nunique()})
     missing = facts["n"] - facts["filled"]
     repeated = facts["ids"] < facts["filled"]
     return missing, seen.most_frequent(seen.id) if repeated and not missing else None
 
 
-def describe_repeat(pool: Predictions, first: Any) -> str:
+def describe_duplicate(pool: Predictions, first: Any) -> str:
     """Name the rows of a duplicate id."""
     rows = pool.find(pool.id == first, most=3)["row"]
-    return f"column {pool.roles.id!r}: id {first!r} occurs in rows {listing(rows)}; every item needs an id of its own"
+    return (
+        f"column {pool.roles.id!r}: id {first!r} occurs in rows {join_names(rows)}; every item needs an id of its own"
+    )
 
 
 def _check_scores(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
@@ -119,7 +140,7 @@ def _check_scores(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
     if facts.get("null_predicted"):
         row = pool.find(pool.predicted.isnull())["row"][0]
         found.append(_error(f"column {pool.roles.predicted or 'predicted'!r}: the prediction is missing in {count(facts['null_predicted'], 'row')}, the first is row {row:,}; drop these rows or fill them in"))  # fmt: skip
-    score = pool.stated
+    score = pool.stated_score
     if score is None:
         return found
     column = pool.roles.score or str(pool.roles.positive_score)
@@ -143,24 +164,24 @@ def _check_scores(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
 
 
 def _describe_range(column: str, value: float, row: int, low: float, high: float) -> str:
-    return f"{column}: scores must lie between 0 and 1, but row {row:,} has {value:g}; {_advise(low, high)}"
+    return f"{column}: scores must lie between 0 and 1, but row {row:,} has {value:g}; {_suggest_rescaling(low, high)}"
 
 
-def _advise(low: float, high: float) -> str:
+def _suggest_rescaling(low: float, high: float) -> str:
     """Suggest how to convert scores with this range to [0, 1].
 
-    >>> _advise(1.0, 5.0), _advise(3.5, 99.0)
+    >>> _suggest_rescaling(1.0, 5.0), _suggest_rescaling(3.5, 99.0)
     ('they look like grades: bring them to 0 to 1, for instance by (x - 1) / 4', 'they look like percent: divide them by 100')
     """
     if low < 0 and high <= 0:
         return "they look like logits or logarithms of probabilities: put logits through a sigmoid (two classes) or softmax (more), exponentiate logarithms"
     if low < 0:
         return "they look like logits: put them through a sigmoid (two classes) or softmax (more) first"
-    if 2 < high <= GRADES and float(low).is_integer() and float(high).is_integer():
+    if 2 < high <= MAX_GRADE and float(low).is_integer() and float(high).is_integer():
         return f"they look like grades: bring them to 0 to 1, for instance by (x - {low:g}) / {max(high - low, 1):g}"
     return (
         "they look like percent: divide them by 100"
-        if GRADES < high <= 100
+        if MAX_GRADE < high <= 100
         else "probabilities cannot be greater than 1"
     )
 
@@ -169,7 +190,7 @@ def _check_sums(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
     if not pool.has("probabilities") or pool.roles.positive_score:
         return []
     columns = f"columns {pool.roles.used()['scores']}"
-    total, least, greatest = pool.total_probability(), pool.least_probability(), pool.greatest_probability()
+    total, least, greatest = pool.total_probability(), pool.min_probability(), pool.max_probability()
     if facts["p_low"] is not None and (facts["p_low"] < -ROUNDING or facts["p_high"] > 1 + ROUNDING):
         hit = pool.find((least < -ROUNDING) | (greatest > 1 + ROUNDING), low=least, high=greatest)
         value = hit["low"][0] if hit["low"][0] < 0 else hit["high"][0]
@@ -190,7 +211,7 @@ def _check_agreement(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
         return []
     if facts["agreement_low"] < 0 or facts["agreement_high"] > 1:
         hit = pool.find((pool.agreement < 0) | (pool.agreement > 1), value=pool.agreement)
-        return [_error(f"column {pool.roles.agreement!r}: agreement must lie between 0 and 1, but row {hit['row'][0]:,} has {hit['value'][0]:g}; {_advise(facts['agreement_low'], facts['agreement_high'])}")]  # fmt: skip
+        return [_error(f"column {pool.roles.agreement!r}: agreement must lie between 0 and 1, but row {hit['row'][0]:,} has {hit['value'][0]:g}; {_suggest_rescaling(facts['agreement_low'], facts['agreement_high'])}")]  # fmt: skip
     return []
 
 
@@ -213,11 +234,11 @@ def _check_scored(pool: Predictions, predicted: set[str], labels: set[str]) -> l
     if not scored:
         return []
     for role, names, value in (("predicted", predicted, pool.predicted), ("label", labels, pool.label)):
-        strange = sorted(names - scored)
-        if strange:
-            row = pool.find(value == strange[0])["row"][0]
+        unknown = sorted(names - scored)
+        if unknown:
+            row = pool.find(value == unknown[0])["row"][0]
             column = getattr(pool.roles, role) or role
-            return [_error(f"column {column!r}: {strange[0]!r} in row {row:,} is not among the classes that have scores ({listing(sorted(scored))}); {_nearest(strange[0], scored)}")]  # fmt: skip
+            return [_error(f"column {column!r}: {unknown[0]!r} in row {row:,} is not among the classes that have scores ({join_names(sorted(scored))}); {_nearest(unknown[0], scored)}")]  # fmt: skip
     return []
 
 
@@ -225,7 +246,8 @@ def _check_overlap(pool: Predictions, predicted: set[str], labels: set[str]) -> 
     if not labels:
         return []
     marker = next(
-        (y for y in sorted(labels - predicted - set(pool.scored_classes)) if y.strip().lower() in UNLABELLED), None
+        (y for y in sorted(labels - predicted - set(pool.scored_classes)) if y.strip().lower() in UNLABELLED_MARKERS),
+        None,
     )
     if marker is not None:
         row = pool.find(pool.label == marker)["row"][0]
@@ -234,17 +256,17 @@ def _check_overlap(pool: Predictions, predicted: set[str], labels: set[str]) -> 
                 f"column {pool.roles.label!r}: {marker!r} in row {row:,} is never predicted; if it means 'not labelled', leave it empty"
             )
         ]
-    if not labels & (predicted | set(pool.scored_classes)) and pool.n_labels >= FEW:
+    if not labels & (predicted | set(pool.scored_classes)) and pool.n_labels >= MIN_LABELS:
         row = pool.find(pool.label == min(labels))["row"][0]
-        return [_error(f"column {pool.roles.label!r}: no label is ever predicted: labels are {listing(sorted(labels))} (the first of them in row {row:,}), predictions are {listing(sorted(predicted))}; write both with the same names")]  # fmt: skip
+        return [_error(f"column {pool.roles.label!r}: no label is ever predicted: labels are {join_names(sorted(labels))} (the first of them in row {row:,}), predictions are {join_names(sorted(predicted))}; write both with the same names")]  # fmt: skip
     found = []
     unseen = sorted(predicted - labels)
-    if unseen and pool.n_labels >= FEW * len(predicted):
-        found.append(Finding("warning", f"predicted but never seen as a label: {listing(unseen)}; if these classes cannot occur, every such prediction is wrong"))  # fmt: skip
-    strange = sorted(labels - predicted - set(pool.scored_classes))
-    if strange:
-        row = pool.find(pool.label == strange[0])["row"][0]
-        found.append(Finding("warning", f"labels that are never predicted: {listing(strange)} (row {row:,}); {_nearest(strange[0], predicted)}"))  # fmt: skip
+    if unseen and pool.n_labels >= MIN_LABELS * len(predicted):
+        found.append(Finding("warning", f"predicted but never seen as a label: {join_names(unseen)}; if these classes cannot occur, every such prediction is wrong"))  # fmt: skip
+    unknown = sorted(labels - predicted - set(pool.scored_classes))
+    if unknown:
+        row = pool.find(pool.label == unknown[0])["row"][0]
+        found.append(Finding("warning", f"labels that are never predicted: {join_names(unknown)} (row {row:,}); {_nearest(unknown[0], predicted)}"))  # fmt: skip
     return found
 
 
@@ -262,7 +284,7 @@ def _check_polarity(
     total = sum(n for _, n, _ in known)
     right = sum(n for ok, n, _ in known if ok)
     confident = scores is None or sum(s for _, _, s in known) / max(total, 1) > 0.6
-    if len(pool.classes) != 2 or total < FEW or right / total + 2 * (0.25 / total) ** 0.5 > 0.5 or not confident:
+    if len(pool.classes) != 2 or total < MIN_LABELS or right / total + 2 * (0.25 / total) ** 0.5 > 0.5 or not confident:
         return []
     flip = "swap the two classes in the predicted column"
     if pool.roles.positive_score and not pool.roles.predicted:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from fewlabels.errors import InputError
 
-OURS = "__fl_"  # prefix of the columns that fewlabels adds
-HEAD = 1 << 20  # first bytes of a text file, searched for column names
+RESERVED_PREFIX = "__fl_"  # prefix of the columns that fewlabels adds
+HEAD_BYTES = 1 << 20  # first bytes of a text file, searched for column names
 
 
 def require_distinct(names: Iterable[object], where: str) -> None:
@@ -37,32 +37,34 @@ def note_unnamed(names: Iterable[object]) -> tuple[str, ...]:
     return tuple(f"a column without a name is called column{i}" for i, name in enumerate(names) if not str(name))
 
 
-def require_own_names(columns: Sequence[str], path: str, head: bytes) -> None:
+def refuse_renamed(columns: Sequence[str], path: str, head: bytes) -> None:
     """Refuse a table in which the engine renamed a duplicate: a name like label_1 that the file does not contain."""
     names = {name.casefold(): name for name in columns}
     for name in columns:
         found = re.fullmatch(r"(.+)_\d+", name, re.DOTALL)
-        if found and found[1].casefold() in names and not _stands_in(name, head):
+        if found and found[1].casefold() in names and not _occurs_in(name, head):
             first = names[found[1].casefold()]
             raise InputError(
                 f"{path}: column {first!r} occurs twice, or in upper and in lower case; engines cannot distinguish them; rename one"
             )
 
 
-def _stands_in(name: str, head: bytes) -> bool:
+def _occurs_in(name: str, head: bytes) -> bool:
     """Return whether a file contains a name: verbatim, with doubled quotes (CSV), or escaped (JSON)."""
     spellings = (name, name.replace('"', '""'), json.dumps(name)[1:-1], json.dumps(name, ensure_ascii=False)[1:-1])
     return any(spelling.encode().lower() in head.lower() for spelling in spellings)
 
 
-def refuse_ours(columns: Iterable[str]) -> None:
+def refuse_reserved(columns: Iterable[str]) -> None:
     """Refuse names with the reserved prefix."""
-    taken = next((name for name in columns if name.casefold().startswith(OURS)), None)
+    taken = next((name for name in columns if name.casefold().startswith(RESERVED_PREFIX)), None)
     if taken is not None:
-        raise InputError(f"column {taken!r}: names that begin with {OURS} are reserved for fewlabels; rename it")
+        raise InputError(
+            f"column {taken!r}: names that begin with {RESERVED_PREFIX} are reserved for fewlabels; rename it"
+        )
 
 
 def read_head(path: str) -> bytes:
     """Return the first bytes of a file."""
     with Path(path).open("rb") as file:
-        return file.read(HEAD)
+        return file.read(HEAD_BYTES)

@@ -12,22 +12,22 @@ import ibis.expr.datatypes as dt
 import ibis.expr.types as ir
 from ibis.backends import BaseBackend
 
-from fewlabels.data.column_names import OURS
+from fewlabels.data.column_names import RESERVED_PREFIX
 from fewlabels.data.names import as_name, natural_order
 from fewlabels.data.numerals import Numerals, read_numerals
 from fewlabels.data.roles import NUMBERS, PREFIXES, RECOGNISED, SUGGESTED, Kind, Roles, resolve_roles
-from fewlabels.data.suggestions import Columns, take_suggested
-from fewlabels.errors import InputError, listing, name_option
+from fewlabels.data.suggestions import Columns, assign_suggested
+from fewlabels.errors import InputError, format_option, join_names
 from fewlabels.text import shorten
 
 # Prefixed names, because the user may group by a column called score.
-ID, PREDICTED, SCORE, LABEL, AGREEMENT, PROBABILITY, TOP = (
-    OURS + name for name in ("id", "predicted", "score", "label", "agreement", "p", "top")
+ID, PREDICTED, SCORE, LABEL, AGREEMENT, PROBABILITY, MAX_PROBABILITY = (
+    RESERVED_PREFIX + name for name in ("id", "predicted", "score", "label", "agreement", "p", "top")
 )
 Derived = tuple[ir.Table, Roles, tuple[str, ...]]
 
 
-def derive(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) -> Derived:
+def derive_columns(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) -> Derived:
     """Return the table with the derived columns, the roles, and the classes that have a probability."""
     table, roles = _find_roles(table, engine, given)
     _require_predictions(table, roles)
@@ -47,7 +47,7 @@ def derive(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) -> De
 
 def _find_roles(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) -> tuple[ir.Table, Roles]:
     """Assign a column to each role; numbers stored as text are parsed if their column has a role."""
-    texts = [name for name, kind in kinds(table).items() if kind == "text"]
+    texts = [name for name, kind in column_kinds(table).items() if kind == "text"]
     asked = {given[role]: role for role in NUMBERS if given.get(role)}
     likely = [name for name in texts if name in asked or _may_hold_numbers(name, given.get("scores"))]
     read = read_numerals(table, engine, likely)
@@ -58,12 +58,12 @@ def _find_roles(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) 
     named = [name for name in read.numbers if name in asked or (scores and name.startswith(scores))]
     numeric = table.mutate(**read.numbers) if read.numbers else table
     fit = [name for name in read.fitting if name.lower() in (*RECOGNISED["score"], *RECOGNISED["agreement"])]
-    roles = resolve_roles(kinds(table) | dict.fromkeys((*named, *fit), "number"), **given)
-    roles = _set_misfit_aside(table, roles, engine, given)
-    roles = take_suggested(Columns(numeric, engine, kinds(numeric), roles), given)
+    roles = resolve_roles(column_kinds(table) | dict.fromkeys((*named, *fit), "number"), **given)
+    roles = _drop_unfit_predicted(table, roles, engine, given)
+    roles = assign_suggested(Columns(numeric, engine, column_kinds(numeric), roles), given)
     played = {*roles.used().values(), *roles.scores.values(), *roles.set_aside.values()}
     used = {name: number for name, number in read.numbers.items() if name in played}
-    notes = (f"text read as numbers (such as 93% or 0,93) in column {listing(used)}",) if used else ()
+    notes = (f"text read as numbers (such as 93% or 0,93) in column {join_names(used)}",) if used else ()
     unread = tuple(_note_unread(read, roles))
     return table.mutate(**used) if used else table, replace(roles, notes=(*notes, *unread, *roles.notes))
 
@@ -80,7 +80,7 @@ def _note_unread(read: Numerals, roles: Roles) -> Iterator[str]:
             yield f"column {column!r} is not used: it holds text, and not only numbers between 0 and 1"
 
 
-def _set_misfit_aside(table: ir.Table, roles: Roles, engine: BaseBackend, given: Mapping[str, Any]) -> Roles:
+def _drop_unfit_predicted(table: ir.Table, roles: Roles, engine: BaseBackend, given: Mapping[str, Any]) -> Roles:
     """Drop a recognised predicted column that does not fit two classes if a positive score is given."""
     if not roles.positive_score or not roles.predicted or given.get("predicted"):
         return roles
@@ -89,7 +89,7 @@ def _set_misfit_aside(table: ir.Table, roles: Roles, engine: BaseBackend, given:
     seen = _class_names(table, roles, engine, booleans)
     if len(labels) > 2 or len(seen) <= 2:
         return roles
-    note = f"column {roles.predicted!r} is not used: its values do not fit two classes (for instance {min(seen)[:20]!r}); the predicted class comes from column {roles.positive_score!r} with {name_option('threshold', roles.threshold)}"  # fmt: skip
+    note = f"column {roles.predicted!r} is not used: its values do not fit two classes (for instance {min(seen)[:20]!r}); the predicted class comes from column {roles.positive_score!r} with {format_option('threshold', roles.threshold)}"  # fmt: skip
     return replace(roles, predicted=None, notes=(*roles.notes, note))
 
 
@@ -100,7 +100,7 @@ def _may_hold_numbers(name: str, scores: str | None) -> bool:
     return is_score or (name.startswith(scores) if scores else plain.startswith(PREFIXES))
 
 
-def kinds(table: ir.Table) -> dict[str, Kind]:
+def column_kinds(table: ir.Table) -> dict[str, Kind]:
     """Return the kind of data in each column."""
     return {name: _kind(kind) for name, kind in table.schema().items()}
 
@@ -131,14 +131,16 @@ def _derive_multiclass(
         table = table.mutate(**{PREDICTED: as_name(table[roles.predicted], booleans=booleans)})
     elif probability:
         # In two steps: the maximum of K columns inside each of K comparisons would make a query of length K².
-        table = table.mutate(**{TOP: ibis.greatest(*columns.values())})
-        cases = [(table[value.get_name()] == table[TOP], name) for name, value in columns.items()]
+        table = table.mutate(**{MAX_PROBABILITY: ibis.greatest(*columns.values())})
+        cases = [(table[value.get_name()] == table[MAX_PROBABILITY], name) for name, value in columns.items()]
         table = table.mutate(**{PREDICTED: ibis.cases(*cases, else_=ibis.null("string"))})
     if roles.score:
         table = table.mutate(**{SCORE: _number(table, "score", roles.score)})
     elif probability:
         cases = [(name, table[value.get_name()]) for name, value in columns.items()]
-        score = table[PREDICTED].cases(*cases, else_=ibis.null("float64")) if roles.predicted else table[TOP]
+        score = (
+            table[PREDICTED].cases(*cases, else_=ibis.null("float64")) if roles.predicted else table[MAX_PROBABILITY]
+        )
         table = table.mutate(**{SCORE: score})
     return table, tuple(probability)
 
@@ -159,13 +161,13 @@ def _derive_binary(
     table: ir.Table, roles: Roles, engine: BaseBackend, booleans: tuple[str, str]
 ) -> tuple[Roles, tuple[str, ...], dict[str, ir.Value]]:
     positive, negative = _two_classes(table, roles, engine, booleans)
-    chance = _number(table, "positive_score", str(roles.positive_score))
+    positive_probability = _number(table, "positive_score", str(roles.positive_score))
     if roles.predicted:
         predicted = as_name(table[roles.predicted], booleans=booleans)
     else:
-        predicted = (chance >= roles.threshold).ifelse(positive, negative)
-    new = {PREDICTED: predicted, SCORE: (predicted == positive).ifelse(chance, 1 - chance),
-           f"{PROBABILITY}0": 1 - chance, f"{PROBABILITY}1": chance}  # fmt: skip
+        predicted = (positive_probability >= roles.threshold).ifelse(positive, negative)
+    new = {PREDICTED: predicted, SCORE: (predicted == positive).ifelse(positive_probability, 1 - positive_probability),
+           f"{PROBABILITY}0": 1 - positive_probability, f"{PROBABILITY}1": positive_probability}  # fmt: skip
     if roles.score:
         new[SCORE] = _number(table, "score", roles.score)
     return replace(roles, positive=positive), (negative, positive), new
@@ -179,7 +181,7 @@ def _two_classes(table: ir.Table, roles: Roles, engine: BaseBackend, booleans: t
         labels = _class_names(table, replace(roles, predicted=None), engine, booleans)
         is_misled = roles.predicted and len(labels - {positive}) <= 1
         how = f"; to predict from the score alone, say --threshold {roles.threshold:g} instead of --predicted" if is_misled else ""  # fmt: skip
-        raise InputError(f"positive_score is for models of two classes, and {positive!r} is the positive one; but the classes are {listing(seen)}. Say which is positive with --positive, or give one score column per class with --scores{how}")  # fmt: skip
+        raise InputError(f"positive_score is for models of two classes, and {positive!r} is the positive one; but the classes are {join_names(seen)}. Say which is positive with --positive, or give one score column per class with --scores{how}")  # fmt: skip
     fallback = {"1": "0", "0": "1", "True": "False", "False": "True"}.get(positive, f"not {positive}")
     return positive, others[0] if others else fallback
 
@@ -231,5 +233,5 @@ def _require_predictions(table: ir.Table, roles: Roles) -> None:
     notes = f" ({'; '.join(roles.notes)})" if roles.notes else ""
     raise InputError(
         "no predictions found: no column is called predicted or p_<class>. "
-        f"Name one with --predicted COLUMN{hint}. Columns: {listing(table.columns, most=20)}{notes}"
+        f"Name one with --predicted COLUMN{hint}. Columns: {join_names(table.columns, most=20)}{notes}"
     )

@@ -14,18 +14,18 @@ import pyarrow as pa
 
 from fewlabels.errors import InputError
 
-MOST_BYTES = 512 * 1024**2
-MOST_TIMES = 100  # text usually compresses by a factor of 5 to 20, rarely 50
-LIMIT = "FEWLABELS_MAX_UNPACKED"
-CHUNK = 1 << 20
+MAX_BYTES = 512 * 1024**2
+MAX_RATIO = 100  # text usually compresses by a factor of 5 to 20, rarely 50
+LIMIT_VARIABLE = "FEWLABELS_MAX_UNPACKED"
+CHUNK_BYTES = 1 << 20
 
 
 def find_limit(n_packed: int) -> int:
     """Return how many bytes a file of this size may decompress to."""
-    said = os.environ.get(LIMIT, "")
+    said = os.environ.get(LIMIT_VARIABLE, "")
     if said and not said.isdecimal():
-        raise InputError(f"{LIMIT} is {said!r}; give a number of bytes")
-    return int(said) if said else max(MOST_BYTES, MOST_TIMES * n_packed)
+        raise InputError(f"{LIMIT_VARIABLE} is {said!r}; give a number of bytes")
+    return int(said) if said else max(MAX_BYTES, MAX_RATIO * n_packed)
 
 
 def require_bounded(path: str | Path, n_unpacked: int) -> None:
@@ -35,7 +35,7 @@ def require_bounded(path: str | Path, n_unpacked: int) -> None:
     if n_unpacked > limit:
         raise InputError(
             f"{path}: {_megabytes(n_packed)} unpack to more than {_megabytes(limit)}, too much to be loaded; "
-            f"if that is right, set {LIMIT} to the number of bytes to allow"
+            f"if that is right, set {LIMIT_VARIABLE} to the number of bytes to allow"
         )
 
 
@@ -46,7 +46,7 @@ def check_stream(path: str) -> None:
     limit, n = find_limit(Path(path).stat().st_size), 0
     try:
         with _unpack(path) as stream:
-            while n <= limit and (chunk := stream.read(CHUNK)):
+            while n <= limit and (chunk := stream.read(CHUNK_BYTES)):
                 n += len(chunk)
     except EOFError:
         raise InputError(f"{path}: the compressed stream ends early; was the file cut short?") from None

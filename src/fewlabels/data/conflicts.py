@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from fewlabels.data.aggregate import Census
+from fewlabels.data.aggregate import Aggregate
 from fewlabels.data.predictions import Predictions
-from fewlabels.errors import cut_name, name_option
+from fewlabels.errors import format_option, truncate_name
 
-MOST, LEAST = 0.9, 0.05  # fractions of rows: nearly all, and too many for noise
-FEWEST = 10
+NEARLY_ALL, NOTABLE_SHARE = 0.9, 0.05  # fractions of rows: nearly all, and too many for noise
+MIN_ROWS = 10
 SIGNIFICANT, KAPPA = 3, 0.2  # standard deviations and Cohen's kappa above which two columns agree beyond chance
-MODEL = re.compile("pred|model|argmax|guess", re.IGNORECASE)  # columns with the classes of another model
+MODEL_COLUMN = re.compile("pred|model|argmax|guess", re.IGNORECASE)  # columns with the classes of another model
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Scored:
+class ClassScores:
     """The scores of the items of one predicted class."""
 
     name: str
@@ -40,12 +40,12 @@ class Scored:
     high: float
 
 
-def find_conflicts(pool: Predictions, census: Census) -> Iterator[Finding]:
+def find_conflicts(pool: Predictions, aggregated: Aggregate) -> Iterator[Finding]:
     """Warn in how many rows two columns contradict each other, and which of them is used."""
-    roles, n = pool.roles, census.n_items
-    disagree, off = (sum(census.found.get(name, [])) for name in ("n_disagree", "n_off_score"))
+    roles, n = pool.roles, aggregated.n_items
+    disagree, off = (sum(aggregated.found.get(name, [])) for name in ("n_disagree", "n_off_score"))
     if disagree and roles.positive_score:
-        yield _warn(f"column {roles.predicted!r} is used, and differs in {disagree:,} of {n:,} rows from what column {roles.positive_score!r} predicts with threshold {roles.threshold:g}; to predict by threshold instead, say {name_option('threshold', roles.threshold)}")  # fmt: skip
+        yield _warn(f"column {roles.predicted!r} is used, and differs in {disagree:,} of {n:,} rows from what column {roles.positive_score!r} predicts with threshold {roles.threshold:g}; to predict by threshold instead, say {format_option('threshold', roles.threshold)}")  # fmt: skip
     elif disagree:
         yield _warn(f"column {roles.predicted!r} is used, and differs in {disagree:,} of {n:,} rows from the class with the largest probability (columns {roles.used()['scores']}); are both of the same model?")  # fmt: skip
     if off:
@@ -53,7 +53,7 @@ def find_conflicts(pool: Predictions, census: Census) -> Iterator[Finding]:
     for role, differ in pool.count_set_aside().items():
         if differ:
             source = (
-                name_option("threshold", roles.threshold)
+                format_option("threshold", roles.threshold)
                 if role == "predicted"
                 else "the probabilities that were named"
             )
@@ -61,27 +61,33 @@ def find_conflicts(pool: Predictions, census: Census) -> Iterator[Finding]:
             yield _warn(f"column {roles.set_aside[role]!r} is not used: the {what} comes from {source}, and differs from it in {differ:,} of {n:,} rows")  # fmt: skip
 
 
-def check_confidence(pool: Predictions, census: Census) -> list[Finding]:
+def check_confidence(pool: Predictions, aggregated: Aggregate) -> list[Finding]:
     """Warn if scores are below 1/K for K classes, the least that the most probable class can have."""
     k = len(pool.classes)
-    if not pool.roles.score or pool.scored_classes or pool.has("agreement") or k < 2 or not _may_be_below(census, k):
+    if (
+        not pool.roles.score
+        or pool.scored_classes
+        or pool.has("agreement")
+        or k < 2
+        or not _may_be_below(aggregated, k)
+    ):
         return []
     by_class = _count_below(pool, k)
     n, n_below = sum(one.n for one in by_class), sum(one.n_below for one in by_class)
-    if n_below < max(FEWEST, LEAST * n):
+    if n_below < max(MIN_ROWS, NOTABLE_SHARE * n):
         return []
-    if k == 2 and (other := _find_other(pool, by_class)):
+    if k == 2 and (other := _find_scored_class(pool, by_class)):
         return [_suggest_positive(pool, by_class, other)]
     least = "0.5" if k == 2 else f"1/{k:,}"
-    wrong = n_below >= MOST * n
-    hint = "is it the probability of being wrong? Then give 1 minus the score" if wrong else f"is it that of another class? Then name the column with {name_option('positive_score')}"  # fmt: skip
+    wrong = n_below >= NEARLY_ALL * n
+    hint = "is it the probability of being wrong? Then give 1 minus the score" if wrong else f"is it that of another class? Then name the column with {format_option('positive_score')}"  # fmt: skip
     return [_warn(f"column {pool.roles.score!r} is read as confidence in the predicted class, but is below {least} in {n_below:,} of {n:,} rows, and the most probable of {k:,} classes has at least that; {hint if k == 2 or wrong else 'is it the probability of another class?'}")]  # fmt: skip
 
 
-def _may_be_below(census: Census, k: int) -> bool:
+def _may_be_below(aggregated: Aggregate, k: int) -> bool:
     """Return whether the aggregate shows scores below 1/k: in a bin below it, or as the mean of a class."""
-    found = census.found
-    if any(b is not None and census.edges[b + 1] <= 1 / k for b in found.get("bin", [])):
+    found = aggregated.found
+    if any(b is not None and aggregated.edges[b + 1] <= 1 / k for b in found.get("bin", [])):
         return True
     sums: dict[str, list[float]] = {}
     for name, n, score in zip(found["predicted"], found["n"], found["score"], strict=True):
@@ -90,40 +96,40 @@ def _may_be_below(census: Census, k: int) -> bool:
     return any(total < n / k for n, total in sums.values())
 
 
-def _count_below(pool: Predictions, k: int) -> list[Scored]:
+def _count_below(pool: Predictions, k: int) -> list[ClassScores]:
     below = (pool.score < 1 / k - 1e-6).ifelse(1, 0).sum()
     found = pool.count_by({"name": pool.predicted}, {"below": below, "low": pool.score.min(), "high": pool.score.max()})
-    return [Scored(*row) for row in zip(*(found[c] for c in ("name", "n", "below", "low", "high")), strict=True)]
+    return [ClassScores(*row) for row in zip(*(found[c] for c in ("name", "n", "below", "low", "high")), strict=True)]
 
 
-def _find_other(pool: Predictions, by_class: list[Scored]) -> str | None:
+def _find_scored_class(pool: Predictions, by_class: list[ClassScores]) -> str | None:
     """Return the class whose probability the score seems to be: the scores of the other class are low."""
-    low = [one for one in by_class if one.n_below >= MOST * one.n]
+    low = [one for one in by_class if one.n_below >= NEARLY_ALL * one.n]
     if len(low) != 1:
         return None
     others = [one for one in by_class if one is not low[0]]
-    if others and others[0].n_below > (1 - MOST) * others[0].n and others[0].low < low[0].high:
+    if others and others[0].n_below > (1 - NEARLY_ALL) * others[0].n and others[0].low < low[0].high:
         return None
     return next(name for name in pool.classes if name != low[0].name)
 
 
-def _suggest_positive(pool: Predictions, by_class: list[Scored], positive: str) -> Finding:
+def _suggest_positive(pool: Predictions, by_class: list[ClassScores], positive: str) -> Finding:
     low = next(one for one in by_class if one.name != positive)
     column = str(pool.roles.score)
     options = {"positive_score": column} | ({} if positive in ("1", "True") else {"positive": positive})
-    words = " and ".join(name_option(name, value) for name, value in options.items())
-    return Finding("warning", f"column {column!r} is read as confidence in the predicted class, but {low.n_below:,} of {low.n:,} rows predicted {cut_name(low.name)!r} score below 0.5: it looks like the probability of class {cut_name(positive)!r}; if so, say {words}", options)  # fmt: skip
+    words = " and ".join(format_option(name, value) for name, value in options.items())
+    return Finding("warning", f"column {column!r} is read as confidence in the predicted class, but {low.n_below:,} of {low.n:,} rows predicted {truncate_name(low.name)!r} score below 0.5: it looks like the probability of class {truncate_name(positive)!r}; if so, say {words}", options)  # fmt: skip
 
 
-def find_labels(pool: Predictions, values: Mapping[str, int]) -> tuple[Finding, ...]:
+def find_label_columns(pool: Predictions, values: Mapping[str, int]) -> tuple[Finding, ...]:
     """If no column is the label, find columns that hold only predicted classes and agree with them."""
     if pool.n_labels or pool.has("agreement") or not pool.has("predicted") or not values:
         return ()
     said = {name for name in pool.pairs["predicted"] if name is not None}
-    few = [name for name, n in values.items() if n <= len(said) + 1 and not MODEL.search(name)]
+    few = [name for name, n in values.items() if n <= len(said) + 1 and not MODEL_COLUMN.search(name)]
     found = [name for name in few if _holds_classes(pool, name, said) and _agrees(pool, name)]
     return tuple(
-        Finding("warning", f"column {name!r} holds classes that are predicted: if it is the true class, say {name_option('label', name)}", {"label": name})
+        Finding("warning", f"column {name!r} holds classes that are predicted: if it is the true class, say {format_option('label', name)}", {"label": name})
         for name in found[:3]
     )  # fmt: skip
 

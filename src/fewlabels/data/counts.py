@@ -13,9 +13,9 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.data.aggregate import Census, take_census
+from fewlabels.data.aggregate import Aggregate, aggregate_pool
 from fewlabels.data.groups import Cut, Groups, bin_names
-from fewlabels.data.names import MISSING, spell
+from fewlabels.data.names import MISSING, to_name
 from fewlabels.data.predictions import Columns, Predictions
 from fewlabels.errors import InputError
 
@@ -42,7 +42,7 @@ class Axis:
         >>> Axis("sex", ("f", "m"), False).find("m"), Axis("age", ("[18, 40)", "[40, 70]"), True, (18.0, 40.0, 70.0)).find(52)
         (1, 1)
         """
-        name = MISSING if value is None or value != value else spell(value)
+        name = MISSING if value is None or value != value else to_name(value)
         number = _as_number(name) if self.edges and name not in self.levels else None
         if number is not None:
             name = bin_names(self.edges)[bisect_right(self.edges[1:-1], number)]
@@ -86,7 +86,7 @@ class Cells:
         return len(self.group)
 
     @property
-    def layers(self) -> Strata:
+    def strata_or_cells(self) -> Strata:
         """The strata; if they were not counted, one per cell."""
         return self.strata or Strata(np.arange(self.n), self.n_items, self.n_labels, self.right, self.score)
 
@@ -97,7 +97,7 @@ class Cells:
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
+class CountTable:
     """Counts of a pool: one entry per (group, predicted class, score bin, stratum, label) that occurs."""
 
     by: str
@@ -122,7 +122,7 @@ class Tally:
         """Sum items or labels per group."""
         return np.bincount(self.group, weights=getattr(self, what), minlength=len(self.groups)).astype(np.int64)
 
-    def place(self, splits: Sequence[Split] = ()) -> tuple[Int[np.ndarray, "cell 4"], Int[np.ndarray, " entry"]]:
+    def assign_cells(self, splits: Sequence[Split] = ()) -> tuple[Int[np.ndarray, "cell 4"], Int[np.ndarray, " entry"]]:
         """Return the (group, predicted class, bin, stratum) of every cell, and the cell of every entry."""
         nothing = np.full(len(self.group), NONE)
         columns = (getattr(self, s) if s in splits else nothing for s in SPLITS)
@@ -135,7 +135,7 @@ class Tally:
 
     def cells(self, splits: Sequence[Split] = ()) -> Cells:
         """Sum entries into cells: the groups, split by `splits`."""
-        key, where = self.place(splits)
+        key, where = self.assign_cells(splits)
         n_items = _sum(where, self.n_items, len(key))
         probability = None
         if self.probability is not None:
@@ -159,7 +159,7 @@ class Tally:
         )
 
     def _stratify(self, splits: Sequence[Split], cells: Int[np.ndarray, "cell 4"]) -> Strata:
-        key, where = self.place((*splits, "stratum"))
+        key, where = self.assign_cells((*splits, "stratum"))
         n = len(key)
         n_items, n_labels = (_sum(where, values, n) for values in (self.n_items, self.n_labels))
         starts = np.any(np.diff(key[:, :3], axis=0), axis=1)  # the stratum is the last key
@@ -170,9 +170,9 @@ class Tally:
             _sum(where, self.score, n) / n_items,
         )  # fmt: skip
 
-    def strip(self) -> "Tally":
+    def drop_labels(self) -> "CountTable":
         """Return the same items without labels: one entry per (group, predicted class, bin, stratum)."""
-        key, where = self.place(SPLITS)
+        key, where = self.assign_cells(SPLITS)
         n = len(key)
         return replace(
             self, group=key[:, 0], predicted=key[:, 1], bin=key[:, 2], label=np.full(n, NONE),
@@ -182,13 +182,13 @@ class Tally:
             probability=None if self.probability is None else _sum_rows(where, self.probability, n),
         )  # fmt: skip
 
-    def stick(
+    def add_labels(
         self,
         entry: Int[np.ndarray, " new"],
         label: Int[np.ndarray, " new"],
         n: Int[np.ndarray, " new"],
         right: Float[np.ndarray, " new"],
-    ) -> "Tally":
+    ) -> "CountTable":
         """Return the counts after labelling `n` items of each `entry` as class `label`, with summed outcome `right`."""
         if not len(entry):
             return self
@@ -211,7 +211,7 @@ class Tally:
             probability=probability,
         )
 
-    def widen(self, classes: Sequence[str]) -> "Tally":
+    def add_classes(self, classes: Sequence[str]) -> "CountTable":
         """Return the same counts with further classes appended."""
         if not classes:
             return self
@@ -220,11 +220,11 @@ class Tally:
             probability = np.concatenate([self.probability, np.zeros((len(self.group), len(classes)))], axis=1)
         return replace(self, classes=(*self.classes, *classes), probability=probability)
 
-    def merged(self, name: str = "all") -> "Tally":
+    def merged(self, name: str = "all") -> "CountTable":
         """Return the same counts with all items in one group."""
         return replace(self, by="all", groups=(name,), group=np.zeros_like(self.group), axes=(), level=None)
 
-    def by_bin(self) -> "Tally":
+    def by_bin(self) -> "CountTable":
         """Return the same counts with score bins as groups; empty bins are dropped."""
         if not self.bins:
             raise InputError("score bins need scores, and these predictions have none")
@@ -242,46 +242,46 @@ class Tally:
         return SEPARATOR.join(parts)
 
 
-def tally(pool: Predictions, by: Groups, **choices: Any) -> Tally:
+def count_pool(pool: Predictions, by: Groups, **choices: Any) -> CountTable:
     """Count a pool by group, predicted class, score bin and label, in one query; `choices` as for the aggregate."""
-    return arrange(take_census(pool, by, **choices))
+    return to_count_table(aggregate_pool(pool, by, **choices))
 
 
-def arrange(census: Census) -> Tally:
+def to_count_table(aggregated: Aggregate) -> CountTable:
     """Convert the aggregate of a valid pool to a count table."""
-    pool, found, cut = census.pool, census.found, census.cut
-    if not census.n_items:
+    pool, found, cut = aggregated.pool, aggregated.found, aggregated.cut
+    if not aggregated.n_items:
         raise InputError(f"{pool.source} has no rows")
-    order = sorted(set(census.groups), key=cut.order)
+    order = sorted(set(aggregated.groups), key=cut.order)
     index = {key: i for i, key in enumerate(order)}
     axes, level = list_axes(cut, order)
     n = len(found["n"])
-    return Tally(
-        by=census.by.name,
+    return CountTable(
+        by=aggregated.by.name,
         groups=tuple(cut.name(key) for key in order),
         classes=pool.classes,
-        bins=bin_names(census.edges) if census.edges else (),
-        group=np.array([index[key] for key in census.groups]),
-        predicted=_index(found, "predicted", pool.classes),
+        bins=bin_names(aggregated.edges) if aggregated.edges else (),
+        group=np.array([index[key] for key in aggregated.groups]),
+        predicted=_class_index(found, "predicted", pool.classes),
         bin=np.array(found.get("bin", [NONE] * n)),
-        label=_index(found, "label", pool.classes),
+        label=_class_index(found, "label", pool.classes),
         n_items=np.array(found["n"]),
         n_labels=np.array(found["n_labels"]),
-        score=_floats(found, "score", missing=np.nan),
-        right=_floats(found, "right", missing=0.0),
-        probability=_spread(found, pool) if "p0" in found else None,
+        score=_to_floats(found, "score", missing=np.nan),
+        right=_to_floats(found, "right", missing=0.0),
+        probability=_align_classes(found, pool) if "p0" in found else None,
         positive=pool.positive,
-        stratum=_strata(census),
+        stratum=_strata(aggregated),
         axes=axes,
         level=level,
     )
 
 
-def _strata(census: Census) -> Int[np.ndarray, " entry"] | None:
+def _strata(aggregated: Aggregate) -> Int[np.ndarray, " entry"] | None:
     """Return the stratum of every entry; None if not requested, one stratum without scores."""
-    if not census.strata:
+    if not aggregated.strata:
         return None
-    return np.array(census.found.get("stratum", [0] * len(census.found["n"])))
+    return np.array(aggregated.found.get("stratum", [0] * len(aggregated.found["n"])))
 
 
 def list_axes(cut: Cut, groups: Sequence[Any]) -> tuple[tuple[Axis, ...], Int[np.ndarray, "group axis"] | None]:
@@ -319,7 +319,7 @@ def _count_labels(
     return counts
 
 
-def _index(found: Columns, column: str, classes: tuple[str, ...]) -> Int[np.ndarray, " entry"]:
+def _class_index(found: Columns, column: str, classes: tuple[str, ...]) -> Int[np.ndarray, " entry"]:
     at: dict[str | None, int] = {name: i for i, name in enumerate(classes)}
     return np.array([at.get(name, NONE) for name in found.get(column, [None] * len(found["n"]))])
 
@@ -331,12 +331,12 @@ def _as_number(name: str) -> float | None:
         return None
 
 
-def _floats(found: Columns, column: str, *, missing: float) -> Float[np.ndarray, " entry"]:
+def _to_floats(found: Columns, column: str, *, missing: float) -> Float[np.ndarray, " entry"]:
     values = found.get(column, [None] * len(found["n"]))
     return np.array([missing if v is None else float(v) for v in values])
 
 
-def _spread(found: Columns, pool: Predictions) -> Float[np.ndarray, "entry class"]:
+def _align_classes(found: Columns, pool: Predictions) -> Float[np.ndarray, "entry class"]:
     """Align the summed probabilities of the scored classes with all classes; others are 0."""
     out = np.zeros((len(found["n"]), len(pool.classes)))
     for i, name in enumerate(pool.scored_classes):

@@ -15,33 +15,33 @@ from fewlabels.data.names import MISSING, as_name
 from fewlabels.data.predictions import Columns, Predictions, Value
 from fewlabels.data.sampling import Sample
 
-SHOWN = 4096  # approximate number of items of a large table that are hashed, instead of all
+SUBSET_SIZE = 4096  # approximate number of items of a large table that are hashed, instead of all
 
 
 def fingerprint_sample(pool: Predictions, found: Columns, groups: Sequence[str], sample: Sample) -> dict[str, Any]:
     """Fingerprint a large table from its counts, the group of each count, and a sample of ids."""
-    said = _spell_said(pool, found)
-    facts: dict[str, Any] = {"n_items": sum(found["n"]), "every": sample.picking.every, "seed": sample.picking.seed}
+    said = _predicted_names(pool, found)
+    facts: dict[str, Any] = {"n_items": sum(found["n"]), "every": sample.rule.every, "seed": sample.rule.seed}
     if pool.has("score"):
         facts["score"] = fsum(value for value in found["score"] if value is not None)
     if any(said):
-        facts["predicted"] = dict(sorted(_add_up(said, found["n"]).items()))
+        facts["predicted"] = dict(sorted(_sum_by_name(said, found["n"]).items()))
     kinds = list(zip(said, groups, found.get("bin", said), strict=True))
-    shown = sample.thin(SHOWN)
+    shown = sample.subsample(SUBSET_SIZE)
     rows = [(id, *kinds[entry]) for id, entry in zip(shown.ids.tolist(), shown.entry.tolist(), strict=True)]
     return facts | {"part": _digest(rows)}
 
 
-def _spell_said(pool: Predictions, found: Columns) -> list[str]:
+def _predicted_names(pool: Predictions, found: Columns) -> list[str]:
     """Return the predicted class of every count, spelled as in the user's column."""
-    if _find_said(pool) is None:
+    if _predicted_expression(pool) is None:
         return [""] * len(found["n"])
     flags = pool.roles.predicted and pool.items[pool.roles.predicted].type().is_boolean()
     names = {"0": "False", "1": "True"} if flags else {}
     return [names.get(str(name), str(name)) for name in found["predicted"]]
 
 
-def _add_up(names: Sequence[str], n: Sequence[int]) -> Counter[str]:
+def _sum_by_name(names: Sequence[str], n: Sequence[int]) -> Counter[str]:
     total: Counter[str] = Counter()
     for name, count in zip(names, n, strict=True):
         total[name] += count
@@ -50,8 +50,8 @@ def _add_up(names: Sequence[str], n: Sequence[int]) -> Counter[str]:
 
 def fingerprint(pool: Predictions, key: Value | None = None) -> dict[str, Any]:
     """Fingerprint predictions; `key` is the group of an item, if that must stay the same too."""
-    if pool.has_whole_ids and pool.roles.id and pool.n_items > samples.LARGE:
-        return _look_at_part(pool, key)
+    if pool.has_integer_ids and pool.roles.id and pool.n_items > samples.MIN_SAMPLED_POOL:
+        return _fingerprint_subset(pool, key)
     name = pool.name
     facts = {"n_items": pool.items.count(), "first": name.min(), "last": name.max(), "length": name.length().sum()}
     if not pool.roles.id:
@@ -59,25 +59,25 @@ def fingerprint(pool: Predictions, key: Value | None = None) -> dict[str, Any]:
     if pool.has("score"):
         facts["score"] = pool.score.sum()
     found = pool.measure(facts)
-    said = _find_said(pool)
+    said = _predicted_expression(pool)
     if said is not None:
-        counts = pool.count_by({"key": said}, _add_marks(pool))
+        counts = pool.count_by({"key": said}, _checksum_expressions(pool))
         found["predicted"] = dict(sorted(zip(counts["key"], counts["n"], strict=True)))
-        found |= _list_marks("said", counts)
+        found |= _list_checksums("said", counts)
     if key is not None and pool.roles.id:
-        found |= _list_marks("placed", pool.count_by({"key": key}, _add_marks(pool)))
+        found |= _list_checksums("placed", pool.count_by({"key": key}, _checksum_expressions(pool)))
     return found
 
 
-def _look_at_part(pool: Predictions, key: Value | None) -> dict[str, Any]:
+def _fingerprint_subset(pool: Predictions, key: Value | None) -> dict[str, Any]:
     """Hash a fixed subset of the items of a large table.
 
     Used if no sample was drawn: in sessions with graded outputs, and in sessions older than samples.
     """
-    said = _find_said(pool)
-    part = pool.take_part(pool.n_items // SHOWN)
+    said = _predicted_expression(pool)
+    part = pool.take_subset(pool.n_items // SUBSET_SIZE)
     values = {"id": pool.id, "said": said, "placed": key, "score": pool.score if pool.has("score") else None}
-    found = part.pull({name: value for name, value in values.items() if value is not None})
+    found = part.fetch_columns({name: value for name, value in values.items() if value is not None})
     return {"n_items": pool.n_items, "part": _digest(sorted(zip(*found.values(), strict=True)))}
 
 
@@ -85,7 +85,7 @@ def _digest(rows: Sequence[tuple[Any, ...]]) -> str:
     return sha256(repr(rows).encode()).hexdigest()
 
 
-def _find_said(pool: Predictions) -> Value | None:
+def _predicted_expression(pool: Predictions) -> Value | None:
     """Return the predicted class as the user wrote it: our names of booleans may depend on the labels."""
     if not pool.has("predicted") or pool.has("agreement"):
         return None
@@ -94,7 +94,7 @@ def _find_said(pool: Predictions) -> Value | None:
     return None if pool.roles.positive_score else pool.predicted
 
 
-def _add_marks(pool: Predictions) -> dict[str, Value]:
+def _checksum_expressions(pool: Predictions) -> dict[str, Value]:
     """Return a checksum over ids: it changes if different items have the same value."""
     if not pool.roles.id:
         return {}
@@ -102,7 +102,7 @@ def _add_marks(pool: Predictions) -> dict[str, Value]:
     return {"mark": ((codes[0] + 3 * codes[1] + 11 * codes[2]) % 101).sum()}
 
 
-def _list_marks(word: str, counts: Columns) -> dict[str, dict[str, int]]:
+def _list_checksums(word: str, counts: Columns) -> dict[str, dict[str, int]]:
     if "mark" not in counts:
         return {}
     names = (MISSING if value is None else str(value) for value in counts["key"])

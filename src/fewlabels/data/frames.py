@@ -35,7 +35,7 @@ def to_arrow(source: Any) -> tuple[pa.Table, Frame]:
     )
 
 
-def suit_engine(source: pa.Table | pa.RecordBatchReader) -> Any:
+def cast_half_floats(source: pa.Table | pa.RecordBatchReader) -> Any:
     """Cast half-precision columns to single precision, because DuckDB has no half precision."""
     fields = [f.with_type(pa.float32()) if pa.types.is_float16(f.type) else f for f in source.schema]
     schema = pa.schema(fields)

@@ -111,10 +111,10 @@ class Column:
         _require_column(pool, self.column)
         ordered = bool(self.order) or pool.is_number(self.column)
         return Cut(
-            (Facet(self.column, pool.attribute(self.column), order=self._place, ordered=ordered, blank=MISSING),)
+            (Facet(self.column, pool.attribute(self.column), order=self._order_of, ordered=ordered, blank=MISSING),)
         )
 
-    def _place(self, value: str) -> tuple[int, tuple[int, float, str]]:
+    def _order_of(self, value: str) -> tuple[int, tuple[int, float, str]]:
         return self.order.index(value) if value in self.order else len(self.order), natural_order(value)
 
 

@@ -12,12 +12,12 @@ import ibis
 import ibis.expr.types as ir
 from ibis.backends import BaseBackend
 
-from fewlabels.data.columns import kinds
+from fewlabels.data.columns import column_kinds
 from fewlabels.data.names import as_name
 from fewlabels.data.roles import PREFIXES, SUGGESTED, Roles, list_prefixed, resolve_roles
 from fewlabels.data.sources import open_source
 from fewlabels.data.suggestions import Columns
-from fewlabels.errors import InputError, name_option
+from fewlabels.errors import InputError, format_option
 from fewlabels.text import ESCAPED
 
 Joined = tuple[ir.Table, dict[str, Any], tuple[str, ...]]
@@ -32,13 +32,13 @@ def join_labels(table: ir.Table, source: Any, engine: BaseBackend, given: Mappin
     answers = _read_grades(_open(source, engine), given, engine)
     role, column, notes = _answer_column(answers, given)
     elsewhere = {name for name in ("label", "agreement") if name in given and given[name] not in table.columns}
-    roles = resolve_roles(kinds(table), **{k: v for k, v in given.items() if k not in elsewhere})
-    answer_id = roles.id if roles.id in answers.columns else resolve_roles(kinds(answers)).id
+    roles = resolve_roles(column_kinds(table), **{k: v for k, v in given.items() if k not in elsewhere})
+    answer_id = roles.id if roles.id in answers.columns else resolve_roles(column_kinds(answers)).id
     if roles.id is None or answer_id is None:
         where = "predictions" if roles.id is None else "labels"
         raise InputError(f"labels are matched by id, but the {where} have no id column; name it id, or give --id")
     has_mark = _has_mark(answers, column, engine) and not _predicts_mark(table, roles, engine)
-    answers, left_out = _leave_out(answers, column, engine, has_mark=has_mark)
+    answers, left_out = _drop_unusable(answers, column, engine, has_mark=has_mark)
     answers = _unescape(answers, answer_id, engine, column_of=table[roles.id])
     theirs = table[roles.predicted] if roles.predicted else None
     answers = _unescape(answers, column, engine, column_of=theirs, names=_list_scored(table, roles))
@@ -46,7 +46,7 @@ def join_labels(table: ir.Table, source: Any, engine: BaseBackend, given: Mappin
     lost = _check_ids(table, roles.id, answers, engine)
     notes += (*left_out, *lost, *_count_sources(table, roles, answers, role, engine))
     if role == "label":
-        notes += _note_attributes(Columns(table, engine, kinds(table), roles))
+        notes += _note_attributes(Columns(table, engine, column_kinds(table), roles))
     joined, name = _join(table, roles, answers, role)
     return joined, {**{k: v for k, v in given.items() if k not in elsewhere}, role: name}, notes
 
@@ -55,7 +55,7 @@ def _note_attributes(columns: Columns) -> tuple[str, ...]:
     """Note the columns that may hold labels too, and are not merged with the given ones."""
     likely = [name for name in columns.list_suggested("label") if columns.roles.label is None]
     fit = [name for name in likely if columns.holds_classes(name)]
-    return tuple(f"column {name!r} is not used: labels come from the labels that were given (to add it to them, say {name_option('label', name)})" for name in fit)  # fmt: skip
+    return tuple(f"column {name!r} is not used: labels come from the labels that were given (to add it to them, say {format_option('label', name)})" for name in fit)  # fmt: skip
 
 
 def _count_sources(table: ir.Table, roles: Roles, answers: ir.Table, role: str, engine: BaseBackend) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ def _count_sources(table: ir.Table, roles: Roles, answers: ir.Table, role: str, 
 
 def _list_scored(table: ir.Table, roles: Roles) -> set[str]:
     """Return the classes named by probability columns."""
-    found = kinds(table)
+    found = column_kinds(table)
     return {
         *roles.scores,
         *(name[len(prefix) :] for prefix in PREFIXES for name in list_prefixed(found, prefix, set())),
@@ -132,7 +132,7 @@ def _unescape(
 
 def _answer_column(answers: ir.Table, given: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]]:
     asked = {role: given[role] for role in ("label", "agreement") if given.get(role) in answers.columns}
-    found = resolve_roles(kinds(answers), **asked)
+    found = resolve_roles(column_kinds(answers), **asked)
     if found.agreement:
         return "agreement", found.agreement, ()
     if found.label:
@@ -145,13 +145,13 @@ def _answer_column(answers: ir.Table, given: Mapping[str, Any]) -> tuple[str, st
     raise InputError(f"the labels have no column called label or agreement; their columns: {known}")
 
 
-def _leave_out(
+def _drop_unusable(
     answers: ir.Table, column: str, engine: BaseBackend, *, has_mark: bool
 ) -> tuple[ir.Table, tuple[str, ...]]:
     """Drop the labels that do not count, and note how many and why."""
     value = answers[column]
     told = value.notnull() & (value.strip() != CANNOT_TELL) if has_mark else value.notnull()
-    asked = _was_asked(answers, engine)
+    asked = _was_requested(answers, engine)
     counts = {"untold": (value.notnull() & ~told).sum(), "unasked": (told & ~asked).sum()}
     found = engine.to_pyarrow(answers.aggregate(**counts)).to_pylist()[0]
     notes = []
@@ -166,7 +166,7 @@ def _leave_out(
     return answers.filter(told & asked), tuple(notes)
 
 
-def _was_asked(answers: ir.Table, engine: BaseBackend) -> ir.BooleanValue:
+def _was_requested(answers: ir.Table, engine: BaseBackend) -> ir.BooleanValue:
     """Return whether an item was asked for, by default true; in CSV files booleans are text."""
     kind = answers[ASKED].type() if ASKED in answers.columns else None
     if kind is not None and kind.is_boolean():
@@ -238,13 +238,13 @@ def _join(table: ir.Table, roles: Roles, answers: ir.Table, role: str) -> tuple[
     joined = table.mutate(__fl_key=as_name(table[roles.id])).left_join(answers, "__fl_key")
     answer = joined["__fl_answer"]
     if before:
-        answer = _fill(answer, joined[before], role)
+        answer = _fill_missing(answer, joined[before], role)
     name = before or role
     extra = [column for column in joined.columns if column in ("__fl_key", "__fl_answer", "__fl_key_right")]
     return joined.mutate(**{name: answer}).drop(*extra), name
 
 
-def _fill(answer: ir.Value, old: ir.Value, role: str) -> ir.Value:
+def _fill_missing(answer: ir.Value, old: ir.Value, role: str) -> ir.Value:
     """Fill missing labels with the old ones; if the types differ, both are cast to class names or numbers."""
     if answer.type().is_boolean() and old.type().is_boolean():
         return answer.fill_null(old)

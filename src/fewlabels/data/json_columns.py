@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fewlabels.data.roles import RECOGNISED
-from fewlabels.errors import InputError, listing
+from fewlabels.errors import InputError, join_names
 
-HEAD = 65_536  # first characters, enough to detect the format
-MOST = 1 << 28  # maximum number of characters of one object
+HEAD_CHARACTERS = 65_536  # first characters, enough to detect the format
+MAX_CHARACTERS = 1 << 28  # maximum number of characters of one object
 OBJECT = re.compile(r'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:')
 ADVICE = "write one object per row instead (JSON lines; in pandas: to_json(path, orient='records', lines=True))"
 
@@ -53,17 +53,17 @@ def _pick_columns(path: str, document: Mapping[str, Any]) -> Document | None:
     if not n or any(name.lower() in RECOGNISED["predicted"] for name in others):
         return None
     return Document(
-        columns, (f"{path}: one object of columns of length {n:,}; left out is {listing(map(repr, others))}",)
+        columns, (f"{path}: one object of columns of length {n:,}; left out is {join_names(map(repr, others))}",)
     )
 
 
 def _read_object(path: str) -> dict[str, Any] | None:
     """Read the one object of a file; None if it is not an object, or if more lines follow."""
     with _open(path) as file:
-        head = file.read(HEAD)
+        head = file.read(HEAD_CHARACTERS)
         if not OBJECT.match(head) or _are_lines(head):
             return None
-        text = head + file.read(MOST)
+        text = head + file.read(MAX_CHARACTERS)
     try:
         found = json.loads(text)
     except ValueError:  # JSON lines, or invalid: the engine reports it
@@ -101,5 +101,5 @@ def _are_columns(document: Mapping[str, Any]) -> bool:
 def _require_one_length(path: str, columns: Mapping[str, list[Any]]) -> None:
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
-        said = listing(f"{name} {n:,}" for name, n in lengths.items())
+        said = join_names(f"{name} {n:,}" for name, n in lengths.items())
         raise InputError(f"{path}: one object of columns that differ in length: {said}; {ADVICE}")

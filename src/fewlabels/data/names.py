@@ -19,10 +19,10 @@ def natural_order(name: str) -> tuple[int, float, str]:
     return (0, value, name) if value == value else (1, 0.0, name)
 
 
-def spell(value: object) -> str:
+def to_name(value: object) -> str:
     """Convert a Python value to its name; the counterpart of `as_name` outside the engine.
 
-    >>> spell(3), spell(3.0), spell("3"), spell(True)
+    >>> to_name(3), to_name(3.0), to_name("3"), to_name(True)
     ('3', '3', '3', 'True')
     """
     item = getattr(value, "item", None)

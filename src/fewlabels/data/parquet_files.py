@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from fewlabels.data.compression import require_bounded
 
-WIDTH = 8  # bytes of a number
+NUMBER_BYTES = 8  # bytes of a number
 
 
 def check_footer(path: str) -> None:
@@ -20,7 +20,7 @@ def check_footer(path: str) -> None:
 
 def _list_sizes(footer: pq.FileMetaData) -> Iterator[int]:
     """Yield the bytes of each column in each row group."""
-    widths = [WIDTH if footer.schema.column(i).max_repetition_level else 0 for i in range(footer.num_columns)]
+    widths = [NUMBER_BYTES if footer.schema.column(i).max_repetition_level else 0 for i in range(footer.num_columns)]
     for number in range(footer.num_row_groups):
         group = footer.row_group(number)
         for i, width in enumerate(widths):

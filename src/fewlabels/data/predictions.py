@@ -19,23 +19,23 @@ import pyarrow as pa
 from ibis.backends import BaseBackend
 
 from fewlabels.data import sampling as samples
-from fewlabels.data.candidates import Key, as_whole, drop_surplus, find_chance, keep_likely
-from fewlabels.data.column_names import OURS
-from fewlabels.data.columns import AGREEMENT, ID, LABEL, PREDICTED, PROBABILITY, SCORE, derive
+from fewlabels.data.candidates import Key, filter_by_priority, hash_to_integer, keep_smallest, priority_expression
+from fewlabels.data.column_names import RESERVED_PREFIX
+from fewlabels.data.columns import AGREEMENT, ID, LABEL, PREDICTED, PROBABILITY, SCORE, derive_columns
 from fewlabels.data.engine_errors import explain_engine_errors, name_source
 from fewlabels.data.joins import join_labels
 from fewlabels.data.logs import read_log
 from fewlabels.data.names import MISSING, as_name, natural_order
-from fewlabels.data.roles import TELLING, Roles
-from fewlabels.data.sampling import Picking, Sample, choose_picking, unpack
+from fewlabels.data.roles import LEAKING, Roles
+from fewlabels.data.sampling import Sample, SamplingRule, choose_sampling_rule, sample_from_lists
 from fewlabels.data.sources import Frame, open_source
-from fewlabels.errors import InputError, did_you_mean, listing
+from fewlabels.errors import InputError, did_you_mean, join_names
 
 Value: TypeAlias = Any  # an Ibis expression; its methods depend on its type in the engine
 Columns = dict[str, list[Any]]
-_ONE_AT_A_TIME = RLock()  # a busy connection refuses other threads
-WHOLE = r"-?[0-9]{1,18}"
-TOLERANCE, OFF = 1e-6, 0.01  # between two probabilities: rounding, and a relevant difference
+_ENGINE_LOCK = RLock()  # a busy connection refuses other threads
+INTEGER = r"-?[0-9]{1,18}"
+TOLERANCE, SCORE_TOLERANCE = 1e-6, 0.01  # between two probabilities: rounding, and a relevant difference
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class Predictions:
             if labels is not None:
                 table, roles, more = join_labels(table, labels, engine, roles)
                 notes += more
-            items, found, scored = derive(table, engine, roles)
+            items, found, scored = derive_columns(table, engine, roles)
         inputs = tuple(str(one) for one in (source, labels) if isinstance(one, str | Path))
         return cls(items, found, engine, frame, scored, (*notes, *found.notes), name, inputs)
 
@@ -89,12 +89,12 @@ class Predictions:
     def attributes(self) -> tuple[str, ...]:
         """Columns without a role, available for grouping."""
         taken = {*self.roles.used().values(), *self.roles.scores.values(), *self.roles.show}
-        return tuple(c for c in self.items.columns if c not in taken and not c.startswith(OURS))
+        return tuple(c for c in self.items.columns if c not in taken and not c.startswith(RESERVED_PREFIX))
 
     @property
     def withheld(self) -> tuple[str, ...]:
         """Columns without a role that may leak predictions or labels; shown to annotators only if named."""
-        return tuple(c for c in self.attributes if TELLING.match(c)) if not self.roles.show else ()
+        return tuple(c for c in self.attributes if LEAKING.match(c)) if not self.roles.show else ()
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ class Predictions:
     @cached_property
     def n_labels(self) -> int:
         """The number of labelled items."""
-        return int(self.measure({"n": self.known().ifelse(1, 0).sum().fill_null(0)})["n"])
+        return int(self.measure({"n": self.is_labelled().ifelse(1, 0).sum().fill_null(0)})["n"])
 
     @cached_property
     def pairs(self) -> Columns:
@@ -138,7 +138,9 @@ class Predictions:
         if self.roles.positive is None:
             return next((name for name in ("1", "True", "true") if name in self.classes), None)
         if self.classes and self.roles.positive not in self.classes:
-            raise InputError(f"positive class {self.roles.positive!r} is not among the classes {listing(self.classes)}")
+            raise InputError(
+                f"positive class {self.roles.positive!r} is not among the classes {join_names(self.classes)}"
+            )
         return self.roles.positive
 
     # -- expressions ---------------------------------------------------------------------------------------
@@ -177,11 +179,11 @@ class Predictions:
         """The sum of the probabilities of the scored classes; 1 for valid data."""
         return reduce(add, self.probabilities)
 
-    def least_probability(self) -> Value:
+    def min_probability(self) -> Value:
         """The smallest probability among the scored classes."""
         return ibis.least(*self.probabilities)
 
-    def greatest_probability(self) -> Value:
+    def max_probability(self) -> Value:
         """The largest probability among the scored classes."""
         return ibis.greatest(*self.probabilities)
 
@@ -194,9 +196,9 @@ class Predictions:
             by_score = self.probabilities[1] >= self.roles.threshold
             found["n_disagree"] = by_score != (self.predicted == self.roles.positive)
         elif self.roles.predicted:
-            found["n_disagree"] = self._own_probability() < self.greatest_probability() - TOLERANCE
+            found["n_disagree"] = self._own_probability() < self.max_probability() - TOLERANCE
         if self.roles.score:
-            found["n_off_score"] = (self.score - self._own_probability()).abs() > OFF
+            found["n_off_score"] = (self.score - self._own_probability()).abs() > SCORE_TOLERANCE
         return found
 
     def count_set_aside(self) -> dict[str, int]:
@@ -207,7 +209,7 @@ class Predictions:
 
     def _differs(self, role: str, column: str) -> Value:
         if role == "score":
-            return (self.number(column) - self.score).abs() > OFF
+            return (self.number(column) - self.score).abs() > SCORE_TOLERANCE
         flags = self.items[column].type().is_boolean()
         said = as_name(self.items[column], booleans=self.scored_classes) if flags else self.attribute(column)  # type: ignore[arg-type]
         return said != self.predicted
@@ -217,21 +219,21 @@ class Predictions:
         return self.predicted.cases(*cases, else_=ibis.null("float64"))
 
     @property
-    def stated(self) -> Value | None:
+    def stated_score(self) -> Value | None:
         """The user's score column before conversion to confidence in the predicted class; None if derived."""
         if self.roles.score:
             return self.score
         return self.probabilities[1] if self.roles.positive_score else None
 
-    def known(self) -> Value:
+    def is_labelled(self) -> Value:
         """Whether an item is labelled (or graded)."""
         return self.items[AGREEMENT].notnull() if self.has("agreement") else self.label.notnull()
 
-    def right(self) -> Value:
+    def outcome(self) -> Value:
         """The outcome: 1 right, 0 wrong, or the agreement; null if unlabelled."""
         if self.has("agreement"):
             return self.items[AGREEMENT]
-        return self.known().ifelse((self.predicted == self.label).ifelse(1.0, 0.0), ibis.null("float64"))
+        return self.is_labelled().ifelse((self.predicted == self.label).ifelse(1.0, 0.0), ibis.null("float64"))
 
     def attribute(self, name: str) -> Value:
         """A column as group names; null if missing."""
@@ -253,7 +255,7 @@ class Predictions:
     def _role(self, role: str, column: str, remedy: str) -> Value:
         if column not in self.items.columns:
             raise InputError(
-                f"{self.source} has no {role} column; {remedy}. Its columns: {listing(self.columns(), most=20)}"
+                f"{self.source} has no {role} column; {remedy}. Its columns: {join_names(self.columns(), most=20)}"
             )
         return self.items[column]
 
@@ -263,7 +265,7 @@ class Predictions:
         return as_name(self.id)
 
     @property
-    def has_whole_ids(self) -> bool:
+    def has_integer_ids(self) -> bool:
         """Whether ids are stored as integers."""
         return not self.roles.id or bool(self.items[ID].type().is_integer())
 
@@ -276,38 +278,38 @@ class Predictions:
 
     def drop_unlabelled(self) -> "Predictions":
         """Return only the labelled items."""
-        return replace(self, items=self.items.filter(self.known()))
+        return replace(self, items=self.items.filter(self.is_labelled()))
 
     def columns(self) -> tuple[str, ...]:
         """The columns of the user's table."""
-        return tuple(c for c in self.items.columns if not c.startswith(OURS))
+        return tuple(c for c in self.items.columns if not c.startswith(RESERVED_PREFIX))
 
     # -- queries -------------------------------------------------------------------------------------------
 
     def measure(self, values: Mapping[str, Value]) -> dict[str, Any]:
         """Evaluate several whole-table aggregates in one scan."""
-        table = self._ask(self.items.aggregate(**values))
+        table = self._query(self.items.aggregate(**values))
         return {name: column[0] for name, column in table.items()}
 
     def count_by(self, keys: Mapping[str, Value], sums: Mapping[str, Value], *, most: int | None = None) -> Columns:
         """GROUP BY the keys in the engine; return the count (`n`) and the sums of at most `most` groups."""
-        return self._ask(self._count(keys, sums, most))
+        return self._query(self._count(keys, sums, most))
 
-    def count_and_pick(
-        self, keys: Mapping[str, Value], sums: Mapping[str, Value], picking: Picking, *, most: int | None = None
+    def count_and_sample(
+        self, keys: Mapping[str, Value], sums: Mapping[str, Value], rule: SamplingRule, *, most: int | None = None
     ) -> tuple[Columns, Sample]:
         """Do the same and sample ids in the same query: a second scan would double the cost."""
-        also = {"__fl_ids": self.id.collect(where=picking.picks(self.id)), "__fl_filled": self.id.count()}
+        also = {"__fl_ids": self.id.collect(where=rule.includes(self.id)), "__fl_filled": self.id.count()}
         found = self._fetch(self._count(keys, {**sums, **also}, most))
         lists, filled = found["__fl_ids"].combine_chunks(), sum(found["__fl_filled"].to_pylist())
         counted = found.drop_columns(list(also)).to_pydict()
-        return counted, unpack(picking, lists, sum(counted["n"]) - filled)
+        return counted, sample_from_lists(rule, lists, sum(counted["n"]) - filled)
 
     def _count(self, keys: Mapping[str, Value], sums: Mapping[str, Value], most: int | None) -> ir.Table:
         rows = self.items.group_by(**keys) if keys else self.items
         return rows.aggregate(n=self.items.count(), **sums).limit(most)
 
-    def remember(self, found: Columns) -> None:
+    def cache_pairs(self, found: Columns) -> None:
         """Cache counts by predicted class and label that an aggregate query returned."""
         pairs: dict[tuple[Any, Any], list[Any]] = {}
         scores = found.get("score", [0.0] * len(found["n"]))
@@ -325,9 +327,9 @@ class Predictions:
         self.__dict__["n_items"] = sum(counted["n"])
         self.__dict__["n_labels"] = sum(n for n, y in zip(counted["n"], counted["label"], strict=True) if y is not None)
 
-    def pull(self, values: Mapping[str, Value]) -> Columns:
+    def fetch_columns(self, values: Mapping[str, Value]) -> Columns:
         """Fetch expressions for every row: for small tables, and for what the engine cannot aggregate."""
-        return self._ask(self.items.select(**values))
+        return self._query(self.items.select(**values))
 
     def find(self, where: Value, *, most: int = 1, **show: Value) -> Columns:
         """Fetch the first rows that satisfy a condition, with their row numbers."""
@@ -335,29 +337,34 @@ class Predictions:
             __fl_row=self.row(), __fl_hit=where, **{f"__fl_show_{k}": v for k, v in show.items()}
         )
         hits = numbered.filter(numbered["__fl_hit"]).order_by("__fl_row").limit(most)
-        return self._ask(hits.select(row="__fl_row", **{k: f"__fl_show_{k}" for k in show}))
+        return self._query(hits.select(row="__fl_row", **{k: f"__fl_show_{k}" for k in show}))
 
     def count_distinct(self, keys: Mapping[str, Value], *, first: int | None = None) -> int:
         """Count the distinct combinations of keys; only within the first rows if `first` is given."""
         rows = self.items.select(**keys).limit(first).distinct()
-        return int(self._ask(rows.aggregate(n=rows.count()))["n"][0])
+        return int(self._query(rows.aggregate(n=rows.count()))["n"][0])
 
     def most_frequent(self, value: Value) -> Any:
         """Return the value that occurs most often."""
         counts = self.items.group_by(value=value).aggregate(n=self.items.count())
-        return self._ask(counts.order_by(ibis.desc("n"), "value").limit(1))["value"][0]
+        return self._query(counts.order_by(ibis.desc("n"), "value").limit(1))["value"][0]
 
-    def choose_picking(self, seed: int) -> Picking | None:
+    def choose_sampling_rule(self, seed: int) -> SamplingRule | None:
         """Choose the ids to sample in the aggregate query; None for small pools, graded outputs or text ids."""
-        if not self.roles.id or not self.has_whole_ids or self.has("agreement") or self.n_items <= samples.LARGE:
+        if (
+            not self.roles.id
+            or not self.has_integer_ids
+            or self.has("agreement")
+            or self.n_items <= samples.MIN_SAMPLED_POOL
+        ):
             return None
-        return choose_picking(self.n_items, seed)
+        return choose_sampling_rule(self.n_items, seed)
 
-    def list_open(self, keys: Mapping[str, Value]) -> Columns:
+    def list_unlabelled(self, keys: Mapping[str, Value]) -> Columns:
         """List all unlabelled items with their `name` and keys."""
-        return self._ask(self._list_open(self.items).select(name="__fl_name", **keys))
+        return self._query(self._list_unlabelled(self.items).select(name="__fl_name", **keys))
 
-    def draw_open(
+    def draw_unlabelled(
         self,
         keys: Mapping[str, Value],
         sizes: Mapping[Key, int],
@@ -370,19 +377,19 @@ class Predictions:
 
         `within` are the keys that define groups, `sizes` the number of unlabelled items of each group.
         """
-        items = self._list_open(self.items.mutate(__fl_chance=find_chance(self.id, self.engine, seed)))
-        items = keep_likely(items, keys, sizes, wanted, within)
-        return drop_surplus(
-            self._ask(items.select("__fl_chance", name="__fl_name", **{k: k for k in keys})), within, wanted
+        items = self._list_unlabelled(self.items.mutate(__fl_priority=priority_expression(self.id, self.engine, seed)))
+        items = filter_by_priority(items, keys, sizes, wanted, within)
+        return keep_smallest(
+            self._query(items.select("__fl_priority", name="__fl_name", **{k: k for k in keys})), within, wanted
         )
 
-    def _list_open(self, items: ir.Table) -> ir.Table:
+    def _list_unlabelled(self, items: ir.Table) -> ir.Table:
         """Filter the unlabelled items; row numbers are assigned before the filter."""
-        return items.mutate(__fl_name=self.name, __fl_known=self.known()).filter(lambda t: ~t["__fl_known"])
+        return items.mutate(__fl_name=self.name, __fl_known=self.is_labelled()).filter(lambda t: ~t["__fl_known"])
 
-    def take_part(self, parts: int) -> "Predictions":
+    def take_subset(self, parts: int) -> "Predictions":
         """Return about 1/`parts` of the items, always the same, and all without an id; duplicate ids stay together."""
-        whole = self.id if self.has_whole_ids else as_whole(self.id, self.engine)
+        whole = self.id if self.has_integer_ids else hash_to_integer(self.id, self.engine)
         chosen = whole % parts == 0
         return replace(self, items=self.items.filter(chosen | self.id.isnull()))
 
@@ -390,7 +397,7 @@ class Predictions:
         """Fetch a few rows by item name."""
         items = self.items.mutate(__fl_name=self.name, **{f"__fl_show_{i}": v for i, v in enumerate(columns.values())})
         rows = items.filter(self._is_among(items, names))
-        found = self._ask(rows.select(name="__fl_name", **{f"c{i}": f"__fl_show_{i}" for i in range(len(columns))}))
+        found = self._query(rows.select(name="__fl_name", **{f"c{i}": f"__fl_show_{i}" for i in range(len(columns))}))
         return {
             name: {column: found[f"c{i}"][row] for i, column in enumerate(columns)}
             for row, name in enumerate(found["name"])
@@ -398,26 +405,26 @@ class Predictions:
 
     def _is_among(self, items: ir.Table, names: Sequence[str]) -> Value:
         """Whether an item is one of `names`; integer ids are compared as integers, so that engines can use an index."""
-        if not self.roles.id or not self.has_whole_ids:
+        if not self.roles.id or not self.has_integer_ids:
             return items["__fl_name"].isin(list(names))
-        return items[ID].isin([int(name) for name in names if re.fullmatch(WHOLE, name) and str(int(name)) == name])
+        return items[ID].isin([int(name) for name in names if re.fullmatch(INTEGER, name) and str(int(name)) == name])
 
     def show(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Fetch the columns of these items that annotators see."""
         return self.fetch(names, {column: self.items[column] for column in self.shown})
 
-    def _ask(self, expression: ir.Table) -> Columns:
+    def _query(self, expression: ir.Table) -> Columns:
         return self._fetch(expression).to_pydict()
 
     def _fetch(self, expression: ir.Table) -> pa.Table:
-        with _ONE_AT_A_TIME, explain_engine_errors(self.source):
+        with _ENGINE_LOCK, explain_engine_errors(self.source):
             return self.engine.to_pyarrow(expression)
 
 
 def read_columns(source: Any) -> dict[str, str]:
     """Return the columns of any source and their types."""
     table = source if isinstance(source, ir.Table) else open_source(source).table
-    return {name: str(kind) for name, kind in table.schema().items() if not name.startswith(OURS)}
+    return {name: str(kind) for name, kind in table.schema().items() if not name.startswith(RESERVED_PREFIX)}
 
 
 def count_rows(source: Any, columns: Sequence[str], weight: str | None = None) -> Columns:

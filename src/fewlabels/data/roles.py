@@ -27,7 +27,7 @@ SCORES_PREFIX = "p_"
 PREFIXES = (SCORES_PREFIX, "prob_", "proba_")
 NUMBERS = ("score", "positive_score", "agreement")  # roles of numeric columns
 # Names of columns that may leak predictions or labels, and would bias annotators.
-TELLING = re.compile(
+LEAKING = re.compile(
     r"(pred|predicted|predictions?|scores?|proba?|probability|p|conf|confidence|logits?|labels?|y|true|truth|ground|gold)([_\W\d]|$)",
     re.IGNORECASE,
 )

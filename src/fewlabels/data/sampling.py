@@ -15,46 +15,46 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Bool, Int
 
-LARGE = 10_000_000  # items; smaller pools are not sampled
-WIDTH = 2**32  # modulus of the hash; a bit mask is cheaper than a remainder
-LAST = WIDTH - 1
-ENOUGH = 1_640_000  # approximate size of a sample: about 13 MB of ids
+MIN_SAMPLED_POOL = 10_000_000  # items; smaller pools are not sampled
+MODULUS = 2**32  # modulus of the hash; a bit mask is cheaper than a remainder
+MASK = MODULUS - 1
+SAMPLE_SIZE = 1_640_000  # approximate size of a sample: about 13 MB of ids
 
 
 @dataclass(frozen=True)
-class Picking:
+class SamplingRule:
     """The rule that decides which items are sampled: about one in `every`, at random."""
 
     every: int
     seed: int
 
-    def picks(self, id: ir.Value) -> ir.Value:
+    def includes(self, id: ir.Value) -> ir.Value:
         """Return whether an item is sampled, as an expression."""
-        step, shift = self._line
-        return ((id & LAST).cast("int64") * step + shift) & LAST < WIDTH // self.every
+        multiplier, offset = self._multiplier_and_offset
+        return ((id & MASK).cast("int64") * multiplier + offset) & MASK < MODULUS // self.every
 
-    def mark(self, ids: Int[np.ndarray, " item"], every: int) -> Bool[np.ndarray, " item"]:
+    def mask(self, ids: Int[np.ndarray, " item"], every: int) -> Bool[np.ndarray, " item"]:
         """Return which items a sample of one in `every` includes, computed in NumPy as in the engine."""
-        step, shift = self._line
-        return ((ids.astype(np.int64) & LAST) * step + shift) & LAST < WIDTH // every
+        multiplier, offset = self._multiplier_and_offset
+        return ((ids.astype(np.int64) & MASK) * multiplier + offset) & MASK < MODULUS // every
 
     @property
-    def _line(self) -> tuple[int, int]:
+    def _multiplier_and_offset(self) -> tuple[int, int]:
         """The multiplier, odd and below 2³¹ to avoid overflow, and the offset (Dietzfelbinger et al., 1997)."""
         rng = np.random.default_rng([self.seed, 2])
-        return 2 * int(rng.integers(2**28, 2**30)) + 1, int(rng.integers(WIDTH))
+        return 2 * int(rng.integers(2**28, 2**30)) + 1, int(rng.integers(MODULUS))
 
 
 @dataclass(frozen=True)
 class Sample:
     """The ids of sampled items, with the row of the counts to which each belongs."""
 
-    picking: Picking
+    rule: SamplingRule
     ids: Int[np.ndarray, " item"]
     entry: Int[np.ndarray, " item"]  # row of the counts
-    n_blank: int  # items without an id, in the whole table
+    n_missing: int  # items without an id, in the whole table
 
-    def find_repeat(self) -> Any:
+    def find_duplicate(self) -> Any:
         """Return the most frequent duplicate id; None if ids are unique."""
         ids = np.sort(self.ids)
         again = ids[1:][ids[1:] == ids[:-1]]
@@ -63,9 +63,9 @@ class Sample:
         values, counts = np.unique(again, return_counts=True)
         return values[counts.argmax()].item()
 
-    def thin(self, most: int) -> "Sample":
+    def subsample(self, most: int) -> "Sample":
         """Return a subsample of about `most` items, sorted by id and independent of the order of items."""
-        few = np.flatnonzero(self.picking.mark(self.ids, self.picking.every * max(1, len(self.ids) // most)))
+        few = np.flatnonzero(self.rule.mask(self.ids, self.rule.every * max(1, len(self.ids) // most)))
         few = few[np.argsort(self.ids[few], kind="stable")]
         return replace(self, ids=self.ids[few], entry=self.entry[few])
 
@@ -76,13 +76,13 @@ class Sample:
         return replace(self, entry=place[self.entry])
 
 
-def choose_picking(n_items: int, seed: int) -> Picking:
+def choose_sampling_rule(n_items: int, seed: int) -> SamplingRule:
     """Choose the sampling rate for a pool of `n_items`."""
-    return Picking(max(2, n_items // ENOUGH), seed)
+    return SamplingRule(max(2, n_items // SAMPLE_SIZE), seed)
 
 
-def unpack(picking: Picking, lists: pa.ListArray, n_blank: int) -> Sample:
+def sample_from_lists(rule: SamplingRule, lists: pa.ListArray, n_missing: int) -> Sample:
     """Build a sample from lists of ids, one list per row of the counts."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
     ids = lists.flatten().to_numpy(zero_copy_only=False)
-    return Sample(picking, ids, np.repeat(np.arange(len(lists)), lengths), n_blank)
+    return Sample(rule, ids, np.repeat(np.arange(len(lists)), lengths), n_missing)

@@ -19,19 +19,19 @@ from ibis.backends import BaseBackend
 
 from fewlabels.data.arrow_files import read_batches
 from fewlabels.data.column_names import (
-    HEAD,
+    HEAD_BYTES,
     name_unnamed,
     note_unnamed,
     read_head,
+    refuse_renamed,
     require_distinct,
-    require_own_names,
 )
 from fewlabels.data.compression import check_stream
 from fewlabels.data.csv_headers import holds_header, list_skipped, note_skipped
-from fewlabels.data.frames import arrow_of_arrays, suit_engine
+from fewlabels.data.frames import arrow_of_arrays, cast_half_floats
 from fewlabels.data.json_columns import read_columns
 from fewlabels.data.parquet_files import check_footer
-from fewlabels.errors import InputError, listing
+from fewlabels.errors import InputError, join_names
 
 SUFFIXES = {
     "parquet": (".parquet", ".pq"),
@@ -53,7 +53,7 @@ def open_files(pattern: str, engine: BaseBackend) -> Opened:
     paths = find_files(pattern)
     kinds = {_kind_of(path) for path in paths}
     if len(kinds) > 1:
-        raise InputError(f"{pattern}: files of different kinds ({listing(sorted(kinds))}); name one kind")
+        raise InputError(f"{pattern}: files of different kinds ({join_names(sorted(kinds))}); name one kind")
     kind = kinds.pop()
     try:
         opened = _scan(kind, paths, engine)
@@ -88,7 +88,7 @@ def _kind_of(path: str) -> str:
     for kind, endings in SUFFIXES.items():
         if path.lower().endswith(endings):
             return kind
-    known = listing([e for endings in SUFFIXES.values() for e in endings], most=20)
+    known = join_names([e for endings in SUFFIXES.values() for e in endings], most=20)
     raise InputError(f"{path}: unknown file extension, which determines the format; known are {known}")
 
 
@@ -120,7 +120,7 @@ def _load_csv(paths: list[str], engine: BaseBackend) -> Opened:
     skipped = list_skipped(head, table.columns)
     if holds_header(skipped, table.columns):
         table, skipped = engine.read_csv(_quote(paths), skip=0, **words), []
-    require_own_names(table.columns, paths[0], head)
+    refuse_renamed(table.columns, paths[0], head)
     return Opened(_load(table, engine), note_skipped(skipped, paths[0]))
 
 
@@ -133,7 +133,7 @@ def _load_json(paths: list[str], engine: BaseBackend) -> Opened:
         table = pa.concat_tables([arrow_of_arrays(one.columns) for one in columns])
         return Opened(_load_arrow_table(table, engine), tuple(note for one in columns for note in one.notes))
     table = engine.read_json(_quote(paths), hive_partitioning=False)
-    require_own_names(table.columns, paths[0], _unpack_head(paths[0]))
+    refuse_renamed(table.columns, paths[0], _unpack_head(paths[0]))
     return Opened(_load(table, engine))
 
 
@@ -141,7 +141,7 @@ def _load_arrow(paths: list[str], engine: BaseBackend) -> Opened:
     reader = read_batches(paths)
     names = reader.schema.names
     require_distinct(names, paths[0])
-    table = _load_arrow_table(suit_engine(reader), engine)
+    table = _load_arrow_table(cast_half_floats(reader), engine)
     if "" in names:
         table = table.rename(dict(zip(name_unnamed(names), table.columns, strict=True)))
     return Opened(table, note_unnamed(names))
@@ -170,7 +170,7 @@ def _unpack_head(path: str) -> bytes:
     """Return the first bytes of a text file, decompressed if it is .gz or .zst."""
     if path.lower().endswith(".gz"):
         with gzip.open(path, "rb") as file:
-            return file.read(HEAD)
+            return file.read(HEAD_BYTES)
     if path.lower().endswith(".zst"):
-        return bytes(pa.CompressedInputStream(path, "zstd").read(HEAD))
+        return bytes(pa.CompressedInputStream(path, "zstd").read(HEAD_BYTES))
     return read_head(path)

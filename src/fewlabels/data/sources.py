@@ -10,8 +10,8 @@ import ibis.expr.types as ir
 import pyarrow as pa
 from ibis.backends import BaseBackend
 
-from fewlabels.data.column_names import note_unnamed, refuse_ours
-from fewlabels.data.frames import Frame, suit_engine, to_arrow
+from fewlabels.data.column_names import note_unnamed, refuse_reserved
+from fewlabels.data.frames import Frame, cast_half_floats, to_arrow
 from fewlabels.data.scan import open_files
 from fewlabels.errors import InputError
 
@@ -30,7 +30,7 @@ class Source(NamedTuple):
 def open_source(source: Any, engine: BaseBackend | None = None) -> Source:
     """Open a path, a frame, a mapping of arrays or an Ibis table."""
     found = _open(source, engine)
-    refuse_ours(found.table.columns)
+    refuse_reserved(found.table.columns)
     return found
 
 
@@ -64,7 +64,7 @@ def _register(arrow: pa.Table, engine: BaseBackend) -> ir.Table:
         return ibis.memtable(arrow)
     name = ibis.util.gen_name("fewlabels")
     try:
-        engine.con.register(name, suit_engine(arrow))
+        engine.con.register(name, cast_half_floats(arrow))
         return engine.table(name)
     except duckdb.Error as error:
         raise InputError(f"the table cannot be read: {str(error).strip().splitlines()[0]}") from None

@@ -17,14 +17,14 @@ from ibis.backends import BaseBackend
 
 from fewlabels.data.names import as_name
 from fewlabels.data.roles import PREFIXES, SUGGESTED, Kind, Roles, list_prefixed
-from fewlabels.errors import listing, name_option
+from fewlabels.errors import format_option, join_names
 
 ROUNDING, OFF_SUM = 1e-6, 0.02  # tolerances of probabilities, and of their sum
-MOST = 10_000  # maximum number of classes that are compared
-NO_SCORE = re.compile(
+MAX_CLASSES = 10_000  # maximum number of classes that are compared
+NOT_SCORE_PATTERN = re.compile(
     r".*[_\W](dates?|time|timestamp|versions?|ids?|names?|types?|source|count|n|model|threshold)$", re.IGNORECASE
 )  # names that start like a score but describe something else
-LIKELY = {  # names similar to the recognised ones
+ROLE_PATTERNS = {  # names similar to the recognised ones
     "score": re.compile(
         r"(scores?|conf|confidences?|proba?s?|probability|probabilities|softmax|logits?)([_\W\d]|$)|.*[_\W](score|conf|confidence|proba?|probability)$",
         re.IGNORECASE,
@@ -64,7 +64,7 @@ class Columns:
 
     def list_names(self, column: str) -> set[str]:
         """List the classes of a column; booleans are named 1 and 0."""
-        names = self.table.select(name=as_name(self.table[column], booleans=("0", "1"))).distinct().limit(MOST)
+        names = self.table.select(name=as_name(self.table[column], booleans=("0", "1"))).distinct().limit(MAX_CLASSES)
         return {name for name in self.engine.to_pyarrow(names)["name"].to_pylist() if name is not None}
 
     def find_range(self, value: ir.Value) -> tuple[float, float, int]:
@@ -85,9 +85,9 @@ class Columns:
 
     def holds_classes(self, column: str) -> bool:
         """Return whether all values of a column are predicted classes."""
-        return self.kinds[column] in ("text", "number", "boolean") and self.find_strange(column) is None
+        return self.kinds[column] in ("text", "number", "boolean") and self.find_unknown_class(column) is None
 
-    def find_strange(self, column: str) -> str | None:
+    def find_unknown_class(self, column: str) -> str | None:
         """Return a value that is no predicted class, or None; '' if the column is empty."""
         names = self.list_names(column)
         if self.roles.scores_list and not self.roles.predicted:  # classes are list indices
@@ -98,17 +98,17 @@ class Columns:
         return min(names - self.classes, default=None) if names else ""
 
 
-def take_suggested(columns: Columns, given: Mapping[str, Any]) -> Roles:
+def assign_suggested(columns: Columns, given: Mapping[str, Any]) -> Roles:
     """Assign unfilled roles to columns whose names suggest them and whose values fit; note the others."""
     notes: list[str] = []
-    for take in (_take_scores, _take_score, _take_label):
+    for take in (_assign_scores, _assign_score, _assign_label):
         roles, more = take(columns, given)
         notes += more
         columns = replace(columns, roles=roles)
-    return replace(columns.roles, notes=(*columns.roles.notes, *notes, *_list_likely(columns, notes)))
+    return replace(columns.roles, notes=(*columns.roles.notes, *notes, *_note_likely(columns, notes)))
 
 
-def _take_scores(columns: Columns, given: Mapping[str, Any]) -> tuple[Roles, list[str]]:
+def _assign_scores(columns: Columns, given: Mapping[str, Any]) -> tuple[Roles, list[str]]:
     roles = columns.roles
     notes: list[str] = []
     if given.get("scores") or roles.scores or roles.positive_score or roles.agreement:
@@ -123,8 +123,8 @@ def _take_scores(columns: Columns, given: Mapping[str, Any]) -> tuple[Roles, lis
             continue
         reason = _find_misfit(columns, found, is_known=is_known or not roles.predicted)
         if reason is None:
-            return replace(roles, scores=found), [*notes, f"columns {listing(named)} are read as the probabilities of the classes"]  # fmt: skip
-        notes.append(f"columns {listing(named)} are not used as probabilities: {reason}")
+            return replace(roles, scores=found), [*notes, f"columns {join_names(named)} are read as the probabilities of the classes"]  # fmt: skip
+        notes.append(f"columns {join_names(named)} are not used as probabilities: {reason}")
     return roles, notes
 
 
@@ -141,12 +141,12 @@ def _find_misfit(columns: Columns, found: Mapping[str, str], *, is_known: bool) 
     return None if least >= -ROUNDING else "some are below 0"
 
 
-def _take_score(columns: Columns, given: Mapping[str, Any]) -> tuple[Roles, list[str]]:
+def _assign_score(columns: Columns, given: Mapping[str, Any]) -> tuple[Roles, list[str]]:
     roles, found = columns.roles, columns.list_suggested("score")
     if not found or not roles.predicted or roles.agreement or "score" in given:
         return roles, []
     if _has_scores(roles):
-        return roles, _note_left(columns, "score") if roles.score else []
+        return roles, _note_unused(columns, "score") if roles.score else []
     fit = next((name for name in found if columns.holds_probabilities(name)), None)
     others = [f"column {name!r} is not used as score: it does not hold numbers between 0 and 1 in every row" for name in found if name != fit]  # fmt: skip
     if fit is None:
@@ -154,57 +154,57 @@ def _take_score(columns: Columns, given: Mapping[str, Any]) -> tuple[Roles, list
     return replace(roles, score=fit), [f"column {fit!r} is read as the score, the confidence in the predicted class"]
 
 
-def _take_label(columns: Columns, given: Mapping[str, Any]) -> tuple[Roles, list[str]]:
+def _assign_label(columns: Columns, given: Mapping[str, Any]) -> tuple[Roles, list[str]]:
     roles, found = columns.roles, columns.list_suggested("label")
     if not found or roles.agreement or "label" in given or "agreement" in given:
         return roles, []
     if roles.label:
-        return roles, _note_left(columns, "label")
+        return roles, _note_unused(columns, "label")
     notes = []
     for name in found:
         if columns.holds_classes(name):
             return replace(roles, label=name), [f"column {name!r} is read as the label, the true class"]
-        strange = columns.find_strange(name)
-        if strange:
-            notes.append(f"column {name!r} is not used as label: it holds {strange[:40]!r}, which is never predicted (to use it, say {name_option('label', name)})")  # fmt: skip
+        unknown = columns.find_unknown_class(name)
+        if unknown:
+            notes.append(f"column {name!r} is not used as label: it holds {unknown[:40]!r}, which is never predicted (to use it, say {format_option('label', name)})")  # fmt: skip
     return roles, notes
 
 
-def _note_left(columns: Columns, role: str) -> list[str]:
+def _note_unused(columns: Columns, role: str) -> list[str]:
     """Note unused columns that fit a role, if the role's column is not named exactly like the role."""
     used = str(getattr(columns.roles, role))
     if used.lower() == role:
         return []
     fits = columns.holds_probabilities if role == "score" else columns.holds_classes
     left = [name for name in columns.list_suggested(role) if fits(name)]
-    return [f"column {name!r} is not used: the {role} comes from column {used!r} (to use it instead, say {name_option(role, name)})" for name in left]  # fmt: skip
+    return [f"column {name!r} is not used: the {role} comes from column {used!r} (to use it instead, say {format_option(role, name)})" for name in left]  # fmt: skip
 
 
 def _has_scores(roles: Roles) -> bool:
     return bool(roles.score or roles.scores or roles.scores_list or roles.positive_score)
 
 
-def _list_likely(columns: Columns, notes: list[str]) -> Iterator[str]:
+def _note_likely(columns: Columns, notes: list[str]) -> Iterator[str]:
     """Note columns whose names suggest a role that they do not have."""
     roles = columns.roles
     free = [name for name in columns.kinds if name not in columns.taken and not any(repr(name) in note for note in notes)]  # fmt: skip
     if roles.label and roles.agreement:
-        yield f"column {roles.label!r} is not used: outputs are graded by column {roles.agreement!r} (to use the label instead, say {name_option('label', roles.label)})"  # fmt: skip
+        yield f"column {roles.label!r} is not used: outputs are graded by column {roles.agreement!r} (to use the label instead, say {format_option('label', roles.label)})"  # fmt: skip
     if not _has_scores(roles):
-        likely = [name for name in free if _may_score(columns, name)]
+        likely = [name for name in free if _looks_like_score(columns, name)]
         if likely:
-            yield f"no scores are used, though the name of column {listing(map(repr, likely))} suggests some: say --score (confidence in the predicted class), --positive-score (probability of the positive class) or --scores (one per class); in Python score=, positive_score= or scores="  # fmt: skip
+            yield f"no scores are used, though the name of column {join_names(map(repr, likely))} suggests some: say --score (confidence in the predicted class), --positive-score (probability of the positive class) or --scores (one per class); in Python score=, positive_score= or scores="  # fmt: skip
     if not (roles.label or roles.agreement):
-        likely = [name for name in free if LIKELY["label"].match(name) and columns.holds_classes(name)]
+        likely = [name for name in free if ROLE_PATTERNS["label"].match(name) and columns.holds_classes(name)]
         if likely:
-            yield f"no labels are used, though the name of column {listing(map(repr, likely))} suggests some: say {name_option('label')} with the column of the true class"  # fmt: skip
+            yield f"no labels are used, though the name of column {join_names(map(repr, likely))} suggests some: say {format_option('label')} with the column of the true class"  # fmt: skip
 
 
-def _may_score(columns: Columns, name: str) -> bool:
+def _looks_like_score(columns: Columns, name: str) -> bool:
     """Return whether a column looks like a score; after a probability prefix its name must end with a class."""
     prefix = next((one for one in PREFIXES if name.lower().startswith(one)), None)
     if prefix is not None:
         is_one = columns.classes is not None and name[len(prefix) :] in columns.classes
     else:
-        is_one = LIKELY["score"].match(name) is not None and not NO_SCORE.match(name)
+        is_one = ROLE_PATTERNS["score"].match(name) is not None and not NOT_SCORE_PATTERN.match(name)
     return is_one and (columns.kinds[name] == "list" or columns.holds_probabilities(name))

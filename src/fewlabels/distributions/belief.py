@@ -50,7 +50,7 @@ class Conjugate(Belief, Protocol):
         """Return the belief updated with these counts of outcomes."""
         ...
 
-    def imagine(self, outcome: int) -> "Conjugate":
+    def observe_hypothetical(self, outcome: int) -> "Conjugate":
         """Return the belief updated with one more outcome of this kind in every group."""
         ...
 
@@ -93,7 +93,7 @@ class Beta:
         """Add counts of right and wrong outcomes."""
         return replace(self, alpha=self.alpha + counts[:, 0], beta=self.beta + counts[:, 1])
 
-    def imagine(self, outcome: int) -> "Beta":
+    def observe_hypothetical(self, outcome: int) -> "Beta":
         """Add one right (0) or wrong (1) outcome in every group."""
         return self.observe(np.tile(np.eye(2)[outcome], (len(self.groups), 1)))
 
@@ -136,7 +136,7 @@ class Dirichlet:
         """Add counts of outcomes."""
         return replace(self, alpha=self.alpha + counts)
 
-    def imagine(self, outcome: int) -> "Dirichlet":
+    def observe_hypothetical(self, outcome: int) -> "Dirichlet":
         """Add one outcome of this class in every group."""
         return self.observe(np.tile(np.eye(self.alpha.shape[1])[outcome], (len(self.groups), 1)))
 
@@ -171,7 +171,7 @@ class Draws:
         return self.samples[rng.integers(len(self.samples), size=n)]
 
 
-def contain(mean: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+def include_mean(mean: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
     """Widen intervals that do not contain their mean.
 
     This happens where most of the mass is at one end: a single item that is right with probability 0.96 has the 95 %

@@ -12,8 +12,8 @@ from fewlabels.distributions.belief import TINY, Array, beta_quantile
 
 EXACT_UP_TO = 20_000  # largest n whose probabilities are enumerated
 BLOCK = 2_000_000  # array elements held at a time
-ALIKE = 1e-9  # relative difference up to which two probabilities count as equal
-Ends = tuple[Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]]
+TIE_TOLERANCE = 1e-9  # relative difference up to which two probabilities count as equal
+Interval = tuple[Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]]
 
 
 def count_interval(
@@ -21,8 +21,8 @@ def count_interval(
     alpha: Float[np.ndarray, "*shape"],
     beta: Float[np.ndarray, "*shape"],
     level: float,
-    luck: Float[np.ndarray, "*shape"] | None = None,
-) -> Ends:
+    residual_variance: Float[np.ndarray, "*shape"] | None = None,
+) -> Interval:
     """Return the interval of the number right among n, element by element: beta-binomial for exchangeable items.
 
     The residual variance is the share of an outcome's variance that remains given the item's own probability (1 for
@@ -33,21 +33,21 @@ def count_interval(
     (7, 12)
     """
     size, a, b = n.reshape(-1), alpha.reshape(-1), beta.reshape(-1)
-    left = np.ones(len(size)) if luck is None else luck.reshape(-1)
+    left = np.ones(len(size)) if residual_variance is None else residual_variance.reshape(-1)
     low, high = np.empty(len(size)), np.empty(len(size))
     rough = (size > EXACT_UP_TO) | (left < 1)
     low[rough], high[rough] = (
-        _match_quantile(size[rough].astype(np.float64), a[rough], b[rough], tail, left[rough])
+        _matched_beta_quantile(size[rough].astype(np.float64), a[rough], b[rough], tail, left[rough])
         for tail in ((1 - level) / 2, (1 + level) / 2)
     )
     for m in np.unique(size[~rough]).tolist():
         (same,) = np.nonzero((size == m) & ~rough)
         for part in np.array_split(same, -(-len(same) * (m + 1) // BLOCK)):
-            low[part], high[part] = _trim(list_probabilities(m, a[part], b[part]), level)
+            low[part], high[part] = _trim_tails(beta_binomial_probabilities(m, a[part], b[part]), level)
     return low.reshape(n.shape), high.reshape(n.shape)
 
 
-def list_probabilities(
+def beta_binomial_probabilities(
     n: int, alpha: Float[np.ndarray, " row"], beta: Float[np.ndarray, " row"]
 ) -> Float[np.ndarray, "row count"]:
     """Beta-binomial probabilities of 0 … n; a point mass where alpha or beta is zero."""
@@ -58,7 +58,7 @@ def list_probabilities(
     return p / p.sum(axis=1, keepdims=True)
 
 
-def _trim(p: Float[np.ndarray, "row count"], level: float) -> Ends:
+def _trim_tails(p: Float[np.ndarray, "row count"], level: float) -> Interval:
     """Start from equal tails, then drop the less probable end while the level is still covered; drop ties together."""
     row, last, reached = np.arange(len(p)), p.shape[1] - 1, np.cumsum(p, axis=1)
     low, high = (
@@ -67,7 +67,7 @@ def _trim(p: Float[np.ndarray, "row count"], level: float) -> Ends:
     spare = reached[row, high] - reached[row, low] + p[row, low] - level + TINY
     while True:
         first, final = p[row, low], p[row, high]
-        same = np.abs(first - final) <= ALIKE * np.maximum(first, final)
+        same = np.abs(first - final) <= TIE_TOLERANCE * np.maximum(first, final)
         price = np.where(same, first + final, np.minimum(first, final))
         drop = (price <= spare) & (low < high)
         if not drop.any():
@@ -76,9 +76,9 @@ def _trim(p: Float[np.ndarray, "row count"], level: float) -> Ends:
         low, high = low + (drop & (same | (first < final))), high - (drop & (same | (final < first)))
 
 
-def _match_quantile(n: Array, alpha: Array, beta: Array, q: float, luck: Array) -> Array:
+def _matched_beta_quantile(n: Array, alpha: Array, beta: Array, q: float, residual_variance: Array) -> Array:
     """Approximate by the Beta with the same mean and variance and round; for large n the error is about one count."""
     total = alpha + beta
     mean = alpha / total
-    strength = np.maximum(n / (luck + (n - 1) / (total + 1)) - 1, TINY)
+    strength = np.maximum(n / (residual_variance + (n - 1) / (total + 1)) - 1, TINY)
     return np.round(n * beta_quantile(mean * strength, (1 - mean) * strength, q))

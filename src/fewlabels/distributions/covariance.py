@@ -16,28 +16,28 @@ PerCell = Float[np.ndarray, " cell"]
 
 
 @dataclass(frozen=True)
-class Ties:
+class CellCovariance:
     """Covariance of the cells' accuracies, shared · sharedᵀ + own + outlier, and the noise variance of one outcome."""
 
     shared: Float[np.ndarray, "cell factor"]
     own: PerCell
-    strange: PerCell  # variance from the possibility that a cell is an outlier; its first label resolves that
+    outlier: PerCell  # variance from the possibility that a cell is an outlier; its first label resolves that
     noise: PerCell  # variance of an outcome given the accuracy of its cell
 
     @property
     def variance(self) -> PerCell:
         """Variance of each cell's accuracy."""
-        return np.einsum("cf,cf->c", self.shared, self.shared) + self.own + self.strange
+        return np.einsum("cf,cf->c", self.shared, self.shared) + self.own + self.outlier
 
     @property
     def outcome(self) -> PerCell:
         """Variance of one more outcome in each cell."""
         return self.variance + self.noise
 
-    def observe(self, n_labels: PerCell) -> "Ties":
+    def observe(self, n_labels: PerCell) -> "CellCovariance":
         """Return the covariance after so many more labels per cell; it does not depend on their values.
 
-        >>> two = Ties(np.array([[0.3], [0.3]]), np.array([0.01, 0.01]), np.zeros(2), np.array([0.1, 0.1]))
+        >>> two = CellCovariance(np.array([[0.3], [0.3]]), np.array([0.01, 0.01]), np.zeros(2), np.array([0.1, 0.1]))
         >>> two.observe(np.array([1.0, 0.0])).variance.round(3).tolist()
         [0.05, 0.06]
         """
@@ -50,9 +50,9 @@ class Ties:
         shared, own = np.linalg.solve(root, self.shared.T).T, self.own.copy()
         shared[told] *= (noise / spread)[:, None]  # the part explained by a cell's own term is no longer shared
         own[told] *= noise / spread
-        return Ties(shared, own, np.where(n_labels > 0, 0.0, self.strange), self.noise)
+        return CellCovariance(shared, own, np.where(n_labels > 0, 0.0, self.outlier), self.noise)
 
-    def expect_fall(
+    def expect_variance_reduction(
         self,
         aim: Int[np.ndarray, " cell"],
         weight: PerCell,
@@ -66,13 +66,15 @@ class Ties:
         with the target divided by its variance.
         """
         mine = np.add.reduceat(weight[:, None] * self.shared, np.searchsorted(aim, np.arange(len(worth))), axis=0)
-        alone = weight * (self.own + self.strange) + item * self.noise
+        alone = weight * (self.own + self.outlier) + item * self.noise
         along = np.einsum("cf,cf->c", self.shared @ (mine.T @ (worth[:, None] * mine)), self.shared)
         beside = alone * (2 * np.einsum("cf,cf->c", mine[aim], self.shared) + alone)
         return (along + worth[aim] * beside) / self.outcome
 
 
-def stand_alone(variance: PerCell, outcome: PerCell) -> Ties:
+def independent_cells(variance: PerCell, outcome: PerCell) -> CellCovariance:
     """Return the covariance of independent cells."""
     nothing = np.zeros(len(variance))
-    return Ties(np.zeros((len(variance), 0)), variance, nothing, np.maximum(outcome - variance, LEAST * outcome + EDGE))
+    return CellCovariance(
+        np.zeros((len(variance), 0)), variance, nothing, np.maximum(outcome - variance, LEAST * outcome + EDGE)
+    )

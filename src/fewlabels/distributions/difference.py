@@ -118,7 +118,7 @@ class DrawnDifference:
         return min(float(low), self.mean()), max(float(high), self.mean())
 
 
-def say_not_settled(a: str, b: str, rope: float, chances: tuple[float, float, float]) -> str:
+def describe_not_settled(a: str, b: str, rope: float, chances: tuple[float, float, float]) -> str:
     """Describe a difference for which no region is probable enough for a verdict."""
     below, within, above = chances
     return (

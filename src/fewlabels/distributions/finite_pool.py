@@ -9,15 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.distributions.belief import Array, Beta, Conjugate, Dirichlet, Rng, contain
+from fewlabels.distributions.belief import Array, Beta, Conjugate, Dirichlet, Rng, include_mean
 from fewlabels.distributions.beta_binomial import count_interval
 
-Luck = Float[np.ndarray, " group"] | None
+ResidualVariance = Float[np.ndarray, " group"] | None
 """Share of an outcome's variance, 0 to 1, that remains given the item's own probability; None is 1: exchangeable items."""
 
 
 @dataclass(frozen=True)
-class Finite:
+class FinitePoolBeta:
     """The share of right outcomes in a finite pool: known counts plus a beta-binomial prediction of the rest.
 
     With every item labelled it is a point mass.
@@ -26,7 +26,7 @@ class Finite:
     belief: Beta
     known: Float[np.ndarray, "group 2"]
     rest: Int[np.ndarray, " group"]
-    luck: Luck = None
+    residual_variance: ResidualVariance = None
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -39,27 +39,30 @@ class Finite:
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Known counts plus the interval of the unlabelled count, widened to contain the mean."""
-        low, high = count_interval(self.rest, self.belief.alpha, self.belief.beta, level, self.luck)
+        low, high = count_interval(self.rest, self.belief.alpha, self.belief.beta, level, self.residual_variance)
         ends = (self.known[:, 0] + low) / self._size(), (self.known[:, 0] + high) / self._size()
-        return contain(self.mean(), ends)
+        return include_mean(self.mean(), ends)
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group"]:
         """Draw θ, then the outcomes of the rest."""
         theta = self.belief.draw(rng, n)
-        return (self.known[:, 0] + calm(rng.binomial(self.rest, theta), self.rest * theta, self.luck)) / self._size()
+        return (
+            self.known[:, 0]
+            + scale_deviations(rng.binomial(self.rest, theta), self.rest * theta, self.residual_variance)
+        ) / self._size()
 
     def _size(self) -> Float[np.ndarray, " group"]:
         return self.known.sum(axis=1) + self.rest
 
 
 @dataclass(frozen=True)
-class FiniteShares:
+class FinitePoolDirichlet:
     """The share of each outcome in a finite pool."""
 
     belief: Dirichlet
     known: Float[np.ndarray, "group outcome"]
     rest: Int[np.ndarray, " group"]
-    luck: Luck = None
+    residual_variance: ResidualVariance = None
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -75,44 +78,55 @@ class FiniteShares:
         alpha = self.belief.alpha
         beta = alpha.sum(axis=1, keepdims=True) - alpha
         rest = np.broadcast_to(self.rest[:, None], alpha.shape)
-        left = None if self.luck is None else np.broadcast_to(self.luck[:, None], alpha.shape)
+        left = None if self.residual_variance is None else np.broadcast_to(self.residual_variance[:, None], alpha.shape)
         low, high = count_interval(rest, alpha, beta, level, left)
-        return contain(self.mean(), ((self.known + low) / self._size(), (self.known + high) / self._size()))
+        return include_mean(self.mean(), ((self.known + low) / self._size(), (self.known + high) / self._size()))
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group outcome"]:
         """Draw θ, then the outcomes of the rest."""
         theta = self.belief.draw(rng, n)
         drawn = rng.multinomial(self.rest, theta)
-        return (self.known + calm(drawn, self.rest[:, None] * theta, _turn(self.luck))) / self._size()
+        return (
+            self.known + scale_deviations(drawn, self.rest[:, None] * theta, _as_column(self.residual_variance))
+        ) / self._size()
 
-    def marginal(self, outcome: Int[np.ndarray, " group"]) -> Finite:
+    def marginal(self, outcome: Int[np.ndarray, " group"]) -> FinitePoolBeta:
         """Return the marginal of one outcome per group."""
         known = np.take_along_axis(self.known, outcome[:, None], axis=1)[:, 0]
-        return Finite(
+        return FinitePoolBeta(
             self.belief.marginal(outcome),
             np.stack([known, self.known.sum(axis=1) - known], axis=1),
             self.rest,
-            self.luck,
+            self.residual_variance,
         )
 
     def _size(self) -> Float[np.ndarray, "group 1"]:
         return (self.known.sum(axis=1) + self.rest)[:, None]
 
 
-def restrict(
-    belief: Conjugate, counts: Float[np.ndarray, "group outcome"], rest: Int[np.ndarray, " group"], luck: Luck = None
-) -> Finite | FiniteShares:
+def restrict_to_pool(
+    belief: Conjugate,
+    counts: Float[np.ndarray, "group outcome"],
+    rest: Int[np.ndarray, " group"],
+    residual_variance: ResidualVariance = None,
+) -> FinitePoolBeta | FinitePoolDirichlet:
     """Restrict a belief to a finite pool: counted items are known, the rest follow the belief."""
     if isinstance(belief, Beta):
-        return Finite(belief, counts, rest, luck)
+        return FinitePoolBeta(belief, counts, rest, residual_variance)
     assert isinstance(belief, Dirichlet)
-    return FiniteShares(belief, counts, rest, luck)
+    return FinitePoolDirichlet(belief, counts, rest, residual_variance)
 
 
-def calm(drawn: Int[np.ndarray, "*shape"], expected: Float[np.ndarray, "*shape"], luck: Array | None) -> Array:
+def scale_deviations(
+    drawn: Int[np.ndarray, "*shape"], expected: Float[np.ndarray, "*shape"], residual_variance: Array | None
+) -> Array:
     """Scale the deviations of binomial counts from their expectation to the residual variance."""
-    return drawn.astype(np.float64) if luck is None else expected + np.sqrt(luck) * (drawn - expected)
+    return (
+        drawn.astype(np.float64)
+        if residual_variance is None
+        else expected + np.sqrt(residual_variance) * (drawn - expected)
+    )
 
 
-def _turn(luck: Luck) -> Float[np.ndarray, "group 1"] | None:
-    return None if luck is None else luck[:, None]
+def _as_column(residual_variance: ResidualVariance) -> Float[np.ndarray, "group 1"] | None:
+    return None if residual_variance is None else residual_variance[:, None]

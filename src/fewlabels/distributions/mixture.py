@@ -44,10 +44,10 @@ class Mixture:
         return rng.permutation(np.concatenate(draws))
 
 
-def match(parts: Sequence[Conjugate]) -> Conjugate:
+def match_moments(parts: Sequence[Conjugate]) -> Conjugate:
     """Return the conjugate belief with the mixture's mean and variance; a Dirichlet matches the summed variance.
 
-    >>> one = match([Beta(("a",), np.array([a]), np.array([10 - a])) for a in (2.0, 8.0)])
+    >>> one = match_moments([Beta(("a",), np.array([a]), np.array([10 - a])) for a in (2.0, 8.0)])
     >>> one.mean(), bool(one.strength()[0] < 10)
     (array([0.5]), True)
     """
@@ -56,13 +56,15 @@ def match(parts: Sequence[Conjugate]) -> Conjugate:
     variance = np.array([part.variance() for part in parts]).mean(axis=0) + means.var(axis=0)
     first = parts[0]
     if isinstance(first, Beta):
-        strength = _strengthen(mean * (1 - mean), variance)
+        strength = _matching_strength(mean * (1 - mean), variance)
         return Beta(first.groups, mean * strength, (1 - mean) * strength)
     assert isinstance(first, Dirichlet)
-    return Dirichlet(first.groups, mean * _strengthen((mean * (1 - mean)).sum(axis=1), variance.sum(axis=1))[:, None])
+    return Dirichlet(
+        first.groups, mean * _matching_strength((mean * (1 - mean)).sum(axis=1), variance.sum(axis=1))[:, None]
+    )
 
 
-def _strengthen(
+def _matching_strength(
     spread: Float[np.ndarray, " group"], variance: Float[np.ndarray, " group"]
 ) -> Float[np.ndarray, " group"]:
     """Return the total pseudo-count at which a mean with this single-outcome variance has the given variance."""

@@ -20,7 +20,7 @@ EDGE = 1e-9
 
 
 @dataclass(frozen=True)
-class Levelled:
+class PooledCells:
     """Posteriors of the cells for each setting of the prior's level and strength, and the weight of each setting.
 
     With `known` outcomes it describes the finite pool: the known items and the `rest`.
@@ -48,9 +48,9 @@ class Levelled:
         return self.known.sum(axis=1) + self.rest
 
 
-def learn_level(
+def fit_prior_level(
     before: Beta, counts: Float[np.ndarray, "cell 2"], rest: Int[np.ndarray, " cell"], *, finite: bool = False
-) -> Levelled:
+) -> PooledCells:
     """Weigh every setting of the prior's level and strength by its marginal likelihood (beta-binomial).
 
     The shift has a standard logistic hyperprior (so a flat prior has a uniform level), the strength factor a log-uniform
@@ -59,7 +59,7 @@ def learn_level(
     low, high = -WIDEST, WIDEST
     for _ in range(ROUNDS):
         shifts = np.linspace(low, high, N_SHIFTS)
-        found = _weigh(before, counts, shifts)
+        found = _weigh_settings(before, counts, shifts)
         marginal = found.weight.reshape(N_SHIFTS, -1).sum(axis=1)
         centre, step = float(marginal @ shifts), float(shifts[1] - shifts[0])
         spread = float(marginal @ (shifts - centre) ** 2) ** 0.5
@@ -70,7 +70,9 @@ def learn_level(
     return replace(found, known=counts if finite else None, rest=rest)
 
 
-def _weigh(before: Beta, counts: Float[np.ndarray, "cell 2"], shifts: Float[np.ndarray, " shift"]) -> Levelled:
+def _weigh_settings(
+    before: Beta, counts: Float[np.ndarray, "cell 2"], shifts: Float[np.ndarray, " shift"]
+) -> PooledCells:
     shift, factor = (grid.reshape(-1, 1) for grid in np.meshgrid(shifts, FACTORS, indexing="ij"))
     mean = expit(logit(np.clip(before.mean(), EDGE, 1 - EDGE)) + shift)
     strength = before.strength() * factor
@@ -78,4 +80,4 @@ def _weigh(before: Beta, counts: Float[np.ndarray, "cell 2"], shifts: Float[np.n
     after_alpha, after_beta = alpha + counts[:, 0], beta + counts[:, 1]
     evidence = (betaln(after_alpha, after_beta) - betaln(alpha, beta)).sum(axis=1)
     likely = (log_expit(shift) + log_expit(-shift))[:, 0]
-    return Levelled(after_alpha, after_beta, softmax(evidence + likely), None, np.zeros(len(counts), dtype=np.int64))
+    return PooledCells(after_alpha, after_beta, softmax(evidence + likely), None, np.zeros(len(counts), dtype=np.int64))

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.errors import InputError, listing
+from fewlabels.errors import InputError, join_names
 
-LARGEST = 1e100  # beyond this, sums of costs overflow
+MAX_COST = 1e100  # beyond this, sums of costs overflow
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class Costs:
         columns = [name for name in classes if any(name not in row for row in self.table.values())]
         if rows or columns:
             lack = (
-                f"no row for true class {listing(rows)}"
+                f"no row for true class {join_names(rows)}"
                 if rows
-                else f"no column for predicted class {listing(columns)}"
+                else f"no column for predicted class {join_names(columns)}"
             )
-            raise InputError(f"cost: {lack}; the matrix needs a row and a column for each of {listing(classes)}")
-        return np.array([[self.table[true][said] for said in classes] for true in classes], dtype=np.float64)
+            raise InputError(f"cost: {lack}; the matrix needs a row and a column for each of {join_names(classes)}")
+        return np.array([[self.table[true][predicted] for predicted in classes] for true in classes], dtype=np.float64)
 
 
 def read_costs(source: Any) -> Costs:
@@ -47,12 +47,12 @@ def read_costs(source: Any) -> Costs:
         source = source.to_dict(orient="index")
     if not isinstance(source, Mapping):
         raise InputError(f"cost: give a CSV file, a frame or nested dicts, not {type(source).__name__}")
-    table = {str(true): {str(said): float(c) for said, c in row.items()} for true, row in source.items()}
+    table = {str(true): {str(predicted): float(c) for predicted, c in row.items()} for true, row in source.items()}
     for true, row in table.items():
-        for said, value in row.items():
-            if not abs(value) < LARGEST:
+        for predicted, value in row.items():
+            if not abs(value) < MAX_COST:
                 raise InputError(
-                    f"cost: true class {true!r}, predicted {said!r}: the cost is {value}; it must be finite, and smaller than 1e100"
+                    f"cost: true class {true!r}, predicted {predicted!r}: the cost is {value}; it must be finite, and smaller than 1e100"
                 )
     return Costs(table)
 
@@ -69,16 +69,16 @@ def _read_csv(path: Path) -> Costs:
     return Costs({row[0].strip(): _read_row(path, header[1:], row, line) for line, row in enumerate(rows, start=2)})
 
 
-def _read_row(path: Path, said: Sequence[str], row: Sequence[str], line: int) -> dict[str, float]:
-    if len(row) != len(said) + 1:
-        raise InputError(f"cost: {path}, line {line}: {len(row) - 1} costs for {len(said)} predicted classes")
+def _read_row(path: Path, predicted: Sequence[str], row: Sequence[str], line: int) -> dict[str, float]:
+    if len(row) != len(predicted) + 1:
+        raise InputError(f"cost: {path}, line {line}: {len(row) - 1} costs for {len(predicted)} predicted classes")
     out = {}
-    for name, text in zip(said, row[1:], strict=True):
+    for name, text in zip(predicted, row[1:], strict=True):
         try:
             out[name.strip()] = float(text)
         except ValueError:
             raise InputError(f"cost: {path}, line {line}, column {name!r}: {text!r} is not a number") from None
-        if not abs(out[name.strip()]) < LARGEST:
+        if not abs(out[name.strip()]) < MAX_COST:
             raise InputError(
                 f"cost: {path}, line {line}, column {name!r}: a cost must be finite, and smaller than 1e100"
             )

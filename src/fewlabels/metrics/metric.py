@@ -66,7 +66,7 @@ class Metric(Protocol):
         ...
 
     @property
-    def own_cell(self) -> bool:
+    def is_cell_accuracy(self) -> bool:
         """Does it equal the cell's accuracy in a group that is a single cell? Then it has a closed form."""
         ...
 
@@ -75,18 +75,18 @@ class Metric(Protocol):
         ...
 
 
-class Named:
+class RegisteredMetric:
     """A metric that is pickled by name, so that registered metrics stay the same object in other processes."""
 
     name: str
 
     def __reduce__(self) -> Any:
         registered: object = METRICS.get(self.name)
-        return (look_up, (self.name,)) if registered is self else super().__reduce__()
+        return (find_metric, (self.name,)) if registered is self else super().__reduce__()
 
 
 @dataclass(frozen=True)
-class Accuracy(Named):
+class Accuracy(RegisteredMetric):
     """The share of correct predictions."""
 
     name: str = "accuracy"
@@ -94,7 +94,7 @@ class Accuracy(Named):
     reads: Reads = "right"
     worst: Worst = "lowest"
     needs: tuple[str, ...] = ()
-    own_cell: bool = True
+    is_cell_accuracy: bool = True
     is_share: bool = True
 
     def value(self, sample: Sample) -> PerScope:
@@ -103,7 +103,7 @@ class Accuracy(Named):
 
 
 @dataclass(frozen=True)
-class CalibrationError(Named):
+class CalibrationError(RegisteredMetric):
     """Expected calibration error over score bins: Σ_b p_b |θ_b − s_b| (000, Eq. 2.7 and 2.13)."""
 
     name: str = "ece"
@@ -111,7 +111,7 @@ class CalibrationError(Named):
     reads: Reads = "right"
     worst: Worst = "highest"
     needs: tuple[str, ...] = ("score",)
-    own_cell: bool = False
+    is_cell_accuracy: bool = False
     is_share: bool = True
 
     def value(self, sample: Sample) -> PerScope:
@@ -136,7 +136,7 @@ class Cost:
     reads: Reads = "label"
     worst: Worst = "highest"
     needs: tuple[str, ...] = ("predicted",)
-    own_cell: bool = False
+    is_cell_accuracy: bool = False
     is_share: bool = False
 
     def value(self, sample: Sample) -> PerScope:
@@ -145,21 +145,21 @@ class Cost:
         price = self.matrix[:, sample.cells.predicted].T
         return _average((sample.theta * price).sum(axis=2), sample.weight, sample.scope, sample.n_scopes)
 
-    def over(self, classes: Sequence[str]) -> "Cost":
+    def for_classes(self, classes: Sequence[str]) -> "Cost":
         """Return the same costs with the matrix for the classes of a pool."""
         return replace(self, matrix=self.costs.matrix(classes))
 
 
-class Shares(NamedTuple):
+class ClassMasses(NamedTuple):
     """Probability masses of each class in each scope: true positive, predicted positive, and actual positive."""
 
-    hit: Float[np.ndarray, "draw scope class"]
-    said: Float[np.ndarray, "draw scope class"]
-    truth: Float[np.ndarray, "draw scope class"]
+    true_positive: Float[np.ndarray, "draw scope class"]
+    predicted_positive: Float[np.ndarray, "draw scope class"]
+    actual_positive: Float[np.ndarray, "draw scope class"]
 
 
 @dataclass(frozen=True)
-class ClassRate(Named):
+class ClassRate(RegisteredMetric):
     """A rate of one class against the rest, from its masses.
 
     Grouped by predicted class it has one value per class. Otherwise it is the rate of the positive class or, for macro
@@ -167,53 +167,55 @@ class ClassRate(Named):
     """
 
     name: str
-    rate: Callable[[Shares], Float[np.ndarray, "draw scope class"]]
+    rate: Callable[[ClassMasses], Float[np.ndarray, "draw scope class"]]
     worst: Worst = "lowest"
-    averages: bool = False
-    over_true: bool = False  # average only over classes that occur as labels
+    is_macro_average: bool = False
+    only_labelled_classes: bool = False  # average only over classes that occur as labels
     splits: tuple[Split, ...] = ("predicted",)
     reads: Reads = "label"
     needs: tuple[str, ...] = ("predicted",)
-    own_cell: bool = False
+    is_cell_accuracy: bool = False
     is_share: bool = True
 
     def value(self, sample: Sample) -> PerScope:
         """Return the rates per class, of the positive class, or averaged over classes."""
-        rates = self.rate(_shares(sample))
-        if self.averages:  # as in scikit-learn, 0/0 counts as 0 in a macro average
+        rates = self.rate(_class_masses(sample))
+        if self.is_macro_average:  # as in scikit-learn, 0/0 counts as 0 in a macro average
             rates = np.nan_to_num(rates, nan=0.0)
         if sample.per_class:
             return rates[:, 0, :]
-        if not self.averages:
+        if not self.is_macro_average:
             return rates[:, :, sample.positive]
-        occurs = self.occurring(sample.cells, sample.scope, sample.n_scopes)
+        occurs = self.occurring_classes(sample.cells, sample.scope, sample.n_scopes)
         return (rates * occurs).sum(axis=2) / occurs.sum(axis=1)
 
-    def occurring(self, cells: Cells, scope: Int[np.ndarray, " cell"], n: int) -> Float[np.ndarray, "scope class"]:
+    def occurring_classes(
+        self, cells: Cells, scope: Int[np.ndarray, " cell"], n: int
+    ) -> Float[np.ndarray, "scope class"]:
         """Indicate the classes that occur in each scope; a macro average includes only these."""
-        true, said = np.zeros((2, n, len(cells.classes)))
+        true, predicted_positive = np.zeros((2, n, len(cells.classes)))
         np.add.at(true, scope, cells.labels)
-        np.add.at(said, (scope, cells.predicted), cells.n_items)
+        np.add.at(predicted_positive, (scope, cells.predicted), cells.n_items)
         blank = ~true.any(axis=1, keepdims=True)
-        return ((true > 0) | ((said > 0) & (blank | (not self.over_true)))).astype(np.float64)
+        return ((true > 0) | ((predicted_positive > 0) & (blank | (not self.only_labelled_classes)))).astype(np.float64)
 
 
 @dataclass(frozen=True)
-class WholeRate(Named):
+class ScopeRate(RegisteredMetric):
     """A rate of a scope, from the masses of all its classes."""
 
     name: str
-    rate: Callable[[Shares], PerScope]
+    rate: Callable[[ClassMasses], PerScope]
     worst: Worst = "lowest"
     splits: tuple[Split, ...] = ("predicted",)
     reads: Reads = "label"
     needs: tuple[str, ...] = ("predicted",)
-    own_cell: bool = False
+    is_cell_accuracy: bool = False
     is_share: bool = True
 
     def value(self, sample: Sample) -> PerScope:
         """One value per scope."""
-        return self.rate(_shares(sample))
+        return self.rate(_class_masses(sample))
 
 
 def _sum_by(
@@ -222,7 +224,7 @@ def _sum_by(
     """Sum the cells with the same index; unused indices are zero."""
     if n == 1:
         return values.sum(axis=1, keepdims=True)
-    if _is_each_its_own(index, n):
+    if _is_identity(index, n):
         return values
     order = np.argsort(index, kind="stable")
     places, starts = np.unique(index[order], return_index=True)
@@ -231,7 +233,7 @@ def _sum_by(
     return out
 
 
-def _is_each_its_own(index: Int[np.ndarray, " cell"], n: int) -> bool:
+def _is_identity(index: Int[np.ndarray, " cell"], n: int) -> bool:
     return len(index) == n and bool((index == np.arange(n)).all())
 
 
@@ -241,20 +243,22 @@ def _average(
     scope: Int[np.ndarray, " cell"],
     n: int,
 ) -> PerScope:
-    if _is_each_its_own(scope, n):
+    if _is_identity(scope, n):
         return values.copy()
     return _sum_by(weight * values, scope, n) / _sum_by(weight, scope, n)
 
 
-def _shares(sample: Sample) -> Shares:
+def _class_masses(sample: Sample) -> ClassMasses:
     n, k = sample.n_scopes, sample.theta.shape[2]
     cell, predicted = np.arange(sample.cells.n), sample.cells.predicted
     place = sample.scope * k + predicted
     total = _sum_by(sample.weight, sample.scope, n)[:, :, None]
-    hit = _sum_by(sample.weight * sample.theta[:, cell, predicted], place, n * k).reshape(-1, n, k)
-    said = _sum_by(sample.weight, place, n * k).reshape(-1, n, k)
-    truth = _sum_by(sample.weight[:, :, None] * sample.theta, sample.scope, n)
-    return Shares(hit / total, np.broadcast_to(said / total, hit.shape), truth / total)
+    true_positive = _sum_by(sample.weight * sample.theta[:, cell, predicted], place, n * k).reshape(-1, n, k)
+    predicted_positive = _sum_by(sample.weight, place, n * k).reshape(-1, n, k)
+    actual_positive = _sum_by(sample.weight[:, :, None] * sample.theta, sample.scope, n)
+    return ClassMasses(
+        true_positive / total, np.broadcast_to(predicted_positive / total, true_positive.shape), actual_positive / total
+    )
 
 
 def _divide(a: np.ndarray, b: np.ndarray) -> Float[np.ndarray, "draw scope class"]:
@@ -262,66 +266,66 @@ def _divide(a: np.ndarray, b: np.ndarray) -> Float[np.ndarray, "draw scope class
     return np.divide(a, b, out=np.full_like(a, np.nan), where=b > 1e-300)
 
 
-def _recall(s: Shares) -> Float[np.ndarray, "draw scope class"]:
-    return _divide(s.hit, s.truth)
+def _recall(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
+    return _divide(s.true_positive, s.actual_positive)
 
 
-def _precision(s: Shares) -> Float[np.ndarray, "draw scope class"]:
-    return _divide(s.hit, s.said)
+def _precision(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
+    return _divide(s.true_positive, s.predicted_positive)
 
 
-def _false_positive(s: Shares) -> Float[np.ndarray, "draw scope class"]:
-    return _divide(s.said - s.hit, 1 - s.truth)
+def _false_positive(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
+    return _divide(s.predicted_positive - s.true_positive, 1 - s.actual_positive)
 
 
-def _false_omission(s: Shares) -> Float[np.ndarray, "draw scope class"]:
-    return _divide(s.truth - s.hit, 1 - s.said)
+def _false_omission(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
+    return _divide(s.actual_positive - s.true_positive, 1 - s.predicted_positive)
 
 
-def _false_negative(s: Shares) -> Float[np.ndarray, "draw scope class"]:
-    return _divide(s.truth - s.hit, s.truth)
+def _false_negative(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
+    return _divide(s.actual_positive - s.true_positive, s.actual_positive)
 
 
-def _true_negative(s: Shares) -> Float[np.ndarray, "draw scope class"]:
-    return _divide(1 - s.truth - s.said + s.hit, 1 - s.truth)
+def _true_negative(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
+    return _divide(1 - s.actual_positive - s.predicted_positive + s.true_positive, 1 - s.actual_positive)
 
 
-def _false_discovery(s: Shares) -> Float[np.ndarray, "draw scope class"]:
-    return _divide(s.said - s.hit, s.said)
+def _false_discovery(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
+    return _divide(s.predicted_positive - s.true_positive, s.predicted_positive)
 
 
-def _right_omission(s: Shares) -> Float[np.ndarray, "draw scope class"]:
-    return _divide(1 - s.truth - s.said + s.hit, 1 - s.said)
+def _negative_predictive(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
+    return _divide(1 - s.actual_positive - s.predicted_positive + s.true_positive, 1 - s.predicted_positive)
 
 
-def _f1(s: Shares) -> Float[np.ndarray, "draw scope class"]:
-    return _divide(2 * s.hit, s.said + s.truth)
+def _f1(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
+    return _divide(2 * s.true_positive, s.predicted_positive + s.actual_positive)
 
 
-def _matthews(s: Shares) -> PerScope:
-    right = s.hit.sum(axis=2)
-    chance = (s.said * s.truth).sum(axis=2)
-    spread = (1 - (s.said**2).sum(axis=2)) * (1 - (s.truth**2).sum(axis=2))
+def _matthews(s: ClassMasses) -> PerScope:
+    right = s.true_positive.sum(axis=2)
+    chance = (s.predicted_positive * s.actual_positive).sum(axis=2)
+    spread = (1 - (s.predicted_positive**2).sum(axis=2)) * (1 - (s.actual_positive**2).sum(axis=2))
     return np.divide(right - chance, np.sqrt(spread), out=np.zeros_like(right), where=spread > 1e-15)
 
 
 accuracy = Accuracy()
 ece = CalibrationError()
-confusion = WholeRate("confusion", lambda s: s.hit.sum(axis=2), own_cell=True)
-precision = ClassRate("precision", _precision, averages=True, own_cell=True)
-recall = ClassRate("recall", _recall, averages=True)
-f1 = ClassRate("f1", _f1, averages=True)
-balanced_accuracy = ClassRate("balanced-accuracy", _recall, averages=True, over_true=True)
-mcc = WholeRate("mcc", _matthews, is_share=False)
+confusion = ScopeRate("confusion", lambda s: s.true_positive.sum(axis=2), is_cell_accuracy=True)
+precision = ClassRate("precision", _precision, is_macro_average=True, is_cell_accuracy=True)
+recall = ClassRate("recall", _recall, is_macro_average=True)
+f1 = ClassRate("f1", _f1, is_macro_average=True)
+balanced_accuracy = ClassRate("balanced-accuracy", _recall, is_macro_average=True, only_labelled_classes=True)
+mcc = ScopeRate("mcc", _matthews, is_share=False)
 tpr = ClassRate("tpr", _recall)
 fpr = ClassRate("fpr", _false_positive, worst="highest")
 tnr = ClassRate("tnr", _true_negative)
 fnr = ClassRate("fnr", _false_negative, worst="highest")
-ppv = ClassRate("ppv", _precision, own_cell=True)
-npv = ClassRate("npv", _right_omission)
+ppv = ClassRate("ppv", _precision, is_cell_accuracy=True)
+npv = ClassRate("npv", _negative_predictive)
 fdr = ClassRate("fdr", _false_discovery, worst="highest")
 for_ = ClassRate("for", _false_omission, worst="highest")
-selection_rate = ClassRate("selection-rate", lambda s: s.said.copy())
+selection_rate = ClassRate("selection-rate", lambda s: s.predicted_positive.copy())
 
 METRICS: Mapping[str, Metric] = {
     metric.name: metric
@@ -330,7 +334,7 @@ METRICS: Mapping[str, Metric] = {
 }  # fmt: skip
 
 
-def look_up(name: str) -> Metric:
+def find_metric(name: str) -> Metric:
     """Return the metric of that name."""
     return METRICS[name]
 

@@ -9,18 +9,18 @@ from jaxtyping import Float
 
 from fewlabels.data.counts import Cells
 from fewlabels.distributions.belief import Beta, Rng
-from fewlabels.errors import InputError, listing
-from fewlabels.models.logit.joint import Chances
+from fewlabels.errors import InputError, join_names
+from fewlabels.models.logit.joint import CellAccuracies
 
-WARM = 0.1  # pseudo-labels per arm at the pool's accuracy (004, section 4.4)
-APART = "beta-i"
+WARM_START_LABELS = 0.1  # pseudo-labels per arm at the pool's accuracy (004, section 4.4)
+BETA_I = "beta-i"
 DEEP = ("bern-gp", "beta-gp", "beta-gp-sl", "beta-gp-slp")
 FIT_DEEP = "fewlabels.models.deep.fit:fit_deep"  # needs JAX, so it is imported by name on use
 PerArm = Float[np.ndarray, " arm"]
 
 
 @dataclass(frozen=True)
-class Apart:
+class IndependentBetas:
     """Independent Beta posteriors of arms, or one Beta shared by all."""
 
     beta: Beta
@@ -32,7 +32,7 @@ class Apart:
         return self.beta.mean()
 
     @property
-    def within(self) -> PerArm:
+    def within_variance(self) -> PerArm:
         """P(right) does not vary within an arm."""
         return np.zeros(len(self.beta.groups))
 
@@ -55,7 +55,7 @@ class Sampled:
     mean: PerArm
 
     @property
-    def within(self) -> PerArm:
+    def within_variance(self) -> PerArm:
         """P(right) does not vary within an arm."""
         return np.zeros(len(self.mean))
 
@@ -69,40 +69,40 @@ class Sampled:
         return self.samples[rng.integers(len(self.samples), size=n)]
 
 
-def estimate_constant(cells: Cells, seed: int) -> Chances:  # noqa: ARG001
+def estimate_constant(cells: Cells, seed: int) -> CellAccuracies:  # noqa: ARG001
     """Assume that every arm has the accuracy of the pool."""
     right, n = cells.right.sum() + 0.5, cells.n_labels.sum() + 1.0
-    return Apart(Beta(cells.names, np.full(cells.n, right), np.full(cells.n, n - right)), alike=True)
+    return IndependentBetas(Beta(cells.names, np.full(cells.n, right), np.full(cells.n, n - right)), alike=True)
 
 
-def estimate_apart(cells: Cells, seed: int) -> Chances:  # noqa: ARG001
+def estimate_independent(cells: Cells, seed: int) -> CellAccuracies:  # noqa: ARG001
     """Beta-I: independent Beta posteriors."""
-    (right, wrong), (start_right, start_wrong) = cells.outcomes.T, _start_apart(cells)
-    return Apart(Beta(cells.names, right + start_right, wrong + start_wrong))
+    (right, wrong), (start_right, start_wrong) = cells.outcomes.T, _prior_counts(cells)
+    return IndependentBetas(Beta(cells.names, right + start_right, wrong + start_wrong))
 
 
-def _start_apart(cells: Cells) -> tuple[float, float]:
+def _prior_counts(cells: Cells) -> tuple[float, float]:
     """Prior counts at the pool's accuracy; Jeffreys' prior where all labels of the pool agree."""
     n_right, n = float(cells.right.sum()), float(cells.n_labels.sum())
     if n and n_right in (0.0, n):
         return 0.5, 0.5
-    share = (n_right + WARM / 2) / (n + WARM)
-    return WARM * share, WARM * (1 - share)
+    share = (n_right + WARM_START_LABELS / 2) / (n + WARM_START_LABELS)
+    return WARM_START_LABELS * share, WARM_START_LABELS * (1 - share)
 
 
-def warn_apart(cells: Cells) -> tuple[str, ...]:
+def warn_independent(cells: Cells) -> tuple[str, ...]:
     """Warn of arms whose labels all agree, where the weak prior of Beta-I makes intervals too narrow."""
     n_right, n = cells.right, cells.n_labels
     alike = (n > 0) & ((n_right == 0) | (n_right == n))
     if alike.sum() == (n > 0).sum():  # Jeffreys' prior, or no label
         return ()
     named = [name for name, is_alike in zip(cells.names, alike, strict=True) if is_alike]
-    why = f"model beta-i starts every arm with {WARM:g} labels; where all of an arm's labels are right, or all wrong, its interval is too narrow"
-    return (f"{why}: {listing(named)}; the model smooth does not have this problem",) if named else ()
+    why = f"model beta-i starts every arm with {WARM_START_LABELS:g} labels; where all of an arm's labels are right, or all wrong, its interval is too narrow"
+    return (f"{why}: {join_names(named)}; the model smooth does not have this problem",) if named else ()
 
 
-def _estimate_deep(kind: str) -> Callable[[Cells, int], Chances]:
-    def estimate(cells: Cells, seed: int) -> Chances:
+def _estimate_deep(kind: str) -> Callable[[Cells, int], CellAccuracies]:
+    def estimate(cells: Cells, seed: int) -> CellAccuracies:
         try:
             fit_deep = resolve_name(FIT_DEEP)
         except ImportError:
@@ -114,8 +114,8 @@ def _estimate_deep(kind: str) -> Callable[[Cells, int], Chances]:
     return estimate
 
 
-ESTIMATORS: dict[str, Callable[[Cells, int], Chances]] = {
+ESTIMATORS: dict[str, Callable[[Cells, int], CellAccuracies]] = {
     "constant": estimate_constant,
-    APART: estimate_apart,
+    BETA_I: estimate_independent,
     **{kind: _estimate_deep(kind) for kind in DEEP},
 }

@@ -11,8 +11,8 @@ from jaxtyping import Float
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtri
 
-HIGHEST, FEWEST = 1.01, 400.0  # upper bound of R-hat, lower bound of the effective sample size
-MOST_LOST = 0.005  # largest acceptable share of divergent transitions
+MAX_RHAT, MIN_ESS = 1.01, 400.0  # upper bound of R-hat, lower bound of the effective sample size
+MAX_DIVERGENT_SHARE = 0.005  # largest acceptable share of divergent transitions
 TAILS = 0.05, 0.95
 NOISE = 1e-12  # range up to which a quantity counts as constant
 Quantities = Float[np.ndarray, "draw chain quantity"]
@@ -20,7 +20,7 @@ PerQuantity = Float[np.ndarray, " quantity"]
 
 
 @dataclass(frozen=True)
-class Health:
+class ChainDiagnostics:
     """The worst R-hat and ESS over all reported quantities, and the number of divergences."""
 
     rhat: float
@@ -32,15 +32,15 @@ class Health:
     @property
     def is_good(self) -> bool:
         """Did the chains converge?"""
-        return not self.list_faults()
+        return not self.list_problems()
 
-    def list_faults(self) -> list[str]:
+    def list_problems(self) -> list[str]:
         """Return the problems of the chains; none where no figure depends on them."""
         faults = {
-            f"the chains disagree (R-hat {self.rhat:.3f})": self.rhat >= HIGHEST,
-            f"the effective sample size is only {self.ess:,.0f}": self.ess <= FEWEST,
+            f"the chains disagree (R-hat {self.rhat:.3f})": self.rhat >= MAX_RHAT,
+            f"the effective sample size is only {self.ess:,.0f}": self.ess <= MIN_ESS,
             f"{self.divergences:,} of {self.n_draws:,} transitions diverged": self.divergences
-            > MOST_LOST * self.n_draws,
+            > MAX_DIVERGENT_SHARE * self.n_draws,
         }
         return [] if self.is_exact else [fault for fault, is_there in faults.items() if is_there]
 
@@ -49,38 +49,40 @@ class Health:
         return {"rhat": self.rhat, "ess": self.ess, "divergences": self.divergences}
 
 
-def diagnose(values: Quantities, divergences: int = 0) -> Health:
+def diagnose(values: Quantities, divergences: int = 0) -> ChainDiagnostics:
     """Return the worst diagnostics over all quantities; constant ones are left out."""
     n = values.shape[0] * values.shape[1]
     varying = np.ptp(values.reshape(-1, values.shape[2]), axis=0) > NOISE
     if not varying.any():
-        return Health(1.0, float(n), divergences, n, is_exact=True)
+        return ChainDiagnostics(1.0, float(n), divergences, n, is_exact=True)
     rhat, ess = measure_rhat(values[:, :, varying]), measure_ess(values[:, :, varying])
-    return Health(float(rhat.max()), float(ess.min()), divergences, n)
+    return ChainDiagnostics(float(rhat.max()), float(ess.min()), divergences, n)
 
 
 def measure_rhat(values: Quantities) -> PerQuantity:
     """The larger of bulk R-hat and folded R-hat (of distances from the median)."""
-    halves = _split(values)
+    halves = _split_chains(values)
     folded = np.abs(halves - np.median(halves, axis=(0, 1)))
-    return np.maximum(_compare(_score(halves)), _compare(_score(folded)))
+    return np.maximum(
+        _potential_scale_reduction(_normal_scores(halves)), _potential_scale_reduction(_normal_scores(folded))
+    )
 
 
 def measure_ess(values: Quantities) -> PerQuantity:
     """The smallest of the effective sample sizes of the bulk and of both tails."""
-    halves = _split(values)
+    halves = _split_chains(values)
     low, high = np.quantile(values, TAILS, axis=(0, 1))
-    kinds = (_score(halves), (halves <= low).astype(np.float64), (halves <= high).astype(np.float64))
-    return np.min([_count(kind) for kind in kinds], axis=0)
+    kinds = (_normal_scores(halves), (halves <= low).astype(np.float64), (halves <= high).astype(np.float64))
+    return np.min([_effective_sample_size(kind) for kind in kinds], axis=0)
 
 
-def _split(values: Quantities) -> Float[np.ndarray, "half piece quantity"]:
+def _split_chains(values: Quantities) -> Float[np.ndarray, "half piece quantity"]:
     """Split each chain into two halves."""
     half = len(values) // 2
     return np.concatenate([values[:half], values[-half:]], axis=1)
 
 
-def _score(values: Quantities) -> Quantities:
+def _normal_scores(values: Quantities) -> Quantities:
     """Normal scores of ranks; ties share their mean rank."""
     flat = values.reshape(-1, values.shape[2])
     ranks = np.empty_like(flat)
@@ -90,22 +92,22 @@ def _score(values: Quantities) -> Quantities:
     return ndtri((ranks - 0.375) / (len(flat) + 0.25)).reshape(values.shape)
 
 
-def _compare(values: Quantities) -> PerQuantity:
+def _potential_scale_reduction(values: Quantities) -> PerQuantity:
     """Potential scale reduction: the root of total over within-chain variance."""
-    within, total = _spread(values)
+    within, total = _variances(values)
     return np.sqrt(np.divide(total, within, out=np.ones_like(total), where=within > 0))
 
 
-def _spread(values: Quantities) -> tuple[PerQuantity, PerQuantity]:
+def _variances(values: Quantities) -> tuple[PerQuantity, PerQuantity]:
     n = len(values)
     within = values.var(axis=0, ddof=1).mean(axis=0)
     return within, (n - 1) / n * within + values.mean(axis=0).var(axis=0, ddof=1)
 
 
-def _count(values: Quantities) -> PerQuantity:
+def _effective_sample_size(values: Quantities) -> PerQuantity:
     """Effective sample size by Geyer's initial monotone sequence: sums of pairs of autocorrelations."""
     n, m, _ = values.shape
-    within, total = _spread(values)
+    within, total = _variances(values)
     centred = values - values.mean(axis=0)
     size = next_fast_len(2 * n)
     waves = rfft(centred, size, axis=0)

@@ -9,8 +9,8 @@ from fewlabels.data.documents.parsing import Schema, check, parse_any, read_file
 from fewlabels.errors import InputError
 
 ADVICE = "write one with assess --json FILE"
-MOST = 1e15  # largest pseudo-count of a cell
-Pseudo = Annotated[float, Field(ge=0, le=MOST)]
+MAX_PSEUDO_COUNT = 1e15  # largest pseudo-count of a cell
+PseudoCount = Annotated[float, Field(ge=0, le=MAX_PSEUDO_COUNT)]
 
 
 class EarlierBelief(Schema):
@@ -19,7 +19,7 @@ class EarlierBelief(Schema):
     reads: Literal["right", "label"]
     outcomes: tuple[str, ...]
     cells: tuple[str, ...]
-    counts: tuple[tuple[Pseudo, ...], ...]
+    counts: tuple[tuple[PseudoCount, ...], ...]
 
     @model_validator(mode="after")
     def _require_shape(self) -> "EarlierBelief":

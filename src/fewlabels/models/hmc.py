@@ -15,11 +15,14 @@ from jaxtyping import Bool, Float
 
 from fewlabels.distributions.belief import Rng
 
-PATH, SHORTEST = 1.6, 0.3  # path length in standard deviations, about a quarter of a period; least share of it
-MOST_STEPS = 40
+PATH_LENGTH, MIN_STEP_SHARE = (
+    1.6,
+    0.3,
+)  # path length in standard deviations, about a quarter of a period; least share of it
+MAX_STEPS = 40
 FIRST_STEP, FIRST_SPREAD = 0.3, 0.2  # initial step size, and standard deviations of the initial metric
-REGULAR = 5.0  # pseudo-draws of the diagonal in the regularised covariance
-MOST_ALONG = 300  # largest number of parameters with a dense metric
+REGULARIZATION = 5.0  # pseudo-draws of the diagonal in the regularised covariance
+MAX_DENSE = 300  # largest number of parameters with a dense metric
 DIVERGENT = 1000.0  # energy error from which a transition counts as divergent
 DELAY, RATE, DECAY = 10.0, 0.05, 0.75  # of dual averaging: t0, gamma, kappa
 Points = Float[np.ndarray, "chain parameter"]
@@ -30,7 +33,7 @@ Enough = Callable[[Float[np.ndarray, "draw chain parameter"]], bool]
 
 
 @dataclass(frozen=True)
-class Effort:
+class ChainSettings:
     """Lengths of the warm-up rounds, draws per batch, the most batches, and the target acceptance."""
 
     warm_up: tuple[int, ...] = (40, 40, 50, 60)
@@ -49,12 +52,12 @@ class Chains:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _State:
     """Position, log density and gradient of every chain."""
 
     at: Points
     value: PerChain
-    slope: Points
+    gradient: Points
 
 
 @dataclass(frozen=True)
@@ -70,22 +73,22 @@ class _Metric:
             return 1 / np.sqrt(self.covariance)
         return np.linalg.inv(np.linalg.cholesky(self.covariance))
 
-    def push(self, rng: Rng, n_chains: int) -> Points:
+    def draw_momentum(self, rng: Rng, n_chains: int) -> Points:
         """Draw momenta; their covariance is the inverse of the posterior's."""
         free = rng.standard_normal((n_chains, len(self.covariance)))
         return free * self._root if self.covariance.ndim == 1 else free @ self._root
 
-    def carry(self, momentum: Points) -> Points:
+    def velocity(self, momentum: Points) -> Points:
         """Return velocities for these momenta."""
         return momentum * self.covariance if self.covariance.ndim == 1 else momentum @ self.covariance
 
-    def weigh(self, momentum: Points) -> PerChain:
+    def kinetic_energy(self, momentum: Points) -> PerChain:
         """Kinetic energy."""
-        return 0.5 * np.einsum("cp,cp->c", self.carry(momentum), momentum)
+        return 0.5 * np.einsum("cp,cp->c", self.velocity(momentum), momentum)
 
 
 @dataclass(frozen=True)
-class _Stride:
+class _StepSize:
     """Step size, adapted by dual averaging to a target acceptance."""
 
     aim: float
@@ -95,7 +98,7 @@ class _Stride:
     lag: float = 0.0
     n: int = 0
 
-    def adapt(self, acceptance: float) -> "_Stride":
+    def adapt(self, acceptance: float) -> "_StepSize":
         """Update the step size with the acceptance of one transition."""
         n = self.n + 1
         lag = self.lag + (self.aim - acceptance - self.lag) / (n + DELAY)
@@ -106,72 +109,76 @@ class _Stride:
 
 
 def run_chains(
-    density: Density, start: Points, rng: Rng, effort: Effort | None = None, enough: Enough = lambda _: True
+    density: Density, start: Points, rng: Rng, settings: ChainSettings | None = None, enough: Enough = lambda _: True
 ) -> Chains:
     """Warm up from these starting points, then draw batches until `enough` accepts the draws."""
-    effort = effort or Effort()
-    place, metric, step = _warm_up(density, _Place(start, *density(start)), rng, effort)
+    settings = settings or ChainSettings()
+    state, metric, step = _add_warm_start(density, _State(start, *density(start)), rng, settings)
     draws, lost, taken = np.empty((0, *start.shape)), 0, []
-    for i in range(effort.batches):
+    for i in range(settings.batches):
         if i and enough(draws):
             break
-        batch = np.empty((effort.n_draws, *start.shape))
+        batch = np.empty((settings.n_draws, *start.shape))
         for draw in batch:
-            place, accepted, divergent = _move(density, place, rng, metric, step)
-            draw[:] = place.at
+            state, accepted, divergent = _transition(density, state, rng, metric, step)
+            draw[:] = state.at
             lost += int(divergent.sum())
             taken.append(float(accepted.mean()))
         draws = np.concatenate([draws, batch])
     return Chains(draws, lost, float(np.mean(taken)))
 
 
-def _warm_up(density: Density, place: _Place, rng: Rng, effort: Effort) -> tuple[_Place, _Metric, float]:
+def _add_warm_start(
+    density: Density, state: _State, rng: Rng, settings: ChainSettings
+) -> tuple[_State, _Metric, float]:
     """Reach the posterior, and adapt the metric and the step size."""
-    metric, step = _Metric(np.full(place.at.shape[1], FIRST_SPREAD**2)), FIRST_STEP
-    for i, n in enumerate(effort.warm_up):
-        seen, stride = [], _Stride(effort.acceptance, step, step, step)
+    metric, step = _Metric(np.full(state.at.shape[1], FIRST_SPREAD**2)), FIRST_STEP
+    for i, n in enumerate(settings.warm_up):
+        seen, step_size = [], _StepSize(settings.acceptance, step, step, step)
         for _ in range(n):
-            place, accepted, _ = _move(density, place, rng, metric, stride.at)
-            stride = stride.adapt(float(accepted.mean()))
-            seen.append(place.at)
-        step = stride.settled
-        if i < len(effort.warm_up) - 1:  # the last round adapts the step size to the final metric
-            metric, step = _learn(seen[n // 3 :]), FIRST_STEP
-    return place, metric, step
+            state, accepted, _ = _transition(density, state, rng, metric, step_size.at)
+            step_size = step_size.adapt(float(accepted.mean()))
+            seen.append(state.at)
+        step = step_size.settled
+        if i < len(settings.warm_up) - 1:  # the last round adapts the step size to the final metric
+            metric, step = _estimate_metric(seen[n // 3 :]), FIRST_STEP
+    return state, metric, step
 
 
-def _move(
-    density: Density, place: _Place, rng: Rng, metric: _Metric, step: float
-) -> tuple[_Place, PerChain, Bool[np.ndarray, " chain"]]:
+def _transition(
+    density: Density, state: _State, rng: Rng, metric: _Metric, step: float
+) -> tuple[_State, PerChain, Bool[np.ndarray, " chain"]]:
     """Make one HMC transition of every chain; also return acceptance probabilities and divergences."""
-    momentum = metric.push(rng, len(place.at))
-    n_steps = min(MOST_STEPS, ceil(PATH / step))
-    each = step * rng.uniform(SHORTEST, 1.0, size=(len(momentum), 1))  # short steps help where curvature is high
-    end, pushed = _follow(density, place, momentum, metric, each, n_steps)
-    gain = end.value - metric.weigh(pushed) - place.value + metric.weigh(momentum)
+    momentum = metric.draw_momentum(rng, len(state.at))
+    n_steps = min(MAX_STEPS, ceil(PATH_LENGTH / step))
+    each = step * rng.uniform(MIN_STEP_SHARE, 1.0, size=(len(momentum), 1))  # short steps help where curvature is high
+    end, pushed = _leapfrog(density, state, momentum, metric, each, n_steps)
+    gain = end.value - metric.kinetic_energy(pushed) - state.value + metric.kinetic_energy(momentum)
     gain = np.where(np.isfinite(gain), gain, -np.inf)
     stays = np.log(rng.random(len(gain))) < gain
-    value = np.where(stays, end.value, place.value)
-    at, slope = (np.where(stays[:, None], new, old) for new, old in ((end.at, place.at), (end.slope, place.slope)))
-    return _Place(at, value, slope), np.exp(np.minimum(gain, 0.0)), gain < -DIVERGENT
+    value = np.where(stays, end.value, state.value)
+    at, gradient = (
+        np.where(stays[:, None], new, old) for new, old in ((end.at, state.at), (end.gradient, state.gradient))
+    )
+    return _State(at, value, gradient), np.exp(np.minimum(gain, 0.0)), gain < -DIVERGENT
 
 
-def _follow(
-    density: Density, place: _Place, momentum: Points, metric: _Metric, step: Float[np.ndarray, "chain 1"], n_steps: int
-) -> tuple[_Place, Points]:
+def _leapfrog(
+    density: Density, state: _State, momentum: Points, metric: _Metric, step: Float[np.ndarray, "chain 1"], n_steps: int
+) -> tuple[_State, Points]:
     """Leapfrog integration."""
     for _ in range(n_steps):
-        momentum = momentum + 0.5 * step * place.slope
-        at = place.at + step * metric.carry(momentum)
-        place = _Place(at, *density(at))
-        momentum = momentum + 0.5 * step * place.slope
-    return place, momentum
+        momentum = momentum + 0.5 * step * state.gradient
+        at = state.at + step * metric.velocity(momentum)
+        state = _State(at, *density(at))
+        momentum = momentum + 0.5 * step * state.gradient
+    return state, momentum
 
 
-def _learn(seen: list[Points]) -> _Metric:
+def _estimate_metric(seen: list[Points]) -> _Metric:
     """Estimate the covariance from all chains, shrunk towards its diagonal."""
     draws = np.concatenate(seen)
     n, spread = len(draws), draws.var(axis=0) + 1e-6
-    if draws.shape[1] > MOST_ALONG:
+    if draws.shape[1] > MAX_DENSE:
         return _Metric(spread)
-    return _Metric((n * np.atleast_2d(np.cov(draws.T)) + REGULAR * np.diag(spread)) / (n + REGULAR))
+    return _Metric((n * np.atleast_2d(np.cov(draws.T)) + REGULARIZATION * np.diag(spread)) / (n + REGULARIZATION))

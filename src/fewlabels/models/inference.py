@@ -7,20 +7,20 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from fewlabels.data.counts import Tally
+from fewlabels.data.counts import CountTable
 from fewlabels.distributions.belief import Beta, Dirichlet
-from fewlabels.distributions.mixture import match
-from fewlabels.metrics.evaluate import Scheme, arrange
+from fewlabels.distributions.mixture import match_moments
+from fewlabels.metrics.evaluate import Evaluation, build_evaluation
 from fewlabels.metrics.metric import Cost, Metric
-from fewlabels.models.draws import FEWEST_OF_EACH, N_DRAWS
+from fewlabels.models.draws import MIN_DRAWS_PER_IMPUTATION, N_DRAWS
 from fewlabels.models.posterior import Posterior
-from fewlabels.models.priors import Lesson, Prior, consult, pseudo_counts
+from fewlabels.models.priors import Prior, PriorFit, fit_prior, pseudo_counts
 
-MOST_OF = 0.999  # largest share of a moment-matched cell's pseudo-counts that is assigned to labels
+MAX_LABEL_SHARE = 0.999  # largest share of a moment-matched cell's pseudo-counts that is assigned to labels
 
 
 def infer(
-    tally: Tally,
+    tally: CountTable,
     metric: Metric,
     prior: Prior,
     *,
@@ -34,20 +34,20 @@ def infer(
     Unless the pool is finite, the target is the metric on the population the pool was sampled from. Cell sizes are then
     drawn too (a Dirichlet over the counts, the Bayesian bootstrap).
     """
-    scheme = arrange(tally, metric.over(tally.classes) if isinstance(metric, Cost) else metric)
-    cells = scheme.cells
+    evaluation = build_evaluation(tally, metric.for_classes(tally.classes) if isinstance(metric, Cost) else metric)
+    cells = evaluation.cells
     counts = cells.outcomes if metric.reads == "right" else cells.labels
-    lesson = _learn(tally, scheme, prior, finite_pool)
+    prior_fit = _fit_prior(tally, evaluation, prior, finite_pool)
     return Posterior(
-        scheme, lesson.before, counts, np.zeros(cells.n, dtype=np.int64), tally.count("n_items") - tally.count("n_labels"),
-        finite_pool, level, prior.guesses_level, lesson.joint, lesson.unlabelled, lesson.luck, lesson.trust, lesson.ties,
+        evaluation, prior_fit.before, counts, np.zeros(cells.n, dtype=np.int64), tally.count("n_items") - tally.count("n_labels"),
+        finite_pool, level, prior.guesses_level, prior_fit.joint, prior_fit.unlabelled, prior_fit.residual_variance, prior_fit.trust, prior_fit.covariance,
         n_draws=n_draws, seed=seed,
     )  # fmt: skip
 
 
 def infer_imputed(
-    tally: Tally,
-    imputed: Sequence[Tally],
+    tally: CountTable,
+    imputed: Sequence[CountTable],
     metric: Metric,
     prior: Prior,
     *,
@@ -60,35 +60,42 @@ def infer_imputed(
     Every reported figure comes from the mixture. Acquisition uses the moment-matched conjugate distribution of each cell,
     split so that prior and label counts are both positive. The first argument holds the labels as given.
     """
-    each = max(FEWEST_OF_EACH, n_draws // len(imputed))
+    each = max(MIN_DRAWS_PER_IMPUTATION, n_draws // len(imputed))
     parts = tuple(infer(one, metric, prior, n_draws=each, seed=(seed, i), **choices) for i, one in enumerate(imputed))
     return mix(infer(tally, metric, prior, n_draws=n_draws, seed=seed, **choices), parts)
 
 
 def mix(given: Posterior, parts: tuple[Posterior, ...]) -> Posterior:
     """Return the mixture of posteriors with imputed labels; `given` is the posterior with the labels as given."""
-    after = match([part.belief for part in parts])
-    whole = pseudo_counts(after)
-    counts = whole * np.minimum(MOST_OF, given.counts.sum(axis=1) / whole.sum(axis=1))[:, None]
-    rest = whole - counts
+    after = match_moments([part.belief for part in parts])
+    pooled_cells = pseudo_counts(after)
+    counts = pooled_cells * np.minimum(MAX_LABEL_SHARE, given.counts.sum(axis=1) / pooled_cells.sum(axis=1))[:, None]
+    rest = pooled_cells - counts
     prior = replace(after, alpha=rest) if isinstance(after, Dirichlet) else Beta(after.groups, rest[:, 0], rest[:, 1])
     middle = sorted(parts, key=lambda part: float(part.overall.mean()[0]))[len(parts) // 2]
     return replace(
-        given, prior=prior, counts=counts, joint=None, unlabelled=None, luck=None, trust=middle.trust, parts=parts
+        given,
+        prior=prior,
+        counts=counts,
+        joint=None,
+        unlabelled=None,
+        residual_variance=None,
+        trust=middle.trust,
+        parts=parts,
     )
 
 
-_LESSONS: WeakKeyDictionary[Tally, dict[Any, Lesson]] = WeakKeyDictionary()
+_PRIOR_FITS: WeakKeyDictionary[CountTable, dict[Any, PriorFit]] = WeakKeyDictionary()
 
 
-def _learn(tally: Tally, scheme: Scheme, prior: Prior, finite_pool: bool) -> Lesson:
+def _fit_prior(tally: CountTable, evaluation: Evaluation, prior: Prior, finite_pool: bool) -> PriorFit:
     """Fit the prior to the cells, cached for the same counts."""
-    metric = scheme.metric
+    metric = evaluation.metric
     try:
         key = hash(prior), (metric.splits, metric.reads, prior, finite_pool)
     except TypeError:  # it holds something that changes
-        return consult(prior, scheme.cells, metric.reads, finite=finite_pool)
-    known = _LESSONS.setdefault(tally, {})
+        return fit_prior(prior, evaluation.cells, metric.reads, finite=finite_pool)
+    known = _PRIOR_FITS.setdefault(tally, {})
     if key not in known:
-        known[key] = consult(prior, scheme.cells, metric.reads, finite=finite_pool)
+        known[key] = fit_prior(prior, evaluation.cells, metric.reads, finite=finite_pool)
     return known[key]

@@ -6,17 +6,17 @@ from typing import Protocol, TypeVar, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-Place = Float[np.ndarray, " number"]
-MOST_STEPS, MOST_CUTS = 100, 8
-LONGEST = 1.0  # largest change of any parameter in one step
-CUT = 0.4  # factor by which a rejected step is shortened
-CLOSE = 5e-3  # expected gain below which the search stops
-SLIGHT = 1e-2  # actual gain below which the search stops
-FAIR = 1e-4  # sufficient increase: least share of the gain that the gradient predicts (Armijo)
+Parameters = Float[np.ndarray, " number"]
+MAX_STEPS, MAX_BACKTRACKS = 100, 8
+MAX_STEP = 1.0  # largest change of any parameter in one step
+BACKTRACK_FACTOR = 0.4  # factor by which a rejected step is shortened
+MIN_EXPECTED_GAIN = 5e-3  # expected gain below which the search stops
+MIN_GAIN = 1e-2  # actual gain below which the search stops
+ARMIJO = 1e-4  # sufficient increase: least share of the gain that the gradient predicts (Armijo)
 
 
 @runtime_checkable
-class View(Protocol):
+class ObjectivePoint(Protocol):
     """The value and gradient of a function at one point."""
 
     @property
@@ -25,15 +25,19 @@ class View(Protocol):
         ...
 
     @property
-    def slope(self) -> Place:
+    def gradient(self) -> Parameters:
         """Gradient."""
         ...
 
 
-V = TypeVar("V", bound=View)
+V = TypeVar("V", bound=ObjectivePoint)
 
 
-def climb(look: Callable[[Place], V], at: Place, bend: Callable[[V], Float[np.ndarray, "number number"]]) -> V:
+def maximize_bfgs(
+    evaluate: Callable[[Parameters], V],
+    at: Parameters,
+    inverse_hessian: Callable[[V], Float[np.ndarray, "number number"]],
+) -> V:
     """Maximise a function from a starting point, and return it at the local maximum.
 
     The last argument gives the initial inverse of the negative Hessian, which BFGS updates.
@@ -42,41 +46,45 @@ def climb(look: Callable[[Place], V], at: Place, bend: Callable[[V], Float[np.nd
     >>> @dataclass
     ... class Quadratic:
     ...     value: float
-    ...     slope: np.ndarray
-    >>> def look(x):
+    ...     gradient: np.ndarray
+    >>> def evaluate(x):
     ...     return Quadratic(-((x - [1.0, 2.0]) ** 2 * [1.0, 9.0]).sum(), -2 * (x - [1.0, 2.0]) * [1.0, 9.0])
-    >>> maximum = climb(look, np.zeros(2), lambda view: np.eye(2))
+    >>> maximum = maximize_bfgs(evaluate, np.zeros(2), lambda view: np.eye(2))
     >>> bool(maximum.value > -0.01)
     True
     """
-    view = look(at)
-    inverse = bend(view)
-    for turn in range(MOST_STEPS):
-        step = inverse @ view.slope
-        step *= min(1.0, LONGEST / max(float(np.abs(step).max(initial=0.0)), LONGEST))
-        if view.slope @ step < CLOSE:
+    view = evaluate(at)
+    inverse = inverse_hessian(view)
+    for turn in range(MAX_STEPS):
+        step = inverse @ view.gradient
+        step *= min(1.0, MAX_STEP / max(float(np.abs(step).max(initial=0.0)), MAX_STEP))
+        if view.gradient @ step < MIN_EXPECTED_GAIN:
             break
-        ahead, step = _step(look, at, step, view)
+        ahead, step = _line_search(evaluate, at, step, view)
         if ahead is None:
             break
-        inverse = _learn(inverse, step, view.slope - ahead.slope)
+        inverse = _update_inverse_hessian(inverse, step, view.gradient - ahead.gradient)
         gain, at, view = ahead.value - view.value, at + step, ahead
-        if gain < SLIGHT and turn > 2:
+        if gain < MIN_GAIN and turn > 2:
             break
     return view
 
 
-def _step(look: Callable[[Place], V], at: Place, step: Place, view: V) -> tuple[V | None, Place]:
+def _line_search(
+    evaluate: Callable[[Parameters], V], at: Parameters, step: Parameters, view: V
+) -> tuple[V | None, Parameters]:
     """Backtracking line search: shorten the step until the increase is sufficient; None if it never is."""
-    for _ in range(MOST_CUTS):
-        ahead = look(at + step)
-        if ahead.value > view.value + FAIR * (view.slope @ step):
+    for _ in range(MAX_BACKTRACKS):
+        ahead = evaluate(at + step)
+        if ahead.value > view.value + ARMIJO * (view.gradient @ step):
             return ahead, step
-        step = CUT * step
+        step = BACKTRACK_FACTOR * step
     return None, step
 
 
-def _learn(inverse: Float[np.ndarray, "number number"], step: Place, fall: Place) -> Float[np.ndarray, "number number"]:
+def _update_inverse_hessian(
+    inverse: Float[np.ndarray, "number number"], step: Parameters, fall: Parameters
+) -> Float[np.ndarray, "number number"]:
     """BFGS update of the inverse Hessian from a step and the decrease of the gradient along it."""
     along = float(step @ fall)
     if along <= 1e-8:

@@ -12,14 +12,14 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from fewlabels.data.counts import Cells
-from fewlabels.distributions.belief import Belief, Beta, Conjugate, Dirichlet, Draws, Rng, contain
-from fewlabels.distributions.covariance import Ties, stand_alone
+from fewlabels.distributions.belief import Belief, Beta, Conjugate, Dirichlet, Draws, Rng, include_mean
+from fewlabels.distributions.covariance import CellCovariance, independent_cells
 from fewlabels.distributions.difference import BetaDifference, Difference, DrawnDifference
-from fewlabels.distributions.finite_pool import Finite, FiniteShares, restrict
+from fewlabels.distributions.finite_pool import FinitePoolBeta, FinitePoolDirichlet, restrict_to_pool
 from fewlabels.distributions.mixture import Mixture
-from fewlabels.distributions.partial_pooling import Levelled, learn_level
+from fewlabels.distributions.partial_pooling import PooledCells, fit_prior_level
 from fewlabels.distributions.ranking import rank_groups
-from fewlabels.metrics.evaluate import Scheme, Theta, fill
+from fewlabels.metrics.evaluate import Evaluation, Theta, fill_undefined
 from fewlabels.metrics.metric import Metric
 from fewlabels.models.draws import (
     N_DRAWS,
@@ -41,21 +41,23 @@ class Posterior:
     does not spend all its labels on the same group.
     """
 
-    scheme: Scheme
+    evaluation: Evaluation
     prior: Conjugate  # of each cell, before its own labels
     counts: Float[np.ndarray, "cell outcome"]  # labels so far
     pending: Int[np.ndarray, " cell"]
     left: Int[np.ndarray, " group"]  # items that can still be asked
     finite_pool: bool = False
     level: float = 0.95
-    guessed: bool = (
+    is_level_guessed: bool = (
         True  # is the prior's level a guess? then a group without labels is unknown, even if its interval is narrow
     )
     joint: Belief | None = None  # of all cells jointly, where they are correlated
     unlabelled: Conjugate | None = None  # of the unlabelled items, where their scores differ from the labelled ones'
-    luck: Float[np.ndarray, " cell"] | None = None  # share of an outcome's variance that remains given its score
+    residual_variance: Float[np.ndarray, " cell"] | None = (
+        None  # share of an outcome's variance that remains given its score
+    )
     trust: Any = None  # summary of the learned calibration, where the prior learns one
-    ties: Ties | None = None  # covariance of the cells, where they are correlated
+    covariance: CellCovariance | None = None  # covariance of the cells, where they are correlated
     parts: tuple["Posterior", ...] = ()  # where labels are uncertain: the posterior with each set of imputed labels
     n_draws: int = N_DRAWS
     seed: int | tuple[int, ...] = 0
@@ -65,12 +67,12 @@ class Posterior:
     @property
     def groups(self) -> tuple[str, ...]:
         """Group names, in the order of the group axis."""
-        return self.scheme.tally.groups
+        return self.evaluation.tally.groups
 
     @property
     def metric(self) -> Metric:
         """The metric that is estimated."""
-        return self.scheme.metric
+        return self.evaluation.metric
 
     def mean(self) -> PerGroup:
         """Expected metric per group."""
@@ -78,7 +80,7 @@ class Posterior:
 
     def interval(self, level: float | None = None) -> tuple[PerGroup, PerGroup]:
         """Credible interval per group, widened to contain the mean."""
-        return contain(self.mean(), self.per_group.interval(self.level if level is None else level))
+        return include_mean(self.mean(), self.per_group.interval(self.level if level is None else level))
 
     def width(self) -> PerGroup:
         """Width of the interval per group."""
@@ -95,7 +97,7 @@ class Posterior:
         if self.exact is not None and self.joint is None:
             return self.exact.draw(rng, n)
         blocks = self._sampler.sample(rng, limit_acquisition_draws(n, self.counts.size))
-        return fill(rng, np.concatenate([values for values, _ in blocks]))
+        return fill_undefined(rng, np.concatenate([values for values, _ in blocks]))
 
     @cached_property
     def per_group(self) -> Belief:
@@ -115,7 +117,7 @@ class Posterior:
     @cached_property
     def exact(self) -> Belief | None:
         """The closed form per group, where there is one; a mixture has none."""
-        return None if self.parts else self.scheme.close(self.shown, finite=self.finite_pool)
+        return None if self.parts else self.evaluation.closed_form(self.cell_posterior, finite=self.finite_pool)
 
     @cached_property
     def undefined(self) -> Bool[np.ndarray, " group"]:
@@ -125,7 +127,7 @@ class Posterior:
         if self.exact is not None:
             return np.zeros(len(self.groups), dtype=bool)
         size = self.cells.n_items[None].astype(np.float64)
-        return np.isnan(self.scheme.value(self.shown.mean()[None], size)[0])
+        return np.isnan(self.evaluation.value(self.cell_posterior.mean()[None], size)[0])
 
     @cached_property
     def ranks(self) -> tuple[Int[np.ndarray, " defined"], Int[np.ndarray, "draw defined"]]:
@@ -162,18 +164,18 @@ class Posterior:
         n = self.n_draws if closed else limit_draws(self.n_draws, self.belief)
         blocks = list(sampler.sample_closed(rng, self.exact, n) if self.exact and closed else sampler.sample(rng, n))
         groups, overall = (np.concatenate(each) for each in zip(*blocks, strict=True))
-        return fill(rng, groups), fill(rng, overall)
+        return fill_undefined(rng, groups), fill_undefined(rng, overall)
 
     @property
     def _sampler(self) -> Sampler:
-        return Sampler(self.scheme, self.joint or self.shown, self.whole, self.finite_pool)
+        return Sampler(self.evaluation, self.joint or self.cell_posterior, self.pooled_cells, self.finite_pool)
 
     # -- the cells -------------------------------------------------------------------------------------------
 
     @property
     def cells(self) -> Cells:
         """The cells that are counted."""
-        return self.scheme.cells
+        return self.evaluation.cells
 
     @cached_property
     def belief(self) -> Conjugate:
@@ -181,26 +183,30 @@ class Posterior:
         return self.prior.observe(self.counts)
 
     @cached_property
-    def shown(self) -> "Conjugate | Finite | FiniteShares":
+    def cell_posterior(self) -> "Conjugate | FinitePoolBeta | FinitePoolDirichlet":
         """The posterior of each cell: of the population, or of the finite pool."""
         if not self.finite_pool:
             return self.belief
         rest = self.cells.n_items - self.n_labelled.round().astype(np.int64)
-        return restrict(self.unlabelled or self.belief, self.counts, rest, self.luck)
+        return restrict_to_pool(self.unlabelled or self.belief, self.counts, rest, self.residual_variance)
 
     @cached_property
-    def of_cells(self) -> Belief:
+    def joint_cell_posterior(self) -> Belief:
         """The joint posterior of the cells, averaged over imputed labels."""
-        return Mixture(tuple(part.of_cells for part in self.parts)) if self.parts else self.joint or self.shown
+        return (
+            Mixture(tuple(part.joint_cell_posterior for part in self.parts))
+            if self.parts
+            else self.joint or self.cell_posterior
+        )
 
     @cached_property
-    def whole(self) -> Levelled | None:
+    def pooled_cells(self) -> PooledCells | None:
         """The partially pooled cells for the overall figure, or None where the prior is used as it is.
 
         Pooling is for metrics that average over single cells and for priors whose level is a guess. A Beta prior worth at
         most ten labels in all, which moves their mean by less than its standard error, is not pooled.
         """
-        if self.exact is None or not self.metric.own_cell or not self.guessed or self.cells.n == 1:
+        if self.exact is None or not self.metric.is_cell_accuracy or not self.is_level_guessed or self.cells.n == 1:
             return None
         pseudo = float(self.prior.strength().sum())
         if isinstance(self.prior, Beta) and pseudo <= HANDFUL and pseudo**2 <= self.cells.n_labels.sum():
@@ -208,23 +214,25 @@ class Posterior:
         right = self.prior.marginal(self.cells.predicted) if isinstance(self.prior, Dirichlet) else self.prior
         assert isinstance(right, Beta)
         rest = self.cells.n_items - self.cells.n_labels
-        return learn_level(right, self.cells.outcomes, rest, finite=self.finite_pool)
+        return fit_prior_level(right, self.cells.outcomes, rest, finite=self.finite_pool)
 
     @cached_property
-    def foreseen(self) -> Conjugate:
+    def with_pending(self) -> Conjugate:
         """The posterior of each cell, given the expected answers of pending items."""
         return (
-            self.belief.observe(_expected(self.belief) * self.pending[:, None]) if self.pending.any() else self.belief
+            self.belief.observe(_outcome_probabilities(self.belief) * self.pending[:, None])
+            if self.pending.any()
+            else self.belief
         )
 
     @cached_property
-    def ties_ahead(self) -> Ties:
+    def covariance_with_pending(self) -> CellCovariance:
         """The covariance of cells after the pending answers; it does not depend on their values."""
-        if self.ties is not None:
-            return self.ties.observe(self.pending.astype(np.float64))
-        mean, variance = self.foreseen.mean(), self.foreseen.variance()
+        if self.covariance is not None:
+            return self.covariance.observe(self.pending.astype(np.float64))
+        mean, variance = self.with_pending.mean(), self.with_pending.variance()
         outcome = mean * (1 - mean)
-        return stand_alone(*(x if x.ndim == 1 else x.sum(axis=1) for x in (variance, outcome)))
+        return independent_cells(*(x if x.ndim == 1 else x.sum(axis=1) for x in (variance, outcome)))
 
     # -- items and labels ------------------------------------------------------------------------------------
 
@@ -244,9 +252,9 @@ class Posterior:
         return (self.parts[0] if self.parts else self).counts.sum(axis=1)
 
     @property
-    def is_heard(self) -> Bool[np.ndarray, " group"]:
+    def is_informed(self) -> Bool[np.ndarray, " group"]:
         """Is the estimate of a group based on more than a guessed prior level?"""
-        return (self.n_told > 0) | (self.sum_by_group(self.counts.sum(axis=1)) > 0) | (not self.guessed)
+        return (self.n_told > 0) | (self.sum_by_group(self.counts.sum(axis=1)) > 0) | (not self.is_level_guessed)
 
     @property
     def share(self) -> PerGroup:
@@ -273,19 +281,19 @@ class Posterior:
 
     # -- hypothetical cells and labels -----------------------------------------------------------------------
 
-    def imagine(self, rng: Rng, n: int = 1) -> Theta:
+    def draw_cells(self, rng: Rng, n: int = 1) -> Theta:
         """Draw the cells from their posterior, pending answers included: (draw, cell, ...)."""
-        return self.foreseen.draw(rng, n)
+        return self.with_pending.draw(rng, n)
 
     def expect(self) -> Theta:
         """Return the posterior mean of the cells as a single draw."""
-        return self.foreseen.mean()[None]
+        return self.with_pending.mean()[None]
 
     def values(self, truth: Theta) -> Float[np.ndarray, "draw group"]:
         """Return the metric per group for these values of the cells."""
-        return self.scheme.value(truth, self.cells.n_items[None].astype(np.float64))
+        return self.evaluation.value(truth, self.cells.n_items[None].astype(np.float64))
 
-    def finish(self, rng: Rng) -> "Posterior":
+    def simulate_completion(self, rng: Rng) -> "Posterior":
         """Return the posterior after labelling every remaining item, with labels drawn from the posterior predictive."""
         rest = self._count_askable()
         truth = self.belief.draw(rng, 1)[0]
@@ -299,10 +307,16 @@ class Posterior:
 
     def label(self, counts: Float[np.ndarray, "cell outcome"]) -> "Posterior":
         """Return the posterior with these labels added to their own cells, without refitting the prior."""
-        ties = None if self.ties is None else self.ties.observe(counts.sum(axis=1))
+        covariance = None if self.covariance is None else self.covariance.observe(counts.sum(axis=1))
         parts = tuple(part.label(counts) for part in self.parts)
         return replace(
-            self, counts=self.counts + counts, joint=None, unlabelled=None, luck=None, ties=ties, parts=parts
+            self,
+            counts=self.counts + counts,
+            joint=None,
+            unlabelled=None,
+            residual_variance=None,
+            covariance=covariance,
+            parts=parts,
         )
 
     def _count_askable(self) -> Int[np.ndarray, " cell"]:
@@ -313,7 +327,7 @@ class Posterior:
         return np.round(rest * share[self.cells.group]).astype(np.int64)
 
 
-def _expected(belief: Conjugate) -> Float[np.ndarray, "cell outcome"]:
+def _outcome_probabilities(belief: Conjugate) -> Float[np.ndarray, "cell outcome"]:
     """Predictive probability of each outcome of the next label."""
     if isinstance(belief, Beta):
         return np.stack([belief.mean(), 1 - belief.mean()], axis=1)

@@ -16,15 +16,15 @@ from jaxtyping import Float
 
 from fewlabels.data.counts import NONE, Cells
 from fewlabels.distributions.belief import Belief, Beta, Conjugate, Dirichlet
-from fewlabels.distributions.covariance import Ties
-from fewlabels.errors import InputError, did_you_mean, listing
+from fewlabels.distributions.covariance import CellCovariance
+from fewlabels.errors import InputError, did_you_mean, join_names
 from fewlabels.metrics.metric import Reads
 
 if TYPE_CHECKING:
     from fewlabels.models.earlier import EarlierAssessment
 
 STRENGTH: dict[Reads, float] = {"right": 2.0, "label": 1.0}  # the papers' N0 for Beta and for Dirichlet
-STRONGEST = 1e12
+MAX_STRENGTH = 1e12
 KNOWN = ("calibrated", "smooth", "scores", "flat")  # by name, on the command line
 READ_EARLIER = "fewlabels.models.earlier:read_earlier"  # imported on use: its parser is slow to import
 EDGE = 1e-6  # a mean score of exactly 1 would exclude errors
@@ -55,31 +55,33 @@ class Prior(Protocol):
 
 
 @dataclass(frozen=True)
-class Lesson:
+class PriorFit:
     """A prior fitted to cells: the prior of each cell and, where cells are correlated, their joint posterior."""
 
     before: Conjugate
     joint: Belief | None = None
     unlabelled: Conjugate | None = None  # of the unlabelled items, where their scores differ from the labelled ones'
-    luck: Float[np.ndarray, " cell"] | None = None  # share of an outcome's variance that remains given its score
+    residual_variance: Float[np.ndarray, " cell"] | None = (
+        None  # share of an outcome's variance that remains given its score
+    )
     trust: Any = None  # summary of the learned calibration
-    ties: Ties | None = None  # covariance of the cells, for acquisition
+    covariance: CellCovariance | None = None  # covariance of the cells, for acquisition
 
 
 @runtime_checkable
-class Learner(Prior, Protocol):
+class LearningPrior(Prior, Protocol):
     """A prior that is fitted to the labels so far."""
 
-    def learn(self, cells: Cells, reads: Reads, *, finite: bool) -> Lesson:
+    def learn(self, cells: Cells, reads: Reads, *, finite: bool) -> PriorFit:
         """Fit to the labels of all cells, for the population or for the finite pool."""
         ...
 
 
-def consult(prior: Prior, cells: Cells, reads: Reads, *, finite: bool) -> Lesson:
+def fit_prior(prior: Prior, cells: Cells, reads: Reads, *, finite: bool) -> PriorFit:
     """Fit a prior to cells; a prior that does not learn is evaluated."""
-    if isinstance(prior, Learner):
+    if isinstance(prior, LearningPrior):
         return prior.learn(cells, reads, finite=finite)
-    return Lesson(prior.before(cells, reads))
+    return PriorFit(prior.before(cells, reads))
 
 
 def list_uses(prior: Prior) -> tuple[str, ...]:
@@ -99,7 +101,7 @@ class Flat:
     def before(self, cells: Cells, reads: Reads) -> Conjugate:
         """Equal pseudo-counts."""
         k = 2 if reads == "right" else cells.labels.shape[1]
-        return _centred(cells, reads, np.full((cells.n, k), 1 / k), self.strength)
+        return _from_mean(cells, reads, np.full((cells.n, k), 1 / k), self.strength)
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ class FromScores:
             centre = centre / centre.sum(axis=1, keepdims=True)
         else:
             centre = _spread_rest(cells, score)
-        return _centred(cells, reads, centre, self.strength)
+        return _from_mean(cells, reads, centre, self.strength)
 
 
 @dataclass(frozen=True)
@@ -148,27 +150,27 @@ class FromEarlier:
                 "prior: the earlier assessment is about other groups or another kind of metric, and cannot be the prior here"
             )
         outcomes = ("right", "wrong") if reads == "right" else cells.classes
-        strange = sorted(set(self.outcomes) - set(outcomes))
-        if strange:
+        unknown_classes = sorted(set(self.outcomes) - set(outcomes))
+        if unknown_classes:
             raise InputError(
-                f"prior: the earlier assessment has classes that these predictions lack: {listing(strange)}"
+                f"prior: the earlier assessment has classes that these predictions lack: {join_names(unknown_classes)}"
             )
         place = [outcomes.index(name) for name in self.outcomes]
         rows = pseudo_counts(Flat().before(cells, reads))
         for i, name in enumerate(cells.names):
             if name in self.belief:
                 rows[i, place] = np.maximum(self.weight * np.array(self.belief[name]), EDGE)
-        return _as_belief(cells.names, reads, rows)
+        return _to_conjugate(cells.names, reads, rows)
 
 
 def flat(strength: float | None = None) -> Flat:
     """Use a flat prior; `strength` in labels, 2 for Beta and 1 for Dirichlet unless given."""
-    return Flat(_positive(strength))
+    return Flat(_check_strength(strength))
 
 
 def from_scores(strength: float | None = None) -> FromScores:
     """Use the model's scores as prior means; `strength` in labels, 2 for Beta and 1 for Dirichlet unless given."""
-    return FromScores(_positive(strength))
+    return FromScores(_check_strength(strength))
 
 
 def from_earlier(earlier: Any, weight: float = 1.0) -> FromEarlier:
@@ -200,21 +202,21 @@ def _read_earlier(earlier: Any) -> "EarlierAssessment":
     return read(Path(earlier), f"prior: {earlier}")
 
 
-def _positive(strength: float | None) -> float | None:
-    if strength is not None and not 0 < strength < STRONGEST:
+def _check_strength(strength: float | None) -> float | None:
+    if strength is not None and not 0 < strength < MAX_STRENGTH:
         raise InputError(
-            f"prior: strength is {strength}; it is counted in labels: more than 0, and less than {STRONGEST:g}"
+            f"prior: strength is {strength}; it is counted in labels: more than 0, and less than {MAX_STRENGTH:g}"
         )
     return strength
 
 
-def _centred(
+def _from_mean(
     cells: Cells, reads: Reads, centre: Float[np.ndarray, "cell outcome"], strength: float | None
 ) -> Conjugate:
-    return _as_belief(cells.names, reads, centre * (STRENGTH[reads] if strength is None else strength))
+    return _to_conjugate(cells.names, reads, centre * (STRENGTH[reads] if strength is None else strength))
 
 
-def _as_belief(names: tuple[str, ...], reads: Reads, counts: Float[np.ndarray, "cell outcome"]) -> Conjugate:
+def _to_conjugate(names: tuple[str, ...], reads: Reads, counts: Float[np.ndarray, "cell outcome"]) -> Conjugate:
     return Beta(names, counts[:, 0], counts[:, 1]) if reads == "right" else Dirichlet(names, counts)
 
 

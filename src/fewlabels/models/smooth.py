@@ -7,12 +7,12 @@ import numpy as np
 from fewlabels.data.counts import Cells
 from fewlabels.distributions.belief import Conjugate
 from fewlabels.metrics.metric import Reads
-from fewlabels.models.additive.covariance import tie
-from fewlabels.models.additive.design import lay_out, learn_effects
-from fewlabels.models.additive.explanation import Portrait
-from fewlabels.models.additive.outliers import doubt_cells
-from fewlabels.models.logit.to_prior import teach
-from fewlabels.models.priors import Lesson
+from fewlabels.models.additive.covariance import build_covariance
+from fewlabels.models.additive.design import build_design, fit_effects
+from fewlabels.models.additive.explanation import EffectsSummary
+from fewlabels.models.additive.outliers import compute_outlier_variance
+from fewlabels.models.logit.to_prior import build_prior_fit
+from fewlabels.models.priors import PriorFit
 
 
 @dataclass(frozen=True)
@@ -28,15 +28,17 @@ class Smooth:
         """Return the prior of each cell, without its own labels."""
         return self.learn(cells, reads, finite=False).before
 
-    def learn(self, cells: Cells, reads: Reads, *, finite: bool) -> Lesson:
+    def learn(self, cells: Cells, reads: Reads, *, finite: bool) -> PriorFit:
         """Fit effects of attributes to all labels, and derive the prior of every cell."""
-        layout = lay_out(cells)
-        found = learn_effects(layout)
-        everything, rest = layout.survey(found, finite=finite)
-        lesson = teach(cells, reads, everything, rest)
-        strange = doubt_cells(everything.mean, cells.right, cells.n_labels.astype(np.float64))
-        ties = tie(everything, strange) if reads == "right" else None
-        return replace(lesson, trust=Portrait(layout, found, lesson.before.strength()), ties=ties)
+        design = build_design(cells)
+        found = fit_effects(design)
+        everything, rest = design.predict_arms(found, finite=finite)
+        prior_fit = build_prior_fit(cells, reads, everything, rest)
+        outlier = compute_outlier_variance(everything.mean, cells.right, cells.n_labels.astype(np.float64))
+        covariance = build_covariance(everything, outlier) if reads == "right" else None
+        return replace(
+            prior_fit, trust=EffectsSummary(design, found, prior_fit.before.strength()), covariance=covariance
+        )
 
 
 def smooth() -> Smooth:

@@ -14,9 +14,9 @@ from typing import Any
 from fewlabels.analyses.assessment import Assessment, Estimate, Row
 from fewlabels.errors import InputError
 
-UNWRITABLE = re.compile(r"[^\w\-. :]")  # not allowed in MLflow names; the slash separates their parts
-AT_ONCE = 1000  # metrics in one request
-LONGEST = 75  # characters of a name; up to three names are joined, and MLflow allows 250
+FORBIDDEN_CHARACTERS = re.compile(r"[^\w\-. :]")  # not allowed in MLflow names; the slash separates their parts
+BATCH_SIZE = 1000  # metrics in one request
+MAX_NAME_LENGTH = 75  # characters of a name; up to three names are joined, and MLflow allows 250
 
 
 def log_assessment(a: Assessment, *, name: str | None = None, folder: str = "fewlabels") -> str:
@@ -35,14 +35,14 @@ def log_assessment(a: Assessment, *, name: str | None = None, folder: str = "few
         folder of the artifacts.
     """
     mlflow = _load_mlflow()
-    name = _write_name(name or a.metric)
+    name = _sanitize_name(name or a.metric)
     fresh = mlflow.active_run() is None
     run = mlflow.active_run() or mlflow.start_run()
     try:
-        mlflow.log_params({f"{name}.{key}": value for key, value in _choices(a).items()})
-        values = list(_measures(name, a))
-        for start in range(0, len(values), AT_ONCE):
-            mlflow.log_metrics(dict(values[start : start + AT_ONCE]))
+        mlflow.log_params({f"{name}.{key}": value for key, value in _collect_params(a).items()})
+        values = list(_collect_metrics(name, a))
+        for start in range(0, len(values), BATCH_SIZE):
+            mlflow.log_metrics(dict(values[start : start + BATCH_SIZE]))
         _log_files(mlflow, a, f"{folder}/{name}")
     finally:
         if fresh:
@@ -51,37 +51,37 @@ def log_assessment(a: Assessment, *, name: str | None = None, folder: str = "few
     return run_id
 
 
-def _choices(a: Assessment) -> dict[str, Any]:
+def _collect_params(a: Assessment) -> dict[str, Any]:
     return {
         "by": a.by, "prior": a.prior, "level": a.level, "finite_pool": a.finite_pool, "n_items": a.n_items,
-        "n_labels": a.n_labels, "seed": a.question.seed,
+        "n_labels": a.n_labels, "seed": a.spec.seed,
     }  # fmt: skip
 
 
-def _measures(name: str, a: Assessment) -> Iterator[tuple[str, float]]:
+def _collect_metrics(name: str, a: Assessment) -> Iterator[tuple[str, float]]:
     """Yield overall and group estimates with their intervals; number groups whose sanitized names are equal."""
-    yield from _estimate(name, a.overall)
+    yield from _flatten_estimate(name, a.overall)
     seen: set[str] = set()
     for row in a.groups if len(a.groups) > 1 else ():
-        group = _write_name(row.group)
+        group = _sanitize_name(row.group)
         free = next(word for word in chain([group], (f"{group} {i}" for i in count(2))) if word not in seen)
         seen.add(free)
-        yield from _estimate(f"{name} by {_write_name(a.by)}/{free}", row)
+        yield from _flatten_estimate(f"{name} by {_sanitize_name(a.by)}/{free}", row)
 
 
-def _estimate(name: str, found: Estimate | Row) -> Iterator[tuple[str, float]]:
+def _flatten_estimate(name: str, found: Estimate | Row) -> Iterator[tuple[str, float]]:
     yield name, found.mean
     yield f"{name}.low", found.low
     yield f"{name}.high", found.high
 
 
-def _write_name(name: str) -> str:
+def _sanitize_name(name: str) -> str:
     """Replace the characters that MLflow does not allow in names.
 
-    >>> _write_name("[0.9, 1]"), _write_name("../x"), _write_name("")
+    >>> _sanitize_name("[0.9, 1]"), _sanitize_name("../x"), _sanitize_name("")
     ('_0.9_ 1_', '_x', '_')
     """
-    return UNWRITABLE.sub("_", name).strip(" .")[:LONGEST] or "_"
+    return FORBIDDEN_CHARACTERS.sub("_", name).strip(" .")[:MAX_NAME_LENGTH] or "_"
 
 
 def _log_files(mlflow: Any, a: Assessment, folder: str) -> None:

@@ -8,35 +8,37 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from fewlabels.data.counts import NONE, Tally
+from fewlabels.data.counts import NONE, CountTable
 from fewlabels.distributions.belief import Rng
 from fewlabels.errors import count
 from fewlabels.models.annotators.agreement import measure_agreement
-from fewlabels.models.annotators.dawid_skene import weigh
-from fewlabels.models.annotators.imputation import Testimony
-from fewlabels.models.annotators.result import Truth
-from fewlabels.models.annotators.vote_matrix import Poll
-from fewlabels.sessions.votes import Ballot
+from fewlabels.models.annotators.dawid_skene import fit_annotators
+from fewlabels.models.annotators.imputation import ImputedCounts
+from fewlabels.models.annotators.result import Imputation
+from fewlabels.models.annotators.vote_matrix import VoteMatrix
+from fewlabels.sessions.votes import ItemVotes
 
-ALONE = "no item has votes of two annotators yet, so their error rates are unknown; every answer is taken as correct"
-HARDLY = 0.005
-FEWEST_SHARED = 3  # items with two votes that kappa needs
-Pattern = tuple[int, tuple[tuple[str, str], ...], str | None]  # entry, votes, decided label
+NO_SHARED_ITEMS = (
+    "no item has votes of two annotators yet, so their error rates are unknown; every answer is taken as correct"
+)
+MIN_PROBABILITY = 0.005
+MIN_SHARED_ITEMS = 3  # items with two votes that kappa needs
+VotePattern = tuple[int, tuple[tuple[str, str], ...], str | None]  # entry, votes, decided label
 
 
 @dataclass(frozen=True)
-class Posed:
+class PoolVotes:
     """A vote matrix, and the entry of the pool's counts that each of its rows belongs to."""
 
-    poll: Poll
+    vote_matrix: VoteMatrix
     entry: Int[np.ndarray, " item"]
-    counts: Tally  # of the pool, with its initial labels
-    at: Mapping[Pattern, int]  # row of each pattern of votes
+    counts: CountTable  # of the pool, with its initial labels
+    at: Mapping[VotePattern, int]  # row of each pattern of votes
 
 
-def pose(counts: Tally, ballots: Sequence[Ballot]) -> Posed:
+def build_vote_matrix(counts: CountTable, voted_items: Sequence[ItemVotes]) -> PoolVotes:
     """Build the vote matrix, with one row per distinct pattern of votes; skips are missing votes."""
-    patterns = Counter(filter(None, map(_read, ballots)))
+    patterns = Counter(filter(None, map(_read_pattern, voted_items)))
     people = tuple(sorted({who for _, votes, _ in patterns for who, _ in votes}))
     who_at = {who: i for i, who in enumerate(people)}
     class_at = {name: i for i, name in enumerate(counts.classes)}
@@ -47,48 +49,48 @@ def pose(counts: Tally, ballots: Sequence[Ballot]) -> Posed:
             votes[i, who_at[who]] = class_at[label]
         truth[i] = NONE if decided is None else class_at[decided]
     entry = np.array([pattern[0] for pattern in patterns], dtype=np.int64)
-    key, where = counts.place(("predicted",))
+    key, where = counts.assign_cells(("predicted",))
     known = np.zeros((len(key), len(counts.classes)))
     labelled = counts.label != NONE
     np.add.at(known, (where[labelled], counts.label[labelled]), counts.n_labels[labelled])
     n = np.array(list(patterns.values()), dtype=np.int64)
-    poll = Poll(people, counts.classes, votes, truth, n, where[entry], key[:, 1], known)
-    return Posed(poll, entry, counts, {pattern: i for i, pattern in enumerate(patterns)})
+    vote_matrix = VoteMatrix(people, counts.classes, votes, truth, n, where[entry], key[:, 1], known)
+    return PoolVotes(vote_matrix, entry, counts, {pattern: i for i, pattern in enumerate(patterns)})
 
 
-def weigh_ballots(rng: Rng, posed: Posed) -> Testimony | None:
+def impute_counts(rng: Rng, pool_votes: PoolVotes) -> ImputedCounts | None:
     """Impute the true labels; None if no item has votes of two annotators."""
-    if not posed.poll.n_shared:
+    if not pool_votes.vote_matrix.n_shared:
         return None
-    verdict = weigh(rng, posed.poll)
-    return Testimony(tuple(_count(posed, truth) for truth in verdict.truths), verdict)
+    annotator_fit = fit_annotators(rng, pool_votes.vote_matrix)
+    return ImputedCounts(tuple(_count(pool_votes, truth) for truth in annotator_fit.imputations), annotator_fit)
 
 
-def guess_truth(posed: Posed, testimony: Testimony, ballot: Ballot) -> dict[str, float]:
+def label_probabilities(pool_votes: PoolVotes, imputed: ImputedCounts, item_votes: ItemVotes) -> dict[str, float]:
     """Return the posterior probability of each class given these votes, largest first, without negligible ones."""
-    pattern = _read(ballot)
-    if pattern is None or pattern not in posed.at:
+    pattern = _read_pattern(item_votes)
+    if pattern is None or pattern not in pool_votes.at:
         return {}
-    chance = testimony.verdict.posterior[posed.at[pattern]]
+    chance = imputed.annotator_fit.posterior[pool_votes.at[pattern]]
     order = np.argsort(-chance)
-    return {posed.poll.classes[c]: float(chance[c]) for c in order if chance[c] >= HARDLY}
+    return {pool_votes.vote_matrix.classes[c]: float(chance[c]) for c in order if chance[c] >= MIN_PROBABILITY}
 
 
-def describe_votes(posed: Posed, testimony: Testimony | None, level: float) -> dict[str, Any]:
+def describe_votes(pool_votes: PoolVotes, imputed: ImputedCounts | None, level: float) -> dict[str, Any]:
     """Return the agreement between annotators and the accuracy of each, as plain data."""
-    agreement = measure_agreement(posed.poll, level)
-    if agreement is not None and agreement.n_items < FEWEST_SHARED:
+    agreement = measure_agreement(pool_votes.vote_matrix, level)
+    if agreement is not None and agreement.n_items < MIN_SHARED_ITEMS:
         agreement = None
-    people = [] if testimony is None else [asdict(one) for one in testimony.verdict.rate(level)]
+    people = [] if imputed is None else [asdict(one) for one in imputed.annotator_fit.rate(level)]
     return {
-        "n_votes": int(posed.poll.n_votes.sum()), "agreement": None if agreement is None else asdict(agreement),
-        "annotators": people, "errs": testimony is not None and testimony.verdict.errs,
-        "claim": ALONE if testimony is None else testimony.verdict.claim,
-        "sentence": ALONE if testimony is None else testimony.verdict.say(level),
+        "n_votes": int(pool_votes.vote_matrix.n_votes.sum()), "agreement": None if agreement is None else asdict(agreement),
+        "annotators": people, "errs": imputed is not None and imputed.annotator_fit.errs,
+        "claim": NO_SHARED_ITEMS if imputed is None else imputed.annotator_fit.claim,
+        "sentence": NO_SHARED_ITEMS if imputed is None else imputed.annotator_fit.say(level),
     }  # fmt: skip
 
 
-def say_agreement(found: dict[str, Any]) -> str:
+def describe_agreement(found: dict[str, Any]) -> str:
     """Describe the agreement in a sentence."""
     whose = "Cohen's" if found["method"] == "cohen" else "Fleiss'"
     return (
@@ -97,15 +99,15 @@ def say_agreement(found: dict[str, Any]) -> str:
     )
 
 
-def _read(ballot: Ballot) -> Pattern | None:
+def _read_pattern(item_votes: ItemVotes) -> VotePattern | None:
     """Return the pattern of votes and decision; None if the item was skipped."""
-    if ballot.label is None:
+    if item_votes.label is None:
         return None
-    votes = tuple(sorted((who, label) for who, label in ballot.votes.items() if label is not None))
-    return ballot.item.entry, votes, None if ballot.decision is None else ballot.decision.label
+    votes = tuple(sorted((who, label) for who, label in item_votes.votes.items() if label is not None))
+    return item_votes.item.entry, votes, None if item_votes.decision is None else item_votes.decision.label
 
 
-def _count(posed: Posed, truth: Truth) -> Tally:
-    entry = posed.entry[truth.item]
-    right = truth.n * (truth.label == posed.counts.predicted[entry])
-    return posed.counts.stick(entry, truth.label, truth.n, right.astype(np.float64))
+def _count(pool_votes: PoolVotes, truth: Imputation) -> CountTable:
+    entry = pool_votes.entry[truth.item]
+    right = truth.n * (truth.label == pool_votes.counts.predicted[entry])
+    return pool_votes.counts.add_labels(entry, truth.label, truth.n, right.astype(np.float64))

@@ -3,46 +3,46 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fewlabels.data.names import spell
-from fewlabels.errors import InputError, did_you_mean, end_sentence, listing
+from fewlabels.data.names import to_name
+from fewlabels.errors import InputError, did_you_mean, end_sentence, join_names
 from fewlabels.sessions.journal.events import Event, Journal
-from fewlabels.sessions.state import Deed, Ledger
+from fewlabels.sessions.state import Action, SessionState
 
-FLAGS = {"True": "1", "False": "0", "1": "True", "0": "False"}  # the other spelling of a boolean
+BOOLEAN_SPELLINGS = {"True": "1", "False": "0", "1": "True", "0": "False"}  # the other spelling of a boolean
 
 
 def check_answers(
     labels: Mapping[Any, Any], journal: Journal, classes: Sequence[str] | None, *, new_classes: bool = False
 ) -> dict[str, str | None]:
     """Return answers by item id, with class names, or refuse them all; without classes they are grades."""
-    named = {spell(item): label for item, label in labels.items()}
+    named = {to_name(item): label for item, label in labels.items()}
     if len(named) < len(labels):
         raise InputError("tell: two ids name the same item (such as 7 and '7'); keep one answer per item")
-    strange = sorted(named.keys() - journal.find(named).keys())
-    if strange:
+    unknown = sorted(named.keys() - journal.find(named).keys())
+    if unknown:
         raise InputError(
-            f"tell: no item that could be asked about is called {listing(map(repr, strange))} (unknown, or labelled from the start); nothing was kept"
+            f"tell: no item that could be asked about is called {join_names(map(repr, unknown))} (unknown, or labelled from the start); nothing was kept"
         )
     if classes is None:
         return {item: _check_grade(item, label) for item, label in named.items()}
     return {item: _check_class(item, label, classes, new_classes) for item, label in named.items()}
 
 
-def list_answers(events: Iterable[Event], ledger: Ledger) -> list[dict[str, Any]]:
+def list_answers(events: Iterable[Event], state: SessionState) -> list[dict[str, Any]]:
     """Return the counted answer of every item and who gave it last, ordered by last change."""
-    found = sorted(_find_events(events, ledger), key=lambda pair: pair[0].decided)  # decisions last
-    last = {deed.item: event for deed, event in found if event.label == ledger.ballots[deed.item].label}
+    found = sorted(_find_events(events, state), key=lambda pair: pair[0].decided)  # decisions last
+    last = {action.item: event for action, event in found if event.label == state.voted_items[action.item].label}
     return [
-        {"id": name, "label": ballot.label, "asked": name in ledger.drawn, "who": last[name].who, "note": last[name].note, "at": last[name].at}
-        for name, ballot in ledger.ballots.items()
+        {"id": name, "label": item_votes.label, "asked": name in state.drawn, "who": last[name].who, "note": last[name].note, "at": last[name].at}
+        for name, item_votes in state.voted_items.items()
     ]  # fmt: skip
 
 
-def list_votes(events: Iterable[Event], ledger: Ledger) -> list[dict[str, Any]]:
+def list_votes(events: Iterable[Event], state: SessionState) -> list[dict[str, Any]]:
     """Return the current votes and decisions of all annotators, in order."""
     return [
-        {"id": deed.item, "label": event.label, "who": deed.who, "decided": deed.decided, "note": event.note, "at": event.at}
-        for deed, event in _find_events(events, ledger)
+        {"id": action.item, "label": event.label, "who": action.who, "decided": action.decided, "note": event.note, "at": event.at}
+        for action, event in _find_events(events, state)
     ]  # fmt: skip
 
 
@@ -57,19 +57,19 @@ def find_last_answers(events: Iterable[Event]) -> dict[tuple[str, str], str | No
     return found
 
 
-def _find_events(events: Iterable[Event], ledger: Ledger) -> list[tuple[Deed, Event]]:
+def _find_events(events: Iterable[Event], state: SessionState) -> list[tuple[Action, Event]]:
     """Return every current vote and decision with its event, in order."""
     kinds = {"told": False, "skipped": False, "decided": True}
-    last = {Deed(e.item.id, e.who, kinds[e.kind]): e for e in events if e.kind in kinds}
-    return [(deed, last[deed]) for deed in sorted(ledger.deeds, key=lambda deed: last[deed].seq)]
+    last = {Action(e.item.id, e.who, kinds[e.kind]): e for e in events if e.kind in kinds}
+    return [(action, last[action]) for action in sorted(state.actions, key=lambda action: last[action].seq)]
 
 
 def _check_class(item: str, label: Any, classes: Sequence[str], new_classes: bool) -> str | None:
     if _is_missing(label):
         return None
-    name = spell(label)
-    if name not in classes and FLAGS.get(name) in classes:
-        name = FLAGS[name]
+    name = to_name(label)
+    if name not in classes and BOOLEAN_SPELLINGS.get(name) in classes:
+        name = BOOLEAN_SPELLINGS[name]
     if not name.strip():
         raise InputError(
             f"tell: the label of item {item!r} is empty; leave it out, or give None if the item cannot be labelled"

@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field
 from fewlabels.data.documents.axes import AxisDocument, FrameName, Level
 from fewlabels.data.documents.parsing import Count, Schema
 
-MOST_VOTES = 20
+MAX_VOTES = 20
 
 
 class FingerprintDocument(Schema):
@@ -44,4 +44,4 @@ class SessionDocument(Schema):
     positive: str | None
     n_askable: tuple[Count, ...]
     axes: tuple[AxisDocument, ...] = ()
-    votes: Annotated[int, Field(ge=1, le=MOST_VOTES)] = 1  # absent in files of earlier versions
+    votes: Annotated[int, Field(ge=1, le=MAX_VOTES)] = 1  # absent in files of earlier versions

@@ -12,19 +12,19 @@ from typing import Any, TypeAlias
 import numpy as np
 from jaxtyping import Int
 
-from fewlabels.data.aggregate import Census
-from fewlabels.data.candidates import draw_least, share_out
+from fewlabels.data.aggregate import Aggregate
+from fewlabels.data.candidates import allocate_candidates, draw_smallest
 from fewlabels.data.predictions import Columns
 from fewlabels.sessions.journal.events import Item
 
-MOST_ITEMS = 200_000  # kept in the file
+MAX_ITEMS = 200_000  # kept in the file
 Key: TypeAlias = tuple[Any, ...]  # of a group, as the query engine returns it
-Whole: TypeAlias = Int[np.ndarray, " item"]
-Found: TypeAlias = tuple[list[str], Whole]  # ids of items, and the entry each is counted in
+ItemIndex: TypeAlias = Int[np.ndarray, " item"]
+ItemEntries: TypeAlias = tuple[list[str], ItemIndex]  # ids of items, and the entry each is counted in
 
 
 @dataclass(frozen=True)
-class Line:
+class ItemQueue:
     """Items in random order, stored as columns: 100,000 objects take longer to create than to draw."""
 
     ids: list[str]
@@ -39,23 +39,23 @@ class Line:
         return map(Item._make, zip(self.ids, self.group, self.place, self.entry, strict=True))
 
 
-def line_up(census: Census, group: Whole, seed: int) -> Line:
+def build_queue(aggregated: Aggregate, group: ItemIndex, seed: int) -> ItemQueue:
     """Queue the unlabelled items, or a random sample if there are very many; `group` gives the group of each entry."""
     sizes: Counter[Key] = Counter()
-    for key, n, n_labels in zip(census.groups, census.found["n"], census.found["n_labels"], strict=True):
+    for key, n, n_labels in zip(aggregated.groups, aggregated.found["n"], aggregated.found["n_labels"], strict=True):
         sizes[key] += n - n_labels
-    names, entry = _list(census) if sizes.total() <= MOST_ITEMS else _draw(census, +sizes, seed)
+    names, entry = _list_items(aggregated) if sizes.total() <= MAX_ITEMS else _draw_items(aggregated, +sizes, seed)
     return shuffle(names, group[entry], entry, seed)
 
 
-def shuffle(names: list[str], group: Whole, entry: Whole, seed: int) -> Line:
+def shuffle(names: list[str], group: ItemIndex, entry: ItemIndex, seed: int) -> ItemQueue:
     """Queue items in random order."""
     rows = np.random.default_rng([seed, 1]).permutation(len(names))
-    places = _queue(group[rows])
-    return Line([names[row] for row in rows.tolist()], group[rows].tolist(), places.tolist(), entry[rows].tolist())
+    places = _number_within_groups(group[rows])
+    return ItemQueue([names[row] for row in rows.tolist()], group[rows].tolist(), places.tolist(), entry[rows].tolist())
 
 
-def _queue(group: Whole) -> Whole:
+def _number_within_groups(group: ItemIndex) -> ItemIndex:
     """Number the items of every group in the given order: 0, 1, ..."""
     order = np.argsort(group, kind="stable")
     place = np.empty_like(order)
@@ -63,44 +63,46 @@ def _queue(group: Whole) -> Whole:
     return place
 
 
-def _list(census: Census) -> Found:
+def _list_items(aggregated: Aggregate) -> ItemEntries:
     """List all items sorted by id, whatever the engine's order; drawn items are ordered by their random numbers."""
-    names, entry = _place(census, census.pool.list_open(census.keys))
+    names, entry = _find_entries(aggregated, aggregated.pool.list_unlabelled(aggregated.keys))
     rows = sorted(range(len(names)), key=names.__getitem__)
     return [names[row] for row in rows], entry[rows]
 
 
-def _draw(census: Census, sizes: Mapping[Key, int], seed: int) -> Found:
+def _draw_items(aggregated: Aggregate, sizes: Mapping[Key, int], seed: int) -> ItemEntries:
     """Draw from the sample the groups that have enough items in it, and the others by the query engine."""
-    wanted = share_out(sizes, MOST_ITEMS)
-    names, entry, served = _draw_from_sample(census, wanted, seed)
-    rare = {key: n for key, n in sizes.items() if key not in served}
+    wanted = allocate_candidates(sizes, MAX_ITEMS)
+    names, entry, complete = _draw_from_sample(aggregated, wanted, seed)
+    rare = {key: n for key, n in sizes.items() if key not in complete}
     if not rare:
         return names, entry
     few = {key: wanted[key] for key in rare}
-    found = census.pool.draw_open(census.keys, rare, few, within=list(census.cut.keys), seed=seed)
-    more, theirs = _place(census, found)
+    found = aggregated.pool.draw_unlabelled(aggregated.keys, rare, few, within=list(aggregated.cut.keys), seed=seed)
+    more, theirs = _find_entries(aggregated, found)
     return [*names, *more], np.concatenate([entry, theirs])
 
 
-def _draw_from_sample(census: Census, wanted: Mapping[Key, int], seed: int) -> tuple[list[str], Whole, set[Key]]:
+def _draw_from_sample(
+    aggregated: Aggregate, wanted: Mapping[Key, int], seed: int
+) -> tuple[list[str], ItemIndex, set[Key]]:
     """Return items of the groups that have enough items in the sample, and these groups."""
-    if census.sample is None:
+    if aggregated.sample is None:
         return [], np.zeros(0, dtype=np.int64), set()
     at, want = {key: i for i, key in enumerate(wanted)}, np.array(list(wanted.values()))
-    is_open = _find_open(census)
-    group = np.array([at[key] if open_ else len(want) for key, open_ in zip(census.groups, is_open, strict=True)])
-    enough = np.bincount(group[census.sample.entry], minlength=len(want) + 1)[:-1] >= want
-    drawn = draw_least(census.sample.ids, group[census.sample.entry], [*(want * enough).tolist(), 0], seed)
-    served = {key for key, i in at.items() if enough[i]}
-    return [str(id) for id in census.sample.ids[drawn].tolist()], census.sample.entry[drawn], served
+    is_open = _has_unlabelled(aggregated)
+    group = np.array([at[key] if open_ else len(want) for key, open_ in zip(aggregated.groups, is_open, strict=True)])
+    enough = np.bincount(group[aggregated.sample.entry], minlength=len(want) + 1)[:-1] >= want
+    drawn = draw_smallest(aggregated.sample.ids, group[aggregated.sample.entry], [*(want * enough).tolist(), 0], seed)
+    complete = {key for key, i in at.items() if enough[i]}
+    return [str(id) for id in aggregated.sample.ids[drawn].tolist()], aggregated.sample.entry[drawn], complete
 
 
-def _place(census: Census, found: Columns) -> Found:
+def _find_entries(aggregated: Aggregate, found: Columns) -> ItemEntries:
     """Find the entry that each item is counted in."""
-    keys, is_open = list(census.keys), _find_open(census)
-    entry_at = {row: i for i, row in enumerate(_list_rows(census.found, keys, "n")) if is_open[i]}
-    rows = _list_rows(found | census.cut.fill(found), keys, "name")
+    keys, is_open = list(aggregated.keys), _has_unlabelled(aggregated)
+    entry_at = {row: i for i, row in enumerate(_list_rows(aggregated.found, keys, "n")) if is_open[i]}
+    rows = _list_rows(found | aggregated.cut.fill(found), keys, "name")
     return found["name"], np.array([entry_at[row] for row in rows], dtype=np.int64)
 
 
@@ -108,6 +110,6 @@ def _list_rows(found: Columns, keys: list[str], other: str) -> list[Key]:
     return list(zip(*(found[key] for key in keys), strict=True)) if keys else [()] * len(found[other])
 
 
-def _find_open(census: Census) -> list[bool]:
+def _has_unlabelled(aggregated: Aggregate) -> list[bool]:
     """Whether each entry has items without a label."""
-    return [n > n_labels for n, n_labels in zip(census.found["n"], census.found["n_labels"], strict=True)]
+    return [n > n_labels for n, n_labels in zip(aggregated.found["n"], aggregated.found["n_labels"], strict=True)]

@@ -23,7 +23,7 @@ from fewlabels.models.calibrated.prior import Calibrated
 from fewlabels.models.priors import Flat, FromEarlier, FromScores
 from fewlabels.models.smooth import Smooth
 
-KNOWN = {
+SERIALIZABLE = {
     kind.__name__: kind
     for kind in (
         Compare, Estimate, Explore, FindBest, FindWorst, LeastCertain, Bins, Column, Cross, Everything, Predicted, Ranges, EpsilonGreedy,
@@ -32,39 +32,41 @@ KNOWN = {
 }  # fmt: skip
 
 
-def write_recipe(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """Return a choice (goal, policy, prior, metric, groups) as plain data.
 
-    >>> write_recipe(FindWorst(METRICS["ece"], m=3))["with"]["metric"]
+    >>> to_plain(FindWorst(METRICS["ece"], m=3))["with"]["metric"]
     {'metric': 'ece'}
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Mapping):  # wrapped in "map", since its keys may be any text
-        return {"map": {str(key): write_recipe(item) for key, item in value.items()}}
+        return {"map": {str(key): to_plain(item) for key, item in value.items()}}
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, list | tuple):
-        return [write_recipe(item) for item in value]
+        return [to_plain(item) for item in value]
     return _write_object(value)
 
 
-def read_recipe(plain: Any) -> Any:
+def from_plain(plain: Any) -> Any:
     """Restore a choice from plain data."""
     if isinstance(plain, list):
-        return tuple(read_recipe(item) for item in plain)
+        return tuple(from_plain(item) for item in plain)
     if not isinstance(plain, dict):
         return plain
     if plain.keys() == {"metric"}:
         return METRICS[plain["metric"]]
     if plain.keys() == {"cost"}:
-        return Cost(read_costs(read_recipe(plain["cost"])))
+        return Cost(read_costs(from_plain(plain["cost"])))
     if plain.keys() == {"kind", "with"}:
-        return _make(KNOWN[plain["kind"]], {name: read_recipe(value) for name, value in plain["with"].items()})
-    return {key: read_recipe(value) for key, value in plain["map"].items()}
+        return _construct(
+            SERIALIZABLE[plain["kind"]], {name: from_plain(value) for name, value in plain["with"].items()}
+        )
+    return {key: from_plain(value) for key, value in plain["map"].items()}
 
 
-def _make(kind: type, values: Mapping[str, Any]) -> Any:
+def _construct(kind: type, values: Mapping[str, Any]) -> Any:
     """Construct a choice after checking the types of its fields."""
     types = get_type_hints(kind)
     for name, value in values.items():
@@ -72,40 +74,40 @@ def _make(kind: type, values: Mapping[str, Any]) -> Any:
     return kind(**values)
 
 
-def recall(plain: Any, given: Any, what: str) -> Any:
+def restore_choice(plain: Any, given: Any, what: str) -> Any:
     """Restore a stored choice; a custom one, stored by name, must be given under the same name."""
-    own = find_own(plain)
-    if own is None and given is not None and write_recipe(given) != plain:
+    own = find_custom(plain)
+    if own is None and given is not None and to_plain(given) != plain:
         raise InputError(f"this session has another {what}, fixed when it was made; open it without {what}=")
     if own is None:
-        return read_recipe(plain)
-    if given is None or write_recipe(given) != plain:
+        return from_plain(plain)
+    if given is None or to_plain(given) != plain:
         about = "" if plain.keys() == {"own"} else "about "
         raise InputError(f"this session's {what} is {about}a custom one, called {own!r}: open it with {what}=...")
     return given
 
 
-def find_own(plain: Any) -> str | None:
+def find_custom(plain: Any) -> str | None:
     """Return the name of the first custom part, which a file cannot restore; None if there is none."""
     if isinstance(plain, dict) and plain.keys() == {"own"}:
         return str(plain["own"])
     parts = plain.values() if isinstance(plain, dict) else plain if isinstance(plain, list) else ()
-    return next((own for own in map(find_own, parts) if own is not None), None)
+    return next((own for own in map(find_custom, parts) if own is not None), None)
 
 
 def _write_object(value: Any) -> dict[str, Any]:
     if isinstance(value, Cost):
-        return {"cost": write_recipe(value.costs.table)}
-    if METRICS.get(_call(value)) is value:
-        return {"metric": _call(value)}
-    if is_dataclass(value) and KNOWN.get(type(value).__name__) is type(value):
+        return {"cost": to_plain(value.costs.table)}
+    if METRICS.get(_name_of(value)) is value:
+        return {"metric": _name_of(value)}
+    if is_dataclass(value) and SERIALIZABLE.get(type(value).__name__) is type(value):
         return {
             "kind": type(value).__name__,
-            "with": {f.name: write_recipe(getattr(value, f.name)) for f in fields(value)},
+            "with": {f.name: to_plain(getattr(value, f.name)) for f in fields(value)},
         }
-    return {"own": _call(value)}
+    return {"own": _name_of(value)}
 
 
-def _call(own: Any) -> str:
+def _name_of(own: Any) -> str:
     """Return the name of a custom goal or policy."""
     return str(getattr(own, "name", None) or getattr(own, "__name__", type(own).__name__))

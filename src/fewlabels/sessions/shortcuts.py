@@ -16,13 +16,15 @@ LETTERS = "abcefghijkmoprtvwxyz"  # without d, l, n, q, s and u, which are comma
 INITIALS = {"yes": "y", "no": "n", "true": "t", "false": "f"}  # words with a usual short form
 NUMBER = re.compile(r"(?:(?<!\w)[-+−])?\d+(?:[.,]\d+)*")
 WORD = re.compile(r"[^\W\d_]+")
-WORDS = {
+NUMBER_WORDS = {
     word: str(n)
     for n, word in enumerate(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"])
 }
-ROMAN = {word: str(n) for n, word in enumerate(["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX"], start=1)}
-PAGE = {"skip": "s?_", "undo": "u<~", "note": "n'\"", "later": "l>^", "disputes": "d!%", "search": "/:\\"}
-TERMINAL = {"find": "/:\\", "more": "+*=", "stop": "q"}
+ROMAN_NUMERALS = {
+    word: str(n) for n, word in enumerate(["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX"], start=1)
+}
+PAGE_COMMANDS = {"skip": "s?_", "undo": "u<~", "note": "n'\"", "later": "l>^", "disputes": "d!%", "search": "/:\\"}
+TERMINAL_COMMANDS = {"find": "/:\\", "more": "+*=", "stop": "q"}
 
 
 @dataclass(frozen=True)
@@ -33,14 +35,14 @@ class Shortcuts:
     typed: dict[str, str]  # key -> class; in both cases where that is unambiguous
     names: frozenset[str]  # one-character class names, in both cases
 
-    def place(self, commands: Mapping[str, str], taken: Collection[str] = ()) -> dict[str, str]:
+    def assign_commands(self, commands: Mapping[str, str], taken: Collection[str] = ()) -> dict[str, str]:
         """Assign each command the first of its keys that no class has, or an empty string.
 
-        >>> assign_shortcuts(("s", "cat")).place({"skip": "s?", "undo": "u<"})
+        >>> assign_shortcuts(("s", "cat")).assign_commands({"skip": "s?", "undo": "u<"})
         {'skip': '?', 'undo': 'u'}
         """
-        unfree = self.typed.keys() | self.names | set(taken)
-        return {name: next((key for key in keys if key not in unfree), "") for name, keys in commands.items()}
+        unavailable = self.typed.keys() | self.names | set(taken)
+        return {name: next((key for key in keys if key not in unavailable), "") for name, keys in commands.items()}
 
 
 @lru_cache
@@ -62,14 +64,14 @@ def assign_shortcuts(classes: tuple[str, ...]) -> Shortcuts:
 
 def _assign(classes: Sequence[str], own: Mapping[str, str]) -> dict[str, str] | None:
     """Return the key of every class: its own, one suggested by its name, or the next free one."""
-    looks = Counter(map(_fold, classes))
-    keys = {**own, **_read_hints([name for name in classes if name not in own], looks)}
-    used = {_fold(key) for key in keys.values()}
-    initials = Counter(_fold(name)[:1] for name in classes)
+    name_counts = Counter(map(_normalize, classes))
+    keys = {**own, **_read_hints([name for name in classes if name not in own], name_counts)}
+    used = {_normalize(key) for key in keys.values()}
+    initials = Counter(_normalize(name)[:1] for name in classes)
     digits = "" if any(map(_read_numbers, classes)) else DIGITS
     for name in classes:
         if name not in keys:
-            free = [key for key in digits + LETTERS if key not in used and not looks[key]]
+            free = [key for key in digits + LETTERS if key not in used and not name_counts[key]]
             if not free:
                 return None
             keys[name] = _choose(name, free, initials)
@@ -79,32 +81,32 @@ def _assign(classes: Sequence[str], own: Mapping[str, str]) -> dict[str, str] | 
 
 def _choose(name: str, free: Sequence[str], initials: Mapping[str, int]) -> str:
     """Prefer a digit, then the initial, then a letter that is no other name's initial."""
-    initial = _fold(name)[:1]
-    apart = [key for key in free if initials[key] == (key == initial)]
-    digits = [key for key in apart if key in DIGITS]
-    return [*digits, *(key for key in apart if key == initial), *apart, *free][0]
+    initial = _normalize(name)[:1]
+    distinctive = [key for key in free if initials[key] == (key == initial)]
+    digits = [key for key in distinctive if key in DIGITS]
+    return [*digits, *(key for key in distinctive if key == initial), *distinctive, *free][0]
 
 
-def _read_hints(names: Sequence[str], looks: Mapping[str, int]) -> dict[str, str]:
+def _read_hints(names: Sequence[str], name_counts: Mapping[str, int]) -> dict[str, str]:
     """Return the keys suggested by names, such as 3 for "3 stars", if unique and not the name of a class."""
     hints = {name: hint for name in names if (hint := _read_hint(name))}
     shared = Counter(hints.values())
-    return {name: hint for name, hint in hints.items() if shared[hint] == 1 and not looks[hint]}
+    return {name: hint for name, hint in hints.items() if shared[hint] == 1 and not name_counts[hint]}
 
 
 def _read_hint(name: str) -> str:
     numbers = _read_numbers(name)
     if len(numbers) == 1 and len(numbers[0]) == 1:
         return numbers[0]
-    return INITIALS.get(_fold(name), "")
+    return INITIALS.get(_normalize(name), "")
 
 
 def _read_numbers(name: str) -> list[str]:
     """Return the numbers in a name: digits, English words, or a Roman numeral at its end."""
     plain = unicodedata.normalize("NFKC", name)
     words = WORD.findall(plain)
-    named = [WORDS[word.lower()] for word in words if word.lower() in WORDS]
-    return NUMBER.findall(plain) + named + [ROMAN[word] for word in words[-1:] if word in ROMAN]
+    named = [NUMBER_WORDS[word.lower()] for word in words if word.lower() in NUMBER_WORDS]
+    return NUMBER.findall(plain) + named + [ROMAN_NUMERALS[word] for word in words[-1:] if word in ROMAN_NUMERALS]
 
 
 def _accept_both_cases(by_key: Mapping[str, str]) -> dict[str, str]:
@@ -127,6 +129,6 @@ def _is_on_keyboards(character: str) -> bool:
     return unicodedata.east_asian_width(character) not in ("W", "F") and unicodedata.category(character)[0] in "LNPS"
 
 
-def _fold(text: str) -> str:
+def _normalize(text: str) -> str:
     """Normalize a name: NFKC, stripped, casefolded."""
     return unicodedata.normalize("NFKC", text).strip().casefold()

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, fields, replace
 from typing import NamedTuple
 
 from fewlabels.sessions.journal.events import Event, Item
-from fewlabels.sessions.votes import Answer, Ballot, Decision
+from fewlabels.sessions.votes import Answer, Decision, ItemVotes
 
 
-class Open(NamedTuple):
+class PendingItem(NamedTuple):
     """An item that an annotator was asked for and has not answered."""
 
     item: Item
@@ -23,7 +23,7 @@ class Open(NamedTuple):
     seq: int  # of the "asked" event
 
 
-class Deed(NamedTuple):
+class Action(NamedTuple):
     """An answer or decision, which its author may withdraw."""
 
     item: str
@@ -32,39 +32,39 @@ class Deed(NamedTuple):
 
 
 @dataclass
-class Ledger:
+class SessionState:
     """The state after all events so far. It changes only by applying the next event."""
 
     wanted: int = 1  # votes per item
     seq: int = 0
     n_asked: int = 0
-    n_heard: int = 0  # answers, decisions and withdrawals so far
+    n_answer_events: int = 0  # answers, decisions and withdrawals so far
     drawn: dict[str, Item] = field(default_factory=dict)
-    ballots: dict[str, Ballot] = field(default_factory=dict)  # ordered by last change
-    pending: dict[str, Open] = field(default_factory=dict)  # oldest first
-    short: dict[str, Item] = field(default_factory=dict)  # drawn and answered, with fewer votes than wanted
+    voted_items: dict[str, ItemVotes] = field(default_factory=dict)  # ordered by last change
+    pending: dict[str, PendingItem] = field(default_factory=dict)  # oldest first
+    short_of_votes: dict[str, Item] = field(default_factory=dict)  # drawn and answered, with fewer votes than wanted
     counted: Counter[tuple[int, str]] = field(default_factory=Counter)  # (entry, label) -> number of items
-    place: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))  # group -> number of items drawn
-    deeds: dict[Deed, str] = field(
+    n_drawn: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))  # group -> number of items drawn
+    actions: dict[Action, str] = field(
         default_factory=dict
     )  # current answers and decisions in their order, with their notes
-    seen: Counter[str] = field(default_factory=Counter)  # current votes and decisions per label
+    label_counts: Counter[str] = field(default_factory=Counter)  # current votes and decisions per label
     disputes: dict[str, None] = field(default_factory=dict)  # undecided items that have all their votes, which differ
 
-    def copy(self) -> "Ledger":
+    def copy(self) -> "SessionState":
         """Return a copy with its own containers."""
         names = [one.name for one in fields(self) if isinstance(getattr(self, one.name), dict)]
         return replace(self, **{name: getattr(self, name).copy() for name in names})
 
-    def take(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
         """Apply the next event."""
         self.seq = event.seq
         if event.kind == "asked":
-            self._ask(Open(event.item, event.who, event.seq))
+            self._ask(PendingItem(event.item, event.who, event.seq))
             return
-        self.n_heard += 1
+        self.n_answer_events += 1
         if event.kind == "withdrawn":
-            self._withdraw(Open(event.item, event.who, event.seq))
+            self._withdraw(PendingItem(event.item, event.who, event.seq))
         elif event.kind == "decided":
             self._decide(event.item, Decision(event.label, event.who), event.note)
         else:
@@ -78,7 +78,7 @@ class Ledger:
     @property
     def answers(self) -> dict[str, Answer]:
         """The counted answer of every answered item."""
-        return {name: ballot.label for name, ballot in self.ballots.items()}
+        return {name: item_votes.label for name, item_votes in self.voted_items.items()}
 
     @property
     def waiting(self) -> list[str]:
@@ -96,43 +96,44 @@ class Ledger:
         return list(self.disputes)
 
     @property
-    def heard(self) -> list[Ballot]:
+    def answered(self) -> list[ItemVotes]:
         """Votes that count: those on drawn items."""
-        return [ballot for name, ballot in self.ballots.items() if name in self.drawn]
+        return [item_votes for name, item_votes in self.voted_items.items() if name in self.drawn]
 
-    def notes_on(self, ballot: Ballot) -> dict[str, str]:
+    def notes_on(self, item_votes: ItemVotes) -> dict[str, str]:
         """Return the notes beside the votes on an item, by annotator."""
-        noted = {who: self.deeds[Deed(ballot.item.id, who)] for who in ballot.votes}
+        noted = {who: self.actions[Action(item_votes.item.id, who)] for who in item_votes.votes}
         return {who: note for who, note in noted.items() if note}
 
-    def last_of(self, who: str) -> str | None:
+    def last_item_of(self, who: str) -> str | None:
         """Return the item that an annotator answered or decided last."""
-        last = self.last_deed(who)
+        last = self.last_action(who)
         return None if last is None else last.item
 
-    def last_deed(self, who: str, *, decisions: bool = True) -> Deed | None:
+    def last_action(self, who: str, *, decisions: bool = True) -> Action | None:
         """Return what an annotator may withdraw: the last answer or decision, or only the last answer.
 
         A withdrawal applies to the annotator's last action on the item. So without decisions there is nothing to
         withdraw if the same annotator has also decided the item.
         """
         last = next(
-            (deed for deed in reversed(self.deeds) if deed.who == who and (decisions or not deed.decided)), None
+            (action for action in reversed(self.actions) if action.who == who and (decisions or not action.decided)),
+            None,
         )
-        hides = last is not None and not decisions and last._replace(decided=True) in self.deeds
+        hides = last is not None and not decisions and last._replace(decided=True) in self.actions
         return None if hides else last
 
-    def is_taken_back(self, deed: Deed) -> bool:
+    def is_undone(self, action: Action) -> bool:
         """Whether an answer or decision has been withdrawn and not been given again."""
-        ballot = self.ballots.get(deed.item)
-        if ballot is None:
+        item_votes = self.voted_items.get(action.item)
+        if item_votes is None:
             return True
-        return ballot.decision is None if deed.decided else self.wanted > 1 and deed.who not in ballot.votes
+        return item_votes.decision is None if action.decided else self.wanted > 1 and action.who not in item_votes.votes
 
     def list_taken(self, items: Iterable[str], who: str) -> list[str]:
         """List the items where a new answer of this annotator would replace another annotator's."""
-        answered = (item for item in items if self.wanted == 1 and item in self.ballots)
-        return [item for item in answered if who not in self.ballots[item].votes]
+        answered = (item for item in items if self.wanted == 1 and item in self.voted_items)
+        return [item for item in answered if who not in self.voted_items[item].votes]
 
     def pending_with(self, who: str) -> list[Item]:
         """Items that this annotator was asked for and has not answered."""
@@ -140,103 +141,105 @@ class Ledger:
 
     def pending_for(self, who: str) -> list[Item]:
         """Items that this annotator may answer: first their own pending items, then those pending with others."""
-        return self.pending_with(who) + [one.item for one in self.open_with_others(who)]
+        return self.pending_with(who) + [one.item for one in self.pending_with_others(who)]
 
-    def open_with_others(self, who: str) -> list[Open]:
+    def pending_with_others(self, who: str) -> list[PendingItem]:
         """Items that are pending with other annotators and that this annotator has not answered."""
-        return [one for one in self.pending.values() if one.who != who and not self._has_heard(one.item, who)]
+        return [one for one in self.pending.values() if one.who != who and not self._has_vote_from(one.item, who)]
 
-    def short_for(self, who: str) -> list[Item]:
+    def short_of_vote_from(self, who: str) -> list[Item]:
         """Items that need another vote, are not pending, and that this annotator has not answered."""
-        free = (item for name, item in self.short.items() if name not in self.pending)
-        return [item for item in free if not self._has_heard(item, who)]
+        free = (item for name, item in self.short_of_votes.items() if name not in self.pending)
+        return [item for item in free if not self._has_vote_from(item, who)]
 
-    def _is_with(self, item: Item, who: str) -> bool:
+    def _is_pending_with(self, item: Item, who: str) -> bool:
         return item.id in self.pending and self.pending[item.id].who == who
 
-    def _has_heard(self, item: Item, who: str) -> bool:
-        return item.id in self.ballots and who in self.ballots[item.id].votes
+    def _has_vote_from(self, item: Item, who: str) -> bool:
+        return item.id in self.voted_items and who in self.voted_items[item.id].votes
 
-    def _ask(self, new: Open) -> None:
+    def _ask(self, new: PendingItem) -> None:
         item = new.item
         self.n_asked += 1
         if item.id in self.drawn:  # it was drawn before
-            if item.id in self.pending or item.id in self.short:
+            if item.id in self.pending or item.id in self.short_of_votes:
                 self.pending[item.id] = new  # it is reassigned
             return
-        self.place[item.group] = max(self.place[item.group], item.place + 1)
+        self.n_drawn[item.group] = max(self.n_drawn[item.group], item.place + 1)
         self.drawn[item.id] = item
-        if item.id not in self.ballots:
+        if item.id not in self.voted_items:
             self.pending[item.id] = new
             return
-        early = self.ballots[item.id]  # answered before it was drawn
-        if early.label is not None:
-            self.counted[item.entry, early.label] += 1
-        self._mind(early)
+        earlier_votes = self.voted_items[item.id]  # answered before it was drawn
+        if earlier_votes.label is not None:
+            self.counted[item.entry, earlier_votes.label] += 1
+        self._update_votes_status(earlier_votes)
 
     def _answer(self, item: Item, label: Answer, who: str, note: str) -> None:
-        before = self.ballots.get(item.id, Ballot(item))
-        others = {} if self.wanted == 1 else {name: said for name, said in before.votes.items() if name != who}
+        before = self.voted_items.get(item.id, ItemVotes(item))
+        others = {} if self.wanted == 1 else {name: label for name, label in before.votes.items() if name != who}
         for name in before.votes.keys() - others.keys():
-            del self.deeds[Deed(item.id, name)]
-        self._put(before, before._replace(votes={**others, who: label}))
-        self.deeds[Deed(item.id, who)] = note
-        if item.id not in self.short or self._is_with(item, who):
+            del self.actions[Action(item.id, name)]
+        self._replace_votes(before, before._replace(votes={**others, who: label}))
+        self.actions[Action(item.id, who)] = note
+        if item.id not in self.short_of_votes or self._is_pending_with(item, who):
             self.pending.pop(item.id, None)
 
     def _decide(self, item: Item, decision: Decision, note: str) -> None:
-        before = self.ballots.get(item.id, Ballot(item))
+        before = self.voted_items.get(item.id, ItemVotes(item))
         if before.decision is not None:
-            del self.deeds[Deed(item.id, before.decision.who, decided=True)]
-        self._put(before, before._replace(decision=decision))
-        self.deeds[Deed(item.id, decision.who, decided=True)] = note
+            del self.actions[Action(item.id, before.decision.who, decided=True)]
+        self._replace_votes(before, before._replace(decision=decision))
+        self.actions[Action(item.id, decision.who, decided=True)] = note
         self.pending.pop(item.id, None)
 
-    def _withdraw(self, again: Open) -> None:
+    def _withdraw(self, again: PendingItem) -> None:
         """Withdraw the last action: a decided item is disputed again; an answered one is pending again."""
         item, who = again.item, again.who
-        before = self.ballots.get(item.id)
+        before = self.voted_items.get(item.id)
         if before is None:
             return
-        deeds = [deed for deed in self.deeds if deed.item == item.id and (deed.who == who or self.wanted == 1)]
-        if not deeds:
+        actions = [
+            action for action in self.actions if action.item == item.id and (action.who == who or self.wanted == 1)
+        ]
+        if not actions:
             return
-        last = deeds[-1]
-        del self.deeds[last]
+        last = actions[-1]
+        del self.actions[last]
         if last.decided:
-            self._put(before, before._replace(decision=None))
+            self._replace_votes(before, before._replace(decision=None))
             return
-        self._put(
-            before, before._replace(votes={name: said for name, said in before.votes.items() if name != last.who})
+        self._replace_votes(
+            before, before._replace(votes={name: label for name, label in before.votes.items() if name != last.who})
         )
         if item.id in self.drawn and before.decision is None:
             self.pending = {item.id: again, **{name: one for name, one in self.pending.items() if name != item.id}}
 
-    def _put(self, before: Ballot, after: Ballot) -> None:
+    def _replace_votes(self, before: ItemVotes, after: ItemVotes) -> None:
         """Replace the votes on an item, and drop the item if no vote is left."""
         self._count(before, -1)
-        self.ballots.pop(before.item.id, None)
+        self.voted_items.pop(before.item.id, None)
         self.disputes.pop(before.item.id, None)
         if after.votes or after.decision is not None:
-            self.ballots[after.item.id] = after
+            self.voted_items[after.item.id] = after
         self._count(after, 1)
-        self._mind(after)
+        self._update_votes_status(after)
 
-    def _mind(self, ballot: Ballot) -> None:
+    def _update_votes_status(self, item_votes: ItemVotes) -> None:
         """Record whether an item needs more votes, or has all of them and they differ."""
-        item = ballot.item
-        self.short.pop(item.id, None)
-        is_open = item.id in self.drawn and ballot.decision is None
-        if is_open and 0 < len(ballot.votes) < self.wanted:
-            self.short[item.id] = item
+        item = item_votes.item
+        self.short_of_votes.pop(item.id, None)
+        is_open = item.id in self.drawn and item_votes.decision is None
+        if is_open and 0 < len(item_votes.votes) < self.wanted:
+            self.short_of_votes[item.id] = item
             self.disputes.pop(item.id, None)
-        elif ballot.is_disputed:
+        elif item_votes.is_disputed:
             self.disputes.setdefault(item.id)
 
-    def _count(self, ballot: Ballot, n: int) -> None:
-        for label in ballot.said:
-            self.seen[label] += n
-            if not self.seen[label]:
-                del self.seen[label]
-        if ballot.label is not None and ballot.item.id in self.drawn:
-            self.counted[ballot.item.entry, ballot.label] += n
+    def _count(self, item_votes: ItemVotes, n: int) -> None:
+        for label in item_votes.all_labels:
+            self.label_counts[label] += n
+            if not self.label_counts[label]:
+                del self.label_counts[label]
+        if item_votes.label is not None and item_votes.item.id in self.drawn:
+            self.counted[item_votes.item.entry, item_votes.label] += n

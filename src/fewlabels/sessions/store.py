@@ -11,39 +11,39 @@ from threading import RLock
 from time import monotonic
 
 from fewlabels.sessions.journal.errors import StorageError
-from fewlabels.sessions.journal.events import Act, Event, Item, Journal, tell_time
-from fewlabels.sessions.state import Ledger, Open
+from fewlabels.sessions.journal.events import Event, Item, Journal, NewEvent, utc_now
+from fewlabels.sessions.state import PendingItem, SessionState
 
-COPY_EVERY = 500  # events; at most so many are replayed after a block that failed
+CHECKPOINT_EVERY = 500  # events; at most so many are replayed after a block that failed
 BUSY = "another request is using the session; try again in a moment"
 
 
-class Fold:
+class EventStore:
     """The state of a session and the only way to append events to it."""
 
     def __init__(self, journal: Journal, votes: int) -> None:
-        self.journal, self.ledger = journal, Ledger(votes)
-        self.patience = -1.0  # seconds to wait for other threads; -1 waits without limit
-        self._copy, self._folding, self._depth = self.ledger.copy(), RLock(), 0
+        self.journal, self.state = journal, SessionState(votes)
+        self.lock_timeout = -1.0  # seconds to wait for other threads; -1 waits without limit
+        self._checkpoint, self._lock, self._depth = self.state.copy(), RLock(), 0
         self._leases = Leases()
         self._catch_up()
 
     @contextmanager
-    def reading(self) -> Iterator[Ledger]:
+    def reading(self) -> Iterator[SessionState]:
         """Yield the current state, locked against other threads."""
         with self._locked():
             self._catch_up()
-            yield self.ledger
+            yield self.state
 
     @contextmanager
-    def writing(self, *, hurried: bool = False) -> Iterator[None]:
+    def writing(self, *, skip_sync: bool = False) -> Iterator[None]:
         """Read, decide and append in one transaction; if it fails, roll the state back too."""
         with self._locked():  # always before the journal's lock: no deadlock
-            before = self.ledger.seq
+            before = self.state.seq
             try:
-                with self.journal.writing(hurried=hurried):
+                with self.journal.writing(skip_sync=skip_sync):
                     self._catch_up()
-                    before = self.ledger.seq
+                    before = self.state.seq
                     self._depth += 1
                     try:
                         yield
@@ -53,47 +53,49 @@ class Fold:
                 self._roll_back(before)
                 raise
 
-    def append(self, acts: Iterable[Act]) -> None:
+    def append(self, new_events: Iterable[NewEvent]) -> None:
         """Append all of these events or none, inside a block of writing, and apply them."""
-        self.journal.append(acts)
+        self.journal.append(new_events)
         self._catch_up()
 
-    def ask_about(self, items: Sequence[Item], who: str) -> None:
+    def record_asked(self, items: Sequence[Item], who: str) -> None:
         """Record that an annotator is asked for these items."""
         if items:
-            self.append([Act("asked", item.id, who=who) for item in items])
+            self.append([NewEvent("asked", item.id, who=who) for item in items])
 
-    def hand_on(self, n: int, who: str, lease: float) -> None:
+    def renew_and_reassign(self, n: int, who: str, lease: float) -> None:
         """Renew an annotator's leases, and reassign items whose lease with others has expired."""
-        ledger, age = self.ledger, self._leases.age
-        mine = ledger.pending_with(who)
-        old = [item for item in mine[:n] if age(ledger.pending[item.id]) > lease / 2]
-        left = [one.item for one in ledger.open_with_others(who) if age(one) > lease]
-        self.ask_about([*old, *left[: max(n - len(mine), 0)]], who)
+        state, age = self.state, self._leases.age
+        mine = state.pending_with(who)
+        old = [item for item in mine[:n] if age(state.pending[item.id]) > lease / 2]
+        left = [one.item for one in state.pending_with_others(who) if age(one) > lease]
+        self.record_asked([*old, *left[: max(n - len(mine), 0)]], who)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        if not self._folding.acquire(timeout=self.patience):
+        if not self._lock.acquire(timeout=self.lock_timeout):
             raise StorageError(BUSY)
         try:
             yield
         finally:
-            self._folding.release()
+            self._lock.release()
 
     def _catch_up(self) -> None:
-        events = self.journal.read(after=self.ledger.seq)
-        self._leases.note(events)
+        events = self.journal.read(after=self.state.seq)
+        self._leases.record_times(events)
         for event in events:
-            self.ledger.take(event)
-        self._leases.forget_all_but(self.ledger.pending)
-        if not self._depth and self.ledger.seq - self._copy.seq >= COPY_EVERY:  # outside a block all events are saved
-            self._copy = self.ledger.copy()
+            self.state.apply(event)
+        self._leases.keep_only(self.state.pending)
+        if (
+            not self._depth and self.state.seq - self._checkpoint.seq >= CHECKPOINT_EVERY
+        ):  # outside a block all events are saved
+            self._checkpoint = self.state.copy()
 
     def _roll_back(self, seq: int) -> None:
         """Go back to the checkpoint if events came after this one; the next block reads the saved ones again."""
-        if self.ledger.seq != seq:
-            self.ledger = self._copy.copy()
-            self._leases.forget_after(seq)
+        if self.state.seq != seq:
+            self.state = self._checkpoint.copy()
+            self._leases.drop_after(seq)
 
 
 class Leases:
@@ -105,34 +107,34 @@ class Leases:
 
     def __init__(self) -> None:
         self._since: dict[int, float] = {}  # event -> its time on the monotonic clock
-        self._looked = -float("inf")
+        self._last_read = -float("inf")
 
-    def age(self, one: Open) -> float:
+    def age(self, one: PendingItem) -> float:
         """Return for how many seconds an item has been pending."""
-        return monotonic() - self._since.get(one.seq, self._looked)
+        return monotonic() - self._since.get(one.seq, self._last_read)
 
-    def note(self, events: Sequence[Event]) -> None:
+    def record_times(self, events: Sequence[Event]) -> None:
         """Record the times of events; those already recorded keep theirs."""
-        now, gap = monotonic(), monotonic() - self._looked
+        now, gap = monotonic(), monotonic() - self._last_read
         for event, age in zip(events, _find_ages(events), strict=True):
             if event.kind in ("asked", "withdrawn"):
                 self._since.setdefault(event.seq, now - min(age, gap))
-        self._looked = now
+        self._last_read = now
 
-    def forget_after(self, seq: int) -> None:
+    def drop_after(self, seq: int) -> None:
         """Drop events that were not saved: their numbers will be reused."""
         self._since = {event: since for event, since in self._since.items() if event <= seq}
 
-    def forget_all_but(self, pending: Mapping[str, Open]) -> None:
+    def keep_only(self, pending: Mapping[str, PendingItem]) -> None:
         """Drop answered items, once there are many."""
-        if len(self._since) > 2 * len(pending) + COPY_EVERY:
+        if len(self._since) > 2 * len(pending) + CHECKPOINT_EVERY:
             kept = {one.seq for one in pending.values()}
             self._since = {event: since for event, since in self._since.items() if event in kept}
 
 
 def _find_ages(events: Sequence[Event]) -> list[float]:
     """Return the ages of events in seconds, made non-negative and monotone in case the wall clock jumped."""
-    latest, ages = tell_time(), []
+    latest, ages = utc_now(), []
     now = _read_time(latest)
     for event in reversed(events):
         latest = min(latest, event.at)

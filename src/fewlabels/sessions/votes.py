@@ -15,11 +15,11 @@ class Decision(NamedTuple):
     who: str
 
 
-class Ballot(NamedTuple):
+class ItemVotes(NamedTuple):
     """The votes on an item, immutable.
 
-    >>> ballot = Ballot(Item("7", 0, 0, 0), {"ann": "cat", "bob": "dog", "cleo": None})
-    >>> ballot.label, ballot.is_disputed, ballot._replace(decision=Decision("cat", "kim")).label
+    >>> votes = ItemVotes(Item("7", 0, 0, 0), {"ann": "cat", "bob": "dog", "cleo": None})
+    >>> votes.label, votes.is_disputed, votes._replace(decision=Decision("cat", "kim")).label
     ('dog', True, 'cat')
     """
 
@@ -33,7 +33,7 @@ class Ballot(NamedTuple):
         return [label for label in self.votes.values() if label is not None]
 
     @property
-    def said(self) -> list[str]:
+    def all_labels(self) -> list[str]:
         """All labels on the item, of votes and decision."""
         decided = [] if self.decision is None or self.decision.label is None else [self.decision.label]
         return self.labels + decided

@@ -17,12 +17,12 @@ from typing import Any
 
 from fewlabels.errors import InputError
 
-ANYWHERE = ("0.0.0.0", "::")  # all interfaces
+WILDCARD_HOSTS = ("0.0.0.0", "::")  # all interfaces
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-USUAL = {"http": 80, "https": 443}
-NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*\.?")
-NUMBER = re.compile(r"(0x[0-9a-f]*|[0-9]+)\.?")
-BLOCKED = frozenset((
+DEFAULT_PORTS = {"http": 80, "https": 443}
+HOSTNAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*\.?")
+NUMERIC_LABEL = re.compile(r"(0x[0-9a-f]*|[0-9]+)\.?")
+BLOCKED_PORTS = frozenset((
     1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111,
     113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548,
     554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665,
@@ -31,7 +31,7 @@ BLOCKED = frozenset((
 
 
 @dataclass(frozen=True)
-class Place:
+class ListenAddress:
     """The host, port and certificate to serve with; the default is the loopback address and any free port.
 
     Parameters
@@ -56,30 +56,30 @@ class Place:
         """Refuse an address that cannot be served, or that browsers block."""
         if not 0 <= self.port <= 65535:
             raise InputError(f"port: must be between 0 and 65535, got {self.port}")
-        if self.port in BLOCKED:
+        if self.port in BLOCKED_PORTS:
             raise InputError(
                 f"port: browsers block port {self.port}, which is reserved for another service; choose another"
             )
-        if self.bound in ANYWHERE and not self.names:
+        if self.bind_host in WILDCARD_HOSTS and not self.names:
             raise InputError(
                 f"host: browsers do not open {self.host}, but a host name of this machine; say which: --names NAME"
             )
         if (self.certificate is None) != (self.key is None):
             raise InputError("--certificate and --key go together")
-        self.list_hosts(self.port)  # refuses invalid host names
+        self.list_allowed_hosts(self.port)  # refuses invalid host names
         if self.certificate is not None and self.key is not None:
             check_certificate(self.certificate, self.key)
 
     @cached_property
-    def bound(self) -> str:
+    def bind_host(self) -> str:
         """The host as the operating system expects it: without brackets."""
         host = self.host.strip().lower()
         return host[1:-1] if host.startswith("[") and host.endswith("]") else host
 
     @property
-    def is_private(self) -> bool:
+    def is_loopback(self) -> bool:
         """Whether only this machine can connect: the host is a loopback address."""
-        return self.bound == "localhost" or _is_loopback(self.bound)
+        return self.bind_host == "localhost" or _is_loopback(self.bind_host)
 
     @property
     def scheme(self) -> str:
@@ -87,28 +87,28 @@ class Place:
         return "http" if self.certificate is None else "https"
 
     @cached_property
-    def known(self) -> tuple[str, ...]:
+    def hostnames(self) -> tuple[str, ...]:
         """The normalized host names of this server; the first one is printed."""
-        own = () if self.bound in ANYWHERE else (spell_host(self.bound, "host"),)
-        named = tuple(spell_host(name, "names") for name in self.names)
-        if self.is_private:  # the loopback address always works on this machine
+        own = () if self.bind_host in WILDCARD_HOSTS else (normalize_host(self.bind_host, "host"),)
+        named = tuple(normalize_host(name, "names") for name in self.names)
+        if self.is_loopback:  # the loopback address always works on this machine
             return tuple(dict.fromkeys((*own, *named, *LOOPBACK)))
-        return tuple(dict.fromkeys((*named, *own, *(LOOPBACK if self.bound in ANYWHERE else ()))))
+        return tuple(dict.fromkeys((*named, *own, *(LOOPBACK if self.bind_host in WILDCARD_HOSTS else ()))))
 
-    def list_hosts(self, port: int) -> tuple[str, ...]:
+    def list_allowed_hosts(self, port: int) -> tuple[str, ...]:
         """Return the accepted Host headers; on the default port with and without the port."""
-        full = tuple(f"{name}:{port}" for name in self.known)
-        return (*full, *self.known) if port == USUAL[self.scheme] else full
+        full = tuple(f"{name}:{port}" for name in self.hostnames)
+        return (*full, *self.hostnames) if port == DEFAULT_PORTS[self.scheme] else full
 
-    def spell_address(self, port: int) -> str:
+    def format_url(self, port: int) -> str:
         """Return the URL to open, without a path."""
-        usual = port == USUAL[self.scheme]
-        return f"{self.scheme}://{self.known[0]}{'' if usual else f':{port}'}"
+        usual = port == DEFAULT_PORTS[self.scheme]
+        return f"{self.scheme}://{self.hostnames[0]}{'' if usual else f':{port}'}"
 
     def listen(self) -> socket.socket:
         """Return a socket that listens on the first address of the host that can be bound."""
         try:
-            found = socket.getaddrinfo(self.bound, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            found = socket.getaddrinfo(self.bind_host, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
             return _bind([(family, address) for family, *_, address in found])
         except (OSError, OverflowError, UnicodeError, ValueError) as error:
             raise InputError(self._explain(error)) from None
@@ -123,22 +123,22 @@ class Place:
         return f"cannot listen on {self.host}:{self.port}: {reason}; choose another --port or --host"
 
 
-def spell_host(name: str, option: str) -> str:
+def normalize_host(name: str, option: str) -> str:
     """Normalize a host name or an address as browsers do.
 
-    >>> spell_host("Label.Example.ORG", "names"), spell_host("0:0::1", "host"), spell_host("127.1", "host")
+    >>> normalize_host("Label.Example.ORG", "names"), normalize_host("0:0::1", "host"), normalize_host("127.1", "host")
     ('label.example.org', '[::1]', '127.0.0.1')
     """
     bare = name.strip().removeprefix("[").removesuffix("]")
     try:
         if ":" in bare:
             return f"[{_check_zone(ipaddress.IPv6Address(bare)).compressed}]"
-        if NUMBER.fullmatch(bare.rpartition(".")[2]):
+        if NUMERIC_LABEL.fullmatch(bare.rpartition(".")[2]):
             return socket.inet_ntoa(socket.inet_aton(bare))
         found = bare.encode("idna").decode().lower()
     except (ValueError, OSError):
         found = ""
-    if not NAME.fullmatch(found):
+    if not HOSTNAME.fullmatch(found):
         raise InputError(
             f"{option}: {name!r} is not a valid host name; write for instance label.example.org or 192.0.2.1"
         )
@@ -195,15 +195,15 @@ def _bind(found: list[tuple[socket.AddressFamily, tuple[Any, ...]]]) -> socket.s
 
 
 def _listen_on(family: socket.AddressFamily, address: tuple[Any, ...]) -> socket.socket:
-    taken = socket.socket(family, socket.SOCK_STREAM)
+    listening_socket = socket.socket(family, socket.SOCK_STREAM)
     try:
         if os.name == "posix":  # on Windows it would let two servers listen on one port
-            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6 and address[0] == "::":
-            taken.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)  # dual stack: accept IPv4 too
-        taken.bind(address)
-        taken.listen()
+            listening_socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)  # dual stack: accept IPv4 too
+        listening_socket.bind(address)
+        listening_socket.listen()
     except BaseException:
-        taken.close()
+        listening_socket.close()
         raise
-    return taken
+    return listening_socket

@@ -17,38 +17,42 @@ from fastapi.encoders import jsonable_encoder
 from starlette.responses import JSONResponse
 
 from fewlabels.sessions.session import Session
-from fewlabels.web.error_log import Log, say_busy
+from fewlabels.web.error_log import FailureLog, make_busy_error
 
-POLL = 1.0  # seconds between two polls of the journal, for events of other processes
-PAUSE = 0.5  # minimal seconds between two computations of the board
-SHARE = 3  # the thread sleeps this many times as long as it computed, so that labelling requests come first
-MANY, LONG_PAUSE = 8, 2.0  # above this many waiting clients, results are computed at this interval
-MOST_WAITING = 128  # requests that may wait for results; more are refused
-WAIT = 30.0  # seconds that a request waits for a new result before it gets the latest one
+POLL_SECONDS = 1.0  # seconds between two polls of the journal, for events of other processes
+MIN_INTERVAL = 0.5  # minimal seconds between two computations of the board
+REST_FACTOR = 3  # the thread sleeps this many times as long as it computed, so that labelling requests come first
+MANY_WAITING, LONG_INTERVAL = 8, 2.0  # above this many waiting clients, results are computed at this interval
+MAX_WAITING = 128  # requests that may wait for results; more are refused
+FETCH_TIMEOUT = 30.0  # seconds that a request waits for a new result before it gets the latest one
 
 
 @dataclass(frozen=True)
-class Figures:
+class CachedResponse:
     """A computed result as it is sent."""
 
     body: bytes  # JSON
-    tag: str  # entity tag: a hash of the body
+    etag: str  # entity tag: a hash of the body
     event: int  # number of the last event it includes
-    made: float  # time of computation on the monotonic clock
+    computed_at: float  # time of computation on the monotonic clock
 
 
-class Background:
+class BackgroundWorker:
     """A thread that computes one result at a time."""
 
     def __init__(
-        self, session: Session, log: Log, refresh: Callable[[], None], kinds: Mapping[str, Callable[[], Any]]
+        self,
+        session: Session,
+        log: FailureLog,
+        refresh: Callable[[], None],
+        computations: Mapping[str, Callable[[], Any]],
     ) -> None:
-        self._session, self._log, self._refresh, self._kinds = session, log, refresh, kinds
-        self._latest: dict[str, Figures] = {}
-        self._wanted: dict[str, Future[Figures | Exception]] = {}
+        self._session, self._log, self._refresh, self._computations = session, log, refresh, computations
+        self._latest: dict[str, CachedResponse] = {}
+        self._pending: dict[str, Future[CachedResponse | Exception]] = {}
         self._lock, self._wake, self._demand, self._closed = Lock(), Event(), Event(), Event()
         self._n_fetching, self._n_waiting, self._n_answers = 0, 0, session.progress[1]
-        self._thread = Thread(target=self._work, daemon=True, name="figures")
+        self._thread = Thread(target=self._run, daemon=True, name="figures")
         self.is_stale = False  # computing the board failed
 
     def start(self) -> None:
@@ -60,72 +64,74 @@ class Background:
         for event in (self._closed, self._wake, self._demand):
             event.set()
         self._thread.join()
-        self._settle(self._take_wanted(), say_busy("the server is stopping"))
+        self._resolve(self._take_pending(), make_busy_error("the server is stopping"))
 
     def wake(self) -> None:
         """Signal that an event was written."""
         self._wake.set()
 
-    async def fetch(self, kind: str) -> Figures:
+    async def fetch(self, kind: str) -> CachedResponse:
         """Return a result that includes all events up to now, or after a timeout the latest one.
 
         Call it only from the thread of the event loop.
         """
-        if self._n_fetching >= MOST_WAITING:
-            raise say_busy("too many clients are reading")
+        if self._n_fetching >= MAX_WAITING:
+            raise make_busy_error("too many clients are reading")
         self._n_fetching += 1
         try:
-            wanted = asyncio.wrap_future(self._want(kind))
-            done, _ = await asyncio.wait([wanted], timeout=WAIT)
+            pending = asyncio.wrap_future(self._request(kind))
+            done, _ = await asyncio.wait([pending], timeout=FETCH_TIMEOUT)
         finally:
             self._n_fetching -= 1
-        found = wanted.result() if done else self._latest.get(kind)
+        found = pending.result() if done else self._latest.get(kind)
         if found is None:
-            raise say_busy(f"the {kind} is still being computed")
+            raise make_busy_error(f"the {kind} is still being computed")
         if isinstance(found, Exception):
             raise found
         return found
 
-    def _want(self, kind: str) -> Future[Figures | Exception]:
+    def _request(self, kind: str) -> Future[CachedResponse | Exception]:
         with self._lock:
-            future = self._wanted.setdefault(kind, Future())
+            future = self._pending.setdefault(kind, Future())
             self._n_waiting += 1
         self._demand.set()
         self._wake.set()
         return future
 
-    def _take_wanted(self) -> dict[str, Future[Figures | Exception]]:
+    def _take_pending(self) -> dict[str, Future[CachedResponse | Exception]]:
         with self._lock:
-            wanted, self._wanted, self._n_waiting = self._wanted, {}, 0
+            pending, self._pending, self._n_waiting = self._pending, {}, 0
             self._demand.clear()
-            return wanted
+            return pending
 
-    def _settle(self, wanted: Mapping[str, Future[Figures | Exception]], found: Figures | Exception) -> None:
-        for future in wanted.values():
+    def _resolve(
+        self, pending: Mapping[str, Future[CachedResponse | Exception]], found: CachedResponse | Exception
+    ) -> None:
+        for future in pending.values():
             future.set_result(found)
 
-    def _work(self) -> None:
+    def _run(self) -> None:
         while not self._closed.is_set():
-            self._wake.wait(POLL)
+            self._wake.wait(POLL_SECONDS)
             self._wake.clear()
             began, n_waiting = time.monotonic(), self._n_waiting
-            self._look(self._take_wanted())
-            rest = SHARE * (time.monotonic() - began)
-            self._closed.wait(max(rest, LONG_PAUSE) if n_waiting > MANY else rest)
-            self._demand.wait(PAUSE - rest)
+            self._run_pending(self._take_pending())
+            rest = REST_FACTOR * (time.monotonic() - began)
+            self._closed.wait(max(rest, LONG_INTERVAL) if n_waiting > MANY_WAITING else rest)
+            self._demand.wait(MIN_INTERVAL - rest)
 
-    def _look(self, wanted: Mapping[str, Future[Figures | Exception]]) -> None:
+    def _run_pending(self, pending: Mapping[str, Future[CachedResponse | Exception]]) -> None:
         """Compute the pending results that are out of date; log failures, and retry after the next answer."""
         try:
             event, n_answers = self._session.progress
         except Exception as error:
             self._log.note("reading the journal", error)
-            self._settle(wanted, error)
+            self._resolve(pending, error)
             return
         if n_answers != self._n_answers:
             self._n_answers = n_answers
             self._refresh_board()
-        for kind, future in wanted.items():
+        for kind, future in pending.items():
             future.set_result(self._compute(kind, event))
 
     def _refresh_board(self) -> None:
@@ -136,15 +142,15 @@ class Background:
             self.is_stale = True
             self._log.note("computing the board", error)
 
-    def _compute(self, kind: str, event: int) -> Figures | Exception:
+    def _compute(self, kind: str, event: int) -> CachedResponse | Exception:
         latest = self._latest.get(kind)
         if latest is not None and latest.event == event:
             return latest
         try:
-            body = bytes(JSONResponse(jsonable_encoder(self._kinds[kind]())).body)
+            body = bytes(JSONResponse(jsonable_encoder(self._computations[kind]())).body)
         except Exception as error:
             self._log.note(f"computing {kind}", error)
             return error
-        tag = f'"{blake2b(body, digest_size=12).hexdigest()}"'
-        self._latest[kind] = Figures(body, tag, event, time.monotonic())
+        etag = f'"{blake2b(body, digest_size=12).hexdigest()}"'
+        self._latest[kind] = CachedResponse(body, etag, event, time.monotonic())
         return self._latest[kind]

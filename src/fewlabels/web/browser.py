@@ -20,7 +20,7 @@ from threading import Condition, Thread
 
 from fewlabels.web.credentials import make_token
 
-SECONDS = 120.0  # lifetime of a code
+LIFETIME = 120.0  # lifetime of a code
 REDIRECT = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="referrer" content="no-referrer">
 <title>fewlabels</title><meta http-equiv="refresh" content="0;url={address}"><p><a href="{address}">Continue to the labelling page</a></p></html>
 """
@@ -36,44 +36,44 @@ class OneTimeCodes:
     (False, True, False)
     """
 
-    seconds: float = SECONDS
-    _until: dict[bytes, float] = field(default_factory=dict, repr=False)
+    seconds: float = LIFETIME
+    _expiries: dict[bytes, float] = field(default_factory=dict, repr=False)
     _changed: Condition = field(default_factory=Condition, repr=False)
 
     def issue(self) -> str:
         """Return a new code."""
         code = make_token()
         with self._changed:
-            self._until[_hash(code)] = time.monotonic() + self.seconds
+            self._expiries[_hash(code)] = time.monotonic() + self.seconds
         return code
 
     def redeem(self, code: str) -> bool:
         """Consume a code; False if it is unknown, used or expired."""
         with self._changed:
-            until = self._until.pop(_hash(code), 0.0)
+            until = self._expiries.pop(_hash(code), 0.0)
             self._changed.notify_all()
         return until > time.monotonic()
 
     def wait_until_used(self, code: str) -> None:
         """Wait until a code is used or expired."""
         with self._changed:
-            until = self._until.get(_hash(code), 0.0)
-            self._changed.wait_for(lambda: _hash(code) not in self._until, until - time.monotonic())
+            until = self._expiries.get(_hash(code), 0.0)
+            self._changed.wait_for(lambda: _hash(code) not in self._expiries, until - time.monotonic())
 
     def drop(self) -> None:
         """Invalidate all codes."""
         with self._changed:
-            self._until.clear()
+            self._expiries.clear()
             self._changed.notify_all()
 
 
 @contextmanager
-def opened_browser(address: str, codes: OneTimeCodes, beside: Path | None) -> Iterator[None]:
+def opened_browser(address: str, codes: OneTimeCodes, session_path: Path | None) -> Iterator[None]:
     """Open a browser at the page; remove the redirect file when the block ends."""
     code = codes.issue()
-    beside = (beside or Path(tempfile.gettempdir(), "fewlabels")).absolute()
-    file = beside.with_name(f"{beside.name}.{secrets.token_hex(4)}.html")
-    _remove_leftovers(beside)
+    session_path = (session_path or Path(tempfile.gettempdir(), "fewlabels")).absolute()
+    file = session_path.with_name(f"{session_path.name}.{secrets.token_hex(4)}.html")
+    _remove_leftovers(session_path)
     try:
         _write(file, REDIRECT.format(address=html.escape(f"{address}/?code={code}")))
     except OSError:  # the link is printed anyway
@@ -93,13 +93,13 @@ def _write(file: Path, text: str) -> None:
         opened.write(text)
 
 
-def _remove_leftovers(beside: Path) -> None:
+def _remove_leftovers(session_path: Path) -> None:
     """Remove redirect files of killed servers; their codes have expired."""
     now = time.time()
-    name = re.compile(rf"{re.escape(beside.name)}\.[0-9a-f]{{8}}\.html")
+    name = re.compile(rf"{re.escape(session_path.name)}\.[0-9a-f]{{8}}\.html")
     with suppress(OSError):
-        for file in [one for one in beside.parent.iterdir() if name.fullmatch(one.name)]:
-            if now - file.lstat().st_mtime > SECONDS:  # a newer file may belong to another server
+        for file in [one for one in session_path.parent.iterdir() if name.fullmatch(one.name)]:
+            if now - file.lstat().st_mtime > LIFETIME:  # a newer file may belong to another server
                 file.unlink(missing_ok=True)
 
 

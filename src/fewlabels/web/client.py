@@ -12,7 +12,7 @@ from urllib.request import Request, urlopen
 from fewlabels.errors import InputError
 from fewlabels.sessions.session import ItemId
 
-WAIT = 60.0  # seconds until a request times out
+TIMEOUT = 60.0  # seconds until a request times out
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Client:
             headers={"authorization": f"Bearer {token}", "content-type": "application/json"},
         )
         try:
-            with urlopen(request, timeout=WAIT) as answer:
+            with urlopen(request, timeout=TIMEOUT) as answer:
                 found: dict[str, Any] = json.load(answer)
                 return found
         except HTTPError as error:

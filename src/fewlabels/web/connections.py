@@ -13,17 +13,17 @@ from typing import Any, Literal
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fewlabels.web.error_log import Log
+from fewlabels.web.error_log import FailureLog
 
 try:
     import resource
 except ImportError:  # Windows has no descriptor limit
-    MOST = 512
+    MAX_CONNECTIONS = 512
 else:
-    MOST = min(512, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
-BACKLOG = max(8, MOST // 8)  # connections that the operating system queues
+    MAX_CONNECTIONS = min(512, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
+BACKLOG = max(8, MAX_CONNECTIONS // 8)  # connections that the operating system queues
 State = Literal["waiting", "receiving", "answering", "sending"]  # sending: its client reads
-LONGEST: dict[State, float] = {"waiting": 15.0, "receiving": 30.0, "sending": 30.0}  # seconds
+STATE_TIMEOUTS: dict[State, float] = {"waiting": 15.0, "receiving": 30.0, "sending": 30.0}  # seconds
 Peer = tuple[str, int]
 
 
@@ -44,15 +44,15 @@ class Connection:
 class Connections:
     """All open connections. Use it only from the thread of the event loop."""
 
-    def __init__(self, log: Log, most: int = MOST) -> None:
-        self.log, self.most = log, most
+    def __init__(self, log: FailureLog, max_connections: int = MAX_CONNECTIONS) -> None:
+        self.log, self.max_connections = log, max_connections
         self._open: dict[Peer, Connection] = {}
 
     def admit(self, client: socket.socket, peer: Peer) -> bool:
         """Register a new connection, at the limit in place of an idle one; False if there is none."""
-        if len(self._open) >= self.most:
+        if len(self._open) >= self.max_connections:
             self._forget_closed()
-        if len(self._open) >= self.most and not self.drop_longest():
+        if len(self._open) >= self.max_connections and not self.drop_longest():
             return False
         self._open[peer] = Connection(client, "waiting", time.monotonic())
         return True
@@ -69,7 +69,9 @@ class Connections:
         """Close connections that exceed the timeout of their state."""
         self._forget_closed()
         now = time.monotonic()
-        slow = [peer for peer, one in self._open.items() if now - one.since > LONGEST.get(one.state, float("inf"))]
+        slow = [
+            peer for peer, one in self._open.items() if now - one.since > STATE_TIMEOUTS.get(one.state, float("inf"))
+        ]
         for peer in slow:
             self._open.pop(peer).drop()
 
@@ -86,8 +88,8 @@ class Connections:
 class Listener(socket.socket):
     """A listening socket that limits connections as it accepts them, so that TLS handshakes count too."""
 
-    def __init__(self, taken: socket.socket, connections: Connections) -> None:
-        super().__init__(fileno=taken.detach())
+    def __init__(self, listening_socket: socket.socket, connections: Connections) -> None:
+        super().__init__(fileno=listening_socket.detach())
         self._connections = connections
 
     def accept(self) -> tuple[socket.socket, Any]:
@@ -96,19 +98,19 @@ class Listener(socket.socket):
             try:
                 client, address = super().accept()
             except OSError as error:
-                self._make_room(error)
+                self._free_descriptor(error)
                 raise
             if self._connections.admit(client, tuple(address[:2])):
                 return client, address
             client.close()
 
-    def _make_room(self, error: OSError) -> None:
+    def _free_descriptor(self, error: OSError) -> None:
         if error.errno in (errno.EMFILE, errno.ENFILE) and self._connections.drop_longest():
             self._connections.log.note("accepting a connection", error)
             raise BlockingIOError from error  # the event loop retries once the descriptor is free
 
 
-class Tracked:
+class ConnectionMiddleware:
     """ASGI middleware that tracks the state of connections."""
 
     def __init__(self, app: ASGIApp, connections: Connections) -> None:
@@ -123,18 +125,18 @@ class Tracked:
         has_body = any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
         note(peer, "receiving" if has_body else "answering")
 
-        async def receive_noting() -> Message:
+        async def receive_tracked() -> Message:
             message = await receive()
             if message["type"] == "http.request" and not message.get("more_body"):
                 note(peer, "answering")
             return message
 
-        async def send_noting(message: Message) -> None:
+        async def send_tracked(message: Message) -> None:
             note(peer, "sending")
             await send(message)
             note(peer, "answering")
 
         try:
-            await self.app(scope, receive_noting, send_noting)
+            await self.app(scope, receive_tracked, send_tracked)
         finally:
             note(peer, "waiting")

@@ -16,12 +16,12 @@ from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from fewlabels.errors import InputError, did_you_mean, listing
-from fewlabels.text import tame_line
+from fewlabels.errors import InputError, did_you_mean, join_names
+from fewlabels.text import sanitize_line
 
 UNAVAILABLE = "the keys file cannot be read at the moment; send the request again"
-LONGEST_NAME = 80  # characters
-MOST_ANNOTATORS = 1000
+MAX_NAME_LENGTH = 80  # characters
+MAX_ANNOTATORS = 1000
 
 
 class KeysUnavailableError(InputError):
@@ -36,8 +36,8 @@ def make_token() -> str:
 def check_name(who: str) -> str:
     """Return an annotator name with whitespace trimmed and collapsed."""
     name = " ".join(who.split())
-    if len(name) > LONGEST_NAME:
-        raise InputError(f"a name of more than {LONGEST_NAME} characters is too long; shorten it")
+    if len(name) > MAX_NAME_LENGTH:
+        raise InputError(f"a name of more than {MAX_NAME_LENGTH} characters is too long; shorten it")
     return name
 
 
@@ -46,12 +46,12 @@ def check_annotator(name: str) -> str:
     found = check_name(name)
     if not found:
         raise InputError("an annotator needs a name; write for instance --invite ann,bob")
-    if tame_line(found) != found:
-        raise InputError(f"the name {tame_line(found)!r} has characters that cannot be shown; use another")
+    if sanitize_line(found) != found:
+        raise InputError(f"the name {sanitize_line(found)!r} has characters that cannot be shown; use another")
     return found
 
 
-def fold_name(name: str) -> str:
+def casefold_name(name: str) -> str:
     """Return the key of a name: names that differ only in case belong to one annotator."""
     return check_name(name).casefold()
 
@@ -62,9 +62,11 @@ def match_names(names: Iterable[str], known: Iterable[str]) -> dict[str, str]:
     >>> match_names(["Ann", "Bob"], ["ann", "cleo"])
     {'ann': 'ann', 'bob': 'Bob'}
     """
-    known = [name for name in known if 0 < len(name) <= LONGEST_NAME and name == tame_line(" ".join(name.split()))]
-    spelled = {fold_name(name): name for name in known}
-    return {fold_name(name): name if name in known else spelled.get(fold_name(name), name) for name in names}
+    known = [
+        name for name in known if 0 < len(name) <= MAX_NAME_LENGTH and name == sanitize_line(" ".join(name.split()))
+    ]
+    spelled = {casefold_name(name): name for name in known}
+    return {casefold_name(name): name if name in known else spelled.get(casefold_name(name), name) for name in names}
 
 
 class Credential(BaseModel):
@@ -73,7 +75,7 @@ class Credential(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     role: Literal["owner", "annotator"]
-    name: Annotated[str, Field(max_length=LONGEST_NAME)] = ""
+    name: Annotated[str, Field(max_length=MAX_NAME_LENGTH)] = ""
     token: Annotated[str, Field(min_length=40, max_length=200, pattern=r"^[A-Za-z0-9_-]+$", repr=False)]
 
     @property
@@ -87,7 +89,7 @@ class Credential(BaseModel):
         return hmac.new(self.token.encode(), b"fewlabels cookie", sha256).hexdigest()
 
     @property
-    def label(self) -> str:
+    def identity(self) -> str:
         """Role and name, which the page sends with each request."""
         return f"{self.role}:{self.name}"
 
@@ -103,7 +105,7 @@ class Credentials(BaseModel):
 
     port: Annotated[int, Field(ge=0, le=65535, strict=True)] = 0
     address: Annotated[str, Field(max_length=500)] = ""  # scheme, host and port; empty before the first start
-    credentials: Annotated[tuple[Credential, ...], Field(max_length=MOST_ANNOTATORS + 1)]
+    credentials: Annotated[tuple[Credential, ...], Field(max_length=MAX_ANNOTATORS + 1)]
     shared: Annotated[bool, Field(exclude=True, repr=False)] = False  # read from a file in the format of version 1
 
     @model_validator(mode="before")
@@ -120,7 +122,7 @@ class Credentials(BaseModel):
             raise ValueError("there must be one owner")
         if any(one.name != check_annotator(one.name) for one in self.annotators):
             raise ValueError("an annotator's name must have no spaces around it and single spaces inside")
-        _refuse_repeated("name", (fold_name(one.name) for one in self.annotators))
+        _refuse_repeated("name", (casefold_name(one.name) for one in self.annotators))
         _refuse_repeated("token", (one.token for one in self.credentials))
         return self
 
@@ -151,7 +153,7 @@ class Credentials(BaseModel):
 
     @cached_property
     def _by_name(self) -> dict[str, Credential]:
-        return {fold_name(one.name): one for one in self.annotators}
+        return {casefold_name(one.name): one for one in self.annotators}
 
     def find(self, kind: Literal["token", "cookie"], secret: str) -> Credential | None:
         """Return the credential of a token or a cookie."""
@@ -159,7 +161,7 @@ class Credentials(BaseModel):
 
     def find_annotator(self, name: str) -> Credential | None:
         """Return the credential of an annotator."""
-        return self._by_name.get(fold_name(name))
+        return self._by_name.get(casefold_name(name))
 
     def list_links(self) -> list[str]:
         """Return one line per credential: its name or role, and its link."""
@@ -169,21 +171,23 @@ class Credentials(BaseModel):
         """Add annotators; existing ones keep their token. Names `known` from answers keep their spelling."""
         wanted = match_names(map(check_annotator, names), known)
         new = [Credential(role="annotator", name=name, token=make_token()) for key, name in wanted.items() if key not in self._by_name]  # fmt: skip
-        if len(self.annotators) + len(new) > MOST_ANNOTATORS:
-            raise InputError(f"a session has at most {MOST_ANNOTATORS:,} annotators; revoke some first")
-        return self._with((*self.credentials, *new))
+        if len(self.annotators) + len(new) > MAX_ANNOTATORS:
+            raise InputError(f"a session has at most {MAX_ANNOTATORS:,} annotators; revoke some first")
+        return self._with_credentials((*self.credentials, *new))
 
     def revoke(self, names: Iterable[str]) -> "Credentials":
         """Remove annotators: their links and open pages are refused from now on; their answers stay."""
-        gone = {fold_name(name): check_name(name) for name in names}
+        gone = {casefold_name(name): check_name(name) for name in names}
         unknown = [name for key, name in gone.items() if key not in self._by_name]
         if unknown:
             known = [one.name for one in self.annotators]
             hint = did_you_mean(unknown[0], known) if known else "no annotator was invited"
-            raise InputError(f"no annotator is called {listing(map(tame_line, unknown))}; {hint}")
-        return self._with(one for one in self.credentials if one.is_owner or fold_name(one.name) not in gone)
+            raise InputError(f"no annotator is called {join_names(map(sanitize_line, unknown))}; {hint}")
+        return self._with_credentials(
+            one for one in self.credentials if one.is_owner or casefold_name(one.name) not in gone
+        )
 
-    def _with(self, credentials: Iterable[Credential]) -> "Credentials":
+    def _with_credentials(self, credentials: Iterable[Credential]) -> "Credentials":
         return Credentials(port=self.port, address=self.address, credentials=tuple(credentials))
 
     def served_at(self, address: str, port: int) -> "Credentials":

@@ -13,18 +13,18 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fewlabels.sessions.journal.errors import StorageError, UnusableError
-from fewlabels.text import tame_line
+from fewlabels.text import sanitize_line
 
 LOGGER = logging.getLogger("fewlabels.web")  # writes to standard error by default
-INTERNAL = "internal error; reload the page to see what was saved; the server's log says where it happened"
+INTERNAL_ERROR = "internal error; reload the page to see what was saved; the server's log says where it happened"
 UNAVAILABLE = "the session file cannot be used at the moment (the disk is full, or another process has locked it); nothing was saved; send the request again in a moment"  # fmt: skip
-STOP = "stop labelling and tell the owner of the session: nothing can be saved"
-RETRY = 2  # seconds until a client should retry
-EVERY = 60.0  # seconds between two entries for the same failure
-MOST = 1000  # failures kept for deduplication
+STOP_LABELLING = "stop labelling and tell the owner of the session: nothing can be saved"
+RETRY_AFTER = 2  # seconds until a client should retry
+REPEAT_SECONDS = 60.0  # seconds between two entries for the same failure
+MAX_FAILURES = 1000  # failures kept for deduplication
 
 
-class Log:
+class FailureLog:
     """A log of failures, each at most once a minute, so that a request that fails repeatedly does not fill the disk."""
 
     def __init__(self, write: Callable[[str], None] = LOGGER.error) -> None:
@@ -36,18 +36,18 @@ class Log:
         lines = (
             [f"{what[:200]}: {error}"]
             if isinstance(error, StorageError | UnusableError)
-            else list(_describe(what, error))
+            else list(_format_chain(what, error))
         )
         key, now = (type(error).__name__, lines[-1]), time.monotonic()
-        if now - self._seen.get(key, -EVERY) < EVERY:
+        if now - self._seen.get(key, -REPEAT_SECONDS) < REPEAT_SECONDS:
             return
-        if len(self._seen) >= MOST:
+        if len(self._seen) >= MAX_FAILURES:
             self._seen.clear()
         self._seen[key] = now
         self._write("\n".join(lines))
 
 
-def _describe(what: str, error: BaseException | None) -> Iterator[str]:
+def _format_chain(what: str, error: BaseException | None) -> Iterator[str]:
     """Yield the type and the traceback of an error, then of its causes."""
     while error is not None:
         yield f"{what[:200]}: {type(error).__name__}"
@@ -55,16 +55,16 @@ def _describe(what: str, error: BaseException | None) -> Iterator[str]:
         what, error = "caused by", error.__cause__ or error.__context__
 
 
-def say_busy(why: str, seconds: int = RETRY) -> HTTPException:
+def make_busy_error(why: str, seconds: int = RETRY_AFTER) -> HTTPException:
     """Return a 503 with Retry-After."""
-    after = str(max(RETRY, seconds))
+    after = str(max(RETRY_AFTER, seconds))
     return HTTPException(503, f"{why}; send the request again in a moment", headers={"retry-after": after})
 
 
-class Failures:
+class ErrorMiddleware:
     """ASGI middleware that logs unhandled errors and answers them with a 500; security headers are added outside it."""
 
-    def __init__(self, app: ASGIApp, log: Log) -> None:
+    def __init__(self, app: ASGIApp, log: FailureLog) -> None:
         self.app, self.log = app, log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -79,12 +79,12 @@ class Failures:
         try:
             await self.app(scope, receive, note)
         except Exception as error:
-            self.log.note(name_request(scope), error)
+            self.log.note(describe_request(scope), error)
             if has_begun or scope["type"] != "http":
                 raise
-            await JSONResponse({"error": INTERNAL}, 500)(scope, receive, send)
+            await JSONResponse({"error": INTERNAL_ERROR}, 500)(scope, receive, send)
 
 
-def name_request(scope: Scope) -> str:
+def describe_request(scope: Scope) -> str:
     """Return method and path without the query, which may hold a token."""
-    return tame_line(f"{scope.get('method', scope['type'])} {scope.get('path', '')}")
+    return sanitize_line(f"{scope.get('method', scope['type'])} {scope.get('path', '')}")

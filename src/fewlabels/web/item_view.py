@@ -7,13 +7,13 @@ from urllib.parse import urlencode, urlsplit
 from pydantic import BaseModel
 
 from fewlabels.sessions.session import ItemId
-from fewlabels.text import as_text, tame, tame_line
-from fewlabels.web.media import Folder, guess_kind
+from fewlabels.text import as_text, sanitize, sanitize_line
+from fewlabels.web.media import MediaFolder, guess_media_kind
 
-MOST_CHARACTERS = 20_000
+MAX_CHARACTERS = 20_000
 
 
-class Field(BaseModel):
+class ItemField(BaseModel):
     """A column of an item."""
 
     name: str
@@ -23,30 +23,36 @@ class Field(BaseModel):
     n_more: int = 0  # number of truncated characters
 
 
-class Card(BaseModel):
+class ItemView(BaseModel):
     """The shown columns of an item."""
 
     id: ItemId
-    fields: list[Field]
+    fields: list[ItemField]
 
 
-def show_item(id: ItemId, row: Mapping[str, Any], folder: Folder | None, origins: tuple[str, ...] = ()) -> Card:
+def show_item(
+    id: ItemId, row: Mapping[str, Any], folder: MediaFolder | None, origins: tuple[str, ...] = ()
+) -> ItemView:
     """Return the view of an item; files come from the folder, and URLs only from allowed origins."""
-    return Card(id=id, fields=[_show_value(id, name, as_text(value), folder, origins) for name, value in row.items()])
+    return ItemView(
+        id=id, fields=[_show_value(id, name, as_text(value), folder, origins) for name, value in row.items()]
+    )
 
 
-def _show_value(id: ItemId, name: str, text: str, folder: Folder | None, origins: tuple[str, ...]) -> Field:
-    kind, shown = guess_kind(text), tame_line(name)
+def _show_value(id: ItemId, name: str, text: str, folder: MediaFolder | None, origins: tuple[str, ...]) -> ItemField:
+    kind, shown = guess_media_kind(text), sanitize_line(name)
     if kind is not None:
-        if _name_origin(text) in origins:
-            return Field(name=shown, kind=kind, text=tame(text), source=text)
+        if _parse_origin(text) in origins:
+            return ItemField(name=shown, kind=kind, text=sanitize(text), source=text)
         if folder is not None and folder.find(text) is not None:
             query = urlencode({"item": id, "column": name})
-            return Field(name=shown, kind=kind, text=tame(text), source=f"/media?{query}")
-    return Field(name=shown, kind="text", text=tame(text[:MOST_CHARACTERS]), n_more=max(0, len(text) - MOST_CHARACTERS))
+            return ItemField(name=shown, kind=kind, text=sanitize(text), source=f"/media?{query}")
+    return ItemField(
+        name=shown, kind="text", text=sanitize(text[:MAX_CHARACTERS]), n_more=max(0, len(text) - MAX_CHARACTERS)
+    )
 
 
-def _name_origin(text: str) -> str:
+def _parse_origin(text: str) -> str:
     try:
         parts = urlsplit(text)
     except ValueError:

@@ -17,8 +17,8 @@ from threading import Lock
 from pydantic import ValidationError
 
 from fewlabels.errors import InputError
-from fewlabels.files import lend_part
-from fewlabels.sessions.journal.paths import PRIVATE, put_in_place
+from fewlabels.files import temporary_file
+from fewlabels.sessions.journal.paths import PRIVATE, link_new_file
 from fewlabels.web.credentials import Credentials, KeysUnavailableError
 
 try:
@@ -28,14 +28,14 @@ except ImportError:  # Windows: the later of two simultaneous changes wins
 else:
     HAS_LOCKS = True
 
-ENDING = ".keys"  # appended to the path of the session
-LARGEST = 1_000_000  # bytes
-ANEW = "delete it to make new links"
+SUFFIX = ".keys"  # appended to the path of the session
+MAX_BYTES = 1_000_000  # bytes
+DELETE_HINT = "delete it to make new links"
 READ_ONLY = (
     os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 )  # do not follow links or block on pipes
 READ_AND_WRITE = READ_ONLY | os.O_RDWR  # NFS locks need write access
-REFUSED = (
+UNSAFE_ERRORS = (
     errno.ELOOP,
     errno.EACCES,
     errno.EPERM,
@@ -43,13 +43,13 @@ REFUSED = (
     errno.EISDIR,
     errno.ENXIO,
 )  # the kind of file or its mode; other errors are temporary
-SHARED = "%s held one link for all users, which no longer works: open the owner's new link, and invite each annotator (fewlabels access --session SESSION --invite NAMES)"  # fmt: skip
+SHARED_LINK_WARNING = "%s held one link for all users, which no longer works: open the owner's new link, and invite each annotator (fewlabels access --session SESSION --invite NAMES)"  # fmt: skip
 log = logging.getLogger(__name__)
 
 
-def name_keys(session: str | Path) -> Path:
+def get_keys_path(session: str | Path) -> Path:
     """Return the path of the keys file of a session."""
-    return Path(f"{session}{ENDING}")
+    return Path(f"{session}{SUFFIX}")
 
 
 def read_keys(path: Path) -> Credentials:
@@ -72,7 +72,7 @@ def change_keys(path: Path, change: Callable[[Credentials], Credentials]) -> Cre
             if after != before or before.shared:
                 _replace(path, after)
             if before.shared:
-                log.warning(SHARED, path)
+                log.warning(SHARED_LINK_WARNING, path)
             return after
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from None
@@ -83,7 +83,7 @@ class KeysFile:
     """Credentials in a file, reloaded when it changes, so that invitations and revocations take effect at once."""
 
     path: Path
-    _seen: tuple[int, ...] = ()
+    _last_stat: tuple[int, ...] = ()
     _credentials: Credentials | None = None
     _lock: Lock = field(default_factory=Lock, repr=False)
 
@@ -93,10 +93,10 @@ class KeysFile:
         Raises KeysUnavailableError if the file cannot be read at the moment.
         """
         with self._lock:
-            seen = _sign(self.path)
-            if seen != self._seen:
+            current_stat = _stat(self.path)
+            if current_stat != self._last_stat:
                 self._credentials = self._load()  # after a temporary error the next request retries
-                self._seen = seen
+                self._last_stat = current_stat
             return self._credentials
 
     def _load(self) -> Credentials | None:
@@ -109,7 +109,7 @@ class KeysFile:
             return None
 
 
-def _sign(path: Path) -> tuple[int, ...]:
+def _stat(path: Path) -> tuple[int, ...]:
     """Return the attributes of a file that change when it is replaced or written."""
     try:
         found = path.lstat()
@@ -127,10 +127,10 @@ def _opened(path: Path, how: int = READ_ONLY) -> Iterator[int]:
     except FileNotFoundError:
         raise InputError(f"{path} does not exist; serve the page again to make new links") from None
     except OSError as error:
-        if error.errno not in REFUSED:
+        if error.errno not in UNSAFE_ERRORS:
             raise
         problem = "is a symbolic link" if error.errno == errno.ELOOP else f"cannot be read: {error.strerror}"
-        raise InputError(f"{path} {problem}; {ANEW}") from None
+        raise InputError(f"{path} {problem}; {DELETE_HINT}") from None
     try:
         yield handle
     finally:
@@ -152,40 +152,42 @@ def _locked(path: Path) -> Iterator[None]:
 def _read(handle: int, path: Path) -> Credentials:
     _refuse_unsafe(os.fstat(handle), path)
     with open(handle, "rb", closefd=False) as file:
-        text = file.read(LARGEST + 1)
+        text = file.read(MAX_BYTES + 1)
     try:
         return Credentials.model_validate_json(text).replace_shared()
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]  # the input may be a secret
-        place = ".".join(map(str, first["loc"]))
-        raise InputError(f"{path} is not a keys file: {f'{place}: ' if place else ''}{first['msg']}; {ANEW}") from None
+        location = ".".join(map(str, first["loc"]))
+        raise InputError(
+            f"{path} is not a keys file: {f'{location}: ' if location else ''}{first['msg']}; {DELETE_HINT}"
+        ) from None
 
 
 def _refuse_unsafe(found: os.stat_result, path: Path) -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise InputError(f"{path} is not a regular file; {ANEW}")
-    if found.st_size > LARGEST:
-        raise InputError(f"{path} is not a keys file: it has {found.st_size:,} bytes; {ANEW}")
+        raise InputError(f"{path} is not a regular file; {DELETE_HINT}")
+    if found.st_size > MAX_BYTES:
+        raise InputError(f"{path} is not a keys file: it has {found.st_size:,} bytes; {DELETE_HINT}")
     if os.name != "posix":
         return
     if found.st_uid != os.geteuid():
-        raise InputError(f"{path} belongs to another user, who could grant access to anyone; {ANEW}")
+        raise InputError(f"{path} belongs to another user, who could grant access to anyone; {DELETE_HINT}")
     if found.st_mode & 0o077:
-        raise InputError(f"{path}: other users may read or write it (mode {found.st_mode & 0o777:03o}), so its links are not secret; {ANEW}")  # fmt: skip
+        raise InputError(f"{path}: other users may read or write it (mode {found.st_mode & 0o777:03o}), so its links are not secret; {DELETE_HINT}")  # fmt: skip
 
 
 def _create(path: Path) -> None:
-    with lend_part(path.parent, PRIVATE) as part:
+    with temporary_file(path.parent, PRIVATE) as part:
         _write(part, Credentials.create())
         try:
-            put_in_place(part, path)
+            link_new_file(part, path)
         except InputError:  # another process created it first
             if not os.path.lexists(path):
                 raise
 
 
 def _replace(path: Path, credentials: Credentials) -> None:
-    with lend_part(path.parent, PRIVATE) as part:
+    with temporary_file(path.parent, PRIVATE) as part:
         _write(part, credentials)
         part.replace(path)
 

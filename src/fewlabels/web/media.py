@@ -4,40 +4,40 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-KINDS = {
+MEDIA_TYPES = {
     ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
     ".bmp": "image/bmp", ".avif": "image/avif", ".mp3": "audio/mpeg", ".wav": "audio/wav", ".ogg": "audio/ogg",
     ".flac": "audio/flac", ".m4a": "audio/mp4",
 }  # fmt: skip
-LARGEST = 50_000_000  # bytes
-LONGEST = 1000  # characters of a path
+MAX_BYTES = 50_000_000  # bytes
+MAX_PATH_LENGTH = 1000  # characters of a path
 
 
 @dataclass(frozen=True)
-class Folder:
+class MediaFolder:
     """The folder that files are served from; paths that leave it, by dots or by links, are not found."""
 
     root: Path
 
     def find(self, name: str) -> Path | None:
         """Return the path of a file, or None if it may not be served."""
-        if guess_kind(name) is None or "\x00" in name:
+        if guess_media_kind(name) is None or "\x00" in name:
             return None
         try:
             root, file = self.root.resolve(strict=True), (self.root / name).resolve(strict=True)
-            is_fine = file.is_relative_to(root) and file.is_file() and file.stat().st_size <= LARGEST
+            is_allowed = file.is_relative_to(root) and file.is_file() and file.stat().st_size <= MAX_BYTES
         except (OSError, RuntimeError, ValueError):
             return None
-        return file if is_fine and guess_kind(file.name) is not None else None
+        return file if is_allowed and guess_media_kind(file.name) is not None else None
 
 
-def guess_kind(name: str) -> Literal["image", "audio"] | None:
+def guess_media_kind(name: str) -> Literal["image", "audio"] | None:
     """Return the kind of file that a value names, by its suffix.
 
-    >>> guess_kind("cats/1.JPG"), guess_kind("a.svg"), guess_kind("he said .png") is None
+    >>> guess_media_kind("cats/1.JPG"), guess_media_kind("a.svg"), guess_media_kind("he said .png") is None
     ('image', None, False)
     """
-    if len(name) > LONGEST or "\n" in name:
+    if len(name) > MAX_PATH_LENGTH or "\n" in name:
         return None
-    found = KINDS.get(Path(name.partition("?")[0]).suffix.lower(), "")
+    found = MEDIA_TYPES.get(Path(name.partition("?")[0]).suffix.lower(), "")
     return "image" if found.startswith("image") else "audio" if found else None

@@ -10,13 +10,13 @@ from fastapi import Depends, Request
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from fewlabels.text import tame_line
+from fewlabels.text import sanitize_line
 from fewlabels.web.credentials import Credential, Credentials, check_name
-from fewlabels.web.rate_limit import Pace
+from fewlabels.web.rate_limit import RateLimit
 from fewlabels.web.service import Board
 
 
-class Me(BaseModel):
+class Identity(BaseModel):
     """The role and the name of a link. An annotator has one name; the owner sends a name with each request."""
 
     role: Literal["owner", "annotator"]
@@ -41,9 +41,9 @@ Caller = Annotated[Credential, Depends(get_caller)]
 Owner = Annotated[Credential, Depends(get_owner)]
 
 
-def limit_rate(pace: Pace, caller: Credential) -> None:
+def limit_rate(rate_limit: RateLimit, caller: Credential) -> None:
     """Refuse requests above the rate limit of a credential; names could be made up to get around a limit per name."""
-    if not pace.allows(caller.token):
+    if not rate_limit.allows(caller.token):
         raise HTTPException(429, "rate limit exceeded; retry in a moment")
 
 
@@ -58,7 +58,7 @@ def resolve_name(caller: Credential, who: str, known: Credentials | None) -> str
         return caller.name
     if known is not None and known.find_annotator(name):
         raise HTTPException(
-            403, f"{tame_line(name)} is an annotator with a link of their own; use that link, or another name"
+            403, f"{sanitize_line(name)} is an annotator with a link of their own; use that link, or another name"
         )
     return name
 

@@ -7,30 +7,30 @@ from typing import Any
 
 from fewlabels.sessions.session import ItemId, Session
 
-AHEAD = 200  # items read at a time
-MOST = 4000  # cached rows
-LONG = 100_000  # rows with more characters are not cached
+PREFETCH = 200  # items read at a time
+MAX_ROWS = 4000  # cached rows
+MAX_ROW_CHARACTERS = 100_000  # rows with more characters are not cached
 
 
-class Shelf:
+class RowCache:
     """The shown rows of a session's items, including the items likely to be asked next."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._rows: OrderedDict[str, dict[str, Any]] = OrderedDict()
-        self._lock, self._reading = Lock(), Lock()  # of the rows, of the engine
+        self._lock, self._engine_lock = Lock(), Lock()  # of the rows, of the engine
 
     def show(self, ids: Sequence[ItemId]) -> dict[ItemId, dict[str, Any]]:
         """Return the shown columns of these items."""
         found = self._find(ids)
         if len(found) < len(set(ids)):
-            with self._reading:  # requests for cached rows do not wait for the engine
+            with self._engine_lock:  # requests for cached rows do not wait for the engine
                 found = self._find(ids)
                 missing = [i for i in ids if i not in found]
                 found |= self._read(missing) if missing else {}
         return {i: found[i] for i in ids}
 
-    def holds(self, id: ItemId) -> bool:
+    def contains(self, id: ItemId) -> bool:
         """Return whether the row of an item is cached."""
         with self._lock:
             return str(id) in self._rows
@@ -40,16 +40,16 @@ class Shelf:
             return {i: self._rows[str(i)] for i in ids if str(i) in self._rows}
 
     def _read(self, missing: Sequence[ItemId]) -> dict[ItemId, dict[str, Any]]:
-        soon = [i for i in self._session.foresee(AHEAD) if str(i) not in self._rows]
-        rows = self._session.show(list(dict.fromkeys([*missing, *soon])))
-        short = {str(i): row for i, row in rows.items() if _measure(row) <= LONG}
+        upcoming = [i for i in self._session.foresee(PREFETCH) if str(i) not in self._rows]
+        rows = self._session.show(list(dict.fromkeys([*missing, *upcoming])))
+        short = {str(i): row for i, row in rows.items() if _count_characters(row) <= MAX_ROW_CHARACTERS}
         with self._lock:
             self._rows |= short
-            while len(self._rows) > MOST:
+            while len(self._rows) > MAX_ROWS:
                 self._rows.popitem(last=False)
         return {i: rows[i] for i in missing}
 
 
-def _measure(row: dict[str, Any]) -> int:
+def _count_characters(row: dict[str, Any]) -> int:
     """Count the characters of a row."""
     return sum(len(value) for value in row.values() if isinstance(value, str | bytes))

@@ -19,29 +19,31 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fewlabels.web.browser import OneTimeCodes
 from fewlabels.web.credentials import UNAVAILABLE, Credential, CredentialStore, KeysUnavailableError, MemoryStore
-from fewlabels.web.error_log import RETRY
-from fewlabels.web.rate_limit import Pace
+from fewlabels.web.error_log import RETRY_AFTER
+from fewlabels.web.rate_limit import RateLimit
 
-LARGEST = 1_000_000  # bytes of a request
-OURS = "x-fewlabels"  # header of the page: role and name, or 1; other sites cannot send it without a CORS preflight
-INVALID = "This link is no longer valid. Open your link again, or ask the owner of the session for a new one."
-REPLACED = "Another link was opened in this browser, so answers would be stored under another name. Reload this page to continue with that link, or open your own link again."  # fmt: skip
+MAX_REQUEST_BYTES = 1_000_000  # bytes of a request
+PAGE_HEADER = (
+    "x-fewlabels"  # header of the page: role and name, or 1; other sites cannot send it without a CORS preflight
+)
+INVALID_LINK = "This link is no longer valid. Open your link again, or ask the owner of the session for a new one."
+REPLACED_LINK = "Another link was opened in this browser, so answers would be stored under another name. Reload this page to continue with that link, or open your own link again."  # fmt: skip
 RATE, BURST = (
     90.0,
     150.0,
 )  # all requests of a credential; below the limit on all reads, so that few of them wait
-SAFE = ("GET", "HEAD")
-TOO_LONG = f"a request has at most {LARGEST:,} bytes; send answers in several"
-WELCOME = """<!doctype html><html lang="en"><meta charset="utf-8"><title>fewlabels</title>
+SAFE_METHODS = ("GET", "HEAD")
+TOO_LARGE = f"a request has at most {MAX_REQUEST_BYTES:,} bytes; send answers in several"
+SIGNED_IN_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>fewlabels</title>
 <meta http-equiv="refresh" content="0;url=/"><p><a href="/">Continue to the labelling page</a></p></html>"""
-REFUSED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>fewlabels</title>
+UNAUTHORIZED_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>fewlabels</title>
 <h1>This page needs a valid link</h1>
 <p>Open your link as <code>fewlabels label</code> printed it, with everything after the question mark.
 If it was revoked, ask the owner of the session for a new one.</p></html>"""
 
 
 @dataclass(frozen=True)
-class Door:
+class SecurityPolicy:
     """The accepted hosts, origins and credentials of a server."""
 
     hosts: tuple[str, ...]  # accepted Host headers
@@ -65,10 +67,10 @@ class Door:
     @property
     def headers(self) -> dict[str, str]:
         """Headers of every response: no external or inline content, no frames, no caching."""
-        elsewhere = " ".join(("", *self.origins))
+        allowed_origins = " ".join(("", *self.origins))
         return {
             "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-            f"img-src 'self'{elsewhere}; media-src 'self'{elsewhere}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+            f"img-src 'self'{allowed_origins}; media-src 'self'{allowed_origins}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
             "x-content-type-options": "nosniff",
             "referrer-policy": "no-referrer",
             "x-frame-options": "DENY",
@@ -97,96 +99,102 @@ class Door:
             return found.owner if self.codes.redeem(query["code"][0]) else None
         return found.find("token", query["token"][0])
 
-    def is_ours(self, headers: Headers) -> bool:
+    def is_same_origin(self, headers: Headers) -> bool:
         """Return whether a request comes from the labelling page: it has its header and no other origin."""
         origin, scheme = headers.get("origin"), "https" if self.secure else "http"
-        return OURS in headers and (origin is None or origin in [f"{scheme}://{host}" for host in self.hosts])
+        return PAGE_HEADER in headers and (origin is None or origin in [f"{scheme}://{host}" for host in self.hosts])
 
 
-class Doorkeeper:
+class SecurityMiddleware:
     """ASGI middleware that forwards a request to the app or refuses it."""
 
-    def __init__(self, app: ASGIApp, door: Door, pace: Pace | None = None) -> None:
-        self.app, self.door, self.pace = app, door, pace or Pace(RATE, BURST)
+    def __init__(self, app: ASGIApp, security_policy: SecurityPolicy, rate_limit: RateLimit | None = None) -> None:
+        self.app, self.security_policy, self.rate_limit = app, security_policy, rate_limit or RateLimit(RATE, BURST)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check a request, forward it, and add the security headers to its response."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        send = self._dress(send)
+        send = self._add_headers(send)
         refusal = self._check(scope)
         if refusal is not None:
             await refusal(scope, receive, send)
             return
-        await self.app(scope, _bound(receive), send)
+        await self.app(scope, _limit_size(receive), send)
 
     def _check(self, scope: Scope) -> Response | None:
         try:
-            return self._refuse(scope)
+            return self._refuse_request(scope)
         except KeysUnavailableError:
-            return JSONResponse({"error": UNAVAILABLE}, 503, headers={"retry-after": str(RETRY)})
+            return JSONResponse({"error": UNAVAILABLE}, 503, headers={"retry-after": str(RETRY_AFTER)})
 
-    def _refuse(self, scope: Scope) -> Response | None:
+    def _refuse_request(self, scope: Scope) -> Response | None:
         """Return the response to a refused or a first request; None after its credential is attached to the scope."""
-        door, headers = self.door, Headers(scope=scope)
-        if headers.get("host", "").lower() not in door.hosts:
-            return _say(421, "this server does not serve that host name")
+        security_policy, headers = self.security_policy, Headers(scope=scope)
+        if headers.get("host", "").lower() not in security_policy.hosts:
+            return _json_error(421, "this server does not serve that host name")
         length = headers.get("content-length", "0")
-        if not length.isdecimal() or len(length) > 12 or int(length) > LARGEST:
-            return _say(413, TOO_LONG)
+        if not length.isdecimal() or len(length) > 12 or int(length) > MAX_REQUEST_BYTES:
+            return _json_error(413, TOO_LARGE)
         if scope["path"] == "/" and scope["method"] == "GET":
             query = parse_qs(scope["query_string"].decode("latin-1"))
             if query.keys() & {"token", "code"}:
-                return self._welcome(door.exchange(query))
-        known = door.authenticate(headers)
+                return self._set_cookie(security_policy.exchange(query))
+        known = security_policy.authenticate(headers)
         if known is None:
-            return HTMLResponse(REFUSED, 401) if scope["path"] == "/" else _say(401, INVALID if OURS in headers else "credentials missing or invalid; send Authorization: Bearer TOKEN")  # fmt: skip
+            return HTMLResponse(UNAUTHORIZED_PAGE, 401) if scope["path"] == "/" else _json_error(401, INVALID_LINK if PAGE_HEADER in headers else "credentials missing or invalid; send Authorization: Bearer TOKEN")  # fmt: skip
         scope["state"] = {**scope.get("state", {}), "caller": known[0]}
-        if not self.pace.allows(known[0].token):
-            return _say(429, "rate limit exceeded; retry in a moment")
-        return self._refuse_foreign(scope, headers, known[0]) if known[1] == "cookie" else None
+        if not self.rate_limit.allows(known[0].token):
+            return _json_error(429, "rate limit exceeded; retry in a moment")
+        return self._refuse_cross_site(scope, headers, known[0]) if known[1] == "cookie" else None
 
-    def _refuse_foreign(self, scope: Scope, headers: Headers, caller: Credential) -> Response | None:
+    def _refuse_cross_site(self, scope: Scope, headers: Headers, caller: Credential) -> Response | None:
         """Refuse a request with a cookie from another site, or from a page that was opened with another link."""
-        if headers.get(OURS, "1") != "1" and unquote(headers[OURS]) != caller.label:
-            return _say(401, REPLACED)
-        if scope["method"] not in SAFE and not self.door.is_ours(headers):
-            return _say(403, "this request does not come from the labelling page")
+        if headers.get(PAGE_HEADER, "1") != "1" and unquote(headers[PAGE_HEADER]) != caller.identity:
+            return _json_error(401, REPLACED_LINK)
+        if scope["method"] not in SAFE_METHODS and not self.security_policy.is_same_origin(headers):
+            return _json_error(403, "this request does not come from the labelling page")
         return None
 
-    def _welcome(self, caller: Credential | None) -> Response:
+    def _set_cookie(self, caller: Credential | None) -> Response:
         """Exchange a link for a cookie, and redirect to a URL without the secret."""
         if caller is None:
-            return HTMLResponse(REFUSED, 401)
-        answer = HTMLResponse(WELCOME)
-        answer.set_cookie(self.door.cookie, caller.cookie, httponly=True, samesite="strict", secure=self.door.secure)
+            return HTMLResponse(UNAUTHORIZED_PAGE, 401)
+        answer = HTMLResponse(SIGNED_IN_PAGE)
+        answer.set_cookie(
+            self.security_policy.cookie,
+            caller.cookie,
+            httponly=True,
+            samesite="strict",
+            secure=self.security_policy.secure,
+        )
         return answer
 
-    def _dress(self, send: Send) -> Send:
-        async def dressed(message: Message) -> None:
+    def _add_headers(self, send: Send) -> Send:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in self.door.headers.items():
+                for name, value in self.security_policy.headers.items():
                     headers.setdefault(name, value)
             await send(message)
 
-        return dressed
+        return send_with_headers
 
 
-def _bound(receive: Receive) -> Receive:
+def _limit_size(receive: Receive) -> Receive:
     """Refuse a request body above the limit that Content-Length did not announce."""
     n = 0
 
-    async def bounded() -> Message:
+    async def receive_limited() -> Message:
         nonlocal n
         message = await receive()
         n += len(message.get("body", b""))
-        if n > LARGEST:
-            raise HTTPException(413, TOO_LONG)
+        if n > MAX_REQUEST_BYTES:
+            raise HTTPException(413, TOO_LARGE)
         return message
 
-    return bounded
+    return receive_limited
 
 
 def _read_cookies(headers: Headers) -> dict[str, str]:
@@ -194,5 +202,5 @@ def _read_cookies(headers: Headers) -> dict[str, str]:
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
-def _say(status: int, error: str) -> JSONResponse:
+def _json_error(status: int, error: str) -> JSONResponse:
     return JSONResponse({"error": error}, status)

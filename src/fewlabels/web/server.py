@@ -15,59 +15,73 @@ import uvicorn
 from fastapi import FastAPI
 
 from fewlabels.errors import InputError
-from fewlabels.web.addresses import Place
+from fewlabels.web.addresses import ListenAddress
 from fewlabels.web.app import make_app
 from fewlabels.web.browser import opened_browser
-from fewlabels.web.connections import BACKLOG, MOST, Connections, Listener, Tracked
+from fewlabels.web.connections import BACKLOG, MAX_CONNECTIONS, ConnectionMiddleware, Connections, Listener
 from fewlabels.web.credentials import Credentials, CredentialStore, MemoryStore
-from fewlabels.web.error_log import Log
+from fewlabels.web.error_log import FailureLog
 from fewlabels.web.keys_file import KeysFile, change_keys, read_keys
-from fewlabels.web.security import Door
-from fewlabels.web.service import Desk
+from fewlabels.web.security import SecurityPolicy
+from fewlabels.web.service import LabellingService
 
-TURN = 0.0005  # seconds that a thread runs while others wait
-PATIENCE = 5  # seconds that open requests have to finish
+SWITCH_INTERVAL = 0.0005  # seconds that a thread runs while others wait
+SHUTDOWN_TIMEOUT = 5  # seconds that open requests have to finish
 
 
 def serve(
-    desk: Desk,
-    place: Place,
+    service: LabellingService,
+    listen_address: ListenAddress,
     *,
-    taken: socket.socket | None = None,
+    listening_socket: socket.socket | None = None,
     keys: Path | None = None,
-    said: Callable[[Credentials], None] = lambda known: print(*known.list_links(), sep="\n"),
-    opens: bool = False,
+    on_ready: Callable[[Credentials], None] = lambda known: print(*known.list_links(), sep="\n"),
+    open_browser: bool = False,
 ) -> None:
-    """Serve the page until it is stopped; `said` is called with the credentials, which have the links, once it listens.
+    """Serve the page until it is stopped; `on_ready` is called with the credentials, which have the links, once it listens.
 
     The file `keys` stores the credentials, so that open pages continue after a restart; changes to it take effect at
-    once. `taken` is a socket that listens already (see `take_port`). The service and the socket are always closed.
+    once. `listening_socket` is a socket that listens already (see `open_listener`). The service and the socket are always closed.
     """
-    with closing(desk), taken or take_port(place, keys) as listening:
+    with closing(service), listening_socket or open_listener(listen_address, keys) as listening:
         port = listening.getsockname()[1]
-        address = place.spell_address(port)
-        known, store = _keep_address(keys, address, port)
-        door = Door(place.list_hosts(port), secure=place.scheme == "https", origins=desk.rules.origins, store=store)
-        server = Server(make_app(desk, door), desk.log, ssl_certfile=place.certificate, ssl_keyfile=place.key)
-        with _heeding(server), _taking_turns(), closing(desk):  # closed before the signal handlers are restored
-            said(known)
-            with opened_browser(address, door.codes, keys) if opens else nullcontext():
+        address = listen_address.format_url(port)
+        known, store = _save_address(keys, address, port)
+        security_policy = SecurityPolicy(
+            listen_address.list_allowed_hosts(port),
+            secure=listen_address.scheme == "https",
+            origins=service.rules.origins,
+            store=store,
+        )
+        server = Server(
+            make_app(service, security_policy),
+            service.log,
+            ssl_certfile=listen_address.certificate,
+            ssl_keyfile=listen_address.key,
+        )
+        with (
+            _handling_signals(server),
+            _short_switch_interval(),
+            closing(service),
+        ):  # closed before the signal handlers are restored
+            on_ready(known)
+            with opened_browser(address, security_policy.codes, keys) if open_browser else nullcontext():
                 server.run_on(listening)
 
 
-def take_port(place: Place, keys: Path | None = None) -> socket.socket:
+def open_listener(listen_address: ListenAddress, keys: Path | None = None) -> socket.socket:
     """Listen on the given port, else on the last one if it is free, else on any; write no file."""
-    place.check()
+    listen_address.check()
     last = read_keys(keys).port if keys is not None and os.path.lexists(keys) else 0
-    if place.port or not last:
-        return place.listen()
+    if listen_address.port or not last:
+        return listen_address.listen()
     try:
-        return replace(place, port=last).listen()
+        return replace(listen_address, port=last).listen()
     except InputError:
-        return place.listen()
+        return listen_address.listen()
 
 
-def _keep_address(keys: Path | None, address: str, port: int) -> tuple[Credentials, CredentialStore]:
+def _save_address(keys: Path | None, address: str, port: int) -> tuple[Credentials, CredentialStore]:
     """Store the address of the page, so that links can be printed again."""
     if keys is None:
         known = Credentials.create().served_at(address, port)
@@ -78,24 +92,24 @@ def _keep_address(keys: Path | None, address: str, port: int) -> tuple[Credentia
 class Server(uvicorn.Server):
     """A uvicorn server that limits its connections, logs failures without values, and installs no signal handlers."""
 
-    def __init__(self, app: FastAPI, log: Log, *, most: int = MOST, **more: Any) -> None:
-        self._connections, self._log = Connections(log, most), log
+    def __init__(self, app: FastAPI, log: FailureLog, *, max_connections: int = MAX_CONNECTIONS, **more: Any) -> None:
+        self._connections, self._log = Connections(log, max_connections), log
         config = uvicorn.Config(
-            Tracked(app, self._connections),
+            ConnectionMiddleware(app, self._connections),
             loop="asyncio",  # accepts connections through the listener
             backlog=BACKLOG,
             proxy_headers=False,
             server_header=False,
-            timeout_graceful_shutdown=PATIENCE,
+            timeout_graceful_shutdown=SHUTDOWN_TIMEOUT,
             log_level="critical",
             access_log=False,  # the URL of a first visit holds the token
             **more,
         )
         super().__init__(config)
 
-    def run_on(self, taken: socket.socket) -> None:
+    def run_on(self, listening_socket: socket.socket) -> None:
         """Serve on a listening socket until the server is stopped."""
-        with Listener(taken, self._connections) as listener:
+        with Listener(listening_socket, self._connections) as listener:
             self.run(sockets=[listener])
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -119,10 +133,10 @@ class Server(uvicorn.Server):
 
 
 @contextmanager
-def _taking_turns() -> Iterator[None]:
+def _short_switch_interval() -> Iterator[None]:
     """Let requests interrupt the background computation sooner."""
     before = sys.getswitchinterval()
-    sys.setswitchinterval(TURN)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     try:
         yield
     finally:
@@ -130,7 +144,7 @@ def _taking_turns() -> Iterator[None]:
 
 
 @contextmanager
-def _heeding(server: Server) -> Iterator[None]:
+def _handling_signals(server: Server) -> Iterator[None]:
     """Handle SIGINT, however early, and SIGTERM: finish open requests, then stop."""
 
     def stop(*_: object) -> None:

@@ -10,24 +10,24 @@ from typing import Any, Literal
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from fewlabels.errors import listing
+from fewlabels.errors import join_names
 from fewlabels.models.posterior import Posterior
-from fewlabels.sessions.annotations import say_agreement
+from fewlabels.sessions.annotations import describe_agreement
 from fewlabels.sessions.session import ItemId, Session, check_lease
-from fewlabels.text import tame_line
-from fewlabels.web.background import Background, Figures
-from fewlabels.web.error_log import Log
-from fewlabels.web.item_view import Card, show_item
-from fewlabels.web.media import Folder
-from fewlabels.web.row_cache import Shelf
+from fewlabels.text import sanitize_line
+from fewlabels.web.background import BackgroundWorker, CachedResponse
+from fewlabels.web.error_log import FailureLog
+from fewlabels.web.item_view import ItemView, show_item
+from fewlabels.web.media import MediaFolder
+from fewlabels.web.row_cache import RowCache
 
-MOST_GROUPS = 60  # groups and annotators in a board
+MAX_GROUPS = 60  # groups and annotators in a board
 N_DRAWS = 2000
-PATIENCE = 3.0  # seconds that a request waits for other writers
+WRITE_TIMEOUT = 3.0  # seconds that a request waits for other writers
 
 
 @dataclass(frozen=True)
-class Rules:
+class LabellingRules:
     """Rules of labelling on this page."""
 
     lease: float = 600.0  # seconds for which an item is reserved for one annotator
@@ -40,7 +40,7 @@ class Rules:
         check_lease(self.lease)
 
 
-class Row(BaseModel):
+class GroupEstimate(BaseModel):
     """The estimate of the metric in a group."""
 
     group: str
@@ -51,7 +51,7 @@ class Row(BaseModel):
     p_sought: float  # P(worst), or P(best) if that is the goal
 
 
-class Person(BaseModel):
+class AnnotatorAccuracy(BaseModel):
     """An annotator's estimated accuracy, from the votes of all annotators."""
 
     who: str
@@ -61,7 +61,7 @@ class Person(BaseModel):
     high: float
 
 
-class Team(BaseModel):
+class TeamSummary(BaseModel):
     """Votes and agreement of the annotators, if each item gets several votes."""
 
     wanted: int
@@ -71,7 +71,7 @@ class Team(BaseModel):
     agreement: str  # as a sentence; empty if no item has two votes yet
     sentence: str
     errs: bool
-    people: list[Person]
+    people: list[AnnotatorAccuracy]
 
 
 class Board(BaseModel):
@@ -83,9 +83,9 @@ class Board(BaseModel):
     obstacle: str | None
     metric: str
     goal: str
-    groups: list[Row]
+    groups: list[GroupEstimate]
     n_groups: int
-    team: Team | None = None
+    team: TeamSummary | None = None
     stale: bool = False  # computing it failed: it leaves out the latest answers
 
 
@@ -103,27 +103,32 @@ class Dispute(BaseModel):
     It has no class probabilities: they depend on the prediction and could bias the decision.
     """
 
-    item: Card
+    item: ItemView
     votes: list[Vote]
 
 
-class Desk:
+class LabellingService:
     """A session with its item rows, its media folder and its background computations."""
 
     def __init__(
         self,
         session: Session,
-        rules: Rules | None = None,
+        rules: LabellingRules | None = None,
         *,
-        folder: Folder | None = None,
+        folder: MediaFolder | None = None,
         predicted: Callable[[ItemId], str | None] = lambda _: None,
-        log: Log | None = None,
+        log: FailureLog | None = None,
     ) -> None:
-        self.session, self.rules, self.folder, self.log = session, rules or Rules(), folder, log or Log()
-        self._predicted, self._shelf = predicted, Shelf(session)
-        session.set_patience(PATIENCE)
-        kinds = {"status": session.status, "assessment": lambda: session.assess().to_dict()}
-        self._background = Background(session, self.log, self._refresh, kinds)
+        self.session, self.rules, self.folder, self.log = (
+            session,
+            rules or LabellingRules(),
+            folder,
+            log or FailureLog(),
+        )
+        self._predicted, self._row_cache = predicted, RowCache(session)
+        session.set_patience(WRITE_TIMEOUT)
+        computations = {"status": session.status, "assessment": lambda: session.assess().to_dict()}
+        self._background = BackgroundWorker(session, self.log, self._refresh, computations)
         self._refresh()
         self._background.start()
 
@@ -136,14 +141,14 @@ class Desk:
         """The board as last computed."""
         return self._board.model_copy(update={"stale": self._background.is_stale})
 
-    async def fetch(self, kind: Literal["status", "assessment"]) -> Figures:
+    async def fetch(self, kind: Literal["status", "assessment"]) -> CachedResponse:
         """Return a result that is slow to compute, from the background thread."""
         return await self._background.fetch(kind)
 
-    def ask(self, who: str, n: int = 1) -> list[Card]:
+    def ask(self, who: str, n: int = 1) -> list[ItemView]:
         """Return items for this annotator, reserved until the lease expires."""
         ids = self.session.ask(n, who=who, lease=self.rules.lease, fresh=False)
-        rows = self._shelf.show(ids)
+        rows = self._row_cache.show(ids)
         return [show_item(i, rows[i], self.folder, self.rules.origins) for i in ids]
 
     def tell(
@@ -155,28 +160,28 @@ class Desk:
         """
         with self.session.together():
             if not replaces:
-                _refuse_taken(self.session.list_taken([item for item, _, _ in answers], who=who))
-            self._keep(self.session.tell, who, answers)
+                _refuse_answered(self.session.list_taken([item for item, _, _ in answers], who=who))
+            self._save(self.session.tell, who, answers)
         return self._reveal(answers)
 
     def decide(self, who: str, answers: Sequence[tuple[ItemId, str | None, str]]) -> dict[str, str]:
         """Record decisions on disputed items."""
-        self._keep(self.session.decide, who, answers)
+        self._save(self.session.decide, who, answers)
         return self._reveal(answers)
 
     def list_disputes(self, n: int) -> list[Dispute]:
         """Return items on which annotators disagree."""
         found = self.session.list_disputes(n)
-        rows = self._shelf.show([row["id"] for row in found])
+        rows = self._row_cache.show([row["id"] for row in found])
         return [
             Dispute(
                 item=show_item(row["id"], rows[row["id"]], self.folder, self.rules.origins),
-                votes=[Vote(who=tame_line(who), label=label, note=tame_line(row["notes"].get(who, ""))) for who, label in row["votes"].items()],
+                votes=[Vote(who=sanitize_line(who), label=label, note=sanitize_line(row["notes"].get(who, ""))) for who, label in row["votes"].items()],
             )
             for row in found
         ]  # fmt: skip
 
-    def _keep(self, tell: Callable[..., None], who: str, answers: Sequence[tuple[ItemId, str | None, str]]) -> None:
+    def _save(self, tell: Callable[..., None], who: str, answers: Sequence[tuple[ItemId, str | None, str]]) -> None:
         with self.session.together():
             for note in dict.fromkeys(note for _, _, note in answers):
                 labels = {item: label for item, label, said in answers if said == note}
@@ -192,7 +197,7 @@ class Desk:
         except Exception as error:
             self.log.note("reading predictions", error)
             return {}
-        return {item: tame_line(said) for item, said in found.items() if said is not None}
+        return {item: sanitize_line(said) for item, said in found.items() if said is not None}
 
     def undo(self, who: str, only: tuple[ItemId, bool] | None = None, *, decisions: bool = True) -> ItemId | None:
         """Undo this annotator's last answer; with `only`, just this answer or decision."""
@@ -202,57 +207,57 @@ class Desk:
 
     def needs_engine(self, item: str) -> bool:
         """Return whether showing an item needs a query: its row is not cached."""
-        return not self._shelf.holds(item) and self.session.has_item(item)
+        return not self._row_cache.contains(item) and self.session.has_item(item)
 
     def find_media(self, item: str, column: str) -> str | None:
         """Return the text of an item's column, which may name a file."""
         if not self.session.has_item(item):  # an unknown id would scan the whole file
             return None
-        row = self._shelf.show([item]).get(item, {})
+        row = self._row_cache.show([item]).get(item, {})
         value = row.get(column)
         return value if isinstance(value, str) else None
 
     def _refresh(self) -> None:
-        self._board = reckon(self.session)
+        self._board = compute_board(self.session)
 
 
-def _refuse_taken(items: Sequence[ItemId]) -> None:
+def _refuse_answered(items: Sequence[ItemId]) -> None:
     if items:
-        names = listing(tame_line(str(item)) for item in items)
+        names = join_names(sanitize_line(str(item)) for item in items)
         raise HTTPException(
             409, f"another annotator has answered {names} in the meantime; nothing was saved; ask for another item"
         )
 
 
-def reckon(session: Session) -> Board:
+def compute_board(session: Session) -> Board:
     """Compute the board from the labels so far."""
     found = session.status()
     known = session.knowledge()
     sign = getattr(session.goal, "sign", 1 if known.metric.worst == "highest" else -1)
-    rows = _list_groups(known, sign)
+    rows = _summarize_groups(known, sign)
     return Board(
         n_labels=found["n_labels"], settled=found["settled"], sentence=found["answer"]["sentence"], obstacle=found["obstacle"],
-        metric=found["metric"], goal=found["goal"], groups=rows[:MOST_GROUPS], n_groups=len(rows), team=_describe_team(found["votes"]),
+        metric=found["metric"], goal=found["goal"], groups=rows[:MAX_GROUPS], n_groups=len(rows), team=_describe_team(found["votes"]),
     )  # fmt: skip
 
 
-def _describe_team(found: dict[str, Any] | None) -> Team | None:
+def _describe_team(found: dict[str, Any] | None) -> TeamSummary | None:
     if found is None:
         return None
     agreed = found["agreement"]
-    return Team(
+    return TeamSummary(
         **{name: found[name] for name in ("wanted", "n_votes", "n_short", "n_disputed", "errs")}, sentence=found["claim"],
-        agreement="" if agreed is None else say_agreement(agreed),
-        people=[Person(**{**row, "who": tame_line(row["who"])}) for row in found["annotators"][:MOST_GROUPS]],
+        agreement="" if agreed is None else describe_agreement(agreed),
+        people=[AnnotatorAccuracy(**{**row, "who": sanitize_line(row["who"])}) for row in found["annotators"][:MAX_GROUPS]],
     )  # fmt: skip
 
 
-def _list_groups(known: Posterior, sign: int) -> list[Row]:
+def _summarize_groups(known: Posterior, sign: int) -> list[GroupEstimate]:
     """Estimate every group; sort by the probability of being the one that the goal seeks."""
     (low, high), mean = known.interval(), known.mean()
     sought = known.weigh_places(worst=sign == (1 if known.metric.worst == "highest" else -1))
     rows = [
-        Row(group=tame_line(name), mean=m, low=a, high=b, n_labels=n, p_sought=p)
+        GroupEstimate(group=sanitize_line(name), mean=m, low=a, high=b, n_labels=n, p_sought=p)
         for name, m, a, b, n, p in zip(
             known.groups,
             mean.tolist(),

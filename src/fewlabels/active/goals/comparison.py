@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.active.goals.goal import Gains, Standing, name_undefined, require_confidence, say_chance
+from fewlabels.active.goals.goal import Gains, GoalStatus, format_probability, name_undefined, require_confidence
 from fewlabels.active.goals.variance import gain_by_variance
 from fewlabels.distributions.belief import Belief, Beta, Draws, Rng
 from fewlabels.distributions.difference import (
@@ -14,14 +14,14 @@ from fewlabels.distributions.difference import (
     PANELS,
     BetaDifference,
     Difference,
-    say_not_settled,
+    describe_not_settled,
 )
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.metrics.evaluate import Theta
 from fewlabels.metrics.metric import Metric, accuracy
 from fewlabels.models.posterior import Posterior
 
-ROUGH = 32  # quadrature panels for acquisition: enough digits to choose a group, in an eighth of the time
+COARSE_PANELS = 32  # quadrature panels for acquisition: enough digits to choose a group, in an eighth of the time
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,16 @@ class Compare:
 
     def gain(self, belief: Posterior, truth: Theta) -> Gains:
         """Return the expected probability of the verdict after a label; without a closed form, variance reduction."""
-        two = self._positions(belief)
+        pair = self._positions(belief)
         gains = np.full((len(truth), len(belief.groups)), -np.inf)
-        if isinstance(belief.foreseen, Beta) and belief.scheme.cells.n == len(belief.groups) and belief.metric.own_cell:
-            gains[:, two] = self._expect_verdict(belief.foreseen, truth, two)
+        if (
+            isinstance(belief.with_pending, Beta)
+            and belief.evaluation.cells.n == len(belief.groups)
+            and belief.metric.is_cell_accuracy
+        ):
+            gains[:, pair] = self._expect_verdict_probability(belief.with_pending, truth, pair)
         else:
-            gains[:, two] = gain_by_variance(belief, truth)[:, two]
+            gains[:, pair] = gain_by_variance(belief, truth)[:, pair]
         return gains
 
     def answer(self, belief: Posterior, rng: Rng) -> Belief:  # noqa: ARG002
@@ -60,17 +64,21 @@ class Compare:
 
     def settled(self, belief: Posterior, rng: Rng) -> bool:  # noqa: ARG002
         """Does the verdict have the required probability?"""
-        return self._suffices(belief, max(self._weigh(self._difference(belief)).values()))
+        return self._is_confident(belief, max(self._region_probabilities(self._difference(belief)).values()))
 
-    def judge(self, belief: Posterior) -> str:
+    def name_verdict(self, belief: Posterior) -> str:
         """Return the most probable verdict."""
-        return "undecided" if self._is_undefined(belief) else _decide(self._weigh(self._difference(belief)))[0]
+        return (
+            "undecided"
+            if self._is_undefined(belief)
+            else _find_likeliest(self._region_probabilities(self._difference(belief)))[0]
+        )
 
-    def describe(self, belief: Posterior, rng: Rng) -> Standing:  # noqa: ARG002
+    def describe(self, belief: Posterior, rng: Rng) -> GoalStatus:  # noqa: ARG002
         """Return the verdict and its probability."""
         difference = self._difference(belief)
-        chances = self._weigh(difference)
-        verdict, p = _decide(chances)
+        probabilities = self._region_probabilities(difference)
+        verdict, p = _find_likeliest(probabilities)
         verdict = verdict if p >= self.confidence and not self._is_undefined(belief) else NOT_SETTLED
         words = {
             "below": f"{self.a} is lower than {self.b} by more than {self.rope:g}",
@@ -80,41 +88,47 @@ class Compare:
         low, high = difference.interval(belief.level)
         details = {
             "groups": [self.a, self.b], "rope": self.rope, "mean": difference.mean(), "low": low, "high": high,
-            **{f"p_{name}": chance for name, chance in chances.items()}, "verdict": verdict, "confidence": p,
+            **{f"p_{name}": chance for name, chance in probabilities.items()}, "verdict": verdict, "confidence": p,
         }  # fmt: skip
-        said = f"{words[verdict]}, with probability {say_chance(p)}" if verdict in words else self._say_open(chances)
+        said = (
+            f"{words[verdict]}, with probability {format_probability(p)}"
+            if verdict in words
+            else self._describe_undecided(probabilities)
+        )
         if self._is_undefined(belief):
             said = f"{NOT_SETTLED}: {name_undefined(belief)}"
-        return Standing(self._suffices(belief, p), said, details)
+        return GoalStatus(self._is_confident(belief, p), said, details)
 
-    def _say_open(self, chances: dict[str, float]) -> str:
-        return say_not_settled(self.a, self.b, self.rope, (chances["below"], chances["equivalent"], chances["above"]))
+    def _describe_undecided(self, probabilities: dict[str, float]) -> str:
+        return describe_not_settled(
+            self.a, self.b, self.rope, (probabilities["below"], probabilities["equivalent"], probabilities["above"])
+        )
 
-    def _suffices(self, belief: Posterior, p: float) -> bool:
-        heard = bool(belief.is_heard[self._positions(belief)].all())
-        return p >= self.confidence and heard and not self._is_undefined(belief)
+    def _is_confident(self, belief: Posterior, p: float) -> bool:
+        is_informed = bool(belief.is_informed[self._positions(belief)].all())
+        return p >= self.confidence and is_informed and not self._is_undefined(belief)
 
     def _is_undefined(self, belief: Posterior) -> bool:
         """Is the metric undefined in one of the two groups?"""
         return bool(belief.undefined[self._positions(belief)].any())
 
-    def _weigh(self, difference: Difference) -> dict[str, float]:
+    def _region_probabilities(self, difference: Difference) -> dict[str, float]:
         below, above = difference.below(-self.rope), difference.above(self.rope)
         return {"below": below, "equivalent": max(0.0, 1 - below - above), "above": above}
 
     def _difference(self, belief: Posterior) -> Difference:
         return belief.difference(*self._positions(belief))
 
-    def _expect_verdict(self, belief: Beta, truth: Theta, two: list[int]) -> Float[np.ndarray, "draw 2"]:
+    def _expect_verdict_probability(self, belief: Beta, truth: Theta, pair: list[int]) -> Float[np.ndarray, "draw 2"]:
         after = np.empty((2, 2))  # group, outcome
-        for i, g in enumerate(two):
+        for i, g in enumerate(pair):
             for outcome in (0, 1):
                 counts = np.zeros((len(belief.groups), 2))
                 counts[g, outcome] = 1.0
-                difference = _set_apart(belief.observe(counts), two[0], two[1], ROUGH)
+                difference = _subtract_betas(belief.observe(counts), pair[0], pair[1], COARSE_PANELS)
                 below, above = difference.below(-self.rope), difference.above(self.rope)
                 after[i, outcome] = max(below, above, 1 - below - above)
-        right = truth[:, two]
+        right = truth[:, pair]
         return np.round(right * after[:, 0] + (1 - right) * after[:, 1], 6)  # quadrature is accurate to six digits
 
     def _positions(self, belief: Posterior) -> list[int]:
@@ -126,13 +140,13 @@ class Compare:
         return [belief.position(self.a), belief.position(self.b)]
 
 
-def _decide(chances: dict[str, float]) -> tuple[str, float]:
+def _find_likeliest(probabilities: dict[str, float]) -> tuple[str, float]:
     """Return the most probable verdict, or undecided if several tie to six digits (the accuracy of the quadrature)."""
-    best = max(chances.values())
-    likeliest = [name for name, p in chances.items() if round(p, 6) == round(best, 6)]
+    best = max(probabilities.values())
+    likeliest = [name for name, p in probabilities.items() if round(p, 6) == round(best, 6)]
     return (likeliest[0] if len(likeliest) == 1 else "undecided"), best
 
 
-def _set_apart(belief: Beta, first: int, second: int, panels: int = PANELS) -> BetaDifference:
+def _subtract_betas(belief: Beta, first: int, second: int, panels: int = PANELS) -> BetaDifference:
     one, other = (Beta((belief.groups[i],), belief.alpha[[i]], belief.beta[[i]]) for i in (first, second))
     return BetaDifference(one, other, panels)

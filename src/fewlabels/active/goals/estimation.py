@@ -6,15 +6,17 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool
 
-from fewlabels.active.goals.goal import ROUNDING, Gains, Standing, name_undefined
-from fewlabels.active.goals.variance import expect_fall, gain_by_variance, measure_variance
+from fewlabels.active.goals.goal import ROUNDING, Gains, GoalStatus, name_undefined
+from fewlabels.active.goals.variance import expect_variance_reduction, gain_by_variance, measure_variance
 from fewlabels.distributions.belief import Belief, Rng
 from fewlabels.errors import InputError
 from fewlabels.metrics.evaluate import Theta
 from fewlabels.metrics.metric import Metric, accuracy
 from fewlabels.models.posterior import Posterior
 
-FEW = 5  # items from which a group has full weight; below, weight is proportional to size: one outcome says little
+FULL_WEIGHT_SIZE = (
+    5  # items from which a group has full weight; below, weight is proportional to size: one outcome says little
+)
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,9 @@ class Estimate:
 
     def gain(self, belief: Posterior, truth: Theta) -> Gains:
         """Return p_g times the expected variance reduction; for correlated groups, summed over all groups."""
-        if belief.ties is None:
+        if belief.covariance is None:
             return gain_by_variance(belief, truth) * belief.share
-        return np.tile(expect_fall(belief, belief.share), (len(truth), 1))
+        return np.tile(expect_variance_reduction(belief, belief.share), (len(truth), 1))
 
     def answer(self, belief: Posterior, rng: Rng) -> Belief:  # noqa: ARG002
         """Return the posterior of the metric in every group."""
@@ -46,7 +48,7 @@ class Estimate:
         """Is every interval narrow enough? Groups with an undefined metric are ignored."""
         return not self._is_wide(belief).any() and not belief.undefined.all()
 
-    def describe(self, belief: Posterior, rng: Rng) -> Standing:
+    def describe(self, belief: Posterior, rng: Rng) -> GoalStatus:
         """Report the widest interval and the number of groups that are still too wide."""
         is_wide, width, (low, high) = self._is_wide(belief), belief.width(), belief.interval()
         order = np.where(is_wide, 1.0, 0.0) + width / (1 + width)
@@ -59,13 +61,13 @@ class Estimate:
         if is_wide.any():
             at = f"the widest interval is {width[widest]:.3g} ({belief.groups[widest]})"
             said = f"groups not known to within ±{self.width / 2:.3g} yet: {is_wide.sum():,} of {len(width):,}; {at}"
-        apart = name_undefined(belief)
-        if apart:
-            said = apart if belief.undefined.all() else f"{said}; {apart}"
-        return Standing(self.settled(belief, rng), said, details)
+        undefined_groups = name_undefined(belief)
+        if undefined_groups:
+            said = undefined_groups if belief.undefined.all() else f"{said}; {undefined_groups}"
+        return GoalStatus(self.settled(belief, rng), said, details)
 
     def _is_wide(self, belief: Posterior) -> Bool[np.ndarray, " group"]:
-        return ((belief.width() > self.width + ROUNDING) | ~belief.is_heard) & ~belief.undefined
+        return ((belief.width() > self.width + ROUNDING) | ~belief.is_informed) & ~belief.undefined
 
 
 @dataclass(frozen=True)
@@ -76,8 +78,8 @@ class Explore(Estimate):
 
     def gain(self, belief: Posterior, truth: Theta) -> Gains:
         """Return the expected variance reduction, summed over all groups; it does not depend on the draw."""
-        worth = np.minimum(belief.n_items / FEW, 1.0)
-        return np.tile(expect_fall(belief, worth), (len(truth), 1))
+        group_weight = np.minimum(belief.n_items / FULL_WEIGHT_SIZE, 1.0)
+        return np.tile(expect_variance_reduction(belief, group_weight), (len(truth), 1))
 
 
 @dataclass(frozen=True)

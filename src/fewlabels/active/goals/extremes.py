@@ -6,9 +6,16 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Float
 
-from fewlabels.active.goals.goal import ROUNDING, Gains, Standing, name_undefined, require_confidence, say_chance
+from fewlabels.active.goals.goal import (
+    ROUNDING,
+    Gains,
+    GoalStatus,
+    format_probability,
+    name_undefined,
+    require_confidence,
+)
 from fewlabels.distributions.belief import Belief, Draws, Rng
-from fewlabels.errors import InputError, listing
+from fewlabels.errors import InputError, join_names
 from fewlabels.metrics.evaluate import Theta
 from fewlabels.metrics.metric import Metric, accuracy
 from fewlabels.models.posterior import Posterior
@@ -49,62 +56,62 @@ class FindWorst:
 
     def answer(self, belief: Posterior, rng: Rng) -> Belief:  # noqa: ARG002
         """Return the probability of each group to be among the m; 0 where the metric is undefined."""
-        return Draws(belief.groups, self._among(self._sample(belief)).astype(np.float64))
+        return Draws(belief.groups, self._is_among_m(self._signed_draws(belief)).astype(np.float64))
 
     def settled(self, belief: Posterior, rng: Rng) -> bool:  # noqa: ARG002
         """Do the named groups have the required probability of being the m?"""
-        return self._suffices(belief, *self._name(self._sample(belief)))
+        return self._is_confident(belief, *self._find_likeliest_set(self._signed_draws(belief)))
 
-    def describe(self, belief: Posterior, rng: Rng) -> Standing:  # noqa: ARG002
+    def describe(self, belief: Posterior, rng: Rng) -> GoalStatus:  # noqa: ARG002
         """Return the named groups and their probability."""
-        values = self._sample(belief)
-        named, p = self._name(values)
-        each = self._weigh_each(belief, values)
+        values = self._signed_draws(belief)
+        named, p = self._find_likeliest_set(values)
+        p_each = self._inclusion_probabilities(belief, values)
         groups = [belief.groups[g] for g in named]
         if self._seeks_too_many(belief):
-            return Standing(False, self._say_too_many(belief), {"groups": [], "p": 0.0, "p_each": {}})
-        details = {"groups": groups, "p": p, "p_each": {belief.groups[g]: float(each[g]) for g in named}}
+            return GoalStatus(False, self._describe_too_many(belief), {"groups": [], "p": 0.0, "p_each": {}})
+        details = {"groups": groups, "p": p, "p_each": {belief.groups[g]: float(p_each[g]) for g in named}}
         which = self.name.removeprefix("find-")
-        said = f"the {which} by {self.metric.name} {'is' if len(groups) == 1 else 'are'} {listing(groups, most=10)}"
+        said = f"the {which} by {self.metric.name} {'is' if len(groups) == 1 else 'are'} {join_names(groups, most=10)}"
         said += f" (or as good as, within {self.rope:g})" if self.rope else ""
-        said += f", with probability {say_chance(p)}"
-        apart = name_undefined(belief)
-        said += f"; {apart}" if apart else ""
-        return Standing(self._suffices(belief, named, p), said, details)
+        said += f", with probability {format_probability(p)}"
+        undefined_groups = name_undefined(belief)
+        said += f"; {undefined_groups}" if undefined_groups else ""
+        return GoalStatus(self._is_confident(belief, named, p), said, details)
 
-    def _weigh_each(self, belief: Posterior, values: Gains) -> Float[np.ndarray, " group"]:
+    def _inclusion_probabilities(self, belief: Posterior, values: Gains) -> Float[np.ndarray, " group"]:
         """Return the probability of each group to be among the m; without a rope, from the ranks of an assessment."""
         if self.rope:
-            return self._among(values).mean(axis=0)
+            return self._is_among_m(values).mean(axis=0)
         return belief.weigh_places(self.m, worst=self.sign == (1 if self.metric.worst == "highest" else -1))
 
-    def _suffices(self, belief: Posterior, named: list[int], p: float) -> bool:
-        return p >= self.confidence and bool(belief.is_heard[named].all()) and not self._seeks_too_many(belief)
+    def _is_confident(self, belief: Posterior, named: list[int], p: float) -> bool:
+        return p >= self.confidence and bool(belief.is_informed[named].all()) and not self._seeks_too_many(belief)
 
     def _seeks_too_many(self, belief: Posterior) -> bool:
         """Is the metric defined in at most m groups, while others are undefined?"""
         return bool(belief.undefined.any()) and self.m >= int((~belief.undefined).sum())
 
-    def _say_too_many(self, belief: Posterior) -> str:
+    def _describe_too_many(self, belief: Posterior) -> str:
         n, whole = int((~belief.undefined).sum()), len(belief.groups)
         return (
             f"nothing to find: {self.m} of the groups are sought, but {self.metric.name} is defined in only {n:,} of "
             f"{whole:,}; seek fewer, or choose another metric"
         )
 
-    def _sample(self, belief: Posterior) -> Gains:
+    def _signed_draws(self, belief: Posterior) -> Gains:
         """Return signed draws of the metric, so that larger is more extreme; −∞ where it is undefined."""
         return np.where(belief.undefined, -np.inf, self.sign * belief.draws)
 
-    def _among(self, values: Gains) -> Bool[np.ndarray, "draw group"]:
+    def _is_among_m(self, values: Gains) -> Bool[np.ndarray, "draw group"]:
         """Mark the groups among the m of each draw, including groups within `rope` of the m-th."""
         m = min(self.m, values.shape[1])
         last = -np.partition(-values, m - 1, axis=1)[:, [m - 1]]
         return (values >= last - self.rope - ROUNDING) & np.isfinite(values)
 
-    def _name(self, values: Gains) -> tuple[list[int], float]:
+    def _find_likeliest_set(self, values: Gains) -> tuple[list[int], float]:
         """Return the m groups most often among the m, and how often all of them are."""
-        among = self._among(values)
+        among = self._is_among_m(values)
         order = np.lexsort((-values.mean(axis=0), -among.mean(axis=0)))[: self.m]
         return [int(g) for g in order], float(among[:, order].all(axis=1).mean())
 

@@ -10,14 +10,14 @@ import numpy as np
 from jaxtyping import Float
 
 from fewlabels.distributions.belief import Belief, Rng
-from fewlabels.errors import InputError, listing
+from fewlabels.errors import InputError, join_names
 from fewlabels.metrics.evaluate import Theta
 from fewlabels.metrics.metric import Metric
 from fewlabels.models.posterior import Posterior
 
 Gains = Float[np.ndarray, "draw group"]
 ROUNDING = 1e-9
-FUTURES = 10  # simulated futures; if none of them settles a goal, more labels are unlikely to
+N_FUTURES = 10  # simulated futures; if none of them settles a goal, more labels are unlikely to
 
 
 @runtime_checkable
@@ -48,7 +48,7 @@ class Goal(Protocol):
 
 
 @dataclass(frozen=True)
-class Standing:
+class GoalStatus:
     """Current status of a goal, as a sentence and as details for JSON."""
 
     settled: bool
@@ -61,7 +61,7 @@ def count_sought(goal: Goal) -> int:
     return int(getattr(goal, "m", 1))
 
 
-def require_enough(goal: Goal, n_groups: int) -> None:
+def require_enough_groups(goal: Goal, n_groups: int) -> None:
     """Raise unless a goal seeks fewer groups than there are."""
     if count_sought(goal) >= max(n_groups, 2):
         raise InputError(
@@ -78,18 +78,18 @@ def require_confidence(name: str, confidence: float) -> None:
 def name_undefined(belief: Posterior) -> str | None:
     """Return a sentence on the groups in which the metric is undefined (0/0)."""
     empty = [group for group, missing in zip(belief.groups, belief.undefined, strict=True) if missing]
-    return f"{belief.metric.name} is not defined in {listing(empty, most=10)}" if empty else None
+    return f"{belief.metric.name} is not defined in {join_names(empty, most=10)}" if empty else None
 
 
-def say_chance(p: float) -> str:
+def format_probability(p: float) -> str:
     """Format a probability; never rounded up to 1."""
     return "more than 0.99" if p > 0.99 else f"{p:.2f}"
 
 
-def describe(goal: Goal, belief: Posterior, rng: Rng) -> Standing:
+def describe(goal: Goal, belief: Posterior, rng: Rng) -> GoalStatus:
     """Return the status of a goal; without a `describe` method, build it from the answer."""
     if hasattr(goal, "describe"):
-        said: Standing = goal.describe(belief, rng)
+        said: GoalStatus = goal.describe(belief, rng)
         return said
     answer, settled = goal.answer(belief, rng), goal.settled(belief, rng)
     mean, (low, high) = answer.mean(), answer.interval(belief.level)
@@ -97,16 +97,16 @@ def describe(goal: Goal, belief: Posterior, rng: Rng) -> Standing:
         {"group": name, "mean": float(m), "low": float(lo), "high": float(hi)}
         for name, m, lo, hi in zip(answer.groups, mean, low, high, strict=True)
     ]
-    return Standing(settled, f"{goal.name} is {'settled' if settled else 'not settled yet'}", {"groups": rows})
+    return GoalStatus(settled, f"{goal.name} is {'settled' if settled else 'not settled yet'}", {"groups": rows})
 
 
-def find_obstacle(goal: Goal, belief: Posterior, rng: Rng) -> str | None:
+def explain_unreachable(goal: Goal, belief: Posterior, rng: Rng) -> str | None:
     """Explain if labelling every item would not settle a goal, and what would; None otherwise."""
     remedy = getattr(goal, "remedy", "aim for less")
     if not belief.left.any() and not belief.pending.any():
         return f"nothing is left to ask, and the goal is not settled: {remedy}"
-    if any(goal.settled(belief.finish(rng), rng) for _ in range(FUTURES)):
+    if any(goal.settled(belief.simulate_completion(rng), rng) for _ in range(N_FUTURES)):
         return None
     return (
-        f"labelling every item would probably not settle this goal (in none of {FUTURES} simulated futures): {remedy}"
+        f"labelling every item would probably not settle this goal (in none of {N_FUTURES} simulated futures): {remedy}"
     )

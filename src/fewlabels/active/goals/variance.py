@@ -11,56 +11,61 @@ from fewlabels.models.posterior import Posterior
 
 def gain_by_variance(belief: Posterior, truth: Theta) -> Float[np.ndarray, "draw group"]:
     """Return the expected variance reduction in each group; a label falls in a cell in proportion to its size."""
-    fall = reduce_variance(belief, truth) * belief.weight**3
-    starts = np.searchsorted(belief.scheme.cells.group, np.arange(len(belief.groups)))  # cells are sorted by group
-    return np.add.reduceat(fall, starts, axis=1)
+    reduction = expect_cell_variance_reduction(belief, truth) * belief.weight**3
+    starts = np.searchsorted(belief.evaluation.cells.group, np.arange(len(belief.groups)))  # cells are sorted by group
+    return np.add.reduceat(reduction, starts, axis=1)
 
 
-def expect_fall(belief: Posterior, worth: Float[np.ndarray, " group"]) -> Float[np.ndarray, " group"]:
+def expect_variance_reduction(
+    belief: Posterior, group_weight: Float[np.ndarray, " group"]
+) -> Float[np.ndarray, " group"]:
     """Return the expected reduction of the weighted variances of all groups by one more label in each group.
 
     A label informs its own group and the groups correlated with it. In a finite pool it also makes its item known,
     which reduces the variance of a small group a lot, and of a large group hardly more than that of its population.
     """
-    share, item = _find_rest(belief)
-    whole = belief.metric.own_cell  # else every cell is a target of its own
-    aim = belief.scheme.cells.group if whole else np.arange(belief.scheme.cells.n)
-    fall = belief.ties_ahead.expect_fall(
-        aim, belief.weight * share, belief.weight * item, worth if whole else worth[belief.scheme.cells.group]
+    share, item = _find_unlabelled_shares(belief)
+    per_group = belief.metric.is_cell_accuracy  # else every cell is a target of its own
+    aim = belief.evaluation.cells.group if per_group else np.arange(belief.evaluation.cells.n)
+    reduction = belief.covariance_with_pending.expect_variance_reduction(
+        aim,
+        belief.weight * share,
+        belief.weight * item,
+        group_weight if per_group else group_weight[belief.evaluation.cells.group],
     )
-    return belief.sum_by_group(belief.weight * fall)
+    return belief.sum_by_group(belief.weight * reduction)
 
 
 def measure_variance(belief: Posterior) -> Float[np.ndarray, " group"]:
     """Return the variance in each group, with pending items answered as expected; for classes, summed over shares."""
-    share, item = _find_rest(belief)
-    ties = belief.ties_ahead
-    return belief.sum_by_group(belief.weight**2 * (share**2 * ties.variance + share * item * ties.noise))
+    share, item = _find_unlabelled_shares(belief)
+    covariance = belief.covariance_with_pending
+    return belief.sum_by_group(belief.weight**2 * (share**2 * covariance.variance + share * item * covariance.noise))
 
 
-def _find_rest(belief: Posterior) -> tuple[Float[np.ndarray, " cell"], Float[np.ndarray, " cell"]]:
+def _find_unlabelled_shares(belief: Posterior) -> tuple[Float[np.ndarray, " cell"], Float[np.ndarray, " cell"]]:
     """Return the unlabelled share of each cell and the share of one unlabelled item; 1 and 0 for a population."""
-    size = belief.scheme.cells.n_items
+    size = belief.evaluation.cells.n_items
     if not belief.finite_pool:
         return np.ones(len(size)), np.zeros(len(size))
     rest = np.maximum(size - belief.n_labelled - belief.pending, 0.0)
     return rest / size, (rest > 0) / size
 
 
-def reduce_variance(belief: Posterior, truth: Theta) -> Float[np.ndarray, "draw cell"]:
+def expect_cell_variance_reduction(belief: Posterior, truth: Theta) -> Float[np.ndarray, "draw cell"]:
     """Return the expected variance reduction of each cell by one more label in it, if a draw were true."""
-    now = belief.foreseen
+    now = belief.with_pending
     if isinstance(now, Beta):
-        after = truth * now.imagine(0).variance() + (1 - truth) * now.imagine(1).variance()
+        after = truth * now.observe_hypothetical(0).variance() + (1 - truth) * now.observe_hypothetical(1).variance()
         return now.variance() - after
     assert isinstance(now, Dirichlet)
     if isinstance(belief.metric, Cost):
         assert belief.metric.matrix is not None
-        return _reduce_of_cost(now, truth, belief.metric.matrix[:, belief.scheme.cells.predicted].T)
-    return _reduce_of_shares(now, truth)
+        return _cost_variance_reduction(now, truth, belief.metric.matrix[:, belief.evaluation.cells.predicted].T)
+    return _share_variance_reduction(now, truth)
 
 
-def _reduce_of_shares(now: Dirichlet, truth: Theta) -> Float[np.ndarray, "draw cell"]:
+def _share_variance_reduction(now: Dirichlet, truth: Theta) -> Float[np.ndarray, "draw cell"]:
     """Reduction of the summed variance of shares, V(α) = (1 − Σ m²) / (A + 1); a label j adds 2 α_j + 1 to Σ α²."""
     total, squares = now.strength(), (now.alpha**2).sum(axis=1)
     before = (1 - squares / total**2) / (total + 1)
@@ -68,7 +73,7 @@ def _reduce_of_shares(now: Dirichlet, truth: Theta) -> Float[np.ndarray, "draw c
     return before - (1 - (squares + 1 + 2 * seen) / (total + 1) ** 2) / (total + 2)
 
 
-def _reduce_of_cost(
+def _cost_variance_reduction(
     now: Dirichlet, truth: Theta, price: Float[np.ndarray, "cell class"]
 ) -> Float[np.ndarray, "draw cell"]:
     """Reduction of the variance of Σ c_j θ_j, which is (E c² − (E c)²) / (A + 1)."""

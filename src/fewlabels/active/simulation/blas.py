@@ -13,27 +13,27 @@ from threadpoolctl import threadpool_limits
 
 
 @dataclass
-class _Hold:
+class _ThreadLimit:
     """Reference-counted thread limit: it applies to the whole process, so the last user restores it."""
 
     lock: Lock = field(default_factory=Lock)
-    holders: int = 0
+    n_users: int = 0
     limits: threadpool_limits | None = None
 
-    def take(self) -> None:
+    def acquire(self) -> None:
         with self.lock:
-            if not self.holders:
+            if not self.n_users:
                 self.limits = threadpool_limits(limits=1, user_api="blas")
-            self.holders += 1
+            self.n_users += 1
 
-    def leave(self) -> None:
+    def release(self) -> None:
         with self.lock:
-            self.holders -= 1
-            if not self.holders and self.limits is not None:
+            self.n_users -= 1
+            if not self.n_users and self.limits is not None:
                 self.limits.restore_original_limits()
 
 
-_HOLD = _Hold()
+_THREAD_LIMIT = _ThreadLimit()
 
 
 @contextmanager
@@ -45,8 +45,8 @@ def use_one_thread() -> Iterator[None]:
     ...     float(np.ones(3) @ np.ones(3))
     3.0
     """
-    _HOLD.take()
+    _THREAD_LIMIT.acquire()
     try:
         yield
     finally:
-        _HOLD.leave()
+        _THREAD_LIMIT.release()

@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.data.checks import require_sound
-from fewlabels.data.counts import SPLITS, Split, Tally, tally
+from fewlabels.data.checks import require_valid
+from fewlabels.data.counts import SPLITS, CountTable, Split, count_pool
 from fewlabels.data.groups import Bins, Groups
 from fewlabels.data.predictions import Predictions
 from fewlabels.errors import InputError
@@ -20,10 +20,10 @@ from fewlabels.models.posterior import Posterior
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
+class LabelledPool:
     """Items sorted by group, with true labels that a replay reveals one by one."""
 
-    tally: Tally  # without labels
+    tally: CountTable  # without labels
     entry: Int[np.ndarray, " item"]
     label: Int[np.ndarray, " item"]
     right: Float[np.ndarray, " item"]
@@ -47,7 +47,7 @@ class Stage:
     def cell(self, metric: Metric) -> Int[np.ndarray, " item"]:
         """Return the cell of each item, at the resolution a metric needs."""
         if metric.splits not in self._cells:
-            self._cells[metric.splits] = self.tally.place(metric.splits)[1][self.entry]
+            self._cells[metric.splits] = self.tally.assign_cells(metric.splits)[1][self.entry]
         return self._cells[metric.splits]
 
     @cached_property
@@ -55,54 +55,54 @@ class Stage:
         """Cache of cells by split; every step of a replay needs them."""
         return {}
 
-    def count(self, known: Posterior, order: Int[np.ndarray, " step"]) -> Float[np.ndarray, "cell outcome"]:
+    def count(self, posterior: Posterior, order: Int[np.ndarray, " step"]) -> Float[np.ndarray, "cell outcome"]:
         """Count the outcomes of these items by cell, as posterior counts."""
-        counts = np.zeros_like(known.counts)
-        cell, right = self.cell(known.metric)[order], self.right[order]
-        if known.metric.reads == "right":
+        counts = np.zeros_like(posterior.counts)
+        cell, right = self.cell(posterior.metric)[order], self.right[order]
+        if posterior.metric.reads == "right":
             np.add.at(counts, cell, np.stack([right, 1 - right], axis=1))
         else:
             np.add.at(counts, (cell, self.label[order]), 1.0)
         return counts
 
-    def stick(self, order: Int[np.ndarray, " step"]) -> Tally:
+    def add_labels(self, order: Int[np.ndarray, " step"]) -> CountTable:
         """Return the count table with the labels of these items."""
         ones = np.ones(len(order), dtype=np.int64)
-        return self.tally.stick(self.entry[order], self.label[order], ones, self.right[order])
+        return self.tally.add_labels(self.entry[order], self.label[order], ones, self.right[order])
 
-    def keep(self, items: Int[np.ndarray, " left"]) -> "Stage":
+    def select(self, items: Int[np.ndarray, " left"]) -> "LabelledPool":
         """Return a pool of some of the items; the count table remains that of the whole pool."""
         return replace(self, entry=self.entry[items], label=self.label[items], right=self.right[items])
 
-    def truth(self, known: Posterior) -> Float[np.ndarray, " group"]:
+    def truth(self, posterior: Posterior) -> Float[np.ndarray, " group"]:
         """Return the true metric in every group, from all labels."""
-        counts = self.count(known, np.arange(self.n_items))
+        counts = self.count(posterior, np.arange(self.n_items))
         shares = counts / counts.sum(axis=1, keepdims=True)
-        return known.values((shares[:, 0] if known.metric.reads == "right" else shares)[None])[0]
+        return posterior.values((shares[:, 0] if posterior.metric.reads == "right" else shares)[None])[0]
 
 
-def set_stage(
+def make_labelled_pool(
     pool: Predictions,
     by: Groups,
     *,
     bins: Bins | None = None,
     probabilities: bool = False,
     strata: Sequence[float] = (),
-) -> Stage:
+) -> LabelledPool:
     """Count a labelled pool and expand it to items; items without a label are dropped."""
     if not pool.n_labels:
         raise InputError(
             f"simulate replays labelled items, and {pool.source} has none; use plan, which needs no labels"
         )
-    warnings = require_sound(pool)
+    warnings = require_valid(pool)
     pool = pool.drop_unlabelled() if pool.n_labels < pool.n_items else pool
-    counts = tally(pool, by, bins=bins, probabilities=probabilities, strata=strata, grades=True)
-    key, entry = counts.place(SPLITS)
+    counts = count_pool(pool, by, bins=bins, probabilities=probabilities, strata=strata, grades=True)
+    key, entry = counts.assign_cells(SPLITS)
     entry, order = np.sort(entry, kind="stable"), np.argsort(entry, kind="stable")
     n = counts.n_items[order]
     assert len(key) == entry[-1] + 1
-    return Stage(
-        tally=counts.strip(),
+    return LabelledPool(
+        tally=counts.drop_labels(),
         entry=np.repeat(entry, n),
         label=np.repeat(counts.label[order], n),
         right=np.repeat(counts.right[order] / n, n),

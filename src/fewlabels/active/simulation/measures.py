@@ -13,20 +13,20 @@ from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.extremes import FindWorst
 from fewlabels.active.goals.goal import Goal
 from fewlabels.active.simulation.kernels.ranking import TIE
-from fewlabels.active.simulation.run import Trial
+from fewlabels.active.simulation.run import Run
 from fewlabels.metrics.metric import Metric, confusion, ece
 from fewlabels.models.posterior import Posterior
 
 Measures = dict[str, float]
 TARGETS = {"mrr": 0.99, "rmse": 0.05, "correct": 0.95, "relative_error": 0.1}
-GREATER = {"mrr", "found", "correct", "coverage"}  # higher is better
+HIGHER_IS_BETTER = {"mrr", "found", "correct", "coverage"}  # higher is better
 ROUNDING = 1e-9
 
 
-def choose_measures(goal: Goal) -> Callable[[Trial, Posterior], Measures]:
+def choose_measures(goal: Goal) -> Callable[[Run, Posterior], Measures]:
     """Return the measures of a goal."""
     if isinstance(goal, FindWorst):
-        return measure_finding
+        return measure_identification
     if isinstance(goal, Compare):
         return measure_verdict
     if goal.metric is ece:
@@ -34,16 +34,16 @@ def choose_measures(goal: Goal) -> Callable[[Trial, Posterior], Measures]:
     return measure_confusion if goal.metric is confusion else measure_estimates
 
 
-def measure_estimates(trial: Trial, known: Posterior) -> Measures:
+def measure_estimates(run: Run, posterior: Posterior) -> Measures:
     """RMSE of posterior means, weighted by group size; coverage and width of intervals, averaged over groups.
 
     Groups with an undefined metric even with every label are left out.
     """
-    there = ~np.isnan(trial.truth)
-    if not there.any():
+    is_defined = ~np.isnan(run.truth)
+    if not is_defined.any():
         return dict.fromkeys(("rmse", "coverage", "width"), np.nan)
-    truth, mean, share = trial.truth[there], _mean_of_metric(known)[there], known.share[there]
-    low, high = (bound[there] for bound in known.interval())
+    truth, mean, share = run.truth[is_defined], _mean_of_metric(posterior)[is_defined], posterior.share[is_defined]
+    low, high = (bound[is_defined] for bound in posterior.interval())
     covered = (low - ROUNDING <= truth) & (truth <= high + ROUNDING)
     return {
         "rmse": float(np.sqrt(share @ (mean - truth) ** 2 / share.sum())),
@@ -52,51 +52,53 @@ def measure_estimates(trial: Trial, known: Posterior) -> Measures:
     }
 
 
-def measure_confusion(trial: Trial, known: Posterior) -> Measures:
+def measure_confusion(run: Run, posterior: Posterior) -> Measures:
     """RMSE of the columns of the confusion matrix; coverage and width for the probability of a right prediction."""
-    counts = trial.stage.count(known, np.arange(trial.stage.n_items))
+    counts = run.labelled.count(posterior, np.arange(run.labelled.n_items))
     truth = counts / counts.sum(axis=1, keepdims=True)
-    cells = known.scheme.cells
-    error = ((_mean_of_cells(known) - truth) ** 2).sum(axis=1)
-    return measure_estimates(trial, known) | {"rmse": float(np.sqrt(error @ cells.n_items / cells.n_items.sum()))}
+    cells = posterior.evaluation.cells
+    error = ((_mean_of_cells(posterior) - truth) ** 2).sum(axis=1)
+    return measure_estimates(run, posterior) | {"rmse": float(np.sqrt(error @ cells.n_items / cells.n_items.sum()))}
 
 
-def measure_calibration(trial: Trial, known: Posterior) -> Measures:
+def measure_calibration(run: Run, posterior: Posterior) -> Measures:
     """Relative error of the overall ECE, from posterior means of the bins."""
-    weight = known.scheme.cells.n_items[None].astype(np.float64)
-    counts = trial.stage.count(known, np.arange(trial.stage.n_items))
+    weight = posterior.evaluation.cells.n_items[None].astype(np.float64)
+    counts = run.labelled.count(posterior, np.arange(run.labelled.n_items))
     truth = counts[:, 0] / counts.sum(axis=1)
-    estimate, true = (known.scheme.combine(theta[None], weight)[1][0, 0] for theta in (_mean_of_cells(known), truth))
+    estimate, true = (
+        posterior.evaluation.combine(theta[None], weight)[1][0, 0] for theta in (_mean_of_cells(posterior), truth)
+    )
     return {"relative_error": float(abs(estimate - true) / true) if true > ROUNDING else np.nan}
 
 
-def measure_finding(trial: Trial, known: Posterior) -> Measures:
+def measure_identification(run: Run, posterior: Posterior) -> Measures:
     """Mean reciprocal rank of the true m groups, and whether all are found; undefined groups are left out."""
-    assert isinstance(trial.goal, FindWorst)
-    there = ~np.isnan(trial.truth)
-    estimate, truth = (trial.goal.sign * values[there] for values in (_mean_of_metric(known), trial.truth))
+    assert isinstance(run.goal, FindWorst)
+    is_defined = ~np.isnan(run.truth)
+    estimate, truth = (run.goal.sign * values[is_defined] for values in (_mean_of_metric(posterior), run.truth))
     if not len(truth) or np.isnan(estimate).any():
         return {"mrr": np.nan, "found": np.nan}
-    mrr = rank_reciprocally(estimate, truth, trial.plays)
+    mrr = mean_reciprocal_rank(estimate, truth, run.plays)
     return {"mrr": mrr, "found": float(mrr > 1 - ROUNDING)}
 
 
-def measure_verdict(trial: Trial, known: Posterior) -> Measures:
+def measure_verdict(run: Run, posterior: Posterior) -> Measures:
     """Is the most probable verdict (below, equivalent, above) the true one on the pool?
 
     A tie counts as no verdict.
     """
-    goal, truth = trial.goal, judge_truth(trial)
+    goal, truth = run.goal, find_true_verdict(run)
     assert isinstance(goal, Compare)
-    verdict = goal.judge(replace(known, finite_pool=False))
+    verdict = goal.name_verdict(replace(posterior, finite_pool=False))
     return {"correct": np.nan if truth is None else float(verdict == truth)}
 
 
-def judge_truth(trial: Trial) -> str | None:
+def find_true_verdict(run: Run) -> str | None:
     """Return the true verdict on the pool; None if the metric is undefined in one of the two groups."""
-    goal = trial.goal
+    goal = run.goal
     assert isinstance(goal, Compare)
-    a, b = (float(trial.truth[trial.start.position(group)]) for group in (goal.a, goal.b))
+    a, b = (float(run.truth[run.start.position(group)]) for group in (goal.a, goal.b))
     if np.isnan(a - b):
         return None
     if abs(a - b) <= goal.rope + ROUNDING:
@@ -104,25 +106,25 @@ def judge_truth(trial: Trial) -> str | None:
     return "below" if a < b else "above"
 
 
-def rank_reciprocally(estimate: Float[np.ndarray, " group"], truth: Float[np.ndarray, " group"], m: int) -> float:
+def mean_reciprocal_rank(estimate: Float[np.ndarray, " group"], truth: Float[np.ndarray, " group"], m: int) -> float:
     """Return the mean of 1 / rank by estimate over the m truly largest groups, each ranked among the other groups only.
 
     Ties in the estimate count as worse ranks. If the truth ties at the m-th place, any of the tied groups is correct.
 
-    >>> rank_reciprocally(np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0]), 1)
+    >>> mean_reciprocal_rank(np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0]), 1)
     0.5
     """
     m, near, alike = min(m, len(truth)), TIE * np.abs(estimate).max(), TIE * np.abs(truth).max()
     last = np.sort(truth)[-m]
     sure, tied = truth > last + alike, np.abs(truth - last) <= alike
-    sought = _pick(sure, tied, estimate, m)
+    sought = _choose_among_tied(sure, tied, estimate, m)
     outside = np.setdiff1d(np.arange(len(truth)), sought)
-    beaten = estimate[outside][None, :] >= estimate[sought][:, None] - near
-    beaten[np.ix_(tied[sought], tied[outside])] = False  # groups tied in truth do not outrank each other
-    return float((1 / (1 + beaten.sum(axis=1))).mean())
+    outranked = estimate[outside][None, :] >= estimate[sought][:, None] - near
+    outranked[np.ix_(tied[sought], tied[outside])] = False  # groups tied in truth do not outrank each other
+    return float((1 / (1 + outranked.sum(axis=1))).mean())
 
 
-def _pick(
+def _choose_among_tied(
     sure: Bool[np.ndarray, " group"], tied: Bool[np.ndarray, " group"], estimate: Float[np.ndarray, " group"], m: int
 ) -> Int[np.ndarray, " sought"]:
     """Complete the m groups with those tied in truth, by largest estimate."""
@@ -131,17 +133,17 @@ def _pick(
     return np.concatenate([np.nonzero(sure)[0], best])
 
 
-def _mean_of_metric(known: Posterior) -> Float[np.ndarray, " group"]:
+def _mean_of_metric(posterior: Posterior) -> Float[np.ndarray, " group"]:
     """Return the metric at the posterior means of the cells (002); for averages, this is its posterior mean."""
-    return known.values(_mean_of_cells(known)[None])[0]
+    return posterior.values(_mean_of_cells(posterior)[None])[0]
 
 
-def _mean_of_cells(known: Posterior) -> Float[np.ndarray, "cell ..."]:
+def _mean_of_cells(posterior: Posterior) -> Float[np.ndarray, "cell ..."]:
     """Return posterior means for the population, as in 002; for a learning prior, for the finite pool."""
-    return known.belief.mean() if known.unlabelled is None else known.shown.mean()
+    return posterior.belief.mean() if posterior.unlabelled is None else posterior.cell_posterior.mean()
 
 
-def name_target(measure: str, metric: Metric) -> float | None:
+def get_target(measure: str, metric: Metric) -> float | None:
     """Return the target value of a measure, or None."""
     if measure == "rmse" and not metric.is_share:
         return None

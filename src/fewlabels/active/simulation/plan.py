@@ -16,33 +16,33 @@ from joblib import delayed
 from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.estimation import Estimate
 from fewlabels.active.goals.extremes import FindWorst
-from fewlabels.active.goals.goal import Goal, count_sought, require_enough
+from fewlabels.active.goals.goal import Goal, count_sought, require_enough_groups
 from fewlabels.active.policies import Policy, choose_policy, name_policy
 from fewlabels.active.simulation.blas import use_one_thread
-from fewlabels.active.simulation.dispatch import play
-from fewlabels.active.simulation.labelled_pool import Stage
+from fewlabels.active.simulation.dispatch import run_policy
+from fewlabels.active.simulation.labelled_pool import LabelledPool
 from fewlabels.active.simulation.parallel import spread
-from fewlabels.active.simulation.run import Trial, count_askable
+from fewlabels.active.simulation.run import Run, count_askable
 from fewlabels.analyses.assess import count_for, require_objects, require_roles
 from fewlabels.analyses.assessment import require_answerable, require_seed
 from fewlabels.analyses.provenance import Provenance, record
-from fewlabels.data.aggregate import take_census
-from fewlabels.data.checks import require_sound
-from fewlabels.data.counts import NONE, Tally, arrange
+from fewlabels.data.aggregate import aggregate_pool
+from fewlabels.data.checks import require_valid
+from fewlabels.data.counts import NONE, CountTable, to_count_table
 from fewlabels.data.groups import Bins, Groups, predicted
 from fewlabels.data.predictions import Predictions
 from fewlabels.distributions.belief import Rng
 from fewlabels.errors import InputError
 from fewlabels.models.calibrated.prior import calibrated
-from fewlabels.models.draws import N_DRAWS_REPLAYED, N_DRAWS_ROUGH
+from fewlabels.models.draws import N_DRAWS_ROUGH, N_DRAWS_SIMULATED
 from fewlabels.models.inference import infer
 from fewlabels.models.posterior import Posterior
 from fewlabels.models.priors import Flat, Prior
 
-Tick = Callable[[int, int], None]
-EVERY = 20  # check after each of the first 20 labels, then whenever the count has grown by 1/20
-CLOSER = 10  # checks between the last count that did not settle a goal and the first that did
-FURTHER = 4  # factor on the budget while a future is not settled
+ProgressCallback = Callable[[int, int], None]
+CHECK_RESOLUTION = 20  # check after each of the first 20 labels, then whenever the count has grown by 1/20
+REFINED_CHECKS = 10  # checks between the last count that did not settle a goal and the first that did
+BUDGET_GROWTH = 4  # factor on the budget while a future is not settled
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def plan(
     runs: int = 50,
     seed: int = 0,
     n_jobs: int | None = None,
-    tick: Tick | None = None,
+    tick: ProgressCallback | None = None,
 ) -> Plan:
     """Predict how many more labels a goal takes, by simulating labels until it is first settled.
 
@@ -104,101 +104,105 @@ def plan(
     require_roles(pool, goal.metric, prior)
     if runs < 2:
         raise InputError(f"plan: runs is {runs}; variation needs at least 2, use 20 or more")
-    census = take_census(pool, by, bins=bins, **count_for(pool, prior))
-    warnings = require_sound(pool, census)
-    counts = arrange(census)
+    aggregated = aggregate_pool(pool, by, bins=bins, **count_for(pool, prior))
+    warnings = require_valid(pool, aggregated)
+    counts = to_count_table(aggregated)
     require_answerable(counts, goal.metric)
-    require_enough(goal, len(counts.groups))
-    known = infer(counts, goal.metric, prior, finite_pool=finite_pool, level=level, n_draws=N_DRAWS_REPLAYED)
-    most = count_askable(goal, known)
+    require_enough_groups(goal, len(counts.groups))
+    posterior = infer(counts, goal.metric, prior, finite_pool=finite_pool, level=level, n_draws=N_DRAWS_SIMULATED)
+    most = count_askable(goal, posterior)
     if not most:
         raise InputError(
             f"plan: every item of {pool.source} that could help is labelled; there is nothing left to plan, "
             "unless you hide these labels (--hide-labels; Python: pool.hide_labels())"
         )
-    setting = {
-        "goal": goal, "policy": policy, "prior": Flat(), "level": level, "finite": finite_pool, "given": known,
+    choices = {
+        "goal": goal, "policy": policy, "prior": Flat(), "level": level, "finite": finite_pool, "given": posterior,
     }  # fmt: skip
     needed = _repeat(
-        partial(_play_once, counts, known, setting), np.random.SeedSequence(seed).spawn(runs), n_jobs, tick
+        partial(_simulate_once, counts, posterior, choices), np.random.SeedSequence(seed).spawn(runs), n_jobs, tick
     )
-    found = _conclude(goal, policy, prior, counts, needed, most)
+    found = _summarize_futures(goal, policy, prior, counts, needed, most)
     made = record(pool.source, inputs=pool.inputs, counts=counts, seed=seed)
     return replace(found, warnings=warnings, provenance=made)
 
 
-def imagine_stage(rng: Rng, counts: Tally, known: Posterior) -> Stage:
+def draw_labelled_pool(rng: Rng, counts: CountTable, posterior: Posterior) -> LabelledPool:
     """Draw a truth, then counts of labels for the unlabelled items of each cell (items of a cell are exchangeable)."""
-    n = (known.finish(rng).counts - known.counts).round().astype(np.int64)  # (cell, outcome)
+    n = (posterior.simulate_completion(rng).counts - posterior.counts).round().astype(np.int64)  # (cell, outcome)
     cell, outcome = (np.repeat(index.reshape(-1), n.reshape(-1)) for index in np.indices(n.shape))
-    entry = np.unique(counts.place(known.metric.splits)[1], return_index=True)[1][cell]  # any entry of the cell
-    if known.metric.reads == "right":
-        return Stage(counts, entry, np.full(len(entry), NONE), 1.0 - outcome)
-    return Stage(counts, entry, outcome, (outcome == counts.predicted[entry]).astype(np.float64))
+    entry = np.unique(counts.assign_cells(posterior.metric.splits)[1], return_index=True)[1][
+        cell
+    ]  # any entry of the cell
+    if posterior.metric.reads == "right":
+        return LabelledPool(counts, entry, np.full(len(entry), NONE), 1.0 - outcome)
+    return LabelledPool(counts, entry, outcome, (outcome == counts.predicted[entry]).astype(np.float64))
 
 
 @dataclass(frozen=True)
-class Future:
+class SimulatedFuture:
     """One simulated future: seeded, so that a longer run has the same labels in the same order."""
 
-    trial: Trial
-    playing: np.random.SeedSequence
-    judging: np.random.SeedSequence
+    run: Run
+    policy_seed: np.random.SeedSequence
+    answer_seed: np.random.SeedSequence
 
-    def play(self, budget: int) -> Int[np.ndarray, " step"]:
+    def run_policy(self, budget: int) -> Int[np.ndarray, " step"]:
         """Return the labelled items in order, up to a budget."""
-        return play(self.trial, np.random.default_rng(self.playing), budget)
+        return run_policy(self.run, np.random.default_rng(self.policy_seed), budget)
 
-    def is_settled(self, known: Posterior) -> bool:
+    def is_settled(self, posterior: Posterior) -> bool:
         """Is the goal settled? As in a session, every check uses the same draws: a few, then all if it is."""
-        looks = (replace(known, n_draws=N_DRAWS_ROUGH), known)
-        return all(self.trial.goal.settled(look, np.random.default_rng(self.judging)) for look in looks)
+        looks = (replace(posterior, n_draws=N_DRAWS_ROUGH), posterior)
+        return all(self.run.goal.settled(look, np.random.default_rng(self.answer_seed)) for look in looks)
 
 
-def count_until_settled(future: Future) -> int | None:
+def count_until_settled(future: SimulatedFuture) -> int | None:
     """Find the first label count at which the goal is settled; None if all labels do not settle it.
 
     A settled goal may be unsettled one label later, and labelling stops the first time. So check from the start: after
     each of the first 20 labels, then whenever there are 5 % more; once settled, check about ten counts since the
     previous check. A goal settled only between two checks is missed.
     """
-    known, n, budget = future.trial.start, 0, EVERY
-    order = future.play(budget)
-    if future.is_settled(known):
+    posterior, n, budget = future.run.start, 0, CHECK_RESOLUTION
+    order = future.run_policy(budget)
+    if future.is_settled(posterior):
         return 0
     while n < len(order):
-        later = min(n + max(1, n // EVERY), len(order))
-        then = future.trial.learn(known, order[n:later])
+        later = min(n + max(1, n // CHECK_RESOLUTION), len(order))
+        then = future.run.update_posterior(posterior, order[n:later])
         if future.is_settled(then):
-            return _look_closer(future, known, order[:later], n)
-        known, n = then, later
+            return _refine_count(future, posterior, order[:later], n)
+        posterior, n = then, later
         if n == budget:
-            budget *= FURTHER
-            order = future.play(budget)
+            budget *= BUDGET_GROWTH
+            order = future.run_policy(budget)
     return None
 
 
-def _look_closer(future: Future, known: Posterior, order: Int[np.ndarray, " step"], n: int) -> int:
+def _refine_count(future: SimulatedFuture, posterior: Posterior, order: Int[np.ndarray, " step"], n: int) -> int:
     """Refine the count: find the first of about ten counts, between n (not settled) and the end (settled)."""
-    step = max(1, (len(order) - n) // CLOSER)
+    step = max(1, (len(order) - n) // REFINED_CHECKS)
     for later in range(n + step, len(order), step):
-        known = future.trial.learn(known, order[later - step : later])
-        if future.is_settled(known):
+        posterior = future.run.update_posterior(posterior, order[later - step : later])
+        if future.is_settled(posterior):
             return later
     return len(order)
 
 
-def _play_once(counts: Tally, known: Posterior, setting: dict[str, Any], seed: np.random.SeedSequence) -> int | None:
-    imagining, playing, judging = seed.spawn(3)
-    stage = imagine_stage(np.random.default_rng(imagining), counts, known)
-    return count_until_settled(Future(Trial(stage, **setting), playing, judging))
+def _simulate_once(
+    counts: CountTable, posterior: Posterior, choices: dict[str, Any], seed: np.random.SeedSequence
+) -> int | None:
+    label_seed, policy_seed, answer_seed = seed.spawn(3)
+    labelled = draw_labelled_pool(np.random.default_rng(label_seed), counts, posterior)
+    return count_until_settled(SimulatedFuture(Run(labelled, **choices), policy_seed, answer_seed))
 
 
 def _repeat(
     imagine: Callable[[np.random.SeedSequence], int | None],
     seeds: list[np.random.SeedSequence],
     n_jobs: int | None,
-    tick: Tick | None,
+    tick: ProgressCallback | None,
 ) -> list[int | None]:
     needed = []
     for i, n in enumerate(spread((delayed(imagine)(seed) for seed in seeds), n_jobs=n_jobs, prefer="threads")):
@@ -208,20 +212,22 @@ def _repeat(
     return needed
 
 
-def _conclude(goal: Goal, policy: Policy, prior: Prior, counts: Tally, needed: list[int | None], most: int) -> Plan:
+def _summarize_futures(
+    goal: Goal, policy: Policy, prior: Prior, counts: CountTable, needed: list[int | None], most: int
+) -> Plan:
     """Summarize futures by quantiles; a future that never settles counts as infinite."""
     sizes = np.array([np.inf if n is None else n for n in needed], dtype=np.float64)
-    low, middle, high = (_round(q) for q in np.quantile(sizes, [0.1, 0.5, 0.9], method="inverted_cdf"))
-    settles = float(np.isfinite(sizes).mean())
+    low, middle, high = (_round_up(q) for q in np.quantile(sizes, [0.1, 0.5, 0.9], method="inverted_cdf"))
+    p_settled = float(np.isfinite(sizes).mean())
     return Plan(
         goal=goal.name, metric=goal.metric.name, by=counts.by, policy=name_policy(policy), prior=prior.name,
         n_items=int(counts.n_items.sum()), n_labels=int(counts.n_labels.sum()), n_more=middle, low=low, high=high,
-        p_settled=settles, runs=len(needed), sentence=_say(goal, middle, low, high, settles, most),
-        remedy=None if settles > 0.5 else getattr(goal, "remedy", None),
+        p_settled=p_settled, runs=len(needed), sentence=_describe(goal, middle, low, high, p_settled, most),
+        remedy=None if p_settled > 0.5 else getattr(goal, "remedy", None),
     )  # fmt: skip
 
 
-def _round(n: float) -> int | None:
+def _round_up(n: float) -> int | None:
     """Round up to two significant digits; None if infinite."""
     if not np.isfinite(n):
         return None
@@ -229,10 +235,10 @@ def _round(n: float) -> int | None:
     return int(-(-n // digits) * digits)
 
 
-def _say(goal: Goal, middle: int | None, low: int | None, high: int | None, settles: float, most: int) -> str:
-    aim = _say_aim(goal)
+def _describe(goal: Goal, middle: int | None, low: int | None, high: int | None, p_settled: float, most: int) -> str:
+    aim = _describe_goal(goal)
     if middle is None:
-        often = "in none" if not settles else f"in only {settles:.0%}"
+        often = "in none" if not p_settled else f"in only {p_settled:.0%}"
         return f"{often} of the simulated futures would labelling {'the last item' if most == 1 else f'all {most:,} items'} {aim}"
     if not middle and not high:
         return "no more labels are needed: the goal is met already"
@@ -240,9 +246,11 @@ def _say(goal: Goal, middle: int | None, low: int | None, high: int | None, sett
     return f"about {middle:,} more labels will {aim} (eight in ten simulated futures: {low:,} to {upper})"
 
 
-def _say_aim(goal: Goal) -> str:
+def _describe_goal(goal: Goal) -> str:
     if isinstance(goal, Estimate):
-        return f"get {goal.metric.name} of every group within ±{_points(goal.width / 2, goal.metric.is_share)}"
+        return (
+            f"get {goal.metric.name} of every group within ±{_format_half_width(goal.width / 2, goal.metric.is_share)}"
+        )
     if isinstance(goal, FindWorst):
         which = goal.name.removeprefix("find-")
         named = f"the {which} group" if goal.m == 1 else f"the {goal.m} {which} groups"
@@ -252,5 +260,5 @@ def _say_aim(goal: Goal) -> str:
     return f"settle {goal.name}"
 
 
-def _points(half: float, is_share: bool) -> str:
+def _format_half_width(half: float, is_share: bool) -> str:
     return f"{100 * half:.3g} points" if is_share else f"{half:.3g}"

@@ -15,20 +15,20 @@ from jaxtyping import Float, Int
 from fewlabels.active.acquisition import AcquisitionView
 from fewlabels.active.goals.goal import Goal, count_sought
 from fewlabels.active.policies import Policy, choose_groups
-from fewlabels.active.simulation.labelled_pool import Stage
-from fewlabels.data.counts import Tally
+from fewlabels.active.simulation.labelled_pool import LabelledPool
+from fewlabels.data.counts import CountTable
 from fewlabels.distributions.belief import Rng
-from fewlabels.models.draws import N_DRAWS_REPLAYED
+from fewlabels.models.draws import N_DRAWS_SIMULATED
 from fewlabels.models.inference import infer
 from fewlabels.models.posterior import Posterior
-from fewlabels.models.priors import Learner, Prior
+from fewlabels.models.priors import LearningPrior, Prior
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class Run:
     """Labelled pool, goal, policy and prior of a replay."""
 
-    stage: Stage
+    labelled: LabelledPool
     goal: Goal
     policy: Policy
     prior: Prior
@@ -41,12 +41,12 @@ class Trial:
         """Posterior before the first label of the replay."""
         if self.given is not None:
             return self.given
-        return self._infer(self.stage.tally)
+        return self._infer(self.labelled.tally)
 
     @cached_property
     def truth(self) -> Float[np.ndarray, " group"]:
         """True metric in every group, from all labels."""
-        return self.stage.truth(self.start)
+        return self.labelled.truth(self.start)
 
     @property
     def plays(self) -> int:
@@ -61,68 +61,68 @@ class Trial:
     @property
     def learns(self) -> bool:
         """Is the prior fitted to the labels?"""
-        return isinstance(self.prior, Learner)
+        return isinstance(self.prior, LearningPrior)
 
-    def know(self, order: Int[np.ndarray, " step"]) -> Posterior:
+    def infer_posterior(self, order: Int[np.ndarray, " step"]) -> Posterior:
         """Return the posterior given these labels."""
         if not self.learns:
-            return self.learn(self.start, order)
-        return self._infer(self.stage.stick(order))
+            return self.update_posterior(self.start, order)
+        return self._infer(self.labelled.add_labels(order))
 
-    def _infer(self, counts: Tally) -> Posterior:
+    def _infer(self, counts: CountTable) -> Posterior:
         return infer(
-            counts, self.goal.metric, self.prior, finite_pool=self.finite, level=self.level, n_draws=N_DRAWS_REPLAYED
+            counts, self.goal.metric, self.prior, finite_pool=self.finite, level=self.level, n_draws=N_DRAWS_SIMULATED
         )
 
-    def go_on(self, order: Int[np.ndarray, " step"], left: Int[np.ndarray, " item"]) -> "Trial":
+    def continue_with(self, order: Int[np.ndarray, " step"], left: Int[np.ndarray, " item"]) -> "Run":
         """Return the replay of the remaining items, with the prior refitted to these labels (population)."""
-        known = replace(self, finite=False).know(order)
-        return replace(self, stage=self.stage.keep(left), given=known)
+        posterior = replace(self, finite=False).infer_posterior(order)
+        return replace(self, labelled=self.labelled.select(left), given=posterior)
 
-    def learn(self, known: Posterior, items: Int[np.ndarray, " step"]) -> Posterior:
+    def update_posterior(self, posterior: Posterior, items: Int[np.ndarray, " step"]) -> Posterior:
         """Update a posterior with the labels of these items, without a refit of the prior."""
-        drawn = np.bincount(self.stage.group[items], minlength=len(known.groups))
-        return replace(known.label(self.stage.count(known, items)), left=known.left - drawn)
+        drawn = np.bincount(self.labelled.group[items], minlength=len(posterior.groups))
+        return replace(posterior.label(self.labelled.count(posterior, items)), left=posterior.left - drawn)
 
-    def play(self, rng: Rng, budget: int) -> Int[np.ndarray, " step"]:
+    def run_policy(self, rng: Rng, budget: int) -> Int[np.ndarray, " step"]:
         """Label up to a budget, one policy call at a time; stop when the policy returns no open group."""
-        deck = _shuffle_within(rng, self.stage.start)
+        shuffled = _shuffle_within(rng, self.labelled.start)
         order: list[int] = []
-        known = self.start
-        lesson = next_lesson(0)
+        posterior = self.start
+        refit_at = next_refit(0)
         while len(order) < budget:
-            if self.learns and len(order) >= lesson:
-                known, lesson = self.know(np.array(order)), next_lesson(len(order))
-            new = deck[self._choose(rng, known, budget - len(order))]
+            if self.learns and len(order) >= refit_at:
+                posterior, refit_at = self.infer_posterior(np.array(order)), next_refit(len(order))
+            new = shuffled[self._choose(rng, posterior, budget - len(order))]
             if not len(new):
                 break
             order.extend(new.tolist())
-            known = self.learn(known, new)
+            posterior = self.update_posterior(posterior, new)
         return np.array(order, dtype=np.int64)
 
-    def _choose(self, rng: Rng, known: Posterior, most: int) -> Int[np.ndarray, " named"]:
+    def _choose(self, rng: Rng, posterior: Posterior, most: int) -> Int[np.ndarray, " named"]:
         """Return the positions, in shuffled order, of the next items of the open groups that the policy chooses."""
-        prospect = AcquisitionView(known, self.goal.gain, self.plays)
+        prospect = AcquisitionView(posterior, self.goal.gain, self.plays)
         named = [g for g in choose_groups(self.policy, rng, prospect) if prospect.is_open[g]][:most]
-        upcoming = self.stage.start[:-1] + self.start.left - known.left
+        upcoming = self.labelled.start[:-1] + self.start.left - posterior.left
         places = [upcoming[g] + np.arange(min(n, prospect.left[g])) for g, n in Counter(named).items()]
         return np.concatenate([np.zeros(0, dtype=np.int64), *places])
 
 
-def next_lesson(n_labels: int) -> int:
+def next_refit(n_labels: int) -> int:
     """Return the label count of the next refit: after every label at first, then every 10 % more.
 
     Between refits, a label updates its own cell only.
 
-    >>> [next_lesson(n) for n in (0, 5, 20, 1000)]
+    >>> [next_refit(n) for n in (0, 5, 20, 1000)]
     [1, 6, 22, 1100]
     """
     return n_labels + max(1, n_labels // 10)
 
 
-def count_askable(goal: Goal, known: Posterior) -> int:
+def count_askable(goal: Goal, posterior: Posterior) -> int:
     """Count the items whose label has value for a goal."""
-    return int(AcquisitionView(known, goal.gain, count_sought(goal)).left.sum())
+    return int(AcquisitionView(posterior, goal.gain, count_sought(goal)).left.sum())
 
 
 def _shuffle_within(rng: Rng, start: Int[np.ndarray, " border"]) -> Int[np.ndarray, " item"]:
@@ -143,7 +143,9 @@ def mark_checkpoints(budget: int, n: int = 200) -> Int[np.ndarray, " checkpoint"
     return np.unique(np.concatenate([early, even]).round().astype(np.int64).clip(0, budget))
 
 
-def watch(trial: Trial, order: Int[np.ndarray, " step"], checkpoints: Sequence[int]) -> Iterator[tuple[int, Posterior]]:
+def follow_posterior(
+    run: Run, order: Int[np.ndarray, " step"], checkpoints: Sequence[int]
+) -> Iterator[tuple[int, Posterior]]:
     """Yield the posterior at every checkpoint."""
     for n in checkpoints:
-        yield int(n), trial.know(order[: int(n)])
+        yield int(n), run.infer_posterior(order[: int(n)])

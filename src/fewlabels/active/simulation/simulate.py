@@ -14,14 +14,14 @@ from jaxtyping import Float, Int
 from joblib import delayed
 
 from fewlabels.active.goals.comparison import Compare
-from fewlabels.active.goals.goal import Goal, require_enough
+from fewlabels.active.goals.goal import Goal, require_enough_groups
 from fewlabels.active.policies import Policy, name_policy, random, thompson
 from fewlabels.active.simulation.blas import use_one_thread
-from fewlabels.active.simulation.dispatch import Measured, is_compiled, measure, play
-from fewlabels.active.simulation.labelled_pool import Stage, set_stage
-from fewlabels.active.simulation.measures import GREATER, name_target
+from fewlabels.active.simulation.dispatch import Measured, is_compiled, measure, run_policy
+from fewlabels.active.simulation.labelled_pool import LabelledPool, make_labelled_pool
+from fewlabels.active.simulation.measures import HIGHER_IS_BETTER, get_target
 from fewlabels.active.simulation.parallel import spread
-from fewlabels.active.simulation.run import Trial, mark_checkpoints
+from fewlabels.active.simulation.run import Run, mark_checkpoints
 from fewlabels.analyses.assess import require_objects, require_roles
 from fewlabels.analyses.assessment import require_answerable, require_seed
 from fewlabels.analyses.provenance import Provenance, record
@@ -41,10 +41,10 @@ Row = dict[str, Any]
 Checkpoints = Int[np.ndarray, " checkpoint"]
 Runs = dict[str, Float[np.ndarray, "run checkpoint"]]
 Reached = tuple[Int[np.ndarray, " reached"], dict[str, Float[np.ndarray, "run reached"]]]
-Tick = Callable[[int, int], None]
+ProgressCallback = Callable[[int, int], None]
 ROUNDING = 1e-9
-REPLAYED = "in the table, for every item; requested by each policy in turn"
-CHECKPOINTS, LESSONS = 200, 40  # numbers of checkpoints; fewer where each one refits the prior
+LABEL_ORIGIN = "in the table, for every item; requested by each policy in turn"
+CHECKPOINTS, REFIT_CHECKPOINTS = 200, 40  # numbers of checkpoints; fewer where each one refits the prior
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def simulate(
     seed: int = 0,
     n_checkpoints: int | None = None,
     n_jobs: int | None = None,
-    tick: Tick | None = None,
+    tick: ProgressCallback | None = None,
 ) -> Simulation:
     """Replay every policy with every prior over a labelled table, `runs` times each.
 
@@ -133,31 +133,33 @@ def simulate(
     require_seed(seed)
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
     require_objects(by=by, goal=goal)
-    _require_sense(runs, budget, policies, priors)
+    _require_valid_settings(runs, budget, policies, priors)
     for prior in priors:
         require_roles(pool, goal.metric, prior)
     uses = {use for prior in priors for use in list_uses(prior)}
     probabilities = goal.metric.reads == "label" and "probabilities" in uses and pool.has("probabilities")
-    stage = set_stage(pool, by, bins=bins, probabilities=probabilities, strata=STRATA if "strata" in uses else ())
-    require_answerable(stage.tally, goal.metric)
-    require_enough(goal, len(stage.tally.groups))
+    labelled = make_labelled_pool(
+        pool, by, bins=bins, probabilities=probabilities, strata=STRATA if "strata" in uses else ()
+    )
+    require_answerable(labelled.tally, goal.metric)
+    require_enough_groups(goal, len(labelled.tally.groups))
     finite = not isinstance(goal, Compare)  # verdicts are for the population
-    trials = [Trial(stage, goal, policy, prior, level, finite) for prior in priors for policy in policies]
+    planned_runs = [Run(labelled, goal, policy, prior, level, finite) for prior in priors for policy in policies]
     seeds = np.random.SeedSequence(seed).spawn(runs)
     rows: list[Row] = []
     reached: list[Row] = []
-    for i, trial in enumerate(trials):
-        most = trial.n_askable if budget is None else min(budget, trial.n_askable)
-        count = _tick_from(tick, i * runs, len(trials) * runs)
-        marks = mark_checkpoints(most, n_checkpoints or (LESSONS if trial.learns else CHECKPOINTS))
-        checkpoints, found = _repeat(trial, marks, seeds, n_jobs, count)
-        rows += _tabulate(trial, checkpoints, found)
-        reached += _find_targets(trial, checkpoints, found, stage)
-    made = record(pool.source, inputs=pool.inputs, counts=stage.tally, seed=seed, labels=REPLAYED)
-    return Simulation(tuple(rows), tuple(reached), stage.n_items, pool.frame, stage.warnings, made)
+    for i, run in enumerate(planned_runs):
+        most = run.n_askable if budget is None else min(budget, run.n_askable)
+        count = _offset_progress(tick, i * runs, len(planned_runs) * runs)
+        marks = mark_checkpoints(most, n_checkpoints or (REFIT_CHECKPOINTS if run.learns else CHECKPOINTS))
+        checkpoints, found = _repeat(run, marks, seeds, n_jobs, count)
+        rows += _tabulate(run, checkpoints, found)
+        reached += _find_targets(run, checkpoints, found, labelled)
+    made = record(pool.source, inputs=pool.inputs, counts=labelled.tally, seed=seed, labels=LABEL_ORIGIN)
+    return Simulation(tuple(rows), tuple(reached), labelled.n_items, pool.frame, labelled.warnings, made)
 
 
-def _require_sense(runs: int, budget: int | None, policies: Sequence[Policy], priors: Sequence[Prior]) -> None:
+def _require_valid_settings(runs: int, budget: int | None, policies: Sequence[Policy], priors: Sequence[Prior]) -> None:
     if runs < 2:
         raise InputError(f"simulate: runs is {runs}; variation needs at least 2, use 20 or more")
     if budget is not None and budget < 1:
@@ -169,73 +171,79 @@ def _require_sense(runs: int, budget: int | None, policies: Sequence[Policy], pr
             raise InputError(f"simulate: two {kind} have the same name in {', '.join(names)}; their rows could not be told apart")  # fmt: skip
 
 
-def _tick_from(tick: Tick | None, done: int, total: int) -> Callable[[int], None]:
+def _offset_progress(tick: ProgressCallback | None, done: int, total: int) -> Callable[[int], None]:
     return (lambda n: tick(done + n, total)) if tick else (lambda _: None)
 
 
-def run_once(trial: Trial, checkpoints: Checkpoints, seed: np.random.SeedSequence) -> Measured:
+def run_once(run: Run, checkpoints: Checkpoints, seed: np.random.SeedSequence) -> Measured:
     """Run a replay once, and return its measures at every checkpoint."""
-    return _run(trial, checkpoints, seed)[1]
+    return _run(run, checkpoints, seed)[1]
 
 
-def _run(trial: Trial, checkpoints: Checkpoints, seed: np.random.SeedSequence) -> tuple[int, Measured]:
+def _run(run: Run, checkpoints: Checkpoints, seed: np.random.SeedSequence) -> tuple[int, Measured]:
     """Run a replay once; return its number of labels and its measures."""
-    order = play(trial, np.random.default_rng(seed), int(checkpoints[-1]))
-    return len(order), measure(trial, order, checkpoints)
+    order = run_policy(run, np.random.default_rng(seed), int(checkpoints[-1]))
+    return len(order), measure(run, order, checkpoints)
 
 
 def _repeat(
-    trial: Trial,
+    run: Run,
     checkpoints: Checkpoints,
     seeds: Sequence[np.random.SeedSequence],
     n_jobs: int | None,
     count: Callable[[int], None],
 ) -> Reached:
     """Run every seed: compiled replays in threads, others in processes, unless joblib is configured otherwise."""
-    runs = [_run(trial, checkpoints, seeds[0])]  # compiles the kernel, if there is one
+    runs = [_run(run, checkpoints, seeds[0])]  # compiles the kernel, if there is one
     count(1)
-    calls = (delayed(_run)(trial, checkpoints, seed) for seed in seeds[1:])
-    for i, result in enumerate(spread(calls, n_jobs=n_jobs, prefer="threads" if is_compiled(trial) else "processes")):
+    calls = (delayed(_run)(run, checkpoints, seed) for seed in seeds[1:])
+    for i, result in enumerate(spread(calls, n_jobs=n_jobs, prefer="threads" if is_compiled(run) else "processes")):
         runs.append(result)
         count(i + 2)
     found = {name: np.stack([measured[name] for _, measured in runs]) for name in runs[0][1]}
-    return _cut(checkpoints, found, max(n for n, _ in runs))
+    return _drop_unreached(checkpoints, found, max(n for n, _ in runs))
 
 
-def _cut(checkpoints: Checkpoints, found: Runs, longest: int) -> Reached:
+def _drop_unreached(checkpoints: Checkpoints, found: Runs, longest: int) -> Reached:
     """Drop checkpoints that no run reached; the last is the end of the longest run."""
     reached, at = np.unique(np.minimum(checkpoints, longest), return_index=True)
     return reached, {name: values[:, at] for name, values in found.items()}
 
 
-def _tabulate(trial: Trial, checkpoints: Checkpoints, found: Runs) -> Iterable[Row]:
+def _tabulate(run: Run, checkpoints: Checkpoints, found: Runs) -> Iterable[Row]:
     for name, values in found.items():
         runs = len(values)
         mean, se = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(runs)
         for n, m, s in zip(checkpoints.tolist(), mean.tolist(), se.tolist(), strict=True):
-            yield _name(trial) | {"n_labels": n, "measure": name, "mean": _say(m), "se": _say(s), "runs": runs}
+            yield _identify(run) | {
+                "n_labels": n,
+                "measure": name,
+                "mean": _none_if_nan(m),
+                "se": _none_if_nan(s),
+                "runs": runs,
+            }
 
 
-def _say(figure: float) -> float | None:
+def _none_if_nan(figure: float) -> float | None:
     """Replace nan by None: JSON has no nan."""
     return None if np.isnan(figure) else figure
 
 
-def _find_targets(trial: Trial, checkpoints: Checkpoints, found: Runs, stage: Stage) -> Iterable[Row]:
+def _find_targets(run: Run, checkpoints: Checkpoints, found: Runs, labelled: LabelledPool) -> Iterable[Row]:
     """Find the first label count from which the mean measure stays past its target."""
     for name, values in found.items():
-        target = name_target(name, trial.goal.metric)
+        target = get_target(name, run.goal.metric)
         if target is None:
             continue
         mean = values.mean(axis=0)
-        past = mean >= target - ROUNDING if name in GREATER else mean <= target + ROUNDING
+        past = mean >= target - ROUNDING if name in HIGHER_IS_BETTER else mean <= target + ROUNDING
         stays = np.logical_and.accumulate(past[::-1])[::-1]
         n = int(checkpoints[stays.argmax()]) if stays.any() else None
-        share = None if n is None else n / stage.n_items
-        yield _name(trial) | {"measure": name, "target": target, "n_labels": n, "share": share}
+        share = None if n is None else n / labelled.n_items
+        yield _identify(run) | {"measure": name, "target": target, "n_labels": n, "share": share}
 
 
-def _name(trial: Trial) -> Row:
+def _identify(run: Run) -> Row:
     return {
-        "goal": trial.goal.name, "metric": trial.goal.metric.name, "policy": name_policy(trial.policy), "prior": trial.prior.name,
+        "goal": run.goal.name, "metric": run.goal.metric.name, "policy": name_policy(run.policy), "prior": run.prior.name,
     }  # fmt: skip

@@ -7,22 +7,22 @@ from typing import Any
 import numpy as np
 
 from fewlabels.analyses.assessment import require_seed
-from fewlabels.analyses.fairness.definitions import say_four_fifths, say_gap
-from fewlabels.analyses.fairness.gaps import LARGEST, ODDS, REST, Contrast, Gap
-from fewlabels.analyses.fairness.methods import METHODS, Calibrating, Drawn, Method, Sample
+from fewlabels.analyses.fairness.definitions import describe_gap, say_four_fifths
+from fewlabels.analyses.fairness.gaps import LARGEST, ODDS, REST, Gap, GapEstimator
+from fewlabels.analyses.fairness.methods import METHODS, CalibratedMethod, Method, Sample, StrataDraws
 from fewlabels.analyses.fairness.rates import QUANTITIES
-from fewlabels.analyses.fairness.strata import People, arrange_people, count_people, pose, visit
-from fewlabels.analyses.fairness.warnings import list_doubts, name_undefined
+from fewlabels.analyses.fairness.strata import Strata, aggregate_strata, build_strata, count_strata, to_binary
+from fewlabels.analyses.fairness.warnings import list_undefined_warnings, list_warnings
 from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.analyses.result import Result
-from fewlabels.data.checks import require_sound
-from fewlabels.data.counts import arrange
+from fewlabels.data.checks import require_valid
+from fewlabels.data.counts import to_count_table
 from fewlabels.data.groups import CROSS, Groups
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.sources import Frame
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.metrics.metric import METRICS
-from fewlabels.models.diagnostics import Health, diagnose
+from fewlabels.models.diagnostics import ChainDiagnostics, diagnose
 
 DEFAULT = ("accuracy", "tpr", "fpr")
 NAMES = (*QUANTITIES, ODDS)
@@ -64,7 +64,7 @@ class Fairness(Result):
     gaps: tuple[Gap, ...]
     groups: tuple[GroupRow, ...]
     method: str
-    health: Health
+    health: ChainDiagnostics
     rope: float
     level: float
     n_items: int
@@ -108,7 +108,7 @@ class Fairness(Result):
 
     def say(self, gap: Gap) -> str:
         """Describe a gap in a sentence."""
-        return say_gap(gap, self.whom, rope=self.rope, level=self.level)
+        return describe_gap(gap, self.whom, rope=self.rope, level=self.level)
 
     def say_four_fifths(self, gap: Gap) -> str | None:
         """Describe a ratio of selection rates by the four-fifths rule; None for other metrics."""
@@ -137,39 +137,41 @@ def fairness(
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
     several = metrics if isinstance(metrics, Sequence) and not isinstance(metrics, str) else (metrics,)
     names = tuple(dict.fromkeys(_name(metric) for metric in several))
-    learner = METHODS[_find(method, METHODS, "method")] if isinstance(method, str) else method
+    estimator = METHODS[_find(method, METHODS, "method")] if isinstance(method, str) else method
     _check(names, rope, level, seed)
-    census = visit(pool, by)
-    notes = require_sound(pool, census)
-    posed, assumed = pose(pool, names)
-    counts = arrange(census)
-    people = arrange_people(counts) if posed is pool else count_people(posed, by)
-    whom = _refer(people, reference)
+    aggregated = aggregate_strata(pool, by)
+    notes = require_valid(pool, aggregated)
+    binary, assumed = to_binary(pool, names)
+    counts = to_count_table(aggregated)
+    strata = build_strata(counts) if binary is pool else count_strata(binary, by)
+    whom = _find_reference(strata, reference)
     rng = np.random.default_rng(seed)
-    sample = learner.learn(people, rng, finite=finite_pool)
-    contrast = Contrast(people, sample, whom, rope, level)
-    gaps = tuple(gap for name in names for gap in contrast.compare(name))
-    groups, health = _measure(contrast, [name for name in names if name != ODDS], sample)
-    lending = isinstance(learner, Calibrating) and learner.shape.pooled
-    doubts = list_doubts(people, health, notes, names, by_scores=isinstance(sample, Drawn), lending=lending)
-    blanks = name_undefined(people, _list_undefined(gaps, groups))
+    sample = estimator.learn(strata, rng, finite=finite_pool)
+    gap_estimator = GapEstimator(strata, sample, whom, rope, level)
+    gaps = tuple(gap for name in names for gap in gap_estimator.compare(name))
+    groups, health = _measure(gap_estimator, [name for name in names if name != ODDS], sample)
+    pooled = isinstance(estimator, CalibratedMethod) and estimator.shape.pooled
+    caveats = list_warnings(strata, health, notes, names, by_scores=isinstance(sample, StrataDraws), pooled=pooled)
+    blanks = list_undefined_warnings(strata, _list_undefined(gaps, groups))
     return Fairness(
-        people.by, whom, gaps, groups, learner.name, health, rope, level, int(people.n_items.sum()),
-        int(people.n_labels.sum()), finite_pool, people.positive, pool.source, (*notes, *assumed, *doubts, *blanks),
-        _trace(sample, contrast), pool.frame, record(pool.source, inputs=pool.inputs, counts=counts, seed=seed),
+        strata.by, whom, gaps, groups, estimator.name, health, rope, level, int(strata.n_items.sum()),
+        int(strata.n_labels.sum()), finite_pool, strata.positive, pool.source, (*notes, *assumed, *caveats, *blanks),
+        _curve_points(sample, gap_estimator), pool.frame, record(pool.source, inputs=pool.inputs, counts=counts, seed=seed),
     )  # fmt: skip
 
 
-def _measure(contrast: Contrast, names: Sequence[str], sample: Sample) -> tuple[tuple[GroupRow, ...], Health]:
+def _measure(
+    gap_estimator: GapEstimator, names: Sequence[str], sample: Sample
+) -> tuple[tuple[GroupRow, ...], ChainDiagnostics]:
     """Estimate every metric in every group, and the convergence diagnostics of these draws."""
-    people, rows, shown = contrast.people, [], []
+    strata, rows, shown = gap_estimator.strata, [], []
     for name in names:
-        values = contrast.measure(name)
-        for i, group in enumerate(people.groups):
+        values = gap_estimator.measure(name)
+        for i, group in enumerate(strata.groups):
             draws = values[:, i][~np.isnan(values[:, i])]
-            low, high = contrast.interval(draws) if len(draws) else (float("nan"), float("nan"))
+            low, high = gap_estimator.interval(draws) if len(draws) else (float("nan"), float("nan"))
             mean = float(draws.mean()) if len(draws) else float("nan")
-            rows.append(GroupRow(group, name, mean, low, high, int(people.size[i]), int(people.heard[i])))
+            rows.append(GroupRow(group, name, mean, low, high, int(strata.size[i]), int(strata.group_labels[i])))
         shown.append(values)
     draws = np.nan_to_num(np.concatenate(shown, axis=1)) if shown else np.zeros((2 * sample.n_chains, 1))
     chains = draws.reshape(-1, sample.n_chains, draws.shape[1])
@@ -183,15 +185,23 @@ def _list_undefined(gaps: Sequence[Gap], groups: Sequence[GroupRow]) -> list[tup
     return found + [(gap.metric, gap.group) for gap in gaps if np.isnan(gap.mean) and gap.metric not in explained]
 
 
-def _trace(sample: Sample, contrast: Contrast) -> tuple[CurvePoint, ...]:
+def _curve_points(sample: Sample, gap_estimator: GapEstimator) -> tuple[CurvePoint, ...]:
     """Return the calibration curve of every stratum, where the method fits one."""
-    if not isinstance(sample, Drawn):
+    if not isinstance(sample, StrataDraws):
         return ()
-    people = sample.masses.people
-    counts = zip(people.group, people.score, people.n_items, people.n_labels, people.n_positive, strict=True)
+    strata = sample.masses.strata
+    counts = zip(strata.group, strata.score, strata.n_items, strata.n_labels, strata.n_positive, strict=True)
     return tuple(
-        CurvePoint(people.groups[g], float(s), int(n), int(k), int(r), float(chance.mean()), *contrast.interval(chance))
-        for (g, s, n, k, r), chance in zip(counts, sample.chance.T, strict=True)
+        CurvePoint(
+            strata.groups[g],
+            float(s),
+            int(n),
+            int(k),
+            int(r),
+            float(probability.mean()),
+            *gap_estimator.interval(probability),
+        )
+        for (g, s, n, k, r), probability in zip(counts, sample.probability.T, strict=True)
         if n
     )
 
@@ -229,22 +239,22 @@ def _find(name: str, known: Any, kind: str) -> str:
     return name
 
 
-def _refer(people: People, reference: str | None) -> str:
+def _find_reference(strata: Strata, reference: str | None) -> str:
     """Find the reference group; by default the largest."""
-    if len(people.groups) == 1:
+    if len(strata.groups) == 1:
         raise InputError(
-            f"by: all {people.size[0]:,} items are in one group, {people.groups[0]!r}: there is no group to compare with"
+            f"by: all {strata.size[0]:,} items are in one group, {strata.groups[0]!r}: there is no group to compare with"
         )
-    taken = [name for name in (REST, LARGEST) if name in people.groups]
+    taken = [name for name in (REST, LARGEST) if name in strata.groups]
     if taken:
-        raise InputError(f"by: a group of {people.by} is called {taken[0]!r}, which is a reserved name here; rename it")
+        raise InputError(f"by: a group of {strata.by} is called {taken[0]!r}, which is a reserved name here; rename it")
     if reference is None:
-        return people.groups[int(people.size.argmax())]
+        return strata.groups[int(strata.size.argmax())]
     crossed = CROSS.join(part.strip() for part in reference.split(","))  # as typed on the command line
-    found = next((name for name in (reference, crossed) if name in (REST, *people.groups)), None)
+    found = next((name for name in (reference, crossed) if name in (REST, *strata.groups)), None)
     if found is None:
         raise InputError(
-            f"reference: there is no group {reference!r} in {people.by}; {did_you_mean(reference, list(people.groups))}"
+            f"reference: there is no group {reference!r} in {strata.by}; {did_you_mean(reference, list(strata.groups))}"
         )
     return found
 

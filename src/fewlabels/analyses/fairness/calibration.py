@@ -16,30 +16,30 @@ import numpy as np
 from jaxtyping import Float
 from scipy.sparse import csr_array
 
-from fewlabels.analyses.fairness.strata import People
+from fewlabels.analyses.fairness.strata import Strata
 from fewlabels.distributions.belief import Rng
 from fewlabels.models.hmc import PerChain, Points
 
-FURTHEST = 40.0  # logits are clipped to this magnitude
-STEEPEST = 5.0  # largest log a and log b
-FARTHEST = 20.0  # standard normals are clipped to this magnitude in the transform
-SLIGHTEST = 1e-4  # tail parameter at which the transform is linear up to rounding
+MAX_LOGIT = 40.0  # logits are clipped to this magnitude
+MAX_LOG_SLOPE = 5.0  # largest log a and log b
+MAX_STANDARDISED = 20.0  # standard normals are clipped to this magnitude in the transform
+MIN_TAIL = 1e-4  # tail parameter at which the transform is linear up to rounding
 FEW_GROUPS = 50  # up to which the contrast matrix is stored
 JITTER = 0.3  # standard deviation of starting points
-AT_ONCE = 200_000  # probabilities computed at a time
+BLOCK = 200_000  # probabilities computed at a time
 MOST_DENSE = 100_000  # entries up to which the design matrix is dense
 PerTerm = Float[np.ndarray, "chain term"]
 Shifts = Float[np.ndarray, "chain term group"]
 Coefficients = Float[np.ndarray, "chain part group"]
 
 
-class Size(NamedTuple):
+class PriorScale(NamedTuple):
     """Scale of a prior: normal, or heavier-tailed (the hyperbolic sine of a normal)."""
 
     scale: float
-    tail: float = SLIGHTEST
+    tail: float = MIN_TAIL
 
-    def times(self, factor: float) -> "Size":
+    def times(self, factor: float) -> "PriorScale":
         """Return the prior with its scale multiplied."""
         return self._replace(scale=factor * self.scale)
 
@@ -49,22 +49,22 @@ class Term:
     """A direction in which curves vary: priors of the common level and of the spread between groups."""
 
     weights: tuple[float, float, float, float]  # on log a, log b, c and k
-    level: Size
-    spread: Size
+    level: PriorScale
+    spread: PriorScale
 
 
 BETA = (
-    Term((1.0, 0.0, 0.0, 0.0), Size(0.4), Size(0.15)),
-    Term((0.0, 1.0, 0.0, 0.0), Size(0.4), Size(0.15)),
-    Term((0.0, 0.0, 1.0, 0.0), Size(2.0), Size(0.75)),
+    Term((1.0, 0.0, 0.0, 0.0), PriorScale(0.4), PriorScale(0.15)),
+    Term((0.0, 1.0, 0.0, 0.0), PriorScale(0.4), PriorScale(0.15)),
+    Term((0.0, 0.0, 1.0, 0.0), PriorScale(2.0), PriorScale(0.75)),
 )
-BOTH = Term((1.0, 1.0, 0.0, 0.0), Size(0.4), Size(0.15))
-SHAPES = {"beta": BETA, "llo": (BOTH, BETA[2]), "temperature": (BOTH,)}
-OURS = (
-    Term((1.0, 1.0, 0.0, 0.0), Size(0.4, 1.0), Size(0.1, 1.0)),  # overconfident scores are so at both ends
-    Term((1.0, -1.0, 0.0, 0.0), Size(0.2, 0.7), Size(0.1, 0.7)),
-    Term((0.0, 0.0, 1.0, 0.0), Size(0.7, 0.7), Size(0.5, 0.7)),
-    Term((0.0, 0.0, 0.0, 1.0), Size(0.5, 0.7), Size(0.2, 1.0)),
+COMMON_SLOPE = Term((1.0, 1.0, 0.0, 0.0), PriorScale(0.4), PriorScale(0.15))
+SHAPES = {"beta": BETA, "llo": (COMMON_SLOPE, BETA[2]), "temperature": (COMMON_SLOPE,)}
+STEP_TERMS = (
+    Term((1.0, 1.0, 0.0, 0.0), PriorScale(0.4, 1.0), PriorScale(0.1, 1.0)),  # overconfident scores are so at both ends
+    Term((1.0, -1.0, 0.0, 0.0), PriorScale(0.2, 0.7), PriorScale(0.1, 0.7)),
+    Term((0.0, 0.0, 1.0, 0.0), PriorScale(0.7, 0.7), PriorScale(0.5, 0.7)),
+    Term((0.0, 0.0, 0.0, 1.0), PriorScale(0.5, 0.7), PriorScale(0.2, 1.0)),
 )
 
 
@@ -72,7 +72,7 @@ OURS = (
 class Shape:
     """The terms of the curves, and whether groups are partially pooled."""
 
-    terms: tuple[Term, ...] = OURS
+    terms: tuple[Term, ...] = STEP_TERMS
     pooled: bool = True
 
     @cached_property
@@ -81,15 +81,15 @@ class Shape:
         return np.array([term.weights for term in self.terms]).T
 
     @cached_property
-    def stretch(self) -> "Stretch":
+    def transform(self) -> "SinhTransform":
         """Transform of levels and spreads."""
-        return Stretch(*np.array([[term.level, term.spread] for term in self.terms]).transpose(2, 0, 1))
+        return SinhTransform(*np.array([[term.level, term.spread] for term in self.terms]).transpose(2, 0, 1))
 
 
-class Stretch(NamedTuple):
+class SinhTransform(NamedTuple):
     """Transforms standard normals to these prior scales and tails.
 
-    >>> Stretch(np.array([2.0]), np.array([1.0]))(np.array([[3.0]]))[0].round(3).tolist()
+    >>> SinhTransform(np.array([2.0]), np.array([1.0]))(np.array([[3.0]]))[0].round(3).tolist()
     [[20.036]]
     """
 
@@ -98,19 +98,19 @@ class Stretch(NamedTuple):
 
     def __call__(self, z: Float[np.ndarray, "chain *size"]) -> tuple[np.ndarray, np.ndarray]:
         """Values and their derivatives."""
-        up = np.exp(self.tail * np.minimum(np.maximum(z, -FARTHEST), FARTHEST))
+        up = np.exp(self.tail * np.minimum(np.maximum(z, -MAX_STANDARDISED), MAX_STANDARDISED))
         down, half = 1 / up, 0.5 * self.scale
         return half / self.tail * (up - down), half * (up + down)
 
 
-class _Traced(NamedTuple):
+class _Shifted(NamedTuple):
     """Shifts of the groups, with the intermediate values that the gradient needs."""
 
     shifts: Shifts
     level: PerTerm
-    rising: PerTerm  # derivative of the level
+    level_gradient: PerTerm  # derivative of the level
     spread: PerTerm
-    widening: PerTerm  # derivative of the spread
+    spread_gradient: PerTerm  # derivative of the spread
 
 
 @dataclass(frozen=True)
@@ -118,12 +118,12 @@ class Curves:
     """The posterior of the curves of all groups."""
 
     shape: Shape
-    people: People
+    strata: Strata
 
     @property
     def n_groups(self) -> int:
         """Number of groups."""
-        return len(self.people.groups)
+        return len(self.strata.groups)
 
     @property
     def n_parameters(self) -> int:
@@ -134,105 +134,109 @@ class Curves:
         """Starting points: a different one near the prior mean for every chain."""
         return JITTER * rng.standard_normal((n_chains, self.n_parameters))
 
-    def bend(self, at: Points) -> Coefficients:
+    def coefficients(self, at: Points) -> Coefficients:
         """Coefficients a, b, c and k of each group."""
         return self._link(self._shift(at).shifts)
 
-    def chance(self, at: Points) -> Float[np.ndarray, "chain stratum"]:
+    def probability(self, at: Points) -> Float[np.ndarray, "chain stratum"]:
         """Probability of the positive class in every stratum, labelled or not."""
-        group, rises, bent = self.people.group, measure_rise(self.people), self.bend(at)
+        group, bases, linked = self.strata.group, basis_functions(self.strata), self.coefficients(at)
         out = np.empty((len(at), len(group)))
-        step = max(1, AT_ONCE // max(1, len(group)))
+        step = max(1, BLOCK // max(1, len(group)))
         for first in range(0, len(at), step):  # small blocks fit the CPU cache
-            some = bent[first : first + step]
-            logit = sum(some[:, i, group] * rise for i, rise in enumerate(rises))
-            out[first : first + step] = 1 / (1 + np.exp(-np.clip(logit, -FURTHEST, FURTHEST)))
+            some = linked[first : first + step]
+            logit = sum(some[:, i, group] * basis for i, basis in enumerate(bases))
+            out[first : first + step] = 1 / (1 + np.exp(-np.clip(logit, -MAX_LOGIT, MAX_LOGIT)))
         return out
 
     def __call__(self, at: Points) -> tuple[PerChain, Points]:
         """Log posterior and its gradient."""
-        traced = self._shift(at)
-        bent = self._link(traced.shifts)
-        logit = self._design @ bent.reshape(len(at), -1).T
-        logit = np.minimum(np.maximum(logit, -FURTHEST), FURTHEST)
+        shifted = self._shift(at)
+        linked = self._link(shifted.shifts)
+        logit = self._design @ linked.reshape(len(at), -1).T
+        logit = np.minimum(np.maximum(logit, -MAX_LOGIT), MAX_LOGIT)
         against = np.exp(-logit)
         n, n_negative = self._counts
         with np.errstate(over="ignore"):  # on a divergent trajectory; its density is zero
             value = -(n @ np.log1p(against)) - n_negative @ logit - 0.5 * (at * at).sum(axis=1)
         miss = n[:, None] * (against / (1 + against)) - n_negative[:, None]
-        pull = (self._design.T @ miss).T.reshape(bent.shape)
-        pull[:, :2] *= bent[:, :2]  # a and b are exponentials
-        return value, self._trace(at, traced, self.shape.weights.T @ pull) - at
+        gradient = (self._design.T @ miss).T.reshape(linked.shape)
+        gradient[:, :2] *= linked[:, :2]  # a and b are exponentials
+        return value, self._backpropagate(at, shifted, self.shape.weights.T @ gradient) - at
 
     # -- from parameters to coefficients, and gradients back to parameters -----------------------------------
 
-    def _shift(self, at: Points) -> _Traced:
+    def _shift(self, at: Points) -> _Shifted:
         """Shift of each group in each term: a common level plus the group's deviation."""
-        own, stretch = at.reshape(len(at), len(self.shape.terms), -1), self.shape.stretch
+        own, transform = at.reshape(len(at), len(self.shape.terms), -1), self.shape.transform
         if not self.shape.pooled:
-            sizes = Stretch(*(np.repeat(size[:, :1], self.n_groups, axis=1) for size in stretch))
-            values, slopes = sizes(own)
-            return _Traced(values, values, slopes, values, slopes)
-        values, slopes = stretch(own[:, :, :2])
+            sizes = SinhTransform(*(np.repeat(size[:, :1], self.n_groups, axis=1) for size in transform))
+            values, derivatives = sizes(own)
+            return _Shifted(values, values, derivatives, values, derivatives)
+        values, derivatives = transform(own[:, :, :2])
         spread = values[:, :, 1]
         # the mean of the groups varies with the level and with the sampling of groups
-        wider = np.sqrt(1 + (spread / stretch.scale[:, 0]) ** 2 / self.n_groups)
+        wider = np.sqrt(1 + (spread / transform.scale[:, 0]) ** 2 / self.n_groups)
         level = wider * values[:, :, 0]
-        shifts = level[:, :, None] + spread[:, :, None] * self._set_apart(own[:, :, 2:])
-        return _Traced(shifts, level, wider * slopes[:, :, 0], spread, slopes[:, :, 1])
+        shifts = level[:, :, None] + spread[:, :, None] * self._expand_contrasts(own[:, :, 2:])
+        return _Shifted(shifts, level, wider * derivatives[:, :, 0], spread, derivatives[:, :, 1])
 
     def _link(self, shifts: Shifts) -> Coefficients:
         parts = self.shape.weights @ shifts
-        parts[:, :2] = np.exp(np.minimum(parts[:, :2], STEEPEST))
+        parts[:, :2] = np.exp(np.minimum(parts[:, :2], MAX_LOG_SLOPE))
         return parts
 
-    def _trace(self, at: Points, traced: _Traced, pull: Shifts) -> Points:
+    def _backpropagate(self, at: Points, shifted: _Shifted, gradient: Shifts) -> Points:
         """Chain rule: gradient by the parameters from the gradient by the shifts."""
         if not self.shape.pooled:
-            return (pull * traced.rising).reshape(at.shape)
-        own, slope = (values.reshape(len(at), len(self.shape.terms), -1) for values in (at, np.empty_like(at)))
-        spread, together, differing = traced.spread, pull.sum(axis=2), self._gather_apart(pull)
-        wider = traced.level * spread / (self.n_groups * self.shape.stretch.scale[:, 0] ** 2 + spread * spread)
-        slope[:, :, 0] = together * traced.rising
-        slope[:, :, 1] = traced.widening * (together * wider + (differing * own[:, :, 2:]).sum(axis=2))
-        slope[:, :, 2:] = spread[:, :, None] * differing
-        return slope.reshape(at.shape)
+            return (gradient * shifted.level_gradient).reshape(at.shape)
+        own, parameter_gradient = (
+            values.reshape(len(at), len(self.shape.terms), -1) for values in (at, np.empty_like(at))
+        )
+        spread, together, differing = shifted.spread, gradient.sum(axis=2), self._project_contrasts(gradient)
+        wider = shifted.level * spread / (self.n_groups * self.shape.transform.scale[:, 0] ** 2 + spread * spread)
+        parameter_gradient[:, :, 0] = together * shifted.level_gradient
+        parameter_gradient[:, :, 1] = shifted.spread_gradient * (
+            together * wider + (differing * own[:, :, 2:]).sum(axis=2)
+        )
+        parameter_gradient[:, :, 2:] = spread[:, :, None] * differing
+        return parameter_gradient.reshape(at.shape)
 
-    def _set_apart(self, z: Float[np.ndarray, "chain term contrast"]) -> Shifts:
-        return set_apart(z) if self._contrasts is None else z @ self._contrasts
+    def _expand_contrasts(self, z: Float[np.ndarray, "chain term contrast"]) -> Shifts:
+        return helmert_expand(z) if self._contrasts is None else z @ self._contrasts
 
-    def _gather_apart(self, pull: Shifts) -> Float[np.ndarray, "chain term contrast"]:
-        return gather_apart(pull) if self._contrasts is None else pull @ self._contrasts.T
+    def _project_contrasts(self, gradient: Shifts) -> Float[np.ndarray, "chain term contrast"]:
+        return helmert_project(gradient) if self._contrasts is None else gradient @ self._contrasts.T
 
     # -- computed once ---------------------------------------------------------------------------------------
 
     @cached_property
     def _contrasts(self) -> Float[np.ndarray, "contrast group"] | None:
         """Helmert contrast matrix; None for many groups, where cumulative sums replace it."""
-        return set_apart(np.eye(self.n_groups - 1)[None])[0] if self.n_groups <= FEW_GROUPS else None
+        return helmert_expand(np.eye(self.n_groups - 1)[None])[0] if self.n_groups <= FEW_GROUPS else None
 
     @cached_property
     def _design(self) -> Float[np.ndarray, "labelled coefficient"] | csr_array:
         """Design matrix of labelled strata: basis functions by coefficient and group."""
-        heard = self.people.n_labels > 0
-        rise, group = measure_rise(self.people)[:, heard], self.people.group[heard]
-        part, stratum = np.indices(rise.shape)
-        shape = (rise.shape[1], len(rise) * self.n_groups)
-        found = csr_array((rise.ravel(), (stratum.ravel(), (part * self.n_groups + group).ravel())), shape=shape)
+        labelled = self.strata.n_labels > 0
+        basis, group = basis_functions(self.strata)[:, labelled], self.strata.group[labelled]
+        part, stratum = np.indices(basis.shape)
+        shape = (basis.shape[1], len(basis) * self.n_groups)
+        found = csr_array((basis.ravel(), (stratum.ravel(), (part * self.n_groups + group).ravel())), shape=shape)
         return found.toarray() if np.prod(shape) <= MOST_DENSE else found
 
     @cached_property
     def _counts(self) -> tuple[Float[np.ndarray, " labelled"], Float[np.ndarray, " labelled"]]:
         """Labels and negative labels of labelled strata."""
-        people, heard = self.people, self.people.n_labels > 0
-        n = people.n_labels[heard].astype(np.float64)
-        return n, n - people.n_positive[heard]
+        strata, labelled = self.strata, self.strata.n_labels > 0
+        n = strata.n_labels[labelled].astype(np.float64)
+        return n, n - strata.n_positive[labelled]
 
 
-def set_apart(z: Float[np.ndarray, "chain term contrast"]) -> Shifts:
+def helmert_expand(z: Float[np.ndarray, "chain term contrast"]) -> Shifts:
     """Map Helmert contrasts to deviations of groups that sum to zero.
 
-    >>> set_apart(np.ones((1, 1, 1))).round(3).tolist()
+    >>> helmert_expand(np.ones((1, 1, 1))).round(3).tolist()
     [[[0.707, -0.707]]]
     """
     n = np.arange(1, z.shape[2] + 1)
@@ -243,12 +247,14 @@ def set_apart(z: Float[np.ndarray, "chain term contrast"]) -> Shifts:
     return out
 
 
-def gather_apart(pull: Shifts) -> Float[np.ndarray, "chain term contrast"]:
+def helmert_project(gradient: Shifts) -> Float[np.ndarray, "chain term contrast"]:
     """Map a gradient by groups to one by Helmert contrasts (the transpose)."""
-    n = np.arange(1, pull.shape[2])
-    return (np.cumsum(pull, axis=2)[:, :, :-1] - n * pull[:, :, 1:]) / np.sqrt(n * (n + 1))
+    n = np.arange(1, gradient.shape[2])
+    return (np.cumsum(gradient, axis=2)[:, :, :-1] - n * gradient[:, :, 1:]) / np.sqrt(n * (n + 1))
 
 
-def measure_rise(people: People) -> Float[np.ndarray, "part stratum"]:
+def basis_functions(strata: Strata) -> Float[np.ndarray, "part stratum"]:
     """Basis functions of the coefficients a, b, c and k in every stratum."""
-    return np.stack([np.log(people.score), -np.log1p(-people.score), np.ones_like(people.score), people.said - 0.5])
+    return np.stack(
+        [np.log(strata.score), -np.log1p(-strata.score), np.ones_like(strata.score), strata.predicted - 0.5]
+    )

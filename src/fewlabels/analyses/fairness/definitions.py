@@ -10,61 +10,61 @@ from fewlabels.analyses.fairness.gaps import LARGEST, ODDS, Gap
 SELECTION = "selection-rate"
 
 
-class Meaning(NamedTuple):
+class Definition(NamedTuple):
     """Name and definition of a metric; {yes} is the positive class."""
 
     name: str
     definition: str
 
 
-MEANINGS: Mapping[str, Meaning] = {
-    "accuracy": Meaning("accuracy", "the share of correct predictions"),
-    "tpr": Meaning("true positive rate", "the share predicted {yes} among those who are {yes}"),
-    "fpr": Meaning("false positive rate", "the share predicted {yes} among those who are not {yes}"),
-    "tnr": Meaning("true negative rate", "the share not predicted {yes} among those who are not {yes}"),
-    "fnr": Meaning("false negative rate", "the share not predicted {yes} among those who are {yes}"),
-    "ppv": Meaning("positive predictive value", "the share who are {yes} among those predicted {yes}"),
-    "npv": Meaning("negative predictive value", "the share who are not {yes} among those not predicted {yes}"),
-    "fdr": Meaning("false discovery rate", "the share who are not {yes} among those predicted {yes}"),
-    "for": Meaning("false omission rate", "the share who are {yes} among those not predicted {yes}"),
-    SELECTION: Meaning("selection rate", "the share predicted {yes}; needs no labels"),
-    ODDS: Meaning(
+DEFINITIONS: Mapping[str, Definition] = {
+    "accuracy": Definition("accuracy", "the share of correct predictions"),
+    "tpr": Definition("true positive rate", "the share predicted {yes} among those who are {yes}"),
+    "fpr": Definition("false positive rate", "the share predicted {yes} among those who are not {yes}"),
+    "tnr": Definition("true negative rate", "the share not predicted {yes} among those who are not {yes}"),
+    "fnr": Definition("false negative rate", "the share not predicted {yes} among those who are {yes}"),
+    "ppv": Definition("positive predictive value", "the share who are {yes} among those predicted {yes}"),
+    "npv": Definition("negative predictive value", "the share who are not {yes} among those not predicted {yes}"),
+    "fdr": Definition("false discovery rate", "the share who are not {yes} among those predicted {yes}"),
+    "for": Definition("false omission rate", "the share who are {yes} among those not predicted {yes}"),
+    SELECTION: Definition("selection rate", "the share predicted {yes}; needs no labels"),
+    ODDS: Definition(
         "equalised odds", "the larger of the gaps in true and in false positive rate; 0 where odds are equal"
     ),
-    "calibration": Meaning(
+    "calibration": Definition(
         "calibration error", "the mean distance between the score and the share who are {yes}, over ten score bins"
     ),
-    "balance-positive": Meaning("mean score of the positive", "the mean score of those who are {yes}"),
-    "balance-negative": Meaning("mean score of the negative", "the mean score of those who are not {yes}"),
+    "balance-positive": Definition("mean score of the positive", "the mean score of those who are {yes}"),
+    "balance-negative": Definition("mean score of the negative", "the mean score of those who are not {yes}"),
 }
 
 
-def call(metric: str) -> str:
+def display_name(metric: str) -> str:
     """Return the display name of a metric."""
-    return MEANINGS[metric].name
+    return DEFINITIONS[metric].name
 
 
 def define(metric: str, positive: str) -> str:
     """Return the definition of a metric."""
-    return MEANINGS[metric].definition.format(yes=repr(positive))
+    return DEFINITIONS[metric].definition.format(yes=repr(positive))
 
 
-def say_gap(gap: Gap, whom: str, *, rope: float, level: float) -> str:
+def describe_gap(gap: Gap, whom: str, *, rope: float, level: float) -> str:
     """Describe a gap in a sentence."""
     if np.isnan(gap.mean):
-        return f"the gap in {call(gap.metric)} of {gap.group} is undefined (0/0)"
+        return f"the gap in {display_name(gap.metric)} of {gap.group} is undefined (0/0)"
     shown = f"{100 * level:g}% interval {_signed(gap.low)} to {_signed(gap.high)}"
-    fair = f"within ±{rope:g} with probability {say_chance(gap.p_practically_fair)}"
+    fair = f"within ±{rope:g} with probability {format_probability(gap.p_practically_fair)}"
     if gap.metric == ODDS or gap.group == LARGEST:
-        what = "the larger of the gaps in true and false positive rate" if gap.metric == ODDS else f"the gap in {call(gap.metric)}"  # fmt: skip
+        what = "the larger of the gaps in true and false positive rate" if gap.metric == ODDS else f"the gap in {display_name(gap.metric)}"  # fmt: skip
         pair = "the two groups furthest apart" if gap.group == LARGEST else f"{gap.group} and {whom}"
         return f"{what} between {pair} is {gap.mean:.3f} ({shown}); {fair}"
     if gap.low == gap.high == 0:
-        return f"the {call(gap.metric)} of {gap.group} equals that of {whom} exactly"
+        return f"the {display_name(gap.metric)} of {gap.group} equals that of {whom} exactly"
     more, sure = ("higher", gap.p_greater) if gap.mean > 0 else ("lower", 1 - gap.p_greater)
     return (
-        f"the {call(gap.metric)} of {gap.group} is {abs(gap.mean):.3f} {more} than that of {whom} ({shown}); {more} with "
-        f"probability {say_chance(sure)}, {fair}"
+        f"the {display_name(gap.metric)} of {gap.group} is {abs(gap.mean):.3f} {more} than that of {whom} ({shown}); {more} with "
+        f"probability {format_probability(sure)}, {fair}"
     )
 
 
@@ -77,17 +77,17 @@ def say_four_fifths(gap: Gap, whom: str, *, level: float) -> str | None:
     of, times = (f"the selection rate of {gap.group}", f"that of {whom}")
     if gap.group == LARGEST:
         of, times = "the lowest selection rate of all groups", "the highest"
-    verdict = f"{side} four fifths with probability {say_chance(sure)}"
+    verdict = f"{side} four fifths with probability {format_probability(sure)}"
     return (
         f"{of} is {ratio.median:.2f} times {times} ({100 * level:g}% interval {ratio.low:.2f} to {ratio.high:.2f}): "
         f"{verdict if sure >= level else f'not settled, {verdict}'}"
     )
 
 
-def say_chance(p: float) -> str:
+def format_probability(p: float) -> str:
     """Format a probability at the resolution of the draws.
 
-    >>> say_chance(0.999), say_chance(0.25)
+    >>> format_probability(0.999), format_probability(0.25)
     ('more than 0.99', '0.25')
     """
     return "more than 0.99" if p > 0.99 else "less than 0.01" if p < 0.01 else f"{p:.2f}"

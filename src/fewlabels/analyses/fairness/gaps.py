@@ -10,7 +10,7 @@ from jaxtyping import Float
 from fewlabels.analyses.fairness.methods import Sample
 from fewlabels.analyses.fairness.rates import QUANTITIES
 from fewlabels.analyses.fairness.sample_size import count_labels
-from fewlabels.analyses.fairness.strata import People
+from fewlabels.analyses.fairness.strata import Strata
 
 REST, LARGEST = "rest", "largest"
 ODDS = "equalised-odds"
@@ -59,10 +59,10 @@ class Gap:
 
 
 @dataclass(frozen=True)
-class Contrast:
+class GapEstimator:
     """Computes the gaps of all groups, given draws, reference, rope and level."""
 
-    people: People
+    strata: Strata
     sample: Sample
     reference: str
     rope: float
@@ -76,23 +76,23 @@ class Contrast:
         """Yield the gap of every group but the reference; with more than two groups, also the largest pairwise gap."""
         parts = ODDS_PARTS if name == ODDS else (name,)
         measured = [self.measure(part) for part in parts]
-        faced = [self._face(part, values) for part, values in zip(parts, measured, strict=True)]
-        for i, group in enumerate(self.people.groups):
+        references = [self._reference_draws(part, values) for part, values in zip(parts, measured, strict=True)]
+        for i, group in enumerate(self.strata.groups):
             if group != self.reference:
-                sides = [(value[:, i], other[:, i]) for value, other in zip(measured, faced, strict=True)]
-                yield self._tell(name, group, sides)
-        if len(self.people.groups) > 2:
+                sides = [(value[:, i], other[:, i]) for value, other in zip(measured, references, strict=True)]
+                yield self._summarize(name, group, sides)
+        if len(self.strata.groups) > 2:
             extremes = [(np.fmax.reduce(values, axis=1), np.fmin.reduce(values, axis=1)) for values in measured]
-            yield self._tell(name, LARGEST, extremes)
+            yield self._summarize(name, LARGEST, extremes)
 
-    def _face(self, name: str, values: Float[np.ndarray, "draw group"]) -> Float[np.ndarray, "draw group"]:
+    def _reference_draws(self, name: str, values: Float[np.ndarray, "draw group"]) -> Float[np.ndarray, "draw group"]:
         """Draws of the metric that each group is compared with."""
         if self.reference == REST:
             return self.sample.value(QUANTITIES[name], rest=True)
-        which = self.people.groups.index(self.reference)
+        which = self.strata.groups.index(self.reference)
         return np.broadcast_to(values[:, which : which + 1], values.shape)
 
-    def _tell(self, name: str, group: str, sides: Sequence[tuple[Draws, Draws]]) -> Gap:
+    def _summarize(self, name: str, group: str, sides: Sequence[tuple[Draws, Draws]]) -> Gap:
         gaps = np.stack([value - other for value, other in sides])
         gap = np.abs(gaps).max(axis=0) if name == ODDS else gaps[0]
         defined = gap[~np.isnan(gap)]
@@ -100,11 +100,11 @@ class Contrast:
             return Gap(name, group, *(UNDEFINED,) * 5, None, None, gap)
         mean, (low, high) = float(defined.mean()), self.interval(defined)
         greater, fair = (defined > 0).mean(), (np.abs(defined) <= self.rope).mean()
-        more = self._ask_for_more(group, gaps, high)
+        more = self._labels_to_settle(group, gaps, high)
         ratio = self._divide(sides, directed=name != ODDS and group != LARGEST)
         return Gap(name, group, mean, low, high, float(greater), float(fair), more, ratio, gap)
 
-    def _ask_for_more(self, group: str, gaps: Float[np.ndarray, "part draw"], high: float) -> int | None:
+    def _labels_to_settle(self, group: str, gaps: Float[np.ndarray, "part draw"], high: float) -> int | None:
         """Estimate how many more labels would settle a gap: one part outside the rope, or all parts within.
 
         A maximum of several gaps is biased upwards while they are uncertain, so each part is settled by itself.
@@ -122,11 +122,11 @@ class Contrast:
         """Return whether the mean is outside the rope, and the labels until the interval lies entirely on that side."""
         defined = gap[~np.isnan(gap)]
         mean, (low, high) = float(defined.mean()), self.interval(defined)
-        wanted = _narrow(mean, low, high, self.rope)
+        wanted = _required_shrinkage(mean, low, high, self.rope)
         if wanted >= 1:
             return abs(mean) > self.rope, 0
-        compared = [self.people.groups.index(name) for name in (group, self.reference) if name != REST]
-        more = count_labels(self.sample.foresee(gap, compared), wanted, int(self.people.n_rest.sum()))
+        compared = [self.strata.groups.index(name) for name in (group, self.reference) if name != REST]
+        more = count_labels(self.sample.forecast(gap, compared), wanted, int(self.strata.n_rest.sum()))
         return abs(mean) > self.rope, more
 
     def _divide(self, sides: Sequence[tuple[Draws, Draws]], *, directed: bool) -> Ratio | None:
@@ -151,10 +151,10 @@ class Contrast:
         return [(1 - self.level) / 2, (1 + self.level) / 2]
 
 
-def _narrow(mean: float, low: float, high: float, rope: float) -> float:
+def _required_shrinkage(mean: float, low: float, high: float, rope: float) -> float:
     """Return the factor by which an interval must shrink to lie entirely within the rope or entirely outside it.
 
-    >>> _narrow(0.05, 0.0, 0.1, 0.02), _narrow(0.05, 0.03, 0.1, 0.02)
+    >>> _required_shrinkage(0.05, 0.0, 0.1, 0.02), _required_shrinkage(0.05, 0.03, 0.1, 0.02)
     (0.6, 1.5)
     """
     if abs(mean) > rope:

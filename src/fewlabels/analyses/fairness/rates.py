@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.analyses.fairness.strata import People
+from fewlabels.analyses.fairness.strata import Strata
 
 OUTCOMES = ("tn", "fn", "fp", "tp")
 BINS = 10  # score bins of the calibration error within groups
@@ -24,15 +24,15 @@ Parts = Float[np.ndarray, "draw group part"]
 class Masses:
     """Draws of the number of items and of positives in every stratum."""
 
-    people: People
+    strata: Strata
     items: Float[np.ndarray, "#draw stratum"]
     positive: Float[np.ndarray, "draw stratum"]
 
     @cached_property
     def outcomes(self) -> Parts:
         """Sums of the four outcomes in every group."""
-        n = 2 * len(self.people.groups)
-        positive, items = (add_up(values, self.people.cell, n) for values in (self.positive, self.items))
+        n = 2 * len(self.strata.groups)
+        positive, items = (sum_strata(values, self.strata.cell, n) for values in (self.positive, self.items))
         negative = items - positive
         return np.stack([negative[:, 0::2], positive[:, 0::2], negative[:, 1::2], positive[:, 1::2]], axis=2)
 
@@ -50,7 +50,7 @@ class Quantity(Protocol):
         """Its parts in each group."""
         ...
 
-    def reckon(self, parts: Parts) -> Values:
+    def evaluate(self, parts: Parts) -> Values:
         """Its value; NaN where it is undefined."""
         ...
 
@@ -73,7 +73,7 @@ class Rate:
         chosen = ([OUTCOMES.index(name) for name in names] for names in (self.part, self.whole))
         return np.stack([counts[:, :, which].sum(axis=2) for which in chosen], axis=2)
 
-    def reckon(self, parts: Parts) -> Values:
+    def evaluate(self, parts: Parts) -> Values:
         """Divide."""
         return _divide(parts[:, :, 0], parts[:, :, 1])
 
@@ -87,10 +87,10 @@ class Balance:
 
     def gather(self, masses: Masses) -> Parts:
         """Sum the scores of the positive or negative items, and their number."""
-        chosen, people = masses.positive if self.truth else masses.items - masses.positive, masses.people
-        return np.stack([add_up(values, people.group, len(people.groups)) for values in (chosen * people.score, chosen)], axis=2)  # fmt: skip
+        chosen, strata = masses.positive if self.truth else masses.items - masses.positive, masses.strata
+        return np.stack([sum_strata(values, strata.group, len(strata.groups)) for values in (chosen * strata.score, chosen)], axis=2)  # fmt: skip
 
-    def reckon(self, parts: Parts) -> Values:
+    def evaluate(self, parts: Parts) -> Values:
         """Divide."""
         return _divide(parts[:, :, 0], parts[:, :, 1])
 
@@ -103,13 +103,13 @@ class Calibration:
 
     def gather(self, masses: Masses) -> Parts:
         """Sum, in every bin, positives minus scores; and all items."""
-        people, n = masses.people, len(masses.people.groups)
-        place = BINS * people.group + np.minimum((BINS * people.score).astype(np.int64), BINS - 1)
-        excess = add_up(masses.positive - masses.items * people.score, place, BINS * n).reshape(-1, n, BINS)
-        items = np.broadcast_to(add_up(masses.items, people.group, n), excess.shape[:2])
+        strata, n = masses.strata, len(masses.strata.groups)
+        place = BINS * strata.group + np.minimum((BINS * strata.score).astype(np.int64), BINS - 1)
+        excess = sum_strata(masses.positive - masses.items * strata.score, place, BINS * n).reshape(-1, n, BINS)
+        items = np.broadcast_to(sum_strata(masses.items, strata.group, n), excess.shape[:2])
         return np.concatenate([excess, items[:, :, None]], axis=2)
 
-    def reckon(self, parts: Parts) -> Values:
+    def evaluate(self, parts: Parts) -> Values:
         """Σ_b p_b |share of positives − mean score|."""
         return _divide(np.abs(parts[:, :, :BINS]).sum(axis=2), parts[:, :, BINS])
 
@@ -131,7 +131,7 @@ QUANTITIES: Mapping[str, Quantity] = {
 }
 
 
-def add_up(
+def sum_strata(
     values: Float[np.ndarray, "draw stratum"], place: Int[np.ndarray, " stratum"], n: int
 ) -> Float[np.ndarray, "draw index"]:
     """Sum the strata with the same index; unused indices are zero."""

@@ -15,8 +15,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.analyses.fairness.rates import Values, add_up
-from fewlabels.analyses.fairness.strata import TWO, People
+from fewlabels.analyses.fairness.rates import Values, sum_strata
+from fewlabels.analyses.fairness.strata import TWO, Strata
 
 LEAST = 1e-12  # least variance
 DIGITS = 2  # significant digits of a number of labels
@@ -24,94 +24,96 @@ Draws = Float[np.ndarray, " draw"]
 
 
 @runtime_checkable
-class Prospect(Protocol):
+class WidthForecast(Protocol):
     """The expected width of an interval after more labels."""
 
-    def narrow(self, n_more: int) -> float:
+    def relative_width(self, n_more: int) -> float:
         """Its width after so many more labels, relative to the present one."""
         ...
 
 
 @dataclass(frozen=True)
-class Square:
+class RootNForecast:
     """Labels alone: the width is proportional to 1 / √n."""
 
     n: float  # labels plus prior pseudo-counts
 
-    def narrow(self, n_more: int) -> float:
+    def relative_width(self, n_more: int) -> float:
         """√(n / (n + n_more))."""
         return (self.n / (self.n + n_more)) ** 0.5 if self.n else 1.0
 
 
 @dataclass(frozen=True)
-class Regression:
+class RegressionForecast:
     """Labels and scores: how much of a gap's variance future labels explain, by principal component."""
 
-    told: Float[np.ndarray, " component"]  # share of variance explained by infinitely many labels, per component
+    explained: Float[np.ndarray, " component"]  # share of variance explained by infinitely many labels, per component
     worth: Float[np.ndarray, " component"]  # signal-to-noise ratio of one label, per component
     n_rest: int
     finite: bool
 
-    def narrow(self, n_more: int) -> float:
+    def relative_width(self, n_more: int) -> float:
         """Root of the unexplained share of variance; a finite pool also shrinks by its labelled share."""
-        left = 1 - float((self.told * n_more * self.worth / (1 + n_more * self.worth)).sum())
+        left = 1 - float((self.explained * n_more * self.worth / (1 + n_more * self.worth)).sum())
         return (max(left, 0.0) * (1 - n_more / self.n_rest if self.finite else 1.0)) ** 0.5
 
 
 @dataclass(frozen=True)
-class Outlook:
+class Forecaster:
     """Builds forecasts from draws of the strata's probabilities."""
 
-    people: People
-    chance: Values
+    strata: Strata
+    probability: Values
     finite: bool
 
-    def foresee(self, draws: Draws, groups: Sequence[int]) -> Prospect:
+    def forecast(self, draws: Draws, groups: Sequence[int]) -> WidthForecast:
         """Forecast the width of a gap between these groups after more labels."""
         defined = ~np.isnan(draws)
-        chance, share = self._gather(groups)
-        chance, draws = chance[defined], draws[defined] - draws[defined].mean()
-        noise = np.sqrt(np.maximum((chance * (1 - chance)).mean(axis=0), LEAST) / share)
-        varying = (chance - chance.mean(axis=0)) / noise
+        probability, share = self._gather(groups)
+        probability, draws = probability[defined], draws[defined] - draws[defined].mean()
+        noise = np.sqrt(np.maximum((probability * (1 - probability)).mean(axis=0), LEAST) / share)
+        varying = (probability - probability.mean(axis=0)) / noise
         worth, ways = np.linalg.eigh(varying.T @ varying / len(draws))
         worth = np.maximum(worth, LEAST)
         pull = ways.T @ (varying.T @ draws) / len(draws)
-        return Regression(pull**2 / worth / max(float(draws.var()), LEAST), worth, self.n_rest, self.finite)
+        return RegressionForecast(pull**2 / worth / max(float(draws.var()), LEAST), worth, self.n_rest, self.finite)
 
     @property
     def n_rest(self) -> int:
         """Number of unlabelled items."""
-        return int(self.people.n_rest.sum())
+        return int(self.strata.n_rest.sum())
 
     def _gather(self, groups: Sequence[int]) -> tuple[Values, Float[np.ndarray, " stratum"]]:
         """Probabilities of these groups' strata and of the rest by decision, and the share of unlabelled items in each."""
-        n_rest, (total, n_total) = self.people.n_rest.astype(np.float64), self._totals
-        own = np.flatnonzero(np.isin(self.people.group, groups) & (n_rest > 0))
-        weight, chance = n_rest[own, None] * np.eye(TWO)[self.people.said[own]], self.chance[:, own]
+        n_rest, (total, n_total) = self.strata.n_rest.astype(np.float64), self._totals
+        own = np.flatnonzero(np.isin(self.strata.group, groups) & (n_rest > 0))
+        weight, probability = n_rest[own, None] * np.eye(TWO)[self.strata.predicted[own]], self.probability[:, own]
         n_others = n_total - weight.sum(axis=0)
         some = n_others > 0
-        others = (total - chance @ weight)[:, some] / n_others[some]
-        both = np.concatenate([chance, np.clip(others, 0.0, 1.0)], axis=1)
+        others = (total - probability @ weight)[:, some] / n_others[some]
+        both = np.concatenate([probability, np.clip(others, 0.0, 1.0)], axis=1)
         return both, np.append(n_rest[own], n_others[some]) / n_rest.sum()
 
     @cached_property
     def _totals(self) -> tuple[Values, Float[np.ndarray, " decision"]]:
-        n_rest = self.people.n_rest.astype(np.float64)
-        return add_up(self.chance * n_rest, self.people.said, TWO), np.bincount(self.people.said, n_rest, TWO)
+        n_rest = self.strata.n_rest.astype(np.float64)
+        return sum_strata(self.probability * n_rest, self.strata.predicted, TWO), np.bincount(
+            self.strata.predicted, n_rest, TWO
+        )
 
 
-def count_labels(prospect: Prospect, wanted: float, most: int) -> int | None:
+def count_labels(forecast: WidthForecast, wanted: float, most: int) -> int | None:
     """Estimate how many labels shrink an interval to `wanted` times its width; None if all remaining ones do not.
 
-    >>> count_labels(Square(100.0), 0.5, 1000), count_labels(Square(100.0), 0.1, 1000)
+    >>> count_labels(RootNForecast(100.0), 0.5, 1000), count_labels(RootNForecast(100.0), 0.1, 1000)
     (300, None)
     """
-    if most < 1 or not prospect.narrow(most) <= wanted:
+    if most < 1 or not forecast.relative_width(most) <= wanted:
         return None
     low, high = 0, most  # invariant: low is not enough, high is
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if prospect.narrow(middle) <= wanted else (middle, high)
+        low, high = (low, middle) if forecast.relative_width(middle) <= wanted else (middle, high)
     return min(_round_up(high), most)
 
 

@@ -6,43 +6,43 @@ from typing import Any
 
 import numpy as np
 
-from fewlabels.analyses.assessment import Assessment, Estimate, Question, judge
+from fewlabels.analyses.assessment import Assessment, AssessmentSpec, Estimate, assess_counts
 from fewlabels.analyses.provenance import Provenance, record
-from fewlabels.analyses.surface.attributes import cut_by, note_single, require_few_values
+from fewlabels.analyses.surface.attributes import require_few_values, resolve_attributes, warn_constant
 from fewlabels.analyses.surface.result import Arm, Surface
-from fewlabels.analyses.surface.soft import Fractions, Uncertain, assign_uncertain, chart_uncertain
-from fewlabels.data.aggregate import take_census
-from fewlabels.data.checks import require_sound
-from fewlabels.data.counts import STRATA, Cells, Tally, arrange
+from fewlabels.analyses.surface.soft import SoftAssignment, Uncertain, assign_uncertain, fit_uncertain
+from fewlabels.data.aggregate import aggregate_pool
+from fewlabels.data.checks import require_valid
+from fewlabels.data.counts import STRATA, Cells, CountTable, to_count_table
 from fewlabels.data.groups import Cross, Groups
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.sources import Frame
-from fewlabels.distributions.belief import Conjugate, contain
+from fewlabels.distributions.belief import Conjugate, include_mean
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.metrics.metric import Reads, accuracy
-from fewlabels.models.additive.design import lay_out, learn_effects
-from fewlabels.models.additive.explanation import Portrait, list_scales
-from fewlabels.models.additive.fitted import Chart, draw_chart
-from fewlabels.models.baselines import APART, ESTIMATORS, warn_apart
-from fewlabels.models.logit.joint import Chances
-from fewlabels.models.logit.to_prior import teach
+from fewlabels.models.additive.design import build_design, fit_effects
+from fewlabels.models.additive.explanation import EffectsSummary, list_scales
+from fewlabels.models.additive.fitted import FittedSurface, make_fitted_surface
+from fewlabels.models.baselines import BETA_I, ESTIMATORS, warn_independent
+from fewlabels.models.logit.joint import CellAccuracies
+from fewlabels.models.logit.to_prior import build_prior_fit
 from fewlabels.models.membership.fit import METHODS, Method
 from fewlabels.models.membership.fractional_counts import round_together
-from fewlabels.models.priors import Lesson
+from fewlabels.models.priors import PriorFit
 
 DEFAULT = "smooth"
 MOST_ARMS = 50_000
 N_DRAWS = 2000
-STEEP = 0.5  # largest gradient of the log evidence that counts as converged
+MAX_GRADIENT = 0.5  # largest gradient of the log evidence that counts as converged
 
 
 @dataclass(frozen=True)
-class Given:
+class PrecomputedPrior:
     """A prior that was computed from the labels of all arms before."""
 
-    everything: Chances
-    rest: Chances | None
-    portrait: Portrait | None
+    everything: CellAccuracies
+    rest: CellAccuracies | None
+    summary: EffectsSummary | None
     name: str
     needs: tuple[str, ...] = ()
     guesses_level: bool = False
@@ -51,11 +51,11 @@ class Given:
         """Return the prior of each cell, without its own labels."""
         return self.learn(cells, reads, finite=False).before
 
-    def learn(self, cells: Cells, reads: Reads, *, finite: bool) -> Lesson:
+    def learn(self, cells: Cells, reads: Reads, *, finite: bool) -> PriorFit:
         """Return the precomputed prior of every cell."""
-        lesson = teach(cells, reads, self.everything, self.rest if finite else None)
-        worth = lesson.before.strength()
-        return replace(lesson, trust=None if self.portrait is None else replace(self.portrait, worth=worth))
+        prior_fit = build_prior_fit(cells, reads, self.everything, self.rest if finite else None)
+        worth = prior_fit.before.strength()
+        return replace(prior_fit, trust=None if self.summary is None else replace(self.summary, worth=worth))
 
 
 def surface(
@@ -90,28 +90,28 @@ def surface(
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
     if model != DEFAULT and model not in ESTIMATORS:
         raise InputError(f"surface: there is no model {model!r}; {did_you_mean(model, [DEFAULT, *ESTIMATORS])}")
-    parts = cut_by(pool, attributes)
+    parts = resolve_attributes(pool, attributes)
     method = _choose_method(attribution, parts)
     if method is not None:
         if model != DEFAULT or finite_pool:
             raise InputError(
                 "surface: uncertain attributes need the model smooth, without a finite pool: it is not known which items an arm has"
             )
-        notes = require_sound(pool)
-        return _map_uncertain(pool, assign_uncertain(pool, parts, method, seed), level, notes)
+        notes = require_valid(pool)
+        return _fit_uncertain_surface(pool, assign_uncertain(pool, parts, method, seed), level, notes)
     by = Cross(tuple(part for part in parts if isinstance(part, Groups)))
-    census = take_census(pool, by, strata=STRATA if model == DEFAULT else (), most_groups=MOST_ARMS)
-    notes = require_sound(pool, census)
-    counts = arrange(census)
+    aggregated = aggregate_pool(pool, by, strata=STRATA if model == DEFAULT else (), most_groups=MOST_ARMS)
+    notes = require_valid(pool, aggregated)
+    counts = to_count_table(aggregated)
     require_few_values(counts)
-    return map_arms(
+    return fit_surface(
         counts, model=model, level=level, finite_pool=finite_pool, seed=seed, notes=notes, frame=pool.frame,
         provenance=record(pool.source, inputs=pool.inputs, counts=counts),
     )  # fmt: skip
 
 
-def map_arms(
-    counts: Tally,
+def fit_surface(
+    counts: CountTable,
     *,
     model: str = DEFAULT,
     level: float = 0.95,
@@ -122,24 +122,26 @@ def map_arms(
     provenance: Provenance | None = None,
 ) -> Surface:
     """Fit a surface to counts whose groups are the arms."""
-    given, chart = _learn(counts.cells(), model, seed, finite=finite_pool)
-    question = Question(accuracy, given, level, finite_pool, 1, seed, N_DRAWS)
-    found = judge(counts, question, notes=(*notes, *note_single(counts.axes)), frame=frame, provenance=provenance)
-    return _assemble(found, given, chart)
+    given, fitted = _fit_model(counts.cells(), model, seed, finite=finite_pool)
+    spec = AssessmentSpec(accuracy, given, level, finite_pool, 1, seed, N_DRAWS)
+    found = assess_counts(counts, spec, notes=(*notes, *warn_constant(counts.axes)), frame=frame, provenance=provenance)
+    return _assemble(found, given, fitted)
 
 
-def _learn(cells: Cells, model: str, seed: int, *, finite: bool) -> tuple[Given, Chart | None]:
+def _fit_model(cells: Cells, model: str, seed: int, *, finite: bool) -> tuple[PrecomputedPrior, FittedSurface | None]:
     """Fit a model to the labels of all arms."""
     if model != DEFAULT:
         chances = ESTIMATORS[model](cells, seed)
-        return Given(chances, chances, None, model), None
-    layout = lay_out(cells)
-    found = learn_effects(layout)
-    everything, rest = layout.survey(found, finite=finite)
-    return Given(everything, rest, Portrait(layout, found, np.zeros(cells.n)), model), draw_chart(layout, found)
+        return PrecomputedPrior(chances, chances, None, model), None
+    design = build_design(cells)
+    found = fit_effects(design)
+    everything, rest = design.predict_arms(found, finite=finite)
+    return PrecomputedPrior(
+        everything, rest, EffectsSummary(design, found, np.zeros(cells.n)), model
+    ), make_fitted_surface(design, found)
 
 
-def _assemble(found: Assessment, given: Given, chart: Chart | None) -> Surface:
+def _assemble(found: Assessment, given: PrecomputedPrior, fitted: FittedSurface | None) -> Surface:
     cells = found.posterior.cells
     arms = tuple(
         Arm(
@@ -148,32 +150,32 @@ def _assemble(found: Assessment, given: Given, chart: Chart | None) -> Surface:
         )
         for row, place in zip(found.groups, cells.level.tolist(), strict=True)
     )  # fmt: skip
-    health = {"converged": True} if chart is None else examine(chart)
+    health = {"converged": True} if fitted is None else summarize_fit(fitted)
     return Surface(
         attributes=tuple(axis.name for axis in cells.axes),
         model=given.name,
         arms=arms,
         overall=found.overall,
         health=health,
-        scales=() if chart is None else list_scales(chart.effects, chart.fit),
-        warnings=(*found.warnings, *(warn_apart(cells) if given.name == APART else ()), *_warn(health)),
+        scales=() if fitted is None else list_scales(fitted.effects, fitted.fit),
+        warnings=(*found.warnings, *(warn_independent(cells) if given.name == BETA_I else ()), *_warn(health)),
         level=found.level,
         finite_pool=found.finite_pool,
         axes=cells.axes,
         place=cells.level,
         chances=given.everything,
-        chart=chart,
+        fitted=fitted,
         source=found.source,
         frame=found.frame,
         provenance=found.provenance,
     )
 
 
-def examine(chart: Chart) -> dict[str, Any]:
+def summarize_fit(fitted: FittedSurface) -> dict[str, Any]:
     """Return the diagnostics of the fit."""
-    fit, effects = chart.fit, chart.effects
+    fit, effects = fitted.fit, fitted.effects
     return {
-        "converged": bool(fit.gradient_norm < STEEP),
+        "converged": bool(fit.gradient_norm < MAX_GRADIENT),
         "slope": fit.gradient_norm,
         "looks": fit.n_evaluations,
         "terms": len(effects.block),
@@ -205,20 +207,22 @@ def _choose_method(attribution: str | None, parts: Sequence[Groups | Uncertain])
     return method
 
 
-def _map_uncertain(pool: Predictions, fractions: Fractions, level: float, notes: tuple[str, ...]) -> Surface:
+def _fit_uncertain_surface(
+    pool: Predictions, fractions: SoftAssignment, level: float, notes: tuple[str, ...]
+) -> Surface:
     """Fit a surface to items with uncertain arms."""
-    chart, counts = chart_uncertain(fractions), fractions.counts
-    relief = chart.relief
-    low, high = contain(relief.mean, relief.interval(level))
-    draws = relief.draw(np.random.default_rng(0), N_DRAWS)
+    fitted, counts = fit_uncertain(fractions), fractions.counts
+    posterior = fitted.posterior
+    low, high = include_mean(posterior.mean, posterior.interval(level))
+    draws = posterior.draw(np.random.default_rng(0), N_DRAWS)
     p_worst = np.bincount(draws.argmin(axis=1), minlength=len(low)) / N_DRAWS
     whole = draws @ (counts.n_items / counts.n_items.sum())
     names = [
         {axis.name: axis.levels[at] for axis, at in zip(fractions.axes, place, strict=True)}
         for place in fractions.level.tolist()
     ]
-    figures = (round_together(counts.n_items), round_together(counts.n_labels), relief.mean, low, high, p_worst)
-    health = examine(chart)
+    figures = (round_together(counts.n_items), round_together(counts.n_labels), posterior.mean, low, high, p_worst)
+    health = summarize_fit(fitted)
     tails = np.quantile(whole, [(1 - level) / 2, (1 + level) / 2])
     mean = float(whole.mean())
     return Surface(
@@ -227,14 +231,14 @@ def _map_uncertain(pool: Predictions, fractions: Fractions, level: float, notes:
         arms=tuple(Arm(*row) for row in zip(names, *(column.tolist() for column in figures), strict=True)),
         overall=Estimate(mean, min(mean, float(tails[0])), max(mean, float(tails[1]))),
         health=health,
-        scales=list_scales(chart.effects, chart.fit),
+        scales=list_scales(fitted.effects, fitted.fit),
         warnings=(*notes, *fractions.notes, *_warn(health)),
         level=level,
         finite_pool=False,
         axes=fractions.axes,
         place=fractions.level,
-        chances=relief,
-        chart=chart,
+        chances=posterior,
+        fitted=fitted,
         source=pool.source,
         frame=pool.frame,
         provenance=record(pool.source, inputs=pool.inputs, n_draws=N_DRAWS),

@@ -3,30 +3,32 @@
 from collections.abc import Sequence
 
 from fewlabels.analyses.surface.soft import Uncertain
-from fewlabels.data.counts import Axis, Tally
+from fewlabels.data.counts import Axis, CountTable
 from fewlabels.data.groups import Column, Groups, Ranges
 from fewlabels.data.predictions import Predictions
-from fewlabels.errors import InputError, did_you_mean, listing
+from fewlabels.errors import InputError, did_you_mean, join_names
 
 MOST_VALUES = 1000  # per attribute
 FEW_NUMBERS = 12  # distinct values up to which a numeric column is not cut into ranges
 
 
-def cut_by(pool: Predictions, attributes: Sequence[str | Groups | Uncertain]) -> tuple[Groups | Uncertain, ...]:
+def resolve_attributes(
+    pool: Predictions, attributes: Sequence[str | Groups | Uncertain]
+) -> tuple[Groups | Uncertain, ...]:
     """Resolve every attribute; numeric columns with many values are cut into ranges."""
     if isinstance(attributes, str) or not attributes:
         raise InputError(
             f"attributes: name the columns, for instance attributes=({', '.join(map(repr, pool.attributes[:2]))})"
         )
-    parts = tuple(_cut_one(pool, one) for one in attributes)
+    parts = tuple(_resolve_attribute(pool, one) for one in attributes)
     names = [part.name for part in parts]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise InputError(f"attributes: {listing(twice)} is there twice")
+        raise InputError(f"attributes: {join_names(twice)} is there twice")
     return parts
 
 
-def _cut_one(pool: Predictions, one: str | Groups | Uncertain) -> Groups | Uncertain:
+def _resolve_attribute(pool: Predictions, one: str | Groups | Uncertain) -> Groups | Uncertain:
     if isinstance(one, Uncertain):
         return one.find(pool)
     if not isinstance(one, str):
@@ -39,13 +41,13 @@ def _cut_one(pool: Predictions, one: str | Groups | Uncertain) -> Groups | Uncer
     return by
 
 
-def note_single(axes: Sequence[Axis]) -> tuple[str, ...]:
+def warn_constant(axes: Sequence[Axis]) -> tuple[str, ...]:
     """Warn about attributes with a single value."""
     single = [axis.name for axis in axes if len(axis.levels) == 1]
-    return (f"these attributes have a single value, so they have no effect: {listing(single)}",) if single else ()
+    return (f"these attributes have a single value, so they have no effect: {join_names(single)}",) if single else ()
 
 
-def require_few_values(counts: Tally) -> None:
+def require_few_values(counts: CountTable) -> None:
     """Raise if an attribute has too many values."""
     for axis in counts.axes:
         if len(axis.levels) > MOST_VALUES:

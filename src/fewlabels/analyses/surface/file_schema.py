@@ -6,22 +6,22 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, model_validator
 
 from fewlabels.data.documents.axes import AxisDocument, FrameName, Level
-from fewlabels.data.documents.parsing import Count, Schema, Share
+from fewlabels.data.documents.parsing import Count, Schema, UnitFloat
 
-ROUGHLY = 1e-6
+TOLERANCE = 1e-6
 Place = Annotated[int, Field(ge=0)]
 
 
 class IntervalDocument(Schema):
     """An estimate with its interval."""
 
-    mean: Share
-    low: Share
-    high: Share
+    mean: UnitFloat
+    low: UnitFloat
+    high: UnitFloat
 
     @model_validator(mode="after")
     def _require_order(self) -> "IntervalDocument":
-        if not self.low - ROUGHLY <= self.mean <= self.high + ROUGHLY:
+        if not self.low - TOLERANCE <= self.mean <= self.high + TOLERANCE:
             raise ValueError(f"the mean {self.mean:g} is not in the interval from {self.low:g} to {self.high:g}")
         return self
 
@@ -32,7 +32,7 @@ class ArmDocument(IntervalDocument):
     arm: dict[str, str]
     n_items: Count
     n_labels: Count
-    p_worst: Share
+    p_worst: UnitFloat
 
 
 class ScaleDocument(Schema):
@@ -47,7 +47,7 @@ class HealthDocument(Schema):
 
     model_config = ConfigDict(extra="allow")
 
-    together: Share | None = None
+    together: UnitFloat | None = None
 
     @model_validator(mode="after")
     def _require_finite(self) -> "HealthDocument":
@@ -78,10 +78,10 @@ class SurfaceDocument(Schema):
     left_out: tuple[tuple[Place, ...], ...]
     knots: tuple[float, ...] | None
     kinds: tuple[Literal["main", "pair"], ...]
-    weights: Annotated[tuple[Share, ...], Field(min_length=2)]
+    weights: Annotated[tuple[UnitFloat, ...], Field(min_length=2)]
     n_looks: Count
     slope: float
-    together: Share = 1.0
+    together: UnitFloat = 1.0
 
 
 def _is_plain(value: Any) -> bool:

@@ -17,16 +17,16 @@ from fewlabels.analyses.result import Result
 from fewlabels.data.counts import NONE, Axis
 from fewlabels.data.predictions import count_rows
 from fewlabels.data.sources import Frame
-from fewlabels.distributions.belief import contain
+from fewlabels.distributions.belief import include_mean
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.models.additive.explanation import Scale
-from fewlabels.models.additive.fitted import Chart
-from fewlabels.models.logit.joint import Chances
+from fewlabels.models.additive.fitted import FittedSurface
+from fewlabels.models.logit.joint import CellAccuracies
 
 # The module that stores a Surface imports this one, so it is imported by name on use.
 SAVE, LOAD = "fewlabels.analyses.surface.storage:write_surface", "fewlabels.analyses.surface.storage:read_surface"
-N_DRAWS, FEWEST, BUDGET = 4000, 500, 20_000_000  # draws behind an estimate; largest number of draws × arms
-BRIEFLY = 4_000_000  # the same for averages over arbitrary combinations
+N_DRAWS, FEWEST, DRAW_BUDGET = 4000, 500, 20_000_000  # draws behind an estimate; largest number of draws × arms
+AVERAGE_BUDGET = 4_000_000  # the same for averages over arbitrary combinations
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Arm:
 
 
 @dataclass(frozen=True)
-class Reading:
+class SurfaceEstimate:
     """Average accuracy over some combinations, weighted by how often they occur."""
 
     values: dict[str, str]
@@ -69,8 +69,8 @@ class Surface(Result):
     finite_pool: bool
     axes: tuple[Axis, ...] = field(repr=False)
     place: Int[np.ndarray, "arm axis"] = field(repr=False)  # index of each arm's values on the axes
-    chances: Chances = field(repr=False)  # posterior of the arms of the pool, for the population
-    chart: Chart | None = field(default=None, repr=False)  # only for the default model
+    chances: CellAccuracies = field(repr=False)  # posterior of the arms of the pool, for the population
+    fitted: FittedSurface | None = field(default=None, repr=False)  # only for the default model
     source: str = "the table"
     frame: Frame = "pandas"
     provenance: Provenance = field(default_factory=record, repr=False)
@@ -97,7 +97,7 @@ class Surface(Result):
 
     # -- queries --------------------------------------------------------------------------------------------
 
-    def ask(self, values: Mapping[str, object] | None = None, /, **more: object) -> Reading:
+    def ask(self, values: Mapping[str, object] | None = None, /, **more: object) -> SurfaceEstimate:
         """Estimate the accuracy where attributes have these values, averaged over the other attributes as in the pool.
 
         Combinations that the pool does not have are predicted from their attributes. The estimate is about the
@@ -107,13 +107,13 @@ class Surface(Result):
         said = {self.axes[i].name: self.axes[i].levels[at] for i, at in chosen.items()}
         inside = self._match(chosen) * self.size
         if inside.any():
-            return self._read([said], csr_array(inside[None].astype(np.float64)))[0]
+            return self._summarize([said], csr_array(inside[None].astype(np.float64)))[0]
         place = self.place.copy()
         for axis, at in chosen.items():
             place[:, axis] = at
-        return Reading(said, 0, 0, *self._blend(place, self.size.astype(np.float64)))
+        return SurfaceEstimate(said, 0, 0, *self._average(place, self.size.astype(np.float64)))
 
-    def mix(self, traffic: Any, weight: str | None = None) -> Reading:
+    def mix(self, traffic: Any, weight: str | None = None) -> SurfaceEstimate:
         """Estimate the accuracy on other traffic: a table with the attributes as columns.
 
         Every row counts once, or with the weight in its column `weight`.
@@ -121,12 +121,12 @@ class Surface(Result):
         found = count_rows(traffic, self.attributes, weight)
         values = zip(*(found[name] for name in self.attributes), strict=True)
         place = np.array([[axis.find(v) for axis, v in zip(self.axes, row, strict=True)] for row in values])
-        mean, low, high = self._blend(place, _require_weights(found["n"]))
+        mean, low, high = self._average(place, _require_weights(found["n"]))
         at = np.unique(_look_up(self.place, place))
         seen = [self.arms[i] for i in at if i != NONE]
-        return Reading({}, sum(arm.n_items for arm in seen), sum(arm.n_labels for arm in seen), mean, low, high)
+        return SurfaceEstimate({}, sum(arm.n_items for arm in seen), sum(arm.n_labels for arm in seen), mean, low, high)
 
-    def cross(self, *attributes: str, fixed: Mapping[str, object] | None = None) -> tuple[Reading, ...]:
+    def cross(self, *attributes: str, fixed: Mapping[str, object] | None = None) -> tuple[SurfaceEstimate, ...]:
         """Estimate the accuracy at every combination of a few attributes, averaged over the others as in the pool.
 
         `fixed` are values of other attributes. Combinations that the pool does not have are left out.
@@ -136,17 +136,17 @@ class Surface(Result):
         found, where = np.unique(self.place[held][:, axes], axis=0, return_inverse=True)
         names = [{self.axes[i].name: self.axes[i].levels[at] for i, at in zip(axes, row, strict=True)} for row in found]
         inside = (self.size[held].astype(np.float64), (where.reshape(-1), held))
-        return self._read(names, csr_array(inside, shape=(len(found), len(self.arms))))
+        return self._summarize(names, csr_array(inside, shape=(len(found), len(self.arms))))
 
-    def adjust(self, attribute: str) -> tuple[Reading, ...]:
+    def adjust(self, attribute: str) -> tuple[SurfaceEstimate, ...]:
         """Estimate the accuracy for each value of an attribute, standardized to the pool's other attributes."""
         axis, out = self._find_axis(attribute), []
         for at, name in enumerate(self.axes[axis].levels):
             place, there = self.place.copy(), self.place[:, axis] == at
             place[:, axis] = at
             n_labels = sum(self.arms[i].n_labels for i in np.nonzero(there)[0])
-            low_to_high = self._blend(place, self.size.astype(np.float64))
-            out.append(Reading({attribute: name}, int(self.size[there].sum()), n_labels, *low_to_high))
+            low_to_high = self._average(place, self.size.astype(np.float64))
+            out.append(SurfaceEstimate({attribute: name}, int(self.size[there].sum()), n_labels, *low_to_high))
         return tuple(out)
 
     # -- export ---------------------------------------------------------------------------------------------
@@ -179,34 +179,34 @@ class Surface(Result):
 
     @cached_property
     def _draws(self) -> Float[np.ndarray, "draw arm"]:
-        n = int(np.clip(BUDGET // len(self.arms), FEWEST, N_DRAWS))
+        n = int(np.clip(DRAW_BUDGET // len(self.arms), FEWEST, N_DRAWS))
         return self.chances.draw(np.random.default_rng(0), n)
 
-    def _read(self, names: Sequence[dict[str, str]], weights: csr_array) -> tuple[Reading, ...]:
+    def _summarize(self, names: Sequence[dict[str, str]], weights: csr_array) -> tuple[SurfaceEstimate, ...]:
         """Mean and interval over arms of the pool, for every row of weights."""
         values = weights @ self._draws.T / weights.sum(axis=1)[:, None]
         low, high = np.quantile(values, self._tails, axis=1)
-        low, high = contain(values.mean(axis=1), (low, high))
+        low, high = include_mean(values.mean(axis=1), (low, high))
         inside, labels = (weights > 0).astype(np.int64), np.array([arm.n_labels for arm in self.arms])
         counts = (inside @ self.size).tolist(), (inside @ labels).tolist()
         figures = zip(names, *counts, values.mean(axis=1).tolist(), low.tolist(), high.tolist(), strict=True)
-        return tuple(Reading(*figure) for figure in figures)
+        return tuple(SurfaceEstimate(*figure) for figure in figures)
 
-    def _blend(self, place: Int[np.ndarray, "asked axis"], weight: Float[np.ndarray, " asked"]) -> tuple[float, ...]:
+    def _average(self, place: Int[np.ndarray, "asked axis"], weight: Float[np.ndarray, " asked"]) -> tuple[float, ...]:
         """Mean and interval over combinations, seen or unseen."""
         combinations, where = np.unique(place, axis=0, return_inverse=True)
         share = np.bincount(where.reshape(-1), weights=weight) / weight.sum()
         at = _look_up(self.place, combinations)
-        if self.chart is None and (at == NONE).any():
+        if self.fitted is None and (at == NONE).any():
             raise InputError(
                 f"model {self.model} has no estimate for combinations that are not in the pool; use smooth"
             )
-        n = int(np.clip(BRIEFLY // len(at), FEWEST, len(self._draws)))
-        draws = self._draws[:, at] if self.chart is None else self.chart.draw(combinations, at, n)
+        n = int(np.clip(AVERAGE_BUDGET // len(at), FEWEST, len(self._draws)))
+        draws = self._draws[:, at] if self.fitted is None else self.fitted.draw(combinations, at, n)
         values = draws @ share
         mean = values.mean(keepdims=True)
         low, high = np.quantile(values, self._tails, axis=0, keepdims=True)
-        low, high = contain(mean, (low, high))
+        low, high = include_mean(mean, (low, high))
         return float(mean[0]), float(low[0]), float(high[0])
 
     @property

@@ -16,17 +16,17 @@ from fewlabels.data.counts import NONE, STRATA, Axis, list_axes
 from fewlabels.data.groups import Groups
 from fewlabels.data.names import MISSING
 from fewlabels.data.predictions import Predictions
-from fewlabels.errors import InputError, did_you_mean, listing
-from fewlabels.models.additive.design import plan_effects
-from fewlabels.models.additive.effects import find_effects
-from fewlabels.models.additive.fitted import Chart
-from fewlabels.models.logit.curve import bend, place_knots, to_logit
+from fewlabels.errors import InputError, did_you_mean, join_names
+from fewlabels.models.additive.design import build_effect_priors
+from fewlabels.models.additive.effects import choose_effects
+from fewlabels.models.additive.fitted import FittedSurface
+from fewlabels.models.logit.curve import place_knots, spline_basis, to_logit
 from fewlabels.models.membership.fit import Method, learn_attribution
 from fewlabels.models.membership.fractional_counts import Counts, count_fractionally
-from fewlabels.models.membership.likelihood import fit_mixture, gather
+from fewlabels.models.membership.likelihood import fit_mixture, select_labelled
 
 MOST_ITEMS = 1_000_000  # rows are processed one by one
-FAINT = 1e-9  # expected items below which an arm is dropped
+MIN_ITEMS = 1e-9  # expected items below which an arm is dropped
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Uncertain:
         if len(found) < 2:
             raise InputError(
                 f"attributes: {self.name} is uncertain, so columns {self.scores}VALUE should have the probability of each value; "
-                f"there {'is only ' + next(iter(found.values())) if found else 'is none'} among {listing(pool.columns(), most=20)}"
+                f"there {'is only ' + next(iter(found.values())) if found else 'is none'} among {join_names(pool.columns(), most=20)}"
             )
         return Uncertain(self.name, tuple(found.items()))
 
@@ -78,7 +78,7 @@ def uncertain(name: str, scores: Mapping[str, str] | str | None = None) -> Uncer
 
 
 @dataclass(frozen=True)
-class Fractions:
+class SoftAssignment:
     """P(arm | item) with outcomes and scores of items; arms with hardly any expected items are dropped."""
 
     axes: tuple[Axis, ...]
@@ -96,25 +96,25 @@ class Fractions:
 
 def assign_uncertain(
     pool: Predictions, attributes: Sequence[Groups | Uncertain], method: Method, seed: int
-) -> Fractions:
+) -> SoftAssignment:
     """Fit the membership model, and return P(arm | item)."""
     _require(pool)
-    found = pool.pull(_list_values(pool, attributes))
+    found = pool.fetch_columns(_list_values(pool, attributes))
     axes, scores, known = zip(*(_read_axis(one, i, pool, found) for i, one in enumerate(attributes)), strict=True)
     place = np.stack(known, axis=1)
     (rows,) = np.nonzero((place >= 0).all(axis=1))
     names = tuple(axis.name for axis in axes)
     model = learn_attribution(scores, place[rows], rows, method=method, seed=seed, names=names)
     chance = model.assign(scores, place[rows], rows, seed=seed)
-    kept = np.asarray(chance.sum(axis=0)).reshape(-1) > FAINT
-    return Fractions(
+    kept = np.asarray(chance.sum(axis=0)).reshape(-1) > MIN_ITEMS
+    return SoftAssignment(
         tuple(axes), model.arms[kept], csr_array(chance[:, kept]), _read_numbers(found["right"]),
         _read_numbers(found["score"]) if "score" in found else np.full(len(place), np.nan),
-        (*model.notes, *_note_apart(place, len(rows))),
+        (*model.notes, *_warn_partly_known(place, len(rows))),
     )  # fmt: skip
 
 
-def _note_apart(place: Int[np.ndarray, "item axis"], n_known: int) -> tuple[str, ...]:
+def _warn_partly_known(place: Int[np.ndarray, "item axis"], n_known: int) -> tuple[str, ...]:
     if n_known or not ((place >= 0).any(axis=0)).all():
         return ()
     return (
@@ -122,20 +122,22 @@ def _note_apart(place: Int[np.ndarray, "item axis"], n_known: int) -> tuple[str,
     )
 
 
-def chart_uncertain(fractions: Fractions) -> Chart:
+def fit_uncertain(fractions: SoftAssignment) -> FittedSurface:
     """Fit the additive model to items with uncertain arms."""
     n_labels = int((~np.isnan(fractions.outcome)).sum())
-    effects = find_effects(fractions.axes, fractions.level, n_labels)
+    effects = choose_effects(fractions.axes, fractions.level, n_labels)
     design, x = effects.expand(fractions.level), to_logit(fractions.score)
     knots = None if np.isnan(x).any() else place_knots(x, np.ones(len(x), dtype=np.int64))
-    curve = np.ones((len(x), 1)) if knots is None else bend(x, knots)
-    found = fit_mixture(gather(fractions.chance, fractions.outcome, curve, design), plan_effects(effects, knots))
+    curve = np.ones((len(x), 1)) if knots is None else spline_basis(x, knots)
+    found = fit_mixture(
+        select_labelled(fractions.chance, fractions.outcome, curve, design), build_effect_priors(effects, knots)
+    )
     arm, n_items, score = _cut_by_score(fractions, scored=knots is not None)
-    return Chart(effects, fractions.level, arm, n_items, score, knots, found)
+    return FittedSurface(effects, fractions.level, arm, n_items, score, knots, found)
 
 
 def _cut_by_score(
-    fractions: Fractions, *, scored: bool
+    fractions: SoftAssignment, *, scored: bool
 ) -> tuple[Int[np.ndarray, " stratum"], Float[np.ndarray, " stratum"], Float[np.ndarray, " stratum"]]:
     """Split arms into strata of similar scores: arm, number of items and mean score of each."""
     n = len(fractions.outcome)
@@ -151,7 +153,7 @@ def _cut_by_score(
 
 def _list_values(pool: Predictions, attributes: Sequence[Groups | Uncertain]) -> dict[str, object]:
     """Return the expressions to read for every item."""
-    values: dict[str, object] = {"right": pool.right()} | ({"score": pool.score} if pool.has("score") else {})
+    values: dict[str, object] = {"right": pool.outcome()} | ({"score": pool.score} if pool.has("score") else {})
     for i, one in enumerate(attributes):
         if not isinstance(one, Uncertain):
             values |= {f"a{i}_{j}": facet.key for j, facet in enumerate(one.cut(pool).facets)}
@@ -169,8 +171,8 @@ def _read_axis(
     if isinstance(one, Uncertain):
         score = np.stack([_read_numbers(found[f"p{i}_{j}"]) for j in range(len(one.columns))], axis=1)
         axis = Axis(one.name, tuple(value for value, _ in one.columns), ordered=False)
-        told = found.get(f"k{i}", [None] * len(score))
-        return axis, score, _find_known(axis, told)
+        known_values = found.get(f"k{i}", [None] * len(score))
+        return axis, score, _find_known(axis, known_values)
     cut = one.cut(pool)
     filled = cut.fill({key: found[f"a{i}_{j}"] for j, key in enumerate(cut.keys)})
     keys = list(zip(*filled.values(), strict=True))
@@ -182,14 +184,14 @@ def _read_axis(
     return axes[0], np.eye(len(axes[0].levels))[known], known
 
 
-def _find_known(axis: Axis, told: Sequence[object]) -> Int[np.ndarray, " item"]:
+def _find_known(axis: Axis, known_values: Sequence[object]) -> Int[np.ndarray, " item"]:
     """Return the index of every known value, −1 where missing; raise for values without a probability column."""
-    known = np.array([axis.find(value) for value in told], dtype=np.int64)
+    known = np.array([axis.find(value) for value in known_values], dtype=np.int64)
     for row in np.nonzero(known == NONE)[0].tolist():
-        if told[row] not in (None, MISSING):
+        if known_values[row] not in (None, MISSING):
             raise InputError(
-                f"attributes: {axis.name} is known to be {told[row]!r} in row {row + 1:,}, and there is no column of that value's "
-                f"probability; {did_you_mean(str(told[row]), list(axis.levels))}"
+                f"attributes: {axis.name} is known to be {known_values[row]!r} in row {row + 1:,}, and there is no column of that value's "
+                f"probability; {did_you_mean(str(known_values[row]), list(axis.levels))}"
             )
     return known
 

@@ -16,52 +16,52 @@ from fewlabels.data.counts import Axis
 from fewlabels.data.documents.arrays import Arrays, read_arrays
 from fewlabels.data.documents.parsing import parse
 from fewlabels.errors import InputError
-from fewlabels.files import write_whole
-from fewlabels.models.additive.effect_priors import FIXED, Plan
+from fewlabels.files import write_atomic
+from fewlabels.models.additive.effect_priors import FIXED, EffectPriors
 from fewlabels.models.additive.effects import Effects
 from fewlabels.models.additive.explanation import Scale
-from fewlabels.models.additive.fit import Fit, Sheet
-from fewlabels.models.additive.fitted import Chart
+from fewlabels.models.additive.fit import ConditionalFit, Fit
+from fewlabels.models.additive.fitted import FittedSurface
 
 FORMAT = "fewlabels surface"
 VERSION = 1
 PLAIN = ("attributes", "model", "health", "warnings", "level", "finite_pool", "source", "frame")
 HOW_TO_SAVE = "make one with surface --save"
 MOST, MOST_LOG = 1e9, 20.0  # largest plausible value of a number, and of a log scale
-ROUGHLY = 1e-3
+TOLERANCE = 1e-3
 
 
 def write_surface(surface: Surface, path: str | Path) -> Path:
     """Write a surface atomically."""
-    chart = surface.chart
-    if chart is None:
+    fitted = surface.fitted
+    if fitted is None:
         raise InputError(f"model {surface.model} cannot be saved, as it covers only the arms of its pool; use smooth")
     about = {
         "format": FORMAT, "version": VERSION, **{name: getattr(surface, name) for name in PLAIN},
         "overall": asdict(surface.overall), "arms": [asdict(arm) for arm in surface.arms],
         "scales": [asdict(scale) for scale in surface.scales], "axes": [asdict(axis) for axis in surface.axes],
-        "pairs": chart.effects.pairs, "left_out": chart.effects.left_out, "knots": chart.knots,
-        "kinds": chart.fit.plan.kinds, "weights": [sheet.weight for sheet in (*chart.fit.sheets, chart.fit.summit)],
-        "n_looks": chart.fit.n_evaluations, "slope": chart.fit.gradient_norm, "together": chart.fit.together,
+        "pairs": fitted.effects.pairs, "left_out": fitted.effects.left_out, "knots": fitted.knots,
+        "kinds": fitted.fit.priors.kinds, "weights": [conditional.weight for conditional in (*fitted.fit.conditionals, fitted.fit.mode)],
+        "n_looks": fitted.fit.n_evaluations, "slope": fitted.fit.gradient_norm, "together": fitted.fit.together,
     }  # fmt: skip
-    arrays: dict[str, Any] = {f"table_{i}": table for i, table in enumerate(chart.effects.tables)}
-    arrays |= {name: getattr(chart, name) for name in ("level", "arm", "n_items", "score")}
-    arrays |= {name: getattr(chart.fit.plan, name) for name in ("block", "centre", "spread")} | {
-        "heard": chart.fit.heard
+    arrays: dict[str, Any] = {f"table_{i}": table for i, table in enumerate(fitted.effects.tables)}
+    arrays |= {name: getattr(fitted, name) for name in ("level", "arm", "n_items", "score")}
+    arrays |= {name: getattr(fitted.fit.priors, name) for name in ("block", "centre", "spread")} | {
+        "heard": fitted.fit.labelled
     }
-    sheets = (*chart.fit.sheets, chart.fit.summit)
-    for i, sheet in enumerate(sheets):
-        arrays |= _pack_sheet(sheet, i)
+    conditionals = (*fitted.fit.conditionals, fitted.fit.mode)
+    for i, conditional in enumerate(conditionals):
+        arrays |= _pack_conditional(conditional, i)
     packed = io.BytesIO()
     np.savez_compressed(packed, about=np.frombuffer(json.dumps(about).encode(), dtype=np.uint8), **arrays)
-    write_whole(path, packed.getvalue(), inputs=surface.provenance.inputs)
+    write_atomic(path, packed.getvalue(), inputs=surface.provenance.inputs)
     return Path(path)
 
 
-def _pack_sheet(sheet: Sheet, i: int) -> dict[str, Any]:
+def _pack_conditional(conditional: ConditionalFit, i: int) -> dict[str, Any]:
     return {
-        f"scales_{i}": sheet.scales, f"terms_{i}": sheet.terms, f"covariance_{i}": sheet.covariance,
-        f"own_{i}": sheet.own, f"stiff_{i}": sheet.stiff, f"lean_{i}": sheet.lean,
+        f"scales_{i}": conditional.scales, f"terms_{i}": conditional.terms, f"covariance_{i}": conditional.covariance,
+        f"own_{i}": conditional.own, f"stiff_{i}": conditional.arm_precision, f"lean_{i}": conditional.loadings,
     }  # fmt: skip
 
 
@@ -78,27 +78,27 @@ def read_surface(path: str | Path) -> Surface:
 
 
 def _assemble(about: SurfaceDocument, found: Arrays) -> Surface:
-    chart = _assemble_chart(about, found)
+    fitted = _assemble_fitted(about, found)
     return Surface(
         **{name: getattr(about, name) for name in PLAIN if name != "health"},
         health=about.health.model_dump(exclude_unset=True),
         arms=tuple(Arm(**dict(arm)) for arm in about.arms),
         overall=Estimate(**dict(about.overall)),
         scales=tuple(Scale(scale.attributes, scale.scale) for scale in about.scales),
-        axes=chart.effects.axes,
-        place=chart.level,
-        chances=chart.relief,
-        chart=chart,
+        axes=fitted.effects.axes,
+        place=fitted.level,
+        chances=fitted.posterior,
+        fitted=fitted,
         provenance=record(about.source),
     )
 
 
-def _assemble_chart(about: SurfaceDocument, found: Arrays) -> Chart:
+def _assemble_fitted(about: SurfaceDocument, found: Arrays) -> FittedSurface:
     effects, n_arms = _read_effects(about, found), len(about.arms)
     arm = found.take("arm", "iu", (None,), low=0, high=n_arms - 1)
     if len(np.unique(arm)) < n_arms:
         raise found.refuse("some arms have no items")
-    return Chart(
+    return FittedSurface(
         effects,
         level=_read_levels(about, found),
         arm=arm,
@@ -129,35 +129,37 @@ def _read_levels(about: SurfaceDocument, found: Arrays) -> np.ndarray:
 def _read_fit(about: SurfaceDocument, found: Arrays, effects: Effects) -> Fit:
     n_curve = 1 if about.knots is None else 2 + len(about.knots)
     n_terms = n_curve + len(effects.block)
-    if about.kinds != effects.kinds or abs(sum(about.weights[:-1]) - 1) > ROUGHLY:
+    if about.kinds != effects.kinds or abs(sum(about.weights[:-1]) - 1) > TOLERANCE:
         raise found.refuse("its effects or weights are inconsistent")
-    plan = Plan(
+    priors = EffectPriors(
         found.take("block", "iu", (n_terms,), low=FIXED, high=len(about.kinds) - 1),
         found.take("centre", "f", (n_terms,), low=-MOST, high=MOST),
         found.take("spread", "f", (n_terms,), low=-MOST, high=MOST),
         about.kinds,
     )
-    heard = found.take("heard", "iu", (None,), low=0, high=len(about.arms) - 1)
-    *sheets, summit = (
-        _read_sheet(found, i, weight, plan, len(heard), n_terms) for i, weight in enumerate(about.weights)
+    labelled = found.take("heard", "iu", (None,), low=0, high=len(about.arms) - 1)
+    *conditionals, mode = (
+        _read_conditional(found, i, weight, priors, len(labelled), n_terms) for i, weight in enumerate(about.weights)
     )
-    return Fit(plan, heard, tuple(sheets), summit, about.n_looks, about.slope, about.together)
+    return Fit(priors, labelled, tuple(conditionals), mode, about.n_looks, about.slope, about.together)
 
 
-def _read_sheet(found: Arrays, i: int, weight: float, plan: Plan, n_heard: int, most_terms: int) -> Sheet:
+def _read_conditional(
+    found: Arrays, i: int, weight: float, priors: EffectPriors, n_labelled: int, most_terms: int
+) -> ConditionalFit:
     terms = found.take(f"terms_{i}", "f", (None,), low=-MOST, high=MOST)
     n = len(terms)
     if n > most_terms:
         raise found.refuse(f"the array terms_{i} has more terms than the model")
     covariance = found.take(f"covariance_{i}", "f", (n, n), low=-MOST, high=MOST)
-    if not np.allclose(covariance, covariance.T, rtol=ROUGHLY) or (np.diagonal(covariance) < 0).any():
+    if not np.allclose(covariance, covariance.T, rtol=TOLERANCE) or (np.diagonal(covariance) < 0).any():
         raise found.refuse(f"the array covariance_{i} is not a covariance matrix")
-    return Sheet(
+    return ConditionalFit(
         weight,
-        found.take(f"scales_{i}", "f", (len(plan.start),), high=MOST_LOG),
+        found.take(f"scales_{i}", "f", (len(priors.start),), high=MOST_LOG),
         terms,
         covariance,
-        found.take(f"own_{i}", "f", (n_heard,), low=-MOST, high=MOST),
-        found.take(f"stiff_{i}", "f", (n_heard,), low=1e-12, high=MOST),
-        found.take(f"lean_{i}", "f", (n_heard, n), low=-MOST, high=MOST),
+        found.take(f"own_{i}", "f", (n_labelled,), low=-MOST, high=MOST),
+        found.take(f"stiff_{i}", "f", (n_labelled,), low=1e-12, high=MOST),
+        found.take(f"lean_{i}", "f", (n_labelled, n), low=-MOST, high=MOST),
     )

@@ -10,13 +10,13 @@ def find_class(text: str, classes: Sequence[str]) -> list[str]:
     >>> find_class("Ca", ["car", "cat", "Cairo", "dog"])
     ['Cairo']
     """
-    return [text] if text in classes else list_beginnings(text, classes)
+    return [text] if text in classes else list_prefix_matches(text, classes)
 
 
-def list_beginnings(text: str, classes: Sequence[str]) -> list[str]:
+def list_prefix_matches(text: str, classes: Sequence[str]) -> list[str]:
     """Return the classes with this prefix, an exact match first; case is ignored if no class matches it exactly.
 
-    >>> list_beginnings("dog", ["dogs", "dog", "cat"])
+    >>> list_prefix_matches("dog", ["dogs", "dog", "cat"])
     ['dog', 'dogs']
     """
     exact = [name for name in classes if name.startswith(text)]
@@ -30,7 +30,7 @@ def complete(text: str, classes: Sequence[str]) -> str:
     >>> complete("c", ["car", "cat", "dog"])
     'ca'
     """
-    found = list_beginnings(text, classes)
+    found = list_prefix_matches(text, classes)
     if not found:
         return text
     first, last = min(found), max(found)

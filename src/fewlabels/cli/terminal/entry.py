@@ -6,23 +6,23 @@ from dataclasses import dataclass
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 
-from fewlabels.cli.terminal.completion import complete, find_class, list_beginnings
-from fewlabels.cli.terminal.keyboard import BACKSPACE, END, ENTER, ESCAPE, TAB, Keys
-from fewlabels.errors import listing
+from fewlabels.cli.terminal.completion import complete, find_class, list_prefix_matches
+from fewlabels.cli.terminal.keyboard import BACKSPACE, END, ENTER, ESCAPE, TAB, Keyboard
+from fewlabels.errors import join_names
 from fewlabels.sessions.exchange.names import is_grade
-from fewlabels.text import tame_line
+from fewlabels.text import sanitize_line
 
 CLEAR = "\r\x1b[K"
-SHOWN = 12
-NONE_SO = "no class has this prefix"
+MAX_SHOWN = 12
+NO_MATCH = "no class has this prefix"
 
 
 @dataclass
-class Entry:
+class LineEditor:
     """A one-line editor."""
 
     out: Console
-    keys: Keys
+    keys: Keyboard
     classes: Sequence[str]  # empty: read a grade
     new_classes: bool = False
 
@@ -37,7 +37,7 @@ class Entry:
                 return None
             if key == ENTER:
                 self._write(CLEAR)
-                answer, remark = self._accept(text)
+                answer, remark = self._parse(text)
                 if answer is not None:
                     return answer
                 self.out.print(remark, style="dim", markup=False, highlight=False)
@@ -51,7 +51,7 @@ class Entry:
             return complete(text, self.classes)
         return text + key if key.isprintable() else text
 
-    def _accept(self, text: str) -> tuple[str | None, str]:
+    def _parse(self, text: str) -> tuple[str | None, str]:
         """Return the answer, or None and what is wrong with it."""
         if not self.classes:
             return (text, "") if is_grade(text) else (None, "a grade is a number between 0 and 1")
@@ -62,30 +62,30 @@ class Entry:
             return None, f"{len(found):,} classes have this prefix; type more, tab completes"
         if text.strip() and self.new_classes:
             return text.strip(), ""
-        return None, NONE_SO
+        return None, NO_MATCH
 
     def _draw(self, text: str) -> None:
         head = "class: " if self.classes else "grade from 0 to 1: "
         width = self.out.width - 1
-        line = f"{head}{_keep_end(tame_line(text), max(8, width - len(head) - 1))}_   {self._hint(text)}"
+        line = f"{head}{_truncate_left(sanitize_line(text), max(8, width - len(head) - 1))}_   {self._hint(text)}"
         self._write(CLEAR + set_cell_size(line, width).rstrip())
 
     def _hint(self, text: str) -> str:
         """Return the classes with this prefix as a hint."""
         if not self.classes:
             return ""
-        found = list_beginnings(text, self.classes)
+        found = list_prefix_matches(text, self.classes)
         if not found:
-            return "a new class" if self.new_classes else NONE_SO
+            return "a new class" if self.new_classes else NO_MATCH
         longer = "   (tab completes)" if complete(text, self.classes) != text else ""
-        return listing(map(tame_line, found), most=SHOWN) + longer
+        return join_names(map(sanitize_line, found), most=MAX_SHOWN) + longer
 
     def _write(self, text: str) -> None:
         self.out.file.write(text)
         self.out.file.flush()
 
 
-def _keep_end(text: str, width: int) -> str:
+def _truncate_left(text: str, width: int) -> str:
     """Truncate text on the left, so that the end stays visible."""
     if cell_len(text) <= width:
         return text

@@ -18,11 +18,11 @@ else:
     HAS_KEYS = True
 
 ENTER, BACKSPACE, SPACE, TAB, ESCAPE, END = "\n", "\x7f", " ", "\t", "\x1b", "\x04"
-SAME = {"\r": ENTER, "\x08": BACKSPACE, "": END}
-PATIENCE = 0.1  # seconds to wait for the rest of an escape sequence, enough for a slow connection
+ALIASES = {"\r": ENTER, "\x08": BACKSPACE, "": END}
+ESCAPE_TIMEOUT = 0.1  # seconds to wait for the rest of an escape sequence, enough for a slow connection
 
 
-class Keys:
+class Keyboard:
     """Reads one key at a time."""
 
     def __init__(self, handle: int) -> None:
@@ -31,13 +31,13 @@ class Keys:
     def read(self) -> str:
         """Wait for a key and return its character or one of the constants above; empty for escape sequences."""
         key = self._read_character()
-        if key == ESCAPE and self._is_waiting():
+        if key == ESCAPE and self._has_pending():
             return self._skip_sequence()
-        return SAME.get(key, key)
+        return ALIASES.get(key, key)
 
-    def forget(self) -> bool:
+    def discard_pending(self) -> bool:
         """Discard pending input; return whether there was any."""
-        was_typed = self._is_waiting(0.0)
+        was_typed = self._has_pending(0.0)
         termios.tcflush(self._handle, termios.TCIFLUSH)
         return was_typed
 
@@ -52,31 +52,31 @@ class Keys:
             if text or not byte:
                 return text
 
-    def _is_waiting(self, patience: float = PATIENCE) -> bool:
-        return bool(select.select([self._handle], [], [], patience)[0])
+    def _has_pending(self, timeout: float = ESCAPE_TIMEOUT) -> bool:
+        return bool(select.select([self._handle], [], [], timeout)[0])
 
     def _skip_sequence(self) -> str:
         """Read and ignore the rest of an escape sequence (arrow, function or Alt key)."""
         start = self._read_character()
         if start == "O":
             self._read_character()
-        while start == "[" and self._is_waiting():
+        while start == "[" and self._has_pending():
             if "@" <= self._read_character() <= "~":
                 break
         return ""
 
 
 @contextmanager
-def listening(handle: int) -> Iterator[Keys]:
+def cbreak_mode(handle: int) -> Iterator[Keyboard]:
     """Read single keys without echo (cbreak mode), and always restore the terminal."""
     before = termios.tcgetattr(handle)
-    usual = signal.signal(signal.SIGTERM, _stop)
+    previous_handler = signal.signal(signal.SIGTERM, _stop)
     try:
         tty.setcbreak(handle, termios.TCSADRAIN)  # TCSADRAIN keeps pending input, to be discarded and reported later
-        yield Keys(handle)
+        yield Keyboard(handle)
     finally:
         termios.tcsetattr(handle, termios.TCSADRAIN, before)
-        signal.signal(signal.SIGTERM, usual)
+        signal.signal(signal.SIGTERM, previous_handler)
 
 
 def _stop(number: int, _: FrameType | None) -> None:

@@ -9,18 +9,18 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from rich.console import Console
 
-from fewlabels.cli.session_files import Opened
-from fewlabels.cli.session_tables import NOTHING_LEFT, count_labels, say, say_standing
+from fewlabels.cli.session_files import OpenedSession
+from fewlabels.cli.session_tables import NOTHING_LEFT, count_labels, format_standing, say
 from fewlabels.cli.undo import undo_last
 from fewlabels.errors import InputError, count
 from fewlabels.models.posterior import Posterior
 from fewlabels.sessions.session import ItemId
-from fewlabels.text import tame_line
+from fewlabels.text import sanitize_line
 
 SLOW, SHARE = 0.3, 10  # an update slower than SLOW seconds may take at most 1/SHARE of the annotator's time
 
 
-class Wish(Enum):
+class Command(Enum):
     """A command instead of an answer."""
 
     UNDO = auto()
@@ -28,36 +28,36 @@ class Wish(Enum):
 
 
 @dataclass(frozen=True)
-class Told:
+class Answer:
     """An answer; None means cannot tell."""
 
     label: str | None
 
 
 @runtime_checkable
-class Listener(Protocol):
+class AnswerSource(Protocol):
     """Shows an item and returns its answer."""
 
-    def ask(self, id: ItemId, row: Mapping[str, Any], classes: tuple[str, ...]) -> Told | Wish:
+    def ask(self, id: ItemId, row: Mapping[str, Any], classes: tuple[str, ...]) -> Answer | Command:
         """Show an item and wait for an answer."""
         ...
 
 
 @dataclass
-class Labelling:
+class LabellingLoop:
     """An annotator labelling a session."""
 
-    opened: Opened
+    opened: OpenedSession
     out: Console
     who: str = ""
     new_classes: bool = False
     reveals: bool = False  # show the prediction after the answer
     n_told: int = 0
     settled: bool = False
-    _reckoned: float = field(default=-np.inf)  # time of the last update, and how long it took
-    _took: float = 0.0
+    _computed_at: float = field(default=-np.inf)  # time of the last update, and how long it took
+    _computing_time: float = 0.0
 
-    def run(self, listener: Listener) -> None:
+    def run(self, source: AnswerSource) -> None:
         """Ask until the annotator stops or nothing is left to ask."""
         session = self.opened.session
         while True:
@@ -65,11 +65,11 @@ class Labelling:
             if not asked:
                 say(self.out, NOTHING_LEFT)
                 return
-            heard = listener.ask(asked[0], self.opened.session.show(asked)[asked[0]], session.classes)
-            if heard is Wish.STOP:
+            reply = source.ask(asked[0], self.opened.session.show(asked)[asked[0]], session.classes)
+            if reply is Command.STOP:
                 return
-            if isinstance(heard, Told):
-                self._tell(asked[0], heard.label)
+            if isinstance(reply, Answer):
+                self._tell(asked[0], reply.label)
             else:
                 self._undo()
 
@@ -78,11 +78,11 @@ class Labelling:
         before = session.knowledge()
         session.tell({id: label}, who=self.who, new_classes=self.new_classes)
         self.n_told += 1
-        said = "cannot tell" if label is None else tame_line(label)
+        text = "cannot tell" if label is None else sanitize_line(label)
         if self.reveals:
-            said += f" (predicted: {tame_line(self.opened.predicted(id))})"
-        say(self.out, f"→ {said}")
-        self._say_progress(before, session.knowledge())
+            text += f" (predicted: {sanitize_line(self.opened.predicted(id))})"
+        say(self.out, f"→ {text}")
+        self._print_progress(before, session.knowledge())
 
     def _undo(self) -> None:
         try:
@@ -91,25 +91,25 @@ class Labelling:
         except InputError as error:
             say(self.out, str(error))
 
-    def _say_progress(self, before: Posterior, now: Posterior) -> None:
+    def _print_progress(self, before: Posterior, now: Posterior) -> None:
         """Print the updated estimate; if it takes long to compute, not after every answer."""
         n_labels = count_labels(now)
         labels = count(n_labels, "label")
-        if self._took > SLOW and time.monotonic() - self._reckoned < SHARE * self._took:
+        if self._computing_time > SLOW and time.monotonic() - self._computed_at < SHARE * self._computing_time:
             say(self.out, f"  {labels}")
             return
         start = time.monotonic()
         standing = self.opened.session.standing()
-        parts = [labels, say_group(before, now), say_standing(standing, n_labels) if n_labels else ""]
+        parts = [labels, format_group(before, now), format_standing(standing, n_labels) if n_labels else ""]
         say(self.out, f"  {'; '.join(part for part in parts if part)}")
         if standing.settled and not self.settled:
             self.out.print("[green]settled[/]: you can stop, or continue for more certainty")
         self.settled = standing.settled
-        self._reckoned = time.monotonic()
-        self._took = self._reckoned - start
+        self._computed_at = time.monotonic()
+        self._computing_time = self._computed_at - start
 
 
-def say_group(before: Posterior, now: Posterior) -> str:
+def format_group(before: Posterior, now: Posterior) -> str:
     """Return the estimate of the group of the last label; empty if not exactly one group changed."""
     changed = np.nonzero(now.n_told - before.n_told)[0]
     if len(changed) != 1:

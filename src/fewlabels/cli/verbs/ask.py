@@ -6,22 +6,27 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from fewlabels.analyses.result import write_json
-from fewlabels.cli.console import sign, write_text
+from fewlabels.cli.console import add_command, write_text
 from fewlabels.cli.options import Columns, File, Path
-from fewlabels.cli.output_paths import check_targets, read_earlier, refuse_other_text, refuse_to_lose
-from fewlabels.cli.session_files import Opened, Who, require_name, start_or_open
-from fewlabels.cli.session_options import Start
-from fewlabels.cli.session_tables import note_obstacle, print_asked
-from fewlabels.cli.tables import complainer, printer, working
+from fewlabels.cli.output_paths import (
+    check_no_unread_answers,
+    check_output_paths,
+    check_replaces_same_text,
+    read_existing_sheet,
+)
+from fewlabels.cli.session_files import OpenedSession, Who, require_annotator_name, start_or_open
+from fewlabels.cli.session_options import SessionOptions
+from fewlabels.cli.session_tables import print_asked, warn_obstacle
+from fewlabels.cli.tables import spinner, stderr_console, stdout_console
 from fewlabels.errors import InputError, count
-from fewlabels.files import write_whole
-from fewlabels.sessions.exchange.label_studio import Form, render_tasks
-from fewlabels.sessions.exchange.sheet_reader import Line
-from fewlabels.sessions.exchange.sheets import STUDIO, kind_of, lay_out, render_sheet
+from fewlabels.files import write_atomic
+from fewlabels.sessions.exchange.label_studio import LabelingForm, render_tasks
+from fewlabels.sessions.exchange.sheet_reader import AnswerRow
+from fewlabels.sessions.exchange.sheets import LABEL_STUDIO, file_format, make_form_rows, render_sheet
 from fewlabels.sessions.session import ItemId
-from fewlabels.text import as_plain
+from fewlabels.text import to_json_value
 
-Shown = dict[ItemId, dict[str, Any]]
+ShownItems = dict[ItemId, dict[str, Any]]
 
 
 def ask(
@@ -35,7 +40,7 @@ def ask(
     config: str | None = None,
     show_prediction: Literal["never", "before"] = "never",
     json: Path = None,
-    start: Start = Start(),
+    start: SessionOptions = SessionOptions(),
     columns: Columns = Columns(),
 ) -> int:
     """Choose the items to label next; the same items are returned until they are answered.
@@ -60,66 +65,68 @@ def ask(
     json: str
         Write JSON to this file; - for standard output.
     """
-    require_name(start, who)
-    check_targets(
+    require_annotator_name(start, who)
+    check_output_paths(
         session, {"--out": out, "--config": config, "--json": json}, file, columns.labels, start.cost, start.prior
     )
-    earlier = _check(session, n, out)
+    existing = _check(session, n, out)
     _check_studio(file, out, config, show_prediction == "before")
-    with working("opening"):
+    with spinner("opening"):
         opened = start_or_open(session, file, start, columns)
     with opened.session:
-        refuse_to_lose(out, earlier, opened.session)
-        note_obstacle(opened)
-        with working("asking"):
+        check_no_unread_answers(out, existing, opened.session)
+        warn_obstacle(opened)
+        with spinner("asking"):
             shown = opened.session.show(opened.session.ask(n, who=who))
-        if out and kind_of(out) == STUDIO:
-            _deliver_tasks(opened, shown, out, config, show_prediction == "before")
+        if out and file_format(out) == LABEL_STUDIO:
+            _write_tasks(opened, shown, out, config, show_prediction == "before")
         elif out:
-            write_text(out, render_sheet(*lay_out(shown), kind_of(out)))
+            write_text(out, render_sheet(*make_form_rows(shown), file_format(out)))
         if json:
-            write_text(json, write_json(sign(_as_plain(opened, shown)), None) + "\n")
+            write_text(json, write_json(add_command(_as_plain(opened, shown)), None) + "\n")
         if "-" not in (out, json):
-            print_asked(printer(), opened, shown, session=session, who=who, sheet=out)
+            print_asked(stdout_console(), opened, shown, session=session, who=who, sheet=out)
     if 0 < len(shown) < n:
-        complainer().print(f"{count(len(shown), 'item')} instead of {n:,}: no more are left to ask")
+        stderr_console().print(f"{count(len(shown), 'item')} instead of {n:,}: no more are left to ask")
     for path in (out, config, json):
         if path and path != "-":
-            complainer().print(f"written: {path}", markup=False)
+            stderr_console().print(f"written: {path}", markup=False)
     return 0
 
 
-def _check(session: str, n: int, out: str | None) -> list[Line]:
+def _check(session: str, n: int, out: str | None) -> list[AnswerRow]:
     """Check the options before a session is started; return the lines of the file that would be overwritten."""
     if n < 1:
         raise InputError(f"ask: n must be at least 1, got {n}")
     if out:
-        kind_of(out)
-    earlier = read_earlier(out)
+        file_format(out)
+    existing = read_existing_sheet(out)
     if not FilePath(session).exists():
-        refuse_to_lose(out, earlier, None)
-    return earlier
+        check_no_unread_answers(out, existing, None)
+    return existing
 
 
-def _check_studio(file: str | None, out: str | None, config: str | None, guessing: bool) -> None:
+def _check_studio(file: str | None, out: str | None, config: str | None, with_predictions: bool) -> None:
     """Refuse options of Label Studio tasks if none are written."""
-    if (config is not None or guessing) and not (out and kind_of(out) == STUDIO):
+    if (config is not None or with_predictions) and not (out and file_format(out) == LABEL_STUDIO):
         option = "--config" if config is not None else "--show-prediction"
         raise InputError(f"ask: {option} needs Label Studio tasks: --out TASKS.json")
-    if guessing and file is None:
+    if with_predictions and file is None:
         raise InputError("ask: --show-prediction before needs the predictions; name their file before the options")
 
 
-def _deliver_tasks(opened: Opened, shown: Shown, out: str, config: str | None, guessing: bool) -> None:
-    form = Form.fit(shown, opened.session.classes)
-    tasks = render_tasks(form, shown, opened.guess(list(shown)) if guessing else None)
+def _write_tasks(
+    opened: OpenedSession, shown: ShownItems, out: str, config: str | None, with_predictions: bool
+) -> None:
+    form = LabelingForm.fit(shown, opened.session.classes)
+    tasks = render_tasks(form, shown, opened.get_predictions(list(shown)) if with_predictions else None)
     if config:
-        refuse_other_text(config, form.render_config())
-        write_whole(config, form.render_config())
-    write_whole(out, tasks)
+        check_replaces_same_text(config, form.render_config())
+        write_atomic(config, form.render_config())
+    write_atomic(out, tasks)
 
 
-def _as_plain(opened: Opened, shown: Shown) -> dict[str, Any]:
-    items = [{"id": i, "show": {name: as_plain(value) for name, value in row.items()}} for i, row in shown.items()]
+def _as_plain(opened: OpenedSession, shown: ShownItems) -> dict[str, Any]:
+    items = [{"id": i, "show": {name: to_json_value(value) for name, value in row.items()}} for i, row in shown.items()]
     made = opened.session.provenance.to_dict()
     return {"items": items, "classes": list(opened.session.classes), "provenance": made}

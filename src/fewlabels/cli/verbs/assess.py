@@ -1,9 +1,9 @@
 """`fewlabels assess`: estimate a metric, per group and overall."""
 
 from fewlabels.analyses.assess import assess as assess_pool
-from fewlabels.cli.options import Asked, Columns, File, Output
-from fewlabels.cli.output import deliver
-from fewlabels.cli.tables import print_assessment, working
+from fewlabels.cli.options import AssessOptions, Columns, File, Output
+from fewlabels.cli.output import write_result
+from fewlabels.cli.tables import print_assessment, spinner
 from fewlabels.data.groups import everything
 
 
@@ -11,7 +11,7 @@ def assess(
     file: File,
     /,
     *,
-    asked: Asked = Asked(),
+    options: AssessOptions = AssessOptions(),
     output: Output = Output(),
     columns: Columns = Columns(),
 ) -> int:
@@ -22,11 +22,11 @@ def assess(
     file: str
         Predictions: Parquet, CSV(.gz), JSON lines or Arrow; or a quoted glob. Or a language model's log: samples of lm-evaluation-harness or Inspect.
     """
-    conditions = output.conditions(file, columns.labels, asked.cost, asked.prior)
-    choices = asked.choices()
-    with working("assessing"):
+    conditions = output.conditions(file, columns.labels, options.cost, options.prior)
+    choices = options.choices()
+    with spinner("assessing"):
         pool = columns.read(file)
-        if asked.by is None and pool.has("agreement"):  # graded outputs may all be different
+        if options.by is None and pool.has("agreement"):  # graded outputs may all be different
             choices["by"] = everything
         result = assess_pool(pool, **choices)
-    return deliver(result, output, conditions, lambda out: print_assessment(out, result))
+    return write_result(result, output, conditions, lambda out: print_assessment(out, result))

@@ -3,7 +3,7 @@
 from fewlabels.cli.options import File, Flag
 from fewlabels.cli.session_files import open_session
 from fewlabels.cli.session_tables import say
-from fewlabels.cli.tables import printer
+from fewlabels.cli.tables import stdout_console
 from fewlabels.errors import count
 
 
@@ -22,5 +22,5 @@ def backup(*, session: File, out: str, accept_missing: Flag = False) -> int:
     with open_session(session, read_only=True, accept_missing=accept_missing) as opened:
         opened.backup(out)
     with open_session(out, read_only=True) as copy:
-        say(printer(), f"{out}: a copy of {session} with {count(len(copy.answers()), 'answer')}")
+        say(stdout_console(), f"{out}: a copy of {session} with {count(len(copy.answers()), 'answer')}")
     return 0

@@ -1,10 +1,10 @@
 """`fewlabels compare`: estimate the difference of a metric between two groups."""
 
 from fewlabels.analyses.assess import compare as compare_groups
-from fewlabels.cli.options import Asked, Columns, File, Output
-from fewlabels.cli.output import deliver
-from fewlabels.cli.parsing import read_pair
-from fewlabels.cli.tables import print_comparison, working
+from fewlabels.cli.options import AssessOptions, Columns, File, Output
+from fewlabels.cli.output import write_result
+from fewlabels.cli.parsing import parse_pair
+from fewlabels.cli.tables import print_comparison, spinner
 
 
 def compare(
@@ -14,7 +14,7 @@ def compare(
     groups: str,
     rope: float = 0.05,
     confidence: float = 0.95,
-    asked: Asked = Asked(),
+    options: AssessOptions = AssessOptions(),
     output: Output = Output(),
     columns: Columns = Columns(),
 ) -> int:
@@ -31,8 +31,8 @@ def compare(
     confidence: float
         Probability a verdict needs; below it, the answer is "not settled".
     """
-    conditions = output.conditions(file, columns.labels, asked.cost, asked.prior)
-    pair, choices = read_pair(groups), asked.choices()
-    with working("comparing"):
+    conditions = output.conditions(file, columns.labels, options.cost, options.prior)
+    pair, choices = parse_pair(groups), options.choices()
+    with spinner("comparing"):
         result = compare_groups(columns.read(file), pair, rope=rope, confidence=confidence, **choices)
-    return deliver(result, output, conditions, lambda out: print_comparison(out, result))
+    return write_result(result, output, conditions, lambda out: print_comparison(out, result))

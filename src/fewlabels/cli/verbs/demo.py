@@ -1,7 +1,7 @@
 """`fewlabels demo`: a complete assessment on built-in data."""
 
 from fewlabels.cli.demo import run_demo
-from fewlabels.cli.tables import escape, print_assessment, print_warnings, printer, working
+from fewlabels.cli.tables import escape, print_assessment, print_warnings, spinner, stdout_console
 
 
 def demo(*, out: str = "fewlabels-demo") -> int:
@@ -12,10 +12,10 @@ def demo(*, out: str = "fewlabels-demo") -> int:
     out: str
         Folder for the report and the predictions.
     """
-    with working("training and assessing"):
+    with spinner("training and assessing"):
         result = run_demo(out)
-    screen = printer()
-    screen.print(result.story, markup=False, soft_wrap=True)
+    screen = stdout_console()
+    screen.print(result.summary, markup=False, soft_wrap=True)
     print_assessment(screen, result.assessment)
     print_warnings(screen, result.assessment.warnings)
     screen.print(f"report: [bold]{escape(str(result.report))}[/]", soft_wrap=True)

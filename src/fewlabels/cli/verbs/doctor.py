@@ -2,10 +2,10 @@
 
 from fewlabels.analyses.doctor import diagnose
 from fewlabels.analyses.result import write_json
-from fewlabels.cli.console import sign, write_text
+from fewlabels.cli.console import add_command, write_text
 from fewlabels.cli.options import Columns, File, Path
-from fewlabels.cli.parsing import given
-from fewlabels.cli.tables import print_diagnosis, printer, working
+from fewlabels.cli.parsing import drop_missing
+from fewlabels.cli.tables import print_diagnosis, spinner, stdout_console
 from fewlabels.files import check_outputs
 
 
@@ -20,10 +20,12 @@ def doctor(file: File, /, *, json: Path = None, columns: Columns = Columns()) ->
         Write JSON to this file instead; - for standard output.
     """
     check_outputs({"--json": json}, (file, columns.labels))
-    with working("checking"):
-        found = diagnose(file, **given(**{name: getattr(columns, name) for name in columns.__dataclass_fields__}))
+    with spinner("checking"):
+        found = diagnose(
+            file, **drop_missing(**{name: getattr(columns, name) for name in columns.__dataclass_fields__})
+        )
     if json:
-        write_text(json, write_json(sign(found.to_dict()), None) + "\n")
+        write_text(json, write_json(add_command(found.to_dict()), None) + "\n")
     else:
-        print_diagnosis(printer(), found)
+        print_diagnosis(stdout_console(), found)
     return 0 if found.is_sound else 1

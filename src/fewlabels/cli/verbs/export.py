@@ -5,17 +5,22 @@ from typing import Any
 
 from fewlabels.cli.console import write_text
 from fewlabels.cli.options import File, Flag, Path
-from fewlabels.cli.output_paths import check_targets, read_earlier, refuse_other_than_export, refuse_to_lose
+from fewlabels.cli.output_paths import (
+    check_no_unread_answers,
+    check_output_paths,
+    check_replaces_export,
+    read_existing_sheet,
+)
 from fewlabels.cli.session_files import open_session
-from fewlabels.cli.tables import complainer
+from fewlabels.cli.tables import stderr_console
 from fewlabels.data.joins import CANNOT_TELL
 from fewlabels.errors import InputError, count
 from fewlabels.files import STDOUT
-from fewlabels.sessions.exchange.label_studio import Form, render_tasks
-from fewlabels.sessions.exchange.sheets import STUDIO, kind_of, lay_out, render_sheet
+from fewlabels.sessions.exchange.label_studio import LabelingForm, render_tasks
+from fewlabels.sessions.exchange.sheets import LABEL_STUDIO, file_format, make_form_rows, render_sheet
 from fewlabels.sessions.session import ItemId
 
-REST = ("asked", "who", "note", "at")
+OTHER_COLUMNS = ("asked", "who", "note", "at")
 
 
 def export(
@@ -39,44 +44,46 @@ def export(
     if pending + votes + disputes > 1:
         raise InputError("export: --pending, --votes and --disputes are different tables; choose one")
     out = out or "-"
-    kind = kind_of(out)
-    check_targets(session, {"--out": out})
-    if kind == STUDIO and not pending:
+    kind = file_format(out)
+    check_output_paths(session, {"--out": out})
+    if kind == LABEL_STUDIO and not pending:
         raise InputError(f"{out}: answers are written as .csv or .jsonl; for Label Studio tasks add --pending")
     with open_session(session, read_only=True) as opened:
         if pending:
-            refuse_to_lose(out, read_earlier(out), opened)
+            check_no_unread_answers(out, read_existing_sheet(out), opened)
             shown: dict[ItemId, dict[str, Any]] = {i: {} for i in opened.pending}
-            rows, columns = lay_out(shown)
+            rows, columns = make_form_rows(shown)
         elif disputes:
-            rows, columns = [_lay_dispute(row) for row in opened.disputes()], ["id", "votes", "notes"]
-            refuse_other_than_export(out, columns)
+            rows, columns = [_format_dispute(row) for row in opened.disputes()], ["id", "votes", "notes"]
+            check_replaces_export(out, columns)
         elif votes:
             rows, columns = (
-                _mark_untold(opened.votes(), opened.classes),
+                _mark_cannot_tell(opened.votes(), opened.classes),
                 ["id", "label", "who", "decided", "note", "at"],
             )
-            refuse_other_than_export(out, columns)
+            check_replaces_export(out, columns)
         else:
             answer = "label" if opened.classes else "agreement"  # the role that other verbs read it as
-            rows = [{**row, answer: row["label"]} for row in _mark_untold(opened.answers(), opened.classes)]
-            columns = ["id", answer, *REST]
-            refuse_other_than_export(out, columns)
-    text = render_tasks(Form.fit(shown, ()), shown) if kind == STUDIO else render_sheet(rows, columns, kind)
+            rows = [{**row, answer: row["label"]} for row in _mark_cannot_tell(opened.answers(), opened.classes)]
+            columns = ["id", answer, *OTHER_COLUMNS]
+            check_replaces_export(out, columns)
+    text = (
+        render_tasks(LabelingForm.fit(shown, ()), shown) if kind == LABEL_STUDIO else render_sheet(rows, columns, kind)
+    )
     write_text(out, text)
     if out == STDOUT:
         return 0
-    complainer().print(f"written: {out} ({count(len(rows), 'item' if pending else 'answer')})", markup=False)
+    stderr_console().print(f"written: {out} ({count(len(rows), 'item' if pending else 'answer')})", markup=False)
     return 0
 
 
-def _mark_untold(rows: list[dict[str, Any]], classes: Sequence[str]) -> list[dict[str, Any]]:
+def _mark_cannot_tell(rows: list[dict[str, Any]], classes: Sequence[str]) -> list[dict[str, Any]]:
     """Replace missing labels by the mark for cannot tell, unless a class has that name."""
-    untold = "" if CANNOT_TELL in classes else CANNOT_TELL
-    return [{**row, "label": untold if row["label"] is None else row["label"]} for row in rows]
+    cannot_tell_mark = "" if CANNOT_TELL in classes else CANNOT_TELL
+    return [{**row, "label": cannot_tell_mark if row["label"] is None else row["label"]} for row in rows]
 
 
-def _lay_dispute(row: dict[str, Any]) -> dict[str, Any]:
+def _format_dispute(row: dict[str, Any]) -> dict[str, Any]:
     """Return a disagreement as one row."""
     votes = "; ".join(f"{who}: {CANNOT_TELL if label is None else label}" for who, label in row["votes"].items())
     notes = "; ".join(f"{who}: {note}" for who, note in row["notes"].items())

@@ -1,10 +1,10 @@
 """`fewlabels fairness`: estimate gaps of metrics between groups of people."""
 
-from fewlabels.analyses.fairness.api import fairness as judge_fairness
+from fewlabels.analyses.fairness.api import fairness as estimate_fairness
 from fewlabels.cli.options import Columns, File, Flag, Output
-from fewlabels.cli.output import deliver
-from fewlabels.cli.parsing import read_groups, split_names
-from fewlabels.cli.tables import print_fairness, working
+from fewlabels.cli.output import write_result
+from fewlabels.cli.parsing import parse_groups, split_names
+from fewlabels.cli.tables import print_fairness, spinner
 
 
 def fairness(
@@ -46,10 +46,10 @@ def fairness(
         Seed of the random draws.
     """
     conditions = output.conditions(file, columns.labels)
-    groups, metrics = read_groups(by), split_names(metric)
-    with working("calibrating the scores"):
-        result = judge_fairness(
+    groups, metrics = parse_groups(by), split_names(metric)
+    with spinner("calibrating the scores"):
+        result = estimate_fairness(
             columns.read(file), by=groups, reference=reference, metrics=metrics, method=method, rope=rope, level=level,
             finite_pool=finite_pool, seed=seed,
         )  # fmt: skip
-    return deliver(result, output, conditions, lambda out: print_fairness(out, result))
+    return write_result(result, output, conditions, lambda out: print_fairness(out, result))

@@ -4,8 +4,8 @@ from fewlabels.cli.import_options import ImportOptions
 from fewlabels.cli.options import File
 from fewlabels.cli.session_files import open_session
 from fewlabels.cli.session_tables import print_session, say
-from fewlabels.cli.tables import printer
-from fewlabels.sessions.exchange.importer import take_in
+from fewlabels.cli.tables import stdout_console
+from fewlabels.sessions.exchange.importer import import_file
 
 
 def import_answers(sheet: File, /, *, session: File, options: ImportOptions = ImportOptions()) -> int:
@@ -19,11 +19,11 @@ def import_answers(sheet: File, /, *, session: File, options: ImportOptions = Im
     session: str
         File of the session.
     """
-    out = printer()
+    out = stdout_console()
     with open_session(session) as opened:
-        taken = take_in(opened, session, sheet, options)
+        taken = import_file(opened, session, sheet, options)
         say(out, taken.say(sheet))
-        for remark in taken.remarks:
+        for remark in taken.notes:
             say(out, remark)
         print_session(out, opened)
     return 0

@@ -10,19 +10,19 @@ from typing import Literal
 from rich.console import Console
 
 from fewlabels.cli.options import Columns, File, Flag
-from fewlabels.cli.page_options import Page
-from fewlabels.cli.session_files import Opened, Who, require_name, start_or_open
-from fewlabels.cli.session_options import Start
-from fewlabels.cli.session_tables import name_session, note_obstacle, print_next, print_progress, say
-from fewlabels.cli.tables import printer, working
-from fewlabels.cli.terminal.keyboard import HAS_KEYS, listening
-from fewlabels.cli.terminal.keys import Terminal
-from fewlabels.cli.terminal.lines import Lines
-from fewlabels.cli.terminal.loop import Labelling
-from fewlabels.errors import InputError, count, listing
-from fewlabels.text import tame_line
+from fewlabels.cli.page_options import PageOptions
+from fewlabels.cli.session_files import OpenedSession, Who, require_annotator_name, start_or_open
+from fewlabels.cli.session_options import SessionOptions
+from fewlabels.cli.session_tables import format_session_options, print_next_command, print_progress, say, warn_obstacle
+from fewlabels.cli.tables import spinner, stdout_console
+from fewlabels.cli.terminal.keyboard import HAS_KEYS, cbreak_mode
+from fewlabels.cli.terminal.keys import KeyAnswers
+from fewlabels.cli.terminal.lines import LineAnswers
+from fewlabels.cli.terminal.loop import LabellingLoop
+from fewlabels.errors import InputError, count, join_names
+from fewlabels.text import sanitize_line
 
-PREPARE, SERVE = (
+PREPARE_PAGE, RUN_PAGE = (
     "fewlabels.cli.page_server:prepare_page",
     "fewlabels.cli.page_server:run_page",
 )  # imported only to serve the page
@@ -37,8 +37,8 @@ def label(
     who: Who = "",
     new_classes: Flag = False,
     show_prediction: Literal["never", "after"] = "never",
-    page: Page = Page(),
-    start: Start = Start(),
+    page: PageOptions = PageOptions(),
+    start: SessionOptions = SessionOptions(),
     columns: Columns = Columns(),
 ) -> int:
     """Label items one by one, chosen for a goal, and watch the estimate improve.
@@ -58,58 +58,65 @@ def label(
     show_prediction: str
         When to show the prediction: never, or after the item is labelled. Showing it before would bias the label.
     """
-    if terminal and page != Page():
+    if terminal and page != PageOptions():
         raise InputError("page options cannot be combined with --terminal")
     if not terminal and who:
         raise InputError("--as needs --terminal; on the page, annotators enter their own names")
-    out, choices = printer(), {"new_classes": new_classes, "reveals": show_prediction == "after"}
+    out, choices = stdout_console(), {"new_classes": new_classes, "reveals": show_prediction == "after"}
     if not terminal:
-        with resolve_name(PREPARE)(page, session) as taken, _opened(out, session, file, start, columns) as opened:
-            resolve_name(SERVE)(opened, file, session, page, taken=taken, **choices)
+        with (
+            resolve_name(PREPARE_PAGE)(page, session) as listening_socket,
+            _open(out, session, file, start, columns) as opened,
+        ):
+            resolve_name(RUN_PAGE)(opened, file, session, page, listening_socket=listening_socket, **choices)
         return 0
-    require_name(start, who)
-    with _opened(out, session, file, start, columns) as opened:
-        work = Labelling(opened, out, who, **choices)
+    require_annotator_name(start, who)
+    with _open(out, session, file, start, columns) as opened:
+        work = LabellingLoop(opened, out, who, **choices)
         try:
             _run(work, out, new_classes=new_classes)
         except KeyboardInterrupt:
             out.print()
-        _say_goodbye(work, out, f"fewlabels label {shlex.quote(file)} {name_session(session, who)} --terminal", session)
+        _print_summary(
+            work, out, f"fewlabels label {shlex.quote(file)} {format_session_options(session, who)} --terminal", session
+        )
     return 0
 
 
 @contextmanager
-def _opened(out: Console, session: str, file: str, start: Start, columns: Columns) -> Iterator[Opened]:
+def _open(out: Console, session: str, file: str, start: SessionOptions, columns: Columns) -> Iterator[OpenedSession]:
     """Open or start the session, and print which columns are shown."""
-    with working("opening"):
+    with spinner("opening"):
         opened = start_or_open(session, file, start, columns)
     with opened.session:
-        note_obstacle(opened)
-        _say_what_is_shown(out, opened)
+        warn_obstacle(opened)
+        _print_shown_columns(out, opened)
         yield opened
 
 
-def _run(work: Labelling, out: Console, *, new_classes: bool) -> None:
+def _run(work: LabellingLoop, out: Console, *, new_classes: bool) -> None:
     if HAS_KEYS and sys.stdin.isatty() and sys.stdout.isatty():
-        with listening(sys.stdin.fileno()) as keys:
-            work.run(Terminal(out, keys, new_classes=new_classes))
+        with cbreak_mode(sys.stdin.fileno()) as keys:
+            work.run(KeyAnswers(out, keys, new_classes=new_classes))
     else:
-        work.run(Lines(out, iter(sys.stdin), new_classes=new_classes))
+        work.run(LineAnswers(out, iter(sys.stdin), new_classes=new_classes))
 
 
-def _say_what_is_shown(out: Console, opened: Opened) -> None:
+def _print_shown_columns(out: Console, opened: OpenedSession) -> None:
     assert opened.pool is not None
     shown = list(opened.pool.shown)
     if not shown:
         say(out, "only ids are shown: the predictions have no other columns; look items up by id")
     if opened.pool.withheld:
-        say(out, f"hidden to avoid bias: {listing(map(tame_line, opened.pool.withheld))} (show them with --show)")
+        say(
+            out, f"hidden to avoid bias: {join_names(map(sanitize_line, opened.pool.withheld))} (show them with --show)"
+        )
 
 
-def _say_goodbye(work: Labelling, out: Console, again: str, session: str) -> None:
+def _print_summary(work: LabellingLoop, out: Console, again: str, session: str) -> None:
     say(out, f"{count(work.n_told, 'answer')} kept in {session}")
-    with working("computing"):
+    with spinner("computing"):
         found = work.opened.session.status()
     print_progress(out, found)
-    print_next(out, again, "to continue")
-    print_next(out, f"fewlabels status {name_session(session)}")
+    print_next_command(out, again, "to continue")
+    print_next_command(out, f"fewlabels status {format_session_options(session)}")

@@ -7,11 +7,11 @@ from rich.console import Console
 from fewlabels.active.simulation.plan import Plan
 from fewlabels.active.simulation.plan import plan as plan_labels
 from fewlabels.analyses.result import write_json
-from fewlabels.cli.console import sign, write_text
+from fewlabels.cli.console import add_command, write_text
 from fewlabels.cli.options import Columns, File, Flag, Path
-from fewlabels.cli.progress import counting
-from fewlabels.cli.session_options import Outlook
-from fewlabels.cli.tables import complainer, escape, print_warnings, printer
+from fewlabels.cli.progress import progress_bar
+from fewlabels.cli.session_options import PlanOptions
+from fewlabels.cli.tables import escape, print_warnings, stderr_console, stdout_console
 from fewlabels.errors import count
 from fewlabels.files import check_outputs
 
@@ -22,7 +22,7 @@ def plan(
     *,
     runs: int = 50,
     jobs: int = -1,
-    outlook: Outlook = Outlook(),
+    options: PlanOptions = PlanOptions(),
     json: Path = None,
     quiet: Flag = False,
     columns: Columns = Columns(),
@@ -44,19 +44,19 @@ def plan(
     quiet: bool
         Print nothing.
     """
-    check_outputs({"--json": json}, (file, columns.labels, outlook.cost, outlook.prior))
-    choices = outlook.choices()
+    check_outputs({"--json": json}, (file, columns.labels, options.cost, options.prior))
+    choices = options.choices()
     pool = columns.read(file)
-    with counting("simulating") as tick:
-        played = pool.hide_labels() if outlook.hide_labels else pool
+    with progress_bar("simulating") as tick:
+        played = pool.hide_labels() if options.hide_labels else pool
         found = plan_labels(played, runs=runs, n_jobs=jobs, tick=tick, **choices)
-    found = _say_if_met(found)
+    found = _state_if_met(found)
     if json:
-        write_text(json, write_json(sign(found.to_dict()), None) + "\n")
+        write_text(json, write_json(add_command(found.to_dict()), None) + "\n")
     if not quiet:
-        print_warnings(complainer(), found.warnings)
+        print_warnings(stderr_console(), found.warnings)
         if json != "-":
-            _print(printer(), found)
+            _print(stdout_console(), found)
     return 0
 
 
@@ -69,7 +69,7 @@ def _print(out: Console, found: Plan) -> None:
         out.print(f"what would help: {escape(found.remedy)}", soft_wrap=True)
 
 
-def _say_if_met(found: Plan) -> Plan:
+def _state_if_met(found: Plan) -> Plan:
     """Replace "about 0 more labels" by the statement that the goal is met."""
     if found.n_more != 0:
         return found

@@ -2,10 +2,10 @@
 
 from fewlabels.cli.console import write_text
 from fewlabels.cli.options import Path
-from fewlabels.cli.tables import printer
+from fewlabels.cli.tables import stdout_console
 from fewlabels.errors import InputError
 from fewlabels.files import STDOUT, check_outputs
-from fewlabels.reporting.schemas import SHAPES
+from fewlabels.reporting.schemas import SCHEMAS
 from fewlabels.reporting.schemas import schema as describe_json
 from fewlabels.text import dump_json
 
@@ -24,8 +24,8 @@ def schema(verb: str | None = None, /, *, out: Path = STDOUT) -> int:
     if verb is None:
         if out != STDOUT:
             raise InputError("schema: --out needs a verb, for instance: fewlabels schema assess --out assess.json")
-        for name in SHAPES:
-            printer().print(name)
+        for name in SCHEMAS:
+            stdout_console().print(name)
         return 0
     write_text(out or STDOUT, dump_json(describe_json(verb), indent=2) + "\n")
     return 0

@@ -10,31 +10,31 @@ from rich.console import Console
 from rich.table import Table
 
 from fewlabels.active.simulation.simulate import Simulation
-from fewlabels.active.simulation.simulate import simulate as replay
+from fewlabels.active.simulation.simulate import simulate as run_simulation
 from fewlabels.analyses.result import write_json
-from fewlabels.cli.console import sign, write_text
+from fewlabels.cli.console import add_command, write_text
 from fewlabels.cli.options import Columns, File, Flag, Path
-from fewlabels.cli.parsing import DEFAULT, read_policy, read_prior, split_names
-from fewlabels.cli.progress import counting
-from fewlabels.cli.session_options import GOAL, Aim, usually
-from fewlabels.cli.tables import complainer, escape, print_warnings, printer
+from fewlabels.cli.parsing import DEFAULT_PRIOR, parse_policy, parse_prior, split_names
+from fewlabels.cli.progress import progress_bar
+from fewlabels.cli.session_options import GOAL_GROUP, GoalOptions, shown_default
+from fewlabels.cli.tables import escape, print_warnings, stderr_console, stdout_console
 from fewlabels.errors import count
 from fewlabels.files import check_outputs
 
 POLICIES = "random,thompson"
-CHECK = "fewlabels.reporting.plots.curves:check_format"  # imported only to plot
+CHECK_FORMAT = "fewlabels.reporting.plots.curves:check_format"  # imported only to plot
 
 
-@Parameter(name="*", group=GOAL)
+@Parameter(name="*", group=GOAL_GROUP)
 @dataclass(frozen=True)
-class Aims(Aim):
+class SimulateOptions(GoalOptions):
     """Goals, policies and priors to simulate, several of each."""
 
-    goal: Annotated[str | None, usually("estimate")] = None
+    goal: Annotated[str | None, shown_default("estimate")] = None
     "estimate (the metric in every group, large groups first), explore (every group equally), least-certain (the group with the largest variance), find-worst, find-best, or compare (two groups); several separated by commas."
-    policy: Annotated[str | None, usually(POLICIES)] = None
+    policy: Annotated[str | None, shown_default(POLICIES)] = None
     "How to choose the group of the next item, several separated by commas: random, stratified, stratified:equal, stratified:neyman, thompson, top-two, multi-play, epsilon-greedy, upper-bound."
-    prior: Annotated[str | None, usually(DEFAULT)] = None
+    prior: Annotated[str | None, shown_default(DEFAULT_PRIOR)] = None
     "calibrated (learns the calibration of the scores from the labels), smooth (partial pooling of groups that share attributes), scores, flat, or the JSON file of an earlier assessment; several separated by commas."
 
 
@@ -44,9 +44,9 @@ def simulate(
     *,
     budget: int | None = None,
     runs: int = 100,
-    checkpoints: Annotated[int | None, usually("200, or 40 with a prior that learns")] = None,
+    checkpoints: Annotated[int | None, shown_default("200, or 40 with a prior that learns")] = None,
     jobs: int = -1,
-    aims: Aims = Aims(),
+    options: SimulateOptions = SimulateOptions(),
     json: Path = None,
     plot: str | None = None,
     quiet: Flag = False,
@@ -75,35 +75,35 @@ def simulate(
     quiet: bool
         Print no table.
     """
-    names = split_names(aims.prior or DEFAULT)
-    check_outputs({"--json": json, "--plot": plot}, (file, columns.labels, aims.cost, *names))
+    names = split_names(options.prior or DEFAULT_PRIOR)
+    check_outputs({"--json": json, "--plot": plot}, (file, columns.labels, options.cost, *names))
     if plot:
-        resolve_name(CHECK)(plot)
-    goals = split_names(aims.goal or "estimate")
-    policies = [read_policy(name) for name in split_names(aims.policy or POLICIES)]
-    priors = [read_prior(name, aims.strength) for name in names]
-    asked = [replace(aims, goal=goal, policy=None, prior=None, strength=None).choices() for goal in goals]
+        resolve_name(CHECK_FORMAT)(plot)
+    goals = split_names(options.goal or "estimate")
+    policies = [parse_policy(name) for name in split_names(options.policy or POLICIES)]
+    priors = [parse_prior(name, options.strength) for name in names]
+    asked = [replace(options, goal=goal, policy=None, prior=None, strength=None).choices() for goal in goals]
     for choices in asked:
         del choices["prior"]  # priors are passed separately
     pool = columns.read(file)
-    with counting("simulating") as tick:
+    with progress_bar("simulating") as tick:
         found = [
-            replay(pool, policies=policies, priors=priors, budget=budget, runs=runs, n_checkpoints=checkpoints,
+            run_simulation(pool, policies=policies, priors=priors, budget=budget, runs=runs, n_checkpoints=checkpoints,
                    n_jobs=jobs, tick=tick, **choices)
             for choices in asked
         ]  # fmt: skip
-    return _deliver(sum(found[1:], found[0]), json, plot, quiet)
+    return _write_outputs(sum(found[1:], found[0]), json, plot, quiet)
 
 
-def _deliver(result: Simulation, json: str | None, plot: str | None, quiet: bool) -> int:
+def _write_outputs(result: Simulation, json: str | None, plot: str | None, quiet: bool) -> int:
     if plot:
         result.write_plots(plot)
     if json:
-        write_text(json, write_json(sign(result.to_dict()), None) + "\n")
+        write_text(json, write_json(add_command(result.to_dict()), None) + "\n")
     if not quiet:
-        print_warnings(complainer(), result.warnings)
+        print_warnings(stderr_console(), result.warnings)
         if json != "-":
-            _print(printer(), result)
+            _print(stdout_console(), result)
     return 0
 
 
@@ -116,7 +116,7 @@ def _print(out: Console, result: Simulation) -> None:
     for row in result.labels_to_target:
         end = last[row["goal"], row["policy"], row["prior"], row["measure"]]
         needed = ("never", "") if row["n_labels"] is None else (f"{row['n_labels']:,}", f"{row['share']:.1%}")
-        ended = f"{_say_mean(end)} at {end['n_labels']:,}"
+        ended = f"{_format_mean(end)} at {end['n_labels']:,}"
         words = (row["goal"], row["policy"], row["prior"], row["measure"])
         table.add_row(*map(escape, words), f"{row['target']:g}", *needed, ended)
     runs = result.rows[0]["runs"]
@@ -124,6 +124,6 @@ def _print(out: Console, result: Simulation) -> None:
     out.print(table)
 
 
-def _say_mean(row: Mapping[str, Any]) -> str:
+def _format_mean(row: Mapping[str, Any]) -> str:
     """Format a mean over runs with two standard errors, or "undefined"."""
     return "undefined" if row["mean"] is None else f"{row['mean']:.3f} ± {2 * (row['se'] or 0):.3f}"

@@ -1,12 +1,12 @@
 """`fewlabels status`: show a session's progress and current estimate."""
 
 from fewlabels.analyses.result import write_json
-from fewlabels.cli.console import sign, write_text
+from fewlabels.cli.console import add_command, write_text
 from fewlabels.cli.options import File, Path
-from fewlabels.cli.output_paths import check_targets
+from fewlabels.cli.output_paths import check_output_paths
 from fewlabels.cli.session_files import open_session
 from fewlabels.cli.session_tables import print_status
-from fewlabels.cli.tables import printer, working
+from fewlabels.cli.tables import spinner, stdout_console
 
 
 def status(*, session: File, json: Path = None) -> int:
@@ -19,11 +19,11 @@ def status(*, session: File, json: Path = None) -> int:
     json: str
         Write JSON to this file instead; - for standard output.
     """
-    check_targets(session, {"--json": json})
-    with working("computing"), open_session(session, read_only=True) as opened:
+    check_output_paths(session, {"--json": json})
+    with spinner("computing"), open_session(session, read_only=True) as opened:
         found = opened.status()
     if json:
-        write_text(json, write_json(sign(found), None) + "\n")
+        write_text(json, write_json(add_command(found), None) + "\n")
     else:
-        print_status(printer(), found, session=session)
+        print_status(stdout_console(), found, session=session)
     return 0

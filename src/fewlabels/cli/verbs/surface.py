@@ -5,18 +5,18 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from fewlabels.analyses.surface.api import surface as map_surface
+from fewlabels.analyses.surface.api import surface as fit_surface
 from fewlabels.analyses.surface.result import Surface
 from fewlabels.cli.options import Columns, File, Flag, Output
-from fewlabels.cli.output import deliver
-from fewlabels.cli.parsing import given, read_attributes
-from fewlabels.cli.surface_queries import answer, read_question
+from fewlabels.cli.output import write_result
+from fewlabels.cli.parsing import drop_missing, parse_attributes
+from fewlabels.cli.surface_queries import answer, parse_query
 from fewlabels.cli.surface_tables import print_surface
-from fewlabels.cli.tables import complainer, escape, working
-from fewlabels.errors import InputError, listing
+from fewlabels.cli.tables import escape, spinner, stderr_console
+from fewlabels.errors import InputError, join_names
 
-ENDING = ".surface"
-Questions = Annotated[tuple[str, ...], Parameter(show_default=False)]
+SUFFIX = ".surface"
+Queries = Annotated[tuple[str, ...], Parameter(show_default=False)]
 
 
 def surface(
@@ -26,7 +26,7 @@ def surface(
     attributes: str | None = None,
     model: str | None = None,
     attribution: str | None = None,
-    ask: Questions = (),
+    ask: Queries = (),
     mix: str | None = None,
     weight: str | None = None,
     save: str | None = None,
@@ -64,9 +64,9 @@ def surface(
         Seed of the random draws [default: 0].
     """
     conditions = output.conditions(file, columns.labels, mix, save=save)
-    asked = [read_question(text) for text in ask]
+    asked = [parse_query(text) for text in ask]
     _check(mix, weight, save)
-    choices = given(
+    choices = drop_missing(
         attributes=attributes,
         model=model,
         attribution=attribution,
@@ -74,14 +74,14 @@ def surface(
         finite_pool=finite_pool or None,
         seed=seed,
     )
-    with working("fitting the surface"):
-        found = _open(file, choices, columns) if file.endswith(ENDING) else _fit(file, choices, columns)
+    with spinner("fitting the surface"):
+        found = _open(file, choices, columns) if file.endswith(SUFFIX) else _fit(file, choices, columns)
         result = answer(found, asked, mix, weight)
     if save is not None:
         found.save(save)
-    code = deliver(result, output, conditions, lambda out: print_surface(out, result))
+    code = write_result(result, output, conditions, lambda out: print_surface(out, result))
     if save is not None and not output.quiet:
-        complainer().print(f"written: {escape(save)}")
+        stderr_console().print(f"written: {escape(save)}")
     return code
 
 
@@ -89,8 +89,8 @@ def _check(mix: str | None, weight: str | None, save: str | None) -> None:
     """Check the options before any work is done."""
     if weight is not None and mix is None:
         raise InputError("--weight is a column of the --mix file; add --mix FILE")
-    if save is not None and not save.endswith(ENDING):
-        raise InputError(f"save: the file name must end in {ENDING}, got {save}")
+    if save is not None and not save.endswith(SUFFIX):
+        raise InputError(f"save: the file name must end in {SUFFIX}, got {save}")
 
 
 def _open(file: str, choices: dict[str, Any], columns: Columns) -> Surface:
@@ -101,7 +101,7 @@ def _open(file: str, choices: dict[str, Any], columns: Columns) -> Surface:
     ]
     if options:
         raise InputError(
-            f"{file} is already fitted, and {listing(options)} would have no effect; leave it out, or name the predictions"
+            f"{file} is already fitted, and {join_names(options)} would have no effect; leave it out, or name the predictions"
         )
     if not Path(file).is_file():
         raise InputError(f"{file}: no such file")
@@ -113,5 +113,5 @@ def _fit(file: str, choices: dict[str, Any], columns: Columns) -> Surface:
     if "attributes" not in choices:
         some = ",".join(pool.attributes[:2]) or "COLUMN,COLUMN"
         raise InputError(f"surface: name the attributes, for instance --attributes {some}")
-    words = read_attributes(choices.pop("attributes"))
-    return map_surface(pool, attributes=words, **choices)
+    words = parse_attributes(choices.pop("attributes"))
+    return fit_surface(pool, attributes=words, **choices)

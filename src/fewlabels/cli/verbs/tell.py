@@ -11,20 +11,20 @@ from rich.console import Console
 from fewlabels.cli.options import File, Flag
 from fewlabels.cli.session_files import Who, open_session
 from fewlabels.cli.session_tables import print_session, say
-from fewlabels.cli.tables import printer
+from fewlabels.cli.tables import stdout_console
 from fewlabels.cli.undo import undo_last
 from fewlabels.errors import InputError
 from fewlabels.sessions.exchange.names import (
+    adding_nothing_kept,
     explain_unknown,
     find_items,
-    is_mark,
+    is_cannot_tell,
     match_class,
     require_class,
-    saying_nothing_kept,
 )
-from fewlabels.sessions.exchange.sheets import ENDINGS
+from fewlabels.sessions.exchange.sheets import FORMATS
 from fewlabels.sessions.session import Session
-from fewlabels.text import tame_line
+from fewlabels.text import sanitize_line
 
 
 def tell(
@@ -61,16 +61,16 @@ def tell(
         raise InputError("tell: --undo cannot be combined with ID=LABEL; use one of them")
     if not undo and not answers:
         raise InputError("tell: give ID=LABEL for each item, for instance 12=cat, or --undo to undo the last answer")
-    out = printer()
+    out = stdout_console()
     with open_session(session) as opened:
         if undo:
             say(out, undo_last(opened, who))
         else:
             labels = _read(answers, session, opened.classes, new_classes)
-            with saying_nothing_kept():
+            with adding_nothing_kept():
                 if decide:
                     opened.decide(labels, who=who, note=note, new_classes=new_classes)
-                    _say_decided(out, labels, who)
+                    _print_decisions(out, labels, who)
                 else:
                     _record(out, opened, labels, who, note, new_classes)
         print_session(out, opened)
@@ -86,7 +86,7 @@ def _read(words: tuple[str, ...], path: str, classes: tuple[str, ...], new_class
 
 
 def _read_label(item: str, label: str, classes: tuple[str, ...], new_classes: bool) -> str | None:
-    if not label.strip() or is_mark(label, classes):
+    if not label.strip() or is_cannot_tell(label, classes):
         return None
     label = match_class(label, classes)
     if classes and not new_classes:
@@ -101,17 +101,17 @@ def _split(words: tuple[str, ...], path: str) -> list[tuple[str, str]]:
     found = [next(((items[item], label) for item, label in pairs if item in items), None) for pairs in tries]
     for word, pair in zip(words, found, strict=True):
         if pair is None and (word.startswith("--") or "=" not in word[1:]):
-            raise InputError(f"tell: {_explain_word(word, words, path)}")
+            raise InputError(f"tell: {_explain_bad_answer(word, words, path)}")
     unknown = [pairs[0][0] for pairs, pair in zip(tries, found, strict=True) if pair is None]
     if unknown:
         raise InputError(f"tell: {explain_unknown(unknown)}; nothing was kept")
     return [pair for pair in found if pair is not None]
 
 
-def _explain_word(word: str, words: Sequence[str], path: str) -> str:
+def _explain_bad_answer(word: str, words: Sequence[str], path: str) -> str:
     """Return what is wrong with a word that is not ID=LABEL; files of answers are read by `import`."""
     names = (said.removeprefix(word.partition("=")[0] + "=") for said in words)
-    sheets = [name for name in names if "=" not in name and Path(name).suffix.lower() in ENDINGS]
+    sheets = [name for name in names if "=" not in name and Path(name).suffix.lower() in FORMATS]
     if not sheets and not word.startswith("--"):
         return f"{word!r} is not ID=LABEL; write for instance 12=cat, or 12= if you cannot tell"
     wrong = f"there is no option {word.partition('=')[0]}" if word.startswith("--") else f"{word!r} is not ID=LABEL"
@@ -127,8 +127,8 @@ def _record(
     after = _list_answers(session, who)
     asked = {str(row["id"]) for row in session.answers() if row["asked"]}
     for item in labels:
-        changed = _say_change(before.get(item), after[item], asked=item in asked)
-        say(out, f"kept: {tame_line(item)}: {_say_answer(after[item])}{changed}")
+        changed = _format_change(before.get(item), after[item], asked=item in asked)
+        say(out, f"kept: {sanitize_line(item)}: {_format_answer(after[item])}{changed}")
 
 
 def _list_answers(session: Session, who: str) -> dict[str, dict[str, Any]]:
@@ -137,16 +137,16 @@ def _list_answers(session: Session, who: str) -> dict[str, dict[str, Any]]:
     return {str(row["id"]): row for row in rows}
 
 
-def _say_decided(out: Console, labels: dict[str, str | None], who: str) -> None:
+def _print_decisions(out: Console, labels: dict[str, str | None], who: str) -> None:
     for item, label in labels.items():
-        said = "cannot tell" if label is None else tame_line(label)
-        say(out, f"decided by {tame_line(who)}: {tame_line(item)}: {said}")
+        said = "cannot tell" if label is None else sanitize_line(label)
+        say(out, f"decided by {sanitize_line(who)}: {sanitize_line(item)}: {said}")
 
 
-def _say_answer(row: dict[str, Any]) -> str:
-    return "cannot tell" if row["label"] is None else tame_line(row["label"])
+def _format_answer(row: dict[str, Any]) -> str:
+    return "cannot tell" if row["label"] is None else sanitize_line(row["label"])
 
 
-def _say_change(before: dict[str, Any] | None, after: dict[str, Any], *, asked: bool) -> str:
-    changed = f" (before: {_say_answer(before)})" if before and before["label"] != after["label"] else ""
+def _format_change(before: dict[str, Any] | None, after: dict[str, Any], *, asked: bool) -> str:
+    changed = f" (before: {_format_answer(before)})" if before and before["label"] != after["label"] else ""
     return changed + ("" if asked else " (not asked for: it counts once the session asks for it)")

@@ -12,10 +12,10 @@ from fewlabels.cli.import_options import ImportOptions
 from fewlabels.cli.options import File, Flag
 from fewlabels.cli.session_files import open_session
 from fewlabels.cli.session_tables import count_labels, print_standing, say
-from fewlabels.cli.tables import complainer, printer, working
+from fewlabels.cli.tables import spinner, stderr_console, stdout_console
 from fewlabels.errors import InputError, count
-from fewlabels.sessions.exchange.folder import Arrival, Arrivals
-from fewlabels.sessions.exchange.importer import Terms, take_in
+from fewlabels.sessions.exchange.folder import FolderScanner, NewFile
+from fewlabels.sessions.exchange.importer import ImportSettings, import_file
 from fewlabels.sessions.session import Session
 from fewlabels.text import shorten
 
@@ -47,71 +47,71 @@ def watch(
     if not 0 <= every < float("inf"):
         raise InputError(f"watch: --every must be a number of seconds, 0 or more, got {every:g}")
     with open_session(session) as opened:
-        work = Watching(opened, session, printer(), options, Arrivals(Path(folder), session))
+        work = FolderWatcher(opened, session, stdout_console(), options, FolderScanner(Path(folder), session))
         try:
             work.run(every, once=once)
         except KeyboardInterrupt:
             work.out.print()
         say(work.out, f"{count(work.n_kept, 'answer')} kept in {session}")
-    return 1 if once and work.complaints else 0
+    return 1 if once and work.failures else 0
 
 
 @dataclass
-class Watching:
+class FolderWatcher:
     """Imports the files of a folder into a session."""
 
     session: Session
     path: str
     out: Console
-    terms: Terms
-    arrivals: Arrivals
+    terms: ImportSettings
+    arrivals: FolderScanner
     n_kept: int = 0
-    complaints: dict[Path, str] = field(default_factory=dict)
-    _said: tuple[bool, str] | None = None  # the state of the goal when last printed
+    failures: dict[Path, str] = field(default_factory=dict)
+    _printed: tuple[bool, str] | None = None  # the state of the goal when last printed
 
     def run(self, every: float, *, once: bool) -> None:
         """Check the folder repeatedly, or twice with `once`, because a file must be unchanged between two checks."""
         say(self.out, f"watching {self.arrivals.folder}" + ("" if once else "; stop with Ctrl-C"))
-        self._print_news()
-        self.sweep()
+        self._print_if_changed()
+        self.read_new_files()
         while True:
             time.sleep(every)
-            self.sweep()
+            self.read_new_files()
             if once:
                 return
 
-    def sweep(self) -> None:
+    def read_new_files(self) -> None:
         """Import the files that have arrived since the last check."""
         was = self.n_kept
-        for arrival in self.arrivals.look():
+        for new_file in self.arrivals.find_new_files():
             try:
-                self._read(arrival)
+                self._read(new_file)
             except InputError as error:
-                self._complain(arrival, str(error))
+                self._report_failure(new_file, str(error))
         if self.n_kept > was:
-            self._print_news()
+            self._print_if_changed()
 
-    def _read(self, arrival: Arrival) -> None:
-        taken = take_in(self.session, self.path, str(arrival.path), self.terms)
+    def _read(self, new_file: NewFile) -> None:
+        taken = import_file(self.session, self.path, str(new_file.path), self.terms)
         self.n_kept += taken.n_new + taken.n_changed
-        self.arrivals.keep(arrival)
-        self.complaints.pop(arrival.path, None)
-        say(self.out, taken.say(str(arrival.path)))
-        for remark in taken.remarks:
+        self.arrivals.mark_read(new_file)
+        self.failures.pop(new_file.path, None)
+        say(self.out, taken.say(str(new_file.path)))
+        for remark in taken.notes:
             say(self.out, f"  {remark}")
 
-    def _complain(self, arrival: Arrival, message: str) -> None:
+    def _report_failure(self, new_file: NewFile, message: str) -> None:
         """Skip a file, and print what is wrong with it once."""
-        self.arrivals.put_off(arrival)
-        if self.complaints.get(arrival.path) != message:
-            say(complainer(), f"skipped: {shorten(message)}")
-        self.complaints[arrival.path] = message
+        self.arrivals.retry_later(new_file)
+        if self.failures.get(new_file.path) != message:
+            say(stderr_console(), f"skipped: {shorten(message)}")
+        self.failures[new_file.path] = message
 
-    def _print_news(self) -> None:
+    def _print_if_changed(self) -> None:
         """Print the current answer if it changed."""
-        with working("computing"):
+        with spinner("computing"):
             standing, n_labels = self.session.standing(), count_labels(self.session.knowledge())
         now = standing.settled, standing.sentence
-        if now != self._said:
+        if now != self._printed:
             print_standing(self.out, standing, n_labels)
-        self._said = now
+        self._printed = now

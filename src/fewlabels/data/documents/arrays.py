@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
-from fewlabels.data.documents.parsing import MOST_BYTES
+from fewlabels.data.documents.parsing import MAX_BYTES
 from fewlabels.errors import InputError
 
 WORDS = {"iu": "whole numbers", "u": "bytes", "f": "numbers"}
@@ -47,8 +47,8 @@ def read_arrays(raw: bytes, where: str, advice: str) -> Arrays:
     """Read all arrays of an archive, without unpickling."""
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            if sum(info.file_size for info in archive.infolist()) > MOST_BYTES:
-                raise ValueError(f"larger than {MOST_BYTES >> 20:,} MiB")
+            if sum(info.file_size for info in archive.infolist()) > MAX_BYTES:
+                raise ValueError(f"larger than {MAX_BYTES >> 20:,} MiB")
             found = {name.removesuffix(".npy"): _read_array(archive.read(name)) for name in archive.namelist()}
     except Exception as error:  # a damaged archive, compression or array header raises many types
         reason = str(error)[:100].splitlines() or [type(error).__name__]

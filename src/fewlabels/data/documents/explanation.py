@@ -7,10 +7,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from fewlabels.errors import InputError, count
-from fewlabels.text import tame_line
+from fewlabels.text import sanitize_line
 
-LONGEST = 60  # maximum number of characters of a value or a name in a message
-DEEPEST = 8  # maximum number of steps of a path in a message
+MAX_VALUE_LENGTH = 60  # maximum number of characters of a value or a name in a message
+MAX_PATH_STEPS = 8  # maximum number of steps of a path in a message
 SYNTAX = re.compile(r"(.*?) at line (\d+) column (\d+)")
 TOO_DEEP = "nested too deeply"
 EXPECTED = {
@@ -32,22 +32,22 @@ REWORDED = {
 }
 
 
-def explain(error: ValidationError, where: str, advice: str = "") -> InputError:
+def as_input_error(error: ValidationError, where: str, advice: str = "") -> InputError:
     """Convert a validation error to an `InputError` of one line: the file, the position and the reason."""
     faults = error.errors(include_url=False)
     first, more = faults[0], len(faults) - 1
     end = f"; {advice}" if advice else ""
     if first["type"] == "json_invalid":
         return InputError(f"{_explain_syntax(where, first['ctx']['error'])}{end}")
-    place = _spell_place(first["loc"])
+    place = _format_path(first["loc"])
     others = f" (and {count(more, 'more fault')})" if more else ""
     return InputError(f"{where}: {f'{place}: ' if place else ''}{_explain_fault(first)}{others}{end}")
 
 
-def describe(value: Any) -> str:
+def describe_value(value: Any) -> str:
     """Describe a value in a few words, whatever its length.
 
-    >>> describe(None), describe("x" * 100), describe([1, 2]), describe(10**400)
+    >>> describe_value(None), describe_value("x" * 100), describe_value([1, 2]), describe_value(10**400)
     ('null', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…'", 'a list of 2', 'a number of 401 digits')
     """
     if value is None or isinstance(value, bool):
@@ -56,15 +56,15 @@ def describe(value: Any) -> str:
         return f"a list of {len(value)}"
     if isinstance(value, dict):
         return f"an object of {count(len(value), 'field')}"
-    if isinstance(value, int) and abs(value) > 10**LONGEST:
+    if isinstance(value, int) and abs(value) > 10**MAX_VALUE_LENGTH:
         return f"a number of {len(str(abs(value)))} digits"
-    return f"'{_cut(value)}'" if isinstance(value, str) else _cut(str(value))
+    return f"'{_truncate(value)}'" if isinstance(value, str) else _truncate(str(value))
 
 
 def _explain_syntax(where: str, said: str) -> str:
     found = SYNTAX.fullmatch(said)
     if found is None:
-        return f"{where}: not JSON: {_cut(said)}"
+        return f"{where}: not JSON: {_truncate(said)}"
     reason = REWORDED.get(found[1], found[1].removeprefix("EOF while parsing ").replace("EOF", "it ends early"))
     if found[1].startswith("EOF while parsing"):
         reason = f"it ends inside {reason}"
@@ -79,20 +79,22 @@ def _explain_fault(fault: Any) -> str:
     if kind == "missing":
         return "it is missing"
     if kind in EXPECTED:
-        return f"it should be {EXPECTED[kind]}, and is {describe(value)}"
+        return f"it should be {EXPECTED[kind]}, and is {describe_value(value)}"
     if kind in BOUNDS:
-        return f"it should be {BOUNDS[kind].format(**bounds)}, and is {describe(value)}"
+        return f"it should be {BOUNDS[kind].format(**bounds)}, and is {describe_value(value)}"
     if kind == "value_error":
-        return _cut(str(bounds["error"]), 4 * LONGEST)
-    return f"{_cut(fault['msg'][:1].lower() + fault['msg'][1:], 4 * LONGEST)}; it is {describe(value)}"
+        return _truncate(str(bounds["error"]), 4 * MAX_VALUE_LENGTH)
+    return (
+        f"{_truncate(fault['msg'][:1].lower() + fault['msg'][1:], 4 * MAX_VALUE_LENGTH)}; it is {describe_value(value)}"
+    )
 
 
-def _spell_place(steps: Sequence[str | int]) -> str:
+def _format_path(steps: Sequence[str | int]) -> str:
     """Format a path as in JavaScript: samples[3].scores.exact_match."""
-    path = "".join(f"[{step}]" if isinstance(step, int) else f".{_cut(step)}" for step in steps[:DEEPEST])
-    return path.removeprefix(".") + (" …" if len(steps) > DEEPEST else "")
+    path = "".join(f"[{step}]" if isinstance(step, int) else f".{_truncate(step)}" for step in steps[:MAX_PATH_STEPS])
+    return path.removeprefix(".") + (" …" if len(steps) > MAX_PATH_STEPS else "")
 
 
-def _cut(text: str, longest: int = LONGEST) -> str:
-    text = tame_line(text)
+def _truncate(text: str, longest: int = MAX_VALUE_LENGTH) -> str:
+    text = sanitize_line(text)
     return text if len(text) < longest else f"{text[: longest - 1]}…"

@@ -11,12 +11,12 @@ from typing import Annotated, Any, TypeVar
 import pyarrow as pa
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from fewlabels.data.documents.explanation import describe, explain
+from fewlabels.data.documents.explanation import as_input_error, describe_value
 from fewlabels.errors import InputError
 
-MOST_BYTES = 1 << 30  # of a whole document, decompressed
-LONGEST_LINE = 1 << 26  # bytes
-BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError)
+MAX_BYTES = 1 << 30  # of a whole document, decompressed
+MAX_LINE_BYTES = 1 << 26  # bytes
+READ_ERRORS = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError)
 ZSTANDARD = 93  # compression method of zip members that zipfile cannot read before Python 3.14
 S = TypeVar("S", bound=BaseModel)
 
@@ -27,19 +27,19 @@ class Schema(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False, extra="ignore")
 
 
-def _spell(value: Any) -> Any:
+def _to_text(value: Any) -> Any:
     """Convert a name or an id to text; numbers are allowed."""
     if isinstance(value, str):
         return value
     if isinstance(value, int | float) and not isinstance(value, bool) and value == value and abs(value) < 2**64:
         return str(value)
-    raise ValueError(f"it should be text or a number, and is {describe(value)}")
+    raise ValueError(f"it should be text or a number, and is {describe_value(value)}")
 
 
-Name = Annotated[str, BeforeValidator(_spell)]
+Name = Annotated[str, BeforeValidator(_to_text)]
 Count = Annotated[int, Field(ge=0, lt=2**53)]
-Share = Annotated[float, Field(ge=0, le=1)]
-STATED = ConfigDict(strict=True, allow_inf_nan=False, arbitrary_types_allowed=True)
+UnitFloat = Annotated[float, Field(ge=0, le=1)]
+STRICT_CONFIG = ConfigDict(strict=True, allow_inf_nan=False, arbitrary_types_allowed=True)
 JSON_VALUE: TypeAdapter[Any] = TypeAdapter(Any)
 
 
@@ -48,7 +48,7 @@ def parse(schema: type[S], raw: bytes | str, where: str, advice: str = "") -> S:
     try:
         return schema.model_validate_json(_decode(raw, where))
     except ValidationError as error:
-        raise explain(error, where, advice) from None
+        raise as_input_error(error, where, advice) from None
 
 
 def parse_any(raw: bytes | str, where: str, advice: str = "") -> Any:
@@ -56,7 +56,7 @@ def parse_any(raw: bytes | str, where: str, advice: str = "") -> Any:
     try:
         return JSON_VALUE.validate_json(_decode(raw, where))
     except ValidationError as error:
-        raise explain(error, where, advice) from None
+        raise as_input_error(error, where, advice) from None
 
 
 def check(schema: type[S], value: Any, where: str, advice: str = "") -> S:
@@ -67,9 +67,9 @@ def check(schema: type[S], value: Any, where: str, advice: str = "") -> S:
 def check_type(type_: Any, value: Any, name: str) -> None:
     """Raise `InputError` (a ValueError) if a value does not match its declared type."""
     try:
-        TypeAdapter(type_, config=STATED).validate_python(value)
+        TypeAdapter(type_, config=STRICT_CONFIG).validate_python(value)
     except ValidationError as error:
-        raise explain(error, name) from None
+        raise as_input_error(error, name) from None
 
 
 def read_file(path: Path) -> bytes:
@@ -86,29 +86,31 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     n_bytes = number = 0
     try:
         with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
-            while line := file.readline(LONGEST_LINE + 1):
+            while line := file.readline(MAX_LINE_BYTES + 1):
                 n_bytes, number = n_bytes + len(line), number + 1
-                _require_small(len(line), LONGEST_LINE, f"{path}, line {number}")
-                _require_small(n_bytes, MOST_BYTES, str(path))
+                _require_small(len(line), MAX_LINE_BYTES, f"{path}, line {number}")
+                _require_small(n_bytes, MAX_BYTES, str(path))
                 if line.strip():
                     yield number, line
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: it cannot be read beyond line {number}: {_say(error)}; was it cut short?") from None
+        raise InputError(
+            f"{path}: it cannot be read beyond line {number}: {_error_reason(error)}; was it cut short?"
+        ) from None
 
 
 def read_member(archive: zipfile.ZipFile, name: str, where: str) -> bytes:
     """Read a member of a zip archive, including zstandard compression."""
     try:
         info = archive.getinfo(name)
-        _require_small(info.file_size, MOST_BYTES, f"{where}, {name}")
+        _require_small(info.file_size, MAX_BYTES, f"{where}, {name}")
         if info.compress_type == ZSTANDARD:
             return _read_within(pa.CompressedInputStream(pa.BufferReader(_read_packed(archive, info)), "zstd"), where)
         with archive.open(info) as member:
             return _read_within(member, f"{where}, {name}")
     except InputError:
         raise
-    except BROKEN as error:
-        raise InputError(f"{where}, {name}: {_say(error)}; was it cut short?") from None
+    except READ_ERRORS as error:
+        raise InputError(f"{where}, {name}: {_error_reason(error)}; was it cut short?") from None
 
 
 def _read_packed(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
@@ -122,8 +124,8 @@ def _read_packed(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
 
 
 def _read_within(file: Any, where: str) -> bytes:
-    raw: bytes = file.read(MOST_BYTES + 1)
-    _require_small(len(raw), MOST_BYTES, where)
+    raw: bytes = file.read(MAX_BYTES + 1)
+    _require_small(len(raw), MAX_BYTES, where)
     return raw
 
 
@@ -145,6 +147,6 @@ def _decode(raw: bytes | str, where: str) -> str:
         ) from None
 
 
-def _say(error: Exception) -> str:
+def _error_reason(error: Exception) -> str:
     said = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return said[:200].splitlines()[0]

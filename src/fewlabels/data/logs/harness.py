@@ -13,13 +13,13 @@ import numpy as np
 
 from fewlabels.data.documents.parsing import parse, parse_any, read_lines
 from fewlabels.data.logs.harness_schema import HarnessSample
-from fewlabels.data.logs.rows import Item, Log, are_classes, as_share, lay_out, tell_apart
-from fewlabels.errors import InputError, count, listing
+from fewlabels.data.logs.rows import Item, Log, are_classes, as_unit_float, make_ids_unique, to_columns
+from fewlabels.errors import InputError, count, join_names
 
-MARKS = {"doc_id", "doc", "target", "filtered_resps"}
+REQUIRED_FIELDS = {"doc_id", "doc", "target", "filtered_resps"}
 NAME = re.compile(r"samples_(.+?)(?:_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl(?:\.gz)?")
 # The metric that grades outputs: the first of these in the log, else the first metric from 0 to 1.
-VERDICTS = ("exact_match", "acc", "pass@1", "pass_at_1", "acc_norm", "f1", "em")
+GRADING_METRICS = ("exact_match", "acc", "pass@1", "pass_at_1", "acc_norm", "f1", "em")
 CUT_SHORT = "was the log cut short?"
 
 
@@ -30,31 +30,35 @@ def is_log(path: Path) -> bool:
         first = parse_any(line, str(path))
     except InputError:
         return False
-    return isinstance(first, dict) and set(first) >= MARKS
+    return isinstance(first, dict) and set(first) >= REQUIRED_FIELDS
 
 
 def read_logs(paths: Sequence[Path]) -> Log:
     """Read the samples of one or several tasks."""
     kept, notes = _keep_one_filter([(path, sample) for path in paths for sample in _read_samples(path)])
     samples = [sample for _, sample in kept]
-    verdicts = {path: _choose_verdict([sample for place, sample in kept if place == path]) for path in paths}
-    items = _name_choices([_read_item(_name_task(path), sample, verdicts[path]) for path, sample in kept], samples)
-    items = tell_apart(items, [path for path, _ in kept])
-    classes = all(item.chances for item in items) and are_classes(items)
+    grading_metrics = {
+        path: _choose_grading_metric([sample for place, sample in kept if place == path]) for path in paths
+    }
+    items = _name_choices(
+        [_read_item(_name_task(path), sample, grading_metrics[path]) for path, sample in kept], samples
+    )
+    items = make_ids_unique(items, [path for path, _ in kept])
+    classes = all(item.probabilities for item in items) and are_classes(items)
     if not classes:
-        _require_verdicts(verdicts, samples)
-    graded = f"graded by the harness's own {listing(sorted({name for name in verdicts.values() if name}))}"
-    return Log(lay_out(items, classes=classes), notes if classes else (*notes, graded))
+        _require_grading_metrics(grading_metrics, samples)
+    graded = f"graded by the harness's own {join_names(sorted({name for name in grading_metrics.values() if name}))}"
+    return Log(to_columns(items, classes=classes), notes if classes else (*notes, graded))
 
 
-def _require_verdicts(verdicts: Mapping[Path, str | None], samples: Sequence[HarnessSample]) -> None:
+def _require_grading_metrics(grading_metrics: Mapping[Path, str | None], samples: Sequence[HarnessSample]) -> None:
     """Refuse a log that has neither choices with a known answer nor a metric from 0 to 1."""
-    silent = next((path for path, name in verdicts.items() if name is None), None)
-    if silent is not None:
-        names = sorted({name for sample in samples for name in sample.figures})
+    ungraded = next((path for path, name in grading_metrics.items() if name is None), None)
+    if ungraded is not None:
+        names = sorted({name for sample in samples for name in sample.metric_values})
         raise InputError(
-            f"{silent}: a log of lm-evaluation-harness with nothing to assess: no choices with a known answer, and no "
-            f"metric from 0 to 1 (metrics: {listing(names) or 'none'})"
+            f"{ungraded}: a log of lm-evaluation-harness with nothing to assess: no choices with a known answer, and no "
+            f"metric from 0 to 1 (metrics: {join_names(names) or 'none'})"
         )
 
 
@@ -78,37 +82,37 @@ def _keep_one_filter(
     kept = [(path, sample) for path, sample in samples if sample.filter == first[path]]
     if len(kept) == len(samples):
         return kept, ()
-    names = listing(sorted({str(name) for name in first.values()}))
+    names = join_names(sorted({str(name) for name in first.values()}))
     return kept, (f"answers as filter {names} read them; {count(len(samples) - len(kept), 'line')} of others left out",)
 
 
-def _choose_verdict(samples: Sequence[HarnessSample]) -> str | None:
+def _choose_grading_metric(samples: Sequence[HarnessSample]) -> str | None:
     """Choose the metric that grades every answer from 0 to 1; None if there is none."""
-    metrics = [sample.figures for sample in samples]
-    names = [name for name in metrics[0] if _are_shares([found.get(name) for found in metrics])]
-    return next((name for name in VERDICTS if name in names), names[0] if names else None)
+    metrics = [sample.metric_values for sample in samples]
+    names = [name for name in metrics[0] if _are_unit_floats([found.get(name) for found in metrics])]
+    return next((name for name in GRADING_METRICS if name in names), names[0] if names else None)
 
 
-def _are_shares(values: Sequence[Any]) -> bool:
+def _are_unit_floats(values: Sequence[Any]) -> bool:
     """Return whether all values that are present are numbers from 0 to 1."""
-    shares = [as_share(value) for value in values if value is not None]
-    return bool(shares) and None not in shares
+    values_in_unit = [as_unit_float(value) for value in values if value is not None]
+    return bool(values_in_unit) and None not in values_in_unit
 
 
-def _read_item(task: str, sample: HarnessSample, verdict: str | None) -> Item:
+def _read_item(task: str, sample: HarnessSample, grade: str | None) -> Item:
     """Read a question; its choices are named by number."""
     likelihoods = _read_likelihoods(sample)
     document = sample.doc if isinstance(sample.doc, Mapping) else {"doc": sample.doc}
-    others = {**document, "target": sample.target, **sample.figures}
-    name, graded = f"{task}/{sample.doc_id}", as_share(sample.find(verdict))
+    others = {**document, "target": sample.target, **sample.metric_values}
+    name, graded = f"{task}/{sample.doc_id}", as_unit_float(sample.find(grade))
     if len(likelihoods) < 2:
         answer = None if len(likelihoods) else _first_text(sample.filtered_resps)
         return Item(name, task, answer, graded, others=others)
-    chances = np.exp(likelihoods - np.logaddexp.reduce(likelihoods))
+    probabilities = np.exp(likelihoods - np.logaddexp.reduce(likelihoods))
     acc = sample.find("acc")
     return Item(
-        name, task, str(int(np.argmax(likelihoods))), graded if acc is None else as_share(acc), _find_target(sample),
-        {str(i): float(p) for i, p in enumerate(chances)}, others,
+        name, task, str(int(np.argmax(likelihoods))), graded if acc is None else as_unit_float(acc), _find_target(sample),
+        {str(i): float(p) for i, p in enumerate(probabilities)}, others,
     )  # fmt: skip
 
 
@@ -157,16 +161,18 @@ def _continuation(request: Any) -> str:
 
 def _name_choices(items: list[Item], samples: Sequence[HarnessSample]) -> list[Item]:
     """Name choices by text if all questions have the same ones (A to D, yes and no), else by number."""
-    names = list_choices(samples[0])[: len(items[0].chances)]
-    alike = all(list_choices(sample)[: len(item.chances)] == names for item, sample in zip(items, samples, strict=True))
-    is_complete = all(len(item.chances) == len(names) for item in items)
+    names = list_choices(samples[0])[: len(items[0].probabilities)]
+    alike = all(
+        list_choices(sample)[: len(item.probabilities)] == names for item, sample in zip(items, samples, strict=True)
+    )
+    is_complete = all(len(item.probabilities) == len(names) for item in items)
     if not names or not alike or not is_complete or len(set(names)) < len(names) or not all(names):
         return items
     called = {str(i): name for i, name in enumerate(names)}
     return [
         Item(
-            item.id, item.task, called.get(item.predicted or ""), item.verdict, called.get(item.label or ""),
-            {called[key]: p for key, p in item.chances.items()}, item.others,
+            item.id, item.task, called.get(item.predicted or ""), item.grade, called.get(item.label or ""),
+            {called[key]: p for key, p in item.probabilities.items()}, item.others,
         )
         for item in items
     ]  # fmt: skip

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, field_validator
 from fewlabels.data.documents.parsing import Name, Schema
 
 # Fields that are not metrics, for logs that do not list their metrics.
-OTHERS = {"doc_hash", "prompt_hash", "target_hash", "input", "schema_version", "resps"}
+NOT_METRICS = {"doc_hash", "prompt_hash", "target_hash", "input", "schema_version", "resps"}
 
 
 class HarnessSample(Schema):
@@ -31,10 +31,10 @@ class HarnessSample(Schema):
         return tuple(metrics) if isinstance(metrics, list) else None
 
     @property
-    def figures(self) -> Mapping[str, Any]:
+    def metric_values(self) -> Mapping[str, Any]:
         """The value of each metric."""
         extra = self.model_extra or {}
-        names = [name for name in extra if name not in OTHERS] if self.metrics is None else self.metrics
+        names = [name for name in extra if name not in NOT_METRICS] if self.metrics is None else self.metrics
         return {name: extra[name] for name in names if name in extra}
 
     def find(self, name: str | None) -> Any:

@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 from fewlabels.data.compression import require_bounded
 from fewlabels.data.documents.parsing import parse, read_file, read_member
 from fewlabels.data.logs.inspect_schema import InspectHeader, InspectLog, InspectSample
-from fewlabels.data.logs.rows import Item, Log, are_classes, as_share, lay_out, tell_apart
+from fewlabels.data.logs.rows import Item, Log, are_classes, as_unit_float, make_ids_unique, to_columns
 from fewlabels.errors import InputError, count
 
-HEAD = 4096  # first bytes, enough to recognise a log in JSON
-MARK = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"(?:started|success|cancelled|error)"')
-GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+HEAD_BYTES = 4096  # first bytes, enough to recognise a log in JSON
+LOG_HEADER = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"(?:started|success|cancelled|error)"')
+GRADE_VALUES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 HEADERS = ("header.json", "_journal/start.json", "start.json")  # newest first
 NO_ANSWER = "(no answer)"
 CUT_SHORT = "was the log cut short?"
@@ -31,15 +31,15 @@ def is_log(path: Path) -> bool:
     if path.name.lower().endswith(".eval"):
         return True
     with path.open("rb") as file:
-        return MARK.match(file.read(HEAD)) is not None
+        return LOG_HEADER.match(file.read(HEAD_BYTES)) is not None
 
 
 def read_logs(paths: Sequence[Path]) -> Log:
     """Read the samples of one or several logs."""
     found = [(path, _read_items(path)) for path in paths]
     merged = [(path, item) for path, items in found for item in _merge_epochs(items)]
-    items = tell_apart([item for _, item in merged], [path for path, _ in merged])
-    if not any(item.verdict is not None for item in items):
+    items = make_ids_unique([item for _, item in merged], [path for path, _ in merged])
+    if not any(item.grade is not None for item in items):
         raise InputError(
             f"{paths[0]}: a log of Inspect with nothing to assess: none of its {count(len(items), 'sample')} has a score "
             "from 0 to 1; score it first (inspect score)"
@@ -47,7 +47,7 @@ def read_logs(paths: Sequence[Path]) -> Log:
     repeated = sum(len(same) for _, same in found) - len(items)
     classes = not repeated and are_classes(items)
     notes = (f"{count(repeated, 'answer')} of later epochs: every question is one item, graded by the mean",)
-    return Log(lay_out(items, classes=classes), notes if repeated else ())
+    return Log(to_columns(items, classes=classes), notes if repeated else ())
 
 
 def _read_items(path: Path) -> list[Item]:
@@ -92,15 +92,15 @@ def _read_member(archive: zipfile.ZipFile, path: Path, name: str, schema: type[P
 def _read_sample(task: str, model: str | None, sample: InspectSample) -> Item:
     scores = sample.scores or {}
     first = next(iter(scores.values()), None)
-    verdict, is_choice = _grade(first and first.value), bool(sample.choices)
+    grade, is_choice = _grade(first and first.value), bool(sample.choices)
     given = _as_answer(first and first.answer)
     others = {
         "model": model, **(sample.metadata or {}), "input": _as_text(sample.input), "target": _one(sample.target),
         **{name: _grade(score.value) for name, score in scores.items()},
     }  # fmt: skip
     return Item(
-        f"{task}/{sample.id}", task, given or (NO_ANSWER if is_choice else _completion(sample)), verdict,
-        _one(sample.target) if is_choice and verdict is not None else None, others=others,
+        f"{task}/{sample.id}", task, given or (NO_ANSWER if is_choice else _completion(sample)), grade,
+        _one(sample.target) if is_choice and grade is not None else None, others=others,
     )  # fmt: skip
 
 
@@ -112,13 +112,13 @@ def _as_answer(answer: Any) -> str | None:
 def _grade(value: Any) -> float | None:
     """Convert a score to a number from 0 to 1; None if that is impossible or the sample was not scored."""
     if isinstance(value, str):
-        value = GRADES.get(value, GRADES.get(value.lower(), value))
+        value = GRADE_VALUES.get(value, GRADE_VALUES.get(value.lower(), value))
     if isinstance(value, str):
         try:
             value = float(value)
         except ValueError:
             return None
-    return as_share(value)
+    return as_unit_float(value)
 
 
 def _one(target: Any) -> str | None:
@@ -155,5 +155,5 @@ def _merge_epochs(items: Sequence[Item]) -> list[Item]:
 
 
 def _average(same: Sequence[Item]) -> Item:
-    grades = [item.verdict for item in same if item.verdict is not None]
-    return replace(same[0], verdict=sum(grades) / len(grades) if grades else None)
+    grades = [item.grade for item in same if item.grade is not None]
+    return replace(same[0], grade=sum(grades) / len(grades) if grades else None)

@@ -26,17 +26,15 @@ class Item:
     id: str
     task: str
     predicted: str | None
-    verdict: float | None  # the grade of the harness, from 0 to 1
+    grade: float | None  # the grade of the harness, from 0 to 1
     label: str | None = None  # of a multiple-choice question
-    chances: Mapping[str, float] = field(default_factory=dict)  # probabilities of the choices
+    probabilities: Mapping[str, float] = field(default_factory=dict)  # probabilities of the choices
     others: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_consistent(self) -> bool:
         """Whether predicted = label agrees with the grade of the harness."""
-        return self.verdict is None or (
-            self.label is not None and (self.predicted == self.label) == (self.verdict == 1)
-        )
+        return self.grade is None or (self.label is not None and (self.predicted == self.label) == (self.grade == 1))
 
 
 def are_classes(items: Sequence[Item]) -> bool:
@@ -44,14 +42,14 @@ def are_classes(items: Sequence[Item]) -> bool:
     return any(item.label is not None for item in items) and all(item.is_consistent for item in items)
 
 
-def tell_apart(items: Sequence[Item], places: Sequence[object]) -> list[Item]:
+def make_ids_unique(items: Sequence[Item], places: Sequence[object]) -> list[Item]:
     """Append the log to ids if several logs hold the same questions, for example of several models."""
     if len({item.id for item in items}) == len(items):
         return list(items)
     return [replace(item, id=f"{item.id} ({place})") for item, place in zip(items, places, strict=True)]
 
 
-def lay_out(items: Sequence[Item], *, classes: bool) -> dict[str, list[Any]]:
+def to_columns(items: Sequence[Item], *, classes: bool) -> dict[str, list[Any]]:
     """Convert items to columns, as classes or as graded outputs."""
     columns: dict[str, list[Any]] = {"id": [item.id for item in items], "task": [item.task for item in items]}
     if any(item.predicted is not None for item in items):
@@ -59,28 +57,28 @@ def lay_out(items: Sequence[Item], *, classes: bool) -> dict[str, list[Any]]:
     if classes:
         columns |= {"label": [item.label for item in items]} | _confidence(items)
     else:
-        columns["agreement"] = [item.verdict for item in items]
-    return columns | spread([item.others for item in items], taken={*columns, "score", "label", "agreement"})
+        columns["agreement"] = [item.grade for item in items]
+    return columns | attribute_columns([item.others for item in items], taken={*columns, "score", "label", "agreement"})
 
 
 def _confidence(items: Sequence[Item]) -> dict[str, list[Any]]:
     """Return a probability column per choice if all items share the choices, else the score of the predicted one."""
-    names = list(items[0].chances)
-    if len(names) > 1 and all(list(item.chances) == names for item in items):
-        return {f"{SCORES_PREFIX}{name}": [item.chances[name] for item in items] for name in names}
-    score = [item.chances.get(item.predicted or "") for item in items]
+    names = list(items[0].probabilities)
+    if len(names) > 1 and all(list(item.probabilities) == names for item in items):
+        return {f"{SCORES_PREFIX}{name}": [item.probabilities[name] for item in items] for name in names}
+    score = [item.probabilities.get(item.predicted or "") for item in items]
     return {"score": score} if any(p is not None for p in score) else {}
 
 
-def spread(records: Sequence[Mapping[str, Any]], taken: set[str]) -> dict[str, list[Any]]:
+def attribute_columns(records: Sequence[Mapping[str, Any]], taken: set[str]) -> dict[str, list[Any]]:
     """Convert the other fields to columns: plain values only, renamed if their name is that of a role."""
     names = dict.fromkeys(name for record in records for name in record)
     found = {name: [record.get(name) for record in records] for name in names}
     plain = {name: _one_type(values) for name, values in found.items() if _are_plain(values)}
-    return {_free(name, taken): values for name, values in plain.items()}
+    return {_free_name(name, taken): values for name, values in plain.items()}
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _free_name(name: str, taken: set[str]) -> str:
     plays = name.lower() in ROLES | taken or name.lower().startswith(PREFIXES)
     return f"doc_{name}" if plays else name
 
@@ -104,7 +102,7 @@ def _is_long(value: Scalar) -> bool:
     return isinstance(value, int) and not -(2**63) <= value < 2**63
 
 
-def as_share(value: Any) -> float | None:
+def as_unit_float(value: Any) -> float | None:
     """Return a number from 0 to 1 as float; None for anything else."""
     if isinstance(value, bool | int | float) and 0 <= value <= 1:
         return float(value)

@@ -8,30 +8,30 @@ diagonal.
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.distributions.covariance import LEAST, Ties
-from fewlabels.models.additive.arm_posterior import PerArm, Relief
+from fewlabels.distributions.covariance import LEAST, CellCovariance
+from fewlabels.models.additive.arm_posterior import ArmPosterior, PerArm
 
-FACTORS = 40
+N_FACTORS = 40
 EDGE = 1e-9
 
 
-def tie(relief: Relief, strange: PerArm) -> Ties:
+def build_covariance(posterior: ArmPosterior, outlier: PerArm) -> CellCovariance:
     """Return the covariance of cells on the probability scale, with an extra variance per cell for outliers."""
-    part = max(relief.slices, key=lambda one: one.weight)
-    shared, rest = _condense(part.lean.astype(np.float32) @ part.root.astype(np.float32))
+    part = max(posterior.components, key=lambda one: one.weight)
+    shared, rest = _reduce_rank(part.loadings.astype(np.float32) @ part.cholesky_factor.astype(np.float32))
     own = part.own**2 + rest
     spread = np.einsum("cf,cf->c", shared, shared) + own
-    steep = relief.variance / np.maximum(spread, EDGE)  # probability scale over logit scale
-    outcome = relief.mean * (1 - relief.mean)
-    noise = np.maximum(outcome - relief.variance, LEAST * outcome + EDGE)
-    return Ties(shared * np.sqrt(steep)[:, None], own * steep, strange, noise)
+    variance_ratio = posterior.variance / np.maximum(spread, EDGE)  # probability scale over logit scale
+    outcome = posterior.mean * (1 - posterior.mean)
+    noise = np.maximum(outcome - posterior.variance, LEAST * outcome + EDGE)
+    return CellCovariance(shared * np.sqrt(variance_ratio)[:, None], own * variance_ratio, outlier, noise)
 
 
-def _condense(shared: Float[np.ndarray, "cell term"]) -> tuple[Float[np.ndarray, "cell factor"], PerArm]:
+def _reduce_rank(shared: Float[np.ndarray, "cell term"]) -> tuple[Float[np.ndarray, "cell factor"], PerArm]:
     """Project on the principal directions; also return the variance per cell that they leave out."""
-    if shared.shape[1] <= FACTORS:
+    if shared.shape[1] <= N_FACTORS:
         return shared.astype(np.float64), np.zeros(len(shared))
-    _, turn = np.linalg.eigh((shared.T @ shared).astype(np.float64))
-    kept = (shared @ turn[:, -FACTORS:].astype(np.float32)).astype(np.float64)
-    left = np.einsum("ct,ct->c", shared, shared) - np.einsum("cf,cf->c", kept, kept)
-    return kept, np.maximum(left.astype(np.float64), 0.0)
+    _, eigenvectors = np.linalg.eigh((shared.T @ shared).astype(np.float64))
+    kept = (shared @ eigenvectors[:, -N_FACTORS:].astype(np.float32)).astype(np.float64)
+    residual = np.einsum("ct,ct->c", shared, shared) - np.einsum("cf,cf->c", kept, kept)
+    return kept, np.maximum(residual.astype(np.float64), 0.0)

@@ -6,17 +6,25 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.data.counts import NONE, Axis, Cells
-from fewlabels.models.additive.arm_posterior import Relief, survey
-from fewlabels.models.additive.effect_priors import FIXED, Plan, Scales
-from fewlabels.models.additive.effects import Effects, find_effects
+from fewlabels.models.additive.arm_posterior import ArmPosterior, predict_arms
+from fewlabels.models.additive.effect_priors import FIXED, EffectPriors, Scales
+from fewlabels.models.additive.effects import Effects, choose_effects
 from fewlabels.models.additive.fit import Fit, fit
-from fewlabels.models.additive.strata import Strata, take_whole
-from fewlabels.models.logit.curve import BEND, HEIGHT, LEVEL, SLOPE, bend, place_knots, to_logit
+from fewlabels.models.additive.strata import Strata, make_strata
+from fewlabels.models.logit.curve import (
+    INTERCEPT_PRIOR,
+    KNOT_PRIOR,
+    LEVEL_PRIOR,
+    SLOPE_PRIOR,
+    place_knots,
+    spline_basis,
+    to_logit,
+)
 from fewlabels.models.logit.to_prior import count_unlabelled
 
 
 @dataclass(frozen=True)
-class Layout:
+class AdditiveDesign:
     """Design matrices of the cells of a pool: a spline of the score per stratum, effects of attributes per cell."""
 
     cells: Cells
@@ -27,44 +35,44 @@ class Layout:
     design: Float[np.ndarray, "cell effect_term"]
 
     @property
-    def plan(self) -> Plan:
+    def priors(self) -> EffectPriors:
         """Priors of all terms."""
-        return plan_effects(self.effects, self.knots)
+        return build_effect_priors(self.effects, self.knots)
 
-    def gather(self) -> Strata:
+    def select_labelled(self) -> Strata:
         """Select the labelled strata."""
-        strata = self.cells.layers
+        strata = self.cells.strata_or_cells
         (labelled,) = np.nonzero(strata.n_labels > 0)
         cell = strata.cell[labelled]
         design = np.concatenate([self.curve[labelled], self.design[cell]], axis=1)
-        return take_whole(design, cell, strata.right[labelled], strata.n_labels[labelled].astype(np.float64))
+        return make_strata(design, cell, strata.right[labelled], strata.n_labels[labelled].astype(np.float64))
 
-    def survey(self, found: Fit, *, finite: bool) -> tuple[Relief, Relief | None]:
+    def predict_arms(self, found: Fit, *, finite: bool) -> tuple[ArmPosterior, ArmPosterior | None]:
         """Return the posterior of each cell over all its items, and over its unlabelled items where `finite`."""
-        strata = self.cells.layers
+        strata = self.cells.strata_or_cells
         weights = [strata.n_items.astype(np.float64), *([count_unlabelled(self.cells)] if finite else [])]
-        everything, *rest = survey(found, self.curve, self.design, strata.cell, weights)
+        everything, *rest = predict_arms(found, self.curve, self.design, strata.cell, weights)
         return everything, rest[0] if finite else None
 
 
-def lay_out(cells: Cells) -> Layout:
+def build_design(cells: Cells) -> AdditiveDesign:
     """Build the spline of the score and the effects of attributes for these cells."""
     axes, level = list_axes(cells)
-    effects = find_effects(axes, level)
-    strata = cells.layers
+    effects = choose_effects(axes, level)
+    strata = cells.strata_or_cells
     if np.isnan(strata.score).any():
-        return Layout(cells, effects, level, np.ones((len(strata.cell), 1)), None, effects.expand(level))
+        return AdditiveDesign(cells, effects, level, np.ones((len(strata.cell), 1)), None, effects.expand(level))
     x = to_logit(strata.score)
     knots = place_knots(x, strata.n_items)
-    return Layout(cells, effects, level, bend(x, knots), knots, effects.expand(level))
+    return AdditiveDesign(cells, effects, level, spline_basis(x, knots), knots, effects.expand(level))
 
 
-def plan_effects(effects: Effects, knots: tuple[float, ...] | None) -> Plan:
+def build_effect_priors(effects: Effects, knots: tuple[float, ...] | None) -> EffectPriors:
     """Build the priors of the curve's and the effects' terms."""
-    terms = [LEVEL] if knots is None else [HEIGHT, SLOPE, *(BEND for _ in knots)]
+    terms = [LEVEL_PRIOR] if knots is None else [INTERCEPT_PRIOR, SLOPE_PRIOR, *(KNOT_PRIOR for _ in knots)]
     centre, spread = np.array(terms).T
     more = len(effects.block)
-    return Plan(
+    return EffectPriors(
         np.concatenate([np.full(len(terms), FIXED), effects.block]),
         np.concatenate([centre, np.zeros(more)]),
         np.concatenate([spread, np.ones(more)]),
@@ -72,9 +80,9 @@ def plan_effects(effects: Effects, knots: tuple[float, ...] | None) -> Plan:
     )
 
 
-def learn_effects(layout: Layout, start: Scales | None = None) -> Fit:
+def fit_effects(design: AdditiveDesign, start: Scales | None = None) -> Fit:
     """Fit the model to the labels."""
-    return fit(layout.gather(), layout.plan, start)
+    return fit(design.select_labelled(), design.priors, start)
 
 
 def list_axes(cells: Cells) -> tuple[tuple[Axis, ...], Int[np.ndarray, "cell axis"]]:

@@ -18,12 +18,12 @@ from fewlabels.data.names import MISSING
 
 Kind = Literal["main", "pair"]
 Block = tuple[int, ...]  # indices of the attributes of an effect
-REACH = 0.5  # Matérn length scale, as a share of the range of an ordered attribute
-JUMP = 0.05  # nugget: share of the variance of an ordered value that is independent of its neighbours
-SLIGHT = 1e-3  # eigenvectors with less than this share of the largest eigenvalue are dropped
+LENGTH_SCALE = 0.5  # Matérn length scale, as a share of the range of an ordered attribute
+NUGGET = 0.05  # nugget: share of the variance of an ordered value that is independent of its neighbours
+MIN_VARIANCE_SHARE = 1e-3  # eigenvectors with less than this share of the largest eigenvalue are dropped
 MOST_TERMS = 1000  # in all, for speed
 MOST_NUMBERS = 5_000_000  # arms (or items) times terms, for memory
-NOTHING = 0  # terms of an attribute without an effect
+NO_TERMS = 0  # terms of an attribute without an effect
 
 
 @dataclass(frozen=True)
@@ -66,28 +66,28 @@ class Effects:
         return first
 
 
-def find_effects(axes: tuple[Axis, ...], level: Int[np.ndarray, "arm axis"], n_rows: int = 0) -> Effects:
+def choose_effects(axes: tuple[Axis, ...], level: Int[np.ndarray, "arm axis"], n_rows: int = 0) -> Effects:
     """Choose effects for these arms within the budget of terms, those with the fewest terms first.
 
     Pairs with more than half as many terms as arms are left out: the arms' random effects cover them. `n_rows` is the
     number of rows of a fit to single items.
     """
     effects = Effects(axes, tuple(_tabulate(axis) for axis in axes), (), ())
-    room = min(MOST_TERMS, MOST_NUMBERS // max(len(level), n_rows, 1))
+    budget = min(MOST_TERMS, MOST_NUMBERS // max(len(level), n_rows, 1))
     left_out: list[Block] = []
     for block in sorted(effects.blocks, key=effects.count_terms):
-        room -= effects.count_terms(block)
-        if room < 0:
+        budget -= effects.count_terms(block)
+        if budget < 0:
             left_out.append(block)
-    tables = tuple(table[:, : NOTHING if (i,) in left_out else None] for i, table in enumerate(effects.tables))
+    tables = tuple(table[:, : NO_TERMS if (i,) in left_out else None] for i, table in enumerate(effects.tables))
     effects = replace(effects, tables=tables)
     pairs: list[Block] = []
     candidates = [pair for pair in combinations(range(len(axes)), 2) if effects.count_terms(pair)]
     for pair in sorted(candidates, key=effects.count_terms):
         n = effects.count_terms(pair)
-        fits = n <= room and 2 * n < len(level)
+        fits = n <= budget and 2 * n < len(level)
         (pairs if fits else left_out).append(pair)
-        room -= n if fits else 0
+        budget -= n if fits else 0
     return replace(effects, pairs=tuple(sorted(pairs)), left_out=tuple(left_out))
 
 
@@ -95,23 +95,23 @@ def _tabulate(axis: Axis) -> Float[np.ndarray, "value term"]:
     """Factor the prior covariance of the centred values of an attribute into independent terms."""
     n = len(axis.levels)
     centre = np.eye(n) - 1 / n
-    spread = centre @ _relate(axis) @ centre
+    spread = centre @ _correlate(axis) @ centre
     size = np.trace(spread)
     if n == 1 or size <= 0:
-        return np.zeros((n + 1, NOTHING))
+        return np.zeros((n + 1, NO_TERMS))
     share, term = np.linalg.eigh(spread * (n - 1) / size)
-    kept = share > SLIGHT * share[-1]
+    kept = share > MIN_VARIANCE_SHARE * share[-1]
     return np.vstack([term[:, kept] * np.sqrt(share[kept]), np.zeros(kept.sum())])
 
 
-def _relate(axis: Axis) -> Float[np.ndarray, "value value"]:
+def _correlate(axis: Axis) -> Float[np.ndarray, "value value"]:
     """Prior correlation of values: Matérn-3/2 if ordered, else identity; missing values are uncorrelated."""
     n = len(axis.levels)
     if not axis.ordered:
         return np.eye(n)
     place = np.arange(n) / max(n - 1 - (MISSING in axis.levels), 1)
-    far = np.sqrt(3) * np.abs(place[:, None] - place) / REACH
-    alike = (1 - JUMP) * (1 + far) * np.exp(-far) + JUMP * np.eye(n)
+    distance = np.sqrt(3) * np.abs(place[:, None] - place) / LENGTH_SCALE
+    correlation = (1 - NUGGET) * (1 + distance) * np.exp(-distance) + NUGGET * np.eye(n)
     missing = np.array([name == MISSING for name in axis.levels])
-    alike[missing[:, None] != missing] = 0.0
-    return alike
+    correlation[missing[:, None] != missing] = 0.0
+    return correlation

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.models.logit.random_effects import squash
+from fewlabels.models.logit.random_effects import expit
 
 GRID = np.linspace(-1.0, 1.0, 81)
-REACH = 6.0  # half-width of the grid, in standard deviations of the cavity
-NEWTON_STEPS, LONGEST = 30, 3.0  # for the mode of a single stratum, and the longest step
+GRID_SDS = 6.0  # half-width of the grid, in standard deviations of the cavity
+NEWTON_STEPS, MAX_STEP = 30, 3.0  # for the mode of a single stratum, and the longest step
 DAMPING = 0.7  # share of a step that is taken, as all sites are updated in parallel
-LEAST = 1e-4  # share of the precision in the cavity below which a site is not updated
+MIN_CAVITY_SHARE = 1e-4  # share of the precision in the cavity below which a site is not updated
 PerStratum = Float[np.ndarray, " stratum"]
 
 
@@ -29,14 +29,14 @@ class Sites:
 
     def update(self, mean: PerStratum, variance: PerStratum, right: PerStratum, total: PerStratum) -> "Sites":
         """Update all sites by moment matching, given the current posterior mean and variance of each logit."""
-        rest = 1 / variance - self.precision
-        open = rest * variance > LEAST
-        rest = np.where(open, rest, 1.0)
-        cavity = (mean / variance - self.shift) / rest
-        centre, spread = match_moments(cavity, 1 / rest, right, total)
-        precision = np.maximum(1 / spread - rest, 0.0)
-        shift = centre * (precision + rest) - cavity * rest
-        return Sites(_damp(self.precision, precision, open), _damp(self.shift, shift, open))
+        cavity_precision = 1 / variance - self.precision
+        is_proper = cavity_precision * variance > MIN_CAVITY_SHARE
+        cavity_precision = np.where(is_proper, cavity_precision, 1.0)
+        cavity_mean = (mean / variance - self.shift) / cavity_precision
+        centre, spread = match_moments(cavity_mean, 1 / cavity_precision, right, total)
+        precision = np.maximum(1 / spread - cavity_precision, 0.0)
+        shift = centre * (precision + cavity_precision) - cavity_mean * cavity_precision
+        return Sites(_damp(self.precision, precision, is_proper), _damp(self.shift, shift, is_proper))
 
 
 def match_moments(
@@ -49,8 +49,8 @@ def match_moments(
     (2.05, 1.78)
     """
     mode, sd = _find_mode(mean, variance, right, total)
-    reach = np.arcsinh(REACH * np.sqrt(variance) / sd)
-    steps = reach[:, None] * GRID
+    half_width = np.arcsinh(GRID_SDS * np.sqrt(variance) / sd)
+    steps = half_width[:, None] * GRID
     at = mode[:, None] + sd[:, None] * np.sinh(steps)
     log_density = right[:, None] * at - total[:, None] * np.logaddexp(0.0, at)
     log_density -= 0.5 * (at - mean[:, None]) ** 2 / variance[:, None]
@@ -66,15 +66,15 @@ def _find_mode(
     """Find the mode of normal times binomial likelihood by Newton's method, and the standard deviation there."""
     at = mean.copy()
     for _ in range(NEWTON_STEPS):
-        chance = squash(at)
-        slope = right - total * chance - (at - mean) / variance
-        step = np.clip(slope / (total * chance * (1 - chance) + 1 / variance), -LONGEST, LONGEST)
+        chance = expit(at)
+        gradient = right - total * chance - (at - mean) / variance
+        step = np.clip(gradient / (total * chance * (1 - chance) + 1 / variance), -MAX_STEP, MAX_STEP)
         at = at + step
         if np.abs(step).max(initial=0.0) < 1e-3:
             break
-    chance = squash(at)
+    chance = expit(at)
     return at, 1 / np.sqrt(total * chance * (1 - chance) + 1 / variance)
 
 
-def _damp(before: PerStratum, after: PerStratum, open: np.ndarray) -> PerStratum:
-    return np.where(open, before + DAMPING * (after - before), before)
+def _damp(before: PerStratum, after: PerStratum, is_proper: np.ndarray) -> PerStratum:
+    return np.where(is_proper, before + DAMPING * (after - before), before)

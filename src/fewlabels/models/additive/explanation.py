@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.models.additive.design import Layout
+from fewlabels.models.additive.design import AdditiveDesign
 from fewlabels.models.additive.effects import Effects
 from fewlabels.models.additive.fit import Fit
-from fewlabels.models.logit.curve import Point, bend, spread_scores, to_logit, trace
+from fewlabels.models.logit.curve import Point, evaluate_curve, score_grid, spline_basis, to_logit
 
-OWN = "combination"  # the name of the arms' random effect
+COMBINATION = "combination"  # the name of the arms' random effect
 MOST_NAMED = 3
 
 
@@ -25,10 +25,10 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class Portrait:
+class EffectsSummary:
     """Scales of all effects, and the strength of the prior that they make for each cell."""
 
-    layout: Layout
+    design: AdditiveDesign
     fit: Fit
     worth: Float[np.ndarray, " cell"]  # strength of the prior of each cell, in labels
 
@@ -40,15 +40,17 @@ class Portrait:
     @cached_property
     def scales(self) -> tuple[Scale, ...]:
         """Scales of all effects, largest first; that of the arms' random effect comes last."""
-        return list_scales(self.layout.effects, self.fit)
+        return list_scales(self.design.effects, self.fit)
 
     def draw_curve(self, level: float = 0.95) -> tuple[Point, ...]:
         """Return the calibration curve over the range of the scores."""
-        if self.layout.knots is None:
+        if self.design.knots is None:
             return ()
-        score, summit = self.layout.cells.layers.score, self.fit.summit
-        scores = spread_scores(float(score.min()), float(score.max()))
-        return trace(scores, bend(to_logit(scores), self.layout.knots), summit.terms, summit.covariance, level)
+        score, mode = self.design.cells.strata_or_cells.score, self.fit.mode
+        scores = score_grid(float(score.min()), float(score.max()))
+        return evaluate_curve(
+            scores, spline_basis(to_logit(scores), self.design.knots), mode.terms, mode.covariance, level
+        )
 
     def say(self, level: float = 0.95) -> str:  # noqa: ARG002
         """Return the summary as a sentence."""
@@ -75,8 +77,8 @@ def list_scales(effects: Effects, found: Fit) -> tuple[Scale, ...]:
 
     Pairs are left out where a model without interactions is more probable.
     """
-    logs = found.summit.scales
+    logs = found.mode.scales
     names = [tuple(effects.axes[i].name for i in block) for block in effects.blocks]
     each = zip(names, logs[: len(names)], strict=True)
     scales = [Scale(name, float(np.exp(log))) for name, log in each if np.isfinite(log)]
-    return (*sorted(scales, key=lambda one: -one.scale), Scale((OWN,), float(np.exp(logs[len(names)]))))
+    return (*sorted(scales, key=lambda one: -one.scale), Scale((COMBINATION,), float(np.exp(logs[len(names)]))))

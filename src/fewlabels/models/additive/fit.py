@@ -17,25 +17,25 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import softmax
 
-from fewlabels.models.additive.effect_priors import FIXED, Plan, Scales, Terms, Variant
+from fewlabels.models.additive.effect_priors import FIXED, EffectPriors, Scales, Terms, Variant
 from fewlabels.models.additive.expectation_propagation import Sites
 from fewlabels.models.additive.strata import Strata
 from fewlabels.models.logit.agreement import find_contradicted
-from fewlabels.models.logit.random_effects import squash
-from fewlabels.models.optimize import climb
+from fewlabels.models.logit.random_effects import expit
+from fewlabels.models.optimize import maximize_bfgs
 
-MOST_STEPS, MOST_HALVINGS = 40, 12
+MOST_STEPS, MAX_HALVINGS = 40, 12
 CLOSE = 1e-3  # gain in log posterior below which Newton stops
-LEAST = 1e-10  # smallest weight of a stratum
-MOST_ROUNDS, SETTLED = 60, 0.02  # of EP; change of logits at convergence, in standard deviations
-N_SHEETS = 8  # sets of scales to average over, in antithetic pairs around the mode
-UP = 0.7  # from the mode, where the information on log scales is measured: it grows with the scales
-FAINT = 0.01  # probability below which a model is dropped from the average
+MIN_WEIGHT = 1e-10  # smallest weight of a stratum
+MOST_ROUNDS, EP_TOLERANCE = 60, 0.02  # of EP; change of logits at convergence, in standard deviations
+N_SCALE_SAMPLES = 8  # sets of scales to average over, in antithetic pairs around the mode
+INFORMATION_STEP = 0.7  # from the mode, where the information on log scales is measured: it grows with the scales
+MIN_MODEL_PROBABILITY = 0.01  # probability below which a model is dropped from the average
 BRIEF = np.float32  # precision of Hessians and covariances, for speed; gradients are in double precision
 
 
 @dataclass(frozen=True)
-class Sheet:
+class ConditionalFit:
     """Normal approximation of terms and arm effects given one set of scales, centred at the mode or at the mean.
 
     Models without interactions have no terms of pairs; the scales of pairs are 0.
@@ -46,224 +46,268 @@ class Sheet:
     terms: Terms
     covariance: Float[np.ndarray, "term term"]
     own: Float[np.ndarray, " labelled"]  # random effect of every labelled arm
-    stiff: Float[np.ndarray, " labelled"]  # its conditional precision, given the terms
-    lean: Float[np.ndarray, "labelled term"]  # minus its derivative with respect to the terms
+    arm_precision: Float[np.ndarray, " labelled"]  # its conditional precision, given the terms
+    loadings: Float[np.ndarray, "labelled term"]  # minus its derivative with respect to the terms
 
 
 @dataclass(frozen=True)
 class Fit:
     """Fits at several sets of scales, which represent the posterior of the scales."""
 
-    plan: Plan
-    heard: Int[np.ndarray, " labelled"]  # indices of the labelled arms
-    sheets: tuple[Sheet, ...]  # centred at the mean
-    summit: Sheet  # at the scales of largest evidence, centred at the mode
+    priors: EffectPriors
+    labelled: Int[np.ndarray, " labelled"]  # indices of the labelled arms
+    conditionals: tuple[ConditionalFit, ...]  # centred at the mean
+    mode: ConditionalFit  # at the scales of largest evidence, centred at the mode
     n_evaluations: int  # of the evidence
     gradient_norm: float  # largest absolute component of the gradient of the log evidence at the mode
     together: float = 0.0  # posterior probability of interactions
 
-    def forget_arms(self) -> "Fit":
+    def without_arms(self) -> "Fit":
         """Return the same fit for arms without labels."""
         nothing = np.zeros(0)
-        sheets = [replace(one, own=nothing, stiff=nothing, lean=one.lean[:0]) for one in self.sheets]
-        return replace(self, heard=self.heard[:0], sheets=tuple(sheets))
+        conditionals = [
+            replace(one, own=nothing, arm_precision=nothing, loadings=one.loadings[:0]) for one in self.conditionals
+        ]
+        return replace(self, labelled=self.labelled[:0], conditionals=tuple(conditionals))
 
 
 @dataclass(frozen=True)
-class _View:
+class _Evaluation:
     """Log evidence of scales and its gradient, the mode of terms and arm effects, and the shift from mode to mean."""
 
     value: float
-    slope: Scales
-    sheet: Sheet
-    drift: tuple[Terms, Float[np.ndarray, " labelled"]]
+    gradient: Scales
+    conditional: ConditionalFit
+    mean_shift: tuple[Terms, Float[np.ndarray, " labelled"]]
     variance: Float[np.ndarray, " stratum"]  # of every logit
 
     @property
-    def mean(self) -> Sheet:
+    def mean(self) -> ConditionalFit:
         """The fit centred at the mean instead of the mode: the posterior is skewed, as probabilities are bounded."""
-        terms, own = self.drift
-        return replace(self.sheet, terms=self.sheet.terms + terms, own=self.sheet.own + own)
+        terms, own = self.mean_shift
+        return replace(self.conditional, terms=self.conditional.terms + terms, own=self.conditional.own + own)
 
 
-class _Problem:
+class _LaplaceEvidence:
     """Laplace approximation of the evidence of scales; starts the search for each mode from the last one."""
 
-    def __init__(self, evidence: Strata, plan: Plan) -> None:
-        self.evidence, self.plan = evidence, plan
-        self.heard, self.start, self.arm = np.unique(evidence.group, return_index=True, return_inverse=True)
+    def __init__(self, evidence: Strata, priors: EffectPriors) -> None:
+        self.evidence, self.priors = evidence, priors
+        self.labelled, self.start, self.arm = np.unique(evidence.group, return_index=True, return_inverse=True)
         # Where every arm is one stratum, blocks of the Hessian simplify.
-        self.simple = len(self.heard) == len(evidence.group) and bool(np.all(evidence.share == 1))
-        self.terms, self.own = plan.centre.copy(), np.zeros(len(self.heard))
-        self.brief = evidence.design.astype(BRIEF)
+        self.one_stratum_per_arm = len(self.labelled) == len(evidence.group) and bool(np.all(evidence.share == 1))
+        self.terms, self.own = priors.centre.copy(), np.zeros(len(self.labelled))
+        self.design_float32 = evidence.design.astype(BRIEF)
         self.n_evaluations = 0
 
     def begin(self, terms: Terms, own: Float[np.ndarray, " labelled"]) -> None:
         """Set the start of the next search for the mode."""
         self.terms, self.own = terms, own
 
-    def look(self, at: Scales) -> _View:
+    def evaluate(self, at: Scales) -> _Evaluation:
         """Compute the log evidence and its gradient."""
         self.n_evaluations += 1
-        firm, hold = self._tighten(at), float(np.exp(-2 * at[self.plan.n]))
-        value, right, (stiff, pull, square) = self._settle(firm, hold)
+        prior_precision, arm_prior_precision = self._term_prior_precisions(at), float(np.exp(-2 * at[self.priors.n]))
+        value, right, (arm_precision, cross_precision, term_precision) = self._find_mode(
+            prior_precision, arm_prior_precision
+        )
         seen = self.evidence
-        covariance = np.linalg.inv(square)
-        lean = pull / stiff[:, None]
-        doubt = np.linalg.slogdet(square)[1] - np.log(firm).sum() + np.log(stiff / hold).sum()
-        prior, slope = self.plan.log_prior(at)
-        logit_variance, vary = self._vary(covariance, stiff, lean, hold)
+        covariance = np.linalg.inv(term_precision)
+        loadings = cross_precision / arm_precision[:, None]
+        log_determinant = (
+            np.linalg.slogdet(term_precision)[1]
+            - np.log(prior_precision).sum()
+            + np.log(arm_precision / arm_prior_precision).sum()
+        )
+        prior, gradient = self.priors.log_prior(at)
+        logit_variance, arm_variance = self._variances(covariance, arm_precision, loadings, arm_prior_precision)
         # the derivative of -1/2 log determinant with respect to each logit
         tilt = -0.5 * logit_variance * seen.total * right * (1 - right) * (1 - 2 * right)
         term_shift, arm_shift = self._solve(
-            covariance, stiff, pull, seen.design.T @ tilt, self._gather(seen.share * tilt)
+            covariance, arm_precision, cross_precision, seen.design.T @ tilt, self._sum_by_arm(seen.share * tilt)
         )
-        off = self.terms - self.plan.centre
-        each = firm * off**2 - (1 - firm * np.diag(covariance)) + 2 * firm * off * term_shift
-        inside = self.plan.block != FIXED
-        slope[: self.plan.n] += np.bincount(self.plan.block[inside], weights=each[inside], minlength=self.plan.n)
-        slope[self.plan.n] += (hold * self.own**2 - (1 - hold * vary) + 2 * hold * self.own * arm_shift).sum()
-        sheet = Sheet(1.0, at, self.terms, covariance, self.own, stiff, lean)
-        return _View(value - 0.5 * doubt + prior, slope, sheet, (term_shift, arm_shift), logit_variance)
+        off = self.terms - self.priors.centre
+        each = (
+            prior_precision * off**2
+            - (1 - prior_precision * np.diag(covariance))
+            + 2 * prior_precision * off * term_shift
+        )
+        inside = self.priors.block != FIXED
+        gradient[: self.priors.n] += np.bincount(
+            self.priors.block[inside], weights=each[inside], minlength=self.priors.n
+        )
+        gradient[self.priors.n] += (
+            arm_prior_precision * self.own**2
+            - (1 - arm_prior_precision * arm_variance)
+            + 2 * arm_prior_precision * self.own * arm_shift
+        ).sum()
+        conditional = ConditionalFit(1.0, at, self.terms, covariance, self.own, arm_precision, loadings)
+        return _Evaluation(
+            value - 0.5 * log_determinant + prior, gradient, conditional, (term_shift, arm_shift), logit_variance
+        )
 
-    def describe(self, view: _View) -> Sheet:
+    def describe(self, evaluation: _Evaluation) -> ConditionalFit:
         """Return the fit centred at the mean; by EP where the normal at the mode contradicts labels."""
-        seen, mean = self.evidence, view.mean
-        at, sd = self._rise(mean.terms, mean.own), np.sqrt(view.variance)
+        seen, mean = self.evidence, evaluation.mean
+        at, sd = self._logits(mean.terms, mean.own), np.sqrt(evaluation.variance)
         contradicted = find_contradicted(at, sd, seen.right, seen.total).any()
-        return self._propagate(view.sheet) if contradicted else mean
+        return self._propagate(evaluation.conditional) if contradicted else mean
 
-    def _propagate(self, sheet: Sheet) -> Sheet:
+    def _propagate(self, conditional: ConditionalFit) -> ConditionalFit:
         """Run expectation propagation from the mode until logits no longer change."""
-        seen, firm, hold = self.evidence, self._tighten(sheet.scales), float(np.exp(-2 * sheet.scales[self.plan.n]))
-        at = self._rise(sheet.terms, sheet.own)
-        right = squash(at)
-        weight = seen.total * right * (1 - right) + LEAST
+        seen, prior_precision, arm_prior_precision = (
+            self.evidence,
+            self._term_prior_precisions(conditional.scales),
+            float(np.exp(-2 * conditional.scales[self.priors.n])),
+        )
+        at = self._logits(conditional.terms, conditional.own)
+        right = expit(at)
+        weight = seen.total * right * (1 - right) + MIN_WEIGHT
         sites = Sites(weight, weight * at + seen.right - seen.total * right)
         for _ in range(MOST_ROUNDS):
-            variance, _ = self._vary(sheet.covariance, sheet.stiff, sheet.lean, hold)
+            variance, _ = self._variances(
+                conditional.covariance, conditional.arm_precision, conditional.loadings, arm_prior_precision
+            )
             sites = sites.update(at, variance, seen.right, seen.total)
-            sheet = self._combine(sites, sheet, firm, hold)
-            before, at = at, self._rise(sheet.terms, sheet.own)
-            if np.all(np.abs(at - before) < SETTLED * np.sqrt(variance)):
+            conditional = self._combine(sites, conditional, prior_precision, arm_prior_precision)
+            before, at = at, self._logits(conditional.terms, conditional.own)
+            if np.all(np.abs(at - before) < EP_TOLERANCE * np.sqrt(variance)):
                 break
-        return sheet
+        return conditional
 
-    def _combine(self, sites: Sites, sheet: Sheet, firm: Terms, hold: float) -> Sheet:
+    def _combine(
+        self, sites: Sites, conditional: ConditionalFit, prior_precision: Terms, arm_prior_precision: float
+    ) -> ConditionalFit:
         """Combine the prior and the sites of all strata into one normal."""
         seen = self.evidence
-        stiff, pull, square = self._eliminate(sites.precision, firm, hold)
-        covariance = np.linalg.inv(square)
-        miss = sites.shift - sites.precision * self._rise(sheet.terms, sheet.own)
-        up = seen.design.T @ miss - firm * (sheet.terms - self.plan.centre)
-        terms, own = self._solve(covariance, stiff, pull, up, self._gather(seen.share * miss) - hold * sheet.own)
+        arm_precision, cross_precision, term_precision = self._eliminate(
+            sites.precision, prior_precision, arm_prior_precision
+        )
+        covariance = np.linalg.inv(term_precision)
+        residual = sites.shift - sites.precision * self._logits(conditional.terms, conditional.own)
+        term_gradient = seen.design.T @ residual - prior_precision * (conditional.terms - self.priors.centre)
+        terms, own = self._solve(
+            covariance,
+            arm_precision,
+            cross_precision,
+            term_gradient,
+            self._sum_by_arm(seen.share * residual) - arm_prior_precision * conditional.own,
+        )
         return replace(
-            sheet,
-            terms=sheet.terms + terms,
-            own=sheet.own + own,
+            conditional,
+            terms=conditional.terms + terms,
+            own=conditional.own + own,
             covariance=covariance,
-            stiff=stiff,
-            lean=pull / stiff[:, None],
+            arm_precision=arm_precision,
+            loadings=cross_precision / arm_precision[:, None],
         )
 
-    def inform(self, sheet: Sheet) -> Scales:
+    def scale_information(self, conditional: ConditionalFit) -> Scales:
         """Fisher information on each log scale: twice the effective number of its terms that labels determine."""
-        plan, out = self.plan, np.zeros(len(sheet.scales))
-        inside = plan.block != FIXED
-        told = (1 - self._tighten(sheet.scales) * np.diag(sheet.covariance))[inside]
-        out[: plan.n] = np.bincount(plan.block[inside], weights=2 * told**2, minlength=plan.n)
-        vary = _square(sheet.lean, sheet.covariance) + 1 / sheet.stiff
-        out[plan.n] = 2 * ((1 - np.exp(-2 * sheet.scales[plan.n]) * vary) ** 2).sum()
+        priors, out = self.priors, np.zeros(len(conditional.scales))
+        inside = priors.block != FIXED
+        told = (1 - self._term_prior_precisions(conditional.scales) * np.diag(conditional.covariance))[inside]
+        out[: priors.n] = np.bincount(priors.block[inside], weights=2 * told**2, minlength=priors.n)
+        arm_variance = _square(conditional.loadings, conditional.covariance) + 1 / conditional.arm_precision
+        out[priors.n] = 2 * ((1 - np.exp(-2 * conditional.scales[priors.n]) * arm_variance) ** 2).sum()
         return out
 
-    def bend(self, view: _View) -> Float[np.ndarray, "scale scale"]:
+    def inverse_hessian(self, evaluation: _Evaluation) -> Float[np.ndarray, "scale scale"]:
         """Approximate the inverse Hessian of the negative log evidence."""
-        return np.linalg.inv(self.plan.precision + np.diag(self.inform(view.sheet)))
+        return np.linalg.inv(self.priors.precision + np.diag(self.scale_information(evaluation.conditional)))
 
-    def _settle(
-        self, firm: Terms, hold: float
+    def _find_mode(
+        self, prior_precision: Terms, arm_prior_precision: float
     ) -> tuple[float, Float[np.ndarray, " stratum"], tuple[Float[np.ndarray, "..."], ...]]:
         """Find the mode by Newton's method; return the log posterior, P(right) and the Hessian blocks there."""
         seen = self.evidence
-        value = self._weigh(self.terms, self.own, firm, hold)
+        value = self._log_posterior(self.terms, self.own, prior_precision, arm_prior_precision)
         for _ in range(MOST_STEPS):
-            right = squash(self._rise(self.terms, self.own))
-            miss = seen.right - seen.total * right
-            bends = stiff, pull, square = self._eliminate(seen.total * right * (1 - right) + LEAST, firm, hold)
-            up = seen.design.T @ miss - firm * (self.terms - self.plan.centre)
-            beside = self._gather(seen.share * miss) - hold * self.own
-            step = np.linalg.solve(square, up - pull.T @ (beside / stiff))
-            own = (beside - pull @ step) / stiff
-            if up @ step + beside @ own < 2 * CLOSE:
+            right = expit(self._logits(self.terms, self.own))
+            residual = seen.right - seen.total * right
+            hessian_blocks = arm_precision, cross_precision, term_precision = self._eliminate(
+                seen.total * right * (1 - right) + MIN_WEIGHT, prior_precision, arm_prior_precision
+            )
+            term_gradient = seen.design.T @ residual - prior_precision * (self.terms - self.priors.centre)
+            arm_gradient = self._sum_by_arm(seen.share * residual) - arm_prior_precision * self.own
+            step = np.linalg.solve(term_precision, term_gradient - cross_precision.T @ (arm_gradient / arm_precision))
+            own = (arm_gradient - cross_precision @ step) / arm_precision
+            if term_gradient @ step + arm_gradient @ own < 2 * CLOSE:
                 break
             length = 1.0
-            for _ in range(MOST_HALVINGS):
-                ahead = self._weigh(self.terms + length * step, self.own + length * own, firm, hold)
+            for _ in range(MAX_HALVINGS):
+                ahead = self._log_posterior(
+                    self.terms + length * step, self.own + length * own, prior_precision, arm_prior_precision
+                )
                 if ahead >= value:
                     break
                 length /= 2
             else:
                 break
             self.terms, self.own, value = self.terms + length * step, self.own + length * own, ahead
-        return value, right, bends
+        return value, right, hessian_blocks
 
     def _eliminate(
-        self, weight: Float[np.ndarray, " stratum"], firm: Terms, hold: float
+        self, weight: Float[np.ndarray, " stratum"], prior_precision: Terms, arm_prior_precision: float
     ) -> tuple[Float[np.ndarray, " labelled"], Float[np.ndarray, "labelled term"], Float[np.ndarray, "term term"]]:
         """Eliminate the arms; return their precisions, the cross block, and the Schur complement of the terms."""
         design, share = self.evidence.design, self.evidence.share
-        stiff = self._gather(share**2 * weight) + hold
-        pull = self._gather((share * weight)[:, None] * design)
-        if self.simple:  # the Schur complement is a single weighted product
-            square = _multiply(self.brief, weight * hold / stiff)
+        arm_precision = self._sum_by_arm(share**2 * weight) + arm_prior_precision
+        cross_precision = self._sum_by_arm((share * weight)[:, None] * design)
+        if self.one_stratum_per_arm:  # the Schur complement is a single weighted product
+            term_precision = _multiply(self.design_float32, weight * arm_prior_precision / arm_precision)
         else:
-            square = _multiply(self.brief, weight) - _multiply(pull, 1 / stiff)
-        square[np.diag_indices_from(square)] += firm
-        return stiff, pull, square
+            term_precision = _multiply(self.design_float32, weight) - _multiply(cross_precision, 1 / arm_precision)
+        term_precision[np.diag_indices_from(term_precision)] += prior_precision
+        return arm_precision, cross_precision, term_precision
 
-    def _vary(
+    def _variances(
         self,
         covariance: Float[np.ndarray, "term term"],
-        stiff: Float[np.ndarray, " labelled"],
-        lean: Float[np.ndarray, "labelled term"],
-        hold: float,
+        arm_precision: Float[np.ndarray, " labelled"],
+        loadings: Float[np.ndarray, "labelled term"],
+        arm_prior_precision: float,
     ) -> tuple[Float[np.ndarray, " stratum"], Float[np.ndarray, " labelled"]]:
         """Variance of the logit of every stratum, and of every arm's random effect."""
         design, share = self.evidence.design, self.evidence.share
-        if self.simple:  # both follow from the variance due to the terms
-            alone, given = _square(self.brief, covariance), 1 - hold / stiff
-            return (1 - given) ** 2 * alone + 1 / stiff, given**2 * alone + 1 / stiff
-        moved = design - share[:, None] * lean[self.arm]
-        return _square(moved, covariance) + share**2 / stiff[self.arm], _square(lean, covariance) + 1 / stiff
+        if self.one_stratum_per_arm:  # both follow from the variance due to the terms
+            alone, given = _square(self.design_float32, covariance), 1 - arm_prior_precision / arm_precision
+            return (1 - given) ** 2 * alone + 1 / arm_precision, given**2 * alone + 1 / arm_precision
+        moved = design - share[:, None] * loadings[self.arm]
+        return _square(moved, covariance) + share**2 / arm_precision[self.arm], _square(
+            loadings, covariance
+        ) + 1 / arm_precision
 
     def _solve(
         self,
         covariance: Float[np.ndarray, "term term"],
-        stiff: Float[np.ndarray, " labelled"],
-        pull: Float[np.ndarray, "labelled term"],
-        up: Terms,
-        beside: Float[np.ndarray, " labelled"],
+        arm_precision: Float[np.ndarray, " labelled"],
+        cross_precision: Float[np.ndarray, "labelled term"],
+        term_gradient: Terms,
+        arm_gradient: Float[np.ndarray, " labelled"],
     ) -> tuple[Terms, Float[np.ndarray, " labelled"]]:
         """Newton step of terms and arm effects for these gradients."""
-        step = covariance @ (up - pull.T @ (beside / stiff))
-        return step, (beside - pull @ step) / stiff
+        step = covariance @ (term_gradient - cross_precision.T @ (arm_gradient / arm_precision))
+        return step, (arm_gradient - cross_precision @ step) / arm_precision
 
-    def _weigh(self, terms: Terms, own: Float[np.ndarray, " labelled"], firm: Terms, hold: float) -> float:
-        rise, off = self._rise(terms, own), terms - self.plan.centre
-        likely = (self.evidence.right * rise - self.evidence.total * np.logaddexp(0.0, rise)).sum()
-        return float(likely - 0.5 * firm @ off**2 - 0.5 * hold * own @ own)
+    def _log_posterior(
+        self, terms: Terms, own: Float[np.ndarray, " labelled"], prior_precision: Terms, arm_prior_precision: float
+    ) -> float:
+        logits, off = self._logits(terms, own), terms - self.priors.centre
+        likely = (self.evidence.right * logits - self.evidence.total * np.logaddexp(0.0, logits)).sum()
+        return float(likely - 0.5 * prior_precision @ off**2 - 0.5 * arm_prior_precision * own @ own)
 
-    def _rise(self, terms: Terms, own: Float[np.ndarray, " labelled"]) -> Float[np.ndarray, " stratum"]:
+    def _logits(self, terms: Terms, own: Float[np.ndarray, " labelled"]) -> Float[np.ndarray, " stratum"]:
         return self.evidence.base + self.evidence.design @ terms + self.evidence.share * own[self.arm]
 
-    def _tighten(self, at: Scales) -> Terms:
+    def _term_prior_precisions(self, at: Scales) -> Terms:
         """Prior precision of every term at these scales."""
-        inside = self.plan.block != FIXED
-        log_spread = np.log(self.plan.spread)
-        log_spread[inside] = at[self.plan.block[inside]]
+        inside = self.priors.block != FIXED
+        log_spread = np.log(self.priors.spread)
+        log_spread[inside] = at[self.priors.block[inside]]
         return np.exp(-2 * log_spread)
 
-    def _gather(self, values: Float[np.ndarray, "stratum *rest"]) -> Float[np.ndarray, "labelled *rest"]:
+    def _sum_by_arm(self, values: Float[np.ndarray, "stratum *rest"]) -> Float[np.ndarray, "labelled *rest"]:
         """Sum over the strata of each arm."""
         if len(self.start) == len(values):
             return values
@@ -282,89 +326,96 @@ def _square(
     rows: Float[np.ndarray, "row term"], covariance: Float[np.ndarray, "term term"]
 ) -> Float[np.ndarray, " row"]:
     """Variance of x · terms, row by row."""
-    brief = rows.astype(BRIEF, copy=False)
-    return np.einsum("rt,rt->r", brief @ covariance.astype(BRIEF), brief).astype(np.float64)
+    design_float32 = rows.astype(BRIEF, copy=False)
+    return np.einsum("rt,rt->r", design_float32 @ covariance.astype(BRIEF), design_float32).astype(np.float64)
 
 
 @dataclass(frozen=True)
-class _Summit:
+class _ScaleMode:
     """The mode of the scales of one model, with a Laplace approximation around it."""
 
-    problem: _Problem
-    view: _View
+    problem: _LaplaceEvidence
+    evaluation: _Evaluation
 
     @cached_property
     def precision(self) -> Float[np.ndarray, "scale scale"]:
         """Precision of the log scales in a normal approximation at the mode."""
-        above = self.problem.look(self.view.sheet.scales + UP)
-        return self.problem.plan.precision + np.diag(self.problem.inform(above.sheet))
+        above = self.problem.evaluate(self.evaluation.conditional.scales + INFORMATION_STEP)
+        return self.problem.priors.precision + np.diag(self.problem.scale_information(above.conditional))
 
     @cached_property
     def evidence(self) -> float:
         """Log evidence of the model, with scales integrated out (Laplace)."""
-        before, after = (np.linalg.slogdet(one)[1] for one in (self.problem.plan.precision, self.precision))
-        return float(self.view.value + 0.5 * (before - after))
+        before, after = (np.linalg.slogdet(one)[1] for one in (self.problem.priors.precision, self.precision))
+        return float(self.evaluation.value + 0.5 * (before - after))
 
-    def lay_sheets(self, weight: float) -> list[Sheet]:
+    def sample_scales(self, weight: float) -> list[ConditionalFit]:
         """Fit at sets of scales drawn from the normal approximation around the mode."""
-        root = np.linalg.inv(np.linalg.cholesky(self.precision)).T
-        aside = np.random.default_rng(0).standard_normal((N_SHEETS // 2, len(root))) @ root.T
-        pairs = [self._look_aside(step) for step in aside]
-        views = [view for side in zip(*pairs, strict=True) for view in side]
-        return [replace(self.problem.describe(view), weight=weight / N_SHEETS) for view in views]
+        cholesky_factor = np.linalg.inv(np.linalg.cholesky(self.precision)).T
+        aside = (
+            np.random.default_rng(0).standard_normal((N_SCALE_SAMPLES // 2, len(cholesky_factor))) @ cholesky_factor.T
+        )
+        pairs = [self._evaluate_pair(step) for step in aside]
+        evaluations = [evaluation for side in zip(*pairs, strict=True) for evaluation in side]
+        return [
+            replace(self.problem.describe(evaluation), weight=weight / N_SCALE_SAMPLES) for evaluation in evaluations
+        ]
 
-    def _look_aside(self, step: Scales) -> tuple[_View, _View]:
+    def _evaluate_pair(self, step: Scales) -> tuple[_Evaluation, _Evaluation]:
         """Evaluate an antithetic pair; the second search starts at the reflection of the first result."""
-        top = self.view.sheet
+        top = self.evaluation.conditional
         self.problem.begin(top.terms, top.own)
-        one = self.problem.look(top.scales + step)
-        self.problem.begin(2 * top.terms - one.sheet.terms, 2 * top.own - one.sheet.own)
-        return one, self.problem.look(top.scales - step)
+        one = self.problem.evaluate(top.scales + step)
+        self.problem.begin(2 * top.terms - one.conditional.terms, 2 * top.own - one.conditional.own)
+        return one, self.problem.evaluate(top.scales - step)
 
 
-def fit(evidence: Strata, plan: Plan, start: Scales | None = None) -> Fit:
+def fit(evidence: Strata, priors: EffectPriors, start: Scales | None = None) -> Fit:
     """Fit all model variants: find the mode of their scales (from `start` if given), and sample scales around it."""
-    begin = plan.start if start is None else np.where(np.isfinite(start), start, plan.start)
-    variants, summits = plan.list_variants(), list[_Summit]()
+    begin = priors.start if start is None else np.where(np.isfinite(start), start, priors.start)
+    variants, modes = priors.list_variants(), list[_ScaleMode]()
     for variant in variants:  # each starts from the mode of the simpler one
-        summits.append(_ascend(evidence, variant.plan, variant.read(begin)))
-        begin = variant.spell_out(summits[-1].view.sheet.scales, begin)
-    probabilities = _model_probabilities(variants, summits)
-    kept = np.where(probabilities < FAINT, 0.0, probabilities) / probabilities[probabilities >= FAINT].sum()
-    sheets = [
-        _spell_out(variant, sheet)
-        for variant, summit, weight in zip(variants, summits, kept.tolist(), strict=True)
-        for sheet in (summit.lay_sheets(weight) if weight else [])
+        modes.append(_maximize(evidence, variant.priors, variant.read(begin)))
+        begin = variant.to_full_scales(modes[-1].evaluation.conditional.scales, begin)
+    probabilities = _model_probabilities(variants, modes)
+    kept = (
+        np.where(probabilities < MIN_MODEL_PROBABILITY, 0.0, probabilities)
+        / probabilities[probabilities >= MIN_MODEL_PROBABILITY].sum()
+    )
+    conditionals = [
+        _to_full_scales(variant, conditional)
+        for variant, mode, weight in zip(variants, modes, kept.tolist(), strict=True)
+        for conditional in (mode.sample_scales(weight) if weight else [])
     ]
     together = float(probabilities[1:].sum())
     best = 1 + int(kept[1:].argmax()) if together > 0.5 else 0
-    top, slope = summits[best].view.sheet, summits[best].view.slope
-    n_evaluations = sum(summit.problem.n_evaluations for summit in summits)
-    gradient_norm = float(np.abs(slope).max(initial=0.0))
+    top, gradient = modes[best].evaluation.conditional, modes[best].evaluation.gradient
+    n_evaluations = sum(mode.problem.n_evaluations for mode in modes)
+    gradient_norm = float(np.abs(gradient).max(initial=0.0))
     return Fit(
-        plan,
-        summits[0].problem.heard,
-        tuple(sheets),
-        _spell_out(variants[best], top),
+        priors,
+        modes[0].problem.labelled,
+        tuple(conditionals),
+        _to_full_scales(variants[best], top),
         n_evaluations,
         gradient_norm,
         together,
     )
 
 
-def _ascend(evidence: Strata, plan: Plan, start: Scales) -> _Summit:
-    design = np.ascontiguousarray(evidence.design[:, : len(plan.block)])  # terms of pairs come last and may be absent
-    problem = _Problem(replace(evidence, design=design), plan)
-    return _Summit(problem, climb(problem.look, start, problem.bend))
+def _maximize(evidence: Strata, priors: EffectPriors, start: Scales) -> _ScaleMode:
+    design = np.ascontiguousarray(evidence.design[:, : len(priors.block)])  # terms of pairs come last and may be absent
+    problem = _LaplaceEvidence(replace(evidence, design=design), priors)
+    return _ScaleMode(problem, maximize_bfgs(problem.evaluate, start, problem.inverse_hessian))
 
 
-def _model_probabilities(variants: Sequence[Variant], summits: Sequence[_Summit]) -> Float[np.ndarray, " variant"]:
+def _model_probabilities(variants: Sequence[Variant], modes: Sequence[_ScaleMode]) -> Float[np.ndarray, " variant"]:
     """Posterior probability of every variant."""
     if len(variants) == 1:
         return np.ones(1)
-    return softmax([np.log(v.likely) + summit.evidence for v, summit in zip(variants, summits, strict=True)])
+    return softmax([np.log(v.likely) + mode.evidence for v, mode in zip(variants, modes, strict=True)])
 
 
-def _spell_out(variant: Variant, sheet: Sheet) -> Sheet:
+def _to_full_scales(variant: Variant, conditional: ConditionalFit) -> ConditionalFit:
     """Convert the scales of a variant to those of the full model."""
-    return replace(sheet, scales=variant.spell_out(sheet.scales))
+    return replace(conditional, scales=variant.to_full_scales(conditional.scales))

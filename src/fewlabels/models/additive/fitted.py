@@ -7,16 +7,16 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.data.counts import NONE, STRATA
-from fewlabels.models.additive.arm_posterior import Relief, Slice, survey
-from fewlabels.models.additive.design import Layout
+from fewlabels.models.additive.arm_posterior import ArmPosterior, PosteriorComponent, predict_arms
+from fewlabels.models.additive.design import AdditiveDesign
 from fewlabels.models.additive.effect_priors import Scales
 from fewlabels.models.additive.effects import Effects
 from fewlabels.models.additive.fit import Fit
-from fewlabels.models.logit.curve import bend, to_logit
+from fewlabels.models.logit.curve import spline_basis, to_logit
 
 
 @dataclass(frozen=True)
-class Chart:
+class FittedSurface:
     """Arms with the values of their attributes, the scores of their items, and the fit."""
 
     effects: Effects
@@ -28,32 +28,41 @@ class Chart:
     fit: Fit
 
     @cached_property
-    def relief(self) -> Relief:
+    def posterior(self) -> ArmPosterior:
         """Joint posterior of the arms of the pool."""
-        return survey(self.fit, self._curve(self.score), self.effects.expand(self.level), self.arm, [self.n_items])[0]
+        return predict_arms(
+            self.fit, self._curve(self.score), self.effects.expand(self.level), self.arm, [self.n_items]
+        )[0]
 
     def draw(
         self, level: Int[np.ndarray, "asked axis"], at: Int[np.ndarray, " asked"], n: int
     ) -> Float[np.ndarray, "draw asked"]:
         """Joint draws of combinations: `at` is their index in the pool, or −1 for those the pool does not have."""
         new = at == NONE
-        found = self.relief.take(at[~new])
+        found = self.posterior.take(at[~new])
         if new.any():
-            found = found.join(self.imagine(level[new]))
+            found = found.join(self.predict_unseen(level[new]))
         order = np.argsort(np.argsort(new, kind="stable"), kind="stable")
         return found.draw(np.random.default_rng(0), n)[:, order]
 
-    def imagine(self, level: Int[np.ndarray, "asked axis"]) -> Relief:
+    def predict_unseen(self, level: Int[np.ndarray, "asked axis"]) -> ArmPosterior:
         """Posterior of combinations without items in the pool; their scores are assumed distributed as in the pool."""
         score, weight = self._merge_scores()
         n = len(score)
         arm = np.repeat(np.arange(len(level)), n)
         curve, effects = np.tile(self._curve(score), (len(level), 1)), self.effects.expand(level)
-        (found,) = survey(self.fit.forget_arms(), curve, effects, arm, [np.tile(weight, len(level))])
-        parts = zip(found.slices, self.fit.sheets, strict=True)
-        return replace(found, slices=tuple(self._doubt(part, np.exp(2 * sheet.scales), level) for part, sheet in parts))
+        (found,) = predict_arms(self.fit.without_arms(), curve, effects, arm, [np.tile(weight, len(level))])
+        parts = zip(found.components, self.fit.conditionals, strict=True)
+        return replace(
+            found,
+            components=tuple(
+                self._add_unseen_variance(part, np.exp(2 * conditional.scales), level) for part, conditional in parts
+            ),
+        )
 
-    def _doubt(self, part: Slice, variance: Scales, level: Int[np.ndarray, "asked axis"]) -> Slice:
+    def _add_unseen_variance(
+        self, part: PosteriorComponent, variance: Scales, level: Int[np.ndarray, "asked axis"]
+    ) -> PosteriorComponent:
         """Add the prior variance of the effects of unseen attribute values."""
         extra = np.zeros(len(level))
         for i, block in enumerate(self.effects.blocks):
@@ -61,7 +70,7 @@ class Chart:
         return replace(part, own=np.sqrt(part.own**2 + extra))
 
     def _curve(self, score: Float[np.ndarray, " stratum"]) -> Float[np.ndarray, "stratum curve_term"]:
-        return np.ones((len(score), 1)) if self.knots is None else bend(to_logit(score), self.knots)
+        return np.ones((len(score), 1)) if self.knots is None else spline_basis(to_logit(score), self.knots)
 
     def _merge_scores(self) -> tuple[Float[np.ndarray, " stratum"], Float[np.ndarray, " stratum"]]:
         """Return the mean scores of the pool's strata, and their numbers of items."""
@@ -72,9 +81,9 @@ class Chart:
         return np.bincount(place, weights=self.n_items * self.score) / weight, weight
 
 
-def draw_chart(layout: Layout, found: Fit) -> Chart:
+def make_fitted_surface(design: AdditiveDesign, found: Fit) -> FittedSurface:
     """Keep what predictions need of a fit."""
-    strata = layout.cells.layers
-    return Chart(
-        layout.effects, layout.level, strata.cell, strata.n_items.astype(np.float64), strata.score, layout.knots, found
+    strata = design.cells.strata_or_cells
+    return FittedSurface(
+        design.effects, design.level, strata.cell, strata.n_items.astype(np.float64), strata.score, design.knots, found
     )

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.models.logit.model import Evidence
+from fewlabels.models.logit.model import Observations
 
 
 @dataclass(frozen=True)
-class Strata(Evidence):
+class Strata(Observations):
     """Outcomes of strata; logit P(right) = base + design · terms + share × random effect of the arm."""
 
     share: Float[np.ndarray, " stratum"]
     base: Float[np.ndarray, " stratum"]
 
 
-def take_whole(
+def make_strata(
     design: Float[np.ndarray, "stratum term"],
     arm: Int[np.ndarray, " stratum"],
     right: Float[np.ndarray, " stratum"],

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.models.annotators.vote_matrix import NONE, Poll
+from fewlabels.models.annotators.vote_matrix import NONE, VoteMatrix
 
 N_DRAWS = 1000
 
@@ -27,23 +27,23 @@ class Agreement:
     n_people: int
 
 
-def measure_agreement(poll: Poll, level: float = 0.95, seed: int = 0) -> Agreement | None:
+def measure_agreement(vote_matrix: VoteMatrix, level: float = 0.95, seed: int = 0) -> Agreement | None:
     """Return kappa with its interval; None where no item has two votes.
 
     >>> votes = np.array([[0, 0], [0, 0], [1, 1], [0, 1]])
     >>> nothing = np.full(4, NONE)
-    >>> poll = Poll(("a", "b"), ("x", "y"), votes, nothing, np.array([20, 5, 10, 15]), nothing * 0, np.array([0]), np.zeros((1, 2)))
-    >>> found = measure_agreement(poll)
+    >>> vote_matrix = VoteMatrix(("a", "b"), ("x", "y"), votes, nothing, np.array([20, 5, 10, 15]), nothing * 0, np.array([0]), np.zeros((1, 2)))
+    >>> found = measure_agreement(vote_matrix)
     >>> found.method, round(found.kappa, 3), found.share
     ('cohen', 0.4, 0.7)
     """
-    shared = poll.heard >= 2
-    votes, n = poll.votes[shared], poll.n[shared]
+    shared = vote_matrix.n_annotators >= 2
+    votes, n = vote_matrix.votes[shared], vote_matrix.n[shared]
     if not len(votes):
         return None
     voters = (votes != NONE).any(axis=0)
     is_pair = int(voters.sum()) == 2
-    table = _mark(votes[:, voters], len(poll.classes))
+    table = _one_hot(votes[:, voters], len(vote_matrix.classes))
     weight = np.random.default_rng(seed).standard_gamma(n.astype(np.float64), size=(N_DRAWS, len(n)))
     rate = _cohen if is_pair else _fleiss
     draws, (kappa,) = rate(table, weight), rate(table, n[None].astype(np.float64))
@@ -53,7 +53,7 @@ def measure_agreement(poll: Poll, level: float = 0.95, seed: int = 0) -> Agreeme
     return Agreement(method, float(kappa), float(low), float(high), agreed, int(n.sum()), int(voters.sum()))
 
 
-def _mark(votes: Int[np.ndarray, "item annotator"], k: int) -> Float[np.ndarray, "item annotator class"]:
+def _one_hot(votes: Int[np.ndarray, "item annotator"], k: int) -> Float[np.ndarray, "item annotator class"]:
     return (votes[:, :, None] == np.arange(k)).astype(np.float64)
 
 
@@ -69,7 +69,7 @@ def _cohen(
 ) -> Float[np.ndarray, " draw"]:
     share = weight / weight.sum(axis=1, keepdims=True)
     chance = ((share @ table[:, 0]) * (share @ table[:, 1])).sum(axis=1)
-    return _beyond(share @ _share_pairs(table), chance)
+    return _kappa(share @ _share_pairs(table), chance)
 
 
 def _fleiss(
@@ -78,9 +78,9 @@ def _fleiss(
     share = weight / weight.sum(axis=1, keepdims=True)
     each = table.sum(axis=1)
     chance = ((share @ (each / each.sum(axis=1, keepdims=True))) ** 2).sum(axis=1)
-    return _beyond(share @ _share_pairs(table), chance)
+    return _kappa(share @ _share_pairs(table), chance)
 
 
-def _beyond(observed: Float[np.ndarray, " draw"], chance: Float[np.ndarray, " draw"]) -> Float[np.ndarray, " draw"]:
+def _kappa(observed: Float[np.ndarray, " draw"], chance: Float[np.ndarray, " draw"]) -> Float[np.ndarray, " draw"]:
     """(observed − chance) / (1 − chance); 1 where all votes are the same class."""
     return np.where(chance > 1 - 1e-12, 1.0, (observed - chance) / np.maximum(1 - chance, 1e-12))

@@ -18,17 +18,19 @@ from scipy.sparse import csr_array
 from scipy.special import betainc, betaln, gammaln, softmax
 
 from fewlabels.distributions.belief import Rng
-from fewlabels.models.annotators.result import Truth, Verdict
-from fewlabels.models.annotators.vote_matrix import NONE, Poll
+from fewlabels.models.annotators.result import AnnotatorFit, Imputation
+from fewlabels.models.annotators.vote_matrix import NONE, VoteMatrix
 
 EDGES = np.array([0, .005, .01, .02, .03, .04, .06, .08, .1, .13, .16, .2, .25, .3, .35, .4, .5, .6, .7, .8, .9])  # fmt: skip
-ERRORS = (EDGES[1:] + EDGES[:-1]) / 2  # of an annotator, relative to that of random guessing
-GOOD = (1.0, 8.0)  # Beta prior of the common error rate
-ALIKE = np.array([4.0, 16.0, 64.0])  # concentrations of annotators around the common rate, in votes
-EVEN = np.array([4.0, 16.0, 64.0, 256.0])  # concentrations of confusion rows around the annotator's rate, in votes
-LEVELS = np.linspace(0.025, 0.975, 20)  # grid of the model's common accuracy
-TIES = np.array([2.0, 8.0, 32.0, 128.0])  # concentrations of cells around that level, in labels
-OTHERS = 1.0  # concentration of the distribution over wrong classes, in labels
+ERROR_RATES = (EDGES[1:] + EDGES[:-1]) / 2  # of an annotator, relative to that of random guessing
+ERROR_RATE_PRIOR = (1.0, 8.0)  # Beta prior of the common error rate
+RATE_STRENGTHS = np.array([4.0, 16.0, 64.0])  # concentrations of annotators around the common rate, in votes
+ROW_STRENGTHS = np.array(
+    [4.0, 16.0, 64.0, 256.0]
+)  # concentrations of confusion rows around the annotator's rate, in votes
+ACCURACY_LEVELS = np.linspace(0.025, 0.975, 20)  # grid of the model's common accuracy
+CELL_STRENGTHS = np.array([2.0, 8.0, 32.0, 128.0])  # concentrations of cells around that level, in labels
+OTHER_CLASS_STRENGTH = 1.0  # concentration of the distribution over wrong classes, in labels
 TINY = 1e-300
 LARGE = 200_000  # items × classes above which the chain is shorter
 
@@ -46,21 +48,23 @@ class Schedule:
         return self if size <= LARGE else Schedule(self.burn // 3, self.kept, max(1, self.thin // 4))
 
 
-def weigh(rng: Rng, poll: Poll, schedule: Schedule | None = None) -> Verdict:
+def fit_annotators(rng: Rng, vote_matrix: VoteMatrix, schedule: Schedule | None = None) -> AnnotatorFit:
     """Sample the posterior of the true labels and of the annotators' accuracies."""
-    schedule = (schedule or Schedule()).shorten(len(poll.votes) * len(poll.classes))
-    posterior = np.zeros((len(poll.votes), len(poll.classes)))
-    truths, right = [], []
-    for step, state in enumerate(_run(rng, poll, schedule.burn + schedule.kept * schedule.thin)):
+    schedule = (schedule or Schedule()).shorten(len(vote_matrix.votes) * len(vote_matrix.classes))
+    posterior = np.zeros((len(vote_matrix.votes), len(vote_matrix.classes)))
+    imputations, right = [], []
+    for step, state in enumerate(_run(rng, vote_matrix, schedule.burn + schedule.kept * schedule.thin)):
         if step < schedule.burn:
             continue
         posterior += state.chance
         share = state.truth.sum(axis=0) / state.truth.sum()
-        right.append(np.einsum("wtt,t->w", state.says, share))
+        right.append(np.einsum("wtt,t->w", state.confusion, share))
         if (step - schedule.burn) % schedule.thin == schedule.thin - 1:
             item, label = np.nonzero(state.truth)
-            truths.append(Truth(item, label, state.truth[item, label]))
-    return Verdict(poll, posterior / posterior.sum(axis=1, keepdims=True), tuple(truths), np.array(right))
+            imputations.append(Imputation(item, label, state.truth[item, label]))
+    return AnnotatorFit(
+        vote_matrix, posterior / posterior.sum(axis=1, keepdims=True), tuple(imputations), np.array(right)
+    )
 
 
 @dataclass(frozen=True)
@@ -69,39 +73,44 @@ class State:
 
     truth: Int[np.ndarray, "item class"]  # number of identical items of each true class
     chance: Float[np.ndarray, "item class"]  # probability of each class
-    says: Float[np.ndarray, "annotator class class"]  # confusion matrices: true class, then vote
+    confusion: Float[np.ndarray, "annotator class class"]  # confusion matrices: true class, then vote
 
 
-def _run(rng: Rng, poll: Poll, n: int) -> Iterator[State]:
-    votes, k = _index(poll), len(poll.classes)
-    people, model = _People(len(poll.people), k, int(poll.n.sum())), _Model(poll)
-    chance = _guess(poll)
+def _run(rng: Rng, vote_matrix: VoteMatrix, n: int) -> Iterator[State]:
+    votes, k = _one_hot_votes(vote_matrix), len(vote_matrix.classes)
+    annotators, model = (
+        _AnnotatorModel(len(vote_matrix.annotators), k, int(vote_matrix.n.sum())),
+        _ClassifierModel(vote_matrix),
+    )
+    chance = _start_at_majority(vote_matrix)
     for _ in range(n):
-        truth = rng.multinomial(poll.n, chance)
-        said = (votes.T @ truth).reshape(len(poll.people), k, k).transpose(0, 2, 1)
-        says = people.draw(rng, said)
-        spoken = votes @ np.log(says + TINY).transpose(0, 2, 1).reshape(-1, k)
-        chance = softmax(model.draw(rng, truth)[poll.cell] + spoken, axis=1)
-        chance = _fix(chance, poll.truth)
-        yield State(truth, chance, says)
+        truth = rng.multinomial(vote_matrix.n, chance)
+        said = (votes.T @ truth).reshape(len(vote_matrix.annotators), k, k).transpose(0, 2, 1)
+        confusion = annotators.draw(rng, said)
+        log_votes = votes @ np.log(confusion + TINY).transpose(0, 2, 1).reshape(-1, k)
+        chance = softmax(model.draw(rng, truth)[vote_matrix.cell] + log_votes, axis=1)
+        chance = _set_decided(chance, vote_matrix.truth)
+        yield State(truth, chance, confusion)
 
 
-def _index(poll: Poll) -> csr_array:
+def _one_hot_votes(vote_matrix: VoteMatrix) -> csr_array:
     """One-hot encode votes: a row per item, a column per (annotator, class)."""
-    item, person = np.nonzero(poll.votes != NONE)
-    column = person * len(poll.classes) + poll.votes[item, person]
-    shape = (len(poll.votes), len(poll.people) * len(poll.classes))
+    item, annotator = np.nonzero(vote_matrix.votes != NONE)
+    column = annotator * len(vote_matrix.classes) + vote_matrix.votes[item, annotator]
+    shape = (len(vote_matrix.votes), len(vote_matrix.annotators) * len(vote_matrix.classes))
     return csr_array((np.ones(len(item)), (item, column)), shape=shape)
 
 
-def _guess(poll: Poll) -> Float[np.ndarray, "item class"]:
+def _start_at_majority(vote_matrix: VoteMatrix) -> Float[np.ndarray, "item class"]:
     """Initial class probabilities from the shares of votes."""
-    k = len(poll.classes)
-    said = (poll.votes[:, :, None] == np.arange(k)).sum(axis=1) + 0.1
-    return _fix(said / said.sum(axis=1, keepdims=True), poll.truth)
+    k = len(vote_matrix.classes)
+    said = (vote_matrix.votes[:, :, None] == np.arange(k)).sum(axis=1) + 0.1
+    return _set_decided(said / said.sum(axis=1, keepdims=True), vote_matrix.truth)
 
 
-def _fix(chance: Float[np.ndarray, "item class"], truth: Int[np.ndarray, " item"]) -> Float[np.ndarray, "item class"]:
+def _set_decided(
+    chance: Float[np.ndarray, "item class"], truth: Int[np.ndarray, " item"]
+) -> Float[np.ndarray, "item class"]:
     """Set the probability of decided classes to 1."""
     decided = truth != NONE
     out = chance.copy()
@@ -109,24 +118,27 @@ def _fix(chance: Float[np.ndarray, "item class"], truth: Int[np.ndarray, " item"
     return out
 
 
-class _People:
+class _AnnotatorModel:
     """Draws confusion matrices given true labels, with rates and strengths marginalized where possible."""
 
     def __init__(self, n_people: int, k: int, most: int) -> None:
         self.n, self.k = n_people, k
-        self.error = ERRORS * (k - 1) / k
-        hit, miss = EVEN[:, None] * (1 - self.error), EVEN[:, None] * self.error / (k - 1)
-        self.hit, self.miss = _rise(hit, most), _rise(miss, most)  # (strength, error, count)
-        self.whole = _rise(EVEN, most)
-        self.expected, self.likely = expect_errors()
+        self.error = ERROR_RATES * (k - 1) / k
+        hit, miss = ROW_STRENGTHS[:, None] * (1 - self.error), ROW_STRENGTHS[:, None] * self.error / (k - 1)
+        self.hit, self.miss = (
+            _log_rising_factorials(hit, most),
+            _log_rising_factorials(miss, most),
+        )  # (strength, error, count)
+        self.whole = _log_rising_factorials(ROW_STRENGTHS, most)
+        self.expected, self.likely = compute_error_prior()
 
     def log_likelihood(
         self, said: Float[np.ndarray, "annotator class class"]
     ) -> Float[np.ndarray, "strength error annotator"]:
         """Log likelihood of each annotator's votes, for every row strength and error rate."""
         said = said.astype(np.int64)
-        (who, true, spoken) = np.nonzero(said)
-        n, is_hit = said[who, true, spoken], true == spoken
+        (who, true, log_votes) = np.nonzero(said)
+        n, is_hit = said[who, true, log_votes], true == log_votes
         terms = np.where(is_hit, self.hit[:, :, n], self.miss[:, :, n])
         total = terms @ (who[:, None] == np.arange(self.n)).astype(np.float64)
         return total - self.whole[:, said.sum(axis=2)].sum(axis=2)[:, None, :]
@@ -140,49 +152,56 @@ class _People:
         seen = np.exp(found - top)  # (strength, error, annotator)
         each = np.log(np.einsum("he,sew->hsw", self.expected, seen) + TINY) + top[None, :, 0]
         whole = each.sum(axis=2) + self.likely[:, None]
-        common, even = np.unravel_index(_pick(rng, softmax(whole).reshape(1, -1))[0], whole.shape)
+        common, even = np.unravel_index(_sample_categorical(rng, softmax(whole).reshape(1, -1))[0], whole.shape)
         rate = self.expected[common][:, None] * seen[even]
-        error = self.error[_pick(rng, (rate / rate.sum(axis=0)).T)]
-        centre = np.repeat((EVEN[even] * error / (self.k - 1))[:, None, None], self.k, axis=1).repeat(self.k, axis=2)
+        error = self.error[_sample_categorical(rng, (rate / rate.sum(axis=0)).T)]
+        centre = np.repeat((ROW_STRENGTHS[even] * error / (self.k - 1))[:, None, None], self.k, axis=1).repeat(
+            self.k, axis=2
+        )
         at = np.arange(self.k)
-        centre[:, at, at] = (EVEN[even] * (1 - error))[:, None]
+        centre[:, at, at] = (ROW_STRENGTHS[even] * (1 - error))[:, None]
         rows = rng.standard_gamma(said + centre) + TINY
         return rows / rows.sum(axis=2, keepdims=True)
 
 
-def expect_errors() -> tuple[Float[np.ndarray, "setting error"], Float[np.ndarray, " setting"]]:
+def compute_error_prior() -> tuple[Float[np.ndarray, "setting error"], Float[np.ndarray, " setting"]]:
     """P(error rate | common rate, concentration) on the grids, and the log prior of the common settings."""
-    rate, alike = (grid.reshape(-1, 1) for grid in np.meshgrid(ERRORS, ALIKE, indexing="ij"))
+    rate, alike = (grid.reshape(-1, 1) for grid in np.meshgrid(ERROR_RATES, RATE_STRENGTHS, indexing="ij"))
     mass = np.diff(betainc(alike * rate, alike * (1 - rate), EDGES[None]), axis=1) + TINY
-    before = np.diff(betainc(*GOOD, EDGES))
-    return mass / mass.sum(axis=1, keepdims=True), np.log(before / before.sum() / len(ALIKE)).repeat(len(ALIKE))
+    before = np.diff(betainc(*ERROR_RATE_PRIOR, EDGES))
+    return mass / mass.sum(axis=1, keepdims=True), np.log(before / before.sum() / len(RATE_STRENGTHS)).repeat(
+        len(RATE_STRENGTHS)
+    )
 
 
-class _Model:
+class _ClassifierModel:
     """Draws the accuracy of the classifier in each cell, given true labels."""
 
-    def __init__(self, poll: Poll) -> None:
-        self.poll, self.k, self.cells = poll, len(poll.classes), len(poll.predicted)
+    def __init__(self, vote_matrix: VoteMatrix) -> None:
+        self.vote_matrix, self.k, self.cells = vote_matrix, len(vote_matrix.classes), len(vote_matrix.predicted)
         self.place = csr_array(
-            (np.ones(len(poll.cell)), (poll.cell, np.arange(len(poll.cell)))), shape=(self.cells, len(poll.cell))
+            (np.ones(len(vote_matrix.cell)), (vote_matrix.cell, np.arange(len(vote_matrix.cell)))),
+            shape=(self.cells, len(vote_matrix.cell)),
         )
-        level, ties = (grid.reshape(-1, 1) for grid in np.meshgrid(LEVELS, TIES, indexing="ij"))
-        self.alpha, self.beta = ties * level, ties * (1 - level)
+        level, strength = (grid.reshape(-1, 1) for grid in np.meshgrid(ACCURACY_LEVELS, CELL_STRENGTHS, indexing="ij"))
+        self.alpha, self.beta = strength * level, strength * (1 - level)
 
     def draw(self, rng: Rng, truth: Int[np.ndarray, "item class"]) -> Float[np.ndarray, "cell class"]:
         """Draw the log probability of every class in every cell."""
-        counts = self.place @ truth + self.poll.known
-        at, said = np.arange(self.cells), self.poll.predicted
+        counts = self.place @ truth + self.vote_matrix.known
+        at, said = np.arange(self.cells), self.vote_matrix.predicted
         right, wrong = counts[at, said], counts.copy()
         wrong[at, said] = 0
         total = right + wrong.sum(axis=1)
-        heard = total > 0
-        fits = betaln(self.alpha + right[heard], self.beta + (total - right)[heard]) - betaln(self.alpha, self.beta)
-        setting = _pick(rng, softmax(fits.sum(axis=1))[None])[0]
+        labelled = total > 0
+        fits = betaln(self.alpha + right[labelled], self.beta + (total - right)[labelled]) - betaln(
+            self.alpha, self.beta
+        )
+        setting = _sample_categorical(rng, softmax(fits.sum(axis=1))[None])[0]
         rate = rng.beta(self.alpha[setting] + right, self.beta[setting] + total - right)
         others = np.zeros((self.k, self.k))
         np.add.at(others, said, wrong)
-        shares = rng.standard_gamma(others + OTHERS / max(self.k - 1, 1)) + TINY
+        shares = rng.standard_gamma(others + OTHER_CLASS_STRENGTH / max(self.k - 1, 1)) + TINY
         shares[np.arange(self.k), np.arange(self.k)] = 0
         shares = shares / shares.sum(axis=1, keepdims=True)
         chance = (1 - rate)[:, None] * shares[said]
@@ -190,12 +209,12 @@ class _Model:
         return np.log(chance + TINY)
 
 
-def _rise(start: Float[np.ndarray, "*grid"], most: int) -> Float[np.ndarray, "*grid count"]:
+def _log_rising_factorials(start: Float[np.ndarray, "*grid"], most: int) -> Float[np.ndarray, "*grid count"]:
     """Tabulate log Γ(start + n) − log Γ(start)."""
     return gammaln(start[..., None] + np.arange(most + 1)) - gammaln(start)[..., None]
 
 
-def _pick(rng: Rng, chance: Float[np.ndarray, "row option"]) -> Int[np.ndarray, " row"]:
+def _sample_categorical(rng: Rng, chance: Float[np.ndarray, "row option"]) -> Int[np.ndarray, " row"]:
     """Draw an option per row, in proportion to its weight."""
     up = np.cumsum(chance, axis=1)
     return np.minimum((up < rng.random((len(chance), 1)) * up[:, -1:]).sum(axis=1), chance.shape[1] - 1)

@@ -4,25 +4,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fewlabels.data.counts import Tally
-from fewlabels.models.annotators.result import Verdict
+from fewlabels.data.counts import CountTable
+from fewlabels.models.annotators.result import AnnotatorFit
 
 
 @dataclass(frozen=True)
-class Testimony:
+class ImputedCounts:
     """Equally probable imputed counts, and the annotator fit that they come from."""
 
-    truths: tuple[Tally, ...]
-    verdict: Verdict
+    imputations: tuple[CountTable, ...]
+    annotator_fit: AnnotatorFit
 
-    def regroup(self, change: Callable[[Tally], Tally]) -> "Testimony":
+    def regroup(self, change: Callable[[CountTable], CountTable]) -> "ImputedCounts":
         """Return the same imputations for other groups."""
-        return replace(self, truths=tuple(change(truth) for truth in self.truths))
+        return replace(self, imputations=tuple(change(truth) for truth in self.imputations))
 
-    def caution(self, level: float) -> tuple[str, ...]:
+    def collect_warnings(self, level: float) -> tuple[str, ...]:
         """Warn where annotators err."""
-        return (self.verdict.say(level),) if self.verdict.errs else ()
+        return (self.annotator_fit.say(level),) if self.annotator_fit.errs else ()
 
     def to_dict(self, level: float) -> dict[str, Any]:
         """Return the annotator fit as plain data."""
-        return self.verdict.to_dict(level)
+        return self.annotator_fit.to_dict(level)

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.models.annotators.vote_matrix import Poll
+from fewlabels.models.annotators.vote_matrix import VoteMatrix
 
-ERRS = 0.99  # an annotator errs if the upper end of the accuracy interval is below this
-NAMED = 3  # annotators named in a sentence
+ERROR_THRESHOLD = 0.99  # an annotator errs if the upper end of the accuracy interval is below this
+MAX_NAMED = 3  # annotators named in a sentence
 
 
-class Truth(NamedTuple):
+class Imputation(NamedTuple):
     """One posterior draw of the true labels: `n` of the identical items `item` have class `label`."""
 
     item: Int[np.ndarray, " part"]
@@ -32,30 +32,37 @@ class Annotator:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class AnnotatorFit:
     """Posterior of true labels and annotator accuracies, given all votes."""
 
-    poll: Poll
+    vote_matrix: VoteMatrix
     posterior: Float[np.ndarray, "item class"]
-    truths: tuple[Truth, ...]  # posterior draws of the true labels
+    imputations: tuple[Imputation, ...]  # posterior draws of the true labels
     right: Float[np.ndarray, "draw annotator"]  # draws of each annotator's accuracy
 
     def rate(self, level: float = 0.95) -> tuple[Annotator, ...]:
         """Return the accuracy of every annotator with its interval, most votes first."""
         low, high = np.quantile(self.right, [(1 - level) / 2, (1 + level) / 2], axis=0)
-        rows = zip(self.poll.people, self.poll.n_votes.tolist(), self.right.mean(axis=0), low, high, strict=True)
+        rows = zip(
+            self.vote_matrix.annotators,
+            self.vote_matrix.n_votes.tolist(),
+            self.right.mean(axis=0),
+            low,
+            high,
+            strict=True,
+        )
         found = [Annotator(who, n, float(mean), float(a), float(b)) for who, n, mean, a, b in rows]
         return tuple(sorted(found, key=lambda one: -one.n_votes))
 
     @property
     def errs(self) -> bool:
         """Whether any annotator is almost surely below the accuracy threshold."""
-        return any(one.high < ERRS for one in self.rate())
+        return any(one.high < ERROR_THRESHOLD for one in self.rate())
 
     @property
     def claim(self) -> str:
         """Whether annotators err, in a few words."""
-        n = f"{self.poll.n_shared:,} item{'' if self.poll.n_shared == 1 else 's'} with several votes"
+        n = f"{self.vote_matrix.n_shared:,} item{'' if self.vote_matrix.n_shared == 1 else 's'} with several votes"
         if self.errs:
             return f"annotators seem to err, judged by {n}; the estimates account for it"
         return f"no sign of frequent annotator errors on {n}"
@@ -63,13 +70,13 @@ class Verdict:
     def say(self, level: float = 0.95) -> str:
         """Return a sentence with the annotators' accuracies."""
         rows = self.rate(level)
-        said = ", ".join(f"{one.who} {one.mean:.0%} ({one.low:.0%} to {one.high:.0%})" for one in rows[:NAMED])
-        more = f" and {len(rows) - NAMED:,} more" if len(rows) > NAMED else ""
+        said = ", ".join(f"{one.who} {one.mean:.0%} ({one.low:.0%} to {one.high:.0%})" for one in rows[:MAX_NAMED])
+        more = f" and {len(rows) - MAX_NAMED:,} more" if len(rows) > MAX_NAMED else ""
         return f"{self.claim}; accuracy: {said}{more}"
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Return it as plain data."""
         return {
-            "n_shared": self.poll.n_shared, "errs": self.errs, "sentence": self.say(level),
+            "n_shared": self.vote_matrix.n_shared, "errs": self.errs, "sentence": self.say(level),
             "people": [asdict(one) for one in self.rate(level)],
         }  # fmt: skip

@@ -9,13 +9,13 @@ NONE = -1  # no vote, or not decided
 
 
 @dataclass(frozen=True)
-class Poll:
+class VoteMatrix:
     """Votes on items; identical items may be counted together.
 
     Every item belongs to a cell with one predicted class. The model's accuracy in each cell is estimated too.
     """
 
-    people: tuple[str, ...]
+    annotators: tuple[str, ...]
     classes: tuple[str, ...]
     votes: Int[np.ndarray, "item annotator"]  # class index; NONE without a vote
     truth: Int[np.ndarray, " item"]  # decided class; NONE elsewhere
@@ -30,12 +30,12 @@ class Poll:
         return ((self.votes != NONE) * self.n[:, None]).sum(axis=0)
 
     @property
-    def heard(self) -> Int[np.ndarray, " item"]:
+    def n_annotators(self) -> Int[np.ndarray, " item"]:
         """Number of annotators of each item."""
         return (self.votes != NONE).sum(axis=1)
 
     @property
     def n_shared(self) -> int:
         """Number of items that inform about annotators: with several votes, or with a vote and a decision."""
-        judged = (self.heard >= 2) | ((self.heard >= 1) & (self.truth != NONE))
+        judged = (self.n_annotators >= 2) | ((self.n_annotators >= 1) & (self.truth != NONE))
         return int(self.n[judged].sum())

@@ -6,23 +6,23 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.models.calibrated.design import Layout
+from fewlabels.models.calibrated.design import CurveDesign
 from fewlabels.models.logit.cells import Logits
-from fewlabels.models.logit.curve import Point, spread_scores, trace
+from fewlabels.models.logit.curve import Point, evaluate_curve, score_grid
 from fewlabels.models.logit.laplace import Fit
 
 EXAMPLE = 0.9
 LEVEL = 0.95  # of the intervals that Monte-Carlo errors are compared with
-ROUGH = 0.05  # Monte-Carlo error, as a share of the interval's width, above which a warning is given
-NARROWEST = 1e-6  # least width that errors are compared with
+MAX_RELATIVE_ERROR = 0.05  # Monte-Carlo error, as a share of the interval's width, above which a warning is given
+MIN_WIDTH = 1e-6  # least width that errors are compared with
 
 
 @dataclass(frozen=True)
-class Trust:
+class CalibrationSummary:
     """The learned calibration: the curve, the scale of the random effects, and the prior strength in labels."""
 
     logits: Logits
-    layout: Layout
+    design_matrix: CurveDesign
     worth: Float[np.ndarray, " cell"]  # prior strength of each cell, in labels, without its own labels
     range: tuple[float, float] | None  # of the scores; None without scores
 
@@ -45,8 +45,8 @@ class Trust:
     def doubt(self) -> str | None:
         """A warning where the importance sample is too small for the cells' intervals."""
         low, high = self.logits.interval(LEVEL)
-        error = float(np.max(self.logits.error / np.maximum(high - low, NARROWEST), initial=0.0))
-        if error <= ROUGH:
+        error = float(np.max(self.logits.error / np.maximum(high - low, MIN_WIDTH), initial=0.0))
+        if error <= MAX_RELATIVE_ERROR:
             return None
         return (
             f"the posterior of the curve is far from normal, and its approximation is off by about {error:.0%} of an interval's "
@@ -57,7 +57,7 @@ class Trust:
         """Return the calibration curve over the range of the scores."""
         if self.range is None:
             return ()
-        return self._trace(spread_scores(*self.range), level)
+        return self._trace(score_grid(*self.range), level)
 
     def say(self, level: float = 0.95) -> str:
         """Describe the calibration in a sentence."""
@@ -77,7 +77,7 @@ class Trust:
         return {"strength": self.strength, "departure": self.scale, "curve": curve, "sentence": self.say(level)}
 
     def _trace(self, scores: Float[np.ndarray, " score"], level: float) -> tuple[Point, ...]:
-        return trace(scores, self.layout.expand(scores), self.fit.mode, self.fit.covariance, level)
+        return evaluate_curve(scores, self.design_matrix.expand(scores), self.fit.mode, self.fit.covariance, level)
 
 
 def _say(p: float) -> str:

@@ -7,13 +7,13 @@ import numpy as np
 from fewlabels.data.counts import Cells
 from fewlabels.distributions.belief import Conjugate
 from fewlabels.metrics.metric import Reads
-from fewlabels.models.calibrated.design import lay_out
-from fewlabels.models.calibrated.explanation import Trust
+from fewlabels.models.calibrated.design import build_design
+from fewlabels.models.calibrated.explanation import CalibrationSummary
 from fewlabels.models.logit.cache import fit_once
-from fewlabels.models.logit.cells import project
+from fewlabels.models.logit.cells import project_to_cells
 from fewlabels.models.logit.laplace import integrate
-from fewlabels.models.logit.to_prior import count_unlabelled, teach
-from fewlabels.models.priors import Lesson
+from fewlabels.models.logit.to_prior import build_prior_fit, count_unlabelled
+from fewlabels.models.priors import PriorFit
 
 
 @dataclass(frozen=True)
@@ -29,18 +29,25 @@ class Calibrated:
         """Prior of each cell without its own labels."""
         return self.learn(cells, reads, finite=False).before
 
-    def learn(self, cells: Cells, reads: Reads, *, finite: bool) -> Lesson:
+    def learn(self, cells: Cells, reads: Reads, *, finite: bool) -> PriorFit:
         """Fit the curve to all labels, and project it to every cell."""
-        layout = lay_out(cells)
-        seen = layout.gather(cells)
-        found = fit_once(seen, layout.model)
-        weights = [cells.layers.n_items.astype(np.float64), *([count_unlabelled(cells)] if finite else [])]
-        everything, *rest = project(found, layout.design, weights, cells.layers.cell, layout.group)
-        if not everything.fits(cells.right, cells.n_labels.astype(np.float64)):
+        design_matrix = build_design(cells)
+        seen = design_matrix.collect_labelled(cells)
+        found = fit_once(seen, design_matrix.model)
+        weights = [cells.strata_or_cells.n_items.astype(np.float64), *([count_unlabelled(cells)] if finite else [])]
+        everything, *rest = project_to_cells(
+            found, design_matrix.design, weights, cells.strata_or_cells.cell, design_matrix.group
+        )
+        if not everything.agrees_with_labels(cells.right, cells.n_labels.astype(np.float64)):
             found = integrate(seen, found)
-            everything, *rest = project(found, layout.design, weights, cells.layers.cell, layout.group)
-        lesson = teach(cells, reads, everything, rest[0] if finite else None)
-        return replace(lesson, trust=Trust(everything, layout, lesson.before.strength(), _span(cells)))
+            everything, *rest = project_to_cells(
+                found, design_matrix.design, weights, cells.strata_or_cells.cell, design_matrix.group
+            )
+        prior_fit = build_prior_fit(cells, reads, everything, rest[0] if finite else None)
+        return replace(
+            prior_fit,
+            trust=CalibrationSummary(everything, design_matrix, prior_fit.before.strength(), _score_range(cells)),
+        )
 
 
 def calibrated() -> Calibrated:
@@ -48,6 +55,6 @@ def calibrated() -> Calibrated:
     return Calibrated()
 
 
-def _span(cells: Cells) -> tuple[float, float] | None:
-    score = cells.layers.score
+def _score_range(cells: Cells) -> tuple[float, float] | None:
+    score = cells.strata_or_cells.score
     return None if np.isnan(score).any() else (float(score.min()), float(score.max()))

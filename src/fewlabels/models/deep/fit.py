@@ -16,46 +16,48 @@ from fewlabels.distributions.belief import Rng
 from fewlabels.errors import InputError
 from fewlabels.models.deep.kernels import encode
 from fewlabels.models.deep.pooling import Counts, pool_sparse
-from fewlabels.models.deep.variational import Climb, Evidence, Round, climb_on, start_climb
+from fewlabels.models.deep.variational import AdamState, ArmData, Round, init_adam, run_adam
 
 Kind = Literal["bern-gp", "beta-gp", "beta-gp-sl", "beta-gp-slp"]
-WARM = 0.1  # pseudo-labels of every arm (section 4.4)
+WARM_START_LABELS = 0.1  # pseudo-labels of every arm (section 4.4)
 ROUNDS = 4  # neighbours are recomputed from the current embedding after each round
 STEPS = 500  # four times as many improve the bound by 1 %
 NODES, MASSES = hermegauss(32)
-SMALLEST = 1e-9  # smallest parameter of a Beta; near 0 all its mass is at 0 or 1
+MIN_BETA_PARAMETER = 1e-9  # smallest parameter of a Beta; near 0 all its mass is at 0 or 1
 PerArm = Float[np.ndarray, " arm"]
 
 
 @dataclass(frozen=True)
-class Process:
+class GPPosterior:
     """Posterior of f or g: jointly normal over arms, mostly through shared inducing values."""
 
     mean: PerArm
-    load: Float[np.ndarray, "arm inducing"]  # effect of one standard deviation of each inducing value
-    rest: PerArm  # variance not explained by the inducing values
+    loadings: Float[np.ndarray, "arm inducing"]  # effect of one standard deviation of each inducing value
+    residual_variance: PerArm  # variance not explained by the inducing values
 
     @cached_property
-    def deviation(self) -> PerArm:
+    def standard_deviation(self) -> PerArm:
         """Standard deviation at every arm."""
-        return np.sqrt((self.load**2).sum(axis=1) + self.rest)
+        return np.sqrt((self.loadings**2).sum(axis=1) + self.residual_variance)
 
     def expect(self, function: Callable[[Float[np.ndarray, "node arm"]], Float[np.ndarray, "node arm"]]) -> PerArm:
         """Posterior expectation of a function, per arm, by Gauss-Hermite quadrature."""
-        return MASSES @ function(self.mean + NODES[:, None] * self.deviation) / MASSES.sum()
+        return MASSES @ function(self.mean + NODES[:, None] * self.standard_deviation) / MASSES.sum()
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw arm"]:
         """Joint draws of all arms; the residual part is drawn independently per arm."""
-        common = rng.standard_normal((n, self.load.shape[1])) @ self.load.T
-        return self.mean + common + np.sqrt(self.rest) * rng.standard_normal((n, len(self.rest)))
+        common = rng.standard_normal((n, self.loadings.shape[1])) @ self.loadings.T
+        return (
+            self.mean + common + np.sqrt(self.residual_variance) * rng.standard_normal((n, len(self.residual_variance)))
+        )
 
 
 @dataclass(frozen=True)
 class DeepFit:
     """Posterior of the accuracy of every arm: a Beta with uncertain mean and scale."""
 
-    f: Process
-    g: Process | None  # None for bern-gp, which has no scale
+    f: GPPosterior
+    g: GPPosterior | None  # None for bern-gp, which has no scale
     trace: Float[np.ndarray, " step"]  # evidence lower bound plus log prior of network and kernels; flat at convergence
 
     @cached_property
@@ -69,15 +71,17 @@ class DeepFit:
         of_mean = self.f.expect(lambda f: (expit(f) - self.mean) ** 2)
         if self.g is None:
             return of_mean
-        return of_mean + self.f.expect(lambda f: expit(f) * expit(-f)) * self.g.expect(lambda g: 1 / (1 + _soften(g)))
+        return of_mean + self.f.expect(lambda f: expit(f) * expit(-f)) * self.g.expect(lambda g: 1 / (1 + _softplus(g)))
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw arm"]:
         """Draw f and g, then accuracies from the resulting Betas (Eq. 4-6)."""
         mean = expit(self.f.draw(rng, n))
         if self.g is None:
             return mean
-        scale = _soften(self.g.draw(rng, n))
-        return rng.beta(np.maximum(mean * scale, SMALLEST), np.maximum((1 - mean) * scale, SMALLEST))
+        scale = _softplus(self.g.draw(rng, n))
+        return rng.beta(
+            np.maximum(mean * scale, MIN_BETA_PARAMETER), np.maximum((1 - mean) * scale, MIN_BETA_PARAMETER)
+        )
 
 
 def fit_deep(
@@ -96,43 +100,43 @@ def fit_deep(
     arms takes some seconds longer, to compile.
     """
     _require_arms(level, sizes, n, right)
-    code, warm = encode(level, sizes), _warm_up(n, right)
-    start = start_climb(np.random.default_rng(seed), code, warm[0], n_processes=1 if kind == "bern-gp" else 2)
+    code, warm = encode(level, sizes), _add_warm_start(n, right)
+    start = init_adam(np.random.default_rng(seed), code, warm[0], n_processes=1 if kind == "bern-gp" else 2)
     own = (n, right) if kind == "bern-gp" else warm
     with threadpool_limits(limits=1, user_api="blas"):  # matrices are small: threads would only add overhead
-        return _conclude(list(_learn(start, code, own, np.log(warm[0] / warm[0].sum()), kind, steps)))
+        return _collect(list(_train(start, code, own, np.log(warm[0] / warm[0].sum()), kind, steps)))
 
 
-def _learn(
-    climb: Climb, code: Float[np.ndarray, "arm value"], own: Counts, log_share: PerArm, kind: Kind, steps: int
+def _train(
+    state: AdamState, code: Float[np.ndarray, "arm value"], own: Counts, log_share: PerArm, kind: Kind, steps: int
 ) -> Iterator[Round]:
     """Optimize in rounds; after each, beta-gp-slp pools the counts of sparse arms with those of their neighbours."""
     seen, n_steps = own, max(steps // ROUNDS, 1)
     for _ in range(ROUNDS):
-        evidence = Evidence(*(jnp.asarray(part, jnp.float32) for part in (code, *seen, log_share)))
-        found = climb_on(
-            climb, evidence, ROUNDS * n_steps, n_steps=n_steps, supervised=kind in ("beta-gp-sl", "beta-gp-slp")
+        evidence = ArmData(*(jnp.asarray(part, jnp.float32) for part in (code, *seen, log_share)))
+        found = run_adam(
+            state, evidence, ROUNDS * n_steps, n_steps=n_steps, supervised=kind in ("beta-gp-sl", "beta-gp-slp")
         )
         yield found
-        climb = found.end
+        state = found.end
         if kind == "beta-gp-slp":
-            seen = pool_sparse(np.asarray(found.place), float(np.exp(climb.at.kernel.log_length[0])), own)
+            seen = pool_sparse(np.asarray(found.embedding), float(np.exp(state.at.kernel.log_length[0])), own)
 
 
-def _conclude(rounds: list[Round]) -> DeepFit:
+def _collect(rounds: list[Round]) -> DeepFit:
     """Return the posterior of the last round, with the trace of all rounds."""
     latent, trace = rounds[-1].latent, np.concatenate([np.asarray(each.trace, np.float64) for each in rounds])
-    f, *g = (Process(*(np.asarray(part[i], np.float64) for part in latent)) for i in range(len(latent.mean)))
+    f, *g = (GPPosterior(*(np.asarray(part[i], np.float64) for part in latent)) for i in range(len(latent.mean)))
     return DeepFit(f, g[0] if g else None, trace)
 
 
-def _warm_up(n: PerArm, right: PerArm) -> Counts:
+def _add_warm_start(n: PerArm, right: PerArm) -> Counts:
     """Add pseudo-labels at the overall accuracy to every arm."""
     rate = right.sum() / n.sum() if n.any() else 0.5
-    return n + WARM, right + WARM * rate
+    return n + WARM_START_LABELS, right + WARM_START_LABELS * rate
 
 
-def _soften(g: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+def _softplus(g: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
     """ψ(g) = log(1 + exp g)."""
     return np.logaddexp(0, g)
 

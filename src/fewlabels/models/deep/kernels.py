@@ -19,10 +19,10 @@ LENGTH_SPREAD, SCALE_SPREAD = 0.5, 1.0
 class Network(NamedTuple):
     """Weights of a linear map from attribute values to the embedding, plus one hidden tanh layer."""
 
-    straight: Float[Array, "value dimension"]
-    enter: Float[Array, "value unit"]
-    shift: Float[Array, " unit"]
-    leave: Float[Array, "unit dimension"]
+    linear_weights: Float[Array, "value dimension"]
+    hidden_weights: Float[Array, "value unit"]
+    hidden_bias: Float[Array, " unit"]
+    output_weights: Float[Array, "unit dimension"]
 
 
 class Kernel(NamedTuple):
@@ -53,12 +53,12 @@ def start_kernel(n_processes: int) -> Kernel:
     return Kernel(*(jnp.full(n_processes, centre, jnp.float32) for centre in (SCALE, LENGTH)))
 
 
-def weigh_network(network: Network) -> Float[Array, ""]:
+def log_prior_network(network: Network) -> Float[Array, ""]:
     """Log prior of the weights."""
     return -0.5 * sum(((weights**2).sum() for weights in network), jnp.zeros(())) / WEIGHT**2
 
 
-def weigh_kernel(kernel: Kernel) -> Float[Array, ""]:
+def log_prior_kernel(kernel: Kernel) -> Float[Array, ""]:
     """Log prior of scales and lengths."""
     scale, length = (kernel.log_scale - SCALE) / SCALE_SPREAD, (kernel.log_length - LENGTH) / LENGTH_SPREAD
     return -0.5 * (scale**2 + length**2).sum()
@@ -66,10 +66,13 @@ def weigh_kernel(kernel: Kernel) -> Float[Array, ""]:
 
 def embed(network: Network, code: Float[Array, "arm value"]) -> Float[Array, "arm dimension"]:
     """V(a), the embedding of arms."""
-    return code @ network.straight + jnp.tanh(code @ network.enter + network.shift) @ network.leave
+    return (
+        code @ network.linear_weights
+        + jnp.tanh(code @ network.hidden_weights + network.hidden_bias) @ network.output_weights
+    )
 
 
-def compare(
+def kernel_matrix(
     kernel: Kernel, left: Float[Array, "left dimension"], right: Float[Array, "right dimension"]
 ) -> Float[Array, "process left right"]:
     """K(a, a') = s exp(-|V(a) - V(a')|² / l), for every process."""

@@ -8,22 +8,24 @@ from jaxtyping import Array, Float
 Numbers = Float[Array, "..."]
 
 
-def weigh_bernoulli(f: Numbers, n: Numbers, right: Numbers) -> Numbers:
+def log_bernoulli(f: Numbers, n: Numbers, right: Numbers) -> Numbers:
     """Eq. 3, for all labels of an arm."""
     return right * jax.nn.log_sigmoid(f) + (n - right) * jax.nn.log_sigmoid(-f)
 
 
-def weigh_beta_binomial(f: Numbers, g: Numbers, n: Numbers, right: Numbers) -> Numbers:
+def log_beta_binomial(f: Numbers, g: Numbers, n: Numbers, right: Numbers) -> Numbers:
     """Eq. 9: beta-binomial with mean sigmoid(f) and scale softplus(g); the accuracy is integrated out."""
     scale = jax.nn.softplus(g)
-    good, bad = jax.nn.sigmoid(f) * scale, jax.nn.sigmoid(-f) * scale
-    before = jnp.stack(jnp.broadcast_arrays(good, bad, scale))
+    alpha, beta = jax.nn.sigmoid(f) * scale, jax.nn.sigmoid(-f) * scale
+    before = jnp.stack(jnp.broadcast_arrays(alpha, beta, scale))
     seen = jnp.stack(jnp.broadcast_arrays(right, n - right, n))
-    good_rise, bad_rise, rise = _rise(before, jnp.expand_dims(seen, tuple(range(1, before.ndim - seen.ndim + 1))))
+    good_rise, bad_rise, rise = _log_rising_factorial(
+        before, jnp.expand_dims(seen, tuple(range(1, before.ndim - seen.ndim + 1)))
+    )
     return good_rise + bad_rise - rise
 
 
-def weigh_shares(
+def log_dirichlet(
     scale: Float[Array, "node arm"], weight: Float[Array, " node"], log_share: Float[Array, " arm"]
 ) -> Float[Array, ""]:
     """Eq. 11, averaged over nodes of the scales: the Dirichlet density of the arms' shares of the labels.
@@ -35,7 +37,7 @@ def weigh_shares(
     return weight @ each.sum(axis=1) + gammaln((weight @ scale).sum())
 
 
-def _rise(at: Numbers, by: Numbers) -> Numbers:
+def _log_rising_factorial(at: Numbers, by: Numbers) -> Numbers:
     """log Γ(at + by) - log Γ(at), in one call, as compiling the Gamma function dominates compile time."""
     high, low = gammaln(jnp.stack([at + by, at]))
     return high - low

@@ -5,28 +5,28 @@ from jaxtyping import Float, Int
 from scipy.spatial import KDTree
 from scipy.special import softmax
 
-FEW, NEIGHBOURS = 5.0, 3  # labels from which an arm is not pooled; number of neighbours
+MIN_LABELS, N_NEIGHBOURS = 5.0, 3  # labels from which an arm is not pooled; number of neighbours
 PerArm = Float[np.ndarray, " arm"]
 Counts = tuple[PerArm, PerArm]  # labels, and right predictions among them
 
 
-def pool_sparse(place: Float[np.ndarray, "arm dimension"], length: float, counts: Counts) -> Counts:
+def pool_sparse(embedding: Float[np.ndarray, "arm dimension"], length: float, counts: Counts) -> Counts:
     """Add the kernel-weighted mean count of its neighbours to the counts of each arm with few labels.
 
     Neighbours contribute their own counts, before pooling.
     """
     n, right = counts
-    other, square = find_neighbours(place)
-    weight = np.where(n < FEW, 1.0, 0.0)[:, None] * softmax(-square / length, axis=1)
+    other, square = find_neighbours(embedding)
+    weight = np.where(n < MIN_LABELS, 1.0, 0.0)[:, None] * softmax(-square / length, axis=1)
     return n + (weight * n[other]).sum(axis=1), right + (weight * right[other]).sum(axis=1)
 
 
 def find_neighbours(
-    place: Float[np.ndarray, "arm dimension"],
+    embedding: Float[np.ndarray, "arm dimension"],
 ) -> tuple[Int[np.ndarray, "arm neighbour"], Float[np.ndarray, "arm neighbour"]]:
     """Return the nearest other arms of each arm, and their squared distances."""
-    n = min(NEIGHBOURS, len(place) - 1)
-    distance, arm = map(np.asarray, KDTree(place).query(place, k=n + 1))
-    own = arm == np.arange(len(place))[:, None]
+    n = min(N_NEIGHBOURS, len(embedding) - 1)
+    distance, arm = map(np.asarray, KDTree(embedding).query(embedding, k=n + 1))
+    own = arm == np.arange(len(embedding))[:, None]
     own[~own.any(axis=1), -1] = True  # with many ties the arm itself may not be among its nearest
     return arm[~own].reshape(-1, n), distance[~own].reshape(-1, n) ** 2

@@ -8,9 +8,9 @@ all right. The normal then puts mass on accuracies that the labels rule out.
 import numpy as np
 from jaxtyping import Bool, Float
 
-from fewlabels.models.logit.random_effects import squash
+from fewlabels.models.logit.random_effects import expit
 
-STEEPEST = 5.0  # largest fall of the log likelihood at two standard deviations at which the normal is accepted
+MAX_FALL = 5.0  # largest fall of the log likelihood at two standard deviations at which the normal is accepted
 
 
 def find_contradicted(
@@ -25,11 +25,11 @@ def find_contradicted(
     [True, False]
     """
     middle, below, above = (log_likelihood(centre + x * sd, right, total) for x in (0, -2, 2))
-    return np.maximum(middle - below, middle - above) > STEEPEST
+    return np.maximum(middle - below, middle - above) > MAX_FALL
 
 
 def log_likelihood(
     at: Float[np.ndarray, "*shape"], right: Float[np.ndarray, "..."], total: Float[np.ndarray, "..."]
 ) -> Float[np.ndarray, "*shape"]:
     """Binomial log likelihood of the right labels at these logits."""
-    return right * np.log(squash(at)) + (total - right) * np.log(squash(-at))
+    return right * np.log(expit(at)) + (total - right) * np.log(expit(-at))

@@ -7,7 +7,7 @@ from hashlib import blake2b
 import numpy as np
 
 from fewlabels.models.logit.laplace import Fit, fit
-from fewlabels.models.logit.model import Evidence, Model
+from fewlabels.models.logit.model import Model, Observations
 
 MOST_KEPT = 4  # a fit of a thousand groups takes some megabytes
 
@@ -16,7 +16,7 @@ MOST_KEPT = 4  # a fit of a thousand groups takes some megabytes
 class Problem:
     """What a fit is made from, compared by content."""
 
-    evidence: Evidence
+    evidence: Observations
     model: Model
     digest: bytes
 
@@ -27,7 +27,7 @@ class Problem:
         return hash(self.digest)
 
 
-def fit_once(evidence: Evidence, model: Model) -> Fit:
+def fit_once(evidence: Observations, model: Model) -> Fit:
     """Return the fit of these labels, made anew only where it is not among the latest."""
     return _fit(Problem(evidence, model, _digest(evidence, model)))
 
@@ -37,8 +37,8 @@ def _fit(problem: Problem) -> Fit:
     return fit(problem.evidence, problem.model)
 
 
-def _digest(evidence: Evidence, model: Model) -> bytes:
-    digest = blake2b(repr((model.scale, model.departures, evidence.design.shape)).encode())
+def _digest(evidence: Observations, model: Model) -> bytes:
+    digest = blake2b(repr((model.scale, model.random_effects, evidence.design.shape)).encode())
     for array in (*(getattr(evidence, field.name) for field in fields(evidence)), model.centre, model.spread):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.digest()

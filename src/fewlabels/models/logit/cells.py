@@ -14,11 +14,11 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import logit, ndtri
 
 from fewlabels.models.logit.agreement import find_contradicted
-from fewlabels.models.logit.laplace import MOST_NUMBERS, Fit, Sheet
-from fewlabels.models.logit.random_effects import NODES, squash
+from fewlabels.models.logit.laplace import MAX_ELEMENTS, Component, Fit
+from fewlabels.models.logit.random_effects import NODES, expit
 
 EDGE = 1e-6
-LIGHTEST = 0.02  # weight up to which a component is ignored in the check against labels
+MIN_WEIGHT = 0.02  # weight up to which a component is ignored in the check against labels
 POINTS, MASSES = hermegauss(5)
 MASSES = MASSES / MASSES.sum()
 
@@ -30,29 +30,32 @@ class Logits:
     fit: Fit
     group: Int[np.ndarray, " cell"]  # group whose random effect a cell has
     at: Float[np.ndarray, "component cell node"]
-    chance: Float[np.ndarray, "component cell node"]  # posterior probability; sums to one over nodes
-    slope: Float[np.ndarray, "component cell term"]  # by the curve's terms; no terms where components are points
-    within: Float[np.ndarray, " cell"]  # variance of the probability of being right over a cell's items
+    probability: Float[np.ndarray, "component cell node"]  # posterior probability; sums to one over nodes
+    gradient: Float[np.ndarray, "component cell term"]  # by the curve's terms; no terms where components are points
+    within_variance: Float[np.ndarray, " cell"]  # variance of the probability of being right over a cell's items
 
     @cached_property
     def weight(self) -> Float[np.ndarray, " component"]:
         """Weight of each component."""
-        return np.array([sheet.weight for sheet in self.fit.sheets])
+        return np.array([component.weight for component in self.fit.components])
 
     @cached_property
-    def wander(self) -> Float[np.ndarray, "component cell"]:
+    def curve_standard_deviation(self) -> Float[np.ndarray, "component cell"]:
         """Standard deviation of each logit from the uncertainty of the curve; zero at importance-sampling points."""
         if self.fit.is_sampled:
-            return np.zeros(self.slope.shape[:2])
-        return np.sqrt(np.maximum(np.einsum("sct,tu,scu->sc", self.slope, self.fit.conditional, self.slope), 0.0))
+            return np.zeros(self.gradient.shape[:2])
+        return np.sqrt(np.maximum(np.einsum("sct,tu,scu->sc", self.gradient, self.fit.conditional, self.gradient), 0.0))
 
     @cached_property
     def mean(self) -> Float[np.ndarray, " cell"]:
         """Expected accuracy: summed over the random effect's grid, by quadrature over the curve."""
         if self.fit.is_sampled:
             return self.weight @ self._given_curve
-        moved = sum(m * squash(self.at + x * self.wander[:, :, None]) for x, m in zip(POINTS, MASSES, strict=True))
-        return np.einsum("s,scn,scn->c", self.weight, self.chance, moved)
+        moved = sum(
+            m * expit(self.at + x * self.curve_standard_deviation[:, :, None])
+            for x, m in zip(POINTS, MASSES, strict=True)
+        )
+        return np.einsum("s,scn,scn->c", self.weight, self.probability, moved)
 
     @property
     def error(self) -> Float[np.ndarray, " cell"]:
@@ -64,57 +67,60 @@ class Logits:
     @cached_property
     def _given_curve(self) -> Float[np.ndarray, "component cell"]:
         """Expected accuracy given each component's curve."""
-        return np.einsum("scn,scn->sc", self.chance, squash(self.at))
+        return np.einsum("scn,scn->sc", self.probability, expit(self.at))
 
-    def fits(self, right: Float[np.ndarray, " cell"], total: Float[np.ndarray, " cell"]) -> bool:
+    def agrees_with_labels(self, right: Float[np.ndarray, " cell"], total: Float[np.ndarray, " cell"]) -> bool:
         """Check the normal approximation of the curve against each cell's own labels."""
-        kept = self.weight > LIGHTEST
-        centre, sd = np.einsum("scn,scn->sc", self.chance[kept], self.at[kept]), self.wander[kept]
+        kept = self.weight > MIN_WEIGHT
+        centre, sd = (
+            np.einsum("scn,scn->sc", self.probability[kept], self.at[kept]),
+            self.curve_standard_deviation[kept],
+        )
         return not find_contradicted(centre, sd, right, total).any()
 
     def interval(self, level: float) -> tuple[Float[np.ndarray, " cell"], Float[np.ndarray, " cell"]]:
         """Central interval of the accuracy: of the mixture over random effects, widened by the curve's variance."""
-        chance = self.weight[:, None, None] * self.chance
-        at, chance = (np.concatenate(list(values), axis=1) for values in (self.at, chance))
+        probability = self.weight[:, None, None] * self.probability
+        at, probability = (np.concatenate(list(values), axis=1) for values in (self.at, probability))
         order = np.argsort(at, axis=1)
-        at, chance = (np.take_along_axis(values, order, axis=1) for values in (at, chance))
-        low, middle, high = (_quantile(at, chance, q) for q in ((1 - level) / 2, 0.5, (1 + level) / 2))
-        reach = ndtri((1 + level) / 2) ** 2 * (self.weight @ self.wander**2)
+        at, probability = (np.take_along_axis(values, order, axis=1) for values in (at, probability))
+        low, middle, high = (_quantile(at, probability, q) for q in ((1 - level) / 2, 0.5, (1 + level) / 2))
+        reach = ndtri((1 + level) / 2) ** 2 * (self.weight @ self.curve_standard_deviation**2)
         low, high = (middle + sign * np.sqrt((end - middle) ** 2 + reach) for sign, end in ((-1, low), (1, high)))
-        return squash(low), squash(high)
+        return expit(low), expit(high)
 
     def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "draw cell"]:
         """Joint draws: each has one component, one curve and one random effect per group."""
-        sheets = rng.choice(len(self.weight), size=n, p=self.weight)
-        moved = None if self.fit.is_sampled else self._move(rng, n)
+        components = rng.choice(len(self.weight), size=n, p=self.weight)
+        moved = None if self.fit.is_sampled else self._draw_terms(rng, n)
         groups, first, place = np.unique(self.group, return_index=True, return_inverse=True)
-        node = _pick(self.chance[:, first], sheets, rng.random((n, len(groups))))[:, place.reshape(-1)]
-        out = self.at[sheets[:, None], np.arange(len(self.group)), node]
+        node = _sample_nodes(self.probability[:, first], components, rng.random((n, len(groups))))[:, place.reshape(-1)]
+        out = self.at[components[:, None], np.arange(len(self.group)), node]
         if moved is not None:
-            for sheet in np.unique(sheets):
-                (drawn,) = np.nonzero(sheets == sheet)
-                out[drawn] += moved[drawn] @ self.slope[sheet].T
-        return squash(out)
+            for component in np.unique(components):
+                (drawn,) = np.nonzero(components == component)
+                out[drawn] += moved[drawn] @ self.gradient[component].T
+        return expit(out)
 
-    def _move(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "draw term"]:
+    def _draw_terms(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "draw term"]:
         """Draw deviations of the terms from their mode."""
         root = np.linalg.cholesky(self.fit.conditional)
         return rng.standard_normal((n, len(root))) @ root.T
 
 
-def _pick(
-    chance: Float[np.ndarray, "component group node"],
-    sheets: Int[np.ndarray, " draw"],
+def _sample_nodes(
+    probability: Float[np.ndarray, "component group node"],
+    components: Int[np.ndarray, " draw"],
     chosen: Float[np.ndarray, "draw group"],
 ) -> Int[np.ndarray, "draw group"]:
     """Sample a node of every group by inverting the cumulative probabilities at uniform numbers."""
     found = np.zeros(chosen.shape, dtype=np.int8)
-    for border in np.moveaxis(np.cumsum(chance, axis=2), 2, 0)[:-1]:
-        found += chosen > border[sheets]
+    for border in np.moveaxis(np.cumsum(probability, axis=2), 2, 0)[:-1]:
+        found += chosen > border[components]
     return found.astype(np.int64)
 
 
-def project(
+def project_to_cells(
     fit: Fit,
     design: Float[np.ndarray, "stratum term"],
     weights: Sequence[Float[np.ndarray, " stratum"]],
@@ -127,19 +133,19 @@ def project(
     """
     start = np.searchsorted(cell, np.arange(len(group)))
     shares = [weight / np.add.reduceat(weight, start)[cell] for weight in weights]
-    n = max(1, MOST_NUMBERS // (len(design) * NODES))
-    blocks = [fit.sheets[i : i + n] for i in range(0, len(fit.sheets), n)]
+    n = max(1, MAX_ELEMENTS // (len(design) * NODES))
+    blocks = [fit.components[i : i + n] for i in range(0, len(fit.components), n)]
     parts = [_project(block, fit, design, shares, start, group) for block in blocks]
-    weight = np.array([sheet.weight for sheet in fit.sheets])
+    weight = np.array([component.weight for component in fit.components])
     out = []
     for of_share in zip(*parts, strict=True):
-        at, chance, slope, within = (np.concatenate(values) for values in zip(*of_share, strict=True))
-        out.append(Logits(fit, group, at, chance, slope, weight @ within))
+        at, probability, gradient, within_variance = (np.concatenate(values) for values in zip(*of_share, strict=True))
+        out.append(Logits(fit, group, at, probability, gradient, weight @ within_variance))
     return tuple(out)
 
 
 def _project(
-    sheets: Sequence[Sheet],
+    components: Sequence[Component],
     fit: Fit,
     design: Float[np.ndarray, "stratum term"],
     shares: Sequence[Float[np.ndarray, " stratum"]],
@@ -158,23 +164,25 @@ def _project(
     Importance-sampling points have no gradient. The arrays of nodes by strata are large and need six digits only, so they
     are float32; strata are the last axis because they are the longest.
     """
-    place, chance, pull = _recall(sheets, fit, group)
+    place, probability, score_by_node = _effects_by_cell(components, fit, group)
     n_strata = np.diff(np.append(start, len(design)))
-    curve = np.stack([sheet.terms for sheet in sheets]) @ design.T
-    right = squash(curve.astype(np.float32)[:, None] + np.repeat(_turn(place), n_strata, axis=2))
-    typical = squash(curve + np.repeat((chance * place).sum(axis=2), n_strata, axis=1))
+    curve = np.stack([component.terms for component in components]) @ design.T
+    right = expit(curve.astype(np.float32)[:, None] + np.repeat(_nodes_first(place), n_strata, axis=2))
+    typical = expit(curve + np.repeat((probability * place).sum(axis=2), n_strata, axis=1))
     out = []
     for share in shares:
         summed = np.add.reduceat(share.astype(np.float32) * right, start, axis=2)
         at = logit(np.clip(np.swapaxes(summed, 1, 2).astype(np.float64), EDGE, 1 - EDGE))
-        centred = at - (chance * at).sum(axis=2, keepdims=True)
-        learned = np.einsum("pcn,pcnt->pct", chance * centred, pull)  # the node probabilities depend on the curve
-        slope, within = _incline(design, share, typical, start)
-        out.append((at, chance, learned if fit.is_sampled else slope + learned, within))
+        centred = at - (probability * at).sum(axis=2, keepdims=True)
+        learned = np.einsum(
+            "pcn,pcnt->pct", probability * centred, score_by_node
+        )  # the node probabilities depend on the curve
+        gradient, within_variance = _linearize(design, share, typical, start)
+        out.append((at, probability, learned if fit.is_sampled else gradient + learned, within_variance))
     return out
 
 
-def _incline(
+def _linearize(
     design: Float[np.ndarray, "stratum term"],
     share: Float[np.ndarray, " stratum"],
     right: Float[np.ndarray, "component stratum"],
@@ -187,36 +195,38 @@ def _incline(
     return steep / whole[:, :, None], np.maximum(whole - np.add.reduceat(open, start, axis=1), 0.0)
 
 
-def _turn(values: Float[np.ndarray, "component cell node"]) -> Float[np.ndarray, "component node cell"]:
+def _nodes_first(values: Float[np.ndarray, "component cell node"]) -> Float[np.ndarray, "component node cell"]:
     return np.ascontiguousarray(np.swapaxes(values, 1, 2), dtype=np.float32)
 
 
-def _recall(
-    sheets: Sequence[Sheet], fit: Fit, group: Int[np.ndarray, " cell"]
+def _effects_by_cell(
+    components: Sequence[Component], fit: Fit, group: Int[np.ndarray, " cell"]
 ) -> tuple[
     Float[np.ndarray, "component cell node"],
     Float[np.ndarray, "component cell node"],
     Float[np.ndarray, "component cell node term"],
 ]:
     """Nodes, probabilities and scores of every cell's random effect; groups without labels have the prior's and score 0."""
-    departures, n = fit.model.departures, len(sheets)
-    scale = np.array([[sheet.scale] for sheet in sheets])
-    grid = departures.place(scale, np.zeros(n), np.full(n, departures.stray))
-    place, chance = (np.repeat(values[:, None], len(group), axis=1) for values in (grid.place, grid.weight))
-    pull = np.zeros((*chance.shape, 0 if fit.is_sampled else len(fit.mode) - 1))
+    random_effects, n = fit.model.random_effects, len(components)
+    scale = np.array([[component.scale] for component in components])
+    grid = random_effects.build_grid(scale, np.zeros(n), np.full(n, random_effects.outlier_scale))
+    place, probability = (np.repeat(values[:, None], len(group), axis=1) for values in (grid.nodes, grid.weight))
+    score_by_node = np.zeros((*probability.shape, 0 if fit.is_sampled else len(fit.mode) - 1))
     where = np.searchsorted(fit.group, group)
-    heard = np.nonzero((where < len(fit.group)) & (np.append(fit.group, -1)[where] == group))[0]
-    fitted = zip(*((sheet.place, sheet.chance, sheet.pull) for sheet in sheets), strict=True)
-    for values, found in zip((place, chance, pull), fitted, strict=True):
-        values[:, heard] = np.stack(found)[:, where[heard]]
-    return place, chance, pull
+    labelled = np.nonzero((where < len(fit.group)) & (np.append(fit.group, -1)[where] == group))[0]
+    fitted = zip(
+        *((component.nodes, component.probability, component.score_by_node) for component in components), strict=True
+    )
+    for values, found in zip((place, probability, score_by_node), fitted, strict=True):
+        values[:, labelled] = np.stack(found)[:, where[labelled]]
+    return place, probability, score_by_node
 
 
 def _quantile(
-    at: Float[np.ndarray, "cell node"], chance: Float[np.ndarray, "cell node"], q: float
+    at: Float[np.ndarray, "cell node"], probability: Float[np.ndarray, "cell node"], q: float
 ) -> Float[np.ndarray, " cell"]:
     """Quantile of a distribution on a grid, interpolated; half of a node's probability lies on either side of it."""
-    below = np.cumsum(chance, axis=1) - chance / 2
+    below = np.cumsum(probability, axis=1) - probability / 2
     after = np.clip((below < q).sum(axis=1), 1, at.shape[1] - 1)[:, None]
     (x0, x1), (p0, p1) = ([np.take_along_axis(a, after - i, axis=1)[:, 0] for i in (1, 0)] for a in (at, below))
     share = np.clip((q - p0) / np.maximum(p1 - p0, EDGE), 0.0, 1.0)

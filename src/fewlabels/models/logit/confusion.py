@@ -19,29 +19,29 @@ FLOOR = 1e-3  # probability spread over all classes, so that a score of 0 does n
 
 
 @dataclass(frozen=True)
-class Shares:
+class ClassShares:
     """Dirichlet distributions of the true class per cell, given the accuracy of each cell."""
 
     cells: Cells
 
     @cached_property
-    def others(self) -> Float[np.ndarray, "cell class"]:
+    def error_counts(self) -> Float[np.ndarray, "cell class"]:
         """Posterior pseudo-counts of the true class of wrong predictions."""
-        return learn_others(self.cells)
+        return fit_error_counts(self.cells)
 
-    def spread(self, right: Beta) -> Dirichlet:
+    def to_dirichlet(self, right: Beta) -> Dirichlet:
         """Spread the error probability over the other classes; the accuracy keeps its mean and strength."""
         mean, strength = right.mean()[:, None], right.strength()[:, None]
-        wrong = self.others / np.maximum(self.others.sum(axis=1, keepdims=True), TINY)
-        return Dirichlet(right.groups, strength * (mean * indicate(self.cells) + (1 - mean) * wrong))
+        wrong = self.error_counts / np.maximum(self.error_counts.sum(axis=1, keepdims=True), TINY)
+        return Dirichlet(right.groups, strength * (mean * one_hot_predicted(self.cells) + (1 - mean) * wrong))
 
     def start(self, right: Beta) -> Dirichlet:
         """Subtract a cell's own labels: the prior without them."""
-        after = self.spread(right)
+        after = self.to_dirichlet(right)
         return Dirichlet(after.groups, after.alpha - self.cells.labels)
 
 
-def indicate(cells: Cells) -> Float[np.ndarray, "cell class"]:
+def one_hot_predicted(cells: Cells) -> Float[np.ndarray, "cell class"]:
     """One-hot encoding of each cell's predicted class."""
     out = np.zeros_like(cells.labels)
     said = cells.predicted != NONE
@@ -49,9 +49,9 @@ def indicate(cells: Cells) -> Float[np.ndarray, "cell class"]:
     return out
 
 
-def learn_others(cells: Cells) -> Float[np.ndarray, "cell class"]:
+def fit_error_counts(cells: Cells) -> Float[np.ndarray, "cell class"]:
     """Posterior pseudo-counts of the true class of wrong predictions: scores times a learned strength, plus labels."""
-    aside = 1 - indicate(cells)
+    aside = 1 - one_hot_predicted(cells)
     wrong = cells.labels * aside
     base = np.ones_like(wrong) if cells.probability is None else cells.probability + FLOOR / wrong.shape[1]
     if cells.probability is None:

@@ -7,10 +7,16 @@ from jaxtyping import Float, Int
 from scipy.special import expit, logit, ndtri
 
 EDGE = 1e-5  # scores are clipped to this distance from 0 and 1
-HEIGHT, SLOPE, BEND = (0.0, 1.0), (1.0, 0.5), (0.0, 0.5)  # prior mean and sd of intercept, slope and slope changes
-END = (0.0, 2.0)  # prior mean and sd of the terms of scores of exactly 0 and 1
-SHOWN = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999])  # scores
-LEVEL = (0.0, 1.8)  # prior mean and sd of the intercept without scores: accuracy is nearly uniform
+INTERCEPT_PRIOR, SLOPE_PRIOR, KNOT_PRIOR = (
+    (0.0, 1.0),
+    (1.0, 0.5),
+    (0.0, 0.5),
+)  # prior mean and sd of intercept, slope and slope changes
+END_PRIOR = (0.0, 2.0)  # prior mean and sd of the terms of scores of exactly 0 and 1
+SCORE_GRID = np.array(
+    [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999]
+)  # scores
+LEVEL_PRIOR = (0.0, 1.8)  # prior mean and sd of the intercept without scores: accuracy is nearly uniform
 
 
 @dataclass(frozen=True)
@@ -31,7 +37,7 @@ def place_knots(x: Float[np.ndarray, " stratum"], n: Int[np.ndarray, " stratum"]
     return tuple(sorted(knot for knot in found if x.min() < knot < x.max()))
 
 
-def bend(x: Float[np.ndarray, " point"], knots: tuple[float, ...]) -> Float[np.ndarray, "point term"]:
+def spline_basis(x: Float[np.ndarray, " point"], knots: tuple[float, ...]) -> Float[np.ndarray, "point term"]:
     """Return the spline basis at these logits: intercept, slope, and a hinge at each knot."""
     return np.stack([np.ones(len(x)), x, *(np.maximum(x - knot, 0.0) for knot in knots)], axis=1)
 
@@ -43,7 +49,7 @@ def to_logit(score: Float[np.ndarray, " point"]) -> Float[np.ndarray, " point"]:
 
 
 @dataclass(frozen=True)
-class Ends:
+class EndScores:
     """Scores of exactly 0 or 1, whose logit is infinite.
 
     They are placed half-way between 0 or 1 and the nearest other score, and have an indicator term each: their accuracy is
@@ -54,33 +60,33 @@ class Ends:
     high: float
     scores: tuple[int, ...]  # which of 0 and 1 occur
 
-    def place(self, score: Float[np.ndarray, " point"]) -> Float[np.ndarray, " point"]:
+    def to_logits(self, score: Float[np.ndarray, " point"]) -> Float[np.ndarray, " point"]:
         """Return the logits of scores."""
         return np.clip(to_logit(score), self.low, self.high)
 
-    def mark(self, score: Float[np.ndarray, " point"]) -> list[Float[np.ndarray, " point"]]:
+    def indicators(self, score: Float[np.ndarray, " point"]) -> list[Float[np.ndarray, " point"]]:
         """Return an indicator for each of 0 and 1 that occurs."""
         return [(np.abs(score - end) <= EDGE).astype(np.float64) for end in self.scores]
 
 
-def find_ends(score: Float[np.ndarray, " stratum"]) -> Ends:
+def find_end_scores(score: Float[np.ndarray, " stratum"]) -> EndScores:
     """Find scores of exactly 0 and 1, and the logits at which to place them.
 
-    >>> find_ends(np.array([0.6, 0.9, 1.0])).place(np.array([0.6, 1.0])).round(2).tolist()
+    >>> find_end_scores(np.array([0.6, 0.9, 1.0])).to_logits(np.array([0.6, 1.0])).round(2).tolist()
     [0.41, 2.94]
     """
     inside = score[(score > EDGE) & (score < 1 - EDGE)]
     beyond = np.array([inside.min(initial=0.5) / 2, (1 + inside.max(initial=0.5)) / 2])
     low, high = to_logit(beyond).tolist()
-    return Ends(low, high, tuple(end for end in (0, 1) if np.any(np.abs(score - end) <= EDGE)))
+    return EndScores(low, high, tuple(end for end in (0, 1) if np.any(np.abs(score - end) <= EDGE)))
 
 
-def spread_scores(low: float, high: float) -> Float[np.ndarray, " score"]:
+def score_grid(low: float, high: float) -> Float[np.ndarray, " score"]:
     """Return scores at which to show a curve, within the range of the scores."""
-    return np.unique([low, *SHOWN[(low < SHOWN) & (high > SHOWN)], high])
+    return np.unique([low, *SCORE_GRID[(low < SCORE_GRID) & (high > SCORE_GRID)], high])
 
 
-def trace(
+def evaluate_curve(
     scores: Float[np.ndarray, " score"],
     design: Float[np.ndarray, "score first_term"],
     terms: Float[np.ndarray, " term"],

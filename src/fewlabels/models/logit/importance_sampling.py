@@ -7,25 +7,23 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import softmax
 
-FREEDOM = 4.0  # degrees of freedom of the proposal: heavier tails than most posteriors
+DEGREES_OF_FREEDOM = 4.0  # degrees of freedom of the proposal: heavier tails than most posteriors
 N_POINTS, SEED = 192, 18
 NEGLIGIBLE = 1e-4  # weight, relative to the largest, up to which a point is dropped
 Points = Float[np.ndarray, "point parameter"]
 Weights = Float[np.ndarray, " point"]
 
 
-def spread_points(
-    mode: Float[np.ndarray, " parameter"], covariance: Float[np.ndarray, "parameter parameter"]
-) -> Points:
+def draw_points(mode: Float[np.ndarray, " parameter"], covariance: Float[np.ndarray, "parameter parameter"]) -> Points:
     """Draw antithetic pairs of points around the mode, with a fixed seed."""
     rng, root = np.random.default_rng(SEED), np.linalg.cholesky(covariance)
     normal = rng.standard_normal((N_POINTS // 2, len(mode))) / np.sqrt(
-        rng.chisquare(FREEDOM, (N_POINTS // 2, 1)) / FREEDOM
+        rng.chisquare(DEGREES_OF_FREEDOM, (N_POINTS // 2, 1)) / DEGREES_OF_FREEDOM
     )
     return mode + np.concatenate([normal, -normal]) @ root.T
 
 
-def weigh_points(
+def importance_weights(
     points: Points,
     mode: Float[np.ndarray, " parameter"],
     covariance: Float[np.ndarray, "parameter parameter"],
@@ -34,12 +32,12 @@ def weigh_points(
     """Return normalised importance weights; negligible ones are set to zero."""
     away = points - mode
     square = np.einsum("pi,pi->p", away, np.linalg.solve(covariance, away.T).T)
-    proposed = -(FREEDOM + len(mode)) / 2 * np.log1p(square / FREEDOM)
+    proposed = -(DEGREES_OF_FREEDOM + len(mode)) / 2 * np.log1p(square / DEGREES_OF_FREEDOM)
     weight = softmax(log_density - proposed)
     weight[weight <= NEGLIGIBLE * weight.max()] = 0.0
     return weight / weight.sum()
 
 
-def count_effective(weight: Weights) -> float:
+def effective_sample_size(weight: Weights) -> float:
     """Kish's effective sample size."""
     return float(weight.sum() ** 2 / (weight**2).sum())

@@ -9,14 +9,14 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.distributions.belief import Array, Rng
-from fewlabels.distributions.finite_pool import Luck, calm
+from fewlabels.distributions.finite_pool import ResidualVariance, scale_deviations
 
-N_DRAWS, FEWEST = 4000, 200
+N_DRAWS, MIN_DRAWS = 4000, 200
 BUDGET = 20_000_000  # array elements drawn for means and quantiles
 
 
 @runtime_checkable
-class Chances(Protocol):
+class CellAccuracies(Protocol):
     """A model's joint posterior of the accuracy of every cell."""
 
     @property
@@ -25,7 +25,7 @@ class Chances(Protocol):
         ...
 
     @property
-    def within(self) -> Float[np.ndarray, " cell"]:
+    def within_variance(self) -> Float[np.ndarray, " cell"]:
         """Variance of the probability of being right over a cell's items."""
         ...
 
@@ -38,7 +38,7 @@ class Chances(Protocol):
         ...
 
 
-class Drawn(ABC):
+class DrawnBelief(ABC):
     """A belief whose mean and interval come from draws."""
 
     @abstractmethod
@@ -57,44 +57,44 @@ class Drawn(ABC):
     @cached_property
     def _sample(self) -> Array:
         size = self.draw(np.random.default_rng(0), 1).size
-        return self.draw(np.random.default_rng(0), int(np.clip(BUDGET // size, FEWEST, N_DRAWS)))
+        return self.draw(np.random.default_rng(0), int(np.clip(BUDGET // size, MIN_DRAWS, N_DRAWS)))
 
 
 @dataclass(frozen=True)
-class JointChances(Drawn):
+class JointAccuracies(DrawnBelief):
     """Joint accuracies of all cells; with `rest`, of the finite pool."""
 
     groups: tuple[str, ...]
-    chances: Chances
+    accuracies: CellAccuracies
     known: Float[np.ndarray, "cell 2"]
     rest: Int[np.ndarray, " cell"] | None
-    luck: Luck
+    residual_variance: ResidualVariance
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell"]:
         """Joint draws."""
-        theta = self.chances.draw(rng, n)
+        theta = self.accuracies.draw(rng, n)
         if self.rest is None:
             return theta
-        drawn = calm(rng.binomial(self.rest, theta), self.rest * theta, self.luck)
+        drawn = scale_deviations(rng.binomial(self.rest, theta), self.rest * theta, self.residual_variance)
         return (self.known[:, 0] + drawn) / (self.known.sum(axis=1) + self.rest)
 
 
 @dataclass(frozen=True)
-class JointShares(Drawn):
+class JointShares(DrawnBelief):
     """Joint shares of true classes in all cells: the accuracy from the curve, and the classes of errors."""
 
     groups: tuple[str, ...]
-    chances: Chances
-    others: Float[np.ndarray, "cell class"]
+    accuracies: CellAccuracies
+    error_counts: Float[np.ndarray, "cell class"]
     predicted: Int[np.ndarray, " cell"]
     known: Float[np.ndarray, "cell class"]
     rest: Int[np.ndarray, " cell"] | None
-    luck: Luck
+    residual_variance: ResidualVariance
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell class"]:
         """Joint draws."""
-        right = self.chances.draw(rng, n)
-        gammas = rng.standard_gamma(self.others, size=(n, *self.others.shape))
+        right = self.accuracies.draw(rng, n)
+        gammas = rng.standard_gamma(self.error_counts, size=(n, *self.error_counts.shape))
         theta = gammas * ((1 - right) / np.maximum(gammas.sum(axis=2), 1e-300))[:, :, None]
         cell = np.arange(len(self.predicted))
         theta[:, cell, self.predicted] = right
@@ -102,6 +102,6 @@ class JointShares(Drawn):
         if self.rest is None:
             return theta
         size = self.known.sum(axis=1) + self.rest
-        luck = None if self.luck is None else self.luck[:, None]
-        drawn = calm(rng.multinomial(self.rest, theta), self.rest[:, None] * theta, luck)
+        residual_variance = None if self.residual_variance is None else self.residual_variance[:, None]
+        drawn = scale_deviations(rng.multinomial(self.rest, theta), self.rest[:, None] * theta, residual_variance)
         return (self.known + drawn) / size[:, None]

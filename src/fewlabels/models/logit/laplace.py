@@ -14,31 +14,34 @@ from jaxtyping import Float, Int
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import logit, softmax
 
-from fewlabels.models.logit.importance_sampling import count_effective, spread_points, weigh_points
-from fewlabels.models.logit.model import Evidence, Model
-from fewlabels.models.logit.random_effects import FURTHEST, NODES, Grid, bound, squash
+from fewlabels.models.logit.importance_sampling import draw_points, effective_sample_size, importance_weights
+from fewlabels.models.logit.model import Model, Observations
+from fewlabels.models.logit.random_effects import MAX_LOGIT, NODES, Grid, clip_magnitude, expit
 
-MOST_STEPS, MOST_HALVINGS = 40, 12
-CLOSE, NOISE = 1e-3, 3e-2  # of the log posterior: expected gain at which to stop; error from grids that move
-LONGEST = 2.0  # largest step of any parameter
-FLATTEST = 1e-2  # least curvature of the precision matrix
-PEAK_STEPS, GUESS_STEPS = 4, 6  # Newton steps for a single random effect, and for the curve alone
+MAX_STEPS, MAX_HALVINGS = 40, 12
+MIN_EXPECTED_GAIN, NOISE = (
+    1e-3,
+    3e-2,
+)  # of the log posterior: expected gain at which to stop; error from grids that move
+MAX_STEP = 2.0  # largest step of any parameter
+MIN_CURVATURE = 1e-2  # least curvature of the precision matrix
+MODE_STEPS, GUESS_STEPS = 4, 6  # Newton steps for a single random effect, and for the curve alone
 SCALES, MASSES = hermegauss(3)
-MOST_NUMBERS = 500_000  # array elements evaluated in one pass
+MAX_ELEMENTS = 500_000  # array elements evaluated in one pass
 Params = Float[np.ndarray, " parameter"]
 Square = Float[np.ndarray, "parameter parameter"]
 PerStratum = Float[np.ndarray, " stratum"]
 
 
 @dataclass(frozen=True)
-class Sheet:
+class Component:
     """One mixture component of the fit: parameters, and the random effects' grid of every group with labels."""
 
     at: Params
     weight: float  # of this component
-    place: Float[np.ndarray, "labelled node"]  # random effect at each node
-    chance: Float[np.ndarray, "labelled node"]  # posterior probability of each node
-    pull: Float[np.ndarray, "labelled node term"]  # score: gradient of the log likelihood; no terms at a point
+    nodes: Float[np.ndarray, "labelled node"]  # random effect at each node
+    probability: Float[np.ndarray, "labelled node"]  # posterior probability of each node
+    score_by_node: Float[np.ndarray, "labelled node term"]  # score: gradient of the log likelihood; no terms at a point
 
     @property
     def terms(self) -> Float[np.ndarray, " term"]:
@@ -59,7 +62,7 @@ class Fit:
     mode: Params
     covariance: Square
     group: Int[np.ndarray, " labelled"]  # groups with labels
-    sheets: tuple[Sheet, ...]
+    components: tuple[Component, ...]
     n_points: float | None = None  # effective sample size, where components are importance-sampling points
 
     @property
@@ -75,17 +78,17 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class _Summed:
+class _Marginal:
     """Marginal log likelihood of each group, and the posterior probabilities of its random effect's nodes."""
 
     grid: Grid
     right: Float[np.ndarray, "stratum node"]
     log_likelihood: Float[np.ndarray, " labelled"]
-    chance: Float[np.ndarray, "labelled node"]
+    probability: Float[np.ndarray, "labelled node"]
 
 
 @dataclass(frozen=True)
-class _View:
+class _PosteriorPoint:
     """The log posterior at a point, with lazy derivatives."""
 
     problem: "_Problem"
@@ -93,46 +96,48 @@ class _View:
     grid: Grid
     right: Float[np.ndarray, "stratum node"]
     value: float
-    chance: Float[np.ndarray, "labelled node"]
+    probability: Float[np.ndarray, "labelled node"]
 
     @cached_property
-    def pull(self) -> Float[np.ndarray, "labelled node term"]:
+    def score_by_node(self) -> Float[np.ndarray, "labelled node term"]:
         """Score: gradient of each group's log likelihood by the terms, at each node of its random effect."""
         seen = self.problem.evidence
         miss = seen.right[:, None] - seen.total[:, None] * self.right
-        return self.problem.gather(miss[:, :, None] * seen.design[:, None, :])
+        return self.problem.sum_by_group(miss[:, :, None] * seen.design[:, None, :])
 
     @cached_property
-    def slope(self) -> Params:
+    def gradient(self) -> Params:
         """Gradient."""
-        return self._mean.sum(axis=0) + self.problem.model.slope(self.at)
+        return self._mean.sum(axis=0) + self.problem.model.gradient(self.at)
 
     @cached_property
-    def bend(self) -> Square:
+    def hessian(self) -> Square:
         """Hessian."""
         seen = self.problem.evidence
-        chance = self.chance[self.problem.heard]
-        doubt = seen.total * np.einsum("sn,sn->s", chance, self.right * (1 - self.right))
-        flat = self._pulls.reshape(-1, len(self.at))
-        bend = (self.chance.reshape(-1, 1) * flat).T @ flat - self._mean.T @ self._mean
-        bend[:-1, :-1] -= (seen.design.T * doubt) @ seen.design
-        bend[-1, -1] += (self.chance * self.grid.bend).sum()  # not a dot product: a long one would start BLAS threads
-        return bend + self.problem.model.bend(self.at)
+        probability = self.probability[self.problem.group_index]
+        doubt = seen.total * np.einsum("sn,sn->s", probability, self.right * (1 - self.right))
+        flat = self._scores_by_node.reshape(-1, len(self.at))
+        hessian = (self.probability.reshape(-1, 1) * flat).T @ flat - self._mean.T @ self._mean
+        hessian[:-1, :-1] -= (seen.design.T * doubt) @ seen.design
+        hessian[-1, -1] += (
+            self.probability * self.grid.hessian
+        ).sum()  # not a dot product: a long one would start BLAS threads
+        return hessian + self.problem.model.hessian(self.at)
 
     @cached_property
-    def _pulls(self) -> Float[np.ndarray, "labelled node parameter"]:
-        return np.concatenate([self.pull, self.grid.slope[:, :, None]], axis=2)
+    def _scores_by_node(self) -> Float[np.ndarray, "labelled node parameter"]:
+        return np.concatenate([self.score_by_node, self.grid.gradient[:, :, None]], axis=2)
 
     @cached_property
     def _mean(self) -> Float[np.ndarray, "labelled parameter"]:
-        return np.matmul(self.chance[:, None, :], self._pulls)[:, 0]
+        return np.matmul(self.probability[:, None, :], self._scores_by_node)[:, 0]
 
 
 @dataclass(frozen=True)
 class _Problem:
     """The log posterior of terms and log σ."""
 
-    evidence: Evidence
+    evidence: Observations
     model: Model
 
     @cached_property
@@ -141,64 +146,64 @@ class _Problem:
         return np.unique(self.evidence.group, return_index=True)[1]
 
     @cached_property
-    def heard(self) -> Int[np.ndarray, " stratum"]:
+    def group_index(self) -> Int[np.ndarray, " stratum"]:
         """Index, among groups with labels, of each stratum's group."""
         return np.repeat(np.arange(len(self.start)), np.diff(np.append(self.start, len(self.evidence.group))))
 
     @cached_property
     def ranks(self) -> tuple[Int[np.ndarray, " having"], ...]:
         """Groups with at least one stratum, at least two, and so on."""
-        n_strata = np.bincount(self.heard, minlength=len(self.start))
+        n_strata = np.bincount(self.group_index, minlength=len(self.start))
         return tuple(np.nonzero(n_strata > rank)[0] for rank in range(int(n_strata.max(initial=0))))
 
     @cached_property
     def _outcomes(self) -> tuple[Float[np.ndarray, " labelled"], Float[np.ndarray, " labelled"]]:
         """Right labels and all labels of each group."""
-        return self._add_up(self.evidence.right), self._add_up(self.evidence.total)
+        return self._count_by_group(self.evidence.right), self._count_by_group(self.evidence.total)
 
-    def look(self, at: Params) -> _View:
+    def evaluate(self, at: Params) -> _PosteriorPoint:
         """Log posterior, with the random effects integrated out."""
-        summed = self.sum_out(self.evidence.design @ at[:-1], float(np.exp(at[-1])))
+        summed = self.marginalize(self.evidence.design @ at[:-1], float(np.exp(at[-1])))
         value = float(summed.log_likelihood.sum()) + self.model.log_prior(at)
-        return _View(self, at, summed.grid, summed.right, value, summed.chance)
+        return _PosteriorPoint(self, at, summed.grid, summed.right, value, summed.probability)
 
-    def sum_out(self, base: PerStratum, scale: float | Float[np.ndarray, "labelled 1"]) -> _Summed:
+    def marginalize(self, base: PerStratum, scale: float | Float[np.ndarray, "labelled 1"]) -> _Marginal:
         """Integrate the random effects out of each group's likelihood, given the strata's logits without them."""
         seen = self.evidence
-        grid = self.model.departures.place(scale, *self._find_peaks(base))
-        height = bound(base[:, None] + grid.place[self.heard], FURTHEST)
-        right = squash(height)
+        grid = self.model.random_effects.build_grid(scale, *self._find_modes(base))
+        height = clip_magnitude(base[:, None] + grid.nodes[self.group_index], MAX_LOGIT)
+        right = expit(height)
         n_wrong = seen.total - seen.right
-        likely = self.gather(seen.total[:, None] * np.log(right) - n_wrong[:, None] * height)
+        likely = self.sum_by_group(seen.total[:, None] * np.log(right) - n_wrong[:, None] * height)
         highest = likely.max(axis=1, keepdims=True)
-        chance = np.exp(likely - highest) * grid.weight
-        total = chance.sum(axis=1, keepdims=True)
-        return _Summed(grid, right, (highest + np.log(total))[:, 0], chance / total)
+        probability = np.exp(likely - highest) * grid.weight
+        total = probability.sum(axis=1, keepdims=True)
+        return _Marginal(grid, right, (highest + np.log(total))[:, 0], probability / total)
 
     def repeat(self, n: int) -> "_Problem":
         """Return n copies of the data as one problem, to evaluate n points in one pass."""
         seen, n_groups = self.evidence, len(self.start)
-        group = self.heard + n_groups * np.arange(n)[:, None]
+        group = self.group_index + n_groups * np.arange(n)[:, None]
         design, right, total = np.tile(seen.design, (n, 1)), np.tile(seen.right, n), np.tile(seen.total, n)
-        return _Problem(Evidence(design, group.reshape(-1), right, total), self.model)
+        return _Problem(Observations(design, group.reshape(-1), right, total), self.model)
 
-    def _find_peaks(self, base: PerStratum) -> tuple[Float[np.ndarray, " labelled"], Float[np.ndarray, " labelled"]]:
+    def _find_modes(self, base: PerStratum) -> tuple[Float[np.ndarray, " labelled"], Float[np.ndarray, " labelled"]]:
         """Mode and standard deviation of each group's random effect under the outlier prior, by Newton's method."""
-        seen, loose = self.evidence, self.model.departures.stray**-2
+        seen, loose = self.evidence, self.model.random_effects.outlier_scale**-2
         n_right, n = self._outcomes
-        expected = self._add_up(seen.total * squash(base)) / n
+        expected = self._count_by_group(seen.total * expit(base)) / n
         at = logit((n_right + 0.5) / (n + 1)) - logit(expected)
-        for _ in range(PEAK_STEPS):
-            expected = squash(base + at[self.heard])
-            stiff = self._add_up(seen.total * expected * (1 - expected)) + loose
-            step = (self._add_up(seen.right - seen.total * expected) - loose * at) / stiff
-            at += bound(step, LONGEST)
+        for _ in range(MODE_STEPS):
+            expected = expit(base + at[self.group_index])
+            stiff = self._count_by_group(seen.total * expected * (1 - expected)) + loose
+            step = (self._count_by_group(seen.right - seen.total * expected) - loose * at) / stiff
+            at += clip_magnitude(step, MAX_STEP)
         return at, 1 / np.sqrt(stiff)
 
-    def _add_up(self, values: PerStratum) -> Float[np.ndarray, " labelled"]:
-        return np.bincount(self.heard, weights=values, minlength=len(self.start)).astype(np.float64)
+    def _count_by_group(self, values: PerStratum) -> Float[np.ndarray, " labelled"]:
+        return np.bincount(self.group_index, weights=values, minlength=len(self.start)).astype(np.float64)
 
-    def gather(self, values: Float[np.ndarray, "stratum *rest"]) -> Float[np.ndarray, "labelled *rest"]:
+    def sum_by_group(self, values: Float[np.ndarray, "stratum *rest"]) -> Float[np.ndarray, "labelled *rest"]:
         """Sum the strata of each group: all first strata, then all second ones, and so on (few groups have many)."""
         out = values[self.start]
         for rank, having in enumerate(self.ranks[1:], start=1):
@@ -206,34 +211,34 @@ class _Problem:
         return out
 
 
-def fit(evidence: Evidence, model: Model, start: Params | None = None) -> Fit:
+def fit(evidence: Observations, model: Model, start: Params | None = None) -> Fit:
     """Fit the model by Laplace approximation; `start` may be the mode of an earlier fit."""
     problem = _Problem(evidence, model)
-    at, view = _climb(problem, _guess(problem) if start is None else start)
-    covariance = _invert(-view.bend)
+    at, view = _newton(problem, _initial_guess(problem) if start is None else start)
+    covariance = _invert(-view.hessian)
     group = np.unique(evidence.group)
-    return Fit(model, at, covariance, group, _lay_sheets(problem, at, view, covariance))
+    return Fit(model, at, covariance, group, _integrate_over_scale(problem, at, view, covariance))
 
 
-def integrate(evidence: Evidence, near: Fit) -> Fit:
+def integrate(evidence: Observations, near: Fit) -> Fit:
     """Integrate over the posterior by importance sampling around a fit, where it is far from normal.
 
     Every point is a component without uncertainty in its terms.
     """
     problem = _Problem(evidence, near.model)
-    points = spread_points(near.mode, near.covariance)
-    value, place, chance = _look_at_all(problem, points)
-    weight = weigh_points(points, near.mode, near.covariance, value)
+    points = draw_points(near.mode, near.covariance)
+    value, nodes, probability = _evaluate_points(problem, points)
+    weight = importance_weights(points, near.mode, near.covariance, value)
     (kept,) = np.nonzero(weight)
-    still = np.zeros((*chance.shape[1:], 0))
-    sheets = [Sheet(points[i], float(weight[i]), place[i], chance[i], still) for i in kept]
+    still = np.zeros((*probability.shape[1:], 0))
+    components = [Component(points[i], float(weight[i]), nodes[i], probability[i], still) for i in kept]
     centre = weight @ points
     spread = (weight * (points - centre).T) @ (points - centre)
-    return Fit(near.model, centre, spread, near.group, tuple(sheets), n_points=count_effective(weight))
+    return Fit(near.model, centre, spread, near.group, tuple(components), n_points=effective_sample_size(weight))
 
 
-def _look_at_all(
-    problem: _Problem, points: Float[np.ndarray, "point parameter"], most: int = MOST_NUMBERS
+def _evaluate_points(
+    problem: _Problem, points: Float[np.ndarray, "point parameter"], most: int = MAX_ELEMENTS
 ) -> tuple[
     Float[np.ndarray, " point"], Float[np.ndarray, "point labelled node"], Float[np.ndarray, "point labelled node"]
 ]:
@@ -245,61 +250,66 @@ def _look_at_all(
     out = []
     for block in blocks:
         base = (block[:, :-1] @ problem.evidence.design.T).reshape(-1)
-        found = repeated[len(block)].sum_out(base, np.repeat(np.exp(block[:, -1:]), n_groups, axis=0))
+        found = repeated[len(block)].marginalize(base, np.repeat(np.exp(block[:, -1:]), n_groups, axis=0))
         grid = (len(block), n_groups, NODES)
         value = found.log_likelihood.reshape(grid[:2]).sum(axis=1) + [problem.model.log_prior(at) for at in block]
-        out.append((value, found.grid.place.reshape(grid), found.chance.reshape(grid)))
-    value, place, chance = (np.concatenate(parts) for parts in zip(*out, strict=True))
-    return value, place, chance
+        out.append((value, found.grid.nodes.reshape(grid), found.probability.reshape(grid)))
+    value, nodes, probability = (np.concatenate(parts) for parts in zip(*out, strict=True))
+    return value, nodes, probability
 
 
-def _guess(problem: _Problem) -> Params:
+def _initial_guess(problem: _Problem) -> Params:
     """Starting point: logistic regression without random effects."""
     seen, model = problem.evidence, problem.model
     terms, precision = model.centre, np.diag(model.spread**-2)
     for _ in range(GUESS_STEPS):
-        right = squash(seen.design @ terms)
-        slope = seen.design.T @ (seen.right - seen.total * right) - precision @ (terms - model.centre)
-        step = np.linalg.solve((seen.design.T * (seen.total * right * (1 - right))) @ seen.design + precision, slope)
-        terms = terms + step * min(1.0, LONGEST / max(float(np.abs(step).max()), LONGEST))
+        right = expit(seen.design @ terms)
+        gradient = seen.design.T @ (seen.right - seen.total * right) - precision @ (terms - model.centre)
+        step = np.linalg.solve((seen.design.T * (seen.total * right * (1 - right))) @ seen.design + precision, gradient)
+        terms = terms + step * min(1.0, MAX_STEP / max(float(np.abs(step).max()), MAX_STEP))
     return np.append(terms, model.start[-1])
 
 
-def _climb(problem: _Problem, at: Params) -> tuple[Params, _View]:
+def _newton(problem: _Problem, at: Params) -> tuple[Params, _PosteriorPoint]:
     """Maximise by Newton's method with backtracking."""
-    view = problem.look(at)
-    for _ in range(MOST_STEPS):
-        step = _invert(-view.bend) @ view.slope
-        ahead = None if step @ view.slope < CLOSE else _step(problem, at, step, view)
+    view = problem.evaluate(at)
+    for _ in range(MAX_STEPS):
+        step = _invert(-view.hessian) @ view.gradient
+        ahead = None if step @ view.gradient < MIN_EXPECTED_GAIN else _backtrack(problem, at, step, view)
         if ahead is None:
             break
         at, view = ahead
     return at, view
 
 
-def _step(problem: _Problem, at: Params, step: Params, view: _View) -> tuple[Params, _View] | None:
+def _backtrack(
+    problem: _Problem, at: Params, step: Params, view: _PosteriorPoint
+) -> tuple[Params, _PosteriorPoint] | None:
     """Halve a step until the log posterior does not fall by more than the grid's error; None if it always does."""
-    length = min(1.0, LONGEST / float(np.abs(step).max()))
-    for _ in range(MOST_HALVINGS):
-        ahead = problem.look(at + length * step)
+    length = min(1.0, MAX_STEP / float(np.abs(step).max()))
+    for _ in range(MAX_HALVINGS):
+        ahead = problem.evaluate(at + length * step)
         if ahead.value > view.value - NOISE:
             return at + length * step, ahead
         length /= 2
     return None
 
 
-def _lay_sheets(problem: _Problem, mode: Params, view: _View, covariance: Square) -> tuple[Sheet, ...]:
+def _integrate_over_scale(
+    problem: _Problem, mode: Params, view: _PosteriorPoint, covariance: Square
+) -> tuple[Component, ...]:
     """Components at Gauss-Hermite nodes of log σ, terms at their conditional mean; reweighted by the log posterior."""
     step = covariance[:, -1] / np.sqrt(covariance[-1, -1])
     places = [mode + z * step for z in SCALES]
-    views = [view if z == 0 else problem.look(at) for z, at in zip(SCALES, places, strict=True)]
+    views = [view if z == 0 else problem.evaluate(at) for z, at in zip(SCALES, places, strict=True)]
     weight = softmax(np.log(MASSES) + np.array([v.value for v in views]) + SCALES**2 / 2)
     return tuple(
-        Sheet(at, float(w), v.grid.place, v.chance, v.pull) for at, w, v in zip(places, weight, views, strict=True)
+        Component(at, float(w), v.grid.nodes, v.probability, v.score_by_node)
+        for at, w, v in zip(places, weight, views, strict=True)
     )
 
 
 def _invert(precision: Square) -> Square:
     """Invert a precision matrix; away from the mode it may be indefinite, so absolute eigenvalues are used."""
     values, vectors = np.linalg.eigh((precision + precision.T) / 2)
-    return (vectors / np.maximum(np.abs(values), FLATTEST)) @ vectors.T
+    return (vectors / np.maximum(np.abs(values), MIN_CURVATURE)) @ vectors.T

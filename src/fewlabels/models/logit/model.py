@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.models.logit.random_effects import Departures
+from fewlabels.models.logit.random_effects import RandomEffects
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Observations:
     """Labelled outcomes of strata (items of one group with nearly the same score), sorted by group."""
 
     design: Float[np.ndarray, "stratum term"]
@@ -28,7 +28,7 @@ class Model:
     centre: Float[np.ndarray, " term"]
     spread: Float[np.ndarray, " term"]
     scale: float = 0.4  # of the half-Cauchy
-    departures: Departures = field(default_factory=Departures)
+    random_effects: RandomEffects = field(default_factory=RandomEffects)
 
     @property
     def start(self) -> Float[np.ndarray, " parameter"]:
@@ -40,12 +40,12 @@ class Model:
         ratio = np.exp(at[-1]) / self.scale
         return float(-0.5 * (((at[:-1] - self.centre) / self.spread) ** 2).sum() - np.log1p(ratio**2) + at[-1])
 
-    def slope(self, at: Float[np.ndarray, " parameter"]) -> Float[np.ndarray, " parameter"]:
+    def gradient(self, at: Float[np.ndarray, " parameter"]) -> Float[np.ndarray, " parameter"]:
         """Gradient of the log prior."""
         square = (np.exp(at[-1]) / self.scale) ** 2
         return np.append((self.centre - at[:-1]) / self.spread**2, (1 - square) / (1 + square))
 
-    def bend(self, at: Float[np.ndarray, " parameter"]) -> Float[np.ndarray, "parameter parameter"]:
+    def hessian(self, at: Float[np.ndarray, " parameter"]) -> Float[np.ndarray, "parameter parameter"]:
         """Hessian of the log prior."""
         square = (np.exp(at[-1]) / self.scale) ** 2
         return np.diag(np.append(-1 / self.spread**2, -4 * square / (1 + square) ** 2))

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.errors import InputError
-from fewlabels.models.membership.scores import Evidence
+from fewlabels.models.membership.scores import LogScores
 
 MOST_ARMS = 10_000  # above that, only combinations that occur in the data
 NOWHERE = -1
@@ -26,7 +26,7 @@ class Half:
     combinations: Int[np.ndarray, "combination axis"]
     place: Int[np.ndarray, " arm"]
 
-    def add_up(self, values: Evidence) -> Float[np.ndarray, "item combination"]:
+    def sum_over_attributes(self, values: LogScores) -> Float[np.ndarray, "item combination"]:
         """Sum the attributes' values for every item and combination."""
         out = np.zeros((len(values[0]), len(self.combinations)), dtype=values[0].dtype)
         for axis, column in zip(self.axes, self.combinations.T, strict=True):
@@ -58,23 +58,23 @@ class Arms:
         combinations, place = np.unique(self.table[:, list(axes)], axis=0, return_inverse=True)
         return Half(axes, combinations, place.reshape(-1))
 
-    def add_up(self, values: Evidence) -> Float[np.ndarray, "item arm"]:
+    def sum_over_attributes(self, values: LogScores) -> Float[np.ndarray, "item arm"]:
         """Sum the attributes' values for every item and arm."""
         left, right = self.halves
-        out = np.take(left.add_up(values), left.place, axis=1)
-        out += np.take(right.add_up(values), right.place, axis=1)
+        out = np.take(left.sum_over_attributes(values), left.place, axis=1)
+        out += np.take(right.sum_over_attributes(values), right.place, axis=1)
         return out
 
     def find(self, attributes: Int[np.ndarray, "item axis"]) -> Int[np.ndarray, " item"]:
         """Return the index of the arm of every combination."""
-        keys = rank(np.concatenate([self.table, attributes]), self.sizes)
+        keys = encode_combinations(np.concatenate([self.table, attributes]), self.sizes)
         keys, wanted = keys[: len(self)], keys[len(self) :]
         order = np.argsort(keys)
         near = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
-        strange = keys[near] != wanted
-        if strange.any():
+        unknown = keys[near] != wanted
+        if unknown.any():
             raise InputError(
-                f"attributes {attributes[strange][0].tolist()} are not among the {len(keys):,} arms of this model; fit again with this item among those with known attributes"
+                f"attributes {attributes[unknown][0].tolist()} are not among the {len(keys):,} arms of this model; fit again with this item among those with known attributes"
             )
         return near
 
@@ -86,14 +86,14 @@ def list_arms(
     if prod(sizes) <= MOST_ARMS:
         return Arms(np.indices(sizes).reshape(len(sizes), -1).T, sizes)
     table = np.concatenate([gold, guesses])
-    keys = rank(table, sizes)
+    keys = encode_combinations(table, sizes)
     _, first, times = np.unique(keys, return_index=True, return_counts=True)
     n_known = int((first < len(gold)).sum())
     kept = np.lexsort((-times, first >= len(gold)))[: max(MOST_ARMS, n_known)]
     return Arms(table[np.sort(first[kept])], sizes)
 
 
-def rank(table: Int[np.ndarray, "item axis"], sizes: tuple[int, ...]) -> Int[np.ndarray, " item"]:
+def encode_combinations(table: Int[np.ndarray, "item axis"], sizes: tuple[int, ...]) -> Int[np.ndarray, " item"]:
     """Encode combinations as integers; re-encode prefixes by rank where integers would overflow."""
     key, span = np.zeros(len(table), dtype=np.int64), 1
     for column, size in zip(table.T, sizes, strict=True):

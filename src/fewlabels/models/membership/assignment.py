@@ -13,11 +13,11 @@ from scipy.sparse import csr_array
 
 from fewlabels.errors import InputError
 from fewlabels.models.membership.arms import Arms
-from fewlabels.models.membership.scores import Evidence, Scores, require_gold, weigh_scores
+from fewlabels.models.membership.scores import LogScores, Scores, center_log_scores, require_gold
 from fewlabels.models.membership.terms import Pair
 
 ENTRIES = 2_000_000  # items × arms per block
-CUT = 2e-3  # smaller probabilities are kept at random: at most 500 arms per item
+SPARSITY_THRESHOLD = 2e-3  # smaller probabilities are kept at random: at most 500 arms per item
 Part = tuple[Float[np.ndarray, " entry"], Int[np.ndarray, " entry"], Int[np.ndarray, " item"]]  # values, arms, counts
 
 
@@ -50,33 +50,38 @@ class Attribution:
             raise InputError(
                 f"the attributes have {sizes} values, but the model was fitted with {self.considered.sizes}; give the same attributes in the same order"
             )
-        evidence = weigh_scores(scores)
+        evidence = center_log_scores(scores)
         rng, size = np.random.default_rng(seed), max(1, ENTRIES // len(self.potential))
         starts = range(0, len(evidence[0]), size)
-        parts = [_thin(rng, self._weigh(tuple(log[start : start + size] for log in evidence))) for start in starts]
+        parts = [
+            _sparsify(rng, self._probabilities(tuple(log[start : start + size] for log in evidence)))
+            for start in starts
+        ]
         chance = _stack(parts, len(self.potential))
         if gold is None or gold_rows is None:
             return chance
         require_gold(gold, gold_rows, sizes, len(evidence[0]))
-        return _fix(chance, self.considered.find(gold), gold_rows)
+        return _set_known(chance, self.considered.find(gold), gold_rows)
 
-    def _weigh(self, evidence: Evidence) -> Float[np.ndarray, "item arm"]:
+    def _probabilities(self, evidence: LogScores) -> Float[np.ndarray, "item arm"]:
         """P(arm | item) as a dense matrix, in single precision for speed."""
         tempered = tuple((t * log).astype(np.float32) for t, log in zip(self.temperatures, evidence, strict=True))
-        height = self.considered.add_up(tempered)
-        height += self.potential.astype(np.float32)
-        height -= height.max(axis=1, keepdims=True)
-        np.exp(height, out=height)
-        height /= height.sum(axis=1, keepdims=True)
-        return height
+        logits = self.considered.sum_over_attributes(tempered)
+        logits += self.potential.astype(np.float32)
+        logits -= logits.max(axis=1, keepdims=True)
+        np.exp(logits, out=logits)
+        logits /= logits.sum(axis=1, keepdims=True)
+        return logits
 
 
-def _thin(rng: np.random.Generator, chance: Float[np.ndarray, "item arm"]) -> Part:
+def _sparsify(rng: np.random.Generator, chance: Float[np.ndarray, "item arm"]) -> Part:
     """Keep large probabilities; sample small ones systematically, with the threshold as their weight."""
-    faint = np.where(chance < CUT, chance, 0.0)
-    passed = np.floor(np.cumsum(faint, axis=1, dtype=np.float64) / CUT + rng.random((len(chance), 1)))
+    improbable = np.where(chance < SPARSITY_THRESHOLD, chance, 0.0)
+    passed = np.floor(
+        np.cumsum(improbable, axis=1, dtype=np.float64) / SPARSITY_THRESHOLD + rng.random((len(chance), 1))
+    )
     drawn = np.diff(passed, axis=1, prepend=0.0) > 0
-    kept = np.where(faint > 0, CUT * drawn, chance)
+    kept = np.where(improbable > 0, SPARSITY_THRESHOLD * drawn, chance)
     kept /= kept.sum(axis=1, keepdims=True)
     row, arm = np.nonzero(kept)
     return kept[row, arm].astype(np.float32), arm.astype(np.int32), np.bincount(row, minlength=len(chance))
@@ -89,7 +94,7 @@ def _stack(parts: list[Part], n_arms: int) -> csr_array:
     return csr_array((values, arm, ends.astype(small)), shape=(len(n_kept), n_arms))
 
 
-def _fix(chance: csr_array, arm: Int[np.ndarray, " gold"], rows: Int[np.ndarray, " gold"]) -> csr_array:
+def _set_known(chance: csr_array, arm: Int[np.ndarray, " gold"], rows: Int[np.ndarray, " gold"]) -> csr_array:
     """Replace the rows of known items by probability 1 of their arm."""
     others = np.ones((chance.shape[0], 1), dtype=np.float32)
     others[rows] = 0.0

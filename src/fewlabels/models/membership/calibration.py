@@ -6,19 +6,19 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import log_softmax, softmax
 
-from fewlabels.models.membership.scores import Evidence
+from fewlabels.models.membership.scores import LogScores
 from fewlabels.models.membership.terms import contrast
 
-COMMON = 1.0, 0.5  # prior mean and sd of the common temperature
-OWN = 0.25  # sd of the classifiers' temperatures around it
-BIAS = 1.0  # prior sd of a bias, in logits
+COMMON_TEMPERATURE_PRIOR = 1.0, 0.5  # prior mean and sd of the common temperature
+TEMPERATURE_SD = 0.25  # sd of the classifiers' temperatures around it
+BIAS_SD = 1.0  # prior sd of a bias, in logits
 ROUNDS = 6  # of coordinate ascent between single and common temperatures
-MOST_STEPS, MOST_HALVINGS, CLOSE = 40, 20, 1e-6
+MOST_STEPS, MAX_HALVINGS, TOLERANCE = 40, 20, 1e-6
 Logs = Float[np.ndarray, "item level"]
 
 
 @dataclass(frozen=True)
-class Scale:
+class TemperatureScaling:
     """Temperature scaling with biases: softmax(temperature · log probabilities + bias)."""
 
     temperature: float
@@ -30,41 +30,46 @@ class Scale:
 
 
 def calibrate(
-    evidence: Evidence, gold: Int[np.ndarray, "item axis"], *, biased: bool
-) -> tuple[tuple[Scale, ...], float]:
+    evidence: LogScores, gold: Int[np.ndarray, "item axis"], *, biased: bool
+) -> tuple[tuple[TemperatureScaling, ...], float]:
     """Return the posterior mode of temperatures (and of biases, if `biased`), and of the common temperature.
 
     Temperatures are partially pooled: classifiers trained alike tend to be overconfident alike.
     """
-    common = COMMON[0]
+    common = COMMON_TEMPERATURE_PRIOR[0]
     for _ in range(ROUNDS):
-        scales = tuple(_climb(log, gold[:, k], common, biased=biased) for k, log in enumerate(evidence))
-        total = sum(scale.temperature for scale in scales) / OWN**2 + COMMON[0] / COMMON[1] ** 2
-        common = total / (len(scales) / OWN**2 + COMMON[1] ** -2)
+        scales = tuple(_newton(log, gold[:, k], common, biased=biased) for k, log in enumerate(evidence))
+        total = (
+            sum(scale.temperature for scale in scales) / TEMPERATURE_SD**2
+            + COMMON_TEMPERATURE_PRIOR[0] / COMMON_TEMPERATURE_PRIOR[1] ** 2
+        )
+        common = total / (len(scales) / TEMPERATURE_SD**2 + COMMON_TEMPERATURE_PRIOR[1] ** -2)
     return scales, common
 
 
-def _climb(logs: Logs, known: Int[np.ndarray, " item"], common: float, *, biased: bool) -> Scale:
+def _newton(logs: Logs, known: Int[np.ndarray, " item"], common: float, *, biased: bool) -> TemperatureScaling:
     """Find the mode by Newton's method; the log posterior is concave."""
     code = contrast(logs.shape[1]) if biased else np.zeros((logs.shape[1], 0))
-    centre, spread = (np.array([first, *(rest for _ in code.T)]) for first, rest in ((common, 0.0), (OWN, BIAS)))
+    centre, spread = (
+        np.array([first, *(rest for _ in code.T)]) for first, rest in ((common, 0.0), (TEMPERATURE_SD, BIAS_SD))
+    )
     design = np.concatenate([logs[:, :, None], np.broadcast_to(code, (*logs.shape, code.shape[1]))], axis=2)
     at = centre
-    value, slope, bend = _look(design, known, at, centre, spread)
+    value, gradient, hessian = _log_posterior(design, known, at, centre, spread)
     for _ in range(MOST_STEPS):
-        step = np.linalg.solve(bend, slope)
-        if step @ slope < CLOSE:
+        step = np.linalg.solve(hessian, gradient)
+        if step @ gradient < TOLERANCE:
             break
-        for _ in range(MOST_HALVINGS):
-            ahead = _look(design, known, at + step, centre, spread)
+        for _ in range(MAX_HALVINGS):
+            ahead = _log_posterior(design, known, at + step, centre, spread)
             if ahead[0] >= value:
                 break
             step = step / 2
-        at, (value, slope, bend) = at + step, ahead
-    return Scale(float(at[0]), code @ at[1:])
+        at, (value, gradient, hessian) = at + step, ahead
+    return TemperatureScaling(float(at[0]), code @ at[1:])
 
 
-def _look(
+def _log_posterior(
     design: Float[np.ndarray, "item level term"],
     known: Int[np.ndarray, " item"],
     at: Float[np.ndarray, " term"],
@@ -72,12 +77,12 @@ def _look(
     spread: Float[np.ndarray, " term"],
 ) -> tuple[float, Float[np.ndarray, " term"], Float[np.ndarray, "term term"]]:
     """Log posterior, its gradient, and its negative Hessian."""
-    height = design @ at
-    log_chance = log_softmax(height, axis=1)
+    logits = design @ at
+    log_chance = log_softmax(logits, axis=1)
     chance = np.exp(log_chance)
     mean = np.einsum("il,ilt->it", chance, design)
     item, off = np.arange(len(known)), (at - centre) / spread
     value = float(log_chance[item, known].sum() - off @ off / 2)
-    slope = (design[item, known] - mean).sum(axis=0) - off / spread
-    bend = np.einsum("il,ilt,ilu->tu", chance, design, design) - mean.T @ mean + np.diag(spread**-2)
-    return value, slope, bend
+    gradient = (design[item, known] - mean).sum(axis=0) - off / spread
+    hessian = np.einsum("il,ilt,ilu->tu", chance, design, design) - mean.T @ mean + np.diag(spread**-2)
+    return value, gradient, hessian

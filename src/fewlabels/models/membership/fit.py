@@ -10,10 +10,10 @@ from jaxtyping import Int
 
 from fewlabels.models.membership.arms import list_arms
 from fewlabels.models.membership.assignment import Attribution
-from fewlabels.models.membership.calibration import Scale, calibrate
+from fewlabels.models.membership.calibration import TemperatureScaling, calibrate
 from fewlabels.models.membership.joint_distribution import Joint, estimate_joint
 from fewlabels.models.membership.potential import Gold, learn_jointly
-from fewlabels.models.membership.scores import Evidence, Scores, require_gold, weigh_scores
+from fewlabels.models.membership.scores import LogScores, Scores, center_log_scores, require_gold
 from fewlabels.models.membership.terms import Terms, choose_pairs
 
 Method = Literal["raw", "temperature", "full"]
@@ -42,39 +42,43 @@ def learn_attribution(
     >>> (100 * found.assign((score, score)).toarray()[0]).round().astype(int).tolist()
     [81, 9, 9, 1]
     """
-    evidence = weigh_scores(scores, names)
+    evidence = center_log_scores(scores, names)
     sizes = tuple(score.shape[1] for score in scores)
     require_gold(gold, gold_rows, sizes, len(evidence[0]))
     guesses = np.stack([log.argmax(axis=1) for log in evidence], axis=1)
     arms = list_arms(sizes, guesses, gold)
     terms = Terms(arms, choose_pairs(sizes, guesses))
-    notes = _say_what_is_missing(method, terms, len(gold))
+    notes = _list_notes(method, terms, len(gold))
     if method == "raw":
         return Attribution(arms, np.ones(len(sizes)), np.zeros(len(arms)), {}, notes)
     known = tuple(log[gold_rows] for log in evidence)
-    alone, common = calibrate(known, gold, biased=method == "full")
-    temperatures = np.array([one.temperature for one in alone])
+    separate, common = calibrate(known, gold, biased=method == "full")
+    temperatures = np.array([one.temperature for one in separate])
     if method == "temperature":
         return Attribution(arms, temperatures, np.zeros(len(arms)), {}, notes)
-    given = _ask_everyone(np.random.default_rng(seed), evidence, alone, terms)
+    given = _estimate_potential(np.random.default_rng(seed), evidence, separate, terms)
     found = learn_jointly(Gold(known, arms.find(gold), terms, given), temperatures, common)
     weights = found.potential.weights
     potential = terms.design @ weights + found.potential.rest
     return Attribution(arms, found.temperatures, potential, terms.tabulate(weights), notes)
 
 
-def _ask_everyone(rng: np.random.Generator, evidence: Evidence, alone: tuple[Scale, ...], terms: Terms) -> Joint:
+def _estimate_potential(
+    rng: np.random.Generator, evidence: LogScores, separate: tuple[TemperatureScaling, ...], terms: Terms
+) -> Joint:
     """Estimate the potential from all items: log P(a), less the base rates that the classifiers already contain."""
-    calibrated = [one.apply(log) for one, log in zip(alone, evidence, strict=True)]
+    calibrated = [one.apply(log) for one, log in zip(separate, evidence, strict=True)]
     shares = [chance.mean(axis=0) for chance in calibrated]
-    signs = tuple(np.log(chance) - np.log(share) for chance, share in zip(calibrated, shares, strict=True))
-    joint = estimate_joint(rng, signs, terms)
-    favour = terms.express(tuple(one.bias - np.log(share) for one, share in zip(alone, shares, strict=True)))
-    weights = joint.weights + np.pad(favour, (0, len(joint.weights) - len(favour)))
+    log_ratios = tuple(np.log(chance) - np.log(share) for chance, share in zip(calibrated, shares, strict=True))
+    joint = estimate_joint(rng, log_ratios, terms)
+    bias_terms = terms.project_values(
+        tuple(one.bias - np.log(share) for one, share in zip(separate, shares, strict=True))
+    )
+    weights = joint.weights + np.pad(bias_terms, (0, len(joint.weights) - len(bias_terms)))
     return replace(joint, weights=weights)
 
 
-def _say_what_is_missing(method: Method, terms: Terms, n_gold: int) -> tuple[str, ...]:
+def _list_notes(method: Method, terms: Terms, n_gold: int) -> tuple[str, ...]:
     notes, sizes, n_arms = [], terms.arms.sizes, len(terms.arms)
     n_pairs = len(list(combinations([size for size in sizes if size > 1], 2)))
     if method != "raw" and not n_gold:

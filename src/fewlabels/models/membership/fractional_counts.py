@@ -54,9 +54,9 @@ def _check(chance: csr_array, outcomes: Float[np.ndarray, " item"]) -> Bool[np.n
             f"there are {len(outcomes):,} outcomes for {chance.shape[0]:,} items; give NaN without a label"
         )
     labelled = ~np.isnan(outcomes)
-    strange = labelled & ~((outcomes >= 0) & (outcomes <= 1))
-    if strange.any():
-        row = int(np.argmax(strange))
+    invalid = labelled & ~((outcomes >= 0) & (outcomes <= 1))
+    if invalid.any():
+        row = int(np.argmax(invalid))
         raise InputError(
             f"outcome {row + 1:,} is {outcomes[row]:g}; give 1 for right, 0 for wrong, something between for a grade, NaN without a label"
         )

@@ -13,14 +13,14 @@ import numpy as np
 from jaxtyping import Float
 
 from fewlabels.models.membership.arms import Arms
-from fewlabels.models.membership.scores import Evidence
+from fewlabels.models.membership.scores import LogScores
 from fewlabels.models.membership.terms import Terms
 
 MOST_ENTRIES, BLOCK = 40_000_000, 256  # items × arms in all, and items per block
-STIFF = 0.002  # ridge penalty per item, which keeps weights of poorly identified terms small
-MOST_STEPS, MOST_HALVINGS = 100, 12
-CLOSE = 0.5  # expected gain in log likelihood below which BFGS stops
-FIRM, ROUNDS = 300.0, 10  # pseudo-items of the pairwise model as a Dirichlet prior, and EM steps from there
+RIDGE = 0.002  # ridge penalty per item, which keeps weights of poorly identified terms small
+MOST_STEPS, MAX_HALVINGS = 100, 12
+TOLERANCE = 0.5  # expected gain in log likelihood below which BFGS stops
+PRIOR_ITEMS, ROUNDS = 300.0, 10  # pseudo-items of the pairwise model as a Dirichlet prior, and EM steps from there
 TINY = 1e-30  # of likelihoods, in single precision
 Weights = Float[np.ndarray, " term"]
 PerArm = Float[np.ndarray, " arm"]
@@ -35,112 +35,120 @@ class Joint:
 
 
 @dataclass(frozen=True)
-class _View:
+class _Evaluation:
     """Penalized log likelihood of weights, its gradient, and their distribution over arms."""
 
     value: float
-    slope: Weights
+    gradient: Weights
     chance: PerArm
 
 
 @dataclass(frozen=True)
-class _Crowd:
+class _ItemLikelihoods:
     """Likelihood of the classifiers' outputs on every item under each arm."""
 
-    likely: Float[np.ndarray, "item arm"]  # up to a factor for each item
+    likelihood: Float[np.ndarray, "item arm"]  # up to a factor for each item
     terms: Terms
 
     def __len__(self) -> int:
-        return len(self.likely)
+        return len(self.likelihood)
 
-    def look(self, at: Weights) -> _View:
+    def evaluate(self, at: Weights) -> _Evaluation:
         """Ridge-penalized log likelihood of weights, and its gradient."""
         design = self.terms.design
         chance = _normalise(design @ at)
-        value, found = self.explain(chance)
-        stiff = STIFF * len(self)
-        slope = design.T @ (found - len(self) * chance) - stiff * at
-        return _View(value - stiff * float(at @ at) / 2, slope, chance)
+        value, found = self.e_step(chance)
+        ridge = RIDGE * len(self)
+        gradient = design.T @ (found - len(self) * chance) - ridge * at
+        return _Evaluation(value - ridge * float(at @ at) / 2, gradient, chance)
 
-    def explain(self, chance: PerArm) -> tuple[float, PerArm]:
+    def e_step(self, chance: PerArm) -> tuple[float, PerArm]:
         """Log likelihood of a distribution over arms, and the expected number of items in each (E-step)."""
-        total = np.maximum(self.likely @ chance.astype(np.float32), TINY)
-        return float(np.log(total, dtype=np.float64).sum()), chance * ((1 / total) @ self.likely)
+        total = np.maximum(self.likelihood @ chance.astype(np.float32), TINY)
+        return float(np.log(total, dtype=np.float64).sum()), chance * ((1 / total) @ self.likelihood)
 
     def precondition(self, chance: PerArm) -> Float[np.ndarray, "term term"]:
         """Inverse complete-data information: with it, gradient steps are those of expectation-maximisation."""
         design = self.terms.design
         mean = chance @ design
-        bend = (design.T * chance) @ design - np.outer(mean, mean)
-        return np.linalg.inv(bend + STIFF * np.eye(len(mean))) / len(self)
+        hessian = (design.T * chance) @ design - np.outer(mean, mean)
+        return np.linalg.inv(hessian + RIDGE * np.eye(len(mean))) / len(self)
 
 
-def estimate_joint(rng: np.random.Generator, signs: Evidence, terms: Terms) -> Joint:
+def estimate_joint(rng: np.random.Generator, log_ratios: LogScores, terms: Terms) -> Joint:
     """Estimate the distribution over arms by maximum likelihood.
 
-    `signs` are log likelihood ratios of each value against the base rate. Large pools are subsampled.
+    `log_ratios` are log likelihood ratios of each value against the base rate. Large pools are subsampled.
     """
-    some = rng.permutation(len(signs[0]))[: max(1, MOST_ENTRIES // len(terms.arms))]
-    crowd = _Crowd(_compare(tuple(sign[some].astype(np.float32) for sign in signs), terms.arms), terms)
-    weights = _climb(crowd)
-    return Joint(weights, _refine(crowd, _normalise(terms.design @ weights)))
+    some = rng.permutation(len(log_ratios[0]))[: max(1, MOST_ENTRIES // len(terms.arms))]
+    likelihoods = _ItemLikelihoods(
+        _relative_likelihoods(tuple(log_ratio[some].astype(np.float32) for log_ratio in log_ratios), terms.arms), terms
+    )
+    weights = _bfgs(likelihoods)
+    return Joint(weights, _refine(likelihoods, _normalise(terms.design @ weights)))
 
 
-def _compare(signs: Evidence, arms: Arms) -> Float[np.ndarray, "item arm"]:
+def _relative_likelihoods(log_ratios: LogScores, arms: Arms) -> Float[np.ndarray, "item arm"]:
     """Likelihood of each item under every arm, relative to its maximum; in blocks, to save memory."""
-    out = np.empty((len(signs[0]), len(arms)), dtype=np.float32)
+    out = np.empty((len(log_ratios[0]), len(arms)), dtype=np.float32)
     for start in range(0, len(out), BLOCK):
-        height = arms.add_up(tuple(sign[start : start + BLOCK] for sign in signs))
-        height -= height.max(axis=1, keepdims=True)
-        np.exp(height, out=out[start : start + BLOCK])
+        logits = arms.sum_over_attributes(tuple(log_ratio[start : start + BLOCK] for log_ratio in log_ratios))
+        logits -= logits.max(axis=1, keepdims=True)
+        np.exp(logits, out=out[start : start + BLOCK])
     return out
 
 
-def _refine(crowd: _Crowd, chance: PerArm) -> PerArm:
+def _refine(likelihoods: _ItemLikelihoods, chance: PerArm) -> PerArm:
     """Residual of log P(a) beyond pairwise terms; zero unless it improves the likelihood of a held-out half."""
-    learnt, aside = (_Crowd(half, crowd.terms) for half in np.array_split(crowd.likely, 2))
-    if aside.explain(_free(learnt, chance))[0] <= aside.explain(chance)[0]:
+    train, held_out = (_ItemLikelihoods(half, likelihoods.terms) for half in np.array_split(likelihoods.likelihood, 2))
+    if held_out.e_step(_run_em(train, chance))[0] <= held_out.e_step(chance)[0]:
         return np.zeros(len(chance))
-    return np.log(_free(crowd, chance) + TINY) - np.log(chance + TINY)
+    return np.log(_run_em(likelihoods, chance) + TINY) - np.log(chance + TINY)
 
 
-def _free(crowd: _Crowd, start: PerArm) -> PerArm:
+def _run_em(likelihoods: _ItemLikelihoods, start: PerArm) -> PerArm:
     """Estimate a free probability per arm by expectation-maximisation, with a Dirichlet prior around the start."""
     chance = start
     for _ in range(ROUNDS):
-        chance = (crowd.explain(chance)[1] + FIRM * start) / (len(crowd) + FIRM)
+        chance = (likelihoods.e_step(chance)[1] + PRIOR_ITEMS * start) / (len(likelihoods) + PRIOR_ITEMS)
     return chance / chance.sum()
 
 
-def _climb(crowd: _Crowd) -> Weights:
+def _bfgs(likelihoods: _ItemLikelihoods) -> Weights:
     """Maximize by BFGS, preconditioned with the steps of expectation-maximisation."""
-    at = np.zeros(crowd.terms.design.shape[1])
-    view = crowd.look(at)
-    metric = crowd.precondition(view.chance)
+    at = np.zeros(likelihoods.terms.design.shape[1])
+    evaluation = likelihoods.evaluate(at)
+    inverse_hessian = likelihoods.precondition(evaluation.chance)
     for _ in range(MOST_STEPS):
-        step = metric @ view.slope
-        if step @ view.slope < CLOSE:
+        step = inverse_hessian @ evaluation.gradient
+        if step @ evaluation.gradient < TOLERANCE:
             break
-        for _ in range(MOST_HALVINGS):
-            ahead = crowd.look(at + step)
-            if ahead.value >= view.value:
+        for _ in range(MAX_HALVINGS):
+            ahead = likelihoods.evaluate(at + step)
+            if ahead.value >= evaluation.value:
                 break
             step = step / 2
-        metric = _update(metric, step, view.slope - ahead.slope)
-        at, view = at + step, ahead
+        inverse_hessian = _update(inverse_hessian, step, evaluation.gradient - ahead.gradient)
+        at, evaluation = at + step, ahead
     return at
 
 
-def _update(metric: Float[np.ndarray, "term term"], step: Weights, fall: Weights) -> Float[np.ndarray, "term term"]:
+def _update(
+    inverse_hessian: Float[np.ndarray, "term term"], step: Weights, gradient_change: Weights
+) -> Float[np.ndarray, "term term"]:
     """BFGS update of the inverse Hessian from a step and the decrease of the gradient along it."""
-    bent = float(step @ fall)
-    if bent <= 0:
-        return metric
-    moved = metric @ fall
+    curvature = float(step @ gradient_change)
+    if curvature <= 0:
+        return inverse_hessian
+    moved = inverse_hessian @ gradient_change
     cross = np.outer(moved, step)
-    return metric + (1 + fall @ moved / bent) * np.outer(step, step) / bent - (cross + cross.T) / bent
+    return (
+        inverse_hessian
+        + (1 + gradient_change @ moved / curvature) * np.outer(step, step) / curvature
+        - (cross + cross.T) / curvature
+    )
 
 
-def _normalise(height: PerArm) -> PerArm:
-    chance = np.exp(height - height.max())
+def _normalise(logits: PerArm) -> PerArm:
+    chance = np.exp(logits - logits.max())
     return chance / chance.sum()

@@ -13,18 +13,18 @@ from jaxtyping import Float, Int
 from scipy.sparse import csr_array
 from scipy.special import logit
 
-from fewlabels.models.additive.effect_priors import Plan
+from fewlabels.models.additive.effect_priors import EffectPriors
 from fewlabels.models.additive.fit import Fit, fit
 from fewlabels.models.additive.strata import Strata
-from fewlabels.models.logit.random_effects import squash
+from fewlabels.models.logit.random_effects import expit
 
 MOST_ROUNDS = 8
-CLOSE = 0.02  # largest change, in logits, at convergence
+TOLERANCE = 0.02  # largest change, in logits, at convergence
 EDGE = 1e-9
 
 
 @dataclass(frozen=True)
-class Mixture:
+class MembershipMixture:
     """Labelled items, sorted by their most probable arm."""
 
     chance: csr_array  # (item, arm)
@@ -33,44 +33,44 @@ class Mixture:
     curve: Float[np.ndarray, "item curve_term"]
     design: Float[np.ndarray, "arm effect_term"]
 
-    def straighten(self, terms: Float[np.ndarray, " term"], own: Float[np.ndarray, " arm"]) -> Strata:
+    def linearize(self, terms: Float[np.ndarray, " term"], own: Float[np.ndarray, " arm"]) -> Strata:
         """Linearize the logit of the mixture in the terms and in the random effect of each item's most probable arm."""
         n_curve, n = self.curve.shape[1], len(self.arm)
         item, arm = np.repeat(np.arange(n), np.diff(self.chance.indptr)), self.chance.indices
-        height = self.design @ terms[n_curve:] + own
-        right = squash((self.curve @ terms[:n_curve])[item] + height[arm])
-        whole = np.clip(np.bincount(item, weights=self.chance.data * right, minlength=n), EDGE, 1 - EDGE)
-        lean = self.chance.data * right * (1 - right) / (whole * (1 - whole))[item]
-        leans = csr_array((lean, arm, self.chance.indptr), shape=self.chance.shape)
-        design = np.concatenate([leans.sum(axis=1)[:, None] * self.curve, leans @ self.design], axis=1)
-        share = np.bincount(item, weights=lean * (arm == self.arm[item]), minlength=n)
-        base = logit(whole) - design @ terms - share * own[self.arm]
+        arm_logits = self.design @ terms[n_curve:] + own
+        right = expit((self.curve @ terms[:n_curve])[item] + arm_logits[arm])
+        accuracy = np.clip(np.bincount(item, weights=self.chance.data * right, minlength=n), EDGE, 1 - EDGE)
+        derivative = self.chance.data * right * (1 - right) / (accuracy * (1 - accuracy))[item]
+        jacobian = csr_array((derivative, arm, self.chance.indptr), shape=self.chance.shape)
+        design = np.concatenate([jacobian.sum(axis=1)[:, None] * self.curve, jacobian @ self.design], axis=1)
+        share = np.bincount(item, weights=derivative * (arm == self.arm[item]), minlength=n)
+        base = logit(accuracy) - design @ terms - share * own[self.arm]
         return Strata(design, self.arm, self.right, np.ones(n), share, base)
 
 
-def gather(
+def select_labelled(
     chance: csr_array,
     outcome: Float[np.ndarray, " item"],
     curve: Float[np.ndarray, "item curve_term"],
     design: Float[np.ndarray, "arm effect_term"],
-) -> Mixture:
+) -> MembershipMixture:
     """Select the labelled items."""
     (labelled,) = np.nonzero(~np.isnan(outcome))
     arm = np.asarray(chance[labelled].argmax(axis=1), dtype=np.int64).reshape(-1)
     order = np.argsort(arm, kind="stable")
     rows = labelled[order]
-    return Mixture(csr_array(chance[rows]).astype(np.float64), arm[order], outcome[rows], curve[rows], design)
+    return MembershipMixture(csr_array(chance[rows]).astype(np.float64), arm[order], outcome[rows], curve[rows], design)
 
 
-def fit_mixture(mixture: Mixture, plan: Plan) -> Fit:
+def fit_mixture(mixture: MembershipMixture, priors: EffectPriors) -> Fit:
     """Alternate fits and linearizations until convergence."""
-    terms, own = plan.centre, np.zeros(len(mixture.design))
-    found = fit(mixture.straighten(terms, own), plan)
+    terms, own = priors.centre, np.zeros(len(mixture.design))
+    found = fit(mixture.linearize(terms, own), priors)
     for _ in range(MOST_ROUNDS):
         before = np.append(terms, own)
-        terms, own = np.zeros(len(plan.centre)), np.zeros(len(own))
-        terms[: len(found.summit.terms)], own[found.heard] = found.summit.terms, found.summit.own
-        if np.abs(np.append(terms, own) - before).max() < CLOSE:
+        terms, own = np.zeros(len(priors.centre)), np.zeros(len(own))
+        terms[: len(found.mode.terms)], own[found.labelled] = found.mode.terms, found.mode.own
+        if np.abs(np.append(terms, own) - before).max() < TOLERANCE:
             break
-        found = fit(mixture.straighten(terms, own), plan, found.summit.scales)
+        found = fit(mixture.linearize(terms, own), priors, found.mode.scales)
     return found

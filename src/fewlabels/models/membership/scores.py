@@ -5,30 +5,32 @@ from jaxtyping import Bool, Float, Int
 
 from fewlabels.data.aggregate import ROUNDING
 from fewlabels.data.checks import SUM_TOLERANCE
-from fewlabels.errors import InputError, listing
+from fewlabels.errors import InputError, join_names
 
-EDGE = 1e-6  # smallest probability: a zero would exclude an arm regardless of other evidence
+MIN_PROBABILITY = 1e-6  # smallest probability: a zero would exclude an arm regardless of other evidence
 Scores = tuple[Float[np.ndarray, "item _level"], ...]  # per attribute
-Evidence = tuple[Float[np.ndarray, "item _level"], ...]  # log probabilities per attribute, minus their mean over values
+LogScores = tuple[
+    Float[np.ndarray, "item _level"], ...
+]  # log probabilities per attribute, minus their mean over values
 
 
-def weigh_scores(scores: Scores, names: tuple[str, ...] = ()) -> Evidence:
+def center_log_scores(scores: Scores, names: tuple[str, ...] = ()) -> LogScores:
     """Validate the probabilities of every attribute, and return their logarithms, centred over values."""
     if not scores:
         raise InputError("there are no attributes: give the probabilities of at least one")
     n_items = [len(score) for score in scores]
     if len(set(n_items)) > 1:
         raise InputError(
-            f"the attributes have different numbers of items ({listing(n_items)}): give the same items, in the same order"
+            f"the attributes have different numbers of items ({join_names(n_items)}): give the same items, in the same order"
         )
     if not n_items[0]:
         raise InputError("there are no items: give the probabilities of at least one")
     names = names or tuple(f"attribute {axis + 1}" for axis in range(len(scores)))
-    return tuple(_weigh(_normalise(score, name)) for name, score in zip(names, scores, strict=True))
+    return tuple(_center_logs(_normalise(score, name)) for name, score in zip(names, scores, strict=True))
 
 
-def _weigh(score: Float[np.ndarray, "item level"]) -> Float[np.ndarray, "item level"]:
-    logs = np.log(np.maximum(score, EDGE))
+def _center_logs(score: Float[np.ndarray, "item level"]) -> Float[np.ndarray, "item level"]:
+    logs = np.log(np.maximum(score, MIN_PROBABILITY))
     return logs - logs.mean(axis=1, keepdims=True)
 
 
@@ -64,9 +66,9 @@ def require_gold(
         raise InputError(
             f"known attributes are a table of {gold.shape[0]:,} by {gold.shape[1]}, but there are {len(rows):,} rows and {len(sizes)} attributes; give one row of values for each item"
         )
-    strange = (gold < 0) | (gold >= np.array(sizes))
-    if strange.any():
-        row, axis = (int(found[0]) for found in np.nonzero(strange))
+    invalid = (gold < 0) | (gold >= np.array(sizes))
+    if invalid.any():
+        row, axis = (int(found[0]) for found in np.nonzero(invalid))
         raise InputError(
             f"known attributes, row {row + 1:,}: attribute {axis + 1} is {gold[row, axis]}, but its values are 0 to {sizes[axis] - 1}, the columns of its probabilities"
         )

@@ -32,13 +32,13 @@ class Terms:
     @cached_property
     def single(self) -> tuple[slice, ...]:
         """Columns of each attribute's terms."""
-        return _lay_slices([size - 1 for size in self.arms.sizes], 0)
+        return _make_slices([size - 1 for size in self.arms.sizes], 0)
 
     @cached_property
     def paired(self) -> tuple[slice, ...]:
         """Columns of each pair's terms."""
         sizes = self.arms.sizes
-        return _lay_slices([(sizes[k] - 1) * (sizes[m] - 1) for k, m in self.pairs], self.n_single)
+        return _make_slices([(sizes[k] - 1) * (sizes[m] - 1) for k, m in self.pairs], self.n_single)
 
     @property
     def n_single(self) -> int:
@@ -52,7 +52,9 @@ class Terms:
         paired = [(single[k][:, :, None] * single[m][:, None, :]).reshape(len(self.arms), -1) for k, m in self.pairs]
         return np.concatenate([*single, *paired], axis=1)
 
-    def express(self, values: tuple[Float[np.ndarray, "*item _level"], ...]) -> Float[np.ndarray, "*item single"]:
+    def project_values(
+        self, values: tuple[Float[np.ndarray, "*item _level"], ...]
+    ) -> Float[np.ndarray, "*item single"]:
         """Project functions of single attributes on their terms, up to a constant."""
         parts = [v @ code * ((len(code) - 1) / len(code)) for v, code in zip(values, self.contrasts, strict=True)]
         return np.concatenate(parts, axis=-1)
@@ -82,16 +84,16 @@ def choose_pairs(sizes: tuple[int, ...], guesses: Int[np.ndarray, "item axis"]) 
     n_terms = {pair: (sizes[pair[0]] - 1) * (sizes[pair[1]] - 1) for pair in pairs}
     if sum(n_terms.values()) <= MOST_TERMS:
         return tuple(pairs)
-    worth = {(k, m): _associate(guesses[:, k], guesses[:, m]) / n_terms[k, m] for k, m in pairs}
-    kept, room = [], MOST_TERMS
-    for pair in sorted(pairs, key=lambda pair: -worth[pair]):
-        if n_terms[pair] <= room:
+    association = {(k, m): _chi_square(guesses[:, k], guesses[:, m]) / n_terms[k, m] for k, m in pairs}
+    kept, budget = [], MOST_TERMS
+    for pair in sorted(pairs, key=lambda pair: -association[pair]):
+        if n_terms[pair] <= budget:
             kept.append(pair)
-            room -= n_terms[pair]
+            budget -= n_terms[pair]
     return tuple(sorted(kept))
 
 
-def _associate(one: Int[np.ndarray, " item"], other: Int[np.ndarray, " item"]) -> float:
+def _chi_square(one: Int[np.ndarray, " item"], other: Int[np.ndarray, " item"]) -> float:
     """Pearson's chi-square statistic of independence of two attributes."""
     table = np.zeros((one.max() + 1, other.max() + 1))
     np.add.at(table, (one, other), 1.0)
@@ -99,6 +101,6 @@ def _associate(one: Int[np.ndarray, " item"], other: Int[np.ndarray, " item"]) -
     return float(((table - expected) ** 2 / np.maximum(expected, 1.0)).sum())
 
 
-def _lay_slices(lengths: list[int], start: int) -> tuple[slice, ...]:
+def _make_slices(lengths: list[int], start: int) -> tuple[slice, ...]:
     ends = start + np.cumsum([0, *lengths])
     return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))

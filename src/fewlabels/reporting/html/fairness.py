@@ -6,35 +6,35 @@ from pathlib import Path
 import numpy as np
 
 from fewlabels.analyses.fairness.api import Fairness
-from fewlabels.analyses.fairness.definitions import SELECTION, call, define
+from fewlabels.analyses.fairness.definitions import SELECTION, define, display_name
 from fewlabels.analyses.fairness.gaps import LARGEST, ODDS, Gap
-from fewlabels.errors import count, listing
-from fewlabels.files import write_whole
+from fewlabels.errors import count, join_names
+from fewlabels.files import write_atomic
 from fewlabels.reporting.html.pages import render
-from fewlabels.reporting.html.pictures import Picture, picture
-from fewlabels.reporting.html.tables import Listing
+from fewlabels.reporting.html.pictures import CaptionedFigure, render_figure
+from fewlabels.reporting.html.tables import ReportTable
 from fewlabels.reporting.plots.gaps import plot_gap_densities, plot_gaps, plot_group_curves
 
-MOST, LIKELY = 6, 0.9  # sentences in a list; probability from which the sign of a gap is reported
-ROWS = 60  # visible rows of a table
-MANY = 40  # gaps, of which about two 95% intervals are expected to miss the true value
-METHODS = {
+MAX_SENTENCES, LIKELY = 6, 0.9  # sentences in a list; probability from which the sign of a gap is reported
+VISIBLE_ROWS = 60  # visible rows of a table
+MANY_GAPS = 40  # gaps, of which about two 95% intervals are expected to miss the true value
+METHOD_TEXTS = {
     "frequency": "Rates are the relative frequencies among the labelled people; unlabelled people and scores are not used.",
     "beta-binomial": "Rates are estimated from the labelled people alone, with a flat prior (beta-binomial); unlabelled people and scores are not used.",
     "calibrated": "Rates are estimated from labels and from the scores of all people. The labels fit one calibration curve per group; the curves are partially pooled, and shrink towards each other as far as the labels show that groups are alike. Each curve may have a step between people predicted negative and people predicted positive, whose height is learned from the labels.",
 }
-GAPS = (
+GAPS_NOTE = (
     "A gap is the group's value minus the reference's value; a ratio is the group's value divided by the reference's. Both have "
     "intervals. For the largest gap, the ratio is the lowest value divided by the highest; for equalised odds, it is the ratio that "
     "is further from 1. More labels: roughly how many more labels, of people drawn at random, would put the whole interval inside or "
     "outside the margin, if its centre does not move; –: labelling everybody might not be enough."
 )
-CALIBRATION = "Rates are estimated from labels and from the scores of all people, through calibration curves fitted to the labels, without a step between people predicted negative and people predicted positive."
+CALIBRATION_TEXT = "Rates are estimated from labels and from the scores of all people, through calibration curves fitted to the labels, without a step between people predicted negative and people predicted positive."
 
 
 def write_fairness(f: Fairness, path: str | Path) -> Path:
     """Write a fairness result as one self-contained HTML file."""
-    return write_whole(path, render_fairness(f), inputs=f.provenance.inputs)
+    return write_atomic(path, render_fairness(f), inputs=f.provenance.inputs)
 
 
 def render_fairness(f: Fairness) -> str:
@@ -49,13 +49,13 @@ def render_fairness(f: Fairness) -> str:
         headline=_headline(f),
         facts=facts,
         supported=list(_list_findings(f)),
-        unsupported=list(_list_doubts(f)),
-        pictures=_draw(f),
+        unsupported=list(_list_caveats(f)),
+        pictures=_draw_figures(f),
         assessment=None,
         rows=(),
         number=str,
-        tables=[_list_meanings(f), _list_gaps(f), _list_groups(f)],
-        method=_explain(f),
+        tables=[_list_definitions(f), _list_gaps(f), _list_groups(f)],
+        method=_explain_method(f),
     )
 
 
@@ -76,11 +76,11 @@ def _list_findings(f: Fairness) -> Iterator[str]:
     """Yield settled gaps, then likely ones (most probable sign first), then ratios (lowest first)."""
     settled = [gap for gap in f.gaps if gap.is_settled]
     likely = [gap for gap in f.gaps if gap.group != LARGEST and gap not in settled and _is_likely(gap)]
-    for gap in [*settled, *sorted(likely, key=lambda gap: -abs(gap.p_greater - 0.5))][:MOST]:
-        yield _capital(f.say(gap)) + "."
+    for gap in [*settled, *sorted(likely, key=lambda gap: -abs(gap.p_greater - 0.5))][:MAX_SENTENCES]:
+        yield _capitalize(f.say(gap)) + "."
     ratios = sorted((gap.ratio.median, rule) for gap in f.gaps if gap.ratio and (rule := f.say_four_fifths(gap)))
-    for _, rule in ratios[:MOST]:
-        yield _capital(rule) + "."
+    for _, rule in ratios[:MAX_SENTENCES]:
+        yield _capitalize(rule) + "."
     if not settled and not likely:
         yield f"No direction of any gap is clear yet: {count(f.n_labels, 'label')} {'is' if f.n_labels == 1 else 'are'} too few."
 
@@ -90,50 +90,52 @@ def _is_likely(gap: Gap) -> bool:
     return gap.metric != ODDS and abs(gap.p_greater - 0.5) > LIKELY - 0.5
 
 
-def _list_doubts(f: Fairness) -> Iterator[str]:
+def _list_caveats(f: Fairness) -> Iterator[str]:
     """Yield unsettled gaps (fewest missing labels first), then caveats."""
     unsettled = [gap for gap in f.gaps if gap.group != LARGEST and not gap.is_settled and not np.isnan(gap.mean)]
-    for gap in sorted((gap for gap in unsettled if gap.more_labels), key=lambda gap: gap.more_labels or 0)[:MOST]:
-        of = f"{gap.group} and {f.whom} differ in {call(gap.metric)} by more than {f.rope:g}"
+    for gap in sorted((gap for gap in unsettled if gap.more_labels), key=lambda gap: gap.more_labels or 0)[
+        :MAX_SENTENCES
+    ]:
+        of = f"{gap.group} and {f.whom} differ in {display_name(gap.metric)} by more than {f.rope:g}"
         yield f"it is not settled whether {of}; about {count(gap.more_labels or 0, 'more label')}, of people drawn at random, would settle it"
     far = [gap for gap in unsettled if gap.more_labels is None]
-    told = [f"{call(gap.metric)} of {gap.group}" for gap in far if gap.metric != SELECTION]
+    told = [f"{display_name(gap.metric)} of {gap.group}" for gap in far if gap.metric != SELECTION]
     if told:
-        yield f"labelling all these people might not settle these gaps: {listing(told, MOST)}"
+        yield f"labelling all these people might not settle these gaps: {join_names(told, MAX_SENTENCES)}"
     if len(told) < len(far):
         yield "selection rates do not depend on labels: gaps in them that are not settled need more people, not more labels"
     yield from f.warnings
     yield "labelled people must have been drawn at random; whether a person was labelled must not depend on whether they were accepted"
-    if len(f.gaps) > MANY:
+    if len(f.gaps) > MANY_GAPS:
         yield f"{len(f.gaps):,} gaps were examined, each with its own interval: among so many, some intervals lie outside the margin by chance; the figures show the gaps least likely to be within the margin"
     yield "a gap shows that groups differ, not why"
 
 
-def _draw(f: Fairness) -> Iterator[Picture]:
+def _draw_figures(f: Fairness) -> Iterator[CaptionedFigure]:
     drawable = [gap for gap in f.gaps if not np.isnan(gap.mean)]
     if drawable:
-        yield picture(plot_gaps(f), "Gaps and the margin", "Dots are estimates and bars their intervals; the band is the margin. Coloured: the whole interval lies outside it.")  # fmt: skip
-    if any(_varies(gap) for gap in drawable):
-        yield picture(plot_gap_densities(f), "Posterior of each gap", "The posterior density of each gap, scaled to the same height; darker: its interval; the band is the margin.")  # fmt: skip
+        yield render_figure(plot_gaps(f), "Gaps and the margin", "Dots are estimates and bars their intervals; the band is the margin. Coloured: the whole interval lies outside it.")  # fmt: skip
+    if any(_is_uncertain(gap) for gap in drawable):
+        yield render_figure(plot_gap_densities(f), "Posterior of each gap", "The posterior density of each gap, scaled to the same height; darker: its interval; the band is the margin.")  # fmt: skip
     if f.curve:
-        yield picture(plot_group_curves(f), "Calibration curve of each group", "Curves and bands are the fitted calibration curve of each group and its intervals (thin lines: the other groups). Dots with bars are rates of labels alone, binned by score. On the diagonal, scores are calibrated.")  # fmt: skip
+        yield render_figure(plot_group_curves(f), "Calibration curve of each group", "Curves and bands are the fitted calibration curve of each group and its intervals (thin lines: the other groups). Dots with bars are rates of labels alone, binned by score. On the diagonal, scores are calibrated.")  # fmt: skip
 
 
-def _varies(gap: Gap) -> bool:
+def _is_uncertain(gap: Gap) -> bool:
     return not np.isnan(gap.draws).any() and float(np.ptp(gap.draws)) > 0
 
 
-def _list_meanings(f: Fairness) -> Listing:
+def _list_definitions(f: Fairness) -> ReportTable:
     asked = dict.fromkeys(gap.metric for gap in f.gaps)
-    rows = [(metric, call(metric), define(metric, f.positive)) for metric in asked]
-    return Listing("Definitions", ("metric", "name", "definition"), rows, n_names=3)
+    rows = [(metric, display_name(metric), define(metric, f.positive)) for metric in asked]
+    return ReportTable("Definitions", ("metric", "name", "definition"), rows, n_names=3)
 
 
-def _list_gaps(f: Fairness) -> Listing:
+def _list_gaps(f: Fairness) -> ReportTable:
     rows = []
     for gap in f.gaps:
         ratio = "" if gap.ratio is None else f"{gap.ratio.median:.2f} [{gap.ratio.low:.2f}, {gap.ratio.high:.2f}]"
-        numbers = (_number(v) for v in (gap.mean, gap.low, gap.high, gap.p_greater, gap.p_practically_fair))
+        numbers = (_format_value(v) for v in (gap.mean, gap.low, gap.high, gap.p_greater, gap.p_practically_fair))
         more = "settled" if gap.is_settled else "–" if gap.more_labels is None else f"{gap.more_labels:,}"
         rows.append((gap.metric, gap.group, *numbers, ratio, more))
     columns = (
@@ -147,34 +149,34 @@ def _list_gaps(f: Fairness) -> Listing:
         "ratio",
         "more labels",
     )
-    return Listing("Every gap", columns, rows, n_names=2, shown=ROWS, note=GAPS)
+    return ReportTable("Every gap", columns, rows, n_names=2, shown=VISIBLE_ROWS, note=GAPS_NOTE)
 
 
-def _list_groups(f: Fairness) -> Listing:
+def _list_groups(f: Fairness) -> ReportTable:
     rows = [
-        (row.metric, row.group, f"{row.n_items:,}", f"{row.n_labels:,}", *(_number(v) for v in (row.mean, row.low, row.high)))
+        (row.metric, row.group, f"{row.n_items:,}", f"{row.n_labels:,}", *(_format_value(v) for v in (row.mean, row.low, row.high)))
         for row in f.groups
     ]  # fmt: skip
-    return Listing(
-        "Every group", ("metric", f.by, "people", "labels", "mean", "low", "high"), rows, n_names=2, shown=ROWS
+    return ReportTable(
+        "Every group", ("metric", f.by, "people", "labels", "mean", "low", "high"), rows, n_names=2, shown=VISIBLE_ROWS
     )
 
 
-def _explain(f: Fairness) -> list[str]:
+def _explain_method(f: Fairness) -> list[str]:
     about = (
         "exactly these people: labelled people are known, only the others are uncertain"
         if f.finite_pool
         else "the population these people came from"
     )
-    lines = [METHODS.get(f.method, CALIBRATION), f"The rates are those of {about}."]
+    lines = [METHOD_TEXTS.get(f.method, CALIBRATION_TEXT), f"The rates are those of {about}."]
     if f.curve:
         lines.append(f"Sampled by Hamiltonian Monte Carlo: R-hat at most {f.health.rhat:.3f}, at least {f.health.ess:,.0f} effective draws, {count(f.health.divergences, 'divergent transition')}.")  # fmt: skip
     return lines
 
 
-def _number(value: float) -> str:
+def _format_value(value: float) -> str:
     return "undefined" if np.isnan(value) else f"{value:.3f}"
 
 
-def _capital(text: str) -> str:
+def _capitalize(text: str) -> str:
     return text[0].upper() + text[1:]

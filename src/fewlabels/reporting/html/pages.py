@@ -8,21 +8,21 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from fewlabels import __version__
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.comparison import Comparison
-from fewlabels.files import write_whole
+from fewlabels.files import write_atomic
 from fewlabels.reporting.html import text as words
-from fewlabels.reporting.html.pictures import Picture, draw_difference, draw_pictures
+from fewlabels.reporting.html.pictures import CaptionedFigure, draw_difference, draw_figures
 
-SHOP = Environment(loader=PackageLoader("fewlabels.reporting.html", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # fmt: skip
+TEMPLATES = Environment(loader=PackageLoader("fewlabels.reporting.html", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # fmt: skip
 
 
 def write_report(a: Assessment, path: str | Path) -> Path:
     """Write an assessment as one self-contained HTML file."""
-    return write_whole(path, render_report(a), inputs=a.provenance.inputs)
+    return write_atomic(path, render_report(a), inputs=a.provenance.inputs)
 
 
 def write_comparison(c: Comparison, path: str | Path) -> Path:
     """Write a comparison as one self-contained HTML file."""
-    return write_whole(path, render_comparison(c), inputs=c.provenance.inputs)
+    return write_atomic(path, render_comparison(c), inputs=c.provenance.inputs)
 
 
 def render_report(a: Assessment) -> str:
@@ -38,7 +38,7 @@ def render_report(a: Assessment) -> str:
         facts=facts,
         supported=words.supported(a),
         unsupported=words.unsupported(a),
-        pictures=draw_pictures(a),
+        pictures=draw_figures(a),
         assessment=a,
         rows=a.in_order,
         number=lambda value: words.number(a, value),
@@ -64,12 +64,12 @@ def render_comparison(c: Comparison) -> str:
         number=str,
         tables=(),
         method=[
-            f"Metric: {c.metric}, {words.meaning(c.metric)}.",
+            f"Metric: {c.metric}, {words.define_metric(c.metric)}.",
             f"The verdict is the region (lower, practically equivalent, higher) whose posterior probability is at least {c.required:g}; if no region reaches it, the comparison is not settled.",
         ],
     )
 
 
-def render(*, pictures: Iterable[Picture], **content: object) -> str:
+def render(*, pictures: Iterable[CaptionedFigure], **content: object) -> str:
     """Fill the template that all reports share."""
-    return SHOP.get_template("page.html.jinja").render(pictures=list(pictures), version=__version__, **content)
+    return TEMPLATES.get_template("page.html.jinja").render(pictures=list(pictures), version=__version__, **content)

@@ -12,11 +12,11 @@ from fewlabels.reporting.plots.difference import plot_comparison
 from fewlabels.reporting.plots.kinds import plot_assessment
 from fewlabels.reporting.plots.sheet import render_svg
 
-MOST_CLASSES = 100  # a larger confusion matrix is unreadable on a page
+MAX_CLASSES = 100  # a larger confusion matrix is unreadable on a page
 
 
 @dataclass(frozen=True)
-class Picture:
+class CaptionedFigure:
     """A figure of a report: its title, its caption (also its text alternative) and its SVG."""
 
     title: str
@@ -24,50 +24,58 @@ class Picture:
     svg: str
 
 
-def draw_pictures(a: Assessment) -> Iterator[Picture]:
+def draw_figures(a: Assessment) -> Iterator[CaptionedFigure]:
     """Yield the figures that this assessment and its counts allow."""
     if a.matrix and a.by == "predicted":
-        yield picture(plot_assessment(a, "confusion"), "Confusion matrix", _CONFUSION)
+        yield render_figure(plot_assessment(a, "confusion"), "Confusion matrix", _CONFUSION_CAPTION)
     if len(a.groups) > 1:
-        yield picture(plot_assessment(a, "intervals"), f"{a.metric} per group", _INTERVALS)
-        yield picture(plot_assessment(a, "extremes"), "Probability of being the worst or the best group", _EXTREMES)
-        yield picture(plot_assessment(a, "ranks"), "Ranks and their intervals", _RANKS)
+        yield render_figure(plot_assessment(a, "intervals"), f"{a.metric} per group", _INTERVALS_CAPTION)
+        yield render_figure(
+            plot_assessment(a, "extremes"), "Probability of being the worst or the best group", _EXTREMES_CAPTION
+        )
+        yield render_figure(plot_assessment(a, "ranks"), "Ranks and their intervals", _RANKS_CAPTION)
     if a.prior != "earlier":
-        yield from _draw_companions(a)
+        yield from _draw_related_figures(a)
 
 
-def draw_difference(c: Comparison) -> Picture:
+def draw_difference(c: Comparison) -> CaptionedFigure:
     """Return the figure of the posterior of a difference."""
-    return picture(plot_comparison(c), "Posterior of the difference", _DIFFERENCE)
+    return render_figure(plot_comparison(c), "Posterior of the difference", _DIFFERENCE_CAPTION)
 
 
-def _draw_companions(a: Assessment) -> Iterator[Picture]:
+def _draw_related_figures(a: Assessment) -> Iterator[CaptionedFigure]:
     """Yield further figures from the same counts: calibration if there are scores, confusion if there are classes."""
     if a.tally.bins and a.metric in ("accuracy", "ece", "confusion"):
-        yield picture(plot_assessment(a.reliability(), "reliability"), "Reliability diagram", _RELIABILITY)
-        yield picture(plot_assessment(a.merged(ece), "ece"), "Calibration error, all items", _ECE)
+        yield render_figure(
+            plot_assessment(a.reliability(), "reliability"), "Reliability diagram", _RELIABILITY_CAPTION
+        )
+        yield render_figure(plot_assessment(a.merged(ece), "ece"), "Calibration error, all items", _ECE_CAPTION)
         if a.metric != "confusion" and len(a.groups) >= 2 and not a.by.startswith("bins"):
-            yield picture(
-                plot_assessment(a.about(accuracy), "scatter"), "Accuracy and calibration error per group", _SCATTER
+            yield render_figure(
+                plot_assessment(a.about(accuracy), "scatter"),
+                "Accuracy and calibration error per group",
+                _SCATTER_CAPTION,
             )
     classes = len(a.tally.classes)
-    if a.metric == "accuracy" and a.by == "predicted" and 2 <= classes <= MOST_CLASSES and a.tally.label.max() >= 0:
-        yield picture(plot_assessment(a.about(confusion), "confusion"), "Confusion matrix", _CONFUSION)
+    if a.metric == "accuracy" and a.by == "predicted" and 2 <= classes <= MAX_CLASSES and a.tally.label.max() >= 0:
+        yield render_figure(plot_assessment(a.about(confusion), "confusion"), "Confusion matrix", _CONFUSION_CAPTION)
 
 
-def picture(ax: Axes, title: str, caption: str) -> Picture:
+def render_figure(ax: Axes, title: str, caption: str) -> CaptionedFigure:
     """Render axes as a captioned figure."""
-    return Picture(title, caption, render_svg(ax))
+    return CaptionedFigure(title, caption, render_svg(ax))
 
 
-_INTERVALS = "Dots are estimates and bars their intervals; the line and band are the overall estimate and its interval. Hollow dots mark groups without labels: their estimates come from the prior, which may use scores and the labels of other groups."
-_EXTREMES = "The posterior probability, given the labels so far, that a group is the worst or the best."
-_RANKS = "The interval of each group's rank; a long bar means that its rank is uncertain. Rank 1 is the best group."
-_RELIABILITY = "On the diagonal, accuracy equals the score; below it, the model is overconfident. Shaded: the difference between accuracy and score."
-_ECE = "The posterior distribution of the expected calibration error (ECE), with its mean and interval."
-_SCATTER = "Accuracy and calibration error of each group, with the intervals of both."
-_CONFUSION = (
+_INTERVALS_CAPTION = "Dots are estimates and bars their intervals; the line and band are the overall estimate and its interval. Hollow dots mark groups without labels: their estimates come from the prior, which may use scores and the labels of other groups."
+_EXTREMES_CAPTION = "The posterior probability, given the labels so far, that a group is the worst or the best."
+_RANKS_CAPTION = (
+    "The interval of each group's rank; a long bar means that its rank is uncertain. Rank 1 is the best group."
+)
+_RELIABILITY_CAPTION = "On the diagonal, accuracy equals the score; below it, the model is overconfident. Shaded: the difference between accuracy and score."
+_ECE_CAPTION = "The posterior distribution of the expected calibration error (ECE), with its mean and interval."
+_SCATTER_CAPTION = "Accuracy and calibration error of each group, with the intervals of both."
+_CONFUSION_CAPTION = (
     "Rows are predicted classes, columns true classes, in percent of each row. Each cell also shows its uncertainty: "
     "± half the interval width or, with many classes, a smaller square for a wider interval."
 )
-_DIFFERENCE = "The posterior distribution of the difference, with its mean and interval. The solid lines bound the region of practical equivalence (ROPE)."
+_DIFFERENCE_CAPTION = "The posterior distribution of the difference, with its mean and interval. The solid lines bound the region of practical equivalence (ROPE)."

@@ -3,26 +3,26 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from fewlabels.analyses.surface.result import Arm, Reading, Surface
-from fewlabels.files import write_whole
+from fewlabels.analyses.surface.result import Arm, Surface, SurfaceEstimate
+from fewlabels.files import write_atomic
 from fewlabels.reporting.html.pages import render
-from fewlabels.reporting.html.pictures import Picture, picture
-from fewlabels.reporting.html.surface_text import explain, headline, list_doubts, list_findings, percent
-from fewlabels.reporting.html.tables import Listing
+from fewlabels.reporting.html.pictures import CaptionedFigure, render_figure
+from fewlabels.reporting.html.surface_text import explain_method, format_percent, headline, list_caveats, list_findings
+from fewlabels.reporting.html.tables import ReportTable
 from fewlabels.reporting.plots.surface import plot_surface
 
-SHOWN, KEPT = 50, 1000  # arms that are visible at once, and arms that the page holds
+VISIBLE_ARMS, KEPT = 50, 1000  # arms that are visible at once, and arms that the page holds
 Cells = tuple[str | float, ...]
-Answers = Sequence[tuple[str, Reading]]
-WORST = "The least accurate arms. Dots are estimates and bars their intervals; the line and band are the overall estimate and its interval. Hollow dots mark arms without labels: their estimates come from the surface model alone."
-CROSSED = "Accuracy for each pair of values of the two attributes with the largest effects, averaged over the other attributes as they occur in the pool. Orange is below the overall estimate, blue above it."
-EFFECTS = "Accuracy for each value of an attribute: as it occurs in the pool, and adjusted, as if the other attributes were distributed as in the whole pool. Where the two differ, other attributes explain the difference."
-COVERAGE = "The share of arms, and of items in them, by labels per arm. Estimates of arms without labels come from the surface model alone."
+Answers = Sequence[tuple[str, SurfaceEstimate]]
+WORST_CAPTION = "The least accurate arms. Dots are estimates and bars their intervals; the line and band are the overall estimate and its interval. Hollow dots mark arms without labels: their estimates come from the surface model alone."
+HEATMAP_CAPTION = "Accuracy for each pair of values of the two attributes with the largest effects, averaged over the other attributes as they occur in the pool. Orange is below the overall estimate, blue above it."
+EFFECTS_CAPTION = "Accuracy for each value of an attribute: as it occurs in the pool, and adjusted, as if the other attributes were distributed as in the whole pool. Where the two differ, other attributes explain the difference."
+COVERAGE_CAPTION = "The share of arms, and of items in them, by labels per arm. Estimates of arms without labels come from the surface model alone."
 
 
 def write_surface(surface: Surface, path: str | Path, *, answers: Answers = ()) -> Path:
     """Write a surface as one self-contained HTML file, with the answers to questions about it."""
-    return write_whole(path, render_surface(surface, answers), inputs=surface.provenance.inputs)
+    return write_atomic(path, render_surface(surface, answers), inputs=surface.provenance.inputs)
 
 
 def render_surface(s: Surface, answers: Answers = ()) -> str:
@@ -37,41 +37,43 @@ def render_surface(s: Surface, answers: Answers = ()) -> str:
         headline=headline(s),
         facts=facts,
         supported=list(list_findings(s)),
-        unsupported=list(list_doubts(s)),
-        pictures=_draw(s),
+        unsupported=list(list_caveats(s)),
+        pictures=_draw_figures(s),
         assessment=None,
         rows=(),
-        number=percent,
+        number=format_percent,
         tables=[*([_list_answers(answers)] if answers else []), _list_arms(s)],
-        method=explain(s),
+        method=explain_method(s),
     )
 
 
-def _draw(s: Surface) -> Iterator[Picture]:
-    yield picture(plot_surface(s, "worst"), "Least accurate arms", WORST)
-    yield picture(plot_surface(s, "effects"), "Effect of each attribute", EFFECTS)
-    yield picture(plot_surface(s, "heatmap"), "Accuracy by two attributes", CROSSED)
-    yield picture(plot_surface(s, "coverage"), "Labels per arm", COVERAGE)
+def _draw_figures(s: Surface) -> Iterator[CaptionedFigure]:
+    yield render_figure(plot_surface(s, "worst"), "Least accurate arms", WORST_CAPTION)
+    yield render_figure(plot_surface(s, "effects"), "Effect of each attribute", EFFECTS_CAPTION)
+    yield render_figure(plot_surface(s, "heatmap"), "Accuracy by two attributes", HEATMAP_CAPTION)
+    yield render_figure(plot_surface(s, "coverage"), "Labels per arm", COVERAGE_CAPTION)
 
 
-def _list_answers(answers: Answers) -> Listing:
-    rows = [(question or "all items", *_count(one), one.mean, one.low, one.high) for question, one in answers]
-    return Listing("Questions and answers", ("question", "items", "labels", "accuracy", "low", "high"), rows)
+def _list_answers(answers: Answers) -> ReportTable:
+    rows = [(question or "all items", *_format_counts(one), one.mean, one.low, one.high) for question, one in answers]
+    return ReportTable("Questions and answers", ("question", "items", "labels", "accuracy", "low", "high"), rows)
 
 
-def _list_arms(s: Surface) -> Listing:
+def _list_arms(s: Surface) -> ReportTable:
     """List the overall estimate, then arms, worst first."""
     arms, n = s.worst_first[:KEPT], len(s.attributes)
     counts = f"{s.n_items:,}", f"{s.n_labels:,}"
     rows: list[Cells] = [("overall", *[""] * (n - 1), *counts, s.overall.mean, s.overall.low, s.overall.high, "")]
-    rows += [(*arm.arm.values(), *_count(arm), arm.mean, arm.low, arm.high, f"{arm.p_worst:.2f}") for arm in arms]
+    rows += [
+        (*arm.arm.values(), *_format_counts(arm), arm.mean, arm.low, arm.high, f"{arm.p_worst:.2f}") for arm in arms
+    ]
     left = f"Only the {KEPT:,} worst of {len(s.arms):,} arms are listed; --json (Python: to_json, to_frame) gives them all."
-    return Listing(
+    return ReportTable(
         "Every arm, worst first" if len(arms) == len(s.arms) else f"The worst of {len(s.arms):,} arms",
-        (*s.attributes, "items", "labels", "accuracy", "low", "high", "P(worst)"), rows, n_names=n, shown=SHOWN + 1,
+        (*s.attributes, "items", "labels", "accuracy", "low", "high", "P(worst)"), rows, n_names=n, shown=VISIBLE_ARMS + 1,
         note="" if len(arms) == len(s.arms) else left, has_whole=True,
     )  # fmt: skip
 
 
-def _count(one: Arm | Reading) -> tuple[str, str]:
+def _format_counts(one: Arm | SurfaceEstimate) -> tuple[str, str]:
     return f"{one.n_items:,}", f"{one.n_labels:,}"

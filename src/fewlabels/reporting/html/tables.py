@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Listing:
+class ReportTable:
     """A table of a report: strings are shown as they are, floats in the number format of the report."""
 
     title: str

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from fewlabels.analyses.assessment import Assessment, Row
 from fewlabels.analyses.comparison import Comparison
-from fewlabels.analyses.warnings import leans_on_prior, thin_groups
-from fewlabels.errors import count, listing
+from fewlabels.analyses.warnings import is_prior_dominated, list_wide_groups
+from fewlabels.errors import count, join_names
 
-MEANINGS = {
+METRIC_DEFINITIONS = {
     "accuracy": "the share of items whose prediction is right",
     "ece": "expected calibration error: the mean absolute difference between score and accuracy over score bins, weighted by their items",
     "confusion": "for each predicted class, the share of its items that truly belong to each class",
@@ -27,7 +27,7 @@ MEANINGS = {
     "for": "false omission rate: of the items predicted negative, the share that truly are positive",
     "selection-rate": "the share of items predicted positive",
 }
-PRIORS = {
+PRIOR_TEXTS = {
     "flat": "flat: before any label, all outcomes are equally likely",
     "scores": "scores: the prior mean of each group's accuracy is the model's mean score in that group, and counts as much as "
     "a few labels (the strength); if the model is overconfident, groups with few labels look better than they are",
@@ -36,21 +36,21 @@ PRIORS = {
     "earlier": "earlier: the posterior of an earlier assessment is the prior; this is valid only if the two share no labels",
 }
 
-LEANS = ". This estimate depends strongly on the prior."
-SURE = 0.95  # P(worst) from which a group is called the worst
+PRIOR_CAVEAT = ". This estimate depends strongly on the prior."
+SETTLED_PROBABILITY = 0.95  # P(worst) from which a group is called the worst
 
 
-def meaning(metric: str) -> str:
+def define_metric(metric: str) -> str:
     """Return the definition of a metric; a user's own metric has none here."""
-    return MEANINGS.get(metric, "as defined by its author")
+    return METRIC_DEFINITIONS.get(metric, "as defined by its author")
 
 
 def number(a: Assessment, value: float) -> str:
     """Format a value: in percent if the metric is a share, with three decimals otherwise."""
-    return f"{100 * value:.1f}\u202f%" if a.question.metric.is_share else f"{value:.3f}"
+    return f"{100 * value:.1f}\u202f%" if a.spec.metric.is_share else f"{value:.3f}"
 
 
-def between(a: Assessment, row: Row) -> str:
+def format_estimate(a: Assessment, row: Row) -> str:
     """Format a group's estimate with its interval."""
     return f"{number(a, row.mean)} ({number(a, row.low)} to {number(a, row.high)})"
 
@@ -61,7 +61,7 @@ def headline(a: Assessment) -> str:
     scope = "on these items" if a.finite_pool else "on data like these items"
     return (
         f"Overall {a.metric} {scope} is {number(a, o.mean)}; with {100 * a.level:g}% probability it lies "
-        f"between {number(a, o.low)} and {number(a, o.high)}{LEANS if a.n_labels and leans_on_prior(a.posterior) else '.'}"
+        f"between {number(a, o.low)} and {number(a, o.high)}{PRIOR_CAVEAT if a.n_labels and is_prior_dominated(a.posterior) else '.'}"
     )
 
 
@@ -71,11 +71,11 @@ def supported(a: Assessment) -> list[str]:
     worst = a.worst_first[0]
     if len(a.groups) > 1:
         certain = max(a.groups, key=lambda row: row.p_worst or 0.0)
-        if (certain.p_worst or 0.0) >= SURE and a.question.m == 1:
+        if (certain.p_worst or 0.0) >= SETTLED_PROBABILITY and a.spec.m == 1:
             said.append(
-                f"“{certain.group}” is the worst group with probability {certain.chance_of_worst}: {between(a, certain)}."
+                f"“{certain.group}” is the worst group with probability {certain.chance_of_worst}: {format_estimate(a, certain)}."
             )
-        lower_is_worse = a.question.metric.worst == "lowest"
+        lower_is_worse = a.spec.metric.worst == "lowest"
         weak = [
             r
             for r in a.worst_first
@@ -85,9 +85,9 @@ def supported(a: Assessment) -> list[str]:
             r for r in reversed(a.worst_first) if (r.low > a.overall.high if lower_is_worse else r.high < a.overall.low)
         ]
         if weak:
-            said.append(f"Worse than the overall estimate (the intervals do not overlap): {_named(a, weak)}.")
+            said.append(f"Worse than the overall estimate (the intervals do not overlap): {_name_groups(a, weak)}.")
         if strong:
-            said.append(f"Better than the overall estimate (the intervals do not overlap): {_named(a, strong)}.")
+            said.append(f"Better than the overall estimate (the intervals do not overlap): {_name_groups(a, strong)}.")
         if not weak and not strong:
             said.append("The interval of every labelled group overlaps that of the overall estimate.")
     elif a.n_labels:
@@ -101,10 +101,10 @@ def unsupported(a: Assessment) -> list[str]:
     if len(a.groups) > 1 and a.n_labels:
         p_worst = {r.group: r.p_worst for r in a.groups if r.p_worst is not None and r.p_worst >= 0.05}
         candidates = sorted(p_worst, key=lambda group: -p_worst[group])
-        if a.question.m == 1 and candidates and p_worst[candidates[0]] < SURE:
+        if a.spec.m == 1 and candidates and p_worst[candidates[0]] < SETTLED_PROBABILITY:
             chances = ", ".join(f"“{group}” ({p_worst[group]:.2f})" for group in candidates[:6])
             said.append(f"Which group is the worst is not settled. P(worst): {chances}.")
-        if not thin_groups(a.groups):
+        if not list_wide_groups(a.groups):
             said.append(
                 "The order of groups whose intervals overlap is uncertain; the table below gives intervals of their ranks."
             )
@@ -129,7 +129,7 @@ def method(a: Assessment) -> list[str]:
     exact = (
         "in closed form"
         if a.posterior.exact is not None
-        else f"from {len(a.draws):,} random draws (seed {a.question.seed})"
+        else f"from {len(a.draws):,} random draws (seed {a.spec.seed})"
     )
     quantity = (
         "the metric on exactly these items: labelled items are known, only the others are uncertain"
@@ -137,10 +137,10 @@ def method(a: Assessment) -> list[str]:
         else "the metric on the population these items were drawn from"
     )
     return [
-        f"Metric: {a.metric}, {meaning(a.metric)}{_of_class(a)}.",
+        f"Metric: {a.metric}, {define_metric(a.metric)}{_name_positive_class(a)}.",
         f"Quantity: {quantity}.",
-        f"Groups: by {a.by}; the overall estimate weights each group by its share of all items, labelled or not.{_pooled(a)}",
-        f"Prior: {PRIORS.get(a.prior, a.prior)}.{_trusted(a)}",
+        f"Groups: by {a.by}; the overall estimate weights each group by its share of all items, labelled or not.{_explain_overall(a)}",
+        f"Prior: {PRIOR_TEXTS.get(a.prior, a.prior)}.{_describe_prior_fit(a)}",
         f"Estimates are posterior means. Intervals are equal-tailed {100 * a.level:g}% credible intervals, computed {exact}. Ranks and "
         f"P(worst) are computed from {len(a.draws):,} draws. Rank 1 is the best group.",
     ]
@@ -162,20 +162,20 @@ def verdict(c: Comparison) -> list[str]:
     ]
 
 
-def _trusted(a: Assessment) -> str:
+def _describe_prior_fit(a: Assessment) -> str:
     said = a.posterior.trust.say(a.level) if a.posterior.trust is not None else ""
     return f" {said[0].upper()}{said[1:]}." if said else ""
 
 
-def _of_class(a: Assessment) -> str:
+def _name_positive_class(a: Assessment) -> str:
     return f"; the positive class is “{a.positive}”" if a.positive is not None else ""
 
 
-def _pooled(a: Assessment) -> str:
-    if a.posterior.whole is None:
+def _explain_overall(a: Assessment) -> str:
+    if a.posterior.pooled_cells is None:
         return ""
     return " It is not the weighted average of the rows: for the overall estimate, the level and the strength of the prior are learned from the labels of all groups."
 
 
-def _named(a: Assessment, rows: Sequence[Row]) -> str:
-    return listing((f"“{r.group}” {between(a, r)}" for r in rows), most=5)
+def _name_groups(a: Assessment, rows: Sequence[Row]) -> str:
+    return join_names((f"“{r.group}” {format_estimate(a, r)}" for r in rows), most=5)

@@ -4,20 +4,20 @@ from collections.abc import Sequence
 
 from fewlabels.analyses.assessment import Assessment, Row
 from fewlabels.errors import count
-from fewlabels.reporting.markdown.markup import escape, fold, join, lay_out, remark, write_interval
+from fewlabels.reporting.markdown.markup import collapse, escape, format_interval, join, render_notes, render_table
 
-OPEN, MOST = 20, 500  # visible rows, and rows in all: a comment on a pull request holds 65,536 characters
+VISIBLE_ROWS, MAX_ROWS = 20, 500  # visible rows, and rows in all: a comment on a pull request holds 65,536 characters
 
 
 def render_assessment(a: Assessment) -> str:
     """Return an assessment as Markdown."""
-    whole = f"{a.overall.mean:.3f} ({write_interval(a.overall.low, a.overall.high)})"
+    whole = f"{a.overall.mean:.3f} ({format_interval(a.overall.low, a.overall.high)})"
     of = f" of class {escape(a.positive)}" if a.positive is not None else ""
     title = f"### {escape(a.metric)}{of}: {whole}"
-    return join(title, _describe(a), *_list_groups(a), remark(a.warnings))
+    return join(title, _summarize(a), *_list_groups(a), render_notes(a.warnings))
 
 
-def _describe(a: Assessment) -> str:
+def _summarize(a: Assessment) -> str:
     quantity = "exactly these items" if a.finite_pool else "the population these items came from"
     return (
         f"{escape(a.source)}: {count(a.n_items, 'item')}, {a.n_labels:,} labelled; groups by {escape(a.by)}, prior "
@@ -29,21 +29,25 @@ def _list_groups(a: Assessment) -> list[str]:
     rows = a.in_order
     if len(rows) < 2:
         return []
-    parts = [_table_of(a, rows[:OPEN])]
-    if len(rows) > OPEN:
-        parts.append(fold(count(len(rows[:MOST]) - OPEN, "more group"), _table_of(a, rows[OPEN:MOST])))
-    if len(rows) > MOST:
-        parts.append(f"{count(len(rows) - MOST, 'group')} are left out; JSON and HTML have them all.")
+    parts = [_render_rows(a, rows[:VISIBLE_ROWS])]
+    if len(rows) > VISIBLE_ROWS:
+        parts.append(
+            collapse(
+                count(len(rows[:MAX_ROWS]) - VISIBLE_ROWS, "more group"), _render_rows(a, rows[VISIBLE_ROWS:MAX_ROWS])
+            )
+        )
+    if len(rows) > MAX_ROWS:
+        parts.append(f"{count(len(rows) - MAX_ROWS, 'group')} are left out; JSON and HTML have them all.")
     return parts
 
 
-def _table_of(a: Assessment, rows: Sequence[Row]) -> str:
+def _render_rows(a: Assessment, rows: Sequence[Row]) -> str:
     header = (escape(a.by), "items", "labels", escape(a.metric), f"{100 * a.level:g}% interval", "P(worst)", "rank")
-    return lay_out(header, [_cells(row) for row in rows])
+    return render_table(header, [_cells(row) for row in rows])
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    interval = write_interval(row.low, row.high)
+    interval = format_interval(row.low, row.high)
     return (
         escape(row.group), f"{row.n_items:,}", f"{row.n_labels:,}", f"{row.mean:.3f}", interval, row.chance_of_worst, row.ranks,
     )  # fmt: skip

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from fewlabels.reporting.markdown.markup import escape
 
-MOST = 25  # failures listed one by one
+MAX_FAILURES = 25  # failures listed one by one
 
 
 def render_checks(asked: Sequence[str], failures: Sequence[str]) -> str:
@@ -20,7 +20,7 @@ def render_checks(asked: Sequence[str], failures: Sequence[str]) -> str:
     conditions = " or ".join(map(escape, asked))
     if not failures:
         return f"✅ **Passed**: fail if {conditions}"
-    lines = [f"- {escape(failure)}" for failure in failures[:MOST]]
-    if len(failures) > MOST:
-        lines.append(f"- and {len(failures) - MOST:,} more")
+    lines = [f"- {escape(failure)}" for failure in failures[:MAX_FAILURES]]
+    if len(failures) > MAX_FAILURES:
+        lines.append(f"- and {len(failures) - MAX_FAILURES:,} more")
     return "\n".join([f"❌ **Failed**: fail if {conditions}", "", *lines])

@@ -1,26 +1,26 @@
 """A comparison as Markdown: the difference, the verdict, and the two groups."""
 
 from fewlabels.analyses.comparison import Comparison
-from fewlabels.reporting.markdown.markup import escape, join, lay_out, remark, write_interval
+from fewlabels.reporting.markdown.markup import escape, format_interval, join, render_notes, render_table
 
 
 def render_comparison(c: Comparison) -> str:
     """Return a comparison as Markdown."""
     a, b = (escape(name) for name in c.groups)
-    title = f"### {escape(c.metric)} of {a} minus {b}: {c.mean:+.3f} ({write_interval(c.low, c.high, '+')})"
+    title = f"### {escape(c.metric)} of {a} minus {b}: {c.mean:+.3f} ({format_interval(c.low, c.high, '+')})"
     verdict = f"**{escape(c.sentence)}** ({100 * c.level:g}% interval above)."
-    chances = lay_out(
+    chances = render_table(
         (f"P(below −{c.rope:g})", f"P(within ±{c.rope:g})", f"P(above +{c.rope:g})"),
         [(f"{c.p_below:.3f}", f"{c.p_equivalent:.3f}", f"{c.p_above:.3f}")],
         n_names=0,
     )
-    return join(title, verdict, chances, _list_both(c), remark(c.warnings))
+    return join(title, verdict, chances, _list_groups(c), render_notes(c.warnings))
 
 
-def _list_both(c: Comparison) -> str:
+def _list_groups(c: Comparison) -> str:
     header = ("group", "items", "labels", escape(c.metric), f"{100 * c.level:g}% interval")
     rows = (
-        (escape(r.group), f"{r.n_items:,}", f"{r.n_labels:,}", f"{r.mean:.3f}", write_interval(r.low, r.high))
+        (escape(r.group), f"{r.n_items:,}", f"{r.n_labels:,}", f"{r.mean:.3f}", format_interval(r.low, r.high))
         for r in c.rows
     )
-    return lay_out(header, rows)
+    return render_table(header, rows)

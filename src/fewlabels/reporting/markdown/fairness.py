@@ -5,7 +5,7 @@ from math import isnan
 from fewlabels.analyses.fairness.api import Fairness
 from fewlabels.analyses.fairness.gaps import Gap
 from fewlabels.errors import count
-from fewlabels.reporting.markdown.markup import escape, join, lay_out, remark, write_interval
+from fewlabels.reporting.markdown.markup import escape, format_interval, join, render_notes, render_table
 
 
 def render_fairness(f: Fairness) -> str:
@@ -15,14 +15,14 @@ def render_fairness(f: Fairness) -> str:
         f"{escape(f.source)}: {count(f.n_items, 'item')}, {f.n_labels:,} labelled; method {escape(f.method)}, "
         f"{100 * f.level:g}% intervals, gaps within ±{f.rope:g} count as equal."
     )
-    return join(title, about, _list_gaps(f), _say(f), remark(f.warnings))
+    return join(title, about, _list_gaps(f), _describe_findings(f), render_notes(f.warnings))
 
 
 def _list_gaps(f: Fairness) -> str:
     header = (
         "metric", "group", "gap", f"{100 * f.level:g}% interval", "P(> 0)", f"P(within ±{f.rope:g})", "more labels",
     )  # fmt: skip
-    return lay_out(header, [_cells(gap) for gap in f.gaps], n_names=2)
+    return render_table(header, [_cells(gap) for gap in f.gaps], n_names=2)
 
 
 def _cells(gap: Gap) -> tuple[str, ...]:
@@ -30,11 +30,11 @@ def _cells(gap: Gap) -> tuple[str, ...]:
     if isnan(gap.mean):
         return (escape(gap.metric), escape(gap.group), "", "undefined", "", "", needed)
     chances = ("" if isnan(p) else f"{p:.3f}" for p in (gap.p_greater, gap.p_practically_fair))
-    interval = write_interval(gap.low, gap.high, "+")
+    interval = format_interval(gap.low, gap.high, "+")
     return (escape(gap.metric), escape(gap.group), f"{gap.mean:+.3f}", interval, *chances, needed)
 
 
-def _say(f: Fairness) -> str:
+def _describe_findings(f: Fairness) -> str:
     """List settled gaps and the four-fifths rule as sentences."""
     said = [
         sentence

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from fewlabels.text import tame_line
+from fewlabels.text import sanitize_line
 
-MARKS = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
-LINKS = re.compile(
+SPECIAL_CHARACTERS = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
+AUTOLINKS = re.compile(
     r"([@#]|:(?=//)|www(?=\.))"
 )  # starts of mentions, issue numbers and URLs; an HTML comment after them prevents a link
 ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
@@ -18,22 +18,22 @@ def escape(text: object) -> str:
     >>> print(escape("<b>a|b</b>"))
     &lt;b&gt;a\|b&lt;/b&gt;
     """
-    line = "".join(ENTITIES.get(c, c) for c in tame_line(text))
-    return LINKS.sub(r"\1<!-- -->", MARKS.sub(r"\\\1", line)) or "(blank)"
+    line = "".join(ENTITIES.get(c, c) for c in sanitize_line(text))
+    return AUTOLINKS.sub(r"\1<!-- -->", SPECIAL_CHARACTERS.sub(r"\\\1", line)) or "(blank)"
 
 
-def lay_out(header: Sequence[str], rows: Iterable[Sequence[str]], *, n_names: int = 1) -> str:
+def render_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, n_names: int = 1) -> str:
     """Return a table; the first `n_names` columns hold names, the others numbers. Cells must already be escaped."""
     sides = [":--" if i < n_names else "--:" for i in range(len(header))]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, sides, *rows))
 
 
-def fold(title: str, body: str) -> str:
+def collapse(title: str, body: str) -> str:
     """Return a collapsed section with its title."""
     return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"
 
 
-def remark(notes: Iterable[str]) -> str:
+def render_notes(notes: Iterable[str]) -> str:
     """Return notes as a GitHub alert; empty if there are none."""
     lines = [f"> - {escape(note)}" for note in notes]
     return "\n".join(["> [!NOTE]", *lines]) if lines else ""
@@ -44,6 +44,6 @@ def join(*parts: str) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def write_interval(low: float, high: float, sign: str = "") -> str:
+def format_interval(low: float, high: float, sign: str = "") -> str:
     """Format the two ends of an interval."""
     return f"{low:{sign}.3f} to {high:{sign}.3f}"

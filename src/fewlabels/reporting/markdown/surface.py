@@ -2,47 +2,47 @@
 
 from collections.abc import Sequence
 
-from fewlabels.analyses.surface.result import Arm, Reading, Surface
+from fewlabels.analyses.surface.result import Arm, Surface, SurfaceEstimate
 from fewlabels.errors import count
-from fewlabels.reporting.markdown.markup import escape, join, lay_out, remark, write_interval
+from fewlabels.reporting.markdown.markup import escape, format_interval, join, render_notes, render_table
 
-SHOWN = 20  # arms
+MAX_ARMS = 20  # arms
 
 
-def render_surface(s: Surface, answers: Sequence[tuple[str, Reading]] = ()) -> str:
+def render_surface(s: Surface, answers: Sequence[tuple[str, SurfaceEstimate]] = ()) -> str:
     """Return a surface as Markdown, with the answers to questions about it."""
-    title = f"### accuracy: {s.overall.mean:.3f} ({write_interval(s.overall.low, s.overall.high)})"
+    title = f"### accuracy: {s.overall.mean:.3f} ({format_interval(s.overall.low, s.overall.high)})"
     quantity = "exactly these items" if s.finite_pool else "the population these items came from"
     about = (
         f"{escape(s.source)}: {count(s.n_items, 'item')}, {s.n_labels:,} labelled, in {count(len(s.arms), 'arm')} of "
         f"{escape(', '.join(s.attributes))}; model {escape(s.model)}, {100 * s.level:g}% intervals, about {quantity}."
     )
-    return join(title, about, _list_answers(s, answers), *_list_arms(s), remark(s.warnings))
+    return join(title, about, _list_answers(s, answers), *_list_arms(s), render_notes(s.warnings))
 
 
-def _list_answers(s: Surface, answers: Sequence[tuple[str, Reading]]) -> str:
+def _list_answers(s: Surface, answers: Sequence[tuple[str, SurfaceEstimate]]) -> str:
     if not answers:
         return ""
-    rows = [(escape(question or "all items"), *_numbers(reading)) for question, reading in answers]
-    return lay_out(("question", *_header(s)), rows)
+    rows = [(escape(question or "all items"), *_format_numbers(reading)) for question, reading in answers]
+    return render_table(("question", *_header(s)), rows)
 
 
 def _list_arms(s: Surface) -> list[str]:
     if len(s.arms) < 2:
         return []
-    arms = s.worst_first[:SHOWN]
-    rows = [(*(escape(arm.arm[name]) for name in s.attributes), *_numbers(arm)) for arm in arms]
+    arms = s.worst_first[:MAX_ARMS]
+    rows = [(*(escape(arm.arm[name]) for name in s.attributes), *_format_numbers(arm)) for arm in arms]
     header = (*map(escape, s.attributes), *_header(s))
     left_out = len(s.arms) - len(arms)
     said = (
         f"The {len(arms)} worst arms; the JSON output has {left_out:,} more." if left_out else "All arms, worst first."
     )
-    return [said, lay_out(header, rows, n_names=len(s.attributes))]
+    return [said, render_table(header, rows, n_names=len(s.attributes))]
 
 
 def _header(s: Surface) -> tuple[str, ...]:
     return ("items", "labels", "accuracy", f"{100 * s.level:g}% interval")
 
 
-def _numbers(row: Arm | Reading) -> tuple[str, ...]:
-    return f"{row.n_items:,}", f"{row.n_labels:,}", f"{row.mean:.3f}", write_interval(row.low, row.high)
+def _format_numbers(row: Arm | SurfaceEstimate) -> tuple[str, ...]:
+    return f"{row.n_items:,}", f"{row.n_labels:,}", f"{row.mean:.3f}", format_interval(row.low, row.high)

@@ -14,18 +14,18 @@ from fewlabels.analyses.surface.ranking import rank_attributes
 from fewlabels.analyses.surface.result import Arm, Surface
 from fewlabels.reporting.plots.sheet import new_axes
 from fewlabels.reporting.plots.style import BLUE, GREY, INK, PALE, ROW, SMALL, clean_axes, scale_axis
-from fewlabels.reporting.plots.words import shorten, write_level, write_value
+from fewlabels.reporting.plots.words import format_level, format_value, shorten
 
-SHOWN = 25  # arms
-LETTER, GAP = 5.4, 9  # points: the width of a letter, and the space between columns
-ROOM = 265  # points: the width of all columns of values
-WIDEST = 26  # characters of a value
-LINE = 78  # characters of a line of the title
+MAX_ARMS = 25  # arms
+LETTER_WIDTH, COLUMN_GAP = 5.4, 9  # points: the width of a letter, and the space between columns
+TOTAL_WIDTH = 265  # points: the width of all columns of values
+MAX_VALUE_LENGTH = 26  # characters of a value
+MAX_TITLE_LENGTH = 78  # characters of a line of the title
 COUNTS = (("items", "n_items"), ("labels", "n_labels"))
 
 
 @dataclass(frozen=True)
-class Strip:
+class TextColumn:
     """A column of text beside the rows: its header and its cells."""
 
     header: str
@@ -34,16 +34,16 @@ class Strip:
     @property
     def width(self) -> float:
         """The width in points; a longer header is rotated and may extend beyond it."""
-        return LETTER * max(3, *map(len, self.texts)) + GAP
+        return LETTER_WIDTH * max(3, *map(len, self.texts)) + COLUMN_GAP
 
 
-def plot_worst(surface: Surface, *, most: int = SHOWN, ax: Axes | None = None) -> Axes:
+def plot_worst_arms(surface: Surface, *, most: int = MAX_ARMS, ax: Axes | None = None) -> Axes:
     """Draw the least accurate arms with their intervals; arms without labels are hollow."""
     arms = surface.worst_first[:most]
     common = find_common(arms)
-    strips, left_out = _choose_strips(surface, arms, tuple(common))
-    head = _write_head(common, left_out)
-    ax = ax or new_axes(ROW * len(arms) + 1.1 + _header_height(strips) + 0.17 * len(head))
+    columns, left_out = _choose_columns(surface, arms, tuple(common))
+    title_lines = _write_title(common, left_out)
+    ax = ax or new_axes(ROW * len(arms) + 1.1 + _header_height(columns) + 0.17 * len(title_lines))
     clean_axes(ax)
     ax.set_yticks([])
     ax.set_ylim(len(arms) - 0.4, -0.6)
@@ -52,60 +52,62 @@ def plot_worst(surface: Surface, *, most: int = SHOWN, ax: Axes | None = None) -
     low, high = min(arm.low for arm in arms), max(arm.high for arm in arms)
     scale_axis(ax, "accuracy", min(low, surface.overall.low), max(high, surface.overall.high))
     _draw_overall(ax, surface)
-    _write_strips(ax, strips)
+    _write_columns(ax, columns)
     _write_counts(ax, arms)
     shown = f" · {len(arms)} worst of {len(surface.arms):,} arms" if len(arms) < len(surface.arms) else ""
-    ax.set_xlabel(f"accuracy, {write_level(surface.level)} intervals{shown}", color=INK)
-    if head:
-        ax.set_title("\n".join(head), loc="right", fontsize=SMALL, color=GREY, pad=12 + 72 * _header_height(strips))
+    ax.set_xlabel(f"accuracy, {format_level(surface.level)} intervals{shown}", color=INK)
+    if title_lines:
+        ax.set_title(
+            "\n".join(title_lines), loc="right", fontsize=SMALL, color=GREY, pad=12 + 72 * _header_height(columns)
+        )
     return ax
 
 
-def _choose_strips(surface: Surface, arms: Sequence[Arm], common: Sequence[str]) -> tuple[list[Strip], list[str]]:
+def _choose_columns(surface: Surface, arms: Sequence[Arm], common: Sequence[str]) -> tuple[list[TextColumn], list[str]]:
     """Choose the attributes with the largest effects, as many as fit, in their original order."""
     chosen: list[str] = []
-    room = float(ROOM)
-    strips = {
-        name: Strip(shorten(name, 18), tuple(shorten(arm.arm[name], WIDEST) for arm in arms))
+    room = float(TOTAL_WIDTH)
+    columns = {
+        name: TextColumn(shorten(name, 18), tuple(shorten(arm.arm[name], MAX_VALUE_LENGTH) for arm in arms))
         for name in surface.attributes
     }
     for name in rank_attributes(surface):
-        if name not in common and (strips[name].width <= room or not chosen):
+        if name not in common and (columns[name].width <= room or not chosen):
             chosen.append(name)
-            room -= strips[name].width
+            room -= columns[name].width
     left_out = [name for name in surface.attributes if name not in chosen and name not in common]
-    return [strips[name] for name in surface.attributes if name in chosen], left_out
+    return [columns[name] for name in surface.attributes if name in chosen], left_out
 
 
-def _write_head(common: dict[str, str], left_out: Sequence[str]) -> list[str]:
+def _write_title(common: dict[str, str], left_out: Sequence[str]) -> list[str]:
     said = []
     if common:
-        said.append(shorten(f"all rows: {name_values(common)}", LINE))
+        said.append(shorten(f"all rows: {name_values(common)}", MAX_TITLE_LENGTH))
     if left_out:
-        said.append(shorten(f"not shown: {', '.join(left_out)}", LINE))
+        said.append(shorten(f"not shown: {', '.join(left_out)}", MAX_TITLE_LENGTH))
     return said
 
 
-def _leans(strips: Sequence[Strip]) -> bool:
+def _is_rotated(columns: Sequence[TextColumn]) -> bool:
     """Return whether headers are too long to be written horizontally."""
-    return any(LETTER * len(strip.header) > strip.width for strip in strips)
+    return any(LETTER_WIDTH * len(column.header) > column.width for column in columns)
 
 
-def _header_height(strips: Sequence[Strip]) -> float:
+def _header_height(columns: Sequence[TextColumn]) -> float:
     """Return the height of the headers in inches."""
-    longest = max((len(strip.header) for strip in strips), default=0)
-    return 0.7 * LETTER * longest / 72 if _leans(strips) else 0.1
+    longest = max((len(column.header) for column in columns), default=0)
+    return 0.7 * LETTER_WIDTH * longest / 72 if _is_rotated(columns) else 0.1
 
 
-def _write_strips(ax: Axes, strips: Sequence[Strip]) -> None:
+def _write_columns(ax: Axes, columns: Sequence[TextColumn]) -> None:
     """Write the attribute values to the left of the rows."""
-    at = -sum(strip.width for strip in strips) - GAP
-    lean = 45 if _leans(strips) else 0
-    for strip in strips:
-        _write(ax, -0.75, at, strip.header, colour=GREY, va="bottom", rotation=lean)
-        for y, text in enumerate(strip.texts):
+    at = -sum(column.width for column in columns) - COLUMN_GAP
+    lean = 45 if _is_rotated(columns) else 0
+    for column in columns:
+        _write(ax, -0.75, at, column.header, colour=GREY, va="bottom", rotation=lean)
+        for y, text in enumerate(column.texts):
             _write(ax, y, at, text, colour=INK)
-        at += strip.width
+        at += column.width
 
 
 def _write_counts(ax: Axes, arms: Sequence[Arm]) -> None:
@@ -113,7 +115,7 @@ def _write_counts(ax: Axes, arms: Sequence[Arm]) -> None:
     right = 0.0
     for header, name in COUNTS:
         texts = [f"{getattr(arm, name):,}" for arm in arms]
-        right += LETTER * max(len(header), *map(len, texts)) + GAP
+        right += LETTER_WIDTH * max(len(header), *map(len, texts)) + COLUMN_GAP
         _write(ax, -0.75, right, header, side=1, colour=GREY, va="bottom", ha="right")
         for y, text in enumerate(texts):
             _write(ax, y, right, text, side=1, colour=GREY, ha="right")
@@ -157,7 +159,7 @@ def _draw_overall(ax: Axes, surface: Surface) -> None:
     ax.axvspan(whole.low, whole.high, color=PALE, linewidth=0, zorder=0.5)
     ax.axvline(whole.mean, color=GREY, linewidth=1, zorder=0.6)
     ax.annotate(
-        f"overall {write_value(whole.mean, 'accuracy')}", (whole.mean, 1), xycoords=("data", "axes fraction"),
+        f"overall {format_value(whole.mean, 'accuracy')}", (whole.mean, 1), xycoords=("data", "axes fraction"),
         xytext=(0, 3), textcoords="offset points", ha="right" if whole.mean > sum(ax.get_xlim()) / 2 else "left",
         va="bottom", fontsize=SMALL, color=GREY,
     )  # fmt: skip

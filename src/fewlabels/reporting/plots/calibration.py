@@ -7,9 +7,9 @@ from fewlabels.analyses.assessment import Assessment, Row
 from fewlabels.errors import InputError
 from fewlabels.reporting.plots.sheet import new_axes
 from fewlabels.reporting.plots.style import BLUE, INK, SMALL, clean_axes, format_axis
-from fewlabels.reporting.plots.words import spell, write_level, write_value
+from fewlabels.reporting.plots.words import format_level, format_value, spell_metric
 
-BARS = 60
+N_HISTOGRAM_BINS = 60
 
 
 def plot_ece(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
@@ -23,15 +23,15 @@ def plot_ece(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
     ax.set_yticks([])
     row = assessment.groups[0]
     top = _draw_density(ax, assessment.draws[:, 0])
-    _mark(ax, row, top)
+    _mark_interval(ax, row, top)
     whole, ends = (
-        write_value(row.mean, assessment.metric),
-        [write_value(x, assessment.metric) for x in (row.low, row.high)],
+        format_value(row.mean, assessment.metric),
+        [format_value(x, assessment.metric) for x in (row.low, row.high)],
     )
     ax.set_title(
-        f"{whole}, {write_level(assessment.level)} interval {ends[0]} to {ends[1]}", loc="left", fontsize=10, color=INK
+        f"{whole}, {format_level(assessment.level)} interval {ends[0]} to {ends[1]}", loc="left", fontsize=10, color=INK
     )
-    ax.set_xlabel(spell(assessment.metric), color=INK)
+    ax.set_xlabel(spell_metric(assessment.metric), color=INK)
     format_axis(ax, assessment.metric)
     return ax
 
@@ -40,12 +40,12 @@ def _draw_density(ax: Axes, draws: np.ndarray) -> float:
     """Draw a histogram of the draws and return its height; draw none if all draws are equal."""
     if np.ptp(draws) < 1e-12:
         return 1.0
-    height, edges = np.histogram(draws, bins=BARS, density=True)
+    height, edges = np.histogram(draws, bins=N_HISTOGRAM_BINS, density=True)
     ax.stairs(height, edges, fill=True, color=BLUE, alpha=0.3, linewidth=0)
     return float(height.max())
 
 
-def _mark(ax: Axes, row: Row, top: float) -> None:
+def _mark_interval(ax: Axes, row: Row, top: float) -> None:
     """Mark the mean and the interval under the density."""
     ax.axvline(row.mean, ymax=0.92, color=BLUE, linewidth=1.4)
     ax.hlines(-0.06 * top, row.low, row.high, color=BLUE, linewidth=2.5)

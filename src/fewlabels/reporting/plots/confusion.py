@@ -11,13 +11,13 @@ from matplotlib.axes import Axes
 
 from fewlabels.analyses.assessment import Assessment, Entry
 from fewlabels.errors import InputError
-from fewlabels.reporting.plots.heatmap import Grid, draw_cells, key_colours, write_cells
+from fewlabels.reporting.plots.heatmap import Grid, add_colour_bars, draw_cells, write_cells
 from fewlabels.reporting.plots.sheet import WIDTH, new_axes
 from fewlabels.reporting.plots.style import GREY, INK, SMALL, clean_axes
-from fewlabels.reporting.plots.words import shorten, write_level
+from fewlabels.reporting.plots.words import format_level, shorten
 
-WRITTEN = 12  # up to this many classes, numbers are written
-WHOLE, CHOSEN = 40, 25  # with more classes than the first, only as many as the second are shown
+MAX_WITH_NUMBERS = 12  # up to this many classes, numbers are written
+MAX_CLASSES, N_MOST_CONFUSED = 40, 25  # with more classes than the first, only as many as the second are shown
 
 
 def plot_confusion(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
@@ -30,15 +30,15 @@ def plot_confusion(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
             f"this assessment has a confusion matrix for every group of {assessment.by!r}; to draw a single one, use by=fl.predicted"
         )
     every = list(dict.fromkeys(entry.label for entry in entries))
-    classes = every if len(every) <= WHOLE else _most_confused(entries, every)
-    ax = ax or new_axes(min(WIDTH, 2.2 + 0.55 * len(classes)) if len(classes) <= WRITTEN else 5.7)
-    mean, width = _lay_out(entries, classes)
-    _name_axes(ax, classes, assessment.level)
-    if len(classes) <= WRITTEN:
+    classes = every if len(every) <= MAX_CLASSES else _most_confused(entries, every)
+    ax = ax or new_axes(min(WIDTH, 2.2 + 0.55 * len(classes)) if len(classes) <= MAX_WITH_NUMBERS else 5.7)
+    mean, width = _fill_matrix(entries, classes)
+    _label_axes(ax, classes, assessment.level)
+    if len(classes) <= MAX_WITH_NUMBERS:
         draw_cells(ax, mean, np.ones_like(mean))
         write_cells(ax, mean, width)
     else:
-        key_colours(ax, draw_cells(ax, mean, 1 - 0.75 * width))
+        add_colour_bars(ax, draw_cells(ax, mean, 1 - 0.75 * width))
     if len(classes) < len(every):
         ax.set_title(
             f"{len(classes)} classes with the largest confusions, of {len(every):,}",
@@ -55,13 +55,13 @@ def _most_confused(entries: Sequence[Entry], every: Sequence[str]) -> list[str]:
     chosen: dict[str, None] = {}
     for entry in sorted(wrong, key=lambda entry: -entry.mean):
         wider = chosen | dict.fromkeys((entry.predicted, entry.label))
-        chosen = wider if len(wider) <= CHOSEN else chosen
-        if len(chosen) == CHOSEN:
+        chosen = wider if len(wider) <= N_MOST_CONFUSED else chosen
+        if len(chosen) == N_MOST_CONFUSED:
             break
     return [name for name in every if name in chosen]
 
 
-def _lay_out(entries: Sequence[Entry], classes: Sequence[str]) -> tuple[Grid, Grid]:
+def _fill_matrix(entries: Sequence[Entry], classes: Sequence[str]) -> tuple[Grid, Grid]:
     """Return the matrices of means and interval widths; NaN for classes that are never predicted."""
     at = {name: i for i, name in enumerate(classes)}
     mean, width = np.full((2, len(classes), len(classes)), np.nan)
@@ -72,7 +72,7 @@ def _lay_out(entries: Sequence[Entry], classes: Sequence[str]) -> tuple[Grid, Gr
     return mean, width
 
 
-def _name_axes(ax: Axes, classes: Sequence[str], level: float) -> None:
+def _label_axes(ax: Axes, classes: Sequence[str], level: float) -> None:
     n = len(classes)
     names = [shorten(name, 20) for name in classes]
     clean_axes(ax, keep=())
@@ -82,6 +82,6 @@ def _name_axes(ax: Axes, classes: Sequence[str], level: float) -> None:
     ax.set_xticks(range(n), names, rotation=90 if max(map(len, names)) > 3 else 0)
     ax.set_yticks(range(n), names)
     ax.tick_params(length=0)
-    how = "± half the" if n <= WRITTEN else "smaller square: wider"
-    ax.set_xlabel(f"true class, in % of each row ({how} {write_level(level)} interval)", color=INK)
+    how = "± half the" if n <= MAX_WITH_NUMBERS else "smaller square: wider"
+    ax.set_xlabel(f"true class, in % of each row ({how} {format_level(level)} interval)", color=INK)
     ax.set_ylabel("predicted class", color=INK)

@@ -9,8 +9,8 @@ from fewlabels.errors import count
 from fewlabels.reporting.plots.sheet import new_axes
 from fewlabels.reporting.plots.style import BLUE, GREY, INK, SMALL, clean_axes
 
-THICK = 0.36  # height of a bar, in rows
-ROOM = 1.32  # end of the axis, so that text beside a full bar fits
+BAR_HEIGHT = 0.36  # height of a bar, in rows
+AXIS_END = 1.32  # end of the axis, so that text beside a full bar fits
 
 
 def plot_coverage(surface: Surface, *, ax: Axes | None = None) -> Axes:
@@ -22,9 +22,9 @@ def plot_coverage(surface: Surface, *, ax: Axes | None = None) -> Axes:
     ax.set_ylim(len(bands) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
     for y, band in enumerate(bands):
-        _draw(ax, y - THICK / 2, band.n_arms, len(surface.arms), "arm", GREY)
-        _draw(ax, y + THICK / 2, band.n_items, surface.n_items, "item", BLUE)
-    ax.set_xlim(0, ROOM)
+        _draw_bar(ax, y - BAR_HEIGHT / 2, band.n_arms, len(surface.arms), "arm", GREY)
+        _draw_bar(ax, y + BAR_HEIGHT / 2, band.n_items, surface.n_items, "item", BLUE)
+    ax.set_xlim(0, AXIS_END)
     ax.set_xticks([0, 0.25, 0.5, 0.75, 1])
     ax.spines["bottom"].set_bounds(0, 1)
     ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{100 * x:g}%"))
@@ -35,9 +35,9 @@ def plot_coverage(surface: Surface, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _draw(ax: Axes, y: float, n: int, whole: int, what: str, colour: str) -> None:
+def _draw_bar(ax: Axes, y: float, n: int, whole: int, what: str, colour: str) -> None:
     """Draw a bar with its percentage and count."""
-    ax.barh([y], [n / whole], height=THICK, color=colour, zorder=2)
+    ax.barh([y], [n / whole], height=BAR_HEIGHT, color=colour, zorder=2)
     ax.annotate(
         f"{100 * n / whole:.0f}% · {count(n, what)}", (n / whole, y), xytext=(4, 0), textcoords="offset points", va="center",
         fontsize=SMALL, color=INK,

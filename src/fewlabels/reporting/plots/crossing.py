@@ -11,25 +11,25 @@ from matplotlib.patches import Rectangle
 
 from fewlabels.analyses.surface.naming import name_values
 from fewlabels.analyses.surface.ranking import rank_attributes
-from fewlabels.analyses.surface.result import Reading, Surface
+from fewlabels.analyses.surface.result import Surface, SurfaceEstimate
 from fewlabels.errors import InputError
-from fewlabels.reporting.plots.picking import pick_values
+from fewlabels.reporting.plots.picking import select_values
 from fewlabels.reporting.plots.sheet import new_axes
 from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, SMALL, clean_axes
-from fewlabels.reporting.plots.words import shorten, write_level, write_value
+from fewlabels.reporting.plots.words import format_level, format_value, shorten
 
-MOST_ROWS, MOST_COLUMNS = 30, 16  # values of an attribute that are shown
-WRITTEN = 8  # up to this many columns, half-widths of intervals are written too
-EVERYTHING = "all items"
-SHADES = LinearSegmentedColormap.from_list("below and above", [ORANGE, "white", BLUE])
-NARROW = 0.1  # least distance from the overall accuracy that gets the full colour
-HATCH = "#C4C4C4"
+MAX_ROWS, MAX_COLUMNS = 30, 16  # values of an attribute that are shown
+MAX_COLUMNS_WITH_WIDTHS = 8  # up to this many columns, half-widths of intervals are written too
+ALL_ITEMS = "all items"
+COLOUR_MAP = LinearSegmentedColormap.from_list("below and above", [ORANGE, "white", BLUE])
+MIN_COLOUR_RANGE = 0.1  # least distance from the overall accuracy that gets the full colour
+HATCH_COLOUR = "#C4C4C4"
 LUMINANCE = (0.2126, 0.7152, 0.0722)  # of red, green and blue
 Grid = Float[np.ndarray, "row column"]
 
 
 @dataclass(frozen=True)
-class Side:
+class HeatmapAxis:
     """An axis of the heat map: the attribute, the values shown, and a caption that says how many are left out."""
 
     attribute: str
@@ -38,7 +38,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Field:
+class HeatmapCells:
     """Mean, interval width and number of labels of every cell; NaN where the pool has no item."""
 
     mean: Grid
@@ -46,7 +46,7 @@ class Field:
     n_labels: Int[np.ndarray, "row column"]
 
 
-def plot_crossing(
+def plot_attribute_heatmap(
     surface: Surface,
     *,
     rows: str | None = None,
@@ -58,22 +58,24 @@ def plot_crossing(
 
     By default, the two attributes with the largest effects. Combinations that the pool does not have are hatched.
     """
-    names = _choose(surface, rows, columns, tuple(fixed or ()))
-    down, across = _take_side(surface, names[0], fixed, MOST_ROWS), EVERY
+    names = _choose_attributes(surface, rows, columns, tuple(fixed or ()))
+    down, across = _choose_axis(surface, names[0], fixed, MAX_ROWS), ALL_ITEMS_AXIS
     if len(names) == 2:
-        across = _take_side(surface, names[1], fixed, MOST_COLUMNS)
-    field = _fill(surface.cross(*names, fixed=fixed), down, across)
+        across = _choose_axis(surface, names[1], fixed, MAX_COLUMNS)
+    cells = _fill_cells(surface.cross(*names, fixed=fixed), down, across)
     ax = ax or new_axes(0.24 * len(down.values) + 1.3 + 0.07 * max(map(len, map(shorten, across.values))))
-    _draw(ax, field, surface.overall.mean, written=len(across.values) <= WRITTEN)
-    _name_sides(ax, down, across)
-    ax.set_title(_say(surface, field, across, fixed), loc="left", fontsize=SMALL, color=GREY)
+    _draw_cells(ax, cells, surface.overall.mean, written=len(across.values) <= MAX_COLUMNS_WITH_WIDTHS)
+    _label_axes(ax, down, across)
+    ax.set_title(_write_title(surface, cells, across, fixed), loc="left", fontsize=SMALL, color=GREY)
     return ax
 
 
-EVERY = Side("", (EVERYTHING,), "")
+ALL_ITEMS_AXIS = HeatmapAxis("", (ALL_ITEMS,), "")
 
 
-def _choose(surface: Surface, rows: str | None, columns: str | None, fixed: Sequence[str]) -> tuple[str, ...]:
+def _choose_attributes(
+    surface: Surface, rows: str | None, columns: str | None, fixed: Sequence[str]
+) -> tuple[str, ...]:
     """Return the attributes that were named, completed by those with the largest effects."""
     free = [name for name in rank_attributes(surface) if name not in (rows, columns, *fixed)]
     chosen = [
@@ -87,41 +89,45 @@ def _choose(surface: Surface, rows: str | None, columns: str | None, fixed: Sequ
     return tuple(chosen)
 
 
-def _take_side(surface: Surface, attribute: str, fixed: Mapping[str, object] | None, most: int) -> Side:
+def _choose_axis(surface: Surface, attribute: str, fixed: Mapping[str, object] | None, most: int) -> HeatmapAxis:
     readings = surface.cross(attribute, fixed=fixed)
     if not readings:
         raise InputError(
             f"plot: no item has {name_values({name: str(value) for name, value in (fixed or {}).items()})}"
         )
-    values, caption = pick_values(surface, readings, attribute, most)
-    return Side(attribute, tuple(values), caption)
+    values, caption = select_values(surface, readings, attribute, most)
+    return HeatmapAxis(attribute, tuple(values), caption)
 
 
-def _fill(readings: Sequence[Reading], down: Side, across: Side) -> Field:
+def _fill_cells(readings: Sequence[SurfaceEstimate], down: HeatmapAxis, across: HeatmapAxis) -> HeatmapCells:
     mean, width = np.full((2, len(down.values), len(across.values)), np.nan)
     n_labels = np.zeros(mean.shape, dtype=np.int64)
     row, column = ({value: i for i, value in enumerate(side.values)} for side in (down, across))
     for one in readings:
-        i, j = row.get(one.values[down.attribute]), column.get(one.values.get(across.attribute, EVERYTHING))
+        i, j = row.get(one.values[down.attribute]), column.get(one.values.get(across.attribute, ALL_ITEMS))
         if i is not None and j is not None:
             mean[i, j], width[i, j], n_labels[i, j] = one.mean, one.high - one.low, one.n_labels
-    return Field(mean, width, n_labels)
+    return HeatmapCells(mean, width, n_labels)
 
 
-def _draw(ax: Axes, field: Field, middle: float, *, written: bool) -> None:
+def _draw_cells(ax: Axes, cells: HeatmapCells, middle: float, *, written: bool) -> None:
     """Colour every cell by its distance from the overall accuracy, and write its numbers."""
-    far = max(NARROW, float(np.nanmax(np.abs(field.mean - middle))))
+    far = max(MIN_COLOUR_RANGE, float(np.nanmax(np.abs(cells.mean - middle))))
     norm = Normalize(middle - far, middle + far)
-    for (i, j), mean in np.ndenumerate(field.mean):
+    for (i, j), mean in np.ndenumerate(cells.mean):
         if np.isnan(mean):
             ax.add_patch(
-                Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor="white", edgecolor=HATCH, hatch="////", linewidth=0)
+                Rectangle(
+                    (j - 0.5, i - 0.5), 1, 1, facecolor="white", edgecolor=HATCH_COLOUR, hatch="////", linewidth=0
+                )
             )
             continue
-        ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=SHADES(norm(mean)), edgecolor="white", linewidth=1))
-        text = f"{100 * mean:.0f}" + (f" ±{50 * field.width[i, j]:.0f}" if written else "")
-        colour = "white" if _is_dark(SHADES(norm(mean))) else INK
-        known = field.n_labels[i, j] > 0
+        ax.add_patch(
+            Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=COLOUR_MAP(norm(mean)), edgecolor="white", linewidth=1)
+        )
+        text = f"{100 * mean:.0f}" + (f" ±{50 * cells.width[i, j]:.0f}" if written else "")
+        colour = "white" if _is_dark(COLOUR_MAP(norm(mean))) else INK
+        known = cells.n_labels[i, j] > 0
         ax.text(
             j, i, text, ha="center", va="center", fontsize=SMALL, color=colour, style="normal" if known else "italic",
             alpha=1 if known else 0.7, in_layout=False,
@@ -133,7 +139,7 @@ def _is_dark(colour: tuple[float, ...]) -> bool:
     return float(np.dot(colour[:3], LUMINANCE)) < 0.55
 
 
-def _name_sides(ax: Axes, down: Side, across: Side) -> None:
+def _label_axes(ax: Axes, down: HeatmapAxis, across: HeatmapAxis) -> None:
     clean_axes(ax, keep=())
     ax.set_xlim(-0.5, len(across.values) - 0.5)
     ax.set_ylim(len(down.values) - 0.5, -0.5)
@@ -152,13 +158,15 @@ def _name_sides(ax: Axes, down: Side, across: Side) -> None:
     ax.set_ylabel(down.caption, color=INK)
 
 
-def _say(surface: Surface, field: Field, across: Side, fixed: Mapping[str, object] | None) -> str:
+def _write_title(surface: Surface, cells: HeatmapCells, across: HeatmapAxis, fixed: Mapping[str, object] | None) -> str:
     """Return the title, which explains colours, numbers and marks."""
-    half = f" ± half the {write_level(surface.level)} interval" if len(across.values) <= WRITTEN else ""
-    said = [f"accuracy in %{half}; white: {write_value(surface.overall.mean, 'accuracy')}, as overall"]
+    half = (
+        f" ± half the {format_level(surface.level)} interval" if len(across.values) <= MAX_COLUMNS_WITH_WIDTHS else ""
+    )
+    said = [f"accuracy in %{half}; white: {format_value(surface.overall.mean, 'accuracy')}, as overall"]
     if fixed:
         said.append(shorten(f"where {name_values({name: str(value) for name, value in fixed.items()})}", 76))
-    there = ~np.isnan(field.mean)
-    marks = ["italic: no labels"] if (there & (field.n_labels == 0)).any() else []
+    there = ~np.isnan(cells.mean)
+    marks = ["italic: no labels"] if (there & (cells.n_labels == 0)).any() else []
     marks += [] if there.all() else ["hatched: no items"]
     return "\n".join([*said, *(["; ".join(marks)] if marks else [])])

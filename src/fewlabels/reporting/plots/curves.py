@@ -11,19 +11,19 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from fewlabels.errors import InputError, did_you_mean
-from fewlabels.files import write_whole
-from fewlabels.reporting.plots.sheet import WIDTH, Sheet, new_axes
+from fewlabels.files import write_atomic
+from fewlabels.reporting.plots.sheet import WIDTH, QuietFigure, new_axes
 from fewlabels.reporting.plots.style import GREY, INK, PALE, SMALL, clean_axes
 from fewlabels.reporting.plots.words import shorten
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F")
 DASHES = ("-", "--", ":", "-.")
-SPELT = {
+MEASURE_NAMES = {
     "mrr": "mean reciprocal rank of the truth (MRR)", "found": "share of runs that name the right groups",
     "rmse": "error (RMSE)", "coverage": "coverage of the intervals", "width": "mean width of the intervals",
     "correct": "share of runs with the right verdict", "relative_error": "relative error of ECE",
 }  # fmt: skip
-SHARES = ("mrr", "found", "coverage", "correct")
+SHARE_MEASURES = ("mrr", "found", "coverage", "correct")
 
 
 def plot_simulation(
@@ -37,10 +37,12 @@ def plot_simulation(
     ax = ax or new_axes(4.2)
     clean_axes(ax, keep=("bottom", "left"))
     ax.grid(color=PALE, linewidth=0.6)
-    ways = _sort_ways([row for row in rows if row["measure"] == measure])
-    for (name, found), (colour, dash) in zip(ways.items(), _tell_apart(list(ways)), strict=False):
+    configurations = _group_configurations([row for row in rows if row["measure"] == measure])
+    for (name, found), (colour, dash) in zip(
+        configurations.items(), _assign_line_styles(list(configurations)), strict=False
+    ):
         _draw_line(ax, name, found, colour, dash)
-    _label(ax, measure, n_items)
+    _label_axes(ax, measure, n_items)
     return ax
 
 
@@ -48,12 +50,12 @@ def write_curves(rows: Sequence[dict[str, Any]], path: str | Path, *, n_items: i
     """Write a file with one panel for each measure of a simulation."""
     kind = check_format(path)
     measures = list(dict.fromkeys(row["measure"] for row in rows))
-    figure = Sheet(figsize=(WIDTH, 3.6 * len(measures)), layout="constrained")
+    figure = QuietFigure(figsize=(WIDTH, 3.6 * len(measures)), layout="constrained")
     for measure, ax in zip(measures, figure.subplots(len(measures), 1, squeeze=False)[:, 0], strict=True):
         plot_simulation(rows, measure, n_items=n_items, ax=ax)
     drawn = BytesIO()
     figure.savefig(drawn, format=kind, dpi=150)
-    return write_whole(path, drawn.getvalue())
+    return write_atomic(path, drawn.getvalue())
 
 
 def check_format(path: str | Path) -> str:
@@ -64,16 +66,16 @@ def check_format(path: str | Path) -> str:
     return kind[1:]
 
 
-def _sort_ways(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+def _group_configurations(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """Group rows by configuration (goal, metric, policy, prior), named by what differs between them."""
     keys = [key for key in ("goal", "metric", "policy", "prior") if len({row[key] for row in rows}) > 1] or ["policy"]
-    ways: dict[str, list[dict[str, Any]]] = {}
+    configurations: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
-        ways.setdefault(", ".join(str(row[key]) for key in keys), []).append(row)
-    return ways
+        configurations.setdefault(", ".join(str(row[key]) for key in keys), []).append(row)
+    return configurations
 
 
-def _tell_apart(names: list[str]) -> list[tuple[str, str]]:
+def _assign_line_styles(names: list[str]) -> list[tuple[str, str]]:
     """Assign each line a colour and, when colours repeat, another dash pattern."""
     return [(colour, DASHES[i // len(PALETTE) % len(DASHES)]) for i, (colour, _) in enumerate(zip(cycle(PALETTE), names, strict=False))]  # fmt: skip
 
@@ -81,17 +83,17 @@ def _tell_apart(names: list[str]) -> list[tuple[str, str]]:
 def _draw_line(ax: Axes, name: str, rows: list[dict[str, Any]], colour: str, dash: str) -> None:
     x, mean, se = (np.array([row[key] for row in rows], dtype=np.float64) for key in ("n_labels", "mean", "se"))
     ax.plot(x, mean, color=colour, linestyle=dash, linewidth=1.6, label=shorten(name, 40))
-    top = 1.0 if rows[0]["measure"] in SHARES else np.inf
+    top = 1.0 if rows[0]["measure"] in SHARE_MEASURES else np.inf
     low, high = np.maximum(mean - 2 * se, 0.0), np.minimum(mean + 2 * se, top)
     ax.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
 
 
-def _label(ax: Axes, measure: str, n_items: int | None) -> None:
+def _label_axes(ax: Axes, measure: str, n_items: int | None) -> None:
     of = f" (of {n_items:,} items)" if n_items else ""
     ax.set_xlabel(f"labels{of}", color=INK)
-    ax.set_ylabel(SPELT.get(measure, measure), color=INK)
+    ax.set_ylabel(MEASURE_NAMES.get(measure, measure), color=INK)
     ax.set_xlim(left=0)
-    if measure in SHARES:
+    if measure in SHARE_MEASURES:
         ax.set_ylim(max(0.0, ax.get_ylim()[0]), 1.02)
     else:
         ax.set_ylim(bottom=0)

@@ -10,9 +10,9 @@ from fewlabels.distributions.difference import Difference
 from fewlabels.errors import InputError
 from fewlabels.reporting.plots.sheet import new_axes
 from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, SMALL, clean_axes
-from fewlabels.reporting.plots.words import is_share, shorten, spell, write_chance
+from fewlabels.reporting.plots.words import format_probability, is_share, shorten, spell_metric
 
-CELLS = 60
+GRID_SIZE = 60
 Line = Float[np.ndarray, " point"]
 
 
@@ -23,11 +23,11 @@ def plot_comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     ax = ax or new_axes(3.0)
     clean_axes(ax)
     ax.set_yticks([])
-    low, high = _span(comparison)
+    low, high = _find_limits(comparison)
     top = 1.0
     if comparison.low < comparison.high:
-        x, density = trace_density(comparison.difference, low, high, cuts=(-comparison.rope, comparison.rope))
-        _shade(ax, x, density, comparison.rope)
+        x, density = evaluate_density(comparison.difference, low, high, cuts=(-comparison.rope, comparison.rope))
+        _fill_regions(ax, x, density, comparison.rope)
         top = float(density.max())
     ax.hlines(-0.07 * top, comparison.low, comparison.high, color=INK, linewidth=2.5)
     ax.plot([comparison.mean], [-0.07 * top], "o", color=INK, markersize=6)
@@ -35,14 +35,14 @@ def plot_comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
         ax.axvline(border, color=GREY, linewidth=0.8, linestyle=(0, dash), zorder=0)
     ax.set_ylim(-0.16 * top, 1.05 * top)
     ax.set_xlim(low, high)
-    _head(ax, comparison)
-    _label(ax, comparison)
+    _write_probabilities(ax, comparison)
+    _label_axes(ax, comparison)
     return ax
 
 
-def trace_density(difference: Difference, low: float, high: float, *, cuts: tuple[float, ...]) -> tuple[Line, Line]:
+def evaluate_density(difference: Difference, low: float, high: float, *, cuts: tuple[float, ...]) -> tuple[Line, Line]:
     """Return grid points, the cuts among them, and the density there, from differences of the distribution function."""
-    edges = np.linspace(low, high, CELLS + 1)
+    edges = np.linspace(low, high, GRID_SIZE + 1)
     mass = np.diff([difference.below(float(edge)) for edge in edges])
     middle = (edges[1:] + edges[:-1]) / 2
     inside = [cut for cut in cuts if low < cut < high]
@@ -50,7 +50,7 @@ def trace_density(difference: Difference, low: float, high: float, *, cuts: tupl
     return x, np.interp(x, middle, mass / np.diff(edges))
 
 
-def _span(comparison: Comparison) -> tuple[float, float]:
+def _find_limits(comparison: Comparison) -> tuple[float, float]:
     """Return the limits of the axis: the tails and the whole ROPE fit."""
     room = max(0.5 * (comparison.high - comparison.low), 0.3 * comparison.rope, 0.01)
     low = min(comparison.low - room, -comparison.rope - room)
@@ -58,16 +58,16 @@ def _span(comparison: Comparison) -> tuple[float, float]:
     return (max(low, -1.0), min(high, 1.0)) if is_share(comparison.metric) else (low, high)
 
 
-def _shade(ax: Axes, x: Line, density: Line, rope: float) -> None:
+def _fill_regions(ax: Axes, x: Line, density: Line, rope: float) -> None:
     parts = ((x <= -rope, ORANGE), ((x >= -rope) & (x <= rope), GREY), (x >= rope, BLUE))
     for where, colour in parts:
         ax.fill_between(x[where], density[where], color=colour, alpha=0.35, linewidth=0)
         ax.plot(x[where], density[where], color=colour, linewidth=1.4)
 
 
-def _head(ax: Axes, comparison: Comparison) -> None:
+def _write_probabilities(ax: Axes, comparison: Comparison) -> None:
     """Write the three probabilities above the three regions."""
-    by = _amount(comparison.rope, comparison.metric)
+    by = _format_difference(comparison.rope, comparison.metric)
     texts = (
         (0.0, "left", ORANGE, "lower" if comparison.rope == 0 else f"lower by more than {by}", comparison.p_below),
         (0.5, "center", GREY, f"within {by}", comparison.p_equivalent),
@@ -75,19 +75,26 @@ def _head(ax: Axes, comparison: Comparison) -> None:
     )
     for at, side, colour, text, chance in texts if comparison.rope else texts[::2]:
         ax.text(
-            at, 1.14, write_chance(chance), transform=ax.transAxes, ha=side, fontsize=13, color=colour, weight="bold"
+            at,
+            1.14,
+            format_probability(chance),
+            transform=ax.transAxes,
+            ha=side,
+            fontsize=13,
+            color=colour,
+            weight="bold",
         )
         ax.text(at, 1.04, text, transform=ax.transAxes, ha=side, fontsize=SMALL, color=colour)
 
 
-def _amount(value: float, metric: str) -> str:
+def _format_difference(value: float, metric: str) -> str:
     return f"{100 * value:.3g} points" if is_share(metric) else f"{value:.3g}"
 
 
-def _label(ax: Axes, comparison: Comparison) -> None:
+def _label_axes(ax: Axes, comparison: Comparison) -> None:
     a, b = (shorten(group, 22) for group in comparison.groups)
     unit = " (percentage points)" if is_share(comparison.metric) else ""
     scale = 100 if is_share(comparison.metric) else 1
     ax.xaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 2.5, 5, 10]))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{scale * x:+g}".replace("-", "−") if x else "0"))
-    ax.set_xlabel(f"{spell(comparison.metric)}: {a} − {b}{unit}", color=INK)
+    ax.set_xlabel(f"{spell_metric(comparison.metric)}: {a} − {b}{unit}", color=INK)

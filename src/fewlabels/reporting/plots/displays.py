@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.reporting.plots.kinds import KINDS
-from fewlabels.reporting.plots.sheet import Sheet, find_figure, render_svg
+from fewlabels.reporting.plots.sheet import QuietFigure, find_figure, render_svg
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Display:
 
     def _repr_html_(self) -> str | None:
         """Show the plot in a notebook, unless it is on a figure of the user's, which the notebook shows anyway."""
-        return render_svg(self.ax_) if isinstance(getattr(self, "figure_", None), Sheet) else None
+        return render_svg(self.ax_) if isinstance(getattr(self, "figure_", None), QuietFigure) else None
 
 
 class ReliabilityDisplay(Display):

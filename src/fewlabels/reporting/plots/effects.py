@@ -6,82 +6,86 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 
 from fewlabels.analyses.surface.ranking import rank_attributes
-from fewlabels.analyses.surface.result import Reading, Surface
-from fewlabels.reporting.plots.picking import pick_values
+from fewlabels.analyses.surface.result import Surface, SurfaceEstimate
+from fewlabels.reporting.plots.picking import select_values
 from fewlabels.reporting.plots.sheet import new_axes
-from fewlabels.reporting.plots.style import BLUE, GREY, INK, PALE, ROW, SMALL, clean_axes, scale_axis, write_margin
-from fewlabels.reporting.plots.words import shorten, write_level
+from fewlabels.reporting.plots.style import BLUE, GREY, INK, PALE, ROW, SMALL, clean_axes, scale_axis, write_text_column
+from fewlabels.reporting.plots.words import format_level, shorten
 
-MOST = 42  # values and headings in all
-MOST_VALUES = 12  # of one attribute, if all values of all attributes are too many
-MOST_ATTRIBUTES = 8
-APART = 0.16  # between the two marks of a value, in rows
-ADJUSTED, FOUND = "adjusted: others as in the whole pool", "as in the pool"
+MAX_ROWS = 42  # values and headings in all
+MAX_VALUES = 12  # of one attribute, if all values of all attributes are too many
+MAX_ATTRIBUTES = 8
+MARK_OFFSET = 0.16  # between the two marks of a value, in rows
+ADJUSTED, MARGINAL = "adjusted: others as in the whole pool", "as in the pool"
 
 
 @dataclass(frozen=True)
-class Effect:
+class AttributeEffect:
     """Estimates for the values of one attribute: marginal in the pool, and adjusted (None if not available)."""
 
     heading: str
-    found: tuple[Reading, ...]
-    adjusted: tuple[Reading | None, ...]
+    marginal: tuple[SurfaceEstimate, ...]
+    adjusted: tuple[SurfaceEstimate | None, ...]
 
 
 def plot_effects(surface: Surface, *, attributes: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
     """Draw accuracy for every value of each attribute, by default of the attributes with the largest effects."""
-    effects = _gather(surface, attributes)
-    n = sum(len(effect.found) + 1 for effect in effects)
+    effects = _collect_effects(surface, attributes)
+    n = sum(len(effect.marginal) + 1 for effect in effects)
     ax = ax or new_axes(ROW * n + 1.1)
     clean_axes(ax)
     ax.set_ylim(n - 0.4, -0.6)
-    places = list(_place(effects))
-    _name(ax, effects, places)
-    for y, found, adjusted in places:
-        _draw(ax, y + (APART if adjusted else 0), found, GREY, FOUND, filled=False)
+    places = list(_place_rows(effects))
+    _label_rows(ax, effects, places)
+    for y, marginal, adjusted in places:
+        _draw_interval(ax, y + (MARK_OFFSET if adjusted else 0), marginal, GREY, MARGINAL, filled=False)
         if adjusted:
-            _draw(ax, y - APART, adjusted, BLUE, ADJUSTED, filled=True)
-    every = [one for _, found, adjusted in places for one in (found, adjusted) if one]
+            _draw_interval(ax, y - MARK_OFFSET, adjusted, BLUE, ADJUSTED, filled=True)
+    every = [one for _, marginal, adjusted in places for one in (marginal, adjusted) if one]
     whole = surface.overall
     scale_axis(ax, "accuracy", min(whole.low, *(r.low for r in every)), max(whole.high, *(r.high for r in every)))
     ax.axvspan(whole.low, whole.high, color=PALE, linewidth=0, zorder=0.5)
-    _explain(ax, surface, effects)
+    _add_legend(ax, surface, effects)
     return ax
 
 
-def _gather(surface: Surface, attributes: Sequence[str] | None) -> list[Effect]:
+def _collect_effects(surface: Surface, attributes: Sequence[str] | None) -> list[AttributeEffect]:
     """Estimate the effects of as many attributes as fit."""
-    names = rank_attributes(surface)[:MOST_ATTRIBUTES] if attributes is None else tuple(attributes)
-    found = {name: surface.cross(name) for name in names}
-    most = MOST if sum(len(readings) + 1 for readings in found.values()) <= MOST else MOST_VALUES
-    effects: list[Effect] = []
-    room = MOST
-    for name, readings in found.items():
+    names = rank_attributes(surface)[:MAX_ATTRIBUTES] if attributes is None else tuple(attributes)
+    marginal = {name: surface.cross(name) for name in names}
+    most = MAX_ROWS if sum(len(readings) + 1 for readings in marginal.values()) <= MAX_ROWS else MAX_VALUES
+    effects: list[AttributeEffect] = []
+    room = MAX_ROWS
+    for name, readings in marginal.items():
         room -= min(len(readings), most) + 1
         if room < 0 and effects:
             break
-        effects.append(_read(surface, name, readings, most))
+        effects.append(_read_effect(surface, name, readings, most))
     return effects
 
 
-def _read(surface: Surface, attribute: str, readings: Sequence[Reading], most: int) -> Effect:
-    values, heading = pick_values(surface, readings, attribute, most)
-    found = {one.values[attribute]: one for one in readings}
-    others = surface.chart is not None and len(surface.attributes) > 1
+def _read_effect(surface: Surface, attribute: str, readings: Sequence[SurfaceEstimate], most: int) -> AttributeEffect:
+    values, heading = select_values(surface, readings, attribute, most)
+    marginal = {one.values[attribute]: one for one in readings}
+    others = surface.fitted is not None and len(surface.attributes) > 1
     adjusted = {one.values[attribute]: one for one in surface.adjust(attribute)} if others else {}
-    return Effect(heading, tuple(found[value] for value in values), tuple(adjusted.get(value) for value in values))
+    return AttributeEffect(
+        heading, tuple(marginal[value] for value in values), tuple(adjusted.get(value) for value in values)
+    )
 
 
-def _place(effects: Sequence[Effect]) -> Iterator[tuple[int, Reading, Reading | None]]:
+def _place_rows(effects: Sequence[AttributeEffect]) -> Iterator[tuple[int, SurfaceEstimate, SurfaceEstimate | None]]:
     """Assign each value a row, below a heading row per attribute."""
     y = 0
     for effect in effects:
-        for i, (found, adjusted) in enumerate(zip(effect.found, effect.adjusted, strict=True)):
-            yield y + 1 + i, found, adjusted
-        y += len(effect.found) + 1
+        for i, (marginal, adjusted) in enumerate(zip(effect.marginal, effect.adjusted, strict=True)):
+            yield y + 1 + i, marginal, adjusted
+        y += len(effect.marginal) + 1
 
 
-def _name(ax: Axes, effects: Sequence[Effect], places: Sequence[tuple[int, Reading, Reading | None]]) -> None:
+def _label_rows(
+    ax: Axes, effects: Sequence[AttributeEffect], places: Sequence[tuple[int, SurfaceEstimate, SurfaceEstimate | None]]
+) -> None:
     ax.set_yticks([y for y, *_ in places], [shorten(next(iter(one.values.values()))) for _, one, _ in places])
     ax.tick_params(axis="y", length=0)
     rows = [y for y, *_ in places]
@@ -98,12 +102,12 @@ def _name(ax: Axes, effects: Sequence[Effect], places: Sequence[tuple[int, Readi
             color=INK,
             weight="bold",
         )
-        y += len(effect.found) + 1
+        y += len(effect.marginal) + 1
     texts = {y: f"{one.n_labels:,}" for y, one, _ in places}
-    write_margin(ax, [texts.get(y, "") for y in range(max(texts) + 1)], "labels")
+    write_text_column(ax, [texts.get(y, "") for y in range(max(texts) + 1)], "labels")
 
 
-def _draw(ax: Axes, y: float | int, one: Reading, colour: str, label: str, *, filled: bool) -> None:
+def _draw_interval(ax: Axes, y: float | int, one: SurfaceEstimate, colour: str, label: str, *, filled: bool) -> None:
     ax.hlines([y], one.low, one.high, color=colour, linewidth=1.8 if filled else 1.2, zorder=2)
     ax.plot(
         [one.mean],
@@ -117,7 +121,7 @@ def _draw(ax: Axes, y: float | int, one: Reading, colour: str, label: str, *, fi
     )
 
 
-def _explain(ax: Axes, surface: Surface, effects: Sequence[Effect]) -> None:
+def _add_legend(ax: Axes, surface: Surface, effects: Sequence[AttributeEffect]) -> None:
     handles, labels = ax.get_legend_handles_labels()
     first = dict(zip(labels, handles, strict=True))
     if len(first) > 1:
@@ -134,4 +138,4 @@ def _explain(ax: Axes, surface: Surface, effects: Sequence[Effect]) -> None:
         )
     n = len(surface.attributes)
     shown = f" · {len(effects)} of {n} attributes" if len(effects) < n else ""
-    ax.set_xlabel(f"accuracy, {write_level(surface.level)} intervals{shown}; band: overall", color=INK)
+    ax.set_xlabel(f"accuracy, {format_level(surface.level)} intervals{shown}; band: overall", color=INK)

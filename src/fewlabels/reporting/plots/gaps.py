@@ -17,63 +17,65 @@ from fewlabels.reporting.plots.style import (
     BLUE,
     GREY,
     INK,
-    MOST,
+    MAX_ROWS,
     ORANGE,
     PALE,
     SMALL,
     clean_axes,
-    stack_height,
-    stack_names,
+    label_rows,
+    rows_height,
 )
-from fewlabels.reporting.plots.words import shorten, write_level
+from fewlabels.reporting.plots.words import format_level, shorten
 
-CELLS = 60
-MOST_HILLS, HILL = 20, 0.38  # densities in one plot, and inches for each
-TAIL = 0.002  # probability in each tail of a density that is not drawn
-MOST_CURVES, ABREAST = 6, 3  # groups whose curves are drawn (the largest), and panels per row
-GUTTER = 0.07  # margin around a panel, as a share of its cell
-LABELLED = 6  # bins of labels in each group
+GRID_SIZE = 60
+MAX_DENSITIES, DENSITY_HEIGHT = 20, 0.38  # densities in one plot, and inches for each
+TAIL_MASS = 0.002  # probability in each tail of a density that is not drawn
+MAX_CURVES, PANELS_PER_ROW = 6, 3  # groups whose curves are drawn (the largest), and panels per row
+PANEL_MARGIN = 0.07  # margin around a panel, as a share of its cell
+N_LABEL_BINS = 6  # bins of labels in each group
 
 
 def plot_gaps(fairness: Fairness, *, ax: Axes | None = None) -> Axes:
     """Draw every gap with its interval, and the margin (ROPE) as a band."""
-    gaps = [gap for gap in fairness.pick(MOST) if not np.isnan(gap.mean)]
+    gaps = [gap for gap in fairness.pick(MAX_ROWS) if not np.isnan(gap.mean)]
     if not gaps:
         raise InputError("there is no gap to draw: every gap involves an undefined rate")
-    ax = ax or new_axes(stack_height(len(gaps)))
-    stack_names(ax, [f"{gap.metric}  {shorten(gap.group, 18)}" for gap in gaps])
+    ax = ax or new_axes(rows_height(len(gaps)))
+    label_rows(ax, [f"{gap.metric}  {shorten(gap.group, 18)}" for gap in gaps])
     ax.axvspan(-fairness.rope, fairness.rope, color=PALE, linewidth=0, zorder=0.5)
     ax.axvline(0, color=GREY, linewidth=1, zorder=0.6)
     for y, gap in enumerate(gaps):
-        colour = _colour(gap, fairness.rope)
+        colour = _choose_colour(gap, fairness.rope)
         ax.hlines([y], gap.low, gap.high, color=colour, linewidth=1.8, zorder=2)
         ax.plot([gap.mean], [y], "o", markersize=5.5, color=colour, zorder=3)
-    _scale_points(ax)
-    ax.set_xlabel(f"minus {shorten(fairness.whom, 22)}, points; {write_level(fairness.level)} intervals", color=INK)
+    _format_points(ax)
+    ax.set_xlabel(f"minus {shorten(fairness.whom, 22)}, points; {format_level(fairness.level)} intervals", color=INK)
     return ax
 
 
 def plot_gap_densities(fairness: Fairness, *, ax: Axes | None = None) -> Axes:
     """Draw the posterior density of every gap, one row each, scaled to the same height."""
-    gaps = [gap for gap in fairness.pick(MOST) if not np.isnan(gap.draws).any() and np.ptp(gap.draws) > 0][:MOST_HILLS]
+    gaps = [gap for gap in fairness.pick(MAX_ROWS) if not np.isnan(gap.draws).any() and np.ptp(gap.draws) > 0][
+        :MAX_DENSITIES
+    ]
     if not gaps:
         raise InputError("there is no density to draw: no gap is both defined and uncertain")
-    ax = ax or new_axes(HILL * len(gaps) + 0.8)
-    stack_names(ax, [f"{gap.metric}  {shorten(gap.group, 18)}" for gap in gaps])
+    ax = ax or new_axes(DENSITY_HEIGHT * len(gaps) + 0.8)
+    label_rows(ax, [f"{gap.metric}  {shorten(gap.group, 18)}" for gap in gaps])
     ax.set_ylim(len(gaps) - 0.7, -1.0)
     ax.axvspan(-fairness.rope, fairness.rope, color=PALE, linewidth=0, zorder=0.5)
     ax.axvline(0, color=GREY, linewidth=1, zorder=0.6)
     for y, gap in enumerate(gaps):
-        _draw_hill(ax, y, gap, _colour(gap, fairness.rope))
-    _scale_points(ax)
+        _draw_density(ax, y, gap, _choose_colour(gap, fairness.rope))
+    _format_points(ax)
     ax.set_xlabel(f"minus {shorten(fairness.whom, 22)}, points", color=INK)
     return ax
 
 
-def _draw_hill(ax: Axes, y: int, gap: Gap, colour: str) -> None:
+def _draw_density(ax: Axes, y: int, gap: Gap, colour: str) -> None:
     """Draw a density above its row, with the interval darker."""
-    first, last = np.quantile(gap.draws, [TAIL, 1 - TAIL])
-    edges = np.linspace(first, last, CELLS + 1)
+    first, last = np.quantile(gap.draws, [TAIL_MASS, 1 - TAIL_MASS])
+    edges = np.linspace(first, last, GRID_SIZE + 1)
     if edges[0] == edges[-1]:  # nearly all draws are equal
         ax.vlines([edges[0]], y, y - 0.85, color=colour, linewidth=1.4, zorder=2)
         return
@@ -91,15 +93,15 @@ def plot_group_curves(fairness: Fairness, *, ax: Axes | None = None) -> Axes:
     """Draw the calibration curve of each group in a panel of its own, with the binned labels."""
     if not fairness.curve:
         raise InputError(f"method {fairness.method} calibrates no scores, so there are no curves to draw")
-    curves = {group: _trace(fairness, group) for group in _largest(fairness)}
-    n_columns = min(len(curves), ABREAST if len(curves) > 4 else 2)
+    curves = {group: _select_curve(fairness, group) for group in _select_largest_groups(fairness)}
+    n_columns = min(len(curves), PANELS_PER_ROW if len(curves) > 4 else 2)
     n_rows = ceil(len(curves) / n_columns)
     ax = ax or new_axes(WIDTH * n_rows / n_columns)
     ax.set_axis_off()
     for i, group in enumerate(curves):
         row, column = divmod(i, n_columns)
-        corner = (column + GUTTER) / n_columns, 1 - (row + 1 - GUTTER) / n_rows
-        panel = ax.inset_axes((*corner, (1 - 2 * GUTTER) / n_columns, (1 - 3 * GUTTER) / n_rows))
+        corner = (column + PANEL_MARGIN) / n_columns, 1 - (row + 1 - PANEL_MARGIN) / n_rows
+        panel = ax.inset_axes((*corner, (1 - 2 * PANEL_MARGIN) / n_columns, (1 - 3 * PANEL_MARGIN) / n_rows))
         _draw_panel(panel, curves, group, fairness.level)
         panel.tick_params(labelleft=column == 0, labelbottom=i + n_columns >= len(curves))
     ax.text(
@@ -114,7 +116,7 @@ def plot_group_curves(fairness: Fairness, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _trace(fairness: Fairness, group: str) -> list[CurvePoint]:
+def _select_curve(fairness: Fairness, group: str) -> list[CurvePoint]:
     return sorted((p for p in fairness.curve if p.group == group), key=lambda p: p.score)
 
 
@@ -144,7 +146,7 @@ def _draw_labels(ax: Axes, points: Sequence[CurvePoint], colour: str, level: flo
     labelled = [p for p in points if p.n_labels]
     if not labelled:
         return
-    borders = np.linspace(0, sum(p.n_labels for p in labelled), min(LABELLED, len(labelled)) + 1)
+    borders = np.linspace(0, sum(p.n_labels for p in labelled), min(N_LABEL_BINS, len(labelled)) + 1)
     before = np.cumsum([0, *(p.n_labels for p in labelled)])[:-1]
     for low, high in pairwise(borders):
         near = [p for p, n in zip(labelled, before, strict=True) if low <= n < high]
@@ -156,18 +158,18 @@ def _draw_labels(ax: Axes, points: Sequence[CurvePoint], colour: str, level: flo
             ax.plot([at], [k / n], "o", markersize=4.5, color=colour, zorder=3)
 
 
-def _largest(fairness: Fairness) -> list[str]:
+def _select_largest_groups(fairness: Fairness) -> list[str]:
     size: dict[str, int] = {}
     for point in fairness.curve:
         size[point.group] = size.get(point.group, 0) + point.n_items
-    return sorted(size, key=lambda group: -size[group])[:MOST_CURVES]
+    return sorted(size, key=lambda group: -size[group])[:MAX_CURVES]
 
 
-def _colour(gap: Gap, rope: float) -> str:
+def _choose_colour(gap: Gap, rope: float) -> str:
     """Return orange if the interval lies below the margin, blue if above, grey otherwise."""
     return GREY if not gap.is_settled else ORANGE if gap.high < -rope else BLUE if gap.low > rope else GREY
 
 
-def _scale_points(ax: Axes) -> None:
+def _format_points(ax: Axes) -> None:
     ax.xaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 2.5, 5, 10]))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{100 * x:+g}".replace("-", "−") if x else "0"))

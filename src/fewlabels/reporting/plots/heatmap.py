@@ -11,15 +11,15 @@ from matplotlib.ticker import FuncFormatter
 from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, PALE, SMALL
 
 Grid = Float[np.ndarray, "predicted label"]
-PALEST = 0.2  # the colour scale of wrong cells ends at their maximum, or here if that is lower
+MIN_COLOUR_RANGE = 0.2  # the colour scale of wrong cells ends at their maximum, or here if that is lower
 
 
 def draw_cells(ax: Axes, mean: Grid, size: Grid) -> tuple[PatchCollection, PatchCollection]:
     """Draw a square for every cell, darker for higher means; return those on and off the diagonal."""
-    _rule(ax, len(mean))
+    _draw_grid_lines(ax, len(mean))
     known, right = ~np.isnan(mean), np.eye(len(mean), dtype=bool)
     wrong = known & ~right
-    top = max(PALEST, float(mean[wrong].max(initial=0)))
+    top = max(MIN_COLOUR_RANGE, float(mean[wrong].max(initial=0)))
     return (
         _draw_squares(ax, mean, size, known & right, BLUE, 1.0),
         _draw_squares(ax, mean, size, wrong, ORANGE, top),
@@ -39,7 +39,7 @@ def _draw_squares(
     return drawn
 
 
-def _rule(ax: Axes, n: int) -> None:
+def _draw_grid_lines(ax: Axes, n: int) -> None:
     """Draw faint lines between the cells."""
     ax.hlines(np.arange(n + 1) - 0.5, -0.5, n - 0.5, color=PALE, linewidth=0.6, zorder=2)
     ax.vlines(np.arange(n + 1) - 0.5, -0.5, n - 0.5, color=PALE, linewidth=0.6, zorder=2)
@@ -54,7 +54,7 @@ def write_cells(ax: Axes, mean: Grid, width: Grid) -> None:
         ax.text(j, i, text, ha="center", va="center", fontsize=SMALL, color=colour, linespacing=1.05, zorder=3)
 
 
-def key_colours(ax: Axes, drawn: tuple[PatchCollection, PatchCollection]) -> None:
+def add_colour_bars(ax: Axes, drawn: tuple[PatchCollection, PatchCollection]) -> None:
     """Add colour bars for both colours."""
     for squares, text in zip(reversed(drawn), ("wrong", "right"), strict=True):
         bar = ax.figure.colorbar(

@@ -14,33 +14,33 @@ from fewlabels.reporting.plots.style import (
     BLUE,
     GREY,
     INK,
-    MOST,
+    MAX_ROWS,
     PALE,
     SMALL,
+    label_rows,
+    rows_height,
     scale_axis,
-    stack_height,
-    stack_names,
-    write_margin,
+    write_text_column,
 )
-from fewlabels.reporting.plots.words import describe, write_value
+from fewlabels.reporting.plots.words import describe_axis, format_value
 
 
 def plot_intervals(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
     """Draw the mean and interval of every group, worst first."""
-    rows = assessment.worst_first[:MOST]
-    ax = ax or new_axes(stack_height(len(rows)))
-    stack_names(ax, [row.group for row in rows])
-    scale_axis(ax, assessment.metric, *_span(assessment, rows))
+    rows = assessment.worst_first[:MAX_ROWS]
+    ax = ax or new_axes(rows_height(len(rows)))
+    label_rows(ax, [row.group for row in rows])
+    scale_axis(ax, assessment.metric, *_find_limits(assessment, rows))
     if len(assessment.groups) > 1:
         _draw_overall(ax, assessment)
     for labelled in (True, False):
         _draw_rows(ax, rows, labelled=labelled)
-    write_margin(ax, [f"{row.n_labels:,}" if row.n_labels else "prior only" for row in rows], "labels")
-    ax.set_xlabel(describe(assessment, len(rows)), color=INK)
+    write_text_column(ax, [f"{row.n_labels:,}" if row.n_labels else "prior only" for row in rows], "labels")
+    ax.set_xlabel(describe_axis(assessment, len(rows)), color=INK)
     return ax
 
 
-def _span(assessment: Assessment, rows: Sequence[Row]) -> tuple[float, float]:
+def _find_limits(assessment: Assessment, rows: Sequence[Row]) -> tuple[float, float]:
     whole = assessment.overall
     return min(whole.low, *(row.low for row in rows)), max(whole.high, *(row.high for row in rows))
 
@@ -50,7 +50,7 @@ def _draw_overall(ax: Axes, assessment: Assessment) -> None:
     ax.axvspan(whole.low, whole.high, color=PALE, linewidth=0, zorder=0.5)
     ax.axvline(whole.mean, color=GREY, linewidth=1, zorder=0.6)
     ax.annotate(
-        f"overall {write_value(whole.mean, assessment.metric)}",
+        f"overall {format_value(whole.mean, assessment.metric)}",
         (whole.mean, 1), xycoords=("data", "axes fraction"), xytext=(0, 3), textcoords="offset points",
         ha="center", va="bottom", fontsize=SMALL, color=GREY,
     )  # fmt: skip

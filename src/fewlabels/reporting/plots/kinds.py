@@ -18,13 +18,13 @@ from fewlabels.reporting.plots.scatter import plot_scatter
 
 def plot_assessment(assessment: Assessment, kind: str | None = None, *, ax: Axes | None = None) -> Axes:
     """Draw an assessment; `kind` is one of `KINDS`, by default the one that suits the metric and groups."""
-    kind = kind or suit(assessment)
+    kind = kind or choose_kind(assessment)
     if kind not in KINDS:
         raise InputError(f"plot: there is no kind {kind!r}; {did_you_mean(kind, KINDS)} (all: {', '.join(KINDS)})")
     return KINDS[kind](assessment, ax)
 
 
-def suit(assessment: Assessment) -> str:
+def choose_kind(assessment: Assessment) -> str:
     """Return the default kind of plot of an assessment."""
     if assessment.matrix and all(entry.group is None for entry in assessment.matrix):
         return "confusion"

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from fewlabels.analyses.surface.result import Reading, Surface
+from fewlabels.analyses.surface.result import Surface, SurfaceEstimate
 from fewlabels.reporting.plots.words import shorten
 
-LONGEST = 40
+MAX_WIDTH = 40
 
 
-def pick_values(
-    surface: Surface, readings: Sequence[Reading], attribute: str, most: int
+def select_values(
+    surface: Surface, readings: Sequence[SurfaceEstimate], attribute: str, most: int
 ) -> tuple[tuple[str, ...], str]:
     """Return the values to show, and the attribute's name with a note on how many are left out.
 
@@ -17,7 +17,7 @@ def pick_values(
     by accuracy, and the least accurate are shown.
     """
     axis = next(axis for axis in surface.axes if axis.name == attribute)
-    name = shorten(attribute, LONGEST)
+    name = shorten(attribute, MAX_WIDTH)
     if axis.ordered:
         kept = sorted(readings, key=lambda one: -one.n_items)[:most]
         kept.sort(key=lambda one: axis.levels.index(one.values[attribute]))

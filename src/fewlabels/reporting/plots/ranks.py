@@ -6,15 +6,15 @@ from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.reporting.plots.sheet import new_axes
-from fewlabels.reporting.plots.style import BLUE, GREY, INK, MOST, stack_height, stack_names, write_margin
-from fewlabels.reporting.plots.words import count_shown, spell, write_level
+from fewlabels.reporting.plots.style import BLUE, GREY, INK, MAX_ROWS, label_rows, rows_height, write_text_column
+from fewlabels.reporting.plots.words import describe_shown, format_level, spell_metric
 
 
 def plot_ranks(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
     """Draw the interval of ranks of every group, worst first."""
-    rows, n = assessment.worst_first[:MOST], len(assessment.groups)
-    ax = ax or new_axes(stack_height(len(rows)))
-    stack_names(ax, [row.group for row in rows])
+    rows, n = assessment.worst_first[:MAX_ROWS], len(assessment.groups)
+    ax = ax or new_axes(rows_height(len(rows)))
+    label_rows(ax, [row.group for row in rows])
     low, high = np.array([row.rank_low or 1 for row in rows]), np.array([row.rank_high or n for row in rows])
     half = max(0.3, n / 400)  # makes an interval of a single rank visible
     ax.barh(
@@ -26,7 +26,7 @@ def plot_ranks(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
         [1, *(tick for tick in MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]).tick_values(1, n) if 1 < tick <= n)]
     )
     ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    write_margin(ax, [row.ranks for row in rows], "ranks")
-    text = f"rank by {spell(assessment.metric)} (1 = best), {write_level(assessment.level)} intervals"
-    ax.set_xlabel(text + count_shown(assessment, len(rows)), color=INK)
+    write_text_column(ax, [row.ranks for row in rows], "ranks")
+    text = f"rank by {spell_metric(assessment.metric)} (1 = best), {format_level(assessment.level)} intervals"
+    ax.set_xlabel(text + describe_shown(assessment, len(rows)), color=INK)
     return ax

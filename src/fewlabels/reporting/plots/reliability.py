@@ -15,15 +15,15 @@ from fewlabels.analyses.assessment import Assessment, Row
 from fewlabels.errors import InputError
 from fewlabels.reporting.plots.sheet import new_axes
 from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, SMALL, clean_axes, format_axis
-from fewlabels.reporting.plots.words import write_level
+from fewlabels.reporting.plots.words import format_level
 
-RANGE = re.compile(r"\[([\d.e+-]+), ([\d.e+-]+)[)\]]")
-COLUMN = 0.03  # width of the bar of a bin, around its mean score
+BIN_NAME = re.compile(r"\[([\d.e+-]+), ([\d.e+-]+)[)\]]")
+BAR_WIDTH = 0.03  # width of the bar of a bin, around its mean score
 
 
 def has_bins(assessment: Assessment) -> bool:
     """Return whether the groups are score bins and nothing else."""
-    named = all(RANGE.fullmatch(row.group) for row in assessment.groups)
+    named = all(BIN_NAME.fullmatch(row.group) for row in assessment.groups)
     return assessment.by.startswith("bins") and named and all(row.score is not None for row in assessment.groups)
 
 
@@ -39,16 +39,16 @@ def plot_reliability(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
         _draw_bin(ax, row)
     if assessment.posterior.trust is not None:
         _draw_curve(ax, assessment.posterior.trust.draw_curve(assessment.level))
-    start = min(_edges(rows[0])[0], *(row.low for row in rows))
-    _set_square(ax, start)
+    start = min(_parse_edges(rows[0])[0], *(row.low for row in rows))
+    _set_square_limits(ax, start)
     ax.set_xlabel("score (the model's confidence)", color=INK)
-    ax.set_ylabel(f"accuracy, {write_level(assessment.level)} intervals", color=INK)
+    ax.set_ylabel(f"accuracy, {format_level(assessment.level)} intervals", color=INK)
     _draw_histogram(ax, rows)
     return ax
 
 
-def _edges(row: Row) -> tuple[float, float]:
-    found = RANGE.fullmatch(row.group)
+def _parse_edges(row: Row) -> tuple[float, float]:
+    found = BIN_NAME.fullmatch(row.group)
     assert found is not None
     return float(found[1]), float(found[2])
 
@@ -57,8 +57,8 @@ def _draw_gaps(ax: Axes, rows: Sequence[Row]) -> None:
     """Shade the calibration gap, from the score on the diagonal to the accuracy."""
     for row in rows:
         assert row.score is not None
-        corner, gap = (row.score - COLUMN / 2, row.score), row.mean - row.score
-        ax.add_patch(Rectangle(corner, COLUMN, gap, color=ORANGE if gap < 0 else BLUE, alpha=0.25, linewidth=0))
+        corner, gap = (row.score - BAR_WIDTH / 2, row.score), row.mean - row.score
+        ax.add_patch(Rectangle(corner, BAR_WIDTH, gap, color=ORANGE if gap < 0 else BLUE, alpha=0.25, linewidth=0))
 
 
 def _draw_bin(ax: Axes, row: Row) -> None:
@@ -75,7 +75,7 @@ def _draw_curve(ax: Axes, points: Sequence[Any]) -> None:
     ax.fill_between(score, low, high, color=INK, alpha=0.1, linewidth=0, zorder=0)
 
 
-def _set_square(ax: Axes, start: float) -> None:
+def _set_square_limits(ax: Axes, start: float) -> None:
     ax.plot([start, 1], [start, 1], color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
     ax.set_xlim(start - 0.01, 1.01)
     ax.set_ylim(start - 0.01, 1.01)
@@ -90,11 +90,11 @@ def _set_square(ax: Axes, start: float) -> None:
 
 def _draw_histogram(ax: Axes, rows: Sequence[Row]) -> None:
     """Draw a histogram of items per bin above the diagram."""
-    strip = ax.inset_axes((0, 1.07, 1, 0.16), sharex=ax)
-    clean_axes(strip)
+    histogram = ax.inset_axes((0, 1.07, 1, 0.16), sharex=ax)
+    clean_axes(histogram)
     for row in rows:
         assert row.score is not None
-        strip.bar(row.score, row.share, width=COLUMN, color=GREY, alpha=0.6)
-    strip.tick_params(labelbottom=False, bottom=False)
-    strip.set_yticks([])
-    strip.set_ylabel("share of\nitems", rotation=0, ha="right", va="center", fontsize=SMALL, color=GREY)
+        histogram.bar(row.score, row.share, width=BAR_WIDTH, color=GREY, alpha=0.6)
+    histogram.tick_params(labelbottom=False, bottom=False)
+    histogram.set_yticks([])
+    histogram.set_ylabel("share of\nitems", rotation=0, ha="right", va="center", fontsize=SMALL, color=GREY)

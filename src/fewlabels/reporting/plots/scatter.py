@@ -10,11 +10,11 @@ from fewlabels.analyses.assessment import Assessment, Row
 from fewlabels.errors import InputError
 from fewlabels.reporting.plots.sheet import new_axes
 from fewlabels.reporting.plots.style import BLUE, GREY, INK, SMALL, clean_axes, scale_axis
-from fewlabels.reporting.plots.words import shorten, spell, write_level
+from fewlabels.reporting.plots.words import format_level, shorten, spell_metric
 
-NAMED = 3  # groups named for each metric
-CROSSED = 150  # with more groups, only the named ones have intervals drawn
-NEAR = 0.04  # share of an axis within which two names would overlap
+N_NAMED = 3  # groups named for each metric
+MAX_WITH_INTERVALS = 150  # with more groups, only the named ones have intervals drawn
+MIN_DISTANCE = 0.04  # share of an axis within which two names would overlap
 
 
 def plot_scatter(first: Assessment, second: Assessment, *, ax: Axes | None = None) -> Axes:
@@ -23,22 +23,22 @@ def plot_scatter(first: Assessment, second: Assessment, *, ax: Axes | None = Non
         raise InputError("a scatter needs two assessments of the same groups, for instance a and a.about(fl.ece)")
     ax = ax or new_axes(4.6)
     clean_axes(ax, keep=("bottom", "left"))
-    named = _pick(first, second)
-    crossed = list(range(len(first.groups))) if len(first.groups) <= CROSSED else named
-    _draw_intervals(ax, first.groups, second.groups, crossed)
+    named = _select_named(first, second)
+    with_intervals = list(range(len(first.groups))) if len(first.groups) <= MAX_WITH_INTERVALS else named
+    _draw_intervals(ax, first.groups, second.groups, with_intervals)
     for labelled in (True, False):
         _draw_points(ax, first.groups, second.groups, labelled=labelled)
     for one, axis in ((first, "x"), (second, "y")):
         scale_axis(ax, one.metric, min(r.low for r in one.groups), max(r.high for r in one.groups), axis=axis)
     for i in named:
-        _name(ax, first.groups[i], second.groups[i])
-    whose = "" if len(first.groups) <= CROSSED else " of the named groups"
-    ax.set_xlabel(f"{spell(first.metric)}, {write_level(first.level)} intervals{whose}", color=INK)
-    ax.set_ylabel(spell(second.metric), color=INK)
+        _label_point(ax, first.groups[i], second.groups[i])
+    whose = "" if len(first.groups) <= MAX_WITH_INTERVALS else " of the named groups"
+    ax.set_xlabel(f"{spell_metric(first.metric)}, {format_level(first.level)} intervals{whose}", color=INK)
+    ax.set_ylabel(spell_metric(second.metric), color=INK)
     return ax
 
 
-def _pick(first: Assessment, second: Assessment) -> list[int]:
+def _select_named(first: Assessment, second: Assessment) -> list[int]:
     """Choose the worst groups by either metric whose names do not overlap."""
     place = np.array([(a.mean, b.mean) for a, b in zip(first.groups, second.groups, strict=True)])
     place = place / np.array(
@@ -46,9 +46,9 @@ def _pick(first: Assessment, second: Assessment) -> list[int]:
     )
     picked: list[int] = []
     for one in (first, second):
-        for row in one.worst_first[:NAMED]:
+        for row in one.worst_first[:N_NAMED]:
             i = one.groups.index(row)
-            if row.n_labels and all(np.abs(place[i] - place[j]).max() > NEAR for j in picked):
+            if row.n_labels and all(np.abs(place[i] - place[j]).max() > MIN_DISTANCE for j in picked):
                 picked.append(i)
     return picked
 
@@ -67,7 +67,7 @@ def _draw_intervals(ax: Axes, first: Sequence[Row], second: Sequence[Row], at: S
 
 def _draw_points(ax: Axes, first: Sequence[Row], second: Sequence[Row], *, labelled: bool) -> None:
     at = [i for i, row in enumerate(first) if (row.n_labels > 0) == labelled]
-    colour, few = BLUE if labelled else GREY, len(first) <= CROSSED
+    colour, few = BLUE if labelled else GREY, len(first) <= MAX_WITH_INTERVALS
     ax.plot(
         [first[i].mean for i in at], [second[i].mean for i in at], "o", color=colour, zorder=3, alpha=1 if few else 0.5,
         markersize=5 if few else 3.5, markerfacecolor=colour if labelled else "white",
@@ -75,7 +75,7 @@ def _draw_points(ax: Axes, first: Sequence[Row], second: Sequence[Row], *, label
     )  # fmt: skip
 
 
-def _name(ax: Axes, a: Row, b: Row) -> None:
+def _label_point(ax: Axes, a: Row, b: Row) -> None:
     left = a.mean > sum(ax.get_xlim()) / 2
     ax.annotate(
         shorten(a.group), (a.mean, b.mean), xytext=(-5 if left else 5, 4), textcoords="offset points",

@@ -19,35 +19,35 @@ WIDTH = 6.5  # inches
 
 
 @contextmanager
-def letters_may_be_missing() -> Iterator[None]:
+def ignore_missing_glyphs() -> Iterator[None]:
     """Suppress only the warning about glyphs missing from the font."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from font", category=UserWarning)
         yield
 
 
-class Sheet(Figure):
+class QuietFigure(Figure):
     """A figure that does not warn about glyphs missing from the font."""
 
     def draw(self, renderer: Any) -> None:
         """Draw on the renderer."""
-        with letters_may_be_missing():
+        with ignore_missing_glyphs():
             super().draw(renderer)
 
     def get_tightbbox(self, *args: Any, **kwargs: Any) -> Any:
         """Return the bounding box of what is drawn, in inches."""
-        with letters_may_be_missing():
+        with ignore_missing_glyphs():
             return super().get_tightbbox(*args, **kwargs)
 
     def savefig(self, fname: Any, **kwargs: Any) -> None:
         """Write to a file."""
-        with letters_may_be_missing():
+        with ignore_missing_glyphs():
             super().savefig(fname, **kwargs)
 
 
 def new_axes(height: float) -> Axes:
     """Make a figure of the common width and return its only axes."""
-    return Sheet(figsize=(WIDTH, height), layout="constrained").subplots()
+    return QuietFigure(figsize=(WIDTH, height), layout="constrained").subplots()
 
 
 def find_figure(ax: Axes) -> Figure:
@@ -58,7 +58,7 @@ def find_figure(ax: Axes) -> Figure:
 def render_svg(ax: Axes) -> str:
     """Return the figure as an SVG element to embed in a page; equal figures give equal text."""
     out, figure = StringIO(), find_figure(ax)
-    with letters_may_be_missing(), mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "fewlabels"}):
+    with ignore_missing_glyphs(), mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "fewlabels"}):
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     svg = out.getvalue()
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)

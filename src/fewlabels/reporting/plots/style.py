@@ -11,11 +11,11 @@ from fewlabels.reporting.plots.words import is_share, shorten
 BLUE, ORANGE, GREY, PALE = "#0072B2", "#D55E00", "#737373", "#E4E4E4"
 INK = "#222222"
 SMALL = 9  # points: the smallest font size
-MOST = 40  # groups in one plot
+MAX_ROWS = 40  # groups in one plot
 ROW, MARGIN = 0.25, 0.95  # inches per group, and for the axis below them
 
 
-def stack_height(n: int) -> float:
+def rows_height(n: int) -> float:
     """Return the height of a figure with n rows, in inches."""
     return ROW * n + MARGIN
 
@@ -28,7 +28,7 @@ def clean_axes(ax: Axes, *, keep: Sequence[str] = ("bottom",)) -> None:
     ax.tick_params(colors=INK, labelsize=SMALL, color=GREY)
 
 
-def stack_names(ax: Axes, names: Sequence[str]) -> None:
+def label_rows(ax: Axes, names: Sequence[str]) -> None:
     """Label rows with names, the first on top, with faint grid lines."""
     clean_axes(ax)
     ax.set_yticks(range(len(names)), [shorten(name) for name in names])
@@ -38,7 +38,7 @@ def stack_names(ax: Axes, names: Sequence[str]) -> None:
     ax.set_axisbelow(True)
 
 
-def write_margin(ax: Axes, texts: Sequence[str], header: str) -> None:
+def write_text_column(ax: Axes, texts: Sequence[str], header: str) -> None:
     """Write a column of small text to the right of the rows."""
     place: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "color": GREY, "fontsize": SMALL, "ha": "right"}
     right = 1.02 + 0.014 * max(map(len, (header, *texts)))  # about the width of a character

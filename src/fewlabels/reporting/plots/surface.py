@@ -6,19 +6,19 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from fewlabels.analyses.surface.result import Surface
-from fewlabels.errors import InputError, did_you_mean, listing
-from fewlabels.reporting.plots.arms import plot_worst
+from fewlabels.errors import InputError, did_you_mean, join_names
+from fewlabels.reporting.plots.arms import plot_worst_arms
 from fewlabels.reporting.plots.coverage import plot_coverage
-from fewlabels.reporting.plots.crossing import plot_crossing
+from fewlabels.reporting.plots.crossing import plot_attribute_heatmap
 from fewlabels.reporting.plots.effects import plot_effects
 
 SURFACE_KINDS: Mapping[str, Callable[..., Axes]] = {
-    "worst": plot_worst,
-    "heatmap": plot_crossing,
+    "worst": plot_worst_arms,
+    "heatmap": plot_attribute_heatmap,
     "effects": plot_effects,
     "coverage": plot_coverage,
 }
-CHOICES: Mapping[str, tuple[str, ...]] = {
+PLOT_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "worst": ("most",),
     "heatmap": ("rows", "columns", "fixed"),
     "effects": ("attributes",),
@@ -37,8 +37,8 @@ def plot_surface(surface: Surface, kind: str | None = None, *, ax: Axes | None =
         raise InputError(
             f"plot: there is no kind {kind!r} for a surface; {did_you_mean(kind, SURFACE_KINDS)} (all: {', '.join(SURFACE_KINDS)})"
         )
-    unknown = [name for name in choices if name not in CHOICES[kind]]
+    unknown = [name for name in choices if name not in PLOT_OPTIONS[kind]]
     if unknown:
-        may = f"its options: {listing(CHOICES[kind])}" if CHOICES[kind] else "it takes no options"
-        raise InputError(f"plot: {kind} has no option {listing(map(repr, unknown))}; {may}")
+        may = f"its options: {join_names(PLOT_OPTIONS[kind])}" if PLOT_OPTIONS[kind] else "it takes no options"
+        raise InputError(f"plot: {kind} has no option {join_names(map(repr, unknown))}; {may}")
     return SURFACE_KINDS[kind](surface, ax=ax, **choices)

@@ -5,8 +5,8 @@ from unicodedata import east_asian_width
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.metrics.metric import METRICS
 
-LONGEST = 28  # columns; a wide character (East Asian) takes two
-SPELT = {
+MAX_WIDTH = 28  # columns; a wide character (East Asian) takes two
+METRIC_NAMES = {
     "ece": "calibration error (ECE)", "cost": "expected cost", "confusion": "accuracy", "f1": "F1", "mcc": "Matthews correlation",
     "tpr": "true positive rate", "fpr": "false positive rate", "tnr": "true negative rate", "fnr": "false negative rate",
     "ppv": "positive predictive value", "npv": "negative predictive value", "fdr": "false discovery rate",
@@ -14,7 +14,7 @@ SPELT = {
 }  # fmt: skip
 
 
-def shorten(name: str, longest: int = LONGEST) -> str:
+def shorten(name: str, longest: int = MAX_WIDTH) -> str:
     r"""Shorten a name to one line by cutting its middle, and escape `$` so that it is not read as mathtext.
 
     >>> shorten("a name of\nmany words, the last of which matter")
@@ -24,30 +24,30 @@ def shorten(name: str, longest: int = LONGEST) -> str:
     """
     line = " ".join(name.split())
     line = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line) or "(blank)"
-    if _columns(line) > longest:
+    if _display_width(line) > longest:
         half = (longest - 1) // 2
-        line = f"{_fit(line, half).rstrip()}…{_fit(line[::-1], half)[::-1].lstrip()}"
+        line = f"{_truncate(line, half).rstrip()}…{_truncate(line[::-1], half)[::-1].lstrip()}"
     return line.replace("$", r"\$")
 
 
-def _columns(text: str) -> int:
+def _display_width(text: str) -> int:
     return sum(2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
-def _fit(text: str, columns: int) -> str:
+def _truncate(text: str, columns: int) -> str:
     """Return the longest prefix that fits."""
-    while _columns(text) > columns:
+    while _display_width(text) > columns:
         text = text[:-1]
     return text
 
 
-def spell(metric: str) -> str:
+def spell_metric(metric: str) -> str:
     """Return the full name of a metric.
 
-    >>> spell("ece"), spell("selection-rate")
+    >>> spell_metric("ece"), spell_metric("selection-rate")
     ('calibration error (ECE)', 'selection rate')
     """
-    return SPELT.get(metric, metric.replace("-", " "))
+    return METRIC_NAMES.get(metric, metric.replace("-", " "))
 
 
 def is_share(metric: str) -> bool:
@@ -55,15 +55,15 @@ def is_share(metric: str) -> bool:
     return metric in METRICS and METRICS[metric].is_share
 
 
-def write_value(value: float, metric: str) -> str:
+def format_value(value: float, metric: str) -> str:
     """Format a value of a metric: in percent for shares, plain otherwise."""
     return f"{100 * value:.1f}%" if is_share(metric) else f"{value:.3g}"
 
 
-def write_chance(p: float) -> str:
+def format_probability(p: float) -> str:
     """Format a probability in percent; only exact 0 and 1 are shown as 0% and 100%.
 
-    >>> write_chance(0.9999), write_chance(0.42), write_chance(0.0)
+    >>> format_probability(0.9999), format_probability(0.42), format_probability(0.0)
     ('>99%', '42%', '0%')
     """
     if 0.99 < p < 1:
@@ -73,18 +73,18 @@ def write_chance(p: float) -> str:
     return f"{100 * p:.0f}%"
 
 
-def write_level(level: float) -> str:
+def format_level(level: float) -> str:
     """Format the level of an interval: 95%, 99.5%."""
     return f"{100 * level:g}%"
 
 
-def describe(assessment: Assessment, shown: int) -> str:
+def describe_axis(assessment: Assessment, shown: int) -> str:
     """Return the label of an axis of intervals: metric, level, and how many groups are shown."""
-    text = f"{spell(assessment.metric)}, {write_level(assessment.level)} intervals"
-    return text + count_shown(assessment, shown)
+    text = f"{spell_metric(assessment.metric)}, {format_level(assessment.level)} intervals"
+    return text + describe_shown(assessment, shown)
 
 
-def count_shown(assessment: Assessment, shown: int) -> str:
+def describe_shown(assessment: Assessment, shown: int) -> str:
     """Return a note that only the worst groups are shown; empty if all are."""
     n = len(assessment.groups)
     return f" · {shown} worst of {n:,}" if shown < n else ""

@@ -11,7 +11,7 @@ from fewlabels.errors import InputError, did_you_mean
 from fewlabels.reporting.schemas import labelling, results
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-SHAPES: dict[str, type] = {
+SCHEMAS: dict[str, type] = {
     "ask": labelling.Asked,
     "assess": results.Assessment,
     "compare": results.Comparison,
@@ -38,7 +38,7 @@ def schema(verb: str) -> dict[str, Any]:
     >>> schema("assess")["properties"].get("n_items")
     {'minimum': 0, 'title': 'N Items', 'type': 'integer'}
     """
-    if verb not in SHAPES:
-        raise InputError(f"schema: {verb!r} writes no JSON of its own; {did_you_mean(verb, SHAPES)}")
-    adapter: TypeAdapter[Any] = TypeAdapter(SHAPES[verb])
+    if verb not in SCHEMAS:
+        raise InputError(f"schema: {verb!r} writes no JSON of its own; {did_you_mean(verb, SCHEMAS)}")
+    adapter: TypeAdapter[Any] = TypeAdapter(SCHEMAS[verb])
     return {"$schema": DIALECT, **adapter.json_schema()}

@@ -6,20 +6,20 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from fewlabels.reporting.schemas.parts import (
-    Chance,
     Count,
-    Figure,
-    Positive,
+    MetricValue,
+    NonNegative,
+    OptionalProbability,
     Probability,
     Provenance,
     Warnings,
-    closed,
-    extensible,
+    allow_extra_keys,
+    forbid_extra_keys,
 )
 from fewlabels.reporting.schemas.results import Person
 
 
-@closed
+@forbid_extra_keys
 class Finding(TypedDict):
     """An error or warning about a table."""
 
@@ -28,7 +28,7 @@ class Finding(TypedDict):
     options: Annotated[dict[str, str], Field(description="roles to try instead, by option")]
 
 
-@closed
+@forbid_extra_keys
 class Diagnosis(TypedDict):
     """The columns and roles of a table, its problems, what can be assessed, and what to type next."""
 
@@ -45,7 +45,7 @@ class Diagnosis(TypedDict):
     provenance: Provenance
 
 
-@closed
+@forbid_extra_keys
 class Plan(TypedDict):
     """How many more labels a goal is expected to need."""
 
@@ -67,7 +67,7 @@ class Plan(TypedDict):
     provenance: Provenance
 
 
-@closed
+@forbid_extra_keys
 class Played(TypedDict):
     """A configuration that was simulated, and what was measured."""
 
@@ -78,17 +78,17 @@ class Played(TypedDict):
     measure: Annotated[str, Field(description="rmse, coverage, width, mrr, found, correct or relative_error")]
 
 
-@closed
+@forbid_extra_keys
 class Measured(Played):
     """Mean and standard error of a measure over runs, at a number of labels."""
 
     n_labels: Count
-    mean: Figure
-    se: Annotated[Positive | None, Field(description="null if the measure is undefined")]
+    mean: MetricValue
+    se: Annotated[NonNegative | None, Field(description="null if the measure is undefined")]
     runs: Annotated[int, Field(ge=2)]
 
 
-@closed
+@forbid_extra_keys
 class Reached(Played):
     """The first number of labels from which the mean measure stays past its target."""
 
@@ -97,7 +97,7 @@ class Reached(Played):
     share: Annotated[Probability | None, Field(description="of all items")]
 
 
-@closed
+@forbid_extra_keys
 class Simulation(TypedDict):
     """Measures of each simulated configuration, and the labels it needs to reach its target."""
 
@@ -108,7 +108,7 @@ class Simulation(TypedDict):
     provenance: Provenance
 
 
-@closed
+@forbid_extra_keys
 class Item(TypedDict):
     """An item to label, and the columns shown with it."""
 
@@ -116,7 +116,7 @@ class Item(TypedDict):
     show: dict[str, Any]
 
 
-@closed
+@forbid_extra_keys
 class Asked(TypedDict):
     """The items to label next."""
 
@@ -125,7 +125,7 @@ class Asked(TypedDict):
     provenance: Provenance
 
 
-@closed
+@forbid_extra_keys
 class Agreement(TypedDict):
     """Agreement between annotators."""
 
@@ -138,7 +138,7 @@ class Agreement(TypedDict):
     n_people: Count
 
 
-@closed
+@forbid_extra_keys
 class Votes(TypedDict):
     """Votes, agreement and accuracy of the annotators, in sessions with several votes per item."""
 
@@ -153,20 +153,20 @@ class Votes(TypedDict):
     sentence: str
 
 
-@extensible
+@allow_extra_keys
 class GoalAnswer(TypedDict):
     """The answer to the goal from the labels so far. Further keys depend on the goal."""
 
     sentence: str
-    p: NotRequired[Chance]
-    confidence: NotRequired[Chance]
-    mean: NotRequired[Figure]
-    low: NotRequired[Figure]
-    high: NotRequired[Figure]
+    p: NotRequired[OptionalProbability]
+    confidence: NotRequired[OptionalProbability]
+    mean: NotRequired[MetricValue]
+    low: NotRequired[MetricValue]
+    high: NotRequired[MetricValue]
     verdict: NotRequired[str]
 
 
-@closed
+@forbid_extra_keys
 class Status(TypedDict):
     """The progress of a session, its answer so far, and whether the goal is settled."""
 
@@ -189,7 +189,7 @@ class Status(TypedDict):
     provenance: Provenance
 
 
-@closed
+@forbid_extra_keys
 class ExportedLine(TypedDict):
     """One line of `export --out FILE.jsonl`."""
 

@@ -9,36 +9,36 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 Level = Annotated[float, Field(gt=0, lt=1)]
 Count = Annotated[int, Field(ge=0)]
 Rank = Annotated[int, Field(ge=1, description="1 is the best group; null if the metric is undefined")]
-Positive = Annotated[float, Field(ge=0)]
-Figure = Annotated[float | None, Field(description="null if the metric is undefined (0/0)")]
-Chance = Annotated[float | None, Field(ge=0, le=1, description="a probability; null if it is undefined")]
+NonNegative = Annotated[float, Field(ge=0)]
+MetricValue = Annotated[float | None, Field(description="null if the metric is undefined (0/0)")]
+OptionalProbability = Annotated[float | None, Field(ge=0, le=1, description="a probability; null if it is undefined")]
 Warnings = Annotated[list[str], Field(description="warnings about the table and the estimates")]
 
 Shape = TypeVar("Shape", bound=type)
 
 
-def closed(shape: Shape) -> Shape:
+def forbid_extra_keys(shape: Shape) -> Shape:
     """Forbid keys that the schema does not name."""
     shape.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
     return shape
 
 
-def extensible(shape: Shape) -> Shape:
+def allow_extra_keys(shape: Shape) -> Shape:
     """Allow keys that the schema does not name."""
     shape.__pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[attr-defined]
     return shape
 
 
-@closed
+@forbid_extra_keys
 class Estimate(TypedDict):
     """A posterior mean with its credible interval."""
 
-    mean: Figure
-    low: Figure
-    high: Figure
+    mean: MetricValue
+    low: MetricValue
+    high: MetricValue
 
 
-@closed
+@forbid_extra_keys
 class Provenance(TypedDict):
     """How and from what a result was made."""
 
@@ -54,7 +54,7 @@ class Provenance(TypedDict):
     labels: Annotated[str, Field(description="how the labelled items were chosen")]
 
 
-@closed
+@forbid_extra_keys
 class CurvePoint(TypedDict):
     """A point of the calibration curve: accuracy of predictions with this score."""
 

@@ -6,23 +6,23 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from fewlabels.reporting.schemas.parts import (
-    Chance,
     Count,
     CurvePoint,
     Estimate,
     Level,
-    Positive,
+    NonNegative,
+    OptionalProbability,
     Probability,
     Provenance,
     Rank,
     Warnings,
-    closed,
+    forbid_extra_keys,
 )
 
 GroupName = Annotated[str, Field(description="the group, as the table names it")]
 
 
-@closed
+@forbid_extra_keys
 class Group(Estimate):
     """The metric of one group."""
 
@@ -31,50 +31,52 @@ class Group(Estimate):
     n_items: Count
     n_labels: Count
     score: Annotated[Probability | None, Field(description="mean score of the items; null without scores")]
-    p_worst: Annotated[Chance, Field(description="posterior probability of being among the m worst groups")]
-    p_best: Annotated[Chance, Field(description="posterior probability of being the best group")]
+    p_worst: Annotated[
+        OptionalProbability, Field(description="posterior probability of being among the m worst groups")
+    ]
+    p_best: Annotated[OptionalProbability, Field(description="posterior probability of being the best group")]
     rank_low: Rank | None
     rank_high: Rank | None
 
 
-@closed
+@forbid_extra_keys
 class MatrixEntry(TypedDict):
     """P(label | predicted), within a group unless groups are predicted classes."""
 
     predicted: str
     label: str
-    mean: Chance
-    low: Chance
-    high: Chance
+    mean: OptionalProbability
+    low: OptionalProbability
+    high: OptionalProbability
     group: NotRequired[GroupName]
 
 
-@closed
+@forbid_extra_keys
 class Belief(TypedDict):
     """Pseudo-counts of the posterior, which can be the prior of a later assessment (--prior FILE)."""
 
     reads: Literal["right", "label"]
     outcomes: list[str]
     cells: list[str]
-    counts: Annotated[list[list[Positive]], Field(description="(cell, outcome)")]
+    counts: Annotated[list[list[NonNegative]], Field(description="(cell, outcome)")]
 
 
-@closed
+@forbid_extra_keys
 class Scale(TypedDict):
     """Standard deviation of an effect on the logit of being right."""
 
     attributes: list[str]
-    scale: Positive
+    scale: NonNegative
 
 
-@closed
+@forbid_extra_keys
 class Trust(TypedDict):
     """A prior that was fitted to the labels: its strength and calibration curve."""
 
-    strength: Annotated[Positive, Field(description="of the prior in a typical group, in labels")]
+    strength: Annotated[NonNegative, Field(description="of the prior in a typical group, in labels")]
     departure: NotRequired[
         Annotated[
-            Positive, Field(description="scale of the random effects of groups around the common curve, in logits")
+            NonNegative, Field(description="scale of the random effects of groups around the common curve, in logits")
         ]
     ]
     scales: NotRequired[list[Scale]]
@@ -82,7 +84,7 @@ class Trust(TypedDict):
     sentence: str
 
 
-@closed
+@forbid_extra_keys
 class Person(TypedDict):
     """The accuracy of an annotator."""
 
@@ -93,7 +95,7 @@ class Person(TypedDict):
     high: Probability
 
 
-@closed
+@forbid_extra_keys
 class Annotators(TypedDict):
     """Accuracy of the annotators, estimated from their votes."""
 
@@ -105,7 +107,7 @@ class Annotators(TypedDict):
     people: list[Person]
 
 
-@closed
+@forbid_extra_keys
 class Assessment(TypedDict):
     """The metric overall and per group, with credible intervals."""
 
@@ -127,43 +129,45 @@ class Assessment(TypedDict):
     provenance: Provenance
 
 
-@closed
+@forbid_extra_keys
 class Comparison(Estimate):
     """The difference between two groups, first minus second."""
 
     groups: Annotated[list[GroupName], Field(min_length=2, max_length=2)]
     metric: str
-    rope: Annotated[Positive, Field(description="half-width of the region of practical equivalence")]
-    p_below: Chance
-    p_equivalent: Chance
-    p_above: Chance
+    rope: Annotated[NonNegative, Field(description="half-width of the region of practical equivalence")]
+    p_below: OptionalProbability
+    p_equivalent: OptionalProbability
+    p_above: OptionalProbability
     verdict: Literal["below", "equivalent", "above", "not settled"]
-    confidence: Annotated[Chance, Field(description="largest of the three probabilities")]
+    confidence: Annotated[OptionalProbability, Field(description="largest of the three probabilities")]
     level: Level
-    required: Annotated[Chance, Field(description="least confidence at which a verdict is stated")]
+    required: Annotated[OptionalProbability, Field(description="least confidence at which a verdict is stated")]
     rows: list[Group]
     warnings: Warnings
     provenance: Provenance
 
 
-@closed
+@forbid_extra_keys
 class Ratio(TypedDict):
     """A group's value divided by the reference's value."""
 
-    median: Positive | None
-    low: Positive | None
-    high: Positive | None
-    p_below_four_fifths: Chance
+    median: NonNegative | None
+    low: NonNegative | None
+    high: NonNegative | None
+    p_below_four_fifths: OptionalProbability
 
 
-@closed
+@forbid_extra_keys
 class Gap(Estimate):
     """A group's value minus the reference's value."""
 
     metric: str
     group: GroupName
-    p_greater: Annotated[Chance, Field(description="probability that the gap is above 0")]
-    p_practically_fair: Annotated[Chance, Field(description="probability that the gap is within the margin")]
+    p_greater: Annotated[OptionalProbability, Field(description="probability that the gap is above 0")]
+    p_practically_fair: Annotated[
+        OptionalProbability, Field(description="probability that the gap is within the margin")
+    ]
     more_labels: Annotated[
         Count | None,
         Field(description="roughly how many more labels would settle it; 0 if it is settled, null if labels would not"),
@@ -171,7 +175,7 @@ class Gap(Estimate):
     ratio: Ratio | None
 
 
-@closed
+@forbid_extra_keys
 class GroupFigure(Estimate):
     """A metric in one group."""
 
@@ -181,23 +185,23 @@ class GroupFigure(Estimate):
     n_labels: Count
 
 
-@closed
+@forbid_extra_keys
 class Health(TypedDict):
     """Convergence diagnostics of the sampler."""
 
-    rhat: Positive | None
-    ess: Positive | None
+    rhat: NonNegative | None
+    ess: NonNegative | None
     divergences: Count
 
 
-@closed
+@forbid_extra_keys
 class Fairness(TypedDict):
     """Gaps in metrics between groups of people, with credible intervals."""
 
     by: str
     reference: str
     positive: str
-    rope: Positive
+    rope: NonNegative
     level: Level
     finite_pool: bool
     method: str
@@ -210,17 +214,17 @@ class Fairness(TypedDict):
     provenance: Provenance
 
 
-@closed
+@forbid_extra_keys
 class Arm(Estimate):
     """Accuracy for one combination of attribute values."""
 
     arm: Annotated[dict[str, str], Field(description="attribute -> value")]
     n_items: Count
     n_labels: Count
-    p_worst: Annotated[Chance, Field(description="posterior probability of being the least accurate arm")]
+    p_worst: Annotated[OptionalProbability, Field(description="posterior probability of being the least accurate arm")]
 
 
-@closed
+@forbid_extra_keys
 class Answer(Estimate):
     """Accuracy where attributes have these values, or on the mix of --mix."""
 
@@ -230,7 +234,7 @@ class Answer(Estimate):
     n_labels: Count
 
 
-@closed
+@forbid_extra_keys
 class Fit(TypedDict):
     """Diagnostics of the fit of a surface."""
 
@@ -244,7 +248,7 @@ class Fit(TypedDict):
     left_out: NotRequired[list[list[str]]]
 
 
-@closed
+@forbid_extra_keys
 class Surface(TypedDict):
     """Accuracy for every combination of attribute values, with credible intervals."""
 

@@ -12,17 +12,17 @@ from hashlib import sha256
 from pathlib import Path
 
 from fewlabels.errors import InputError
-from fewlabels.files import write_whole
-from fewlabels.sessions.exchange.sheets import ENDINGS
+from fewlabels.files import write_atomic
+from fewlabels.sessions.exchange.sheets import FORMATS
 
-MEMORY = ".read"  # appended to the name of the session
-PATIENCE = 60.0  # seconds before a file that could not be imported is tried again
+READ_SUFFIX = ".read"  # appended to the name of the session
+RETRY_AFTER = 60.0  # seconds before a file that could not be imported is tried again
 
 Stamp = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Arrival:
+class NewFile:
     """A complete file that was not imported yet."""
 
     path: Path
@@ -30,48 +30,48 @@ class Arrival:
 
 
 @dataclass
-class Arrivals:
+class FolderScanner:
     """The state of a folder at the last scan."""
 
     folder: Path
     session: str
     _seen: dict[Path, Stamp] = field(default_factory=dict)
     _done: dict[Path, Stamp] = field(default_factory=dict)
-    _again: dict[Path, tuple[Stamp, float]] = field(default_factory=dict)  # when to try a bad file again
+    _retry_at: dict[Path, tuple[Stamp, float]] = field(default_factory=dict)  # when to try a bad file again
 
-    def look(self) -> list[Arrival]:
+    def find_new_files(self) -> list[NewFile]:
         """Scan the folder, and return complete new files, the oldest first."""
         now = dict(_list_files(self.folder))
         complete = [path for path, stamp in now.items() if self._seen.get(path) == stamp and self._is_due(path, stamp)]
         self._seen = now
-        known = recall_files(self.session) if complete else frozenset()
-        found: list[Arrival] = []
+        known = read_digests(self.session) if complete else frozenset()
+        found: list[NewFile] = []
         for path in sorted(complete, key=lambda path: (now[path][0], path.name)):
             digest = _read_digest(path)
             if digest in known or digest in {one.digest for one in found}:
                 self._done[path] = now[path]
             elif digest is not None:
-                found.append(Arrival(path, digest))
+                found.append(NewFile(path, digest))
         return found
 
-    def keep(self, arrival: Arrival) -> None:
+    def mark_read(self, new_file: NewFile) -> None:
         """Record that a file was imported."""
-        self._done[arrival.path] = self._seen[arrival.path]
-        names = recall_files(self.session) | {arrival.digest}
-        write_whole(self.session + MEMORY, json.dumps(sorted(names), indent=0) + "\n")
+        self._done[new_file.path] = self._seen[new_file.path]
+        names = read_digests(self.session) | {new_file.digest}
+        write_atomic(self.session + READ_SUFFIX, json.dumps(sorted(names), indent=0) + "\n")
 
-    def put_off(self, arrival: Arrival) -> None:
+    def retry_later(self, new_file: NewFile) -> None:
         """Try a bad file again later: it may be corrected, or a class be added."""
-        self._again[arrival.path] = (self._seen[arrival.path], time.monotonic() + PATIENCE)
+        self._retry_at[new_file.path] = (self._seen[new_file.path], time.monotonic() + RETRY_AFTER)
 
     def _is_due(self, path: Path, stamp: Stamp) -> bool:
-        bad, due = self._again.get(path, (None, 0.0))
+        bad, due = self._retry_at.get(path, (None, 0.0))
         return self._done.get(path) != stamp and (bad != stamp or time.monotonic() >= due)
 
 
-def recall_files(session: str) -> frozenset[str]:
+def read_digests(session: str) -> frozenset[str]:
     """Return the digests of the files that were imported into a session."""
-    memory = Path(session + MEMORY)
+    memory = Path(session + READ_SUFFIX)
     try:
         names = json.loads(memory.read_text(encoding="utf-8")) if memory.exists() else []
     except (OSError, ValueError, RecursionError):
@@ -85,7 +85,7 @@ def _list_files(folder: Path) -> Iterator[tuple[Path, Stamp]]:
     """List the files that may hold answers, without hidden and temporary files of other programs."""
     try:
         for path in folder.iterdir():
-            if path.suffix.lower() in ENDINGS and not path.name.startswith((".", "~")) and path.is_file():
+            if path.suffix.lower() in FORMATS and not path.name.startswith((".", "~")) and path.is_file():
                 found = path.stat()
                 yield path, (found.st_mtime_ns, found.st_size, found.st_ino)
     except FileNotFoundError:

@@ -14,7 +14,7 @@ from xml.etree import ElementTree as Xml
 
 from fewlabels.errors import InputError
 from fewlabels.sessions.shortcuts import assign_shortcuts
-from fewlabels.text import as_text, tame_line
+from fewlabels.text import as_text, sanitize_line
 
 ID = "fewlabels_id"  # in the data of every task
 CONTROL = "label"  # name of the control that holds the answer
@@ -24,9 +24,9 @@ IMAGE = re.compile(
     r"data:image/|(?:(?:https?|s3|gs|azure-blob)://|/data/)\S+\.(?:png|jpe?g|gif|webp|bmp|svg)(?:[?#]\S*)?$",
     re.IGNORECASE,
 )
-NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+INVALID_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 STYLE = ".htx-text { white-space: pre-wrap; font-family: monospace; }"  # keep line breaks and alignment
-MANY = 30  # classes; beyond this they are shown as a searchable list
+SELECT_ABOVE = 30  # classes; beyond this they are shown as a searchable list
 
 Shown = Mapping[Any, Mapping[str, Any]]
 
@@ -41,7 +41,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Guess:
+class ModelPrediction:
     """The model's prediction for an item."""
 
     label: str
@@ -50,19 +50,19 @@ class Guess:
 
 
 @dataclass(frozen=True)
-class Form:
+class LabelingForm:
     """The columns to show and the possible labels; without classes the answer is a grade."""
 
     fields: tuple[Field, ...]
     classes: tuple[str, ...]
 
     @classmethod
-    def fit(cls, shown: Shown, classes: Sequence[str]) -> "Form":
+    def fit(cls, shown: Shown, classes: Sequence[str]) -> "LabelingForm":
         """Return the form for these items; without columns to show, it shows the id."""
-        wrong = next((name for name in classes if NO_XML.search(name)), None)
+        wrong = next((name for name in classes if INVALID_XML.search(name)), None)
         if wrong is not None:
             raise InputError(
-                f"class {tame_line(wrong)!r} has a character that Label Studio's config cannot hold; use .csv or .jsonl"
+                f"class {sanitize_line(wrong)!r} has a character that Label Studio's config cannot hold; use .csv or .jsonl"
             )
         columns = list(dict.fromkeys(name for row in shown.values() for name in row))
         keys = _name_keys(columns)
@@ -85,34 +85,34 @@ class Form:
         Xml.indent(view)
         return Xml.tostring(view, encoding="unicode") + "\n"
 
-    def lay_out(self, id: object, row: Mapping[str, Any], guess: Guess | None = None) -> dict[str, Any]:
+    def to_task(self, id: object, row: Mapping[str, Any], prediction: ModelPrediction | None = None) -> dict[str, Any]:
         """Return an item as a task."""
         seen = {field.key: as_text(row.get(field.column)) for field in self.fields if field.key != ID}
         task: dict[str, Any] = {"data": {ID: str(id), **seen}}
-        return task if guess is None else {**task, "predictions": [self._predict(guess)]}
+        return task if prediction is None else {**task, "predictions": [self._predict(prediction)]}
 
-    def _predict(self, guess: Guess) -> dict[str, Any]:
+    def _predict(self, prediction: ModelPrediction) -> dict[str, Any]:
         answer = {
-            "from_name": CONTROL, "to_name": self.fields[0].key, "type": "choices", "value": {"choices": [guess.label]},
+            "from_name": CONTROL, "to_name": self.fields[0].key, "type": "choices", "value": {"choices": [prediction.label]},
         }  # fmt: skip
-        score = {} if guess.score is None else {"score": guess.score}
-        return {"model_version": guess.model, **score, "result": [answer]}
+        score = {} if prediction.score is None else {"score": prediction.score}
+        return {"model_version": prediction.model, **score, "result": [answer]}
 
     def _add_control(self, view: Xml.Element) -> None:
         about = {"name": CONTROL, "toName": self.fields[0].key, "required": "true"}
         if not self.classes:
             Xml.SubElement(view, "Number", about, min="0", max="1", step="0.01")
             return
-        about |= {"choice": "single"} | ({"layout": "select"} if len(self.classes) > MANY else {})
+        about |= {"choice": "single"} | ({"layout": "select"} if len(self.classes) > SELECT_ABOVE else {})
         choices = Xml.SubElement(view, "Choices", about)
         keys = _list_hotkeys(self.classes)
         for name in self.classes:
             Xml.SubElement(choices, "Choice", {"value": name, **({"hotkey": keys[name]} if name in keys else {})})
 
 
-def render_tasks(form: Form, shown: Shown, guesses: Mapping[Any, Guess] | None = None) -> str:
+def render_tasks(form: LabelingForm, shown: Shown, predictions: Mapping[Any, ModelPrediction] | None = None) -> str:
     """Return items as a JSON list of tasks, one per line."""
-    tasks = (form.lay_out(i, row, (guesses or {}).get(i)) for i, row in shown.items())
+    tasks = (form.to_task(i, row, (predictions or {}).get(i)) for i, row in shown.items())
     return "[" + ",\n ".join(json.dumps(task) for task in tasks) + "]\n"  # ASCII: UTF-8 has no lone surrogates
 
 
@@ -141,4 +141,4 @@ def _find_kind(values: Sequence[Any]) -> Literal["Text", "Image"]:
 
 def _as_header(name: str) -> str:
     """Escape a column's name, so that it is not read as a variable or markup."""
-    return NO_XML.sub("", tame_line(name)).replace("$", "＄")
+    return INVALID_XML.sub("", sanitize_line(name)).replace("$", "＄")

@@ -7,64 +7,67 @@ from pathlib import Path
 from typing import Any
 
 from fewlabels.data.documents.parsing import check, parse, read_file
-from fewlabels.data.names import spell
-from fewlabels.errors import InputError, listing
+from fewlabels.data.names import to_name
+from fewlabels.errors import InputError, join_names
 from fewlabels.sessions.exchange.label_studio import CONTROL, ID
 from fewlabels.sessions.exchange.label_studio_schema import Annotation, Result, Task, TaskList
-from fewlabels.sessions.exchange.sheet_reader import Line
+from fewlabels.sessions.exchange.sheet_reader import AnswerRow
 
 VALUES = {"choices": "choices", "number": "number", "rating": "rating"}  # type of result -> key of its value
-NOT_OURS = "export the project as JSON or JSON-MIN"
+EXPORT_AS_JSON = "export the project as JSON or JSON-MIN"
 
 
 @dataclass(frozen=True)
 class Export:
     """The annotations in an export, one line each, and the number of tasks that are not ours."""
 
-    lines: tuple[Line, ...]
-    n_others: int  # tasks without our id: they belong to other projects
+    rows: tuple[AnswerRow, ...]
+    n_foreign: int  # tasks without our id: they belong to other projects
 
 
 def read_export(path: str) -> Export:
     """Read tasks and their annotations; a task without annotations has a line without an answer."""
-    lines: list[Line] = []
-    n_others = 0
+    rows: list[AnswerRow] = []
+    n_foreign = 0
     for number, task in enumerate(_read_tasks(path), start=1):
         id = _find_id(task)
         if id is None:
-            n_others += 1
+            n_foreign += 1
         else:
-            lines += _read_task(f"{path}, task {number}, item {id!r}", number, id, task)
-    return Export(tuple(lines), n_others)
+            rows += _read_task(f"{path}, task {number}, item {id!r}", number, id, task)
+    return Export(tuple(rows), n_foreign)
 
 
 def _read_tasks(path: str) -> Sequence[dict[str, Any]]:
-    return parse(TaskList, read_file(Path(path)), path, NOT_OURS).root
+    return parse(TaskList, read_file(Path(path)), path, EXPORT_AS_JSON).root
 
 
 def _find_id(task: Mapping[str, Any]) -> str | None:
-    data = task["data"] if _is_full(task) else task
+    data = task["data"] if _is_full_task(task) else task
     id = data.get(ID)
-    return spell(id) if isinstance(id, str | int | float) and not isinstance(id, bool) and id == id else None
+    return to_name(id) if isinstance(id, str | int | float) and not isinstance(id, bool) and id == id else None
 
 
-def _is_full(task: Mapping[str, Any]) -> bool:
+def _is_full_task(task: Mapping[str, Any]) -> bool:
     """Whether this is a full task rather than a record of JSON-MIN."""
     return isinstance(task.get("data"), dict)
 
 
-def _read_task(where: str, number: int, id: str, task: Mapping[str, Any]) -> Iterator[Line]:
-    if not _is_full(task):
-        label, at = _read_short(where, task.get(CONTROL)), _read_time(task.get("updated_at") or task.get("created_at"))
-        yield Line(number, id, label, name_person(task.get("annotator")), at=at)
+def _read_task(where: str, number: int, id: str, task: Mapping[str, Any]) -> Iterator[AnswerRow]:
+    if not _is_full_task(task):
+        label, at = (
+            _read_json_min(where, task.get(CONTROL)),
+            _read_time(task.get("updated_at") or task.get("created_at")),
+        )
+        yield AnswerRow(number, id, label, name_annotator(task.get("annotator")), at=at)
         return
-    annotations = check(Task, {"annotations": task.get("annotations")}, where, NOT_OURS).annotations
+    annotations = check(Task, {"annotations": task.get("annotations")}, where, EXPORT_AS_JSON).annotations
     if not annotations:
-        yield Line(number, id, None)
+        yield AnswerRow(number, id, None)
     for one in annotations or ():
         label = None if one.was_cancelled else _read_results(where, one)
         at = _read_time(one.updated_at or one.created_at)
-        yield Line(number, id, label, name_person(one.completed_by), bool(one.was_cancelled), at)
+        yield AnswerRow(number, id, label, name_annotator(one.completed_by), bool(one.was_cancelled), at)
 
 
 def _read_results(where: str, annotation: Annotation) -> Any:
@@ -74,49 +77,49 @@ def _read_results(where: str, annotation: Annotation) -> Any:
     controls = list(dict.fromkeys(str(one.from_name) for one in named))
     if len(controls) > 1:
         raise InputError(
-            f"{where}: answers in {listing(controls)}; call the one that is meant {CONTROL} in the labelling config"
+            f"{where}: answers in {join_names(controls)}; call the one that is meant {CONTROL} in the labelling config"
         )
-    return _read_one(where, [value for one in named for value in _list_values(where, one)])
+    return _require_single(where, [value for one in named for value in _list_values(where, one)])
 
 
 def _list_values(where: str, result: Result) -> list[Any]:
     value, name = result.value, VALUES[result.type]
     if not isinstance(value, dict) or name not in value:
-        raise InputError(f"{where}: a result of type {result.type} without {name}; {NOT_OURS}")
+        raise InputError(f"{where}: a result of type {result.type} without {name}; {EXPORT_AS_JSON}")
     return value[name] if isinstance(value[name], list) else [value[name]]
 
 
-def _read_short(where: str, value: Any) -> Any:
+def _read_json_min(where: str, value: Any) -> Any:
     """Return the answer of a record of JSON-MIN: a plain value, or the results it could not shorten."""
     parts = value if isinstance(value, list) else [value]
     found: list[Any] = []
     for part in parts:
         inner = next((part[name] for name in VALUES.values() if name in part), None) if isinstance(part, dict) else part
         found += inner if isinstance(inner, list) else [inner]
-    return _read_one(where, [one for one in found if one is not None])
+    return _require_single(where, [one for one in found if one is not None])
 
 
-def _read_one(where: str, values: list[Any]) -> Any:
+def _require_single(where: str, values: list[Any]) -> Any:
     names = list(dict.fromkeys(values)) if all(isinstance(one, str | int | float) for one in values) else None
     if names is None:
-        raise InputError(f"{where}: its answer is neither a class nor a number; {NOT_OURS}")
+        raise InputError(f"{where}: its answer is neither a class nor a number; {EXPORT_AS_JSON}")
     if len(names) > 1:
         raise InputError(
-            f'{where}: {len(names)} choices, {listing(map(repr, names))}; an item has one class: say choice="single" in '
+            f'{where}: {len(names)} choices, {join_names(map(repr, names))}; an item has one class: say choice="single" in '
             "the labelling config, and annotate it again; nothing was kept"
         )
     return names[0] if names and str(names[0]).strip() else None
 
 
-def name_person(who: Any) -> str:
+def name_annotator(who: Any) -> str:
     """Return an annotator's name: the e-mail address if known, else the user name or number.
 
-    >>> name_person(7), name_person("kim@example.org"), name_person({"id": 7, "email": "kim@example.org"})
+    >>> name_annotator(7), name_annotator("kim@example.org"), name_annotator({"id": 7, "email": "kim@example.org"})
     ('user 7', 'kim@example.org', 'kim@example.org')
     """
     if isinstance(who, dict):
         known = (who.get(name) for name in ("email", "username", "id"))
-        return name_person(next((one for one in known if one not in (None, "")), None))
+        return name_annotator(next((one for one in known if one not in (None, "")), None))
     if isinstance(who, int) and not isinstance(who, bool):
         return f"user {who}"
     return who if isinstance(who, str) and who != "None" else ""

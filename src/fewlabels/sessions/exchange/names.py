@@ -5,16 +5,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from fewlabels.data.joins import CANNOT_TELL
-from fewlabels.errors import InputError, did_you_mean, end_sentence, listing
-from fewlabels.sessions.answers import FLAGS
+from fewlabels.errors import InputError, did_you_mean, end_sentence, join_names
+from fewlabels.sessions.answers import BOOLEAN_SPELLINGS
 from fewlabels.sessions.journal.sqlite import SqliteJournal
 
-WHOLE = re.compile(r"([-+]?\d{1,20})\.0*")
+WHOLE_NUMBER = re.compile(r"([-+]?\d{1,20})\.0*")
 NOTHING_KEPT = "nothing was kept"
 
 
 @contextmanager
-def saying_nothing_kept() -> Iterator[None]:
+def adding_nothing_kept() -> Iterator[None]:
     """Add "nothing was kept" to every InputError of the block, unless it says so."""
     try:
         yield
@@ -28,19 +28,23 @@ def find_items(path: str, ids: Iterable[str]) -> dict[str, str]:
     ids = list(ids)
     journal = SqliteJournal.open(path, read_only=True)
     try:
-        known = journal.find({spelling for id in ids for spelling in _spell(id)})
+        known = journal.find({spelling for id in ids for spelling in _list_spellings(id)})
     finally:
         journal.close()
-    return {id: next(name for name in _spell(id) if name in known) for id in ids if known.keys() & set(_spell(id))}
+    return {
+        id: next(name for name in _list_spellings(id) if name in known)
+        for id in ids
+        if known.keys() & set(_list_spellings(id))
+    }
 
 
 def explain_unknown(ids: Iterable[str]) -> str:
     """Say that these ids match no item."""
-    names = listing(map(repr, ids))
+    names = join_names(map(repr, ids))
     return f"no item that could be asked about is called {names} (unknown, or labelled from the start)"
 
 
-def is_mark(label: str, classes: Sequence[str], mark: str = CANNOT_TELL) -> bool:
+def is_cannot_tell(label: str, classes: Sequence[str], mark: str = CANNOT_TELL) -> bool:
     """Whether a label is the mark for "cannot be labelled" and no class has that name."""
     return label.strip() == mark and label not in classes
 
@@ -52,9 +56,9 @@ def match_class(label: str, classes: Sequence[str]) -> str:
     ('cat', 'True', '1')
     """
     plain = label.strip()
-    tries = [label, plain, FLAGS.get(plain, plain), *_spell(plain)]
+    tries = [label, plain, BOOLEAN_SPELLINGS.get(plain, plain), *_list_spellings(plain)]
     if plain.capitalize() in ("True", "False"):
-        tries += [plain.lower(), plain.capitalize(), plain.upper(), FLAGS[plain.capitalize()]]
+        tries += [plain.lower(), plain.capitalize(), plain.upper(), BOOLEAN_SPELLINGS[plain.capitalize()]]
     return next((name for name in tries if name in classes), plain)
 
 
@@ -82,7 +86,7 @@ def read_grade(text: str, *, about: str = "", kept: str) -> str:
     return repr(float(text))
 
 
-def _spell(name: str) -> tuple[str, ...]:
+def _list_spellings(name: str) -> tuple[str, ...]:
     """Return a name and, for a number such as 2.0, its integer spelling: a table may write id 2 as 2.0."""
-    found = WHOLE.fullmatch(name)
+    found = WHOLE_NUMBER.fullmatch(name)
     return (name, str(int(found[1]))) if found else (name,)

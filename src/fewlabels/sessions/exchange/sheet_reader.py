@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from fewlabels.data.documents.parsing import parse_any
-from fewlabels.data.names import spell
-from fewlabels.errors import InputError, listing
+from fewlabels.data.names import to_name
+from fewlabels.errors import InputError, join_names
 from fewlabels.sessions.exchange.label_studio import ID
-from fewlabels.sessions.exchange.sheets import Record, kind_of
+from fewlabels.sessions.exchange.sheets import Record, file_format
 from fewlabels.text import unescape_formula
 
-MARKS = ",;\t"  # of columns: spreadsheets choose one by locale
-ANSWERS = ("label", "agreement")  # names of the column with the answer
-NAMES = ("id", *ANSWERS)
+DELIMITERS = ",;\t"  # of columns: spreadsheets choose one by locale
+ANSWER_COLUMNS = ("label", "agreement")  # names of the column with the answer
+REQUIRED_COLUMNS = ("id", *ANSWER_COLUMNS)
 
 
 @dataclass(frozen=True)
-class Line:
+class AnswerRow:
     """One row: an item and its answer."""
 
     number: int
@@ -37,15 +37,17 @@ class Line:
         return self.label is not None or self.is_skipped
 
 
-def read_sheet(path: str, *, by_person: bool = False) -> list[Line]:
+def read_sheet(path: str, *, by_annotator: bool = False) -> list[AnswerRow]:
     """Read ids and labels, one row per item, or one per item and annotator (column who)."""
-    found: dict[tuple[str, str], Line] = {}
-    for number, record in _read_csv(path) if kind_of(path) == "csv" else _read_jsonl(path):
-        line = Line(number, spell(record["id"]), _clean(record[_answer_of(record)]), _name(record) if by_person else "")
+    found: dict[tuple[str, str], AnswerRow] = {}
+    for number, record in _read_csv(path) if file_format(path) == "csv" else _read_jsonl(path):
+        line = AnswerRow(
+            number, to_name(record["id"]), _clean(record[_answer_column(record)]), _name(record) if by_annotator else ""
+        )
         earlier = found.get((line.id, line.who))
         if earlier and None not in (earlier.label, line.label) and earlier.label != line.label:
             raise InputError(
-                f"{path}, lines {earlier.number} and {number}, column {_answer_of(record)}: item {line.id!r} has two "
+                f"{path}, lines {earlier.number} and {number}, column {_answer_column(record)}: item {line.id!r} has two "
                 f"answers, {earlier.label!r} and {line.label!r}; keep one"
             )
         if earlier is None or earlier.label is None:
@@ -55,7 +57,7 @@ def read_sheet(path: str, *, by_person: bool = False) -> list[Line]:
 
 def _name(record: Record) -> str:
     who = record.get("who")
-    return "" if who is None else spell(who).strip()
+    return "" if who is None else to_name(who).strip()
 
 
 def _clean(label: Any) -> Any:
@@ -63,8 +65,8 @@ def _clean(label: Any) -> Any:
     return None if is_missing else label
 
 
-def _answer_of(record: Record) -> str:
-    return next(name for name in ANSWERS if name in record)
+def _answer_column(record: Record) -> str:
+    return next(name for name in ANSWER_COLUMNS if name in record)
 
 
 def read_text(path: str) -> str:
@@ -81,48 +83,50 @@ def read_text(path: str) -> str:
 def _read_csv(path: str) -> Iterator[tuple[int, Record]]:
     csv.field_size_limit(sys.maxsize)  # an item's text may be long
     text = read_text(path)
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=_find_mark(text), strict=True)
-    head: list[str] = []
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=_find_delimiter(text), strict=True)
+    header: list[str] = []
     number = 1
     try:
         for row in rows:
-            if any(row) and not head:
-                head = _check_head(path, row)
+            if any(row) and not header:
+                header = _check_header(path, row)
             elif any(row):
-                yield number, _match(path, number, head, row)
+                yield number, _match(path, number, header, row)
             number = rows.line_num + 1
     except csv.Error as error:
         raise InputError(f"{path}, line {rows.line_num}: not CSV: {error}") from None
-    if not head:
+    if not header:
         raise InputError(f"{path} is empty")
 
 
-def _find_mark(text: str) -> str:
-    head = next((line for line in text.splitlines() if line.strip()), "")
-    return max(MARKS, key=lambda mark: (len(set(head.lower().split(mark)) & set(NAMES)), head.count(mark)))
+def _find_delimiter(text: str) -> str:
+    header = next((line for line in text.splitlines() if line.strip()), "")
+    return max(
+        DELIMITERS, key=lambda mark: (len(set(header.lower().split(mark)) & set(REQUIRED_COLUMNS)), header.count(mark))
+    )
 
 
-def _check_head(path: str, row: list[str]) -> list[str]:
+def _check_header(path: str, row: list[str]) -> list[str]:
     plain = [name.strip().lower() for name in row]
     if ID in plain:  # its column id is Label Studio's
         raise InputError(f"{path} is Label Studio's CSV, which leaves out who skipped what; export as JSON instead")
-    head = [name if name in NAMES else given for name, given in zip(plain, row, strict=True)]
-    wanted = ("id", "agreement" if "agreement" in head and "label" not in head else "label")
+    header = [name if name in REQUIRED_COLUMNS else given for name, given in zip(plain, row, strict=True)]
+    wanted = ("id", "agreement" if "agreement" in header and "label" not in header else "label")
     for name in wanted:
-        if head.count(name) != 1:
-            how = "no column" if name not in head else "more than one column"
+        if header.count(name) != 1:
+            how = "no column" if name not in header else "more than one column"
             raise InputError(
-                f"{path}, line 1: {how} called {name}; the file needs id and label, and has {listing(row)}"
+                f"{path}, line 1: {how} called {name}; the file needs id and label, and has {join_names(row)}"
             )
-    return head
+    return header
 
 
-def _match(path: str, number: int, head: list[str], row: list[str]) -> Record:
-    if len(row) > len(head) and any(row[len(head) :]):
+def _match(path: str, number: int, header: list[str], row: list[str]) -> Record:
+    if len(row) > len(header) and any(row[len(header) :]):
         raise InputError(
-            f"{path}, line {number}: {len(row)} values for {len(head)} columns; a value with a comma goes in double quotes"
+            f"{path}, line {number}: {len(row)} values for {len(header)} columns; a value with a comma goes in double quotes"
         )
-    record = {**dict.fromkeys(head, ""), **dict(zip(head, map(unescape_formula, row), strict=False))}
+    record = {**dict.fromkeys(header, ""), **dict(zip(header, map(unescape_formula, row), strict=False))}
     if not record["id"]:
         raise InputError(f"{path}, line {number}, column id: it is empty; every row needs the id it was asked with")
     return record
@@ -137,7 +141,7 @@ def _read_jsonl(path: str) -> Iterator[tuple[int, Record]]:
             raise InputError(
                 f'{path}, line {number}, column id: every line is an object like {{"id": 12, "label": "cat"}}'
             )
-        if not record.keys() & set(ANSWERS) or not _is_scalar(record[_answer_of(record)]):
+        if not record.keys() & set(ANSWER_COLUMNS) or not _is_scalar(record[_answer_column(record)]):
             raise InputError(
                 f"{path}, line {number}, column label: there is none; write null where there is no answer yet"
             )

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from fewlabels.errors import InputError
-from fewlabels.text import as_plain, as_text, dump_json, escape_formula
+from fewlabels.text import as_text, dump_json, escape_formula, to_json_value
 
-STUDIO = "studio"
-ENDINGS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": STUDIO}
+LABEL_STUDIO = "studio"
+FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": LABEL_STUDIO}
 Record = dict[str, Any]
 
 
-def kind_of(path: str) -> str:
+def file_format(path: str) -> str:
     """Return the format of a file, by its suffix; standard output is CSV."""
-    kind = "csv" if path == "-" else ENDINGS.get(Path(path).suffix.lower())
+    kind = "csv" if path == "-" else FORMATS.get(Path(path).suffix.lower())
     if kind is None:
         raise InputError(
             f"{path}: unknown format; the suffix must be .csv, .jsonl (JSON lines) or .json (Label Studio)"
@@ -27,7 +27,7 @@ def kind_of(path: str) -> str:
 def render_sheet(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], kind: str) -> str:
     """Return rows as text."""
     if kind == "jsonl":
-        lines = (dump_json({c: as_plain(row[c]) for c in columns}) for row in rows)
+        lines = (dump_json({c: to_json_value(row[c]) for c in columns}) for row in rows)
         return "".join(f"{line}\n" for line in lines)
     cells = [[_as_cell(row[c]) for c in columns] for row in rows]
     # Python before 3.13 leaves a lone carriage return unquoted, and then cannot read it; a spreadsheet may read a
@@ -39,12 +39,12 @@ def render_sheet(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], kind
     return out.getvalue()
 
 
-def lay_out(shown: Mapping[Any, Mapping[str, Any]]) -> tuple[list[Record], list[str]]:
+def make_form_rows(shown: Mapping[Any, Mapping[str, Any]]) -> tuple[list[Record], list[str]]:
     """Return rows and columns of a form to fill in: the id, the columns to show, and an empty label."""
     names = list(dict.fromkeys(name for row in shown.values() for name in row))
-    heads = {name: f"{name} (shown)" if name in ("id", "label", "who") else name for name in names}
-    rows = [{"id": i, **{heads[c]: row.get(c) for c in names}, "label": ""} for i, row in shown.items()]
-    return rows, ["id", *heads.values(), "label"]
+    headers = {name: f"{name} (shown)" if name in ("id", "label", "who") else name for name in names}
+    rows = [{"id": i, **{headers[c]: row.get(c) for c in names}, "label": ""} for i, row in shown.items()]
+    return rows, ["id", *headers.values(), "label"]
 
 
 def _as_cell(value: Any) -> str:

@@ -6,13 +6,15 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from fewlabels.errors import InputError
-from fewlabels.sessions.journal.events import Item, each_once
-from fewlabels.sessions.journal.paths import has_bytes, is_writable, name_beside
-from fewlabels.sessions.journal.schema import INDEX, SCHEMA, VERSION, read_header, refuse_other_than_session, upgrade
-from fewlabels.sessions.journal.write_ahead_log import unmark
+from fewlabels.sessions.journal.events import Item, require_unique_ids
+from fewlabels.sessions.journal.paths import is_nonempty, is_writable, sidecar_path
+from fewlabels.sessions.journal.schema import INDEX, SCHEMA, VERSION, read_header, require_session_file, upgrade
+from fewlabels.sessions.journal.write_ahead_log import clear_mark
 
 BUSY_SECONDS = 30.0
-PATIENT, HASTY = (f"PRAGMA synchronous = {how}" for how in ("FULL", "NORMAL"))  # whether a commit waits for the disk
+SYNC_FULL, SYNC_NORMAL = (
+    f"PRAGMA synchronous = {how}" for how in ("FULL", "NORMAL")
+)  # whether a commit waits for the disk
 
 
 def connect(path: Path, choice: str = "") -> sqlite3.Connection:
@@ -24,10 +26,10 @@ def connect(path: Path, choice: str = "") -> sqlite3.Connection:
 def connect_to_write(path: Path) -> sqlite3.Connection:
     """Open a session to write it, and upgrade it to the current schema."""
     connection = connect(path)
-    with closed_if_it_fails(connection):
-        refuse_other_than_session(connection, path)
+    with close_on_error(connection):
+        require_session_file(connection, path)
         connection.execute("PRAGMA journal_mode = WAL")
-        sync_always(connection)
+        enable_full_sync(connection)
         upgrade(connection)
     return connection
 
@@ -38,26 +40,26 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
     To read a file in WAL mode SQLite creates files beside it. Where the file is not ours to write, we must not create
     them, or its owner could no longer write. If there is no log, no process is writing and SQLite does not need them.
     """
-    is_quiet = not is_writable(path) and not has_bytes(name_beside(path, "-wal"))
-    connection = connect(path, "&immutable=1" if is_quiet else "")
-    with closed_if_it_fails(connection):
+    is_immutable = not is_writable(path) and not is_nonempty(sidecar_path(path, "-wal"))
+    connection = connect(path, "&immutable=1" if is_immutable else "")
+    with close_on_error(connection):
         connection.execute("PRAGMA query_only = ON")
-        refuse_other_than_session(connection, path)
-        is_old = read_header(connection, "user_version") < VERSION
-    return _copied(connection) if is_quiet or is_old else connection
+        require_session_file(connection, path)
+        is_outdated = read_header(connection, "user_version") < VERSION
+    return _copy_to_memory(connection) if is_immutable or is_outdated else connection
 
 
-def _copied(connection: sqlite3.Connection) -> sqlite3.Connection:
+def _copy_to_memory(connection: sqlite3.Connection) -> sqlite3.Connection:
     """Copy a session into memory, where it can be upgraded and does not change."""
     copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    with closing(connection), closed_if_it_fails(copy):
+    with closing(connection), close_on_error(copy):
         connection.backup(copy)
         upgrade(copy)
     return copy
 
 
 @contextmanager
-def closed_if_it_fails(connection: sqlite3.Connection) -> Iterator[None]:
+def close_on_error(connection: sqlite3.Connection) -> Iterator[None]:
     """Close the connection if the block raises."""
     with ExitStack() as stack:
         stack.callback(connection.close)
@@ -65,35 +67,35 @@ def closed_if_it_fails(connection: sqlite3.Connection) -> Iterator[None]:
         stack.pop_all()
 
 
-def sync_always(connection: sqlite3.Connection) -> None:
+def enable_full_sync(connection: sqlite3.Connection) -> None:
     """Make commits survive a power cut, also on macOS, where a plain fsync does not flush the disk's cache."""
-    connection.execute(PATIENT)
+    connection.execute(SYNC_FULL)
     connection.execute("PRAGMA fullfsync = ON")
 
 
-def build(path: Path, about: str, items: Iterable[Item], blobs: Mapping[str, bytes]) -> None:
+def write_new_session(path: Path, about: str, items: Iterable[Item], blobs: Mapping[str, bytes]) -> None:
     """Write a complete session to a temporary file."""
     with closing(connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = MEMORY")  # a killed creation leaves only a temporary file
-        sync_always(connection)
+        enable_full_sync(connection)
         connection.execute("BEGIN")
         for statement in SCHEMA:
             connection.execute(statement)
         connection.execute("INSERT INTO meta VALUES (?)", (about,))
         connection.executemany("INSERT INTO blobs VALUES (?, ?)", blobs.items())
-        rows = ((item.id, item.group, item.place, item.entry) for item in each_once(items))
+        rows = ((item.id, item.group, item.place, item.entry) for item in require_unique_ids(items))
         connection.executemany("INSERT INTO items VALUES (?, ?, ?, ?)", rows)
         connection.execute(INDEX)  # sorting all rows once is faster than inserting each into the index
         connection.execute("COMMIT")
         connection.execute("PRAGMA journal_mode = WAL")
 
 
-def copy_to(part: Path, path: Path, source: sqlite3.Connection) -> None:
+def write_backup(part: Path, path: Path, source: sqlite3.Connection) -> None:
     """Copy the session at this path as of now, without delaying writers; later events are not in the copy."""
     with closing(connect(part)) as connection:
-        sync_always(connection)
+        enable_full_sync(connection)
         source.backup(connection)
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if found != "ok":
             raise InputError(f"{path}: damaged ({' '.join(found.split())}); go back to an earlier copy")
-        unmark(connection)
+        clear_mark(connection)

@@ -16,11 +16,11 @@ class UnusableError(InputError):
     """A session's file is damaged, or may not be written: trying again does not help. Nothing was saved."""
 
 
-TAKEN = "already exists; open it, or choose another name"
-RIGHTS = "ask its owner for write permission, or work on a copy"
-GO_BACK = "go back to an earlier copy"
-LONGEST = 200  # characters of SQLite's message, which may repeat damaged text
-NO_SESSION = "not a session of fewlabels; name the file that was created as one"
+ALREADY_EXISTS = "already exists; open it, or choose another name"
+ASK_OWNER = "ask its owner for write permission, or work on a copy"
+RESTORE_COPY = "go back to an earlier copy"
+MAX_MESSAGE = 200  # characters of SQLite's message, which may repeat damaged text
+NOT_A_SESSION = "not a session of fewlabels; name the file that was created as one"
 _BUSY = "another process has locked it; try again when it is done"
 _REASONS = {
     sqlite3.SQLITE_BUSY: _BUSY,
@@ -28,13 +28,13 @@ _REASONS = {
     sqlite3.SQLITE_PROTOCOL: _BUSY,
     sqlite3.SQLITE_FULL: "{said}; free some space and {again}",
     sqlite3.SQLITE_IOERR: "{said}; free some space and {again}",
-    sqlite3.SQLITE_READONLY: "{said}; " + RIGHTS,
+    sqlite3.SQLITE_READONLY: "{said}; " + ASK_OWNER,
     sqlite3.SQLITE_CANTOPEN: "{said}; check that its folder is writable, or work on a copy of it and its -wal",
-    sqlite3.SQLITE_NOTADB: NO_SESSION,
-    sqlite3.SQLITE_CORRUPT: "damaged ({said}); " + GO_BACK,
-    sqlite3.SQLITE_ERROR: "damaged ({said}); " + GO_BACK,
+    sqlite3.SQLITE_NOTADB: NOT_A_SESSION,
+    sqlite3.SQLITE_CORRUPT: "damaged ({said}); " + RESTORE_COPY,
+    sqlite3.SQLITE_ERROR: "damaged ({said}); " + RESTORE_COPY,
 }
-_PASSING = (  # trying again may help
+_TRANSIENT = (  # trying again may help
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_LOCKED,
     sqlite3.SQLITE_PROTOCOL,
@@ -45,7 +45,7 @@ _PASSING = (  # trying again may help
 
 
 @contextmanager
-def explained(path: Path, undone: str = "", again: str = "try again") -> Iterator[None]:
+def translated_errors(path: Path, undone: str = "", again: str = "try again") -> Iterator[None]:
     """Translate errors of SQLite and the operating system about a file."""
     try:
         yield
@@ -53,13 +53,13 @@ def explained(path: Path, undone: str = "", again: str = "try again") -> Iterato
         raise  # a closed journal was used: a bug of the caller, not a fault of the file
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-        said = str(error)[:LONGEST].partition("\n")[0]
+        said = str(error)[:MAX_MESSAGE].partition("\n")[0]
         reason = _REASONS.get(code, "{said}").format(said=said, again=again)
-        kind = StorageError if code in _PASSING else UnusableError
+        kind = StorageError if code in _TRANSIENT else UnusableError
         raise kind(f"{path}: {undone}{reason}") from None
     except OSError as error:
         raise StorageError(f"{path}: {undone}{error.strerror}") from None
     except UnicodeDecodeError:  # SQLite's message repeats the names of tables
-        raise InputError(f"{path}: {undone}damaged (it holds text that is not UTF-8); {GO_BACK}") from None
+        raise InputError(f"{path}: {undone}damaged (it holds text that is not UTF-8); {RESTORE_COPY}") from None
     except UnicodeEncodeError as error:
         raise InputError(f"{path}: {undone}{error.object!a} is not text; {again} without it") from None

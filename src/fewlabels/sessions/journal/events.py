@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
-from fewlabels.errors import InputError, listing
+from fewlabels.errors import InputError, join_names
 
 Kind = Literal["asked", "told", "skipped", "decided", "withdrawn"]
 KINDS = frozenset(get_args(Kind))
@@ -22,7 +22,7 @@ class Item(NamedTuple):  # created by the hundred thousand: four times as fast a
     entry: int  # index of the entry it is counted in
 
 
-class Pile(NamedTuple):
+class EntryItems(NamedTuple):
     """The items of a group that are counted in the same entry: how many, and their positions in the queue."""
 
     group: int
@@ -33,7 +33,7 @@ class Pile(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Act:
+class NewEvent:
     """An event to be appended."""
 
     kind: Kind
@@ -74,7 +74,7 @@ class Journal(Protocol):
         """Return the events after this number, in order."""
         ...
 
-    def writing(self, *, hurried: bool = False) -> AbstractContextManager[None]:
+    def writing(self, *, skip_sync: bool = False) -> AbstractContextManager[None]:
         """Lock the journal for one transaction, so that other processes cannot write between its reads and its appends.
 
         If the block raises, all of it is rolled back. A nested block can be rolled back alone, and is saved with the
@@ -83,11 +83,11 @@ class Journal(Protocol):
         """
         ...
 
-    def append(self, acts: Iterable[Act]) -> None:
+    def append(self, new_events: Iterable[NewEvent]) -> None:
         """Append all of these events or none; they are saved when this, or the `writing` around it, ends."""
         ...
 
-    def line_up(self, group: int, place: int, n: int) -> list[Item]:
+    def next_items(self, group: int, place: int, n: int) -> list[Item]:
         """Return the next n items of a group's queue, from this position on."""
         ...
 
@@ -108,16 +108,16 @@ class Journal(Protocol):
         ...
 
 
-def refuse_unknown(acts: Iterable[Act], known: Mapping[str, Item]) -> None:
+def require_known_items(new_events: Iterable[NewEvent], known: Mapping[str, Item]) -> None:
     """Refuse events about items that the session does not have: reading would drop them."""
-    unknown = dict.fromkeys(repr(act.item) for act in acts if act.item not in known)
+    unknown = dict.fromkeys(repr(new_event.item) for new_event in new_events if new_event.item not in known)
     if unknown:
         raise InputError(
-            f"not in this session: {listing(unknown)}; nothing was saved, use the ids that were asked about"
+            f"not in this session: {join_names(unknown)}; nothing was saved, use the ids that were asked about"
         )
 
 
-def each_once(items: Iterable[Item]) -> Iterator[Item]:
+def require_unique_ids(items: Iterable[Item]) -> Iterator[Item]:
     """Yield items, and refuse a second one with the same id."""
     seen: set[str] = set()
     for item in items:
@@ -127,7 +127,7 @@ def each_once(items: Iterable[Item]) -> Iterator[Item]:
         yield item
 
 
-def tell_time() -> str:
+def utc_now() -> str:
     """Return the current time in UTC, as events store it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 

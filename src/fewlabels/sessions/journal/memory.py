@@ -11,7 +11,7 @@ from threading import RLock
 from typing import Any, TypeAlias
 
 from fewlabels.errors import InputError
-from fewlabels.sessions.journal.events import Act, Event, Item, each_once, refuse_unknown, tell_time
+from fewlabels.sessions.journal.events import Event, Item, NewEvent, require_known_items, require_unique_ids, utc_now
 
 Row: TypeAlias = tuple[Any, ...]  # of an item: tuples of plain values are not tracked by the garbage collector
 _PLACE = itemgetter(2)  # position of a row in the queue of its group
@@ -21,7 +21,7 @@ class MemoryJournal:
     """A journal that is lost when its process ends.
 
     >>> journal = MemoryJournal({"metric": "accuracy"}, [Item("a", 0, 0, 0), Item("b", 0, 1, 0)], {})
-    >>> journal.append([Act("asked", "b"), Act("told", "b", "cat")])
+    >>> journal.append([NewEvent("asked", "b"), NewEvent("told", "b", "cat")])
     >>> [(event.seq, event.kind, event.item.place, event.label) for event in journal.read()]
     [(1, 'asked', 1, None), (2, 'told', 1, 'cat')]
     """
@@ -32,12 +32,12 @@ class MemoryJournal:
         rows: list[Row] = list(map(tuple, items))
         self._items = {row[0]: row for row in rows}
         if len(self._items) < len(rows):
-            list(each_once(map(Item._make, rows)))  # raises with the repeated id
-        self._lines: dict[int, list[Row]] = defaultdict(list)
+            list(require_unique_ids(map(Item._make, rows)))  # raises with the repeated id
+        self._queues: dict[int, list[Row]] = defaultdict(list)
         for row in rows:
-            self._lines[row[1]].append(row)
-        for line in self._lines.values():
-            line.sort(key=_PLACE)  # mostly sorted already, which makes it fast
+            self._queues[row[1]].append(row)
+        for queue in self._queues.values():
+            queue.sort(key=_PLACE)  # mostly sorted already, which makes it fast
         self._events: list[Event] = []
         self._lock = RLock()
 
@@ -57,7 +57,7 @@ class MemoryJournal:
             return self._events[after:]
 
     @contextmanager
-    def writing(self, *, hurried: bool = False) -> Iterator[None]:  # noqa: ARG002
+    def writing(self, *, skip_sync: bool = False) -> Iterator[None]:  # noqa: ARG002
         """Lock out other threads, and drop what was appended if the block raises."""
         with self._lock:
             n_before = len(self._events)
@@ -67,20 +67,20 @@ class MemoryJournal:
                 del self._events[n_before:]
                 raise
 
-    def append(self, acts: Iterable[Act]) -> None:
+    def append(self, new_events: Iterable[NewEvent]) -> None:
         """Append all of these events or none."""
-        acts = list(acts)
-        known = self.find(act.item for act in acts)
-        refuse_unknown(acts, known)
+        new_events = list(new_events)
+        known = self.find(new_event.item for new_event in new_events)
+        require_known_items(new_events, known)
         with self.writing():
-            for seq, a in enumerate(acts, start=len(self._events) + 1):
-                self._events.append(Event(seq, a.kind, known[a.item], a.label, a.who, a.note, tell_time()))
+            for seq, a in enumerate(new_events, start=len(self._events) + 1):
+                self._events.append(Event(seq, a.kind, known[a.item], a.label, a.who, a.note, utc_now()))
 
-    def line_up(self, group: int, place: int, n: int) -> list[Item]:
+    def next_items(self, group: int, place: int, n: int) -> list[Item]:
         """Return the next n items of a group's queue, from this position on."""
-        line = self._lines.get(group, [])
-        start = bisect_left(line, place, key=_PLACE)
-        return [Item(*row) for row in line[start : start + n]]
+        queue = self._queues.get(group, [])
+        start = bisect_left(queue, place, key=_PLACE)
+        return [Item(*row) for row in queue[start : start + n]]
 
     def find(self, ids: Iterable[str]) -> dict[str, Item]:
         """Return the items of this session that have these ids."""

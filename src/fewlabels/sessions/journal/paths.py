@@ -4,18 +4,18 @@ import os
 from pathlib import Path
 
 from fewlabels.errors import InputError
-from fewlabels.files import remove_parts
-from fewlabels.sessions.journal.errors import TAKEN
+from fewlabels.files import remove_stale_files
+from fewlabels.sessions.journal.errors import ALREADY_EXISTS
 
 PRIVATE = 0o600  # answers, names and notes are private; to share a session, change its mode
 
 
-def put_in_place(part: Path, path: Path) -> None:
+def link_new_file(part: Path, path: Path) -> None:
     """Link the finished file to its name, unless the name exists; a rename would replace it."""
     try:
         _link(part, path)
     except FileExistsError:
-        raise InputError(f"{path} {TAKEN}") from None
+        raise InputError(f"{path} {ALREADY_EXISTS}") from None
     _sync_folder(path.parent)
 
 
@@ -48,7 +48,7 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def refuse_other_than_file(path: Path) -> None:
+def require_file(path: Path) -> None:
     """Refuse a path that is no readable file; do not open it, which would drop this process's locks on it."""
     if path.is_dir():
         raise InputError(f"{path} is a folder; name the file of a session in it")
@@ -59,19 +59,19 @@ def refuse_other_than_file(path: Path) -> None:
     if not os.access(path, os.R_OK):
         raise InputError(f"{path}: no permission to read it; ask its owner")
     if n_names > 1:
-        remove_parts(path.parent)  # its creation was killed before its temporary file was removed
+        remove_stale_files(path.parent)  # its creation was killed before its temporary file was removed
 
 
-def refuse_taken(path: Path) -> None:
+def require_free_path(path: Path) -> None:
     """Refuse a path that exists, or has an old log beside it, which SQLite would apply to a new file."""
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file in it")
     if os.path.lexists(path):
-        raise InputError(f"{path} {TAKEN}")
+        raise InputError(f"{path} {ALREADY_EXISTS}")
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}; create it first")
-    for log in (name_beside(path, "-wal"), name_beside(path, "-journal")):
-        if has_bytes(log):
+    for log in (sidecar_path(path, "-wal"), sidecar_path(path, "-journal")):
+        if is_nonempty(log):
             raise InputError(f"{log} is left over from a deleted session; move it away, or choose another name")
 
 
@@ -80,12 +80,12 @@ def is_writable(path: Path) -> bool:
     return os.access(path, os.W_OK) and os.access(path.resolve().parent, os.W_OK)
 
 
-def name_beside(path: Path, ending: str) -> Path:
+def sidecar_path(path: Path, ending: str) -> Path:
     """Return the path of a log of SQLite, which is beside the file itself, not beside a link to it."""
     path = path.resolve()
     return path.with_name(path.name + ending)
 
 
-def has_bytes(path: Path) -> bool:
+def is_nonempty(path: Path) -> bool:
     """Whether a file exists and is not empty."""
     return path.exists() and path.stat().st_size > 0

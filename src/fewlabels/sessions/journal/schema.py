@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fewlabels.errors import InputError
-from fewlabels.sessions.journal.errors import NO_SESSION
+from fewlabels.sessions.journal.errors import NOT_A_SESSION
 
-APPLICATION = int.from_bytes(b"fewl")  # in the header of every session, to recognise other SQLite files
+APPLICATION_ID = int.from_bytes(b"fewl")  # in the header of every session, to recognise other SQLite files
 VERSION = 3  # of the schema
 
 
@@ -24,7 +24,7 @@ SCHEMA = (
     f"CREATE TRIGGER no_update BEFORE UPDATE ON events {_REFUSE}",
     f"CREATE TRIGGER no_replace BEFORE INSERT ON events WHEN NEW.seq IN (SELECT seq FROM events) {_REFUSE}",
     _IN_USE,
-    f"PRAGMA application_id = {APPLICATION}",
+    f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {VERSION}",
 )
 INDEX = "CREATE UNIQUE INDEX items_in_line ON items (grp, place)"
@@ -38,7 +38,7 @@ COUNT = (
     " FROM items GROUP BY grp, entry"
 )
 APPEND = "INSERT INTO events (kind, item, label, who, note, at) VALUES (?, ?, ?, ?, ?, ?)"
-LINE_UP = "SELECT id, grp, place, entry FROM items WHERE grp = ? AND place >= ? ORDER BY place LIMIT ?"
+NEXT_ITEMS = "SELECT id, grp, place, entry FROM items WHERE grp = ? AND place >= ? ORDER BY place LIMIT ?"
 FIND = "SELECT id, grp, place, entry FROM items WHERE id = ?"
 
 
@@ -72,11 +72,11 @@ def upgrade(connection: sqlite3.Connection) -> None:
     connection.execute("COMMIT")
 
 
-def refuse_other_than_session(connection: sqlite3.Connection, path: Path) -> None:
+def require_session_file(connection: sqlite3.Connection, path: Path) -> None:
     """Refuse files that are no sessions, and sessions of newer versions."""
     version = read_header(connection, "user_version")
-    if read_header(connection, "application_id") != APPLICATION or version < min(UPGRADES):
-        raise InputError(f"{path}: {NO_SESSION}")
+    if read_header(connection, "application_id") != APPLICATION_ID or version < min(UPGRADES):
+        raise InputError(f"{path}: {NOT_A_SESSION}")
     if version > VERSION:
         raise InputError(f"{path}: made by a newer fewlabels (format {version}, here {VERSION}); upgrade fewlabels")
 

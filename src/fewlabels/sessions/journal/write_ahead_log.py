@@ -24,16 +24,16 @@ from pathlib import Path
 from threading import RLock
 
 from fewlabels.errors import InputError
-from fewlabels.sessions.journal.events import tell_time
-from fewlabels.sessions.journal.paths import has_bytes, name_beside
+from fewlabels.sessions.journal.events import utc_now
+from fewlabels.sessions.journal.paths import is_nonempty, sidecar_path
 
-TRIES, PAUSE = 20, 0.01  # of a checkpoint that moves the mark to the file: a reader may delay it
-PATIENCE = 1.0  # seconds to wait for other processes when closing
+CHECKPOINT_TRIES, CHECKPOINT_PAUSE = 20, 0.01  # of a checkpoint that moves the mark to the file: a reader may delay it
+CLOSE_TIMEOUT = 1.0  # seconds to wait for other processes when closing
 INCOMPLETE = "incomplete"  # instead of the file's identity: written after missing answers were accepted
 _MARK = "INSERT INTO in_use VALUES (?)"
 _REPLACE = "UPDATE in_use SET since = ?"
 _UNMARK = "DELETE FROM in_use"
-_OF_PARENTS: list[sqlite3.Connection] = []  # kept alive, since Python closes a connection that is garbage
+_INHERITED_CONNECTIONS: list[sqlite3.Connection] = []  # kept alive, since Python closes a connection that is garbage
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 _COPIED = (
     "{path}: answers may be missing: it was copied while in use, without its log ({name}-wal). Copy both, or type: "
@@ -55,19 +55,19 @@ class Missing(Enum):
     ANSWERS = "answers"
 
 
-def begin(connection: sqlite3.Connection, path: Path, moved: str | None) -> str | None:
+def begin(connection: sqlite3.Connection, path: Path, checkpointed: str | None) -> str | None:
     """Begin a write transaction once the file is marked; return the mark in the file, None if readers delay it."""
     connection.execute("BEGIN IMMEDIATE")
     mark = read_mark(connection)
-    while mark is None or mark != moved:
-        tries, mark = (1, mark) if mark else (TRIES, _mark(connection, path))
+    while mark is None or mark != checkpointed:
+        tries, mark = (1, mark) if mark else (CHECKPOINT_TRIES, _mark(connection, path))
         connection.execute("COMMIT")
-        moved = mark if _move_to_file(connection, tries) else None
+        checkpointed = mark if _checkpoint(connection, tries) else None
         connection.execute("BEGIN IMMEDIATE")
         mark = read_mark(connection)
-        if mark is not None and moved is None:
+        if mark is not None and checkpointed is None:
             break
-    return moved
+    return checkpointed
 
 
 def read_mark(connection: sqlite3.Connection) -> str | None:
@@ -85,29 +85,29 @@ def close(connection: sqlite3.Connection, *, keep_mark: bool = False) -> None:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         if not keep_mark:
-            unmark(connection)
+            clear_mark(connection)
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in _FULL:
-            _unmark_in_little_space(connection)
+            _clear_mark_on_full_disk(connection)
     finally:
         connection.close()
 
 
-def close_at_last(connection: sqlite3.Connection, lock: RLock, process: int, *, keep_mark: bool) -> None:
+def close_on_exit(connection: sqlite3.Connection, lock: RLock, process: int, *, keep_mark: bool) -> None:
     """Close the connection of a journal that is garbage-collected or whose process exits, unless a thread still writes.
 
     A connection inherited by a fork is not closed: that could delete the log that the parent needs.
     """
     if os.getpid() != process:
-        _OF_PARENTS.append(connection)
-    elif lock.acquire(timeout=PATIENCE):
+        _INHERITED_CONNECTIONS.append(connection)
+    elif lock.acquire(timeout=CLOSE_TIMEOUT):
         try:
             close(connection, keep_mark=keep_mark)
         finally:
             lock.release()
 
 
-def look_for_missing(connection: sqlite3.Connection, path: Path, *, accept_missing: bool) -> Missing:
+def check_missing(connection: sqlite3.Connection, path: Path, *, accept_missing: bool) -> Missing:
     """Refuse a copy without its log unless that is accepted, and warn if the log of the file itself is gone."""
     mark = read_mark(connection)
     missing = _find_missing(mark, path)
@@ -122,7 +122,7 @@ def look_for_missing(connection: sqlite3.Connection, path: Path, *, accept_missi
 def _find_missing(mark: str | None, path: Path) -> Missing:
     """Return what may be missing; a log that our own connection created is empty."""
     _, _, file = (mark or "").partition(" ")
-    if mark is None or (file != INCOMPLETE and has_bytes(name_beside(path, "-wal"))):
+    if mark is None or (file != INCOMPLETE and is_nonempty(sidecar_path(path, "-wal"))):
         return Missing.NOTHING
     return Missing.LOG if file == _identify(path) else Missing.ANSWERS
 
@@ -133,13 +133,13 @@ def _warn_once(path: Path, _: str | None) -> None:
     logger.warning(_GONE, path, path.name)
 
 
-def keep_incomplete(connection: sqlite3.Connection) -> None:
+def mark_incomplete(connection: sqlite3.Connection) -> None:
     """Mark a file that lacks answers as incomplete, also for when it has a log again."""
-    connection.execute(_REPLACE, (f"{tell_time()} {INCOMPLETE}",))
+    connection.execute(_REPLACE, (f"{utc_now()} {INCOMPLETE}",))
 
 
 def _mark(connection: sqlite3.Connection, path: Path) -> str:
-    mark = f"{tell_time()} {_identify(path)}"
+    mark = f"{utc_now()} {_identify(path)}"
     connection.execute(_MARK, (mark,))
     return mark
 
@@ -150,33 +150,33 @@ def _identify(path: Path) -> str:
     return f"{found.st_dev}:{found.st_ino}"
 
 
-def unmark(connection: sqlite3.Connection) -> None:
+def clear_mark(connection: sqlite3.Connection) -> None:
     """Remove the mark: the file is complete."""
     if read_mark(connection) is None:
         return
     connection.execute("PRAGMA query_only = OFF")
-    connection.execute(f"PRAGMA busy_timeout = {int(1000 * PATIENCE)}")
+    connection.execute(f"PRAGMA busy_timeout = {int(1000 * CLOSE_TIMEOUT)}")
     connection.execute("BEGIN IMMEDIATE")
     connection.execute(_UNMARK)
     connection.execute("COMMIT")
 
 
-def _unmark_in_little_space(connection: sqlite3.Connection) -> None:
+def _clear_mark_on_full_disk(connection: sqlite3.Connection) -> None:
     """Remove the mark on a full disk, after a checkpoint that truncates the log frees space."""
     try:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        unmark(connection)
+        clear_mark(connection)
     except sqlite3.Error:
         return  # the log stays too: SQLite deletes it only after a full checkpoint
 
 
-def _move_to_file(connection: sqlite3.Connection, tries: int = 1) -> bool:
+def _checkpoint(connection: sqlite3.Connection, tries: int = 1) -> bool:
     """Checkpoint the log into the file; return whether all pages were moved."""
     for k in range(tries):
-        time.sleep(PAUSE if k else 0)
-        is_busy, n_pages, n_moved = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-        if not is_busy and n_pages == n_moved:
+        time.sleep(CHECKPOINT_PAUSE if k else 0)
+        is_busy, n_pages, n_checkpointed = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        if not is_busy and n_pages == n_checkpointed:
             return True
     return False

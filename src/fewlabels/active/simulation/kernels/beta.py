@@ -8,28 +8,38 @@ from typing import NamedTuple
 import numpy as np
 
 from fewlabels.active.simulation.kernels.interface import (
-    deviation,
     draw_gain,
     draw_top,
     is_linked,
-    is_redrawn,
+    is_quantile_sampled,
     observe,
     plug_in_gain,
     prepare,
-    standing,
+    ranking_key,
+    standard_deviation,
     upper_gain,
 )
-from fewlabels.active.simulation.kernels.jit import implements, inner
+from fewlabels.active.simulation.kernels.jit import compiled, implements
 from fewlabels.active.simulation.kernels.quantiles import beta_quantile
-from fewlabels.active.simulation.kernels.queue import Deck, Floats, Ints, Records
-from fewlabels.active.simulation.kernels.rope import A_RIGHT, A_WRONG, B_RIGHT, B_WRONG, Shapes, fill_table, surest
-from fewlabels.active.simulation.kernels.tails import draw_rest, draw_tail, place_threshold
-from fewlabels.active.simulation.kernels.top import Top, clear, least, offer
+from fewlabels.active.simulation.kernels.queue import Floats, Ints, ItemQueue, Records
+from fewlabels.active.simulation.kernels.rope import (
+    A_RIGHT,
+    A_WRONG,
+    B_RIGHT,
+    B_WRONG,
+    Shapes,
+    fill_table,
+    likeliest_region_probability,
+)
+from fewlabels.active.simulation.kernels.tails import draw_above_threshold, draw_tail, place_threshold
+from fewlabels.active.simulation.kernels.top import TopGroups, clear_top, entry_threshold, insert_if_top
 from fewlabels.active.simulation.kernels.variates import draw_beta
 from fewlabels.distributions.belief import Rng
 
-STEADY, SHRINKING, COMPARING = range(3)  # kinds of gain: θ itself, variance reduction, probability of a verdict
-ARM = np.dtype(
+VALUE_GAIN, VARIANCE_GAIN, COMPARISON_GAIN = range(
+    3
+)  # kinds of gain: θ itself, variance reduction, probability of a verdict
+BETA_RECORD = np.dtype(
     [
         ("alpha", "f8"),
         ("beta", "f8"),
@@ -44,160 +54,163 @@ ARM = np.dtype(
 )
 
 
-class Chances(NamedTuple):
+class BetaState(NamedTuple):
     """Posterior and gains of one run."""
 
-    arms: Records
+    records: Records
     right: Floats  # per item
     kind: int
     first: int  # the two compared groups
     second: int
     margin: float
-    cap: float  # largest tail probability
-    clock: Ints  # number of the current draw
+    max_tail: float  # largest tail probability
+    draw_number: Ints  # number of the current draw
     table: Floats  # of region probabilities, see `rope`
 
 
-@implements(prepare, Chances)
-def prepare_chance(state: Chances, group: int) -> None:
+@implements(prepare, BetaState)
+def prepare_beta(state: BetaState, group: int) -> None:
     """Update the linear gains that depend on a group's posterior."""
-    if state.kind == SHRINKING:
-        set_shrinking(state, group)
-    elif state.kind == COMPARING:
-        set_comparing(state)
+    if state.kind == VARIANCE_GAIN:
+        set_variance_line(state, group)
+    elif state.kind == COMPARISON_GAIN:
+        set_comparison_line(state)
 
 
-@implements(observe, Chances)
-def observe_chance(state: Chances, item: int, group: int) -> None:
+@implements(observe, BetaState)
+def observe_beta(state: BetaState, item: int, group: int) -> None:
     """Update a group's posterior with an outcome."""
-    arm = state.arms[group]
-    arm.alpha += state.right[item]
-    arm.beta += 1.0 - state.right[item]
+    record = state.records[group]
+    record.alpha += state.right[item]
+    record.beta += 1.0 - state.right[item]
     prepare(state, group)
 
 
-@inner
-def set_shrinking(state: Chances, group: int) -> None:
+@compiled
+def set_variance_line(state: BetaState, group: int) -> None:
     """Set the gain to the variance minus its expectation after a label: linear in θ, the probability of an outcome."""
-    arm = state.arms[group]
-    total = arm.alpha + arm.beta
+    record = state.records[group]
+    total = record.alpha + record.beta
     later = (total + 1.0) ** 2 * (total + 2.0)
-    now = arm.alpha * arm.beta / (total**2 * (total + 1.0))
-    arm.base = arm.scale * (now - arm.alpha * (arm.beta + 1.0) / later)
-    arm.slope = arm.scale * (arm.alpha - arm.beta) / later
+    now = record.alpha * record.beta / (total**2 * (total + 1.0))
+    record.base = record.scale * (now - record.alpha * (record.beta + 1.0) / later)
+    record.slope = record.scale * (record.alpha - record.beta) / later
 
 
-@inner
-def set_comparing(state: Chances) -> None:
+@compiled
+def set_comparison_line(state: BetaState) -> None:
     """Set the gain to the expected λ after a label in either group; exactly equal for equal or mirrored posteriors."""
-    a, b, table = state.arms[state.first], state.arms[state.second], state.table
+    a, b, table = state.records[state.first], state.records[state.second], state.table
     fill_table(table, Shapes(a.alpha, a.beta, b.alpha, b.beta), state.margin)
-    right, wrong = surest(table, A_RIGHT), surest(table, A_WRONG)
+    right, wrong = likeliest_region_probability(table, A_RIGHT), likeliest_region_probability(table, A_WRONG)
     a.base, a.slope = wrong, right - wrong
     if a.alpha == b.beta and a.beta == b.alpha:
         b.base, b.slope = right, wrong - right
     elif a.alpha == b.alpha and a.beta == b.beta:
         b.base, b.slope = wrong, right - wrong
     else:
-        b.base, b.slope = surest(table, B_WRONG), surest(table, B_RIGHT) - surest(table, B_WRONG)
+        b.base, b.slope = (
+            likeliest_region_probability(table, B_WRONG),
+            likeliest_region_probability(table, B_RIGHT) - likeliest_region_probability(table, B_WRONG),
+        )
 
 
-@implements(is_linked, Chances)
-def is_chance_linked(state: Chances) -> bool:
+@implements(is_linked, BetaState)
+def is_beta_linked(state: BetaState) -> bool:
     """A comparison depends on both groups."""
-    return state.kind == COMPARING
+    return state.kind == COMPARISON_GAIN
 
 
-@implements(is_redrawn, Chances)
-def is_chance_redrawn(state: Chances) -> bool:  # noqa: ARG001
+@implements(is_quantile_sampled, BetaState)
+def is_beta_quantile_sampled(state: BetaState) -> bool:  # noqa: ARG001
     """A linear function of one Beta has exact quantiles."""
     return False
 
 
-@inner
-def round_off(state: Chances, gain: float) -> float:
+@compiled
+def round_off(state: BetaState, gain: float) -> float:
     """Round comparison gains: if no label can change the verdict they tie, and rounding errors must not decide."""
-    return math.floor(gain * 1e9 + 0.5) / 1e9 if state.kind == COMPARING else gain
+    return math.floor(gain * 1e9 + 0.5) / 1e9 if state.kind == COMPARISON_GAIN else gain
 
 
-@implements(plug_in_gain, Chances)
-def plug_in_chance(state: Chances, group: int) -> float:
+@implements(plug_in_gain, BetaState)
+def plug_in_beta(state: BetaState, group: int) -> float:
     """Gain at the posterior mean."""
-    arm = state.arms[group]
-    return round_off(state, arm.base + arm.slope * arm.alpha / (arm.alpha + arm.beta))
+    record = state.records[group]
+    return round_off(state, record.base + record.slope * record.alpha / (record.alpha + record.beta))
 
 
-@implements(upper_gain, Chances)
-def upper_chance(rng: Rng, state: Chances, group: int, level: float) -> float:  # noqa: ARG001
+@implements(upper_gain, BetaState)
+def upper_beta(rng: Rng, state: BetaState, group: int, level: float) -> float:  # noqa: ARG001
     """Exact quantile of the gain: a quantile of θ, mirrored if the slope is negative."""
-    arm = state.arms[group]
-    chance = beta_quantile(arm.alpha, arm.beta, level if arm.slope >= 0.0 else 1.0 - level)
-    return round_off(state, arm.base + arm.slope * chance)
+    record = state.records[group]
+    chance = beta_quantile(record.alpha, record.beta, level if record.slope >= 0.0 else 1.0 - level)
+    return round_off(state, record.base + record.slope * chance)
 
 
-@implements(draw_gain, Chances)
-def draw_chance(rng: Rng, state: Chances, group: int, floor: float) -> float:  # noqa: ARG001
+@implements(draw_gain, BetaState)
+def draw_beta_gain(rng: Rng, state: BetaState, group: int, floor: float) -> float:  # noqa: ARG001
     """Gain at a posterior draw."""
-    arm = state.arms[group]
-    return arm.base + arm.slope * draw_beta(rng, arm.alpha, arm.beta)
+    record = state.records[group]
+    return record.base + record.slope * draw_beta(rng, record.alpha, record.beta)
 
 
-@implements(deviation, Chances)
-def deviate_chance(state: Chances, group: int) -> float:
+@implements(standard_deviation, BetaState)
+def beta_standard_deviation(state: BetaState, group: int) -> float:
     """Standard deviation of a Bernoulli outcome."""
-    arm = state.arms[group]
-    return math.sqrt(arm.alpha * arm.beta) / (arm.alpha + arm.beta)
+    record = state.records[group]
+    return math.sqrt(record.alpha * record.beta) / (record.alpha + record.beta)
 
 
-@implements(standing, Chances)
-def bound_chance(state: Chances, group: int) -> float:
+@implements(ranking_key, BetaState)
+def beta_ranking_key(state: BetaState, group: int) -> float:
     """Upper bound of the gain, unless the draw falls beyond the threshold."""
-    arm = state.arms[group]
-    lower = 1 if arm.slope <= 0.0 else 0
-    known = arm.threshold if lower == arm.lower else 0.0
-    arm.lower = lower
+    record = state.records[group]
+    lower = 1 if record.slope <= 0.0 else 0
+    known = record.threshold if lower == record.lower else 0.0
+    record.lower = lower
     if lower == 1:
-        arm.threshold, arm.tail = place_threshold(arm.alpha, arm.beta, known, state.cap)
-        return arm.base + arm.slope * arm.threshold
-    arm.threshold, arm.tail = place_threshold(arm.beta, arm.alpha, known, state.cap)
-    return arm.base + arm.slope * (1.0 - arm.threshold)
+        record.threshold, record.tail = place_threshold(record.alpha, record.beta, known, state.max_tail)
+        return record.base + record.slope * record.threshold
+    record.threshold, record.tail = place_threshold(record.beta, record.alpha, known, state.max_tail)
+    return record.base + record.slope * (1.0 - record.threshold)
 
 
-@inner
-def mark_tails(rng: Rng, state: Chances, deck: Deck, top: Top) -> None:
+@compiled
+def draw_tails(rng: Rng, state: BetaState, item_queue: ItemQueue, top: TopGroups) -> None:
     """Draw the groups beyond their thresholds; geometric skips pass over all others."""
-    rate = -math.log1p(-state.cap)
-    state.clock[0] += 1
+    rate = -math.log1p(-state.max_tail)
+    state.draw_number[0] += 1
     at = int(rng.standard_exponential() / rate)
-    while at < deck.n_ranked[0]:
-        group = deck.order[at]
-        arm = state.arms[group]
-        if rng.random() * state.cap < arm.tail:
-            arm.marked = state.clock[0]
-            if arm.lower == 1:
-                chance = draw_tail(rng, arm.alpha, arm.beta, arm.threshold)
+    while at < item_queue.n_ranked[0]:
+        group = item_queue.order[at]
+        record = state.records[group]
+        if rng.random() * state.max_tail < record.tail:
+            record.marked = state.draw_number[0]
+            if record.lower == 1:
+                chance = draw_tail(rng, record.alpha, record.beta, record.threshold)
             else:
-                chance = 1.0 - draw_tail(rng, arm.beta, arm.alpha, arm.threshold)
-            offer(rng, top, group, arm.base + arm.slope * chance)
+                chance = 1.0 - draw_tail(rng, record.beta, record.alpha, record.threshold)
+            insert_if_top(rng, top, group, record.base + record.slope * chance)
         at += 1 + int(rng.standard_exponential() / rate)
 
 
-@implements(draw_top, Chances)
-def draw_top_chances(rng: Rng, state: Chances, deck: Deck, top: Top) -> None:
+@implements(draw_top, BetaState)
+def draw_top_betas(rng: Rng, state: BetaState, item_queue: ItemQueue, top: TopGroups) -> None:
     """Visit the groups in order of their upper bounds, and stop when no further group can be among the best.
 
     Equal in distribution to a draw of every group.
     """
-    clear(top)
-    mark_tails(rng, state, deck, top)
-    for i in range(deck.n_ranked[0]):
-        group = deck.order[i]
-        if deck.piles[group].key < least(top):
+    clear_top(top)
+    draw_tails(rng, state, item_queue, top)
+    for i in range(item_queue.n_ranked[0]):
+        group = item_queue.order[i]
+        if item_queue.groups[group].key < entry_threshold(top):
             break
-        arm = state.arms[group]
-        if arm.marked != state.clock[0]:
-            if arm.lower == 1:
-                chance = draw_rest(rng, arm.alpha, arm.beta, arm.threshold)
+        record = state.records[group]
+        if record.marked != state.draw_number[0]:
+            if record.lower == 1:
+                chance = draw_above_threshold(rng, record.alpha, record.beta, record.threshold)
             else:
-                chance = 1.0 - draw_rest(rng, arm.beta, arm.alpha, arm.threshold)
-            offer(rng, top, group, arm.base + arm.slope * chance)
+                chance = 1.0 - draw_above_threshold(rng, record.beta, record.alpha, record.threshold)
+            insert_if_top(rng, top, group, record.base + record.slope * chance)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from fewlabels.active.simulation.kernels.interface import observe, plug_in_gain, prepare
-from fewlabels.active.simulation.kernels.jit import door
+from fewlabels.active.simulation.kernels.jit import entry_point
 from fewlabels.active.simulation.kernels.queue import Floats, Ints
 
 
-@door
-def follow_outcomes(order: Ints, checkpoints: Ints, cell: Ints, right: Floats, n_cells: int) -> Floats:
+@entry_point
+def trace_outcomes(order: Ints, checkpoints: Ints, cell: Ints, right: Floats, n_cells: int) -> Floats:
     """Counts of right and of all outcomes in each cell, (checkpoint, cell, 2)."""
     counts = np.zeros((n_cells, 2))
     out = np.empty((len(checkpoints), n_cells, 2))
@@ -28,8 +28,8 @@ def follow_outcomes(order: Ints, checkpoints: Ints, cell: Ints, right: Floats, n
     return out
 
 
-@door
-def follow_gains(order: Ints, checkpoints: Ints, group: Ints, state: Any, n_groups: int) -> Floats:
+@entry_point
+def trace_gains(order: Ints, checkpoints: Ints, group: Ints, state: Any, n_groups: int) -> Floats:
     """Gain of each group at the posterior mean, (checkpoint, group), for any kind of state."""
     gains = np.empty(n_groups)
     for g in range(n_groups):
@@ -51,19 +51,17 @@ def follow_gains(order: Ints, checkpoints: Ints, group: Ints, state: Any, n_grou
     return out
 
 
-def follow_squared_errors(
+def trace_squared_errors(
     order: Ints, checkpoints: Ints, cell: Ints, label: Ints, alpha: Floats, truth: Floats
 ) -> Floats:
     """Σ_j (m_j − θ_j)² of each cell, (checkpoint, cell), m the posterior mean: Σα²/A² − 2 Σαθ/A + Σθ²."""
     sums = np.stack([alpha.sum(axis=1), (alpha**2).sum(axis=1), (alpha * truth).sum(axis=1)], axis=1)
-    total, squares, products = follow_sums(order, checkpoints, cell, label, alpha.copy(), truth, sums).transpose(
-        2, 0, 1
-    )
+    total, squares, products = trace_sums(order, checkpoints, cell, label, alpha.copy(), truth, sums).transpose(2, 0, 1)
     return np.maximum(squares / total**2 - 2 * products / total + (truth**2).sum(axis=1), 0.0)
 
 
-@door
-def follow_sums(
+@entry_point
+def trace_sums(
     order: Ints, checkpoints: Ints, cell: Ints, label: Ints, alpha: Floats, truth: Floats, sums: Floats
 ) -> Floats:
     """Σα, Σα² and Σαθ of each cell, (checkpoint, cell, 3); `alpha` and `sums` are modified in place."""

@@ -10,29 +10,29 @@ from typing import NamedTuple
 import numpy as np
 
 from fewlabels.active.simulation.kernels.interface import (
-    deviation,
-    draw_every,
+    draw_all_groups,
     draw_gain,
     draw_quantile,
     draw_top,
     is_linked,
-    is_redrawn,
+    is_quantile_sampled,
     observe,
     plug_in_gain,
     prepare,
-    standing,
+    ranking_key,
+    standard_deviation,
     upper_gain,
 )
-from fewlabels.active.simulation.kernels.jit import implements, inner, pasted
-from fewlabels.active.simulation.kernels.queue import Deck, Ints, Records
-from fewlabels.active.simulation.kernels.top import Top
+from fewlabels.active.simulation.kernels.jit import compiled, force_inlined, implements
+from fewlabels.active.simulation.kernels.queue import Ints, ItemQueue, Records
+from fewlabels.active.simulation.kernels.top import TopGroups
 from fewlabels.active.simulation.kernels.weighted_shares import (
-    FEW,
-    better,
+    FEW_PARTS,
+    best_value,
+    count_label,
+    draw_labelled,
     draw_lead,
     draw_parts,
-    draw_seen,
-    note_seen,
     regroup,
     set_lead,
     value_of,
@@ -40,157 +40,161 @@ from fewlabels.active.simulation.kernels.weighted_shares import (
 from fewlabels.distributions.belief import Rng
 
 
-class Columns(NamedTuple):
+class DirichletState(NamedTuple):
     """Posterior and gains of one run; cells are sorted by group, then by decreasing weight."""
 
     cells: Records
-    lots: Records  # (cell, class)
+    class_records: Records  # (cell, class)
     parts: Records  # (cell, part): classes of equal value, or labelled classes with stick-breaking
     start: Ints  # first cell of each group
     cell: Ints  # of each item
     label: Ints  # of each item
-    shrinking: bool  # are the gains variances?
-    in_sticks: bool  # is the prior drawn by stick-breaking?
+    is_variance: bool  # are the gains variances?
+    uses_stick_breaking: bool  # is the prior drawn by stick-breaking?
 
 
-@implements(prepare, Columns)
-def prepare_column(state: Columns, group: int) -> None:
+@implements(prepare, DirichletState)
+def prepare_dirichlet(state: DirichletState, group: int) -> None:
     """Initialize all cells of a group."""
     for i in range(state.start[group], state.start[group + 1]):
-        set_line(state, i)
-    set_reach(state, group)
+        set_linear_gain(state, i)
+    set_bounds(state, group)
 
 
-@implements(observe, Columns)
-def observe_column(state: Columns, item: int, group: int) -> None:
+@implements(observe, DirichletState)
+def observe_dirichlet(state: DirichletState, item: int, group: int) -> None:
     """Update the posterior of a cell with an outcome."""
     add_label(state, state.cell[item], state.label[item])
-    set_line(state, state.cell[item])
-    set_reach(state, group)
+    set_linear_gain(state, state.cell[item])
+    set_bounds(state, group)
 
 
-@inner
-def add_label(state: Columns, i: int, label: int) -> None:
+@compiled
+def add_label(state: DirichletState, i: int, label: int) -> None:
     """Count a label, and update sums and parts."""
-    cell, lots, parts = state.cells[i], state.lots[i], state.parts[i]
-    lot = lots[label]
+    cell, class_records, parts = state.cells[i], state.class_records[i], state.parts[i]
+    class_record = class_records[label]
     cell.total += 1.0
-    cell.squares += 2.0 * lot.alpha + 1.0
-    cell.priced += lot.price
-    lot.alpha += 1.0
-    if state.in_sticks:
+    cell.squares += 2.0 * class_record.alpha + 1.0
+    cell.cost_sum += class_record.price
+    class_record.alpha += 1.0
+    if state.uses_stick_breaking:
         if label != cell.lead:
-            note_seen(cell, lots, parts, label)
-            cell.other = better(cell.slope, cell.other, value_of(lot, state.shrinking))
-    elif state.shrinking:
-        regroup(cell, lots, parts, label)
+            count_label(cell, class_records, parts, label)
+            cell.other = best_value(cell.slope, cell.other, value_of(class_record, state.is_variance))
+    elif state.is_variance:
+        regroup(cell, class_records, parts, label)
     else:
-        parts[lot.part].shape += 1.0
+        parts[class_record.part].shape += 1.0
 
 
-@inner
-def set_line(state: Columns, i: int) -> None:
+@compiled
+def set_linear_gain(state: DirichletState, i: int) -> None:
     """Set the gain to the variance, (1 − Σm²)/(A + 1), minus its expectation after a label: linear in Σ α_j θ_j."""
     cell = state.cells[i]
-    if state.shrinking:
+    if state.is_variance:
         total, squares = cell.total, cell.squares
         now = (1.0 - squares / total**2) / (total + 1.0)
         later = (1.0 - (squares + 1.0) / (total + 1.0) ** 2) / (total + 2.0)
         cell.base = cell.scale * (now - later)
         cell.slope = cell.scale * 2.0 / ((total + 1.0) ** 2 * (total + 2.0))
-    if not state.in_sticks:
+    if not state.uses_stick_breaking:
         set_lead(cell, state.parts[i])
 
 
-@pasted
-def lead_value(state: Columns, i: int) -> float:
+@force_inlined
+def leading_value(state: DirichletState, i: int) -> float:
     """Value of the leading part."""
     cell = state.cells[i]
-    return value_of(state.lots[i, cell.lead], state.shrinking) if state.in_sticks else state.parts[i, cell.lead].value
+    return (
+        value_of(state.class_records[i, cell.lead], state.is_variance)
+        if state.uses_stick_breaking
+        else state.parts[i, cell.lead].value
+    )
 
 
-@inner
-def set_reach(state: Columns, group: int) -> None:
+@compiled
+def set_bounds(state: DirichletState, group: int) -> None:
     """Sum the upper bounds of the cells' gains, from the last cell to the first."""
-    reach = 0.0
+    bound = 0.0
     for i in range(state.start[group + 1] - 1, state.start[group] - 1, -1):
         cell = state.cells[i]
-        reach += cell.base + cell.slope * better(cell.slope, lead_value(state, i), cell.other)
-        cell.reach = reach
+        bound += cell.base + cell.slope * best_value(cell.slope, leading_value(state, i), cell.other)
+        cell.bound = bound
 
 
-@implements(is_linked, Columns)
-def is_column_linked(state: Columns) -> bool:  # noqa: ARG001
+@implements(is_linked, DirichletState)
+def is_dirichlet_linked(state: DirichletState) -> bool:  # noqa: ARG001
     """Gains of groups are independent."""
     return False
 
 
-@implements(is_redrawn, Columns)
-def is_column_redrawn(state: Columns) -> bool:  # noqa: ARG001
+@implements(is_quantile_sampled, DirichletState)
+def is_dirichlet_quantile_sampled(state: DirichletState) -> bool:  # noqa: ARG001
     """Quantiles of sums have no closed form."""
     return True
 
 
-@implements(plug_in_gain, Columns)
-def plug_in_column(state: Columns, group: int) -> float:
+@implements(plug_in_gain, DirichletState)
+def plug_in_dirichlet(state: DirichletState, group: int) -> float:
     """Gain at the posterior means."""
     gain = 0.0
     for i in range(state.start[group], state.start[group + 1]):
         cell = state.cells[i]
-        gain += cell.base + cell.slope * (cell.squares if state.shrinking else cell.priced) / cell.total
+        gain += cell.base + cell.slope * (cell.squares if state.is_variance else cell.cost_sum) / cell.total
     return gain
 
 
-@implements(standing, Columns)
-def stand_column(state: Columns, group: int) -> float:
+@implements(ranking_key, DirichletState)
+def dirichlet_ranking_key(state: DirichletState, group: int) -> float:
     """Gain at the posterior mean, so that likely winners come first."""
     return plug_in_gain(state, group)
 
 
-@pasted
-def draw_cell(rng: Rng, state: Columns, i: int, floor: float) -> float:
+@force_inlined
+def draw_cell(rng: Rng, state: DirichletState, i: int, floor: float) -> float:
     """Gain of a cell at a draw; minus infinity if, given its leading part, it stays below the floor."""
     cell = state.cells[i]
-    if not state.in_sticks and cell.n_parts <= FEW:
+    if not state.uses_stick_breaking and cell.n_parts <= FEW_PARTS:
         return cell.base + cell.slope * draw_parts(rng, state.parts, i, cell.n_parts, cell.n_parts)
-    shape = state.lots[i, cell.lead].alpha if state.in_sticks else state.parts[i, cell.lead].shape
+    shape = state.class_records[i, cell.lead].alpha if state.uses_stick_breaking else state.parts[i, cell.lead].shape
     share = draw_lead(rng, shape, cell.total)
-    led = share * lead_value(state, i)
-    if cell.base + cell.slope * (led + (1.0 - share) * cell.other) < floor:
+    leading = share * leading_value(state, i)
+    if cell.base + cell.slope * (leading + (1.0 - share) * cell.other) < floor:
         return -np.inf
-    if state.in_sticks:
-        rest = draw_seen(rng, state.parts, i, cell.n_parts, state.lots, cell.spare, state.shrinking)
+    if state.uses_stick_breaking:
+        rest = draw_labelled(rng, state.parts, i, cell.n_parts, state.class_records, cell.prior_rest, state.is_variance)
     else:
         rest = draw_parts(rng, state.parts, i, cell.n_parts, cell.lead)
-    return cell.base + cell.slope * (led + (1.0 - share) * rest)
+    return cell.base + cell.slope * (leading + (1.0 - share) * rest)
 
 
-@implements(draw_gain, Columns)
-def draw_column(rng: Rng, state: Columns, group: int, floor: float) -> float:
+@implements(draw_gain, DirichletState)
+def draw_dirichlet_gain(rng: Rng, state: DirichletState, group: int, floor: float) -> float:
     """Gain at a draw; minus infinity as soon as the remaining cells cannot reach the floor."""
     gain, end = 0.0, state.start[group + 1]
     for i in range(state.start[group], end):
-        if gain + state.cells[i].reach < floor:
+        if gain + state.cells[i].bound < floor:
             return -np.inf
-        later = state.cells[i + 1].reach if i + 1 < end else 0.0
+        later = state.cells[i + 1].bound if i + 1 < end else 0.0
         gain += draw_cell(rng, state, i, floor - gain - later)
     return gain
 
 
-@implements(draw_top, Columns)
-def draw_top_columns(rng: Rng, state: Columns, deck: Deck, top: Top) -> None:
+@implements(draw_top, DirichletState)
+def draw_top_dirichlets(rng: Rng, state: DirichletState, item_queue: ItemQueue, top: TopGroups) -> None:
     """Draw every open group."""
-    draw_every(rng, state, deck, top)
+    draw_all_groups(rng, state, item_queue, top)
 
 
-@implements(upper_gain, Columns)
-def upper_column(rng: Rng, state: Columns, group: int, level: float) -> float:
+@implements(upper_gain, DirichletState)
+def upper_dirichlet(rng: Rng, state: DirichletState, group: int, level: float) -> float:
     """Quantile of the gain, from draws."""
     return draw_quantile(rng, state, group, level)
 
 
-@implements(deviation, Columns)
-def deviate_column(state: Columns, group: int) -> float:
+@implements(standard_deviation, DirichletState)
+def dirichlet_standard_deviation(state: DirichletState, group: int) -> float:
     """Standard deviation of the class: variance 1 − Σm², averaged over the cells of the group."""
     variance = 0.0
     for i in range(state.start[group], state.start[group + 1]):

@@ -8,44 +8,44 @@ import math
 
 import numpy as np
 
-from fewlabels.active.simulation.kernels.jit import door, inner
-from fewlabels.active.simulation.kernels.quantiles import FINEST, SMALLEST, chance_and_rate, log_beta
+from fewlabels.active.simulation.kernels.jit import compiled, entry_point
+from fewlabels.active.simulation.kernels.quantiles import TINIEST, TOLERANCE, cdf_and_derivative, log_beta
 from fewlabels.active.simulation.kernels.queue import Floats
 from fewlabels.distributions.belief import Rng
 
 N_SLOTS = 32
 WIDTH = 1.0 / N_SLOTS
 EDGES = np.arange(N_SLOTS + 1) / N_SLOTS
-LOGS = np.log(np.maximum(EDGES, SMALLEST))
+LOG_EDGES = np.log(np.maximum(EDGES, TINIEST))
 
 
-@door
-def cut_betas(alpha: Floats, beta: Floats) -> Floats:
+@entry_point
+def discretize_betas(alpha: Floats, beta: Floats) -> Floats:
     """Probabilities below each edge, (beta, edge)."""
     below = np.empty((len(alpha), N_SLOTS + 1))
     for i in range(len(alpha)):
-        cut_afresh(below[i], alpha[i], beta[i])
+        discretize_beta(below[i], alpha[i], beta[i])
     return below
 
 
-@inner
-def cut_afresh(below: Floats, a: float, b: float) -> None:
+@compiled
+def discretize_beta(below: Floats, a: float, b: float) -> None:
     """Compute the probabilities of Beta(a, b) below each edge."""
     log_b = log_beta(a, b)
     for j in range(N_SLOTS + 1):
-        below[j] = chance_and_rate(a, b, EDGES[j], log_b, FINEST)[0]
+        below[j] = cdf_and_derivative(a, b, EDGES[j], log_b, TOLERANCE)[0]
 
 
-@inner
+@compiled
 def add_outcome(below: Floats, a: float, b: float, right: bool) -> None:
     """Update the probabilities from Beta(a, b) to Beta(a + 1, b) or Beta(a, b + 1)."""
     log_scale = log_beta(a, b) + math.log(a if right else b)
     for j in range(1, N_SLOTS):
-        term = math.exp(a * LOGS[j] + b * LOGS[N_SLOTS - j] - log_scale)
+        term = math.exp(a * LOG_EDGES[j] + b * LOG_EDGES[N_SLOTS - j] - log_scale)
         below[j] += -term if right else term
 
 
-@inner
+@compiled
 def draw_within(rng: Rng, a: float, b: float, slot: int) -> float:
     """Draw from Beta(a, b) within a slot, by rejection."""
     if slot == 0:
@@ -62,7 +62,7 @@ def draw_within(rng: Rng, a: float, b: float, slot: int) -> float:
             return y
 
 
-@inner
+@compiled
 def draw_edge(rng: Rng, a: float, b: float) -> float:
     """Draw from Beta(a, b) within the lowest slot; proposals are from y^(a−1), since the density may be infinite."""
     most = max(0.0, (b - 1.0) * math.log1p(-WIDTH))
@@ -72,7 +72,7 @@ def draw_edge(rng: Rng, a: float, b: float) -> float:
             return y
 
 
-@inner
+@compiled
 def log_density(a: float, b: float, y: float) -> float:
     """Log density of Beta(a, b), up to a constant."""
     return (a - 1.0) * math.log(y) + (b - 1.0) * math.log1p(-y)

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from fewlabels.active.simulation.kernels.jit import generic, inner
-from fewlabels.active.simulation.kernels.queue import Deck
-from fewlabels.active.simulation.kernels.top import Top, clear, least, offer
+from fewlabels.active.simulation.kernels.jit import compiled, generic
+from fewlabels.active.simulation.kernels.queue import ItemQueue
+from fewlabels.active.simulation.kernels.top import TopGroups, clear_top, entry_threshold, insert_if_top
 from fewlabels.distributions.belief import Rng
 
 N_DRAWS = 1000  # for the upper quantile of a gain
@@ -44,19 +44,19 @@ def draw_gain(rng: Rng, state: Any, group: int, floor: float) -> float:
 
 
 @generic
-def draw_top(rng: Rng, state: Any, deck: Deck, top: Top) -> None:
+def draw_top(rng: Rng, state: Any, item_queue: ItemQueue, top: TopGroups) -> None:
     """Fill `top` with the best groups of one joint draw."""
     raise NotImplementedError
 
 
 @generic
-def standing(state: Any, group: int) -> float:
+def ranking_key(state: Any, group: int) -> float:
     """Sort key of a group in the order in which `draw_top` visits groups; also updates what `draw_top` needs."""
     raise NotImplementedError
 
 
 @generic
-def deviation(state: Any, group: int) -> float:
+def standard_deviation(state: Any, group: int) -> float:
     """Standard deviation of an outcome within the cells of a group at the posterior mean, for Neyman's allocation."""
     raise NotImplementedError
 
@@ -68,21 +68,21 @@ def is_linked(state: Any) -> bool:
 
 
 @generic
-def is_redrawn(state: Any) -> bool:
+def is_quantile_sampled(state: Any) -> bool:
     """Is the upper quantile of the gain estimated from draws, and so changes at every step, for every group?"""
     raise NotImplementedError
 
 
-@inner
-def draw_every(rng: Rng, state: Any, deck: Deck, top: Top) -> None:
+@compiled
+def draw_all_groups(rng: Rng, state: Any, item_queue: ItemQueue, top: TopGroups) -> None:
     """Draw all open groups, likely winners first; a draw is abandoned once it cannot be among the best."""
-    clear(top)
-    for i in range(deck.n_ranked[0]):
-        group = deck.order[i]
-        offer(rng, top, group, draw_gain(rng, state, group, least(top)))
+    clear_top(top)
+    for i in range(item_queue.n_ranked[0]):
+        group = item_queue.order[i]
+        insert_if_top(rng, top, group, draw_gain(rng, state, group, entry_threshold(top)))
 
 
-@inner
+@compiled
 def draw_quantile(rng: Rng, state: Any, group: int, level: float) -> float:
     """Quantile of the gain from draws, interpolated as NumPy does.
 

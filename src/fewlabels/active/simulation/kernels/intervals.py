@@ -1,21 +1,21 @@
 """Credible intervals for the share of right outcomes in a finite pool: known labels plus a beta-binomial rest.
 
-Compiled equivalent of `fewlabels.distributions.finite_pool.Finite.interval`.
+Compiled equivalent of `fewlabels.distributions.finite_pool.FinitePoolBeta.interval`.
 """
 
 import numpy as np
 
-from fewlabels.active.simulation.kernels.jit import door, inner
+from fewlabels.active.simulation.kernels.jit import compiled, entry_point
 from fewlabels.active.simulation.kernels.quantiles import beta_quantile
 from fewlabels.active.simulation.kernels.queue import Floats, Ints
 from fewlabels.distributions.belief import TINY
-from fewlabels.distributions.beta_binomial import ALIKE, EXACT_UP_TO
+from fewlabels.distributions.beta_binomial import EXACT_UP_TO, TIE_TOLERANCE
 
-NOTHING = 1e-100  # relative to the largest probability
+NEGLIGIBLE = 1e-100  # relative to the largest probability
 ROUNDING = 1e-9  # of a share
 
 
-@inner
+@compiled
 def fill_probabilities(p: Floats, alpha: float, beta: float) -> None:
     """Fill in beta-binomial probabilities of 0 … n by ratios from the mode outwards, to avoid under- and overflow."""
     n = len(p) - 1
@@ -27,16 +27,16 @@ def fill_probabilities(p: Floats, alpha: float, beta: float) -> None:
         p[k] = 1.0 if k == top else 0.0
     for k in range(top, n):
         p[k + 1] = p[k] * (n - k) * (k + alpha) / ((k + 1.0) * (n - k - 1.0 + beta))
-        if p[k + 1] < NOTHING and beta >= 1.0:
+        if p[k + 1] < NEGLIGIBLE and beta >= 1.0:
             break
     for k in range(top, 0, -1):
         p[k - 1] = p[k] * k * (n - k + beta) / ((n - k + 1.0) * (k - 1.0 + alpha))
-        if p[k - 1] < NOTHING and alpha >= 1.0:
+        if p[k - 1] < NEGLIGIBLE and alpha >= 1.0:
             break
 
 
-@inner
-def reach_quantile(p: Floats, q: float) -> int:
+@compiled
+def find_discrete_quantile(p: Floats, q: float) -> int:
     """Smallest k whose cumulative probability is at least q."""
     target, total = 0.0, 0.0
     for k in range(len(p)):
@@ -48,44 +48,44 @@ def reach_quantile(p: Floats, q: float) -> int:
     return len(p) - 1
 
 
-@inner
-def match_quantile(n: int, alpha: float, beta: float, q: float) -> int:
+@compiled
+def find_moment_matched_quantile(n: int, alpha: float, beta: float, q: float) -> int:
     """Quantile of n times the Beta of the same mean and variance."""
     total = alpha + beta
     strength = n / (1.0 + (n - 1.0) / (total + 1.0)) - 1.0
     return round(n * beta_quantile(alpha / total * strength, beta / total * strength, q))
 
 
-@inner
+@compiled
 def find_interval(n: int, alpha: float, beta: float, level: float) -> tuple[int, int]:
     """Credible interval of the number of right outcomes among n more."""
     a, b, low, high = max(alpha, TINY), max(beta, TINY), (1.0 - level) / 2.0, (1.0 + level) / 2.0
     if n > EXACT_UP_TO:
-        return match_quantile(n, a, b, low), match_quantile(n, a, b, high)
+        return find_moment_matched_quantile(n, a, b, low), find_moment_matched_quantile(n, a, b, high)
     p = np.empty(n + 1)
     fill_probabilities(p, a, b)
-    return trim_ends(p, reach_quantile(p, low), reach_quantile(p, high), level)
+    return trim_interval(p, find_discrete_quantile(p, low), find_discrete_quantile(p, high), level)
 
 
-@inner
+@compiled
 def expect_rest(n: int, alpha: float, beta: float) -> float:
     """Expected number of right outcomes among n more; intervals are extended to contain it."""
     a, b = max(alpha, TINY), max(beta, TINY)
     return n * a / (a + b)
 
 
-@inner
-def trim_ends(p: Floats, low: int, high: int, level: float) -> tuple[int, int]:
+@compiled
+def trim_interval(p: Floats, low: int, high: int, level: float) -> tuple[int, int]:
     """Drop the less probable end while the level is kept; drop equal ends together or not at all."""
-    spare = (TINY - level) * p.sum()
+    excess = (TINY - level) * p.sum()
     for k in range(low, high + 1):
-        spare += p[k]
+        excess += p[k]
     while low < high:
-        same = abs(p[low] - p[high]) <= ALIKE * max(p[low], p[high])
-        price = p[low] + p[high] if same else min(p[low], p[high])
-        if price > spare:
+        same = abs(p[low] - p[high]) <= TIE_TOLERANCE * max(p[low], p[high])
+        probability = p[low] + p[high] if same else min(p[low], p[high])
+        if probability > excess:
             break
-        spare -= price
+        excess -= probability
         rises = p[low] < p[high]
         if same or rises:
             low += 1
@@ -94,8 +94,8 @@ def trim_ends(p: Floats, low: int, high: int, level: float) -> tuple[int, int]:
     return low, high
 
 
-@door
-def cover_shares(
+@entry_point
+def measure_coverage(
     counts: Floats, size: Ints, right: Floats, alpha: Floats, beta: Floats, level: float
 ) -> tuple[Floats, Floats]:
     """Share of groups whose interval contains the truth, and mean width, per checkpoint; counts (checkpoint, group, 2).

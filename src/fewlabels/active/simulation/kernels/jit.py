@@ -16,29 +16,29 @@ from numba.extending import intrinsic, overload
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 OPTIONS: Any = {"nogil": True, "error_model": "numpy"}
-TEXT = hashlib.sha256(b"".join(p.read_bytes() for p in sorted(Path(__file__).parent.glob("*.py")))).hexdigest()
+SOURCE_HASH = hashlib.sha256(b"".join(p.read_bytes() for p in sorted(Path(__file__).parent.glob("*.py")))).hexdigest()
 IMPLEMENTED: dict[Callable[..., Any], dict[type, Callable[..., Any]]] = {}
 
 
-def inner(function: Function) -> Function:
+def compiled(function: Function) -> Function:
     """Compile a function called only by kernels; first unwrap the type checks that tests add."""
     return cast(Function, njit(**OPTIONS)(unwrap(function)))
 
 
-def pasted(function: Function) -> Function:
+def force_inlined(function: Function) -> Function:
     """Compile, and inline into every caller (LLVM)."""
     return cast(Function, njit(forceinline=True, **OPTIONS)(unwrap(function)))
 
 
-def woven(function: Function) -> Function:
+def inlined(function: Function) -> Function:
     """Compile, and inline into the caller before type inference: compiles faster for one large caller."""
     return cast(Function, njit(inline="always", **OPTIONS)(unwrap(function)))
 
 
-def door(function: Function) -> Function:
+def entry_point(function: Function) -> Function:
     """Compile an entry point called from Python, and cache it on disk by its name and the hash of the sources."""
     plain: Any = unwrap(function)
-    plain.__qualname__ = f"{plain.__name__}_{TEXT[:16]}"
+    plain.__qualname__ = f"{plain.__name__}_{SOURCE_HASH[:16]}"
     return cast(Function, njit(cache=True, **OPTIONS)(plain))
 
 
@@ -64,14 +64,14 @@ def implements(stub: Callable[..., Any], state: type) -> Callable[[Function], Fu
     return register
 
 
-def _look_at(typing: Any, kind: Any) -> Any:  # noqa: ARG001
-    return kind(kind), lambda context, builder, _, given: _forget_owner(context, builder, kind, given[0])
+def _borrow_typed(typing: Any, kind: Any) -> Any:  # noqa: ARG001
+    return kind(kind), lambda context, builder, _, given: _clear_owner(context, builder, kind, given[0])
 
 
-def _forget_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+def _clear_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     if isinstance(kind, NamedTuple):
         for i, part in enumerate(kind.types):
-            borrowed = _forget_owner(context, builder, part, builder.extract_value(value, i))
+            borrowed = _clear_owner(context, builder, part, builder.extract_value(value, i))
             value = builder.insert_value(value, borrowed, i)
     elif isinstance(kind, Array):
         array = context.make_array(kind)(context, builder, value)
@@ -82,4 +82,4 @@ def _forget_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 
 # Borrow arrays, or named tuples of them, without reference counting: atomic counts cost more than most draws.
 # Only safe for arguments that the caller of an entry point keeps alive.
-borrow: Any = intrinsic(_look_at)
+borrow: Any = intrinsic(_borrow_typed)

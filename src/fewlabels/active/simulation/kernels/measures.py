@@ -5,13 +5,13 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from fewlabels.active.simulation.kernels.checkpoints import follow_gains, follow_outcomes, follow_squared_errors
-from fewlabels.active.simulation.kernels.intervals import cover_shares
+from fewlabels.active.simulation.kernels.checkpoints import trace_gains, trace_outcomes, trace_squared_errors
+from fewlabels.active.simulation.kernels.intervals import measure_coverage
 from fewlabels.active.simulation.kernels.pool import Pool
-from fewlabels.active.simulation.kernels.problems import Cost, Gap, Rate, Rope, Spread
+from fewlabels.active.simulation.kernels.problems import CalibrationError, Cost, Rate, RopeComparison, ShareVariance
 from fewlabels.active.simulation.kernels.queue import Floats, Ints
-from fewlabels.active.simulation.kernels.ranking import rank_sought
-from fewlabels.active.simulation.kernels.rope import weigh_regions
+from fewlabels.active.simulation.kernels.ranking import mean_reciprocal_ranks
+from fewlabels.active.simulation.kernels.rope import region_probabilities
 
 Checkpoints = Int[np.ndarray, " checkpoint"]
 PerCheckpoint = Float[np.ndarray, " checkpoint"]
@@ -22,7 +22,7 @@ ROUNDING = 1e-9  # a true calibration error up to this is 0, and has no relative
 
 
 @runtime_checkable
-class Chanced(Protocol):
+class BinaryProblem(Protocol):
     """A problem with binary outcomes: Rate, Gap, Variance, Rope."""
 
     @property
@@ -46,7 +46,7 @@ class Chanced(Protocol):
         ...
 
 
-class Estimated(NamedTuple):
+class EstimationMeasures(NamedTuple):
     """Error of the rates per group, and coverage of their finite-pool intervals."""
 
     rmse: PerCheckpoint  # (Σ p_g (E θ_g − truth_g)²)^½, E θ the posterior mean of the population, as in the papers
@@ -54,14 +54,14 @@ class Estimated(NamedTuple):
     width: PerCheckpoint
 
 
-class Found(NamedTuple):
+class IdentificationMeasures(NamedTuple):
     """Identification of the worst groups."""
 
     mrr: PerCheckpoint
     found: Bool[np.ndarray, " checkpoint"]  # are all m identified?
 
 
-class Calibrated(NamedTuple):
+class CalibrationMeasures(NamedTuple):
     """Error of the overall calibration error."""
 
     ece: PerCheckpoint
@@ -69,34 +69,38 @@ class Calibrated(NamedTuple):
     relative_error: PerCheckpoint  # nan if the true error is 0
 
 
-def measure_estimate(problem: Chanced, order: Order, checkpoints: Checkpoints, level: float = 0.95) -> Estimated:
+def measure_estimate(
+    problem: BinaryProblem, order: Order, checkpoints: Checkpoints, level: float = 0.95
+) -> EstimationMeasures:
     """Measure the rates of groups, one cell per group, against the whole pool."""
     pool = problem.pool
-    assert pool.is_plain, "estimates of groups need one cell per group"
-    counts = follow_outcomes(order, checkpoints, pool.cell, problem.right, pool.n_cells)
+    assert pool.has_one_cell_per_group, "estimates of groups need one cell per group"
+    counts = trace_outcomes(order, checkpoints, pool.cell, problem.right, pool.n_cells)
     size = np.diff(pool.start)
     right = np.bincount(pool.cell, weights=problem.right, minlength=pool.n_groups).astype(np.float64)
     rmse = np.sqrt((_mean(problem, counts) - right / size) ** 2 @ pool.share)
-    return Estimated(rmse, *cover_shares(counts, size, right, problem.alpha, problem.beta, level))
+    return EstimationMeasures(rmse, *measure_coverage(counts, size, right, problem.alpha, problem.beta, level))
 
 
-def measure_confusion(problem: Spread | Cost, order: Order, checkpoints: Checkpoints) -> PerCheckpoint:
+def measure_confusion(problem: ShareVariance | Cost, order: Order, checkpoints: Checkpoints) -> PerCheckpoint:
     """(Σ_k p_k Σ_j (E θ_jk − truth_jk)²)^½ over the cells k."""
     pool = problem.pool
     truth = _shares(pool, problem.label, problem.alpha.shape[1])
-    errors = follow_squared_errors(order, checkpoints, pool.cell, problem.label, problem.alpha, truth)
+    errors = trace_squared_errors(order, checkpoints, pool.cell, problem.label, problem.alpha, truth)
     return np.sqrt(errors @ _cell_share(pool))
 
 
-def measure_finding(problem: Rate | Gap | Cost, order: Order, checkpoints: Checkpoints, m: int = 1) -> Found:
+def measure_identification(
+    problem: Rate | CalibrationError | Cost, order: Order, checkpoints: Checkpoints, m: int = 1
+) -> IdentificationMeasures:
     """Measure how high the estimates at the posterior means rank the m groups of largest true gain."""
     group = problem.pool.group[problem.pool.cell]
-    values = follow_gains(order, checkpoints, group, problem.start(), problem.pool.n_groups)
-    mrr = rank_sought(values, true_gains(problem), m)
-    return Found(mrr, mrr > ALL_FOUND)
+    values = trace_gains(order, checkpoints, group, problem.start(), problem.pool.n_groups)
+    mrr = mean_reciprocal_ranks(values, true_gains(problem), m)
+    return IdentificationMeasures(mrr, mrr > ALL_FOUND)
 
 
-def true_gains(problem: Rate | Gap | Cost) -> Float[np.ndarray, " group"]:
+def true_gains(problem: Rate | CalibrationError | Cost) -> Float[np.ndarray, " group"]:
     """Return the gain of each group from all labels, without a prior."""
     pool = problem.pool
     if isinstance(problem, Cost):
@@ -104,49 +108,53 @@ def true_gains(problem: Rate | Gap | Cost) -> Float[np.ndarray, " group"]:
         values = pool.weight * (share * problem.price).sum(axis=1)
     else:
         right = _average(pool, problem.right)
-        values = pool.weight * np.abs(right - problem.score) if isinstance(problem, Gap) else right
+        values = pool.weight * np.abs(right - problem.score) if isinstance(problem, CalibrationError) else right
     return problem.sign * np.bincount(pool.group, weights=values, minlength=pool.n_groups)
 
 
 def measure_calibration(
-    problem: Gap, order: Order, checkpoints: Checkpoints, bins: Int[np.ndarray, " cell"]
-) -> Calibrated:
+    problem: CalibrationError, order: Order, checkpoints: Checkpoints, bins: Int[np.ndarray, " cell"]
+) -> CalibrationMeasures:
     """Measure the calibration error of the whole pool, cells of a bin merged: Σ_b |Σ_(c in b) p_c (E θ_c − s_c)|."""
     pool = problem.pool
-    counts = follow_outcomes(order, checkpoints, pool.cell, problem.right, pool.n_cells)
+    counts = trace_outcomes(order, checkpoints, pool.cell, problem.right, pool.n_cells)
     ece = _calibration_error(problem, _mean(problem, counts), bins)
     truth = float(_calibration_error(problem, _average(pool, problem.right)[None], bins)[0])
-    return Calibrated(ece, truth, np.abs(ece - truth) / (truth if truth > ROUNDING else np.nan))
+    return CalibrationMeasures(ece, truth, np.abs(ece - truth) / (truth if truth > ROUNDING else np.nan))
 
 
 def measure_comparison(
-    problem: Rope, order: Order, checkpoints: Checkpoints, verdict: int
+    problem: RopeComparison, order: Order, checkpoints: Checkpoints, verdict: int
 ) -> Bool[np.ndarray, " checkpoint"]:
     """Measure whether the true verdict (0 below, 1 equivalent, 2 above) is the most probable, without a tie."""
-    regions = weigh_verdicts(problem, order, checkpoints)
+    regions = verdict_probabilities(problem, order, checkpoints)
     others = np.delete(regions, verdict, axis=1).max(axis=1)
     return regions[:, verdict] > others + TIED
 
 
-def weigh_verdicts(problem: Rope, order: Order, checkpoints: Checkpoints) -> Float[np.ndarray, "checkpoint 3"]:
+def verdict_probabilities(
+    problem: RopeComparison, order: Order, checkpoints: Checkpoints
+) -> Float[np.ndarray, "checkpoint 3"]:
     """Return the probabilities of below, equivalent and above."""
     pool = problem.pool
-    counts = follow_outcomes(order, checkpoints, pool.cell, problem.right, pool.n_cells)
-    return np.array([_regions(problem, row[[problem.a, problem.b]]) for row in counts])
+    counts = trace_outcomes(order, checkpoints, pool.cell, problem.right, pool.n_cells)
+    return np.array([_region_probabilities(problem, row[[problem.a, problem.b]]) for row in counts])
 
 
-def _regions(problem: Rope, counts: Float[np.ndarray, "2 2"]) -> Float[np.ndarray, " 3"]:
+def _region_probabilities(problem: RopeComparison, counts: Float[np.ndarray, "2 2"]) -> Float[np.ndarray, " 3"]:
     (a, b), (right, n) = (problem.a, problem.b), counts.T
     alpha, beta = problem.alpha[[a, b]] + right, problem.beta[[a, b]] + n - right
-    below, above = weigh_regions(alpha[0], beta[0], alpha[1], beta[1], problem.margin)
+    below, above = region_probabilities(alpha[0], beta[0], alpha[1], beta[1], problem.margin)
     return np.array([below, 1 - below - above, above])
 
 
-def _mean(problem: Chanced, counts: Float[np.ndarray, "checkpoint cell 2"]) -> Float[np.ndarray, "checkpoint cell"]:
+def _mean(
+    problem: BinaryProblem, counts: Float[np.ndarray, "checkpoint cell 2"]
+) -> Float[np.ndarray, "checkpoint cell"]:
     return (problem.alpha + counts[:, :, 0]) / (problem.alpha + problem.beta + counts[:, :, 1])
 
 
-def _calibration_error(problem: Gap, mean: Floats, bins: Ints) -> Floats:
+def _calibration_error(problem: CalibrationError, mean: Floats, bins: Ints) -> Floats:
     gaps = _cell_share(problem.pool) * (mean - problem.score)
     return np.array([np.abs(np.bincount(bins, weights=row)).sum() for row in gaps])
 

@@ -35,7 +35,7 @@ class Pool:
         return len(self.group)
 
     @property
-    def is_plain(self) -> bool:
+    def has_one_cell_per_group(self) -> bool:
         """Does every group have one cell, with the same index?"""
         return self.n_cells == self.n_groups and bool(np.all(self.group == np.arange(self.n_groups)))
 
@@ -44,10 +44,10 @@ class Pool:
         return np.concatenate([np.arange(self.start[g], self.start[g + 1]) for g in groups])
 
 
-def arrange(cell: Ints, group: Ints) -> tuple[Pool, Ints]:
+def sort_by_group(cell: Ints, group: Ints) -> tuple[Pool, Ints]:
     """Sort items by group, given their cells and the groups of cells; also return their original indices.
 
-    >>> pool, source = arrange(np.array([2, 0, 1, 0]), np.array([0, 1, 1]))
+    >>> pool, source = sort_by_group(np.array([2, 0, 1, 0]), np.array([0, 1, 1]))
     >>> pool.start, source
     (array([0, 2, 4]), array([1, 3, 0, 2]))
     """

@@ -11,18 +11,18 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.active.simulation.kernels.beta import COMPARING, SHRINKING, STEADY, Chances
-from fewlabels.active.simulation.kernels.dirichlet import Columns
-from fewlabels.active.simulation.kernels.layout import lay_chances, lay_columns, lay_sums
+from fewlabels.active.simulation.kernels.beta import COMPARISON_GAIN, VALUE_GAIN, VARIANCE_GAIN, BetaState
+from fewlabels.active.simulation.kernels.dirichlet import DirichletState
+from fewlabels.active.simulation.kernels.layout import make_beta_state, make_beta_sum_state, make_dirichlet_state
 from fewlabels.active.simulation.kernels.pool import Pool
-from fewlabels.active.simulation.kernels.pruning import Climbs
+from fewlabels.active.simulation.kernels.pruning import PruningTable
 from fewlabels.active.simulation.kernels.queue import Ints
-from fewlabels.active.simulation.kernels.sums import Sums
+from fewlabels.active.simulation.kernels.sums import BetaSumState
 
 PerItem = Float[np.ndarray, " item"]
 PerCell = Float[np.ndarray, " cell"]
 PerClass = Float[np.ndarray, "cell class"]
-State = TypeVar("State", bound=Chances | Sums | Columns | Climbs)
+State = TypeVar("State", bound=BetaState | BetaSumState | DirichletState | PruningTable)
 
 
 @runtime_checkable
@@ -35,11 +35,11 @@ class Problem(Protocol):
         ...
 
     @property
-    def contestants(self) -> Ints:
+    def eligible_groups(self) -> Ints:
         """Groups that can be chosen."""
         ...
 
-    def start(self) -> Chances | Sums | Columns:
+    def start(self) -> BetaState | BetaSumState | DirichletState:
         """Return the state before any label, for one run."""
         ...
 
@@ -47,25 +47,25 @@ class Problem(Protocol):
 def copy_state(state: State) -> State:
     """Copy the arrays of a state, for one run."""
     copies: Any = [
-        x.copy() if isinstance(x, np.ndarray) else copy_state(x) if isinstance(x, Climbs) else x for x in state
+        x.copy() if isinstance(x, np.ndarray) else copy_state(x) if isinstance(x, PruningTable) else x for x in state
     ]
     return type(state)(*copies)
 
 
 @dataclass(frozen=True)
-class _Open:
+class _AllGroups:
     """A problem in which every group can be chosen."""
 
     pool: Pool
 
     @property
-    def contestants(self) -> Ints:
+    def eligible_groups(self) -> Ints:
         """All groups."""
         return np.arange(self.pool.n_groups)
 
 
 @dataclass(frozen=True)
-class Rate(_Open):
+class Rate(_AllGroups):
     """Find the groups of smallest (sign −1) or largest (+1) rate: gain sign · θ; one cell per group."""
 
     right: PerItem  # in [0, 1]
@@ -74,16 +74,16 @@ class Rate(_Open):
     sign: float = -1.0
 
     @cached_property
-    def _state(self) -> Chances:
-        return lay_chances(self.pool, self.alpha, self.beta, self.right, STEADY, slope=self.sign)
+    def _state(self) -> BetaState:
+        return make_beta_state(self.pool, self.alpha, self.beta, self.right, VALUE_GAIN, slope=self.sign)
 
-    def start(self) -> Chances:
+    def start(self) -> BetaState:
         """Return the state before any label, for one run."""
         return copy_state(self._state)
 
 
 @dataclass(frozen=True)
-class Gap(_Open):
+class CalibrationError(_AllGroups):
     """Find the groups of largest calibration error: gain sign · Σ_b w_b |θ_b − s_b| over the cells of a group."""
 
     right: PerItem
@@ -93,17 +93,17 @@ class Gap(_Open):
     sign: float = 1.0
 
     @cached_property
-    def _state(self) -> Sums:
-        bend = self.sign * self.pool.weight
-        return lay_sums(self.pool, self.alpha, self.beta, self.right, bend=bend, score=self.score)
+    def _state(self) -> BetaSumState:
+        kink = self.sign * self.pool.weight
+        return make_beta_sum_state(self.pool, self.alpha, self.beta, self.right, kink=kink, score=self.score)
 
-    def start(self) -> Sums:
+    def start(self) -> BetaSumState:
         """Return the state before any label, for one run."""
         return copy_state(self._state)
 
 
 @dataclass(frozen=True)
-class Cost(_Open):
+class Cost(_AllGroups):
     """Find the groups of largest expected cost: gain sign · Σ_c w_c Σ_j price_cj θ_cj."""
 
     label: Int[np.ndarray, " item"]
@@ -112,17 +112,17 @@ class Cost(_Open):
     sign: float = 1.0
 
     @cached_property
-    def _state(self) -> Columns:
+    def _state(self) -> DirichletState:
         slope = self.sign * self.pool.weight
-        return lay_columns(self.pool, self.alpha, self.label, slope=slope, price=self.price)
+        return make_dirichlet_state(self.pool, self.alpha, self.label, slope=slope, price=self.price)
 
-    def start(self) -> Columns:
+    def start(self) -> DirichletState:
         """Return the state before any label, for one run."""
         return copy_state(self._state)
 
 
 @dataclass(frozen=True)
-class Variance(_Open):
+class Variance(_AllGroups):
     """Estimate rates: gain Σ_c p_g k_c (Var θ_c − E_z Var(θ_c given z)), z ~ Bernoulli(θ_c)."""
 
     right: PerItem
@@ -131,19 +131,19 @@ class Variance(_Open):
     coefficient: PerCell
 
     @cached_property
-    def _state(self) -> Chances | Sums:
+    def _state(self) -> BetaState | BetaSumState:
         scale = self.pool.share[self.pool.group] * self.coefficient
-        if self.pool.is_plain:
-            return lay_chances(self.pool, self.alpha, self.beta, self.right, SHRINKING, scale=scale)
-        return lay_sums(self.pool, self.alpha, self.beta, self.right, scale=scale)
+        if self.pool.has_one_cell_per_group:
+            return make_beta_state(self.pool, self.alpha, self.beta, self.right, VARIANCE_GAIN, scale=scale)
+        return make_beta_sum_state(self.pool, self.alpha, self.beta, self.right, scale=scale)
 
-    def start(self) -> Chances | Sums:
+    def start(self) -> BetaState | BetaSumState:
         """Return the state before any label, for one run."""
         return copy_state(self._state)
 
 
 @dataclass(frozen=True)
-class Spread(_Open):
+class ShareVariance(_AllGroups):
     """Estimate shares of classes: as Variance, with the summed variance of a Dirichlet."""
 
     label: Int[np.ndarray, " item"]
@@ -151,17 +151,17 @@ class Spread(_Open):
     coefficient: PerCell
 
     @cached_property
-    def _state(self) -> Columns:
+    def _state(self) -> DirichletState:
         scale = self.pool.share[self.pool.group] * self.coefficient
-        return lay_columns(self.pool, self.alpha, self.label, scale=scale)
+        return make_dirichlet_state(self.pool, self.alpha, self.label, scale=scale)
 
-    def start(self) -> Columns:
+    def start(self) -> DirichletState:
         """Return the state before any label, for one run."""
         return copy_state(self._state)
 
 
 @dataclass(frozen=True)
-class Rope:
+class RopeComparison:
     """Compare two groups: gain the expected probability of the likeliest of Δ < −ε, |Δ| ≤ ε, Δ > ε; one cell each."""
 
     pool: Pool
@@ -173,16 +173,16 @@ class Rope:
     margin: float
 
     @property
-    def contestants(self) -> Ints:
+    def eligible_groups(self) -> Ints:
         """The two compared groups."""
         return np.array([self.a, self.b])
 
     @cached_property
-    def _state(self) -> Chances:
-        return lay_chances(
-            self.pool, self.alpha, self.beta, self.right, COMPARING, compared=(self.a, self.b), margin=self.margin
+    def _state(self) -> BetaState:
+        return make_beta_state(
+            self.pool, self.alpha, self.beta, self.right, COMPARISON_GAIN, compared=(self.a, self.b), margin=self.margin
         )
 
-    def start(self) -> Chances:
+    def start(self) -> BetaState:
         """Return the state before any label, for one run."""
         return copy_state(self._state)

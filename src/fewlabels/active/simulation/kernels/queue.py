@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fewlabels.active.simulation.kernels.jit import inner
+from fewlabels.active.simulation.kernels.jit import compiled
 from fewlabels.active.simulation.kernels.variates import draw_index
 from fewlabels.distributions.belief import Rng
 
@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Record = Any
 Records = NDArray[Any]  # one array of records instead of many arrays: compiles faster, better locality
-PILE = np.dtype(
+GROUP_RECORD = np.dtype(
     [
         ("start", "i8"),  # its items are at start … start + size of the queue
         ("left", "i8"),  # unlabelled items
@@ -27,10 +27,10 @@ PILE = np.dtype(
 )
 
 
-class Deck(NamedTuple):
+class ItemQueue(NamedTuple):
     """Items and groups of one run; modified in place as items are labelled."""
 
-    piles: Records  # per group
+    groups: Records  # per group
     queue: Ints
     open: Ints  # open groups, unordered
     order: Ints  # ranked groups, by decreasing key
@@ -38,70 +38,70 @@ class Deck(NamedTuple):
     n_ranked: Ints
 
 
-def shuffle_together(start: Ints, share: Floats, n_labels: Ints, contestants: Ints) -> Deck:
+def make_item_queue(start: Ints, share: Floats, n_labels: Ints, eligible_groups: Ints) -> ItemQueue:
     """Make the queue of all items, in which only some groups can be chosen."""
-    piles = np.zeros(len(share), dtype=PILE)
-    piles["start"], piles["left"], piles["share"], piles["taken"] = start[:-1], np.diff(start), share, n_labels
-    opened = contestants[piles["left"][contestants] > 0]
-    piles["place"][opened] = np.arange(len(opened))
+    groups = np.zeros(len(share), dtype=GROUP_RECORD)
+    groups["start"], groups["left"], groups["share"], groups["taken"] = start[:-1], np.diff(start), share, n_labels
+    opened = eligible_groups[groups["left"][eligible_groups] > 0]
+    groups["place"][opened] = np.arange(len(opened))
     none, all_of = np.zeros_like(opened), np.array([len(opened)])
-    return Deck(piles, np.arange(start[-1]), opened, none, all_of, np.zeros(1, np.int64))
+    return ItemQueue(groups, np.arange(start[-1]), opened, none, all_of, np.zeros(1, np.int64))
 
 
-@inner
-def take_item(rng: Rng, deck: Deck, group: int) -> int:
+@compiled
+def draw_item(rng: Rng, item_queue: ItemQueue, group: int) -> int:
     """Remove and return a random item of a group; close the group after its last item."""
-    pile = deck.piles[group]
-    pile.left -= 1
-    pile.taken += 1
-    last = pile.start + pile.left
-    at = pile.start + draw_index(rng, pile.left + 1)
-    item = deck.queue[at]
-    deck.queue[at], deck.queue[last] = deck.queue[last], item
-    if pile.left == 0:
-        close_group(deck, group)
+    record = item_queue.groups[group]
+    record.left -= 1
+    record.taken += 1
+    last = record.start + record.left
+    at = record.start + draw_index(rng, record.left + 1)
+    item = item_queue.queue[at]
+    item_queue.queue[at], item_queue.queue[last] = item_queue.queue[last], item
+    if record.left == 0:
+        close_group(item_queue, group)
     return item
 
 
-@inner
-def close_group(deck: Deck, group: int) -> None:
+@compiled
+def close_group(item_queue: ItemQueue, group: int) -> None:
     """Remove a group from the open groups, by a swap with the last."""
-    deck.n_open[0] -= 1
-    last, at = deck.open[deck.n_open[0]], deck.piles[group].place
-    deck.open[at] = last
-    deck.piles[last].place = at
+    item_queue.n_open[0] -= 1
+    last, at = item_queue.open[item_queue.n_open[0]], item_queue.groups[group].place
+    item_queue.open[at] = last
+    item_queue.groups[last].place = at
 
 
-@inner
-def enter_ranking(deck: Deck, group: int, key: float) -> None:
+@compiled
+def enter_ranking(item_queue: ItemQueue, group: int, key: float) -> None:
     """Insert a group into the ranking."""
-    at = deck.n_ranked[0]
-    deck.n_ranked[0] = at + 1
-    deck.order[at] = group
-    deck.piles[group].rank = at
-    move_in_ranking(deck, group, key)
+    at = item_queue.n_ranked[0]
+    item_queue.n_ranked[0] = at + 1
+    item_queue.order[at] = group
+    item_queue.groups[group].rank = at
+    move_in_ranking(item_queue, group, key)
 
 
-@inner
-def leave_ranking(deck: Deck, group: int) -> None:
+@compiled
+def leave_ranking(item_queue: ItemQueue, group: int) -> None:
     """Remove a group from the ranking."""
-    move_in_ranking(deck, group, -np.inf)
-    deck.n_ranked[0] -= 1
+    move_in_ranking(item_queue, group, -np.inf)
+    item_queue.n_ranked[0] -= 1
 
 
-@inner
-def move_in_ranking(deck: Deck, group: int, key: float) -> None:
+@compiled
+def move_in_ranking(item_queue: ItemQueue, group: int, key: float) -> None:
     """Change the key of a group, and move it to its new rank (insertion sort)."""
-    piles, order = deck.piles, deck.order
-    at = piles[group].rank
-    piles[group].key = key
-    while at > 0 and piles[order[at - 1]].key < key:
+    groups, order = item_queue.groups, item_queue.order
+    at = groups[group].rank
+    groups[group].key = key
+    while at > 0 and groups[order[at - 1]].key < key:
         order[at] = order[at - 1]
-        piles[order[at]].rank = at
+        groups[order[at]].rank = at
         at -= 1
-    while at + 1 < deck.n_ranked[0] and piles[order[at + 1]].key > key:
+    while at + 1 < item_queue.n_ranked[0] and groups[order[at + 1]].key > key:
         order[at] = order[at + 1]
-        piles[order[at]].rank = at
+        groups[order[at]].rank = at
         at += 1
     order[at] = group
-    piles[group].rank = at
+    groups[group].rank = at

@@ -2,29 +2,29 @@
 
 import numpy as np
 
-from fewlabels.active.simulation.kernels.jit import door, inner
+from fewlabels.active.simulation.kernels.jit import compiled, entry_point
 from fewlabels.active.simulation.kernels.queue import Floats, Ints
 
 TIE = 1e-9  # differences up to this are rounding errors, relative to the largest value
 OUT, SURE, CHOSEN, SPARE = range(4)
 
 
-def rank_sought(values: Floats, truth: Floats, m: int) -> Floats:
+def mean_reciprocal_ranks(values: Floats, truth: Floats, m: int) -> Floats:
     """Mean reciprocal rank of the m truly largest groups at each checkpoint, from values (checkpoint, group).
 
     If the truth ties at the m-th place, any of the tied groups is correct.
     """
     last, tie = np.sort(truth)[len(truth) - m], TIE * np.abs(truth).max()
-    standing = np.where(truth > last + tie, SURE, np.where(truth >= last - tie, SPARE, OUT))
-    return rank_all(values, standing, m)
+    membership = np.where(truth > last + tie, SURE, np.where(truth >= last - tie, SPARE, OUT))
+    return rank_checkpoints(values, membership, m)
 
 
-@door
-def rank_all(values: Floats, standing: Ints, m: int) -> Floats:
+@entry_point
+def rank_checkpoints(values: Floats, membership: Ints, m: int) -> Floats:
     """Mean reciprocal rank of m groups: those clearly among the m, completed by the tied ones of largest estimate."""
-    out, kind = np.empty(len(values)), np.empty_like(standing)
+    out, kind = np.empty(len(values)), np.empty_like(membership)
     for i in range(len(values)):
-        tie, total = mark_chosen(values[i], standing, kind, m), 0.0
+        tie, total = break_ties(values[i], membership, kind, m), 0.0
         for g in range(len(kind)):
             if kind[g] in (SURE, CHOSEN):
                 total += 1.0 / rank_group(values[i], kind, g, tie)
@@ -32,14 +32,14 @@ def rank_all(values: Floats, standing: Ints, m: int) -> Floats:
     return out
 
 
-@inner
-def mark_chosen(value: Floats, standing: Ints, kind: Ints, m: int) -> float:
+@compiled
+def break_ties(value: Floats, membership: Ints, kind: Ints, m: int) -> float:
     """Choose the tied groups of largest estimate for the last places; return the tolerance for ties in the estimate."""
     largest, missing = 0.0, m
     for g in range(len(kind)):
-        kind[g] = standing[g]
+        kind[g] = membership[g]
         largest = max(largest, abs(value[g]))
-        missing -= 1 if standing[g] == SURE else 0
+        missing -= 1 if membership[g] == SURE else 0
     for _ in range(missing):
         best = len(kind)
         for g in range(len(kind)):
@@ -49,7 +49,7 @@ def mark_chosen(value: Floats, standing: Ints, kind: Ints, m: int) -> float:
     return TIE * largest
 
 
-@inner
+@compiled
 def rank_group(value: Floats, kind: Ints, g: int, tie: float) -> int:
     """Rank among the groups not sought; they win ties, and groups tied in truth do not outrank each other."""
     rank = 1

@@ -10,17 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fewlabels.active.simulation.kernels.jit import door, inner
-from fewlabels.active.simulation.kernels.quantiles import chance_and_rate, log_beta
+from fewlabels.active.simulation.kernels.jit import compiled, entry_point
+from fewlabels.active.simulation.kernels.quantiles import cdf_and_derivative, log_beta
 from fewlabels.active.simulation.kernels.queue import Floats
 
 N_NODES = 16
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(N_NODES)
-FINE = 1e-7
-DROP = 13.0  # a density below e^-13 of its mode is negligible
+TOLERANCE = 1e-7
+LOG_DROP = 13.0  # a density below e^-13 of its mode is negligible
 SMOOTH = 2.0  # shape from which a distribution function is smooth at its ends
 WIDTH = 5.5  # of a panel, in standard deviations of the log-odds, and in log-odds
-FARTHEST = 36.0  # log-odds beyond which a probability is 0 or 1
+MAX_LOG_ODDS = 36.0  # log-odds beyond which a probability is 0 or 1
 NOW, A_RIGHT, A_WRONG, B_RIGHT, B_WRONG = range(5)
 
 
@@ -33,17 +33,17 @@ class Shapes(NamedTuple):
     b_wrong: float
 
 
-@inner
+@compiled
 def softplus(u: float) -> float:
     """log(1 + e^u)."""
     return u + math.log1p(math.exp(-u)) if u > 0.0 else math.log1p(math.exp(u))
 
 
-@inner
-def find_end(alpha: float, beta: float) -> float:
+@compiled
+def find_lower_end(alpha: float, beta: float) -> float:
     """Log-odds below which a Beta has negligible mass; Newton's method on a concave function, from the left."""
     peak = math.log(alpha / beta)
-    target = alpha * peak - (alpha + beta) * softplus(peak) - DROP
+    target = alpha * peak - (alpha + beta) * softplus(peak) - LOG_DROP
     u = target / alpha
     for _ in range(20):
         value = alpha * u - (alpha + beta) * softplus(u) - target
@@ -51,22 +51,22 @@ def find_end(alpha: float, beta: float) -> float:
         u += step
         if step < 0.05:
             break
-    return max(u, -FARTHEST)
+    return max(u, -MAX_LOG_ODDS)
 
 
-@inner
+@compiled
 def variance(alpha: float, beta: float) -> float:
     """Variance of a Beta."""
     return alpha * beta / ((alpha + beta) ** 2 * (alpha + beta + 1.0))
 
 
-@inner
+@compiled
 def add_node(table: Floats, shapes: Shapes, log_b: float, t: float, mass: float, margin: float) -> None:
     """Add a node of the narrower Beta (a) to P(a − b < −margin) and P(a − b > margin), now and after each label."""
     mean_a = shapes.a_right / (shapes.a_right + shapes.a_wrong)
     for side in range(2):
         at = t + margin if side == 0 else t - margin
-        below, rate = chance_and_rate(shapes.b_right, shapes.b_wrong, at, log_b, FINE)
+        below, rate = cdf_and_derivative(shapes.b_right, shapes.b_wrong, at, log_b, TOLERANCE)
         right, wrong = below - rate / shapes.b_right, below + rate / shapes.b_wrong
         if side == 0:
             below, right, wrong = 1.0 - below, 1.0 - right, 1.0 - wrong
@@ -77,14 +77,14 @@ def add_node(table: Floats, shapes: Shapes, log_b: float, t: float, mass: float,
         table[B_WRONG, side] += mass * wrong
 
 
-@inner
-def add_panel(table: Floats, shapes: Shapes, low: float, high: float, margin: float, crowded: bool) -> None:
+@compiled
+def add_panel(table: Floats, shapes: Shapes, low: float, high: float, margin: float, clusters_nodes: bool) -> None:
     """Integrate between two log-odds of the narrower Beta; near kinks, nodes are clustered at the ends."""
     log_a, log_b = log_beta(shapes.a_right, shapes.a_wrong), log_beta(shapes.b_right, shapes.b_wrong)
     for i in range(N_NODES):
         s = 0.5 * (NODES[i] + 1.0)
         weight = 0.5 * WEIGHTS[i] * (high - low)
-        if crowded:
+        if clusters_nodes:
             weight *= 6.0 * s * (1.0 - s)
             s = s * s * (3.0 - 2.0 * s)
         u = low + (high - low) * s
@@ -92,43 +92,45 @@ def add_panel(table: Floats, shapes: Shapes, low: float, high: float, margin: fl
         add_node(table, shapes, log_b, 1.0 / (1.0 + math.exp(-u)), mass * weight, margin)
 
 
-@inner
+@compiled
 def add_ends(table: Floats, shapes: Shapes, margin: float) -> None:
     """Add the mass at 0 and 1, which is large for very small shapes."""
     log_b = log_beta(shapes.b_right, shapes.b_wrong)
     for end in range(2):
         one, other = (shapes.a_right, shapes.a_wrong) if end == 0 else (shapes.a_wrong, shapes.a_right)
-        mass = math.exp(-one * FARTHEST - log_beta(one, other)) / one
+        mass = math.exp(-one * MAX_LOG_ODDS - log_beta(one, other)) / one
         if mass > 1e-12:
             add_node(table, shapes, log_b, float(end), mass, margin)
 
 
-@inner
-def add_stretch(table: Floats, shapes: Shapes, low: float, high: float, margin: float, crowded: bool) -> None:
+@compiled
+def integrate_between_kinks(
+    table: Floats, shapes: Shapes, low: float, high: float, margin: float, clusters_nodes: bool
+) -> None:
     """Integrate between two kinks, with panels scaled to the width of the density."""
     scale = math.sqrt(1.0 / shapes.a_right + 1.0 / shapes.a_wrong)
     n = 1 + int((high - low) / min(WIDTH * scale, WIDTH))
     for i in range(n):
         start, end = low + i * (high - low) / n, low + (i + 1) * (high - low) / n
-        add_panel(table, shapes, start, end, margin, crowded)
+        add_panel(table, shapes, start, end, margin, clusters_nodes)
 
 
-@inner
+@compiled
 def integrate(table: Floats, shapes: Shapes, margin: float) -> None:
     """Fill `table` if a is the narrower; split the integral at the kinks of the other's distribution function."""
     table[:] = 0.0
-    low, high = find_end(shapes.a_right, shapes.a_wrong), -find_end(shapes.a_wrong, shapes.a_right)
+    low, high = find_lower_end(shapes.a_right, shapes.a_wrong), -find_lower_end(shapes.a_wrong, shapes.a_right)
     kink = math.log(margin / (1.0 - margin)) if margin > 0.0 else -np.inf
-    crowded = min(shapes.b_right, shapes.b_wrong) < SMOOTH and (low < kink < high or low < -kink < high)
+    clusters_nodes = min(shapes.b_right, shapes.b_wrong) < SMOOTH and (low < kink < high or low < -kink < high)
     for edge in (min(kink, -kink), max(kink, -kink)):
         if low < edge < high:
-            add_stretch(table, shapes, low, edge, margin, crowded)
+            integrate_between_kinks(table, shapes, low, edge, margin, clusters_nodes)
             low = edge
-    add_stretch(table, shapes, low, high, margin, crowded)
+    integrate_between_kinks(table, shapes, low, high, margin, clusters_nodes)
     add_ends(table, shapes, margin)
 
 
-@inner
+@compiled
 def fill_table(table: Floats, shapes: Shapes, margin: float) -> None:
     """P(Δ < −margin) and P(Δ > margin), Δ = a − b: now, and after one more outcome of either."""
     if variance(shapes.a_right, shapes.a_wrong) <= variance(shapes.b_right, shapes.b_wrong):
@@ -141,15 +143,17 @@ def fill_table(table: Floats, shapes: Shapes, margin: float) -> None:
         table[row, 0], table[row, 1] = swapped[source, 1], swapped[source, 0]
 
 
-@inner
-def surest(table: Floats, row: int) -> float:
+@compiled
+def likeliest_region_probability(table: Floats, row: int) -> float:
     """λ, the probability of the likeliest of the three regions."""
     below, above = table[row, 0], table[row, 1]
     return max(below, 1.0 - below - above, above)
 
 
-@door
-def weigh_regions(a_right: float, a_wrong: float, b_right: float, b_wrong: float, margin: float) -> tuple[float, float]:
+@entry_point
+def region_probabilities(
+    a_right: float, a_wrong: float, b_right: float, b_wrong: float, margin: float
+) -> tuple[float, float]:
     """P(a − b < −margin) and P(a − b > margin); exactly equal if a and b are."""
     table = np.empty((5, 2))
     fill_table(table, Shapes(a_right, a_wrong, b_right, b_wrong), margin)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 
-class Kind(IntEnum):
+class RuleKind(IntEnum):
     """Kind of policy."""
 
     RANDOM = 0
@@ -21,22 +21,22 @@ class Kind(IntEnum):
 class Rule:
     """A policy and its parameters; unused parameters are ignored."""
 
-    kind: Kind
+    kind: RuleKind
     m: int = 1  # groups labelled per draw of Thompson sampling: multi-play
     chance: float = 0.5  # of a challenger (top-two), of exploration (epsilon-greedy)
     level: float = 0.975  # of the upper bound
 
 
-RANDOM = Rule(Kind.RANDOM)
-PROPORTIONAL = Rule(Kind.PROPORTIONAL)
-EQUAL = Rule(Kind.EQUAL)
-NEYMAN = Rule(Kind.NEYMAN)
-THOMPSON = Rule(Kind.THOMPSON)
-TOP_TWO = Rule(Kind.TOP_TWO)
-EPSILON_GREEDY = Rule(Kind.EPSILON_GREEDY, chance=0.1)
-UPPER_BOUND = Rule(Kind.UPPER_BOUND)
+RANDOM = Rule(RuleKind.RANDOM)
+PROPORTIONAL = Rule(RuleKind.PROPORTIONAL)
+EQUAL = Rule(RuleKind.EQUAL)
+NEYMAN = Rule(RuleKind.NEYMAN)
+THOMPSON = Rule(RuleKind.THOMPSON)
+TOP_TWO = Rule(RuleKind.TOP_TWO)
+EPSILON_GREEDY = Rule(RuleKind.EPSILON_GREEDY, chance=0.1)
+UPPER_BOUND = Rule(RuleKind.UPPER_BOUND)
 
 
 def multi_play(m: int) -> Rule:
     """Thompson sampling that labels one item in each of the m best groups."""
-    return Rule(Kind.THOMPSON, m=m)
+    return Rule(RuleKind.THOMPSON, m=m)

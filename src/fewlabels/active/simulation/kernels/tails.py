@@ -6,55 +6,55 @@ otherwise the threshold bounds its gain.
 
 import math
 
-from fewlabels.active.simulation.kernels.jit import inner
-from fewlabels.active.simulation.kernels.quantiles import SMALLEST, chance_below, guess_odds, solve_odds
+from fewlabels.active.simulation.kernels.jit import compiled
+from fewlabels.active.simulation.kernels.quantiles import TINIEST, beta_cdf, guess_log_odds, solve_log_odds
 from fewlabels.active.simulation.kernels.variates import draw_beta
 from fewlabels.distributions.belief import Rng
 
-FLAT = 0.3  # smallest acceptance rate for a power of y as envelope
+MIN_ACCEPTANCE = 0.3  # smallest acceptance rate for a power of y as envelope
 NEAR_ONE = 1.0 - 1e-9
 
 
-@inner
-def place_threshold(a: float, b: float, threshold: float, cap: float) -> tuple[float, float]:
-    """Threshold of Beta(a, b) with a probability below it of at most `cap`, starting from an earlier one (0: none).
+@compiled
+def place_threshold(a: float, b: float, threshold: float, max_tail: float) -> tuple[float, float]:
+    """Threshold of Beta(a, b) with a probability below it of at most `max_tail`, starting from an earlier one (0: none).
 
     Returned with this probability; (0, 0) if there is no fast draw from the tail.
     """
     if threshold > 0.0:
-        chance = chance_below(a, b, threshold)
-        if cap / 8.0 <= chance <= cap and can_draw_tail(a, b, threshold):
+        chance = beta_cdf(a, b, threshold)
+        if max_tail / 8.0 <= chance <= max_tail and can_draw_tail(a, b, threshold):
             return threshold, chance
         guess = math.log(threshold) - math.log1p(-threshold)
     else:
-        guess = guess_odds(a, b, cap / 2.0)
-    threshold = 1.0 / (1.0 + math.exp(-solve_odds(a, b, cap / 2.0, guess, 0.01)))
-    chance = chance_below(a, b, threshold)
-    if chance <= cap and can_draw_tail(a, b, threshold):
+        guess = guess_log_odds(a, b, max_tail / 2.0)
+    threshold = 1.0 / (1.0 + math.exp(-solve_log_odds(a, b, max_tail / 2.0, guess, 0.01)))
+    chance = beta_cdf(a, b, threshold)
+    if chance <= max_tail and can_draw_tail(a, b, threshold):
         return threshold, chance
     return 0.0, 0.0
 
 
-@inner
+@compiled
 def can_draw_tail(a: float, b: float, threshold: float) -> bool:
     """Does one of the two envelopes of `draw_tail` fit?"""
-    if not SMALLEST < threshold < NEAR_ONE:
+    if not TINIEST < threshold < NEAR_ONE:
         return False
     if fits_power(a, b, threshold):
         return True
-    rising = (a - 1.0) / threshold - (b - 1.0) / (1.0 - threshold)
-    return rising > 0.0 and (a - 1.0) / threshold**2 + (b - 1.0) / (1.0 - threshold) ** 2 >= 0.0
+    log_density_slope = (a - 1.0) / threshold - (b - 1.0) / (1.0 - threshold)
+    return log_density_slope > 0.0 and (a - 1.0) / threshold**2 + (b - 1.0) / (1.0 - threshold) ** 2 >= 0.0
 
 
-@inner
+@compiled
 def fits_power(a: float, b: float, threshold: float) -> bool:
     """Is (1 − y)^(b−1) nearly constant in the tail? If it increases, where y^(a−1) has most of its mass."""
     if b < 1.0:
-        return (1.0 - b) * math.log1p(threshold / (max(a, 1.0) * (1.0 - threshold))) < -math.log(FLAT)
-    return (b - 1.0) * -math.log1p(-threshold) < -math.log(FLAT)
+        return (1.0 - b) * math.log1p(threshold / (max(a, 1.0) * (1.0 - threshold))) < -math.log(MIN_ACCEPTANCE)
+    return (b - 1.0) * -math.log1p(-threshold) < -math.log(MIN_ACCEPTANCE)
 
 
-@inner
+@compiled
 def draw_tail(rng: Rng, a: float, b: float, threshold: float) -> float:
     """Draw from Beta(a, b) below the threshold, by rejection.
 
@@ -66,18 +66,18 @@ def draw_tail(rng: Rng, a: float, b: float, threshold: float) -> float:
             y = threshold * math.exp(-rng.standard_exponential() / a)
             if -rng.standard_exponential() <= (b - 1.0) * math.log1p(-y) - most:
                 return y
-    rising = (a - 1.0) / threshold - (b - 1.0) / (1.0 - threshold)
+    log_density_slope = (a - 1.0) / threshold - (b - 1.0) / (1.0 - threshold)
     while True:
-        step = rng.standard_exponential() / rising
+        step = rng.standard_exponential() / log_density_slope
         y = threshold - step
         if y > 0.0:
-            surplus = (a - 1.0) * math.log(y / threshold) + (b - 1.0) * math.log((1.0 - y) / (1.0 - threshold))
-            if -rng.standard_exponential() <= surplus + rising * step:
+            log_ratio = (a - 1.0) * math.log(y / threshold) + (b - 1.0) * math.log((1.0 - y) / (1.0 - threshold))
+            if -rng.standard_exponential() <= log_ratio + log_density_slope * step:
                 return y
 
 
-@inner
-def draw_rest(rng: Rng, a: float, b: float, threshold: float) -> float:
+@compiled
+def draw_above_threshold(rng: Rng, a: float, b: float, threshold: float) -> float:
     """Draw from Beta(a, b) at or above the threshold, by rejection."""
     while True:
         y = draw_beta(rng, a, b)

@@ -4,60 +4,66 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fewlabels.active.simulation.kernels.jit import inner
+from fewlabels.active.simulation.kernels.jit import compiled
 from fewlabels.active.simulation.kernels.queue import Ints, Records
 from fewlabels.active.simulation.kernels.variates import draw_index
 from fewlabels.distributions.belief import Rng
 
-SEAT = np.dtype([("gain", "f8"), ("luck", "f8"), ("group", "i8")])
+TOP_ENTRY = np.dtype([("gain", "f8"), ("tie_break", "f8"), ("group", "i8")])
 
 
-class Top(NamedTuple):
+class TopGroups(NamedTuple):
     """The best groups so far, in decreasing order of gain; ties are broken by a random number."""
 
-    seats: Records
+    entries: Records
     taken: Ints
 
 
-def hold_best(m: int) -> Top:
+def make_top(m: int) -> TopGroups:
     """Allocate space for m groups."""
-    return Top(np.zeros(m, dtype=SEAT), np.zeros(1, np.int64))
+    return TopGroups(np.zeros(m, dtype=TOP_ENTRY), np.zeros(1, np.int64))
 
 
-@inner
-def clear(top: Top) -> None:
+@compiled
+def clear_top(top: TopGroups) -> None:
     """Remove all groups, before a new draw."""
     top.taken[0] = 0
 
 
-@inner
-def least(top: Top) -> float:
+@compiled
+def entry_threshold(top: TopGroups) -> float:
     """Return the smallest gain that can still be among the m best."""
     n = top.taken[0]
-    return top.seats[n - 1].gain if n == len(top.seats) else -np.inf
+    return top.entries[n - 1].gain if n == len(top.entries) else -np.inf
 
 
-@inner
-def offer(rng: Rng, top: Top, group: int, gain: float) -> None:
+@compiled
+def insert_if_top(rng: Rng, top: TopGroups, group: int, gain: float) -> None:
     """Insert a group if it is among the m best."""
-    floor = least(top)
+    floor = entry_threshold(top)
     if gain < floor:
         return
-    seats, at, luck = top.seats, top.taken[0], rng.random()
-    if at == len(seats):
-        if gain == floor and luck < seats[at - 1].luck:
+    entries, at, tie_break = top.entries, top.taken[0], rng.random()
+    if at == len(entries):
+        if gain == floor and tie_break < entries[at - 1].tie_break:
             return
         at -= 1
     top.taken[0] = at + 1
-    while at > 0 and (seats[at - 1].gain < gain or (seats[at - 1].gain == gain and seats[at - 1].luck < luck)):
-        seats[at].gain, seats[at].luck, seats[at].group = seats[at - 1].gain, seats[at - 1].luck, seats[at - 1].group
+    while at > 0 and (
+        entries[at - 1].gain < gain or (entries[at - 1].gain == gain and entries[at - 1].tie_break < tie_break)
+    ):
+        entries[at].gain, entries[at].tie_break, entries[at].group = (
+            entries[at - 1].gain,
+            entries[at - 1].tie_break,
+            entries[at - 1].group,
+        )
         at -= 1
-    seats[at].gain, seats[at].luck, seats[at].group = gain, luck, group
+    entries[at].gain, entries[at].tie_break, entries[at].group = gain, tie_break, group
 
 
-@inner
-def shuffle(rng: Rng, top: Top) -> None:
+@compiled
+def shuffle_top(rng: Rng, top: TopGroups) -> None:
     """Shuffle the groups, so that a truncated round favours none of them."""
     for i in range(top.taken[0] - 1, 0, -1):
         j = draw_index(rng, i + 1)
-        top.seats[i].group, top.seats[j].group = top.seats[j].group, top.seats[i].group
+        top.entries[i].group, top.entries[j].group = top.entries[j].group, top.entries[i].group

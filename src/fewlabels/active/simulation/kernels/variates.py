@@ -2,19 +2,19 @@
 
 import math
 
-from fewlabels.active.simulation.kernels.jit import inner
+from fewlabels.active.simulation.kernels.jit import compiled
 from fewlabels.distributions.belief import Rng
 
-FEW = 4  # integer shapes up to which a sum of exponentials is the fastest Gamma
+MAX_SUMMED_EXPONENTIALS = 4  # integer shapes up to which a sum of exponentials is the fastest Gamma
 
 
-@inner
+@compiled
 def draw_index(rng: Rng, n: int) -> int:
     """Uniform integer in 0 … n − 1."""
     return int(rng.random() * n)
 
 
-@inner
+@compiled
 def draw_beta(rng: Rng, a: float, b: float) -> float:
     """Beta(a, b); in logarithms (Jöhnk) if both shapes are small, where both Gammas could underflow."""
     if a == 1.0 and b == 1.0:
@@ -30,10 +30,10 @@ def draw_beta(rng: Rng, a: float, b: float) -> float:
             return math.exp(first - both)
 
 
-@inner
-def draw_whole_gamma(rng: Rng, shape: float) -> float:
+@compiled
+def draw_integer_gamma(rng: Rng, shape: float) -> float:
     """Gamma with an integer shape."""
-    if shape > FEW:
+    if shape > MAX_SUMMED_EXPONENTIALS:
         return rng.standard_gamma(shape)
     total = 0.0
     for _ in range(int(shape)):

@@ -9,56 +9,56 @@ import math
 
 import numpy as np
 
-from fewlabels.active.simulation.kernels.jit import inner, pasted
+from fewlabels.active.simulation.kernels.jit import compiled, force_inlined
 from fewlabels.active.simulation.kernels.queue import Record, Records
-from fewlabels.active.simulation.kernels.variates import draw_whole_gamma
+from fewlabels.active.simulation.kernels.variates import draw_integer_gamma
 from fewlabels.distributions.belief import Rng
 
-COLUMN = np.dtype(
+DIRICHLET_CELL = np.dtype(
     [
         ("total", "f8"),  # Σ α
         ("squares", "f8"),  # Σ α²
-        ("priced", "f8"),  # Σ price α
+        ("cost_sum", "f8"),  # Σ price α
         ("weight", "f8"),  # within its group
         ("scale", "f8"),  # weight of a variance
         ("base", "f8"),  # gain = base + slope Σ value θ
         ("slope", "f8"),
-        ("reach", "f8"),  # largest gain of this and the later cells of its group
+        ("bound", "f8"),  # largest gain of this and the later cells of its group
         ("lead", "i8"),  # part (with stick-breaking, class) that is drawn first
         ("other", "f8"),  # best value outside the lead
         ("n_parts", "i8"),
-        ("spare", "f8"),  # Σ of the prior α outside the lead
+        ("prior_rest", "f8"),  # Σ of the prior α outside the lead
     ]
 )
-LOT = np.dtype([("alpha", "f8"), ("price", "f8"), ("part", "i8"), ("cut", "f8"), ("alias", "i8")])
+CLASS_RECORD = np.dtype([("alpha", "f8"), ("price", "f8"), ("part", "i8"), ("keep_probability", "f8"), ("alias", "i8")])
 PART = np.dtype([("shape", "f8"), ("value", "f8"), ("members", "i8"), ("label", "i8")])
-FEW = 3  # parts up to which all are drawn at once
-VANISHED = 1e-290
-DUST = 1e-12  # remaining stick that is negligible
+FEW_PARTS = 3  # parts up to which all are drawn at once
+UNDERFLOW = 1e-290
+STICK_TOLERANCE = 1e-12  # remaining stick that is negligible
 
 
-@pasted
-def value_of(lot: Record, shrinking: bool) -> float:
+@force_inlined
+def value_of(class_record: Record, is_variance: bool) -> float:
     """Value of a class: its pseudo-count if gains are variances, else its cost."""
-    return lot.alpha if shrinking else lot.price
+    return class_record.alpha if is_variance else class_record.price
 
 
-@pasted
-def better(slope: float, one: float, other: float) -> float:
+@force_inlined
+def best_value(slope: float, one: float, other: float) -> float:
     """Return the value with the larger gain."""
     return max(one, other) if slope >= 0.0 else min(one, other)
 
 
-@pasted
+@force_inlined
 def draw_lead(rng: Rng, shape: float, total: float) -> float:
     """Share of the leading part: a Beta, from two Gammas; if both underflow, 0 or 1."""
     first, second = rng.standard_gamma(shape), rng.standard_gamma(max(total - shape, 0.0))
-    if first + second < VANISHED:
+    if first + second < UNDERFLOW:
         return 1.0 if rng.random() * total < shape else 0.0
     return first / (first + second)
 
 
-@pasted
+@force_inlined
 def draw_parts(rng: Rng, parts: Records, c: int, n: int, lead: int) -> float:
     """Mean value over all parts except the lead (lead = n: over all)."""
     total, mean = 0.0, 0.0
@@ -67,11 +67,11 @@ def draw_parts(rng: Rng, parts: Records, c: int, n: int, lead: int) -> float:
             share = rng.standard_gamma(parts[c, i].shape)
             total += share
             mean += share * parts[c, i].value
-    return mean / total if total >= VANISHED else draw_one(rng, parts, c, n, lead)
+    return mean / total if total >= UNDERFLOW else draw_single_part(rng, parts, c, n, lead)
 
 
-@inner
-def draw_one(rng: Rng, parts: Records, c: int, n: int, lead: int) -> float:
+@compiled
+def draw_single_part(rng: Rng, parts: Records, c: int, n: int, lead: int) -> float:
     """Value of a single part: the limit of a Dirichlet whose Gammas all underflow."""
     total, chosen = 0.0, 0.0
     for i in range(n):
@@ -82,51 +82,53 @@ def draw_one(rng: Rng, parts: Records, c: int, n: int, lead: int) -> float:
     return chosen
 
 
-@pasted
-def draw_sticks(rng: Rng, lots: Records, c: int, spare: float, shrinking: bool) -> float:
+@force_inlined
+def draw_stick_breaking(rng: Rng, class_records: Records, c: int, prior_rest: float, is_variance: bool) -> float:
     """Mean value over the prior outside the lead, by stick-breaking: each piece falls on a random class."""
-    rest, mean, n = 1.0, 0.0, lots.shape[1]
-    while rest > DUST:
-        kept = rest * math.exp(-rng.standard_exponential() / spare)
+    rest, mean, n = 1.0, 0.0, class_records.shape[1]
+    while rest > STICK_TOLERANCE:
+        kept = rest * math.exp(-rng.standard_exponential() / prior_rest)
         at = rng.random() * n
         label = int(at)
-        if at - label >= lots[c, label].cut:
-            label = lots[c, label].alias
-        mean += (rest - kept) * value_of(lots[c, label], shrinking)
+        if at - label >= class_records[c, label].keep_probability:
+            label = class_records[c, label].alias
+        mean += (rest - kept) * value_of(class_records[c, label], is_variance)
         rest = kept
     return mean
 
 
-@pasted
-def draw_seen(rng: Rng, parts: Records, c: int, n: int, lots: Records, spare: float, shrinking: bool) -> float:
+@force_inlined
+def draw_labelled(
+    rng: Rng, parts: Records, c: int, n: int, class_records: Records, prior_rest: float, is_variance: bool
+) -> float:
     """Mean value outside the lead: one Gamma for each labelled class, and one for the prior."""
     if n == 0:
-        return draw_sticks(rng, lots, c, spare, shrinking)
+        return draw_stick_breaking(rng, class_records, c, prior_rest, is_variance)
     total, mean = 0.0, 0.0
     for i in range(n):
-        share = draw_whole_gamma(rng, parts[c, i].shape)
+        share = draw_integer_gamma(rng, parts[c, i].shape)
         total += share
-        mean += share * value_of(lots[c, parts[c, i].label], shrinking)
-    share = rng.standard_gamma(spare)
-    if share > DUST * total:
-        mean += share * draw_sticks(rng, lots, c, spare, shrinking)
+        mean += share * value_of(class_records[c, parts[c, i].label], is_variance)
+    share = rng.standard_gamma(prior_rest)
+    if share > STICK_TOLERANCE * total:
+        mean += share * draw_stick_breaking(rng, class_records, c, prior_rest, is_variance)
     return mean / (total + share)
 
 
-@inner
-def note_seen(cell: Record, lots: Records, parts: Records, label: int) -> None:
+@compiled
+def count_label(cell: Record, class_records: Records, parts: Records, label: int) -> None:
     """Count a label outside the lead."""
-    if lots[label].part < 0:
-        lots[label].part = cell.n_parts
+    if class_records[label].part < 0:
+        class_records[label].part = cell.n_parts
         parts[cell.n_parts].label = label
         cell.n_parts += 1
-    parts[lots[label].part].shape += 1.0
+    parts[class_records[label].part].shape += 1.0
 
 
-@inner
-def regroup(cell: Record, lots: Records, parts: Records, label: int) -> None:
+@compiled
+def regroup(cell: Record, class_records: Records, parts: Records, label: int) -> None:
     """Move a class to the part with its new pseudo-count."""
-    value, old, none = lots[label].alpha, lots[label].part, cell.n_parts
+    value, old, none = class_records[label].alpha, class_records[label].part, cell.n_parts
     new = none
     for i in range(cell.n_parts):
         if parts[i].value == value:
@@ -140,25 +142,25 @@ def regroup(cell: Record, lots: Records, parts: Records, label: int) -> None:
         cell.n_parts += 0 if alone else 1
         parts[new].value, parts[new].members = value, 0
     elif alone:
-        new = drop_part(cell, lots, parts, old, new)
+        new = drop_part(cell, class_records, parts, old, new)
     parts[new].members += 1
     parts[new].shape = parts[new].members * value
-    lots[label].part = new
+    class_records[label].part = new
 
 
-@inner
-def drop_part(cell: Record, lots: Records, parts: Records, old: int, new: int) -> int:
+@compiled
+def drop_part(cell: Record, class_records: Records, parts: Records, old: int, new: int) -> int:
     """Replace an empty part by the last one; return the resulting index of `new`."""
     last = cell.n_parts - 1
     cell.n_parts = last
     parts[old].shape, parts[old].value, parts[old].members = parts[last].shape, parts[last].value, parts[last].members
-    for j in range(len(lots)):
-        if lots[j].part == last:
-            lots[j].part = old
+    for j in range(len(class_records)):
+        if class_records[j].part == last:
+            class_records[j].part = old
     return old if new == last else new
 
 
-@inner
+@compiled
 def set_lead(cell: Record, parts: Records) -> None:
     """Set the lead to the part of best value, and store the second best value."""
     cell.lead = 0
@@ -168,4 +170,4 @@ def set_lead(cell: Record, parts: Records) -> None:
     cell.other = -np.inf if cell.slope >= 0.0 else np.inf
     for i in range(cell.n_parts):
         if i != cell.lead:
-            cell.other = better(cell.slope, cell.other, parts[i].value)
+            cell.other = best_value(cell.slope, cell.other, parts[i].value)

@@ -12,9 +12,9 @@ from fewlabels.cli.app import main
 
 POOLS = Path(__file__).parents[2] / "shared" / "pools"
 FIRST = (  # files that start first: the slowest tests, and those that compile kernels, which other workers then find on disk
-    "test_replay.py", "test_kernels.py", "test_experiments.py", "test_clusters.py", "test_engines.py", "test_faults.py",
-    "test_fuzz.py", "test_page.py", "test_service.py", "test_votes.py", "test_deep.py", "test_curves.py", "test_studio.py",
-    "test_active_coverage.py", "test_house.py", "test_trust.py", "test_docs.py",
+    "test_simulation.py", "test_kernels.py", "test_experiments.py", "test_clusters.py", "test_engines.py", "test_faults.py",
+    "test_fuzz.py", "test_page.py", "test_service.py", "test_annotators.py", "test_deep.py", "test_calibration_curves.py", "test_label_studio.py",
+    "test_active_coverage.py", "test_architecture.py", "test_calibrated.py", "test_docs.py",
 )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """The loop of ask and tell: what it promises to whoever labels, through crashes, slips, helpers and odd pools.
 
-What forks, kills, or needs a process without shape checks runs as `python tests/test_session.py FOLDER`, once for all.
+What forks, kills, or needs a process without shape checks runs as `python tests/sessions/test_session.py FOLDER`, once for all.
 """
 
 import json
@@ -146,8 +146,8 @@ def elsewhere(tmp_path_factory):
         begin(folder / name, "large").close()
     begin(folder / "killed.db", "large", goal=Estimate()).close()
     command = [sys.executable, "-W", "error", "-W", "ignore:fetch_arrow:DeprecationWarning", __file__, str(folder)]
-    threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False, env=os.environ | threads)
+    more = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False, env=os.environ | more)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder, json.loads(done.stdout)
 

@@ -392,9 +392,9 @@ def test_other_addresses_without_tls_are_warned_of(tmp_path, monkeypatch, capsys
         new_classes=False,
         reveals=False,
     )
-    made_to["desk"].close()
+    made_to["service"].close()
     assert ("anyone on the network can read tokens and labels" in capsys.readouterr().err) == warns
-    assert made_to["place"].host == page.host
+    assert made_to["listen_address"].host == page.host
 
 
 def test_the_log_holds_no_secret(tmp_path):
@@ -537,7 +537,7 @@ def test_requests_that_wait_for_their_turn_are_bounded(service, monkeypatch):
 
 def test_requests_that_wait_for_figures_are_bounded(service, monkeypatch):
     monkeypatch.setattr("fewlabels.web.background.MAX_WAITING", 3)
-    monkeypatch.setattr(service._background, "_look", lambda pending: (time.sleep(0.5), BackgroundWorker._run_pending(service._background, pending)))  # fmt: skip
+    monkeypatch.setattr(service._background, "_run_pending", lambda pending: (time.sleep(0.5), BackgroundWorker._run_pending(service._background, pending)))  # fmt: skip
     with serving(service) as link:
         found = Counter(status for status, _ in fetch_at_once(link, ["/api/status"] * 12))
     assert set(found) == {200, 503}

@@ -8,7 +8,7 @@ import pytest
 
 import fewlabels as fl
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 
 

@@ -72,7 +72,7 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize(("place", "starts"), PLACES)
+@pytest.mark.parametrize(("listen_address", "starts"), PLACES)
 def test_a_printed_address_opens(listen_address, starts):
     listen_address.check()
     service = make_service()

@@ -41,7 +41,7 @@ def test_a_part_that_fails_is_missed_loudly_even_where_an_older_page_lies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "broken.md").write_text(PAGE)
-    monkeypatch.setattr(everything, "ID_SAMPLE_STEP", (everything.Part("broken", "bench.nowhere"),))
+    monkeypatch.setattr(everything, "PARTS", (everything.Part("broken", "bench.nowhere"),))
     with pytest.raises(SystemExit, match="no page of broken"):
         everything.main(["--quick", "--out", str(tmp_path)])
     assert "No page: broken." in (tmp_path / "README.md").read_text()

@@ -17,7 +17,7 @@ import yaml
 
 from fewlabels.cli.app import VERBS, app
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
 import reference  # noqa: E402
 

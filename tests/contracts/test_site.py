@@ -11,7 +11,7 @@ import pytest
 import fewlabels as fl
 
 pytest.importorskip("mkdocs")
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 LOADED = re.compile(r"<(?:script|img|iframe|source|video|audio|embed|object|link)\b[^>]*>", re.IGNORECASE)
 ELSEWHERE = re.compile(r"""(?:src|href|data|srcset)\s*=\s*["']?(?:https?:)?//""", re.IGNORECASE)
 NOT_LOADED = re.compile(r"""rel=["']?(?:canonical|prev|next)""")

@@ -1,6 +1,6 @@
 """What is told is never lost: kills, full disks, other processes and other people's files.
 
-Tests that fork or change their own process run as `python tests/test_journal.py NAME ...`: a process of its own has
+Tests that fork or change their own process run as `python tests/sessions/test_journal.py NAME ...`: a process of its own has
 neither the threads of the test runner nor its rights.
 """
 

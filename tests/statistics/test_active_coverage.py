@@ -10,9 +10,11 @@ independent. All runs happen in one process of their own, without shape checks: 
 """
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -164,7 +166,10 @@ def name_worst(rng, pool, known, finite):
 
 @pytest.fixture(scope="module")
 def runs():
-    done = subprocess.run([sys.executable, __file__], capture_output=True, text=True, timeout=300, check=False)
+    helpers = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, __file__], capture_output=True, text=True, timeout=300, check=False, env=helpers
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -138,7 +138,7 @@ def test_arms_that_are_dropped_do_not_make_rare_arms_rarer():
 
 
 def unpack(evaluation):
-    return evaluation.value, evaluation.gradient, getattr(evaluation, "bend", None)
+    return evaluation.value, evaluation.gradient, getattr(evaluation, "hessian", None)
 
 
 def check_gradient(evaluate, at, step=1e-5, rel=1e-4):

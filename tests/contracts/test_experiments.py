@@ -173,7 +173,7 @@ def test_what_is_expected_of_the_pool_follows_from_what_is_expected_of_its_cells
     gains = expect_gains(problem, expect_means(problem, order, np.array([20, 70])))
     for row, n in zip(gains, (20, 70), strict=True):
         counts = labelled.count(run.start, order[:n])
-        believed = counts + pseudo_counts(run.start.before)
+        believed = counts + pseudo_counts(run.start.prior)
         rest = run.start.evaluation.cells.n_items - counts.sum(axis=1)
         shares = counts + (rest / believed.sum(axis=1))[:, None] * believed
         shares /= shares.sum(axis=1, keepdims=True)

@@ -39,14 +39,14 @@ def assert_mean(draws, expected):
 
 
 def test_accuracy_per_group_is_a_beta():
-    found = answer(outcomes()).groups
+    found = answer(outcomes()).per_group
     assert isinstance(found, Beta)
     assert found.alpha.tolist() == (RIGHT + 1).tolist()
     assert found.beta.tolist() == (WRONG + 1).tolist()
 
 
 def test_accuracy_of_exactly_these_items_is_known_plus_a_beta_binomial():
-    found = answer(outcomes(), finite_pool=True).groups
+    found = answer(outcomes(), finite_pool=True).per_group
     assert isinstance(found, FinitePoolBeta)
     for g in range(3):
         rest = ITEMS[g] - RIGHT[g] - WRONG[g]
@@ -61,7 +61,7 @@ def test_by_predicted_class_being_right_is_a_share_of_a_dirichlet(metric):
     tally = make_tally(
         group=[0, 0, 1, 1], predicted=[0, 0, 1, 1], label=[0, 1, 0, 1], n_items=[5, 2, 3, 9], k=2, by="predicted"
     )
-    found = answer(tally, metric).groups
+    found = answer(tally, metric).per_group
     assert isinstance(found, Beta)
     assert found.alpha.tolist() == [5.5, 9.5]
     assert found.beta.tolist() == [2.5, 3.5]
@@ -186,7 +186,7 @@ def test_the_same_seed_gives_the_same_draws(metric):
 @pytest.mark.parametrize("metric", [fl.accuracy, fl.recall], ids=lambda m: m.name)
 def test_small_blocks_give_as_many_draws_with_the_same_moments(metric, monkeypatch):
     whole = answer(partly_labelled(), metric)
-    monkeypatch.setattr(limits, "DRAWS_AT_ONCE", 1000)
+    monkeypatch.setattr(limits, "BLOCK", 1000)
     pieces = answer(partly_labelled(), metric, seed=1)
     assert pieces.draws.shape == whole.draws.shape == (10_000, 2)
     error = np.sqrt(2) * whole.draws.std(axis=0) / 100
@@ -194,9 +194,9 @@ def test_small_blocks_give_as_many_draws_with_the_same_moments(metric, monkeypat
 
 
 def test_a_dear_metric_gets_fewer_draws_but_never_too_few(monkeypatch):
-    monkeypatch.setattr(limits, "DRAW_BUDGET", 8 * 3000)
+    monkeypatch.setattr(limits, "BUDGET", 8 * 3000)
     assert len(answer(partly_labelled(), fl.recall).draws) == 3000
-    monkeypatch.setattr(limits, "DRAW_BUDGET", 1)
+    monkeypatch.setattr(limits, "BUDGET", 1)
     assert len(answer(partly_labelled(), fl.recall).draws) == 1000
     assert len(answer(partly_labelled(), fl.recall, n_draws=200).draws) == 200
 
@@ -213,4 +213,4 @@ def test_the_order_of_entries_does_not_matter(metric):
 def test_prior_and_posterior_are_kept_beside_the_answer():
     found = answer(outcomes())
     assert found.prior.strength().tolist() == [2, 2, 2]
-    assert found.posterior.strength().tolist() == (RIGHT + WRONG + 2).tolist()
+    assert found.belief.strength().tolist() == (RIGHT + WRONG + 2).tolist()

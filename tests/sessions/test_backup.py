@@ -36,7 +36,7 @@ sqlite.SqliteJournal.open(sys.argv[1]).backup(sys.argv[2])
 MARK_AND_DIE = """
 import os, signal, sys
 import fewlabels as fl
-from fewlabels.sessions.journal import log
+from fewlabels.sessions.journal import write_ahead_log as log
 log._checkpoint = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 fl.Session.open(sys.argv[1]).tell({3: "cat"})
 """

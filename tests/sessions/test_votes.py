@@ -359,7 +359,7 @@ def test_figures_of_votes_about_exactly_these_items_are_those_of_the_mixture(pri
     mean, (low, high) = draws.mean(axis=0), np.quantile(draws, [0.025, 0.975], axis=0)
     known = session.knowledge()
     step = 1.01 / known.n_items.min()
-    assert min(known.before.alpha.min(), known.before.beta.min()) > 0
+    assert min(known.prior.alpha.min(), known.prior.beta.min()) > 0
     assert known.counts.min() >= 0
     shown = session.assess().groups
     for figures in (

@@ -490,7 +490,7 @@ def test_a_board_that_cannot_be_computed_says_so_until_it_can(open_page, monkeyp
     with serving(service) as address:
         page = open_page(address)
         with monkeypatch.context() as patch:
-            patch.setattr("fewlabels.web.service.reckon", lambda _: 1 / 0)
+            patch.setattr("fewlabels.web.service.compute_board", lambda _: 1 / 0)
             press(page, "1")
             expect(page.locator("#stale")).to_be_visible(timeout=WAIT)
         press(page, "1")

@@ -342,7 +342,7 @@ def test_a_computation_that_fails_is_shown_as_stale_and_tried_again(monkeypatch)
     with serving(service, NO_RATE_LIMIT) as address:
         client = Client(address)
         with monkeypatch.context() as patch:
-            patch.setattr("fewlabels.web.service.reckon", fail)
+            patch.setattr("fewlabels.web.service.compute_board", fail)
             tell_one(client)
             assert wait_until(lambda: json.loads(send(address, "api/board")[2])["stale"])
         tell_one(client)

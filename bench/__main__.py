@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 
 from bench.gathering import GATHERERS, Finding, gather_nothing
-from fewlabels.reporting.plots.sheet import QuietFigure
+from fewlabels.reporting.plots.figure import QuietFigure
 from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, SMALL, clean_axes
 
 HERE = Path(__file__).parent

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from fewlabels.reporting.plots.sheet import QuietFigure
+from fewlabels.reporting.plots.figure import QuietFigure
 from fewlabels.reporting.plots.style import GREY, INK, SMALL, clean_axes
 
 COLOURS = ("#0072B2", "#56B4E9", "#D55E00", "#009E73", "#CC79A7", "#737373")  # Okabe and Ito's

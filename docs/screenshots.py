@@ -10,8 +10,8 @@ import uvicorn
 from playwright.sync_api import sync_playwright
 
 import fewlabels as fl
-from fewlabels.web.addresses import ListenAddress
 from fewlabels.web.app import make_app
+from fewlabels.web.listen_address import ListenAddress
 from fewlabels.web.security import SecurityPolicy
 from fewlabels.web.service import LabellingService
 

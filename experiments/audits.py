@@ -17,7 +17,7 @@ from experiments.compiled_curves import CompiledCurves
 from experiments.published_fairness import MODELS
 from experiments.replays import Effort, Floats, Ints
 from fewlabels.active.simulation.parallel import spread
-from fewlabels.analyses.fairness.methods import METHODS, CalibratedMethod, Method
+from fewlabels.analyses.fairness.estimators import METHODS, CalibratedMethod, Method
 from fewlabels.analyses.fairness.rates import RATES, Masses
 from fewlabels.analyses.fairness.strata import BORDERS, EDGE, Strata
 from fewlabels.models.hmc import ChainSettings as Chains

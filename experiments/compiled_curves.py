@@ -8,7 +8,7 @@ from functools import cached_property
 import numba as nb
 import numpy as np
 
-from fewlabels.analyses.fairness.calibration import (
+from fewlabels.analyses.fairness.calibration_curves import (
     MAX_LOG_SLOPE,
     MAX_LOGIT,
     MAX_STANDARDISED,

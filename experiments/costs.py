@@ -11,7 +11,7 @@ from experiments.prices import MATRICES
 from experiments.published import Row
 from experiments.replays import Curve, lay_out_classes
 from experiments.tables import Page, Table, show
-from fewlabels.active.goals.extremes import FindWorst
+from fewlabels.active.goals.identification import FindWorst
 from fewlabels.active.simulation.run import Run
 
 FACTORS = (1, 2, 5, 10)

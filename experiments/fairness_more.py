@@ -9,7 +9,7 @@ from experiments.audits import RATES_ASKED, Audit, hasten, read_audit
 from experiments.options import Options, start
 from experiments.studies import OURS, QUICK_CELLS
 from experiments.tables import Page, Table, show
-from fewlabels.analyses.fairness.methods import METHODS, Sample
+from fewlabels.analyses.fairness.estimators import METHODS, Sample
 from fewlabels.analyses.fairness.rates import RATES
 
 CELLS = (("adult_race", "rf"), ("adult_sex", "mlp"), ("compas-r_sex", "mlp"), ("compas-r_sex", "nb"))

@@ -13,7 +13,7 @@ from experiments.replays import Curve, Floats, Ints
 from experiments.tables import Page, Table, show, show_error
 from experiments.uncertain_terrains import Hearsay, Place, list_places
 from fewlabels.active.simulation.parallel import spread
-from fewlabels.analyses.surface.soft import SoftAssignment, fit_uncertain
+from fewlabels.analyses.surface.uncertain_attributes import SoftAssignment, fit_uncertain
 from fewlabels.models.baselines import WARM_START_LABELS
 from fewlabels.models.membership.fit import learn_attribution
 from fewlabels.models.membership.fractional_counts import count_fractionally

@@ -20,9 +20,9 @@ import pandas as pd
 import pyarrow as pa
 
 import fewlabels as fl
-from fewlabels.reporting.plots.gaps import plot_gap_densities, plot_gaps, plot_group_curves
-from fewlabels.reporting.plots.kinds import KINDS
-from fewlabels.reporting.plots.sheet import render_svg
+from fewlabels.reporting.plots.assessment import KINDS
+from fewlabels.reporting.plots.fairness import plot_gap_densities, plot_gaps, plot_group_curves
+from fewlabels.reporting.plots.figure import render_svg
 from fewlabels.reporting.plots.surface import SURFACE_KINDS
 from fewlabels.web.client import Client
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fewlabels.active.goals.comparison import Compare
     from fewlabels.active.goals.estimation import Estimate, Explore, LeastCertain
-    from fewlabels.active.goals.extremes import FindBest, FindWorst
+    from fewlabels.active.goals.identification import FindBest, FindWorst
     from fewlabels.active.policies import (
         EpsilonGreedy,
         MultiPlay,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from fewlabels.analyses.fairness.api import Fairness, fairness
     from fewlabels.analyses.surface.api import surface
     from fewlabels.analyses.surface.result import Surface
-    from fewlabels.analyses.surface.soft import uncertain
+    from fewlabels.analyses.surface.uncertain_attributes import uncertain
     from fewlabels.data.groups import bins, column, cross, everything, predicted, ranges
     from fewlabels.data.predictions import Predictions
     from fewlabels.distributions.belief import Beta, Dirichlet, Draws
@@ -73,7 +73,7 @@ __version__ = "0.1.0"
 _EXPORTS = {
     "active.goals.comparison": ("Compare",),
     "active.goals.estimation": ("Estimate", "Explore", "LeastCertain"),
-    "active.goals.extremes": ("FindBest", "FindWorst"),
+    "active.goals.identification": ("FindBest", "FindWorst"),
     "active.policies": ("EpsilonGreedy", "MultiPlay", "Random", "Stratified", "Thompson", "TopTwo", "UpperBound",
                         "epsilon_greedy", "multi_play", "random", "stratified", "thompson", "top_two",
                         "upper_bound"),
@@ -86,7 +86,7 @@ _EXPORTS = {
     "analyses.fairness.api": ("Fairness", "fairness"),
     "analyses.surface.api": ("surface",),
     "analyses.surface.result": ("Surface",),
-    "analyses.surface.soft": ("uncertain",),
+    "analyses.surface.uncertain_attributes": ("uncertain",),
     "data.groups": ("bins", "column", "cross", "everything", "predicted", "ranges"),
     "data.predictions": ("Predictions",),
     "distributions.belief": ("Beta", "Dirichlet", "Draws"),

@@ -12,8 +12,8 @@ import fewlabels as fl
 from fewlabels.active.acquisition import AcquisitionView
 from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.estimation import Estimate, Explore, LeastCertain
-from fewlabels.active.goals.extremes import FindBest, FindWorst
 from fewlabels.active.goals.goal import Goal, describe, explain_unreachable
+from fewlabels.active.goals.identification import FindBest, FindWorst
 from fewlabels.active.policies import POLICIES
 from fewlabels.data.counts import count_pool
 from fewlabels.distributions.belief import Belief, Draws

@@ -15,6 +15,7 @@ import pytest
 from scipy import stats
 from scipy.special import betainc, betaincinv, betaln
 
+from fewlabels.active.simulation.kernels.beta_tails import draw_above_threshold, draw_tail, place_threshold
 from fewlabels.active.simulation.kernels.histogram import EDGES, add_outcome, discretize_betas, draw_within
 from fewlabels.active.simulation.kernels.loop import choose
 from fewlabels.active.simulation.kernels.measures import (
@@ -50,7 +51,6 @@ from fewlabels.active.simulation.kernels.rules import (
     RuleKind,
     multi_play,
 )
-from fewlabels.active.simulation.kernels.tails import draw_above_threshold, draw_tail, place_threshold
 from fewlabels.distributions.belief import Beta
 from fewlabels.distributions.difference import BetaDifference
 from fewlabels.distributions.finite_pool import FinitePoolBeta

@@ -12,7 +12,7 @@ from fewlabels.active import policies
 from fewlabels.active.acquisition import AcquisitionView
 from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.estimation import Estimate, Explore, LeastCertain
-from fewlabels.active.goals.extremes import FindBest, FindWorst
+from fewlabels.active.goals.identification import FindBest, FindWorst
 from fewlabels.active.policies import (
     POLICIES,
     EpsilonGreedy,

@@ -24,7 +24,12 @@ from fewlabels.active.simulation.dispatch import find_problem, is_compiled, meas
 from fewlabels.active.simulation.kernels.ranking import mean_reciprocal_ranks
 from fewlabels.active.simulation.labelled_pool import make_labelled_pool
 from fewlabels.active.simulation.measures import choose_measures, mean_reciprocal_rank
-from fewlabels.active.simulation.plan import CHECK_RESOLUTION, SimulatedFuture, count_until_settled, draw_labelled_pool
+from fewlabels.active.simulation.plan import (
+    CHECK_RESOLUTION,
+    SimulatedFuture,
+    count_until_settled,
+    draw_labelled_pool,
+)
 from fewlabels.active.simulation.run import Run, follow_posterior, mark_checkpoints
 from fewlabels.data.counts import count_pool
 from fewlabels.errors import InputError

@@ -8,8 +8,15 @@ from scipy.stats import kstest
 
 from experiments.audits import BRIEF, hasten
 from experiments.compiled_curves import CompiledCurves
-from fewlabels.analyses.fairness.calibration import SHAPES, STEP_TERMS, Curves, Shape, helmert_expand, helmert_project
-from fewlabels.analyses.fairness.methods import METHODS
+from fewlabels.analyses.fairness.calibration_curves import (
+    SHAPES,
+    STEP_TERMS,
+    Curves,
+    Shape,
+    helmert_expand,
+    helmert_project,
+)
+from fewlabels.analyses.fairness.estimators import METHODS
 from fewlabels.analyses.fairness.rates import sum_strata
 from fewlabels.analyses.fairness.strata import Strata
 from fewlabels.models.hmc import ChainSettings, run_chains
@@ -56,8 +63,8 @@ def test_many_groups_are_no_other_model_than_few(monkeypatch):
     strata = make_people(40, 6)
     at = rng().standard_normal((3, Curves(Shape(), strata).n_parameters))
     few = Curves(Shape(), strata)(at)
-    monkeypatch.setattr("fewlabels.analyses.fairness.calibration.FEW_GROUPS", 0)
-    monkeypatch.setattr("fewlabels.analyses.fairness.calibration.MOST_DENSE", 0)
+    monkeypatch.setattr("fewlabels.analyses.fairness.calibration_curves.FEW_GROUPS", 0)
+    monkeypatch.setattr("fewlabels.analyses.fairness.calibration_curves.MOST_DENSE", 0)
     for found, expected in zip(Curves(Shape(), strata)(at), few, strict=True):
         assert found == pytest.approx(expected)
 

@@ -13,10 +13,10 @@ from scipy.special import expit
 
 import fewlabels as fl
 from fewlabels.analyses.fairness.api import fairness
-from fewlabels.analyses.fairness.calibration import SHAPES, STEP_TERMS, Curves, Shape
+from fewlabels.analyses.fairness.calibration_curves import SHAPES, STEP_TERMS, Curves, Shape
 from fewlabels.analyses.fairness.definitions import say_four_fifths
+from fewlabels.analyses.fairness.estimators import METHODS
 from fewlabels.analyses.fairness.gaps import ODDS, Ratio
-from fewlabels.analyses.fairness.methods import METHODS
 from fewlabels.analyses.fairness.rates import QUANTITIES, RATES
 from fewlabels.analyses.fairness.strata import add_empty_strata, count_strata, expected_unseen
 from fewlabels.cli.app import app
@@ -25,7 +25,7 @@ from fewlabels.cli.tables import print_fairness
 from fewlabels.errors import InputError
 from fewlabels.models.diagnostics import diagnose
 from fewlabels.models.hmc import ChainSettings, run_chains
-from fewlabels.reporting.plots.gaps import plot_group_curves
+from fewlabels.reporting.plots.fairness import plot_group_curves
 
 
 def rng(seed=0):

@@ -10,11 +10,17 @@ from scipy.special import expit, logit
 
 import fewlabels as fl
 from fewlabels.data.counts import Axis, CountTable, count_pool
-from fewlabels.models.additive import fit as fitting
+from fewlabels.models.additive import laplace as fitting
 from fewlabels.models.additive.arm_posterior import predict_arms
-from fewlabels.models.additive.effect_priors import FIXED, LOG_SCALE_MEANS, LOG_SCALE_SDS, WITHIN_KIND_SDS, EffectPriors
+from fewlabels.models.additive.effect_priors import (
+    FIXED,
+    LOG_SCALE_MEANS,
+    LOG_SCALE_SDS,
+    WITHIN_KIND_SDS,
+    EffectPriors,
+)
 from fewlabels.models.additive.effects import choose_effects
-from fewlabels.models.additive.fit import _LaplaceEvidence, fit
+from fewlabels.models.additive.laplace import _LaplaceEvidence, fit
 from fewlabels.models.additive.outliers import P_OUTLIER, compute_outlier_variance
 from fewlabels.models.additive.strata import make_strata
 from fewlabels.models.inference import infer

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 import fewlabels as fl
-from fewlabels.analyses.surface.soft import SoftAssignment, fit_uncertain
+from fewlabels.analyses.surface.uncertain_attributes import SoftAssignment, fit_uncertain
 from fewlabels.data.counts import Axis
 
 

@@ -17,9 +17,9 @@ from conftest import Typed
 
 import fewlabels as fl
 from fewlabels.errors import InputError
-from fewlabels.sessions.exchange import folder as watching
-from fewlabels.sessions.exchange.folder import FolderScanner, read_digests
+from fewlabels.sessions.exchange import watcher as watching
 from fewlabels.sessions.exchange.label_studio import ID
+from fewlabels.sessions.exchange.watcher import FolderScanner, read_digests
 
 Type = Callable[..., Typed]
 

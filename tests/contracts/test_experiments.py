@@ -23,7 +23,7 @@ from experiments.published_fairness import MODELS
 from experiments.replays import Curve, Effort, lay_out
 from experiments.tables import show_error
 from fewlabels.active.goals.comparison import Compare
-from fewlabels.active.goals.extremes import FindWorst
+from fewlabels.active.goals.identification import FindWorst
 from fewlabels.active.policies import thompson
 from fewlabels.active.simulation.dispatch import find_problem, run_policy
 from fewlabels.active.simulation.kernels.problems import CalibrationError, Cost, Rate

@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 
 from fewlabels.errors import InputError
-from fewlabels.sessions.exchange.folder import read_digests
+from fewlabels.sessions.exchange.watcher import read_digests
 from tests.fuzz.commands import SHEETS, Command
 from tests.fuzz.events import read_events
 from tests.fuzz.mutation import mutate

@@ -14,7 +14,7 @@ from fewlabels.data.counts import STRATA, count_pool
 from fewlabels.distributions.belief import Beta, Dirichlet
 from fewlabels.models.calibrated.prior import Calibrated, calibrated
 from fewlabels.models.inference import infer
-from fewlabels.reporting.html.text import headline
+from fewlabels.reporting.html.assessment_text import headline
 
 GROUPS = 12
 

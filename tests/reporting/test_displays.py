@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 import fewlabels as fl
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.reporting.plots.displays import Display
-from fewlabels.reporting.plots.sheet import render_svg
+from fewlabels.reporting.plots.figure import render_svg
 
 KINDS = (
     (fl.ReliabilityDisplay, "reliability"),

@@ -9,8 +9,8 @@ import pytest
 
 import fewlabels as fl
 from fewlabels.metrics.metric import METRICS
+from fewlabels.reporting.html.assessment_text import METRIC_DEFINITIONS, PRIOR_TEXTS
 from fewlabels.reporting.html.pages import render_report
-from fewlabels.reporting.html.text import METRIC_DEFINITIONS, PRIOR_TEXTS
 
 VOID = {"meta", "br", "img", "link", "hr", "input"}
 

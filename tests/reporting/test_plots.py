@@ -13,17 +13,17 @@ from matplotlib.patches import Polygon, Rectangle
 import fewlabels as fl
 from fewlabels.analyses.comparison import Comparison, compare_groups
 from fewlabels.distributions.difference import DrawnDifference
+from fewlabels.reporting.plots.assessment import KINDS, plot_assessment
 from fewlabels.reporting.plots.calibration import plot_ece
 from fewlabels.reporting.plots.confusion import plot_confusion
 from fewlabels.reporting.plots.difference import evaluate_density, plot_comparison
 from fewlabels.reporting.plots.extremes import plot_extremes
+from fewlabels.reporting.plots.figure import render_svg
+from fewlabels.reporting.plots.formatting import shorten
 from fewlabels.reporting.plots.intervals import plot_intervals
-from fewlabels.reporting.plots.kinds import KINDS, plot_assessment
 from fewlabels.reporting.plots.ranks import plot_ranks
 from fewlabels.reporting.plots.reliability import plot_reliability
 from fewlabels.reporting.plots.scatter import plot_scatter
-from fewlabels.reporting.plots.sheet import render_svg
-from fewlabels.reporting.plots.words import shorten
 
 ODD = [
     "$x$ & $y_1$",

@@ -17,8 +17,8 @@ from matplotlib.collections import LineCollection
 from rich.console import Console
 
 import fewlabels as fl
+from fewlabels.analyses.surface.arm_names import find_common
 from fewlabels.analyses.surface.coverage import count_bands
-from fewlabels.analyses.surface.naming import find_common
 from fewlabels.analyses.surface.ranking import rank_attributes
 from fewlabels.analyses.surface.result import Surface
 from fewlabels.cli.parsing import parse_attributes
@@ -26,7 +26,7 @@ from fewlabels.cli.surface_queries import SurfaceAnswers, parse_query
 from fewlabels.cli.surface_tables import format_answer, print_surface
 from fewlabels.data.groups import Bins, Predicted, Ranges
 from fewlabels.reporting.html.surface import render_surface
-from fewlabels.reporting.plots.sheet import render_svg
+from fewlabels.reporting.plots.figure import render_svg
 from fewlabels.reporting.plots.surface import SURFACE_KINDS, plot_surface
 
 Type = Callable[..., Typed]

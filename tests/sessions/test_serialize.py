@@ -9,10 +9,11 @@ from makers import make_pool
 
 import fewlabels as fl
 from fewlabels.active import policies
-from fewlabels.active.goals import comparison, estimation, extremes
+from fewlabels.active.goals import comparison, estimation
+from fewlabels.active.goals import identification as extremes
 from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.estimation import Estimate
-from fewlabels.active.goals.extremes import FindBest, FindWorst
+from fewlabels.active.goals.identification import FindBest, FindWorst
 from fewlabels.active.policies import POLICIES
 from fewlabels.data.groups import Bins
 from fewlabels.errors import InputError

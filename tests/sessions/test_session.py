@@ -31,7 +31,7 @@ from makers import make_pool, outcome_pool, take
 import fewlabels as fl
 from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.estimation import Estimate
-from fewlabels.active.goals.extremes import FindBest, FindWorst
+from fewlabels.active.goals.identification import FindBest, FindWorst
 from fewlabels.active.policies import POLICIES
 from fewlabels.distributions.belief import Draws
 from fewlabels.errors import InputError

@@ -11,7 +11,7 @@ from makers import make_pool, outcome_pool, take
 from scipy import stats
 
 import fewlabels as fl
-from fewlabels.active.goals.extremes import FindWorst
+from fewlabels.active.goals.identification import FindWorst
 from fewlabels.data.counts import CountTable
 from fewlabels.errors import InputError
 from fewlabels.sessions import queue

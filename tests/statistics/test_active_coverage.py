@@ -24,7 +24,7 @@ from scipy import stats
 import fewlabels as fl
 from fewlabels.active.acquisition import AcquisitionView
 from fewlabels.active.goals.estimation import Estimate
-from fewlabels.active.goals.extremes import FindWorst
+from fewlabels.active.goals.identification import FindWorst
 from fewlabels.models.inference import infer
 
 LEVEL = 0.95

@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 from test_web import HOST, make_pool
 
 import fewlabels as fl
-from fewlabels.active.goals.extremes import FindWorst
+from fewlabels.active.goals.identification import FindWorst
 from fewlabels.sessions.session import Session
 from fewlabels.web.app import make_app
 from fewlabels.web.browser import OneTimeCodes, opened_browser

@@ -15,8 +15,8 @@ from test_web import make_pool
 import fewlabels as fl
 from fewlabels.active.goals.estimation import Estimate
 from fewlabels.sessions.session import Session
-from fewlabels.web.addresses import ListenAddress, normalize_host
 from fewlabels.web.client import Client
+from fewlabels.web.listen_address import ListenAddress, normalize_host
 from fewlabels.web.service import LabellingRules, LabellingService
 
 OPENSSL = shutil.which("openssl")

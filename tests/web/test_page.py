@@ -21,7 +21,7 @@ from test_web import PIXEL
 
 import fewlabels as fl
 from fewlabels.active.goals.estimation import Estimate
-from fewlabels.active.goals.extremes import FindWorst
+from fewlabels.active.goals.identification import FindWorst
 from fewlabels.sessions.session import Session
 from fewlabels.sessions.shortcuts import assign_shortcuts
 from fewlabels.web.browser import OneTimeCodes, opened_browser

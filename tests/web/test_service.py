@@ -23,13 +23,13 @@ from serving import serving
 from starlette.exceptions import HTTPException
 
 import fewlabels as fl
-from fewlabels.active.goals.extremes import FindWorst
+from fewlabels.active.goals.identification import FindWorst
 from fewlabels.sessions.session import Session
-from fewlabels.web.addresses import ListenAddress
 from fewlabels.web.client import Client
 from fewlabels.web.conditional_get import ReadThrottle
 from fewlabels.web.connections import STATE_TIMEOUTS
 from fewlabels.web.error_log import INTERNAL_ERROR, STOP_LABELLING, UNAVAILABLE, FailureLog
+from fewlabels.web.listen_address import ListenAddress
 from fewlabels.web.media import MediaFolder
 from fewlabels.web.rate_limit import RateLimit
 from fewlabels.web.service import LabellingRules, LabellingService

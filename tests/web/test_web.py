@@ -22,12 +22,11 @@ from starlette.testclient import TestClient
 
 import fewlabels as fl
 from fewlabels.active.goals.estimation import Estimate
-from fewlabels.active.goals.extremes import FindBest, FindWorst
+from fewlabels.active.goals.identification import FindBest, FindWorst
 from fewlabels.cli.page_options import PageOptions
 from fewlabels.cli.page_server import check_page, run_page
 from fewlabels.cli.session_files import OpenedSession
 from fewlabels.sessions.session import Session
-from fewlabels.web.addresses import ListenAddress
 from fewlabels.web.app import make_app
 from fewlabels.web.background import BackgroundWorker
 from fewlabels.web.client import Client
@@ -35,6 +34,7 @@ from fewlabels.web.conditional_get import ReadThrottle
 from fewlabels.web.credentials import Credentials, MemoryStore
 from fewlabels.web.item_view import show_item
 from fewlabels.web.keys_file import change_keys
+from fewlabels.web.listen_address import ListenAddress
 from fewlabels.web.media import MediaFolder
 from fewlabels.web.rate_limit import RateLimit
 from fewlabels.web.row_cache import RowCache

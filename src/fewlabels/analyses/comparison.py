@@ -11,11 +11,7 @@ from fewlabels.analyses.assessment import Assessment, Row
 from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.analyses.result import Result
 from fewlabels.analyses.warnings import describe_undefined
-from fewlabels.distributions.difference import (
-    NOT_SETTLED,
-    Difference,
-    describe_not_settled,
-)
+from fewlabels.distributions.difference import NOT_SETTLED, Difference, describe_not_settled
 from fewlabels.errors import InputError
 
 DEFAULT_CONFIDENCE = 0.95

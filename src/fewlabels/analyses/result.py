@@ -27,9 +27,9 @@ class Renderers(NamedTuple):
 
 
 RENDERERS = {
-    "Assessment": Renderers("markdown.assessment:render_assessment", "plots.kinds:plot_assessment", "html.pages:write_report"),
+    "Assessment": Renderers("markdown.assessment:render_assessment", "plots.assessment:plot_assessment", "html.pages:write_report"),
     "Comparison": Renderers("markdown.comparison:render_comparison", "plots.difference:plot_comparison", "html.pages:write_comparison"),
-    "Fairness": Renderers("markdown.fairness:render_fairness", "plots.gaps:plot_gaps", "html.fairness:write_fairness"),
+    "Fairness": Renderers("markdown.fairness:render_fairness", "plots.fairness:plot_gaps", "html.fairness:write_fairness"),
     "Surface": Renderers("markdown.surface:render_surface", "plots.surface:plot_surface", "html.surface:write_surface"),
 }  # fmt: skip
 

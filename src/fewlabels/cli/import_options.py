@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from fewlabels.cli.options import Flag
 from fewlabels.cli.session_files import Who
-from fewlabels.data.joins import CANNOT_TELL
+from fewlabels.data.label_join import CANNOT_TELL
 from fewlabels.sessions.exchange.importer import ImportSettings
 
 

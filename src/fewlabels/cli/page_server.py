@@ -11,9 +11,9 @@ from fewlabels.cli.page_options import PageOptions
 from fewlabels.cli.session_files import OpenedSession
 from fewlabels.cli.tables import escape, stderr_console, stdout_console
 from fewlabels.errors import InputError
-from fewlabels.web.addresses import ListenAddress
 from fewlabels.web.credentials import Credentials
 from fewlabels.web.keys_file import change_keys, get_keys_path, read_keys
+from fewlabels.web.listen_address import ListenAddress
 from fewlabels.web.media import MediaFolder
 from fewlabels.web.server import open_listener, serve
 from fewlabels.web.service import LabellingRules, LabellingService

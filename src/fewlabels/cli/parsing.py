@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fewlabels.active.policies import POLICIES, Policy
-from fewlabels.analyses.surface.soft import Uncertain, uncertain
+from fewlabels.analyses.surface.uncertain_attributes import Uncertain, uncertain
 from fewlabels.data.groups import Bins, Column, Groups, column, cross, everything, predicted, ranges
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.metrics.metric import METRICS, Metric, cost

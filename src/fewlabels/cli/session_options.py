@@ -10,8 +10,8 @@ from cyclopts import Group, Parameter
 
 from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.estimation import Estimate, Explore, LeastCertain
-from fewlabels.active.goals.extremes import FindBest, FindWorst
 from fewlabels.active.goals.goal import Goal
+from fewlabels.active.goals.identification import FindBest, FindWorst
 from fewlabels.cli.options import Flag
 from fewlabels.cli.parsing import (
     DEFAULT_PRIOR,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fewlabels.analyses.result import write_json
-from fewlabels.analyses.surface.naming import name_values
+from fewlabels.analyses.surface.arm_names import name_values
 from fewlabels.analyses.surface.result import Surface, SurfaceEstimate
 from fewlabels.errors import InputError
 

@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
-from fewlabels.analyses.surface.naming import find_common, name_values
+from fewlabels.analyses.surface.arm_names import find_common, name_values
 from fewlabels.analyses.surface.result import Arm, Surface, SurfaceEstimate
 from fewlabels.cli.surface_queries import SurfaceAnswers
 from fewlabels.cli.tables import escape

@@ -14,9 +14,9 @@ from ibis.backends import BaseBackend
 
 from fewlabels.data.column_names import RESERVED_PREFIX
 from fewlabels.data.names import as_name, natural_order
-from fewlabels.data.numerals import Numerals, read_numerals
 from fewlabels.data.roles import NUMBERS, PREFIXES, RECOGNISED, SUGGESTED, Kind, Roles, resolve_roles
 from fewlabels.data.suggestions import Columns, assign_suggested
+from fewlabels.data.text_numbers import Numerals, read_numerals
 from fewlabels.errors import InputError, format_option, join_names
 from fewlabels.text import shorten
 

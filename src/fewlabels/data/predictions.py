@@ -23,7 +23,7 @@ from fewlabels.data.candidates import Key, filter_by_priority, hash_to_integer, 
 from fewlabels.data.column_names import RESERVED_PREFIX
 from fewlabels.data.columns import AGREEMENT, ID, LABEL, PREDICTED, PROBABILITY, SCORE, derive_columns
 from fewlabels.data.engine_errors import explain_engine_errors, name_source
-from fewlabels.data.joins import join_labels
+from fewlabels.data.label_join import join_labels
 from fewlabels.data.logs import read_log
 from fewlabels.data.names import MISSING, as_name, natural_order
 from fewlabels.data.roles import LEAKING, Roles

@@ -21,13 +21,7 @@ from fewlabels.distributions.partial_pooling import PooledCells, fit_prior_level
 from fewlabels.distributions.ranking import rank_groups
 from fewlabels.metrics.evaluate import Evaluation, Theta, fill_undefined
 from fewlabels.metrics.metric import Metric
-from fewlabels.models.draws import (
-    N_DRAWS,
-    N_DRAWS_ROUGH,
-    Sampler,
-    limit_acquisition_draws,
-    limit_draws,
-)
+from fewlabels.models.draws import N_DRAWS, N_DRAWS_ROUGH, Sampler, limit_acquisition_draws, limit_draws
 
 HANDFUL = 10  # total prior strength, in labels, up to which the prior's level is not pooled
 PerGroup = Float[np.ndarray, " group"]

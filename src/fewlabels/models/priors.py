@@ -21,12 +21,12 @@ from fewlabels.errors import InputError, did_you_mean, join_names
 from fewlabels.metrics.metric import Reads
 
 if TYPE_CHECKING:
-    from fewlabels.models.earlier import EarlierAssessment
+    from fewlabels.models.earlier_assessment import EarlierAssessment
 
 STRENGTH: dict[Reads, float] = {"right": 2.0, "label": 1.0}  # the papers' N0 for Beta and for Dirichlet
 MAX_STRENGTH = 1e12
 KNOWN = ("calibrated", "smooth", "scores", "flat")  # by name, on the command line
-READ_EARLIER = "fewlabels.models.earlier:read_earlier"  # imported on use: its parser is slow to import
+READ_EARLIER = "fewlabels.models.earlier_assessment:read_earlier"  # imported on use: its parser is slow to import
 EDGE = 1e-6  # a mean score of exactly 1 would exclude errors
 
 

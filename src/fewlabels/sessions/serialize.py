@@ -12,7 +12,7 @@ import numpy as np
 
 from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.estimation import Estimate, Explore, LeastCertain
-from fewlabels.active.goals.extremes import FindBest, FindWorst
+from fewlabels.active.goals.identification import FindBest, FindWorst
 from fewlabels.active.policies import EpsilonGreedy, MultiPlay, Random, Stratified, Thompson, TopTwo, UpperBound
 from fewlabels.data.documents.parsing import check_type
 from fewlabels.data.groups import Bins, Column, Cross, Everything, Predicted, Ranges

@@ -15,13 +15,13 @@ import uvicorn
 from fastapi import FastAPI
 
 from fewlabels.errors import InputError
-from fewlabels.web.addresses import ListenAddress
 from fewlabels.web.app import make_app
 from fewlabels.web.browser import opened_browser
 from fewlabels.web.connections import BACKLOG, MAX_CONNECTIONS, ConnectionMiddleware, Connections, Listener
 from fewlabels.web.credentials import Credentials, CredentialStore, MemoryStore
 from fewlabels.web.error_log import FailureLog
 from fewlabels.web.keys_file import KeysFile, change_keys, read_keys
+from fewlabels.web.listen_address import ListenAddress
 from fewlabels.web.security import SecurityPolicy
 from fewlabels.web.service import LabellingService
 

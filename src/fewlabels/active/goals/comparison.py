@@ -9,13 +9,7 @@ from jaxtyping import Float
 from fewlabels.active.goals.goal import Gains, GoalStatus, format_probability, name_undefined, require_confidence
 from fewlabels.active.goals.variance import gain_by_variance
 from fewlabels.distributions.belief import Belief, Beta, Draws, Rng
-from fewlabels.distributions.difference import (
-    NOT_SETTLED,
-    PANELS,
-    BetaDifference,
-    Difference,
-    describe_not_settled,
-)
+from fewlabels.distributions.difference import NOT_SETTLED, PANELS, BetaDifference, Difference, describe_not_settled
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.metrics.evaluate import Theta
 from fewlabels.metrics.metric import Metric, accuracy

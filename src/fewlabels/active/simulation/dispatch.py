@@ -9,8 +9,8 @@ from jaxtyping import Float, Int
 
 from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.estimation import Estimate
-from fewlabels.active.goals.extremes import FindBest, FindWorst
 from fewlabels.active.goals.goal import Goal
+from fewlabels.active.goals.identification import FindBest, FindWorst
 from fewlabels.active.policies import (
     EpsilonGreedy,
     MultiPlay,

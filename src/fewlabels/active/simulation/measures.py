@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from fewlabels.active.goals.comparison import Compare
-from fewlabels.active.goals.extremes import FindWorst
 from fewlabels.active.goals.goal import Goal
+from fewlabels.active.goals.identification import FindWorst
 from fewlabels.active.simulation.kernels.ranking import TIE
 from fewlabels.active.simulation.run import Run
 from fewlabels.metrics.metric import Metric, confusion, ece

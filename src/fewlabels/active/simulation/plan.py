@@ -15,8 +15,8 @@ from joblib import delayed
 
 from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.estimation import Estimate
-from fewlabels.active.goals.extremes import FindWorst
 from fewlabels.active.goals.goal import Goal, count_sought, require_enough_groups
+from fewlabels.active.goals.identification import FindWorst
 from fewlabels.active.policies import Policy, choose_policy, name_policy
 from fewlabels.active.simulation.blas import use_one_thread
 from fewlabels.active.simulation.dispatch import run_policy

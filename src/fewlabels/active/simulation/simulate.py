@@ -35,8 +35,8 @@ from fewlabels.files import check_output
 from fewlabels.models.calibrated.prior import calibrated
 from fewlabels.models.priors import Prior, list_uses
 
-FRAME, PLOT = "fewlabels.analyses.frames:to_frame", "fewlabels.reporting.plots.curves:plot_simulation"
-WRITE = "fewlabels.reporting.plots.curves:write_curves"
+FRAME, PLOT = "fewlabels.analyses.frames:to_frame", "fewlabels.reporting.plots.simulation:plot_simulation"
+WRITE = "fewlabels.reporting.plots.simulation:write_curves"
 Row = dict[str, Any]
 Checkpoints = Int[np.ndarray, " checkpoint"]
 Runs = dict[str, Float[np.ndarray, "run checkpoint"]]
@@ -123,7 +123,7 @@ def simulate(
     that ends early keeps its last value. `tick(done, total)` is called as runs end. `n_jobs` runs are executed in
     parallel (default: all cores); `joblib.parallel_config` can select a cluster, with the same rows.
 
-    >>> from fewlabels.active.goals.extremes import FindWorst
+    >>> from fewlabels.active.goals.identification import FindWorst
     >>> from fewlabels.models.priors import flat
     >>> pool = {"predicted": ["a"] * 40 + ["b"] * 40, "label": ["a"] * 40 + ["b"] * 20 + ["a"] * 20}
     >>> rows = list(simulate(pool, goal=FindWorst(), priors=(flat(),), runs=20, n_jobs=1))

@@ -8,8 +8,8 @@ import numpy as np
 
 from fewlabels.analyses.assessment import require_seed
 from fewlabels.analyses.fairness.definitions import describe_gap, say_four_fifths
+from fewlabels.analyses.fairness.estimators import METHODS, CalibratedMethod, Method, Sample, StrataDraws
 from fewlabels.analyses.fairness.gaps import LARGEST, ODDS, REST, Gap, GapEstimator
-from fewlabels.analyses.fairness.methods import METHODS, CalibratedMethod, Method, Sample, StrataDraws
 from fewlabels.analyses.fairness.rates import QUANTITIES
 from fewlabels.analyses.fairness.strata import Strata, aggregate_strata, build_strata, count_strata, to_binary
 from fewlabels.analyses.fairness.warnings import list_undefined_warnings, list_warnings

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.analyses.fairness.methods import Sample
+from fewlabels.analyses.fairness.estimators import Sample
 from fewlabels.analyses.fairness.rates import QUANTITIES
 from fewlabels.analyses.fairness.sample_size import count_labels
 from fewlabels.analyses.fairness.strata import Strata

@@ -10,7 +10,7 @@ from fewlabels.analyses.assessment import Assessment, AssessmentSpec, Estimate, 
 from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.analyses.surface.attributes import require_few_values, resolve_attributes, warn_constant
 from fewlabels.analyses.surface.result import Arm, Surface
-from fewlabels.analyses.surface.soft import SoftAssignment, Uncertain, assign_uncertain, fit_uncertain
+from fewlabels.analyses.surface.uncertain_attributes import SoftAssignment, Uncertain, assign_uncertain, fit_uncertain
 from fewlabels.data.aggregate import aggregate_pool
 from fewlabels.data.checks import require_valid
 from fewlabels.data.counts import STRATA, Cells, CountTable, to_count_table
@@ -22,7 +22,7 @@ from fewlabels.errors import InputError, did_you_mean
 from fewlabels.metrics.metric import Reads, accuracy
 from fewlabels.models.additive.design import build_design, fit_effects
 from fewlabels.models.additive.explanation import EffectsSummary, list_scales
-from fewlabels.models.additive.fitted import FittedSurface, make_fitted_surface
+from fewlabels.models.additive.fitted_surface import FittedSurface, make_fitted_surface
 from fewlabels.models.baselines import BETA_I, ESTIMATORS, warn_independent
 from fewlabels.models.logit.joint import CellAccuracies
 from fewlabels.models.logit.to_prior import build_prior_fit

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from fewlabels.analyses.surface.soft import Uncertain
+from fewlabels.analyses.surface.uncertain_attributes import Uncertain
 from fewlabels.data.counts import Axis, CountTable
 from fewlabels.data.groups import Column, Groups, Ranges
 from fewlabels.data.predictions import Predictions

@@ -20,7 +20,7 @@ from fewlabels.data.sources import Frame
 from fewlabels.distributions.belief import include_mean
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.models.additive.explanation import Scale
-from fewlabels.models.additive.fitted import FittedSurface
+from fewlabels.models.additive.fitted_surface import FittedSurface
 from fewlabels.models.logit.joint import CellAccuracies
 
 # The module that stores a Surface imports this one, so it is imported by name on use.

@@ -7,8 +7,8 @@ from rich.console import Console
 from rich.text import Text
 
 from fewlabels.cli.items import print_item
-from fewlabels.cli.terminal.entry import LineEditor
 from fewlabels.cli.terminal.keyboard import BACKSPACE, END, ESCAPE, SPACE, Keyboard
+from fewlabels.cli.terminal.line_editor import LineEditor
 from fewlabels.cli.terminal.loop import Answer, Command
 from fewlabels.errors import join_names
 from fewlabels.sessions.session import ItemId

@@ -13,7 +13,7 @@ from fewlabels.cli.output_paths import (
 )
 from fewlabels.cli.session_files import open_session
 from fewlabels.cli.tables import stderr_console
-from fewlabels.data.joins import CANNOT_TELL
+from fewlabels.data.label_join import CANNOT_TELL
 from fewlabels.errors import InputError, count
 from fewlabels.files import STDOUT
 from fewlabels.sessions.exchange.label_studio import LabelingForm, render_tasks

@@ -13,7 +13,13 @@ from fewlabels.cli.options import Columns, File, Flag
 from fewlabels.cli.page_options import PageOptions
 from fewlabels.cli.session_files import OpenedSession, Who, require_annotator_name, start_or_open
 from fewlabels.cli.session_options import SessionOptions
-from fewlabels.cli.session_tables import format_session_options, print_next_command, print_progress, say, warn_obstacle
+from fewlabels.cli.session_tables import (
+    format_session_options,
+    print_next_command,
+    print_progress,
+    say,
+    warn_obstacle,
+)
 from fewlabels.cli.tables import spinner, stdout_console
 from fewlabels.cli.terminal.keyboard import HAS_KEYS, cbreak_mode
 from fewlabels.cli.terminal.keys import KeyAnswers

@@ -22,7 +22,7 @@ from fewlabels.errors import count
 from fewlabels.files import check_outputs
 
 POLICIES = "random,thompson"
-CHECK_FORMAT = "fewlabels.reporting.plots.curves:check_format"  # imported only to plot
+CHECK_FORMAT = "fewlabels.reporting.plots.simulation:check_format"  # imported only to plot
 
 
 @Parameter(name="*", group=GOAL_GROUP)

@@ -14,8 +14,8 @@ from fewlabels.cli.session_files import open_session
 from fewlabels.cli.session_tables import count_labels, print_standing, say
 from fewlabels.cli.tables import spinner, stderr_console, stdout_console
 from fewlabels.errors import InputError, count
-from fewlabels.sessions.exchange.folder import FolderScanner, NewFile
 from fewlabels.sessions.exchange.importer import ImportSettings, import_file
+from fewlabels.sessions.exchange.watcher import FolderScanner, NewFile
 from fewlabels.sessions.session import Session
 from fewlabels.text import shorten
 

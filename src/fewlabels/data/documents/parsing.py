@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 import pyarrow as pa
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from fewlabels.data.documents.explanation import as_input_error, describe_value
+from fewlabels.data.documents.errors import as_input_error, describe_value
 from fewlabels.errors import InputError
 
 MAX_BYTES = 1 << 30  # of a whole document, decompressed

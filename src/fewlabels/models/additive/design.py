@@ -9,7 +9,7 @@ from fewlabels.data.counts import NONE, Axis, Cells
 from fewlabels.models.additive.arm_posterior import ArmPosterior, predict_arms
 from fewlabels.models.additive.effect_priors import FIXED, EffectPriors, Scales
 from fewlabels.models.additive.effects import Effects, choose_effects
-from fewlabels.models.additive.fit import Fit, fit
+from fewlabels.models.additive.laplace import Fit, fit
 from fewlabels.models.additive.strata import Strata, make_strata
 from fewlabels.models.logit.curve import (
     INTERCEPT_PRIOR,

@@ -13,8 +13,8 @@ from jaxtyping import Float, Int
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import logit, ndtri
 
-from fewlabels.models.logit.agreement import find_contradicted
 from fewlabels.models.logit.laplace import MAX_ELEMENTS, Component, Fit
+from fewlabels.models.logit.laplace_check import find_contradicted
 from fewlabels.models.logit.random_effects import NODES, expit
 
 EDGE = 1e-6

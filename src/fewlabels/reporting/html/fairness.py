@@ -10,10 +10,10 @@ from fewlabels.analyses.fairness.definitions import SELECTION, define, display_n
 from fewlabels.analyses.fairness.gaps import LARGEST, ODDS, Gap
 from fewlabels.errors import count, join_names
 from fewlabels.files import write_atomic
+from fewlabels.reporting.html.figures import CaptionedFigure, render_figure
 from fewlabels.reporting.html.pages import render
-from fewlabels.reporting.html.pictures import CaptionedFigure, render_figure
 from fewlabels.reporting.html.tables import ReportTable
-from fewlabels.reporting.plots.gaps import plot_gap_densities, plot_gaps, plot_group_curves
+from fewlabels.reporting.plots.fairness import plot_gap_densities, plot_gaps, plot_group_curves
 
 MAX_SENTENCES, LIKELY = 6, 0.9  # sentences in a list; probability from which the sign of a gap is reported
 VISIBLE_ROWS = 60  # visible rows of a table

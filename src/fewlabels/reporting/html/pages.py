@@ -9,8 +9,8 @@ from fewlabels import __version__
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.comparison import Comparison
 from fewlabels.files import write_atomic
-from fewlabels.reporting.html import text as words
-from fewlabels.reporting.html.pictures import CaptionedFigure, draw_difference, draw_figures
+from fewlabels.reporting.html import assessment_text as words
+from fewlabels.reporting.html.figures import CaptionedFigure, draw_difference, draw_figures
 
 TEMPLATES = Environment(loader=PackageLoader("fewlabels.reporting.html", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # fmt: skip
 

@@ -5,9 +5,15 @@ from pathlib import Path
 
 from fewlabels.analyses.surface.result import Arm, Surface, SurfaceEstimate
 from fewlabels.files import write_atomic
+from fewlabels.reporting.html.figures import CaptionedFigure, render_figure
 from fewlabels.reporting.html.pages import render
-from fewlabels.reporting.html.pictures import CaptionedFigure, render_figure
-from fewlabels.reporting.html.surface_text import explain_method, format_percent, headline, list_caveats, list_findings
+from fewlabels.reporting.html.surface_text import (
+    explain_method,
+    format_percent,
+    headline,
+    list_caveats,
+    list_findings,
+)
 from fewlabels.reporting.html.tables import ReportTable
 from fewlabels.reporting.plots.surface import plot_surface
 

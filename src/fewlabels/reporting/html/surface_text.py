@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from fewlabels.analyses.assessment import Estimate
+from fewlabels.analyses.surface.arm_names import find_common, name_values
 from fewlabels.analyses.surface.coverage import count_bands
-from fewlabels.analyses.surface.naming import find_common, name_values
 from fewlabels.analyses.surface.ranking import rank_attributes
 from fewlabels.analyses.surface.result import Arm, Surface, SurfaceEstimate
 from fewlabels.errors import count, join_names

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 
-from fewlabels.analyses.surface.naming import find_common, name_values
+from fewlabels.analyses.surface.arm_names import find_common, name_values
 from fewlabels.analyses.surface.ranking import rank_attributes
 from fewlabels.analyses.surface.result import Arm, Surface
-from fewlabels.reporting.plots.sheet import new_axes
+from fewlabels.reporting.plots.figure import new_axes
+from fewlabels.reporting.plots.formatting import format_level, format_value, shorten
 from fewlabels.reporting.plots.style import BLUE, GREY, INK, PALE, ROW, SMALL, clean_axes, scale_axis
-from fewlabels.reporting.plots.words import format_level, format_value, shorten
 
 MAX_ARMS = 25  # arms
 LETTER_WIDTH, COLUMN_GAP = 5.4, 9  # points: the width of a letter, and the space between columns

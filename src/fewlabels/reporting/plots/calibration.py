@@ -5,9 +5,9 @@ from matplotlib.axes import Axes
 
 from fewlabels.analyses.assessment import Assessment, Row
 from fewlabels.errors import InputError
-from fewlabels.reporting.plots.sheet import new_axes
+from fewlabels.reporting.plots.figure import new_axes
+from fewlabels.reporting.plots.formatting import format_level, format_value, spell_metric
 from fewlabels.reporting.plots.style import BLUE, INK, SMALL, clean_axes, format_axis
-from fewlabels.reporting.plots.words import format_level, format_value, spell_metric
 
 N_HISTOGRAM_BINS = 60
 

@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 
 from fewlabels.analyses.assessment import Assessment, Entry
 from fewlabels.errors import InputError
+from fewlabels.reporting.plots.figure import WIDTH, new_axes
+from fewlabels.reporting.plots.formatting import format_level, shorten
 from fewlabels.reporting.plots.heatmap import Grid, add_colour_bars, draw_cells, write_cells
-from fewlabels.reporting.plots.sheet import WIDTH, new_axes
 from fewlabels.reporting.plots.style import GREY, INK, SMALL, clean_axes
-from fewlabels.reporting.plots.words import format_level, shorten
 
 MAX_WITH_NUMBERS = 12  # up to this many classes, numbers are written
 MAX_CLASSES, N_MOST_CONFUSED = 40, 25  # with more classes than the first, only as many as the second are shown

@@ -6,7 +6,7 @@ from matplotlib.ticker import FuncFormatter
 from fewlabels.analyses.surface.coverage import count_bands
 from fewlabels.analyses.surface.result import Surface
 from fewlabels.errors import count
-from fewlabels.reporting.plots.sheet import new_axes
+from fewlabels.reporting.plots.figure import new_axes
 from fewlabels.reporting.plots.style import BLUE, GREY, INK, SMALL, clean_axes
 
 BAR_HEIGHT = 0.36  # height of a bar, in rows

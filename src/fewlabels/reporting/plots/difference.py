@@ -8,9 +8,9 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from fewlabels.analyses.comparison import Comparison
 from fewlabels.distributions.difference import Difference
 from fewlabels.errors import InputError
-from fewlabels.reporting.plots.sheet import new_axes
+from fewlabels.reporting.plots.figure import new_axes
+from fewlabels.reporting.plots.formatting import format_probability, is_share, shorten, spell_metric
 from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, SMALL, clean_axes
-from fewlabels.reporting.plots.words import format_probability, is_share, shorten, spell_metric
 
 GRID_SIZE = 60
 Line = Float[np.ndarray, " point"]

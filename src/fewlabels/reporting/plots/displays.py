@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fewlabels.analyses.assessment import Assessment
-from fewlabels.reporting.plots.kinds import KINDS
-from fewlabels.reporting.plots.sheet import QuietFigure, find_figure, render_svg
+from fewlabels.reporting.plots.assessment import KINDS
+from fewlabels.reporting.plots.figure import QuietFigure, find_figure, render_svg
 
 
 @dataclass

@@ -7,10 +7,20 @@ from matplotlib.axes import Axes
 
 from fewlabels.analyses.surface.ranking import rank_attributes
 from fewlabels.analyses.surface.result import Surface, SurfaceEstimate
-from fewlabels.reporting.plots.picking import select_values
-from fewlabels.reporting.plots.sheet import new_axes
-from fewlabels.reporting.plots.style import BLUE, GREY, INK, PALE, ROW, SMALL, clean_axes, scale_axis, write_text_column
-from fewlabels.reporting.plots.words import format_level, shorten
+from fewlabels.reporting.plots.figure import new_axes
+from fewlabels.reporting.plots.formatting import format_level, shorten
+from fewlabels.reporting.plots.style import (
+    BLUE,
+    GREY,
+    INK,
+    PALE,
+    ROW,
+    SMALL,
+    clean_axes,
+    scale_axis,
+    write_text_column,
+)
+from fewlabels.reporting.plots.value_selection import select_values
 
 MAX_ROWS = 42  # values and headings in all
 MAX_VALUES = 12  # of one attribute, if all values of all attributes are too many

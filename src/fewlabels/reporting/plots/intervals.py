@@ -9,7 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from fewlabels.analyses.assessment import Assessment, Row
-from fewlabels.reporting.plots.sheet import new_axes
+from fewlabels.reporting.plots.figure import new_axes
+from fewlabels.reporting.plots.formatting import describe_axis, format_value
 from fewlabels.reporting.plots.style import (
     BLUE,
     GREY,
@@ -22,7 +23,6 @@ from fewlabels.reporting.plots.style import (
     scale_axis,
     write_text_column,
 )
-from fewlabels.reporting.plots.words import describe_axis, format_value
 
 
 def plot_intervals(assessment: Assessment, *, ax: Axes | None = None) -> Axes:

@@ -5,9 +5,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from fewlabels.analyses.assessment import Assessment
-from fewlabels.reporting.plots.sheet import new_axes
+from fewlabels.reporting.plots.figure import new_axes
+from fewlabels.reporting.plots.formatting import describe_shown, format_level, spell_metric
 from fewlabels.reporting.plots.style import BLUE, GREY, INK, MAX_ROWS, label_rows, rows_height, write_text_column
-from fewlabels.reporting.plots.words import describe_shown, format_level, spell_metric
 
 
 def plot_ranks(assessment: Assessment, *, ax: Axes | None = None) -> Axes:

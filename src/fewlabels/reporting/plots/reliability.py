@@ -13,9 +13,9 @@ from matplotlib.patches import Rectangle
 
 from fewlabels.analyses.assessment import Assessment, Row
 from fewlabels.errors import InputError
-from fewlabels.reporting.plots.sheet import new_axes
+from fewlabels.reporting.plots.figure import new_axes
+from fewlabels.reporting.plots.formatting import format_level
 from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, SMALL, clean_axes, format_axis
-from fewlabels.reporting.plots.words import format_level
 
 BIN_NAME = re.compile(r"\[([\d.e+-]+), ([\d.e+-]+)[)\]]")
 BAR_WIDTH = 0.03  # width of the bar of a bin, around its mean score

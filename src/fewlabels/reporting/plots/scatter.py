@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 
 from fewlabels.analyses.assessment import Assessment, Row
 from fewlabels.errors import InputError
-from fewlabels.reporting.plots.sheet import new_axes
+from fewlabels.reporting.plots.figure import new_axes
+from fewlabels.reporting.plots.formatting import format_level, shorten, spell_metric
 from fewlabels.reporting.plots.style import BLUE, GREY, INK, SMALL, clean_axes, scale_axis
-from fewlabels.reporting.plots.words import format_level, shorten, spell_metric
 
 N_NAMED = 3  # groups named for each metric
 MAX_WITH_INTERVALS = 150  # with more groups, only the named ones have intervals drawn

@@ -6,7 +6,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from fewlabels.reporting.plots.words import is_share, shorten
+from fewlabels.reporting.plots.formatting import is_share, shorten
 
 BLUE, ORANGE, GREY, PALE = "#0072B2", "#D55E00", "#737373", "#E4E4E4"
 INK = "#222222"

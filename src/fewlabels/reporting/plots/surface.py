@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from fewlabels.analyses.surface.result import Surface
 from fewlabels.errors import InputError, did_you_mean, join_names
 from fewlabels.reporting.plots.arms import plot_worst_arms
+from fewlabels.reporting.plots.attribute_heatmap import plot_attribute_heatmap
 from fewlabels.reporting.plots.coverage import plot_coverage
-from fewlabels.reporting.plots.crossing import plot_attribute_heatmap
 from fewlabels.reporting.plots.effects import plot_effects
 
 SURFACE_KINDS: Mapping[str, Callable[..., Axes]] = {

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from fewlabels.reporting.schemas.parts import (
+from fewlabels.reporting.schemas.common import (
     Count,
     MetricValue,
     NonNegative,

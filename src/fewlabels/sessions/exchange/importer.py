@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from fewlabels.data.joins import CANNOT_TELL
+from fewlabels.data.label_join import CANNOT_TELL
 from fewlabels.data.names import to_name
 from fewlabels.errors import InputError, count
 from fewlabels.sessions.exchange.label_studio_export import Export, read_export

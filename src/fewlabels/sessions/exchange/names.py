@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from fewlabels.data.joins import CANNOT_TELL
+from fewlabels.data.label_join import CANNOT_TELL
 from fewlabels.errors import InputError, did_you_mean, end_sentence, join_names
 from fewlabels.sessions.answers import BOOLEAN_SPELLINGS
 from fewlabels.sessions.journal.sqlite import SqliteJournal

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fewlabels.active.simulation.kernels.beta_tails import draw_above_threshold, draw_tail, place_threshold
 from fewlabels.active.simulation.kernels.interface import (
     draw_gain,
     draw_top,
@@ -22,6 +23,7 @@ from fewlabels.active.simulation.kernels.interface import (
 from fewlabels.active.simulation.kernels.jit import compiled, implements
 from fewlabels.active.simulation.kernels.quantiles import beta_quantile
 from fewlabels.active.simulation.kernels.queue import Floats, Ints, ItemQueue, Records
+from fewlabels.active.simulation.kernels.random_variates import draw_beta
 from fewlabels.active.simulation.kernels.rope import (
     A_RIGHT,
     A_WRONG,
@@ -31,9 +33,7 @@ from fewlabels.active.simulation.kernels.rope import (
     fill_table,
     likeliest_region_probability,
 )
-from fewlabels.active.simulation.kernels.tails import draw_above_threshold, draw_tail, place_threshold
-from fewlabels.active.simulation.kernels.top import TopGroups, clear_top, entry_threshold, insert_if_top
-from fewlabels.active.simulation.kernels.variates import draw_beta
+from fewlabels.active.simulation.kernels.top_groups import TopGroups, clear_top, entry_threshold, insert_if_top
 from fewlabels.distributions.belief import Rng
 
 VALUE_GAIN, VARIANCE_GAIN, COMPARISON_GAIN = range(

@@ -25,7 +25,7 @@ from fewlabels.active.simulation.kernels.interface import (
 )
 from fewlabels.active.simulation.kernels.jit import compiled, force_inlined, implements
 from fewlabels.active.simulation.kernels.queue import Ints, ItemQueue, Records
-from fewlabels.active.simulation.kernels.top import TopGroups
+from fewlabels.active.simulation.kernels.top_groups import TopGroups
 from fewlabels.active.simulation.kernels.weighted_shares import (
     FEW_PARTS,
     best_value,

@@ -3,11 +3,11 @@
 import numpy as np
 
 from fewlabels.active.simulation.kernels.beta import BETA_RECORD, BetaState
+from fewlabels.active.simulation.kernels.beta_sums import BETA_CELL, BetaSumState
 from fewlabels.active.simulation.kernels.dirichlet import DirichletState
 from fewlabels.active.simulation.kernels.pool import Pool
 from fewlabels.active.simulation.kernels.pruning import make_pruning_table
 from fewlabels.active.simulation.kernels.queue import Floats, Ints, Records
-from fewlabels.active.simulation.kernels.sums import BETA_CELL, BetaSumState
 from fewlabels.active.simulation.kernels.weighted_shares import CLASS_RECORD, DIRICHLET_CELL, PART
 from fewlabels.distributions.belief import TINY
 

@@ -30,9 +30,9 @@ from fewlabels.active.simulation.kernels.queue import (
     make_item_queue,
     move_in_ranking,
 )
+from fewlabels.active.simulation.kernels.random_variates import draw_index
 from fewlabels.active.simulation.kernels.rules import Rule, RuleKind
-from fewlabels.active.simulation.kernels.top import TopGroups, clear_top, insert_if_top, make_top, shuffle_top
-from fewlabels.active.simulation.kernels.variates import draw_index
+from fewlabels.active.simulation.kernels.top_groups import TopGroups, clear_top, insert_if_top, make_top, shuffle_top
 from fewlabels.distributions.belief import Rng
 
 MAX_DRAWS = 100  # draws of top-two for a challenger

@@ -12,12 +12,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.active.simulation.kernels.beta import COMPARISON_GAIN, VALUE_GAIN, VARIANCE_GAIN, BetaState
+from fewlabels.active.simulation.kernels.beta_sums import BetaSumState
 from fewlabels.active.simulation.kernels.dirichlet import DirichletState
 from fewlabels.active.simulation.kernels.layout import make_beta_state, make_beta_sum_state, make_dirichlet_state
 from fewlabels.active.simulation.kernels.pool import Pool
 from fewlabels.active.simulation.kernels.pruning import PruningTable
 from fewlabels.active.simulation.kernels.queue import Ints
-from fewlabels.active.simulation.kernels.sums import BetaSumState
 
 PerItem = Float[np.ndarray, " item"]
 PerCell = Float[np.ndarray, " cell"]

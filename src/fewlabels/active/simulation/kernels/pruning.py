@@ -21,7 +21,7 @@ from fewlabels.active.simulation.kernels.histogram import (
 from fewlabels.active.simulation.kernels.jit import compiled, entry_point, force_inlined
 from fewlabels.active.simulation.kernels.quantiles import TINIEST
 from fewlabels.active.simulation.kernels.queue import Floats, Ints, Record, Records
-from fewlabels.active.simulation.kernels.top import TopGroups, clear_top, entry_threshold, insert_if_top
+from fewlabels.active.simulation.kernels.top_groups import TopGroups, clear_top, entry_threshold, insert_if_top
 from fewlabels.distributions.belief import Rng
 
 Units = NDArray[np.int16]

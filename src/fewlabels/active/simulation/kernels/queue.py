@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewlabels.active.simulation.kernels.jit import compiled
-from fewlabels.active.simulation.kernels.variates import draw_index
+from fewlabels.active.simulation.kernels.random_variates import draw_index
 from fewlabels.distributions.belief import Rng
 
 Floats = NDArray[np.float64]

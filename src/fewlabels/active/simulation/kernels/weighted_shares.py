@@ -11,7 +11,7 @@ import numpy as np
 
 from fewlabels.active.simulation.kernels.jit import compiled, force_inlined
 from fewlabels.active.simulation.kernels.queue import Record, Records
-from fewlabels.active.simulation.kernels.variates import draw_integer_gamma
+from fewlabels.active.simulation.kernels.random_variates import draw_integer_gamma
 from fewlabels.distributions.belief import Rng
 
 DIRICHLET_CELL = np.dtype(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from fewlabels.analyses.surface.result import Surface, SurfaceEstimate
-from fewlabels.reporting.plots.words import shorten
+from fewlabels.reporting.plots.formatting import shorten
 
 MAX_WIDTH = 40
 

@@ -12,9 +12,9 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.files import write_atomic
-from fewlabels.reporting.plots.sheet import WIDTH, QuietFigure, new_axes
+from fewlabels.reporting.plots.figure import WIDTH, QuietFigure, new_axes
+from fewlabels.reporting.plots.formatting import shorten
 from fewlabels.reporting.plots.style import GREY, INK, PALE, SMALL, clean_axes
-from fewlabels.reporting.plots.words import shorten
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F")
 DASHES = ("-", "--", ":", "-.")

@@ -20,7 +20,7 @@ from scipy.special import softmax
 from fewlabels.models.additive.effect_priors import FIXED, EffectPriors, Scales, Terms, Variant
 from fewlabels.models.additive.expectation_propagation import Sites
 from fewlabels.models.additive.strata import Strata
-from fewlabels.models.logit.agreement import find_contradicted
+from fewlabels.models.logit.laplace_check import find_contradicted
 from fewlabels.models.logit.random_effects import expit
 from fewlabels.models.optimize import maximize_bfgs
 

@@ -30,8 +30,8 @@ from fewlabels.active.simulation.kernels.pruning import (
     update_pruning_table,
 )
 from fewlabels.active.simulation.kernels.queue import Floats, Ints, ItemQueue, Records
-from fewlabels.active.simulation.kernels.top import TopGroups
-from fewlabels.active.simulation.kernels.variates import draw_beta
+from fewlabels.active.simulation.kernels.random_variates import draw_beta
+from fewlabels.active.simulation.kernels.top_groups import TopGroups
 from fewlabels.distributions.belief import Rng
 
 BETA_CELL = np.dtype(

@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.analyses.fairness.calibration import SHAPES, Curves, Shape
+from fewlabels.analyses.fairness.calibration_curves import SHAPES, Curves, Shape
 from fewlabels.analyses.fairness.rates import RATES, Masses, Parts, Quantity, Rate, Values
 from fewlabels.analyses.fairness.sample_size import Forecaster, RootNForecast, WidthForecast
 from fewlabels.analyses.fairness.strata import Strata, add_empty_strata, expected_unseen

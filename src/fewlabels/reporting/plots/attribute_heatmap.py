@@ -9,14 +9,14 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.patches import Rectangle
 
-from fewlabels.analyses.surface.naming import name_values
+from fewlabels.analyses.surface.arm_names import name_values
 from fewlabels.analyses.surface.ranking import rank_attributes
 from fewlabels.analyses.surface.result import Surface, SurfaceEstimate
 from fewlabels.errors import InputError
-from fewlabels.reporting.plots.picking import select_values
-from fewlabels.reporting.plots.sheet import new_axes
+from fewlabels.reporting.plots.figure import new_axes
+from fewlabels.reporting.plots.formatting import format_level, format_value, shorten
 from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, SMALL, clean_axes
-from fewlabels.reporting.plots.words import format_level, format_value, shorten
+from fewlabels.reporting.plots.value_selection import select_values
 
 MAX_ROWS, MAX_COLUMNS = 30, 16  # values of an attribute that are shown
 MAX_COLUMNS_WITH_WIDTHS = 8  # up to this many columns, half-widths of intervals are written too

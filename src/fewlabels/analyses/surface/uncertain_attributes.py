@@ -19,7 +19,7 @@ from fewlabels.data.predictions import Predictions
 from fewlabels.errors import InputError, did_you_mean, join_names
 from fewlabels.models.additive.design import build_effect_priors
 from fewlabels.models.additive.effects import choose_effects
-from fewlabels.models.additive.fitted import FittedSurface
+from fewlabels.models.additive.fitted_surface import FittedSurface
 from fewlabels.models.logit.curve import place_knots, spline_basis, to_logit
 from fewlabels.models.membership.fit import Method, learn_attribution
 from fewlabels.models.membership.fractional_counts import Counts, count_fractionally

@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.comparison import Comparison
 from fewlabels.metrics.metric import accuracy, confusion, ece
+from fewlabels.reporting.plots.assessment import plot_assessment
 from fewlabels.reporting.plots.difference import plot_comparison
-from fewlabels.reporting.plots.kinds import plot_assessment
-from fewlabels.reporting.plots.sheet import render_svg
+from fewlabels.reporting.plots.figure import render_svg
 
 MAX_CLASSES = 100  # a larger confusion matrix is unreadable on a page
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from fewlabels.active.simulation.kernels.jit import compiled
 from fewlabels.active.simulation.kernels.queue import Ints, Records
-from fewlabels.active.simulation.kernels.variates import draw_index
+from fewlabels.active.simulation.kernels.random_variates import draw_index
 from fewlabels.distributions.belief import Rng
 
 TOP_ENTRY = np.dtype([("gain", "f8"), ("tie_break", "f8"), ("group", "i8")])

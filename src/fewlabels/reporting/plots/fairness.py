@@ -12,7 +12,8 @@ from scipy.special import betaincinv
 from fewlabels.analyses.fairness.api import CurvePoint, Fairness
 from fewlabels.analyses.fairness.gaps import Gap
 from fewlabels.errors import InputError, count
-from fewlabels.reporting.plots.sheet import WIDTH, new_axes
+from fewlabels.reporting.plots.figure import WIDTH, new_axes
+from fewlabels.reporting.plots.formatting import format_level, shorten
 from fewlabels.reporting.plots.style import (
     BLUE,
     GREY,
@@ -25,7 +26,6 @@ from fewlabels.reporting.plots.style import (
     label_rows,
     rows_height,
 )
-from fewlabels.reporting.plots.words import format_level, shorten
 
 GRID_SIZE = 60
 MAX_DENSITIES, DENSITY_HEIGHT = 20, 0.38  # densities in one plot, and inches for each

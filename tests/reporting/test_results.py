@@ -136,7 +136,7 @@ def test_a_plan_draws_the_share_of_futures_that_are_settled() -> None:
     assert "10 to more than there are items" in plan.plot().get_title(loc="left")
     never = replace(plan, needed=(None, None), low=None, n_more=None, high=None)
     assert "never settle" in never.plot().get_title(loc="left")
-    assert "labels of all items are not enough" in never.to_markdown()
+    assert "not settled with all labels" in never.to_markdown()
     with pytest.raises(InputError, match=r"make it with fl\.plan"):
         replace(plan, needed=()).plot()
 
@@ -146,7 +146,7 @@ def test_a_simulation_names_the_configuration_with_the_fewest_labels() -> None:
     first, second = found.labels_to_target
     rows = ({**first, "n_labels": 30, "share": 0.5}, {**second, "n_labels": 20, "share": 1 / 3})
     text = replace(found, labels_to_target=rows).to_markdown()
-    assert f"{second['policy']} with prior flat, with 20 of 60" in text
+    assert f"20 of 60, by {second['policy']} with prior flat" in text
     never = replace(found, labels_to_target=tuple({**row, "n_labels": None, "share": None} for row in rows))
     assert "No configuration reaches rmse 0.05" in never.to_markdown()
     assert "no target to reach" in replace(found, labels_to_target=()).to_markdown()

@@ -7,6 +7,7 @@ from fewlabels.analyses.diagnosis import Diagnosis
 from fewlabels.errors import count, join_names
 
 TARGET_COLUMNS = ("goal", "policy", "prior", "measure", "target", "labels needed", "of all", "at the end (± 2 se)")
+QUANTILE_COLUMNS = ("share of futures", "more labels, at most")
 N_TARGET_NAMES = 4  # leading columns that hold names
 
 
@@ -30,11 +31,11 @@ def summarize_plan(p: Plan) -> str:
 
 
 def list_quantiles(p: Plan) -> list[tuple[str, str]]:
-    """List the quantiles of the labels needed over the simulated futures."""
-    names = ("10% of futures need at most", "50% need at most", "90% need at most")
+    """List the quantiles of the labels needed over the simulated futures, as the cells of `QUANTILE_COLUMNS`."""
+    names = ("10%", "50% (median)", "90%")
+    numbers = (p.low, p.n_more, p.high)
     return [
-        (name, "labels of all items are not enough" if n is None else count(n, "more label"))
-        for name, n in zip(names, (p.low, p.n_more, p.high), strict=True)
+        (name, "not settled with all labels" if n is None else f"{n:,}") for name, n in zip(names, numbers, strict=True)
     ]
 
 
@@ -51,13 +52,24 @@ def compare_configurations(s: Simulation) -> Iterator[str]:
 
 
 def _compare(rows: Sequence[Row], n_items: int) -> str:
-    target = f"{rows[0]['measure']} {rows[0]['target']:g} ({rows[0]['goal']}, {rows[0]['metric']})"
+    target = f"{_name_target(rows[0])} for goal {rows[0]['goal']}, metric {rows[0]['metric']}"
     reached = [row for row in rows if row["n_labels"] is not None]
     if not reached:
         return f"No configuration reaches {target}."
     fewest = min(row["n_labels"] for row in reached)
     names = join_names(f"{row['policy']} with prior {row['prior']}" for row in reached if row["n_labels"] == fewest)
-    return f"Fewest labels to reach {target}: {names}, with {fewest:,} of {n_items:,}."
+    return f"Fewest labels to reach {target}: {fewest:,} of {n_items:,}, by {names}."
+
+
+def describe_targets(s: Simulation) -> Iterator[str]:
+    """Say how many labels every configuration needs to reach its target."""
+    for row in s.labels_to_target:
+        needed = "never reaches" if row["n_labels"] is None else f"needs {count(row['n_labels'], 'label')} to reach"
+        yield f"{row['goal']}: {row['policy']} with prior {row['prior']} {needed} {_name_target(row)}."
+
+
+def _name_target(row: Row) -> str:
+    return f"{row['measure']} {row['target']:g}"
 
 
 def list_targets(s: Simulation) -> list[tuple[str, ...]]:

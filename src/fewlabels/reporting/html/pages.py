@@ -14,6 +14,7 @@ from fewlabels.reporting.html.figures import CaptionedFigure, draw_difference, d
 
 TEMPLATES = Environment(loader=PackageLoader("fewlabels.reporting.html", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # fmt: skip
 HEADINGS = ("What the estimates support", "What they do not support")
+SIMULATED = ("What the simulations show", "What they do not show")  # headings of plans and simulations
 DEFAULTS: dict[str, object] = {"headings": HEADINGS, "assessment": None, "rows": (), "number": str, "tables": ()}
 
 

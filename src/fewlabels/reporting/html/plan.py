@@ -7,10 +7,10 @@ from fewlabels.active.simulation.results import Plan
 from fewlabels.errors import count
 from fewlabels.files import write_atomic
 from fewlabels.reporting.html.figures import CaptionedFigure, render_figure
-from fewlabels.reporting.html.pages import render
+from fewlabels.reporting.html.pages import SIMULATED, render
 from fewlabels.reporting.html.tables import ReportTable
 from fewlabels.reporting.plots.plan import plot_plan
-from fewlabels.reporting.summaries import list_quantiles, summarize_plan
+from fewlabels.reporting.summaries import QUANTILE_COLUMNS, list_quantiles, summarize_plan
 
 CAPTION = "The share of simulated futures in which the goal is settled, by the number of further labels. The line is the median, the band the central 80% of futures. A curve that ends below 100% means that some futures do not settle with every item labelled."
 CAVEATS = (
@@ -40,10 +40,11 @@ def render_plan(p: Plan) -> str:
         source=p.provenance.source,
         headline=summarize_plan(p),
         facts=facts,
+        headings=SIMULATED,
         supported=list(_list_findings(p)),
         unsupported=[*p.warnings, *CAVEATS],
         pictures=_draw_figures(p),
-        tables=[ReportTable("Labels needed", ("share of futures", "labels"), list_quantiles(p), n_names=2)],
+        tables=[ReportTable("Labels needed", QUANTILE_COLUMNS, list_quantiles(p))],
         method=METHOD,
     )
 

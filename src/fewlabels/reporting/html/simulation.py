@@ -6,17 +6,19 @@ from pathlib import Path
 from fewlabels.active.simulation.results import Simulation
 from fewlabels.files import write_atomic
 from fewlabels.reporting.html.figures import CaptionedFigure, render_figure
-from fewlabels.reporting.html.pages import render
+from fewlabels.reporting.html.pages import SIMULATED, render
 from fewlabels.reporting.html.tables import ReportTable
 from fewlabels.reporting.plots.simulation import MEASURE_NAMES, list_measures, plot_simulation
 from fewlabels.reporting.summaries import (
     N_TARGET_NAMES,
     TARGET_COLUMNS,
     compare_configurations,
+    describe_targets,
     list_targets,
     summarize_simulation,
 )
 
+MAX_SENTENCES = 8
 CAPTION = "The mean over runs against the number of labels; bands are two standard errors on either side."
 CAVEATS = (
     "These are means over runs: differences of about two standard errors may be due to chance. More runs make them smaller.",
@@ -41,7 +43,10 @@ def render_simulation(s: Simulation) -> str:
         source=s.provenance.source,
         headline=summarize_simulation(s),
         facts=list(_list_facts(s)),
-        supported=list(compare_configurations(s)),
+        headings=SIMULATED,
+        supported=[*compare_configurations(s), *describe_targets(s)][
+            1 : MAX_SENTENCES + 1
+        ],  # the first is the headline
         unsupported=[*s.warnings, *CAVEATS],
         pictures=_draw_figures(s),
         tables=[targets] if targets.rows else [],
@@ -58,4 +63,5 @@ def _list_facts(s: Simulation) -> Iterator[tuple[str, str]]:
 
 def _draw_figures(s: Simulation) -> Iterator[CaptionedFigure]:
     for measure in list_measures(s):
-        yield render_figure(plot_simulation(s, measure), MEASURE_NAMES.get(measure, measure).capitalize(), CAPTION)
+        name = MEASURE_NAMES.get(measure, measure)
+        yield render_figure(plot_simulation(s, measure), f"{name[0].upper()}{name[1:]}", CAPTION)

@@ -1,45 +1,21 @@
 """Diagnose a table: its columns and roles, problems, what can be assessed, and which commands to run next."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fewlabels.analyses.commands import format_file, format_group, format_options
-from fewlabels.analyses.provenance import Provenance, record
+from fewlabels.analyses.diagnosis import Diagnosis, GroupSize
+from fewlabels.analyses.provenance import record
 from fewlabels.data.checks import check_pool
 from fewlabels.data.conflicts import Finding, count_values, find_label_columns
+from fewlabels.data.engine_errors import name_source
+from fewlabels.data.names import natural_order
 from fewlabels.data.predictions import Predictions, read_columns
 from fewlabels.data.roles import is_recognised
 from fewlabels.errors import InputError
 
 MAX_GROUP_VALUES = 50  # largest number of values of a column that is suggested for grouping
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """Columns, roles, findings and suggestions for a table."""
-
-    source: str
-    columns: dict[str, str]
-    roles: dict[str, str]
-    n_items: int
-    n_labels: int
-    classes: tuple[str, ...]
-    attributes: dict[str, int]  # column -> number of values
-    findings: tuple[Finding, ...]
-    can: tuple[str, ...]
-    next: tuple[str, ...]
-    provenance: Provenance = field(default_factory=record, repr=False)
-
-    @property
-    def is_sound(self) -> bool:
-        """Whether there is no error among the findings."""
-        return all(finding.severity != "error" for finding in self.findings)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return {**asdict(self), "provenance": self.provenance.to_dict()}
 
 
 def diagnose(source: Any, **roles: Any) -> Diagnosis:
@@ -71,7 +47,28 @@ def diagnose(source: Any, **roles: Any) -> Diagnosis:
         can=_list_possible(pool) if sound else (),
         next=(*_suggest_roles(source, words, findings), *(_suggest(pool, attributes, words) if sound else ())),
         provenance=record(pool.source, inputs=pool.inputs),
+        frame=pool.frame,
+        role_of=_list_role_of(pool),
+        sizes=_count_sizes(pool) if sound else (),
     )
+
+
+def _list_role_of(pool: Predictions) -> dict[str, str]:
+    """Return column -> role, also for each of several columns of probabilities."""
+    single = {column: role for role, column in pool.roles.used().items()}
+    return single | dict.fromkeys(pool.roles.scores.values(), "scores")
+
+
+def _count_sizes(pool: Predictions) -> tuple[GroupSize, ...]:
+    """Count items and labels by predicted class; all items together for graded outputs."""
+    if pool.has("agreement") or not pool.has("predicted"):
+        return (GroupSize("all items", pool.n_items, pool.n_labels),)
+    sizes: dict[str, list[int]] = {}
+    for name, label, n in zip(pool.pairs["predicted"], pool.pairs["label"], pool.pairs["n"], strict=True):
+        size = sizes.setdefault(str(name), [0, 0])
+        size[0] += n
+        size[1] += 0 if label is None else n
+    return tuple(GroupSize(name, *sizes[name]) for name in sorted(sizes, key=natural_order))
 
 
 def _unreadable(source: Any, words: Mapping[str, Any], error: InputError) -> Diagnosis:
@@ -83,7 +80,9 @@ def _unreadable(source: Any, words: Mapping[str, Any], error: InputError) -> Dia
     likely = [name for name, kind in columns.items() if kind.startswith("float")]
     tries = [{**words, "positive_score": column} for column in likely[:3]]
     lines = tuple(_doctor_command(source, one) for one in tries if _is_readable(source, one))
-    return Diagnosis(str(source), columns, {}, 0, 0, (), {}, (Finding("error", str(error)),), (), lines)
+    named = name_source(source)
+    made = record(named, inputs=(named,) if isinstance(source, str | Path) else ())
+    return Diagnosis(named, columns, {}, 0, 0, (), {}, (Finding("error", str(error)),), (), lines, made)
 
 
 def _is_readable(source: Any, words: Mapping[str, Any]) -> bool:

@@ -13,7 +13,7 @@ from fewlabels.errors import InputError
 
 def to_frame(rows: Sequence[Mapping[str, Any]], kind: Frame) -> Any:
     """Return rows as a pandas, Polars or Arrow table."""
-    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
     if kind == "polars":
         return _load("polars", "polars").DataFrame(columns)
     if kind == "arrow":

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,13 +24,18 @@ class Renderers(NamedTuple):
     markdown: str
     plot: str
     report: str
+    headline: str
+    image: str = ""  # writes all its plots to one file
 
 
 RENDERERS = {
-    "Assessment": Renderers("markdown.assessment:render_assessment", "plots.assessment:plot_assessment", "html.pages:write_report"),
-    "Comparison": Renderers("markdown.comparison:render_comparison", "plots.difference:plot_comparison", "html.pages:write_comparison"),
-    "Fairness": Renderers("markdown.fairness:render_fairness", "plots.fairness:plot_gaps", "html.fairness:write_fairness"),
-    "Surface": Renderers("markdown.surface:render_surface", "plots.surface:plot_surface", "html.surface:write_surface"),
+    "Assessment": Renderers("markdown.assessment:render_assessment", "plots.assessment:plot_assessment", "html.pages:write_report", "html.assessment_text:headline"),
+    "Comparison": Renderers("markdown.comparison:render_comparison", "plots.difference:plot_comparison", "html.pages:write_comparison", "html.assessment_text:headline_comparison"),
+    "Fairness": Renderers("markdown.fairness:render_fairness", "plots.fairness:plot_gaps", "html.fairness:write_fairness", "html.fairness:headline"),
+    "Surface": Renderers("markdown.surface:render_surface", "plots.surface:plot_surface", "html.surface:write_surface", "html.surface_text:headline"),
+    "Diagnosis": Renderers("markdown.diagnosis:render_diagnosis", "plots.diagnosis:plot_diagnosis", "html.diagnosis:write_diagnosis", "summaries:summarize_diagnosis"),
+    "Plan": Renderers("markdown.plan:render_plan", "plots.plan:plot_plan", "html.plan:write_plan", "summaries:summarize_plan"),
+    "Simulation": Renderers("markdown.simulation:render_simulation", "plots.simulation:plot_simulation", "html.simulation:write_simulation", "summaries:summarize_simulation", "plots.simulation:write_curves"),
 }  # fmt: skip
 
 
@@ -38,6 +43,11 @@ class Result(ABC):
     """A result of an analysis."""
 
     provenance: Provenance
+    if TYPE_CHECKING:  # a field of some results, a property of others
+
+        @property
+        def warnings(self) -> tuple[str, ...]:
+            """Its limitations, one sentence each."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -70,8 +80,17 @@ class Result(ABC):
         written: Path = self._find("report")(self, path, **choices)
         return written
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: a sentence, the first rows of its frame, and the warnings."""
+        text: str = _load("html.notebook:render_excerpt")(self, self._find("headline")(self))
+        return text
+
     def _find(self, what: str) -> Any:
-        return resolve_name(f"fewlabels.reporting.{getattr(RENDERERS[type(self).__name__], what)}")
+        return _load(getattr(RENDERERS[type(self).__name__], what))
+
+
+def _load(name: str) -> Any:
+    return resolve_name(f"fewlabels.reporting.{name}")
 
 
 def write_json(plain: Mapping[str, Any], path: str | Path | None, inputs: Iterable[str] = ()) -> str:

@@ -11,11 +11,12 @@ from rich.table import Table
 
 from fewlabels.analyses.assessment import Assessment, Row
 from fewlabels.analyses.comparison import Comparison
-from fewlabels.analyses.doctor import Diagnosis
+from fewlabels.analyses.diagnosis import Diagnosis
 from fewlabels.analyses.fairness.api import Fairness
 from fewlabels.analyses.fairness.gaps import Gap
 from fewlabels.cli.console import SafeConsole, replace_unencodable
 from fewlabels.errors import count
+from fewlabels.reporting.summaries import describe_size
 from fewlabels.text import sanitize_line
 
 MAX_SHOWN = 25
@@ -125,7 +126,7 @@ def print_diagnosis(out: Console, d: Diagnosis) -> None:
     """Print the roles of columns, the findings, what can be assessed, and the next commands."""
     out.print(f"[bold]{escape(d.source)}[/]")
     if d.is_sound:
-        out.print(f"  {count(d.n_items, 'item')}, {d.n_labels:,} labelled; {count_classes(d)}")
+        out.print(f"  {describe_size(d)}")
     for role, name in d.roles.items():
         out.print(f"  {role:15} {escape(name)}")
     if d.attributes:
@@ -140,11 +141,6 @@ def print_diagnosis(out: Console, d: Diagnosis) -> None:
         out.print(f"can be assessed: {'; '.join(d.can)}")
     for line in d.next:
         out.print(f"  [bold]$ {escape(line)}[/]", soft_wrap=True)
-
-
-def count_classes(d: Diagnosis) -> str:
-    """Return the number of classes as text; graded outputs have none."""
-    return "graded outputs" if "agreement" in d.roles else count(len(d.classes), "class")
 
 
 def print_warnings(out: Console, warnings: tuple[str, ...]) -> None:

@@ -5,7 +5,7 @@ truths); with labels, from the posterior predictive distribution.
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -22,10 +22,11 @@ from fewlabels.active.simulation.blas import use_one_thread
 from fewlabels.active.simulation.dispatch import run_policy
 from fewlabels.active.simulation.labelled_pool import LabelledPool
 from fewlabels.active.simulation.parallel import spread
+from fewlabels.active.simulation.results import Plan
 from fewlabels.active.simulation.run import Run, count_askable
 from fewlabels.analyses.assess import count_for, require_objects, require_roles
 from fewlabels.analyses.assessment import require_answerable, require_seed
-from fewlabels.analyses.provenance import Provenance, record
+from fewlabels.analyses.provenance import record
 from fewlabels.data.aggregate import aggregate_pool
 from fewlabels.data.checks import require_valid
 from fewlabels.data.counts import NONE, CountTable, to_count_table
@@ -43,32 +44,6 @@ ProgressCallback = Callable[[int, int], None]
 CHECK_RESOLUTION = 20  # check after each of the first 20 labels, then whenever the count has grown by 1/20
 REFINED_CHECKS = 10  # checks between the last count that did not settle a goal and the first that did
 BUDGET_GROWTH = 4  # factor on the budget while a future is not settled
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Predicted number of further labels to settle a goal."""
-
-    goal: str
-    metric: str
-    by: str
-    policy: str
-    prior: str
-    n_items: int
-    n_labels: int  # so far
-    n_more: int | None  # median over simulated futures; None if most never settle
-    low: int | None  # central 80 % of futures
-    high: int | None
-    p_settled: float  # share of futures that settle
-    runs: int
-    sentence: str
-    remedy: str | None
-    warnings: tuple[str, ...] = ()  # about the table
-    provenance: Provenance = field(default_factory=record, repr=False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the plan as a dict."""
-        return {**asdict(self), "warnings": list(self.warnings), "provenance": self.provenance.to_dict()}
 
 
 @use_one_thread()
@@ -124,7 +99,7 @@ def plan(
     )
     found = _summarize_futures(goal, policy, prior, counts, needed, most)
     made = record(pool.source, inputs=pool.inputs, counts=counts, seed=seed)
-    return replace(found, warnings=warnings, provenance=made)
+    return replace(found, warnings=warnings, provenance=made, frame=pool.frame)
 
 
 def draw_labelled_pool(rng: Rng, counts: CountTable, posterior: Posterior) -> LabelledPool:
@@ -223,7 +198,7 @@ def _summarize_futures(
         goal=goal.name, metric=goal.metric.name, by=counts.by, policy=name_policy(policy), prior=prior.name,
         n_items=int(counts.n_items.sum()), n_labels=int(counts.n_labels.sum()), n_more=middle, low=low, high=high,
         p_settled=p_settled, runs=len(needed), sentence=_describe(goal, middle, low, high, p_settled, most),
-        remedy=None if p_settled > 0.5 else getattr(goal, "remedy", None),
+        remedy=None if p_settled > 0.5 else getattr(goal, "remedy", None), needed=tuple(needed),
     )  # fmt: skip
 
 

@@ -3,10 +3,7 @@
 A simulation is flat rows: the mean of a measure over the runs, at a number of labels.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from pkgutil import resolve_name
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,23 +18,18 @@ from fewlabels.active.simulation.dispatch import Measured, is_compiled, measure,
 from fewlabels.active.simulation.labelled_pool import LabelledPool, make_labelled_pool
 from fewlabels.active.simulation.measures import HIGHER_IS_BETTER, get_target
 from fewlabels.active.simulation.parallel import spread
+from fewlabels.active.simulation.results import Row, Simulation
 from fewlabels.active.simulation.run import Run, mark_checkpoints
 from fewlabels.analyses.assess import require_objects, require_roles
 from fewlabels.analyses.assessment import require_answerable, require_seed
-from fewlabels.analyses.provenance import Provenance, record
-from fewlabels.analyses.result import write_json
+from fewlabels.analyses.provenance import record
 from fewlabels.data.counts import STRATA
 from fewlabels.data.groups import Bins, Groups, predicted
 from fewlabels.data.predictions import Predictions
-from fewlabels.data.sources import Frame
 from fewlabels.errors import InputError
-from fewlabels.files import check_output
 from fewlabels.models.calibrated.prior import calibrated
 from fewlabels.models.priors import Prior, list_uses
 
-FRAME, PLOT = "fewlabels.analyses.frames:to_frame", "fewlabels.reporting.plots.simulation:plot_simulation"
-WRITE = "fewlabels.reporting.plots.simulation:write_curves"
-Row = dict[str, Any]
 Checkpoints = Int[np.ndarray, " checkpoint"]
 Runs = dict[str, Float[np.ndarray, "run checkpoint"]]
 Reached = tuple[Int[np.ndarray, " reached"], dict[str, Float[np.ndarray, "run reached"]]]
@@ -45,55 +37,6 @@ ProgressCallback = Callable[[int, int], None]
 ROUNDING = 1e-9
 LABEL_ORIGIN = "in the table, for every item; requested by each policy in turn"
 CHECKPOINTS, REFIT_CHECKPOINTS = 200, 40  # numbers of checkpoints; fewer where each one refits the prior
-
-
-@dataclass(frozen=True)
-class Simulation:
-    """Rows of measures, and the labels each policy and prior needed to reach the target."""
-
-    rows: tuple[Row, ...]
-    labels_to_target: tuple[Row, ...]
-    n_items: int
-    frame: Frame = "pandas"
-    warnings: tuple[str, ...] = ()  # about the table
-    provenance: Provenance = field(default_factory=record, repr=False)
-
-    def __iter__(self) -> Iterator[Row]:
-        return iter(self.rows)
-
-    def __add__(self, other: "Simulation") -> "Simulation":
-        """Concatenate two simulations of the same table."""
-        both = (*self.labels_to_target, *other.labels_to_target)
-        warnings = tuple(dict.fromkeys((*self.warnings, *other.warnings)))
-        return Simulation((*self.rows, *other.rows), both, self.n_items, self.frame, warnings, self.provenance)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON as a dict."""
-        return {
-            "rows": list(self.rows),
-            "labels_to_target": list(self.labels_to_target),
-            "n_items": self.n_items,
-            "warnings": list(self.warnings),
-            "provenance": self.provenance.to_dict(),
-        }
-
-    def to_json(self, path: str | Path | None = None) -> str:
-        """Return the JSON, and write it if a path is given."""
-        return write_json(self.to_dict(), path, self.provenance.inputs)
-
-    def to_frame(self, kind: Frame | None = None) -> Any:
-        """Return a data frame with one row per checkpoint and measure, of the same kind as the predictions."""
-        return resolve_name(FRAME)(self.rows, kind or self.frame)
-
-    def plot(self, measure: str | None = None, *, ax: Any = None) -> Any:
-        """Plot a measure against the number of labels, with bands of two standard errors."""
-        return resolve_name(PLOT)(self.rows, measure, n_items=self.n_items, ax=ax)
-
-    def write_plots(self, path: str | Path) -> Path:
-        """Plot every measure against the number of labels in a PNG, SVG or PDF file."""
-        check_output(path, self.provenance.inputs)
-        written: Path = resolve_name(WRITE)(self.rows, path, n_items=self.n_items)
-        return written
 
 
 @use_one_thread()

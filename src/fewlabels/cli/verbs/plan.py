@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from fewlabels.active.simulation.plan import Plan
 from fewlabels.active.simulation.plan import plan as plan_labels
+from fewlabels.active.simulation.results import Plan
 from fewlabels.analyses.result import write_json
 from fewlabels.cli.console import add_command, write_text
 from fewlabels.cli.options import Columns, File, Flag, Path

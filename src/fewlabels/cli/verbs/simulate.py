@@ -1,15 +1,14 @@
 """`fewlabels simulate`: compare policies and priors by simulation on a fully labelled file."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pkgutil import resolve_name
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
-from fewlabels.active.simulation.simulate import Simulation
+from fewlabels.active.simulation.results import Simulation
 from fewlabels.active.simulation.simulate import simulate as run_simulation
 from fewlabels.analyses.result import write_json
 from fewlabels.cli.console import add_command, write_text
@@ -20,6 +19,7 @@ from fewlabels.cli.session_options import GOAL_GROUP, GoalOptions, shown_default
 from fewlabels.cli.tables import escape, print_warnings, stderr_console, stdout_console
 from fewlabels.errors import count
 from fewlabels.files import check_outputs
+from fewlabels.reporting.summaries import N_TARGET_NAMES, TARGET_COLUMNS, list_targets
 
 POLICIES = "random,thompson"
 CHECK_FORMAT = "fewlabels.reporting.plots.simulation:check_format"  # imported only to plot
@@ -109,21 +109,11 @@ def _write_outputs(result: Simulation, json: str | None, plot: str | None, quiet
 
 def _print(out: Console, result: Simulation) -> None:
     """Print how many labels each combination needed, and its measures at the end."""
-    last = {(r["goal"], r["policy"], r["prior"], r["measure"]): r for r in result.rows}
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("goal", "policy", "prior", "measure", "target", "labels needed", "of all", "at the end (± 2 se)"):
-        table.add_column(column, justify="left" if column in ("goal", "policy", "prior", "measure") else "right")
-    for row in result.labels_to_target:
-        end = last[row["goal"], row["policy"], row["prior"], row["measure"]]
-        needed = ("never", "") if row["n_labels"] is None else (f"{row['n_labels']:,}", f"{row['share']:.1%}")
-        ended = f"{_format_mean(end)} at {end['n_labels']:,}"
-        words = (row["goal"], row["policy"], row["prior"], row["measure"])
-        table.add_row(*map(escape, words), f"{row['target']:g}", *needed, ended)
+    for i, column in enumerate(TARGET_COLUMNS):
+        table.add_column(column, justify="left" if i < N_TARGET_NAMES else "right")
+    for cells in list_targets(result):
+        table.add_row(*map(escape, cells))
     runs = result.rows[0]["runs"]
     out.print(f"{count(result.n_items, 'labelled item')}, {count(runs, 'run')} of each combination")
     out.print(table)
-
-
-def _format_mean(row: Mapping[str, Any]) -> str:
-    """Format a mean over runs with two standard errors, or "undefined"."""
-    return "undefined" if row["mean"] is None else f"{row['mean']:.3f} ± {2 * (row['se'] or 0):.3f}"

@@ -146,6 +146,11 @@ def method(a: Assessment) -> list[str]:
     ]
 
 
+def headline_comparison(c: Comparison) -> str:
+    """State the verdict of a comparison in one sentence."""
+    return verdict(c)[0]
+
+
 def verdict(c: Comparison) -> list[str]:
     """State the verdict, the difference, the three probabilities and both groups."""
     a, b = c.groups

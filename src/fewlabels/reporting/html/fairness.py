@@ -46,20 +46,17 @@ def render_fairness(f: Fairness) -> str:
     return render(
         title=f"Fairness by {f.by}",
         source=f.source,
-        headline=_headline(f),
+        headline=headline(f),
         facts=facts,
         supported=list(_list_findings(f)),
         unsupported=list(_list_caveats(f)),
         pictures=_draw_figures(f),
-        assessment=None,
-        rows=(),
-        number=str,
         tables=[_list_definitions(f), _list_gaps(f), _list_groups(f)],
         method=_explain_method(f),
     )
 
 
-def _headline(f: Fairness) -> str:
+def headline(f: Fairness) -> str:
     """State in one sentence which gaps are settled."""
     settled = [gap for gap in f.gaps if gap.is_settled]
     fair = [gap for gap in settled if -f.rope <= gap.low and gap.high <= f.rope]

@@ -13,6 +13,9 @@ from fewlabels.reporting.html import assessment_text as words
 from fewlabels.reporting.html.figures import CaptionedFigure, draw_difference, draw_figures
 
 TEMPLATES = Environment(loader=PackageLoader("fewlabels.reporting.html", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # fmt: skip
+HEADINGS = ("What the estimates support", "What they do not support")
+SIMULATED = ("What the simulations show", "What they do not show")  # headings of plans and simulations
+DEFAULTS: dict[str, object] = {"headings": HEADINGS, "assessment": None, "rows": (), "number": str, "tables": ()}
 
 
 def write_report(a: Assessment, path: str | Path) -> Path:
@@ -42,7 +45,6 @@ def render_report(a: Assessment) -> str:
         assessment=a,
         rows=a.in_order,
         number=lambda value: words.number(a, value),
-        tables=(),
         method=words.method(a),
     )
 
@@ -59,10 +61,6 @@ def render_comparison(c: Comparison) -> str:
         supported=rest,
         unsupported=[*c.warnings, "The labelled items must have been drawn at random within each group."],
         pictures=[draw_difference(c)],
-        assessment=None,
-        rows=(),
-        number=str,
-        tables=(),
         method=[
             f"Metric: {c.metric}, {words.define_metric(c.metric)}.",
             f"The verdict is the region (lower, practically equivalent, higher) whose posterior probability is at least {c.required:g}; if no region reaches it, the comparison is not settled.",
@@ -71,5 +69,7 @@ def render_comparison(c: Comparison) -> str:
 
 
 def render(*, pictures: Iterable[CaptionedFigure], **content: object) -> str:
-    """Fill the template that all reports share."""
-    return TEMPLATES.get_template("page.html.jinja").render(pictures=list(pictures), version=__version__, **content)
+    """Fill the template that all reports share; `headings` are those of the supported and unsupported statements."""
+    return TEMPLATES.get_template("page.html.jinja").render(
+        pictures=list(pictures), version=__version__, **(DEFAULTS | content)
+    )

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from fewlabels.active.simulation.results import Simulation
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.files import write_atomic
 from fewlabels.reporting.plots.figure import WIDTH, QuietFigure, new_axes
@@ -26,33 +27,36 @@ MEASURE_NAMES = {
 SHARE_MEASURES = ("mrr", "found", "coverage", "correct")
 
 
-def plot_simulation(
-    rows: Sequence[dict[str, Any]], measure: str | None = None, *, n_items: int | None = None, ax: Axes | None = None
-) -> Axes:
+def plot_simulation(simulation: Simulation, measure: str | None = None, *, ax: Axes | None = None) -> Axes:
     """Draw a measure against the number of labels; bands are ± two standard errors over runs."""
-    measures = list(dict.fromkeys(row["measure"] for row in rows))
+    measures = list_measures(simulation)
     measure = measure or measures[0]
     if measure not in measures:
         raise InputError(f"plot: this simulation has no {measure!r}; {did_you_mean(measure, measures)}")
     ax = ax or new_axes(4.2)
     clean_axes(ax, keep=("bottom", "left"))
     ax.grid(color=PALE, linewidth=0.6)
-    configurations = _group_configurations([row for row in rows if row["measure"] == measure])
+    configurations = _group_configurations([row for row in simulation if row["measure"] == measure])
     for (name, found), (colour, dash) in zip(
         configurations.items(), _assign_line_styles(list(configurations)), strict=False
     ):
         _draw_line(ax, name, found, colour, dash)
-    _label_axes(ax, measure, n_items)
+    _label_axes(ax, measure, simulation.n_items)
     return ax
 
 
-def write_curves(rows: Sequence[dict[str, Any]], path: str | Path, *, n_items: int | None = None) -> Path:
+def list_measures(simulation: Simulation) -> list[str]:
+    """List the measures of a simulation."""
+    return list(dict.fromkeys(row["measure"] for row in simulation))
+
+
+def write_curves(simulation: Simulation, path: str | Path) -> Path:
     """Write a file with one panel for each measure of a simulation."""
     kind = check_format(path)
-    measures = list(dict.fromkeys(row["measure"] for row in rows))
+    measures = list_measures(simulation)
     figure = QuietFigure(figsize=(WIDTH, 3.6 * len(measures)), layout="constrained")
     for measure, ax in zip(measures, figure.subplots(len(measures), 1, squeeze=False)[:, 0], strict=True):
-        plot_simulation(rows, measure, n_items=n_items, ax=ax)
+        plot_simulation(simulation, measure, ax=ax)
     drawn = BytesIO()
     figure.savefig(drawn, format=kind, dpi=150)
     return write_atomic(path, drawn.getvalue())
@@ -88,9 +92,8 @@ def _draw_line(ax: Axes, name: str, rows: list[dict[str, Any]], colour: str, das
     ax.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
 
 
-def _label_axes(ax: Axes, measure: str, n_items: int | None) -> None:
-    of = f" (of {n_items:,} items)" if n_items else ""
-    ax.set_xlabel(f"labels{of}", color=INK)
+def _label_axes(ax: Axes, measure: str, n_items: int) -> None:
+    ax.set_xlabel(f"labels (of {n_items:,} items)", color=INK)
     ax.set_ylabel(MEASURE_NAMES.get(measure, measure), color=INK)
     ax.set_xlim(left=0)
     if measure in SHARE_MEASURES:

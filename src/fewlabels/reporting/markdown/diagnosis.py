@@ -1,0 +1,50 @@
+"""A diagnosis as Markdown: the columns of a table, its classes, findings and the next commands."""
+
+from fewlabels.analyses.diagnosis import Diagnosis
+from fewlabels.reporting.markdown.markup import escape, join, render_notes, render_table
+from fewlabels.reporting.summaries import summarize_diagnosis
+from fewlabels.text import sanitize_line
+
+MAX_CLASSES = 20  # classes listed
+
+
+def render_diagnosis(d: Diagnosis) -> str:
+    """Return a diagnosis as Markdown."""
+    title = f"### {escape(d.source)}"
+    can = f"Can be assessed: {escape('; '.join(d.can))}." if d.can else ""
+    return join(
+        title,
+        f"**{escape(summarize_diagnosis(d))}**",
+        _list_columns(d),
+        *_list_sizes(d),
+        can,
+        _list_commands(d),
+        render_notes(d.warnings),
+    )
+
+
+def _list_columns(d: Diagnosis) -> str:
+    rows = (
+        (escape(row["column"]), escape(row["type"]), escape(row["role"]) if row["role"] else "", _format(row["n_values"]))
+        for row in d.list_rows()
+    )  # fmt: skip
+    return render_table(("column", "type", "role", "values"), rows, n_names=3)
+
+
+def _list_sizes(d: Diagnosis) -> list[str]:
+    if not d.sizes:
+        return []
+    largest = sorted(d.sizes, key=lambda size: -size.n_items)[:MAX_CLASSES]
+    rows = ((escape(size.group), f"{size.n_items:,}", f"{size.n_labels:,}") for size in largest)
+    left_out = len(d.sizes) - len(largest)
+    note = f"The {MAX_CLASSES} largest classes; {left_out:,} more are not listed." if left_out else ""
+    return [render_table(("predicted" if d.classes else "", "items", "labels"), rows), note]
+
+
+def _list_commands(d: Diagnosis) -> str:
+    """List the next commands as indented code, which no file name can end."""
+    return "\n".join(f"    {sanitize_line(line)}" for line in d.next)
+
+
+def _format(n: int | None) -> str:
+    return "" if n is None else f"{n:,}"

@@ -1,0 +1,89 @@
+"""Sentences and table cells of diagnoses, plans and simulations, for Markdown, HTML reports and the command line."""
+
+from collections.abc import Iterator, Sequence
+
+from fewlabels.active.simulation.results import CONFIGURATION, Plan, Row, Simulation
+from fewlabels.analyses.diagnosis import Diagnosis
+from fewlabels.errors import count, join_names
+
+TARGET_COLUMNS = ("goal", "policy", "prior", "measure", "target", "labels needed", "of all", "at the end (± 2 se)")
+QUANTILE_COLUMNS = ("share of futures", "more labels, at most")
+N_TARGET_NAMES = 4  # leading columns that hold names
+
+
+def summarize_diagnosis(d: Diagnosis) -> str:
+    """Say in one sentence what the table holds, or that it must be corrected."""
+    n_errors = sum(finding.severity == "error" for finding in d.findings)
+    if n_errors:
+        return f"This table cannot be assessed before {count(n_errors, 'error')} {'is' if n_errors == 1 else 'are'} corrected."
+    return f"This table can be assessed: {describe_size(d)}."
+
+
+def describe_size(d: Diagnosis) -> str:
+    """Return the numbers of items, labels and classes as text; graded outputs have no classes."""
+    kind = "graded outputs" if "agreement" in d.roles else count(len(d.classes), "class")
+    return f"{count(d.n_items, 'item')}, {d.n_labels:,} labelled; {kind}"
+
+
+def summarize_plan(p: Plan) -> str:
+    """Say in one sentence how many more labels the goal needs."""
+    return f"{p.sentence[0].upper()}{p.sentence[1:]}."
+
+
+def list_quantiles(p: Plan) -> list[tuple[str, str]]:
+    """List the quantiles of the labels needed over the simulated futures, as the cells of `QUANTILE_COLUMNS`."""
+    names = ("10%", "50% (median)", "90%")
+    numbers = (p.low, p.n_more, p.high)
+    return [
+        (name, "not settled with all labels" if n is None else f"{n:,}") for name, n in zip(names, numbers, strict=True)
+    ]
+
+
+def summarize_simulation(s: Simulation) -> str:
+    """Say in one sentence which configuration reaches the first target with the fewest labels."""
+    return next(compare_configurations(s), f"The replays of {count(s.n_items, 'item')} have no target to reach.")
+
+
+def compare_configurations(s: Simulation) -> Iterator[str]:
+    """Say for every target which configuration reaches it with the fewest labels."""
+    keys = [(row["goal"], row["metric"], row["measure"]) for row in s.labels_to_target]
+    for key in dict.fromkeys(keys):
+        yield _compare([row for row, its in zip(s.labels_to_target, keys, strict=True) if its == key], s.n_items)
+
+
+def _compare(rows: Sequence[Row], n_items: int) -> str:
+    target = f"{_name_target(rows[0])} for goal {rows[0]['goal']}, metric {rows[0]['metric']}"
+    reached = [row for row in rows if row["n_labels"] is not None]
+    if not reached:
+        return f"No configuration reaches {target}."
+    fewest = min(row["n_labels"] for row in reached)
+    names = join_names(f"{row['policy']} with prior {row['prior']}" for row in reached if row["n_labels"] == fewest)
+    return f"Fewest labels to reach {target}: {fewest:,} of {n_items:,}, by {names}."
+
+
+def describe_targets(s: Simulation) -> Iterator[str]:
+    """Say how many labels every configuration needs to reach its target."""
+    for row in s.labels_to_target:
+        needed = "never reaches" if row["n_labels"] is None else f"needs {count(row['n_labels'], 'label')} to reach"
+        yield f"{row['goal']}: {row['policy']} with prior {row['prior']} {needed} {_name_target(row)}."
+
+
+def _name_target(row: Row) -> str:
+    return f"{row['measure']} {row['target']:g}"
+
+
+def list_targets(s: Simulation) -> list[tuple[str, ...]]:
+    """List the labels every configuration needed, and its measure at the end, as the cells of `TARGET_COLUMNS`."""
+    last = s.last_rows()
+    return [_format_target(row, last[tuple(row[name] for name in CONFIGURATION)]) for row in s.labels_to_target]
+
+
+def _format_target(row: Row, end: Row) -> tuple[str, ...]:
+    needed = ("never", "") if row["n_labels"] is None else (f"{row['n_labels']:,}", f"{row['share']:.1%}")
+    names = (row["goal"], row["policy"], row["prior"], row["measure"])
+    return (*names, f"{row['target']:g}", *needed, f"{_format_mean(end)} at {end['n_labels']:,}")
+
+
+def _format_mean(row: Row) -> str:
+    """Format a mean over runs with two standard errors, or "undefined"."""
+    return "undefined" if row["mean"] is None else f"{row['mean']:.3f} ± {2 * (row['se'] or 0):.3f}"

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from fewlabels.analyses.assessment import Estimate
 from fewlabels.analyses.provenance import record
+from fewlabels.analyses.rows import Estimate
 from fewlabels.analyses.surface.file_schema import SurfaceDocument
 from fewlabels.analyses.surface.result import Arm, Surface
 from fewlabels.data.counts import Axis

@@ -9,7 +9,8 @@ from fewlabels.analyses.commands import format_file, format_group, format_option
 from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.data.checks import check_pool
 from fewlabels.data.conflicts import Finding, count_values, find_label_columns
-from fewlabels.data.predictions import Predictions, read_columns
+from fewlabels.data.predictions import Predictions
+from fewlabels.data.relation import read_columns
 from fewlabels.data.roles import is_recognised
 from fewlabels.errors import InputError
 

@@ -11,6 +11,7 @@ from scipy.special import expit, logit
 import fewlabels as fl
 from fewlabels.data.counts import Axis, CountTable, count_pool
 from fewlabels.models.additive import laplace as fitting
+from fewlabels.models.additive import marginal_likelihood, schur_complement
 from fewlabels.models.additive.arm_posterior import predict_arms
 from fewlabels.models.additive.effect_priors import (
     FIXED,
@@ -20,7 +21,8 @@ from fewlabels.models.additive.effect_priors import (
     EffectPriors,
 )
 from fewlabels.models.additive.effects import choose_effects
-from fewlabels.models.additive.laplace import _LaplaceEvidence, fit
+from fewlabels.models.additive.laplace import fit
+from fewlabels.models.additive.marginal_likelihood import LaplaceEvidence
 from fewlabels.models.additive.outliers import P_OUTLIER, compute_outlier_variance
 from fewlabels.models.additive.strata import make_strata
 from fewlabels.models.inference import infer
@@ -145,7 +147,7 @@ def test_labels_all_right_at_a_score_of_1_agree_with_weighted_draws_of_the_prior
     right, arm = np.r_[n[:-1], 5], np.arange(n_arms + 1)
     design = np.column_stack([np.ones(len(n)), to_logit(score)])
     priors = EffectPriors(np.full(2, FIXED), np.array([0.0, 1.0]), np.array([1.0, 0.5]), ())
-    problem = _LaplaceEvidence(make_strata(design, arm, right, n), priors)
+    problem = LaplaceEvidence(make_strata(design, arm, right, n), priors)
     conditional = problem.describe(problem.evaluate(priors.start))
     (posterior,) = predict_arms(
         fitting.Fit(priors, arm, (conditional,), conditional, 1, 0.0), design, np.zeros((len(n), 0)), arm, [n]
@@ -164,8 +166,8 @@ def test_labels_all_right_at_a_score_of_1_agree_with_weighted_draws_of_the_prior
 @pytest.mark.parametrize("whole", [True, False])
 def test_the_slope_of_the_evidence_is_its_slope(monkeypatch, whole):
     """Also where arms have several strata, with scores of their own, and strata are of their arms in part."""
-    monkeypatch.setattr(fitting, "CLOSE", 1e-12)
-    monkeypatch.setattr(fitting, "BRIEF", np.float64)
+    monkeypatch.setattr(marginal_likelihood, "CLOSE", 1e-12)
+    monkeypatch.setattr(schur_complement, "BRIEF", np.float64)
     rng = np.random.default_rng(1)
     effects = choose_effects(make_axes(3, 2, 2), make_arms(3, 2, 2))
     design, _, n, right = simulate(effects, np.full(7, -0.5), rng, 80)
@@ -179,7 +181,7 @@ def test_the_slope_of_the_evidence_is_its_slope(monkeypatch, whole):
     plain = make_priors(effects)
     priors = EffectPriors(np.r_[FIXED, plain.block], np.r_[1.0, plain.centre], np.r_[0.5, plain.spread], plain.kinds)
     problem, at, step = (
-        _LaplaceEvidence(twice, priors),
+        LaplaceEvidence(twice, priors),
         priors.start + 0.4 * rng.standard_normal(len(priors.start)),
         1e-4,
     )
@@ -187,7 +189,7 @@ def test_the_slope_of_the_evidence_is_its_slope(monkeypatch, whole):
     sides = [[problem.evaluate(at + sign * step * e).value for sign in (1, -1)] for e in np.eye(len(at))]
     assert np.allclose(gradient, [(ahead - behind) / (2 * step) for ahead, behind in sides], atol=1e-4)
     exact = problem.evaluate(at).value
-    monkeypatch.setattr(fitting, "BRIEF", np.float32)
+    monkeypatch.setattr(schur_complement, "BRIEF", np.float32)
     assert problem.evaluate(at).value == pytest.approx(exact, abs=1e-5)
 
 
@@ -197,7 +199,7 @@ def test_the_posterior_agrees_with_weighted_draws_of_the_prior():
     effects = choose_effects(make_axes(3, 2), make_arms(3, 2))
     design, _, n, right = simulate(effects, np.array([-0.3, -0.6, -0.7]), rng, 30)
     priors = make_priors(effects)
-    evaluation = _LaplaceEvidence(see(design, n, right), priors).evaluate(priors.start)
+    evaluation = LaplaceEvidence(see(design, n, right), priors).evaluate(priors.start)
     found = fitting.Fit(priors, np.nonzero(n)[0], (evaluation.mean,), evaluation.conditional, 1, 0.0)
     posterior = rise(effects, found, len(design))
     draws = 200_000
@@ -221,7 +223,7 @@ def test_the_mean_is_nearer_to_the_truth_than_the_mode():
     effects = choose_effects(make_axes(3, 2), make_arms(3, 2))
     n, right = np.full(6, 10), np.array([10, 9, 10, 8, 10, 9])
     priors = make_priors(effects)
-    evaluation = _LaplaceEvidence(see(effects.expand(make_arms(3, 2)), n, right), priors).evaluate(priors.start)
+    evaluation = LaplaceEvidence(see(effects.expand(make_arms(3, 2)), n, right), priors).evaluate(priors.start)
     assert np.all(evaluation.mean.terms[0] > evaluation.conditional.terms[0] + 0.05)
     means = [
         rise(effects, fitting.Fit(priors, np.arange(6), (conditional,), conditional, 1, 0.0), 6).mean

@@ -14,69 +14,16 @@ from jaxtyping import Float
 from fewlabels.analyses.frames import to_inference_data
 from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.analyses.result import Result
+from fewlabels.analyses.rows import Entry, Estimate, Row, estimate_groups, estimate_matrix, estimate_overall
 from fewlabels.analyses.warnings import collect_warnings
 from fewlabels.data.counts import CountTable
 from fewlabels.data.sources import Frame
-from fewlabels.distributions.belief import include_mean
 from fewlabels.errors import InputError, did_you_mean, join_names
 from fewlabels.metrics.metric import ClassRate, Cost, Metric, accuracy, confusion, mcc
 from fewlabels.models.annotators.imputation import ImputedCounts
 from fewlabels.models.inference import infer, infer_imputed
 from fewlabels.models.posterior import Posterior
 from fewlabels.models.priors import Flat, FromEarlier, Prior, pseudo_counts
-
-RANK_FIELDS = ("p_worst", "p_best", "rank_low", "rank_high")
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number with its uncertainty."""
-
-    mean: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Row:
-    """Estimate of one group. Rank 1 is the best group; a group whose metric is undefined has no rank."""
-
-    group: str
-    share: float
-    n_items: int
-    n_labels: int
-    score: float | None  # mean score
-    mean: float
-    low: float
-    high: float
-    p_worst: float | None
-    p_best: float | None
-    rank_low: int | None
-    rank_high: int | None
-
-    @property
-    def ranks(self) -> str:
-        """The interval of ranks as text."""
-        if self.rank_low is None or self.rank_high is None:
-            return "–"
-        return f"{self.rank_low:,}" if self.rank_low == self.rank_high else f"{self.rank_low:,}–{self.rank_high:,}"
-
-    @property
-    def chance_of_worst(self) -> str:
-        """P(worst) as text."""
-        return "–" if self.p_worst is None else f"{self.p_worst:.2f}"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One entry of a confusion matrix: P(label | predicted), in one group where groups are not predicted classes."""
-
-    predicted: str
-    label: str
-    mean: float
-    low: float
-    high: float
-    group: str | None = None
 
 
 @dataclass(frozen=True)
@@ -230,7 +177,7 @@ def assess_counts(
         raise InputError(f"m is {spec.m}, but there are only {len(tally.groups)} groups; choose fewer")
     provenance = replace(provenance or record(counts=tally), seed=spec.seed, n_draws=spec.n_draws)
     posterior = posterior or infer_posterior(tally, spec, imputed)
-    rows = _rows(tally, spec, posterior)
+    rows = estimate_groups(tally, posterior, level=spec.level, m=spec.m)
     n_items, n_labels = int(tally.n_items.sum()), int(tally.n_labels.sum())
     return Assessment(
         metric=metric.name,
@@ -240,14 +187,14 @@ def assess_counts(
         finite_pool=spec.finite_pool,
         n_items=n_items,
         n_labels=n_labels,
-        overall=_overall(tally, spec, posterior, rows),
+        overall=estimate_overall(tally, metric, posterior, rows, level=spec.level),
         groups=rows,
         notes=notes,
         estimate_warnings=(
             *(() if imputed is None else imputed.collect_warnings(spec.level)),
             *collect_warnings(tally, metric, posterior, rows, earlier=isinstance(spec.prior, FromEarlier), m=spec.m),
         ),
-        matrix=_matrix(tally, spec, posterior) if metric is confusion else (),
+        matrix=estimate_matrix(tally, posterior, level=spec.level) if metric is confusion else (),
         tally=tally,
         spec=spec,
         posterior=posterior,
@@ -287,70 +234,3 @@ def require_answerable(tally: CountTable, metric: Metric) -> None:
         raise InputError(
             f"metric {metric.name}: which class is the positive one? the classes are {known}; say it with --positive (Python: positive=)"
         )
-
-
-def _rows(tally: CountTable, spec: AssessmentSpec, posterior: Posterior) -> tuple[Row, ...]:
-    n_items, n_labels = tally.count("n_items"), tally.count("n_labels")
-    score = np.bincount(tally.group, weights=tally.score, minlength=len(n_items)) / n_items
-    mean, (low, high) = posterior.mean(), posterior.interval(spec.level)
-    rank_fields = _rank_groups(spec, posterior)
-    return tuple(
-        Row(
-            group=group, share=float(n_items[g] / n_items.sum()), n_items=int(n_items[g]), n_labels=int(n_labels[g]),
-            score=None if np.isnan(score[g]) else float(score[g]), mean=float(mean[g]), low=float(low[g]), high=float(high[g]),
-            **rank_fields[g],
-        )
-        for g, group in enumerate(tally.groups)
-    )  # fmt: skip
-
-
-def _rank_groups(spec: AssessmentSpec, posterior: Posterior) -> list[dict[str, Any]]:
-    """P(worst), P(best) and rank intervals of every group; groups with an undefined metric are left out.
-
-    P(worst) is None where fewer than m groups have a defined metric.
-    """
-    defined, ranks = posterior.ranks
-    out: list[dict[str, Any]] = [dict.fromkeys(RANK_FIELDS) for _ in posterior.undefined]
-    if not len(defined):
-        return out
-    tails = [(1 - spec.level) / 2, (1 + spec.level) / 2]
-    rank_low, rank_high = np.quantile(ranks, tails, axis=0, method="inverted_cdf")
-    p_worst, p_best = posterior.weigh_places(spec.m), posterior.weigh_places(worst=False)
-    too_few = spec.m > len(defined)
-    for i, g in enumerate(defined):
-        values = (None if too_few else float(p_worst[g]), float(p_best[g]), int(rank_low[i]), int(rank_high[i]))
-        out[g] = dict(zip(RANK_FIELDS, values, strict=True))
-    return out
-
-
-def _overall(tally: CountTable, spec: AssessmentSpec, posterior: Posterior, rows: tuple[Row, ...]) -> Estimate:
-    """The estimate of a single group, or from draws over many, with the mean in closed form where possible."""
-    per_class = isinstance(spec.metric, ClassRate) and tally.by == "predicted"
-    if len(rows) == 1 and not per_class:
-        return Estimate(rows[0].mean, rows[0].low, rows[0].high)
-    mean = _overall_mean(tally, spec, posterior, rows)
-    low, high = include_mean(np.array([mean]), posterior.overall.interval(spec.level))
-    return Estimate(mean, float(low[0]), float(high[0]))
-
-
-def _overall_mean(tally: CountTable, spec: AssessmentSpec, posterior: Posterior, rows: tuple[Row, ...]) -> float:
-    per_class = isinstance(spec.metric, ClassRate) and tally.by == "predicted"
-    if not spec.metric.is_cell_accuracy or per_class or posterior.exact is None:
-        return float(posterior.overall.mean()[0])
-    means = posterior.pooled_cells.mean() if posterior.pooled_cells else [row.mean for row in rows]
-    return float(sum(row.share * mean for row, mean in zip(rows, means, strict=True)))
-
-
-def _matrix(tally: CountTable, spec: AssessmentSpec, posterior: Posterior) -> tuple[Entry, ...]:
-    cells = posterior.cells
-    mean = posterior.joint_cell_posterior.mean()
-    low, high = include_mean(mean, posterior.joint_cell_posterior.interval(spec.level))
-    named = tally.by not in ("predicted", "all")
-    return tuple(
-        Entry(
-            tally.classes[cells.predicted[c]], name, float(mean[c, j]), float(low[c, j]), float(high[c, j]),
-            tally.groups[cells.group[c]] if named else None,
-        )
-        for c in range(cells.n)
-        for j, name in enumerate(tally.classes)
-    )  # fmt: skip

@@ -7,9 +7,10 @@ posterior probability, if that reaches the required confidence; otherwise it is 
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from fewlabels.analyses.assessment import Assessment, Row
+from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.analyses.result import Result
+from fewlabels.analyses.rows import Row
 from fewlabels.analyses.warnings import describe_undefined
 from fewlabels.distributions.difference import NOT_SETTLED, Difference, describe_not_settled
 from fewlabels.errors import InputError

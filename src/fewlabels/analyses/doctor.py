@@ -11,7 +11,8 @@ from fewlabels.data.checks import check_pool
 from fewlabels.data.conflicts import Finding, count_values, find_label_columns
 from fewlabels.data.engine_errors import name_source
 from fewlabels.data.names import natural_order
-from fewlabels.data.predictions import Predictions, read_columns
+from fewlabels.data.predictions import Predictions
+from fewlabels.data.relation import read_columns
 from fewlabels.data.roles import is_recognised
 from fewlabels.errors import InputError
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fewlabels.analyses.assessment import RANK_FIELDS
+from fewlabels.analyses.rows import RANK_FIELDS
 from fewlabels.errors import InputError, did_you_mean
 
 OPERATORS: dict[str, Callable[[float, float], bool]] = {

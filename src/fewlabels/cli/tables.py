@@ -9,11 +9,12 @@ from rich.console import Console
 from rich.markup import escape as escape_markup
 from rich.table import Table
 
-from fewlabels.analyses.assessment import Assessment, Row
+from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.comparison import Comparison
 from fewlabels.analyses.diagnosis import Diagnosis
 from fewlabels.analyses.fairness.api import Fairness
 from fewlabels.analyses.fairness.gaps import Gap
+from fewlabels.analyses.rows import Row
 from fewlabels.cli.console import SafeConsole, replace_unencodable
 from fewlabels.errors import count
 from fewlabels.reporting.summaries import describe_size

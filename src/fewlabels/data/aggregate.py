@@ -11,7 +11,8 @@ from math import inf
 from typing import Any
 
 from fewlabels.data.groups import Bins, Cut, Everything, Groups, Predicted, search
-from fewlabels.data.predictions import Columns, Predictions, Value
+from fewlabels.data.predictions import Predictions
+from fewlabels.data.relation import Columns, Value
 from fewlabels.data.sampling import Sample, SamplingRule
 from fewlabels.errors import InputError
 

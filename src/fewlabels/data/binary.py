@@ -5,7 +5,8 @@ from dataclasses import replace
 import ibis
 
 from fewlabels.data.columns import LABEL, PREDICTED, PROBABILITY, SCORE
-from fewlabels.data.predictions import Predictions, Value
+from fewlabels.data.predictions import Predictions
+from fewlabels.data.relation import Value
 
 RIGHT, WRONG = "right", "wrong"  # classes of the right-versus-wrong problem
 

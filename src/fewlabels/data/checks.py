@@ -10,7 +10,8 @@ from typing import Any
 from fewlabels.data.aggregate import ROUNDING, Aggregate, aggregate_pool
 from fewlabels.data.conflicts import Finding, check_confidence, find_conflicts
 from fewlabels.data.groups import everything
-from fewlabels.data.predictions import Predictions, Value
+from fewlabels.data.predictions import Predictions
+from fewlabels.data.relation import Value
 from fewlabels.data.sampling import Sample
 from fewlabels.errors import InputError, count, did_you_mean, join_names
 

@@ -16,7 +16,8 @@ from jaxtyping import Float, Int
 from fewlabels.data.aggregate import Aggregate, aggregate_pool
 from fewlabels.data.groups import Cut, Groups, bin_names
 from fewlabels.data.names import MISSING, to_name
-from fewlabels.data.predictions import Columns, Predictions
+from fewlabels.data.predictions import Predictions
+from fewlabels.data.relation import Columns
 from fewlabels.errors import InputError
 
 Split = Literal["predicted", "bin", "stratum"]

@@ -12,7 +12,8 @@ from typing import Any
 
 from fewlabels.data import sampling as samples
 from fewlabels.data.names import MISSING, as_name
-from fewlabels.data.predictions import Columns, Predictions, Value
+from fewlabels.data.predictions import Predictions
+from fewlabels.data.relation import Columns, Value
 from fewlabels.data.sampling import Sample
 
 SUBSET_SIZE = 4096  # approximate number of items of a large table that are hashed, instead of all

@@ -9,7 +9,8 @@ from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
 from fewlabels.data.names import MISSING, natural_order
-from fewlabels.data.predictions import Columns, Predictions, Value
+from fewlabels.data.predictions import Predictions
+from fewlabels.data.relation import Columns, Value
 from fewlabels.errors import InputError, did_you_mean
 
 CROSS = " × "

@@ -1,7 +1,6 @@
-"""Predictions: a table in some engine, and the roles of its columns.
+"""Predictions: a table in some engine (`relation`), and the roles of its columns.
 
-Other modules query it for counts, sums and a few rows, independent of the size of the table. `aggregate` and `checks`
-are its main callers.
+Other modules query it for counts, sums and a few rows. `aggregate` and `checks` are its main callers.
 """
 
 import re
@@ -10,13 +9,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import add
 from pathlib import Path
-from threading import RLock
-from typing import Any, TypeAlias
+from typing import Any
 
 import ibis
 import ibis.expr.types as ir
-import pyarrow as pa
-from ibis.backends import BaseBackend
 
 from fewlabels.data import sampling as samples
 from fewlabels.data.candidates import Key, filter_by_priority, hash_to_integer, keep_smallest, priority_expression
@@ -25,21 +21,19 @@ from fewlabels.data.columns import AGREEMENT, ID, LABEL, PREDICTED, PROBABILITY,
 from fewlabels.data.engine_errors import explain_engine_errors, name_source
 from fewlabels.data.label_join import join_labels
 from fewlabels.data.logs import read_log
-from fewlabels.data.names import MISSING, as_name, natural_order
+from fewlabels.data.names import as_name, natural_order
+from fewlabels.data.relation import Columns, Relation, Value
 from fewlabels.data.roles import LEAKING, Roles
 from fewlabels.data.sampling import Sample, SamplingRule, choose_sampling_rule, sample_from_lists
 from fewlabels.data.sources import Frame, open_source
-from fewlabels.errors import InputError, did_you_mean, join_names
+from fewlabels.errors import InputError, join_names
 
-Value: TypeAlias = Any  # an Ibis expression; its methods depend on its type in the engine
-Columns = dict[str, list[Any]]
-_ENGINE_LOCK = RLock()  # a busy connection refuses other threads
 INTEGER = r"-?[0-9]{1,18}"
 TOLERANCE, SCORE_TOLERANCE = 1e-6, 0.01  # between two probabilities: rounding, and a relevant difference
 
 
 @dataclass(frozen=True, eq=False)
-class Predictions:
+class Predictions(Relation):
     """The predictions of a model on a pool of items, some of them labelled.
 
     >>> pool = Predictions.read({"predicted": ["cat", "dog"], "score": [0.9, 0.6], "label": ["cat", None]})
@@ -47,13 +41,10 @@ class Predictions:
     (2, 1, ('cat', 'dog'))
     """
 
-    items: ir.Table
     roles: Roles
-    engine: BaseBackend
     frame: Frame
     scored_classes: tuple[str, ...]  # classes with a probability, in the order of their columns
     notes: tuple[str, ...] = ()  # what the user should know about how the data were read
-    source: str = "the table"
     inputs: tuple[str, ...] = ()  # paths or glob patterns of the files it was read from
 
     @classmethod
@@ -76,7 +67,7 @@ class Predictions:
                 notes += more
             items, found, scored = derive_columns(table, engine, roles)
         inputs = tuple(str(one) for one in (source, labels) if isinstance(one, str | Path))
-        return cls(items, found, engine, frame, scored, (*notes, *found.notes), name, inputs)
+        return cls(items, engine, name, found, frame, scored, (*notes, *found.notes), inputs)
 
     # -- contents ------------------------------------------------------------------------------------------
 
@@ -235,23 +226,6 @@ class Predictions:
             return self.items[AGREEMENT]
         return self.is_labelled().ifelse((self.predicted == self.label).ifelse(1.0, 0.0), ibis.null("float64"))
 
-    def attribute(self, name: str) -> Value:
-        """A column as group names; null if missing."""
-        return as_name(self.items[name])
-
-    def is_number(self, name: str) -> bool:
-        """Return whether a column is numeric; booleans are not."""
-        return bool(self.items[name].type().is_numeric())
-
-    def number(self, name: str) -> Value:
-        """A column as float; NaN becomes null."""
-        value = self.items[name].cast("float64")
-        return value.isnan().ifelse(ibis.null("float64"), value)
-
-    def row(self) -> Value:
-        """The row number, from 1, in the order in which the engine reads rows."""
-        return ibis.row_number() + 1
-
     def _role(self, role: str, column: str, remedy: str) -> Value:
         if column not in self.items.columns:
             raise InputError(
@@ -280,20 +254,7 @@ class Predictions:
         """Return only the labelled items."""
         return replace(self, items=self.items.filter(self.is_labelled()))
 
-    def columns(self) -> tuple[str, ...]:
-        """The columns of the user's table."""
-        return tuple(c for c in self.items.columns if not c.startswith(RESERVED_PREFIX))
-
     # -- queries -------------------------------------------------------------------------------------------
-
-    def measure(self, values: Mapping[str, Value]) -> dict[str, Any]:
-        """Evaluate several whole-table aggregates in one scan."""
-        table = self._query(self.items.aggregate(**values))
-        return {name: column[0] for name, column in table.items()}
-
-    def count_by(self, keys: Mapping[str, Value], sums: Mapping[str, Value], *, most: int | None = None) -> Columns:
-        """GROUP BY the keys in the engine; return the count (`n`) and the sums of at most `most` groups."""
-        return self._query(self._count(keys, sums, most))
 
     def count_and_sample(
         self, keys: Mapping[str, Value], sums: Mapping[str, Value], rule: SamplingRule, *, most: int | None = None
@@ -304,10 +265,6 @@ class Predictions:
         lists, filled = found["__fl_ids"].combine_chunks(), sum(found["__fl_filled"].to_pylist())
         counted = found.drop_columns(list(also)).to_pydict()
         return counted, sample_from_lists(rule, lists, sum(counted["n"]) - filled)
-
-    def _count(self, keys: Mapping[str, Value], sums: Mapping[str, Value], most: int | None) -> ir.Table:
-        rows = self.items.group_by(**keys) if keys else self.items
-        return rows.aggregate(n=self.items.count(), **sums).limit(most)
 
     def cache_pairs(self, found: Columns) -> None:
         """Cache counts by predicted class and label that an aggregate query returned."""
@@ -326,28 +283,6 @@ class Predictions:
         self.__dict__["pairs"] = counted  # as cached_property does
         self.__dict__["n_items"] = sum(counted["n"])
         self.__dict__["n_labels"] = sum(n for n, y in zip(counted["n"], counted["label"], strict=True) if y is not None)
-
-    def fetch_columns(self, values: Mapping[str, Value]) -> Columns:
-        """Fetch expressions for every row: for small tables, and for what the engine cannot aggregate."""
-        return self._query(self.items.select(**values))
-
-    def find(self, where: Value, *, most: int = 1, **show: Value) -> Columns:
-        """Fetch the first rows that satisfy a condition, with their row numbers."""
-        numbered = self.items.mutate(
-            __fl_row=self.row(), __fl_hit=where, **{f"__fl_show_{k}": v for k, v in show.items()}
-        )
-        hits = numbered.filter(numbered["__fl_hit"]).order_by("__fl_row").limit(most)
-        return self._query(hits.select(row="__fl_row", **{k: f"__fl_show_{k}" for k in show}))
-
-    def count_distinct(self, keys: Mapping[str, Value], *, first: int | None = None) -> int:
-        """Count the distinct combinations of keys; only within the first rows if `first` is given."""
-        rows = self.items.select(**keys).limit(first).distinct()
-        return int(self._query(rows.aggregate(n=rows.count()))["n"][0])
-
-    def most_frequent(self, value: Value) -> Any:
-        """Return the value that occurs most often."""
-        counts = self.items.group_by(value=value).aggregate(n=self.items.count())
-        return self._query(counts.order_by(ibis.desc("n"), "value").limit(1))["value"][0]
 
     def choose_sampling_rule(self, seed: int) -> SamplingRule | None:
         """Choose the ids to sample in the aggregate query; None for small pools, graded outputs or text ids."""
@@ -412,32 +347,3 @@ class Predictions:
     def show(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Fetch the columns of these items that annotators see."""
         return self.fetch(names, {column: self.items[column] for column in self.shown})
-
-    def _query(self, expression: ir.Table) -> Columns:
-        return self._fetch(expression).to_pydict()
-
-    def _fetch(self, expression: ir.Table) -> pa.Table:
-        with _ENGINE_LOCK, explain_engine_errors(self.source):
-            return self.engine.to_pyarrow(expression)
-
-
-def read_columns(source: Any) -> dict[str, str]:
-    """Return the columns of any source and their types."""
-    table = source if isinstance(source, ir.Table) else open_source(source).table
-    return {name: str(kind) for name, kind in table.schema().items() if not name.startswith(RESERVED_PREFIX)}
-
-
-def count_rows(source: Any, columns: Sequence[str], weight: str | None = None) -> Columns:
-    """Count the rows of any table by some columns (`n`), or sum a column of weights instead."""
-    table, engine, *_ = open_source(source)
-    for column in (*columns, *([weight] if weight else [])):
-        if column not in table.columns:
-            raise InputError(f"there is no column {column!r}; {did_you_mean(column, table.columns)}")
-    if weight and not table[weight].type().is_numeric():
-        raise InputError(
-            f"weight: column {weight!r} of {source} holds more than numbers; a weight says how often a row occurs"
-        )
-    n = table.count() if weight is None else table[weight].cast("float64").sum()
-    keys = {column: as_name(table[column]).fill_null(MISSING) for column in columns}
-    with explain_engine_errors(name_source(source)):
-        return engine.to_pyarrow(table.group_by(**keys).aggregate(n=n)).to_pydict()

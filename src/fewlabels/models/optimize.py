@@ -1,4 +1,7 @@
-"""Maximisation of a smooth function of a few dozen parameters by BFGS (Broyden, Fletcher, Goldfarb, Shanno)."""
+"""Maximisation of a smooth function of a few dozen parameters, by Newton's method or by BFGS.
+
+BFGS (Broyden, Fletcher, Goldfarb, Shanno) needs no Hessian.
+"""
 
 from collections.abc import Callable
 from typing import Protocol, TypeVar, runtime_checkable
@@ -31,6 +34,69 @@ class ObjectivePoint(Protocol):
 
 
 V = TypeVar("V", bound=ObjectivePoint)
+
+
+def maximize_newton(
+    evaluate: Callable[[Parameters], V],
+    at: Parameters,
+    find_step: Callable[[V], Parameters],
+    *,
+    max_steps: int,
+    max_halvings: int,
+    min_expected_gain: float,
+    max_step: float = np.inf,
+    noise: float = 0.0,
+) -> tuple[Parameters, V]:
+    """Maximise a function by Newton's method with step halving; return the local maximum and the function there.
+
+    Parameters
+    ----------
+    find_step: callable
+        Returns the Newton step: the inverse of the negative Hessian times the gradient.
+    max_steps, max_halvings: int
+        The search stops after so many steps, or after so many halvings of one step.
+    min_expected_gain: float
+        The search stops once the gradient times the step is smaller.
+    max_step: float
+        Largest change of any parameter in one step.
+    noise: float
+        Numerical error of the value: a step may decrease the value by as much.
+
+    >>> from typing import NamedTuple
+    >>> class Concave(NamedTuple):
+    ...     value: float
+    ...     gradient: np.ndarray
+    ...     hessian: np.ndarray
+    >>> def evaluate(x):
+    ...     return Concave(float((x - np.exp(x)).sum()), 1 - np.exp(x), -np.exp(x))
+    >>> limits = {"max_steps": 20, "max_halvings": 10, "min_expected_gain": 1e-9}
+    >>> at, view = maximize_newton(evaluate, np.array([-2.0]), lambda view: view.gradient / -view.hessian, **limits)
+    >>> bool(abs(at[0]) < 1e-4)
+    True
+    """
+    view = evaluate(at)
+    for _ in range(max_steps):
+        step = find_step(view)
+        if step @ view.gradient < min_expected_gain:
+            break
+        length = min(1.0, max_step / float(np.abs(step).max()))
+        ahead = _halve_step(evaluate, at, length * step, view.value - noise, max_halvings)
+        if ahead is None:
+            break
+        at, view = ahead
+    return at, view
+
+
+def _halve_step(
+    evaluate: Callable[[Parameters], V], at: Parameters, step: Parameters, least: float, max_halvings: int
+) -> tuple[Parameters, V] | None:
+    """Halve a step until the value is at least `least`; None if it never is."""
+    for _ in range(max_halvings):
+        ahead = evaluate(at + step)
+        if ahead.value >= least:
+            return at + step, ahead
+        step = step / 2
+    return None
 
 
 def maximize_bfgs(

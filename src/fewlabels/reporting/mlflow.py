@@ -11,7 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from fewlabels.analyses.assessment import Assessment, Estimate, Row
+from fewlabels.analyses.assessment import Assessment
+from fewlabels.analyses.rows import Estimate, Row
 from fewlabels.errors import InputError
 
 FORBIDDEN_CHARACTERS = re.compile(r"[^\w\-. :]")  # not allowed in MLflow names; the slash separates their parts

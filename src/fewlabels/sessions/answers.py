@@ -1,4 +1,4 @@
-"""Answers in and out: checked against the items and classes of a session, and listed from its events."""
+"""Answers in and out: checked against the items and classes of a session, and listed from its events and its state."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -44,6 +44,12 @@ def list_votes(events: Iterable[Event], state: SessionState) -> list[dict[str, A
         {"id": action.item, "label": event.label, "who": action.who, "decided": action.decided, "note": event.note, "at": event.at}
         for action, event in _find_events(events, state)
     ]  # fmt: skip
+
+
+def list_disputes(state: SessionState, most: int | None = None) -> list[dict[str, Any]]:
+    """Return at most `most` undecided items on which annotators disagree, with their votes and notes."""
+    disputed = [state.voted_items[name] for name in state.disputed[:most]]
+    return [{"id": one.item.id, "votes": dict(one.votes), "notes": state.notes_on(one)} for one in disputed]
 
 
 def find_last_answers(events: Iterable[Event]) -> dict[tuple[str, str], str | None]:

@@ -14,7 +14,7 @@ from jaxtyping import Int
 
 from fewlabels.data.aggregate import Aggregate
 from fewlabels.data.candidates import allocate_candidates, draw_smallest
-from fewlabels.data.predictions import Columns
+from fewlabels.data.relation import Columns
 from fewlabels.sessions.journal.events import Item
 
 MAX_ITEMS = 200_000  # kept in the file

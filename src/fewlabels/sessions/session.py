@@ -1,52 +1,45 @@
 """The labelling loop: ask for items, record their labels, assess, until the goal is settled.
 
 A Session is a journal of events and the state replayed from it (`store`). The file holds everything: after a kill the
-session resumes from its last saved event, and several processes may share one file.
+session resumes from its last saved event, and several processes may share one file. Items are chosen by `selection`,
+answers recorded by `recording`, and estimates made by `results`.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from fewlabels.active.goals.goal import Goal, GoalStatus, count_sought, describe, explain_unreachable
-from fewlabels.active.policies import Policy, choose_policy, name_policy
-from fewlabels.analyses.assess import require_objects, require_roles
-from fewlabels.analyses.assessment import Assessment, AssessmentSpec, assess_counts
-from fewlabels.analyses.provenance import Provenance, record
+from fewlabels.active.goals.goal import Goal, GoalStatus
+from fewlabels.active.policies import Policy
+from fewlabels.analyses.assessment import Assessment
+from fewlabels.analyses.provenance import Provenance
 from fewlabels.data.groups import Bins, Groups, predicted
 from fewlabels.data.names import to_name
 from fewlabels.data.predictions import Predictions
-from fewlabels.distributions.belief import Rng
 from fewlabels.errors import InputError
 from fewlabels.metrics.metric import Metric
-from fewlabels.models.calibrated.prior import calibrated
 from fewlabels.models.posterior import Posterior
 from fewlabels.models.priors import Prior
-from fewlabels.sessions.answers import check_answers, find_last_answers, list_answers, list_votes
-from fewlabels.sessions.journal.events import Item, Journal, NewEvent
-from fewlabels.sessions.journal.memory import MemoryJournal
-from fewlabels.sessions.journal.sqlite import SqliteJournal
-from fewlabels.sessions.posterior_cache import (
-    LACKS_VOTES,
-    PosteriorCache,
-    Snapshot,
-    count_events,
-    list_classes,
-    list_warnings,
-    take_snapshot,
+from fewlabels.sessions.answers import find_last_answers, list_answers, list_disputes, list_votes
+from fewlabels.sessions.journal.events import Journal
+from fewlabels.sessions.opening import create_journal, open_journal
+from fewlabels.sessions.posterior_cache import PosteriorCache, list_classes
+from fewlabels.sessions.recording import record_answers, record_decisions, require_name, require_votes, withdraw_last
+from fewlabels.sessions.results import (
+    assess_labels,
+    describe_disputes,
+    describe_goal,
+    describe_session,
+    infer_posterior,
+    record_provenance,
 )
-from fewlabels.sessions.serialize import restore_choice
-from fewlabels.sessions.spec import SessionSpec, create_spec, read_spec
+from fewlabels.sessions.selection import check_lease, list_next_items, select_items
+from fewlabels.sessions.spec import SessionSpec
 from fewlabels.sessions.state import Action
 from fewlabels.sessions.store import EventStore
 
 ItemId = str | int
-MAX_LEASE = 366 * 24 * 3600  # seconds
 
 
 class Session:
@@ -86,20 +79,11 @@ class Session:
         `classes` adds true classes that are neither predicted nor among the labels yet. With `votes` above 1, that many
         annotators answer each item: answers are votes, and estimates account for annotator errors inferred from them.
         """
-        pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
-        prior, policy = prior or calibrated(), policy or choose_policy(count_sought(goal))
-        require_objects(by=by, goal=goal, prior=prior, policy=policy, metric=getattr(goal, "metric", None))
-        require_roles(pool, goal.metric, prior)
-        AssessmentSpec(goal.metric, prior, level, finite_pool, count_sought(goal), seed)  # validates its arguments
-        spec, items = create_spec(
-            pool, goal=goal, by=by, policy=policy, prior=prior, level=level, finite=finite_pool, seed=seed, bins=bins,
-            classes=classes, votes=votes,
+        parts = create_journal(
+            path, pool, goal=goal, by=by, policy=policy, prior=prior, level=level, finite_pool=finite_pool, bins=bins,
+            classes=classes, votes=votes, seed=seed,
         )  # fmt: skip
-        about, blobs = spec.write()
-        if path is None:
-            return cls(spec, MemoryJournal(about, items, blobs), pool)
-        restore_choice(about["prior"], None, "prior")  # refuse a custom prior: it cannot be restored from the file
-        return cls(spec, SqliteJournal.create(path, about, items, blobs), pool)
+        return cls(*parts)
 
     @classmethod
     def open(
@@ -117,17 +101,10 @@ class Session:
         Pass a custom goal or policy again: the file stores only its name. A copy of a file in use that was made without
         its write-ahead log may lack answers and is refused; `accept_missing` opens it anyway.
         """
-        journal = SqliteJournal.open(path, read_only=read_only, accept_missing=accept_missing)
-        try:
-            spec = read_spec(journal.about, journal.blobs, goal=goal, policy=policy, where=path)
-            spec.require_items(journal.count_items(), path)
-            if pool is not None:
-                pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
-                spec.require_same_predictions(pool, path)
-            return cls(spec, journal, pool)
-        except BaseException:
-            journal.close()
-            raise
+        with open_journal(
+            path, pool, goal=goal, policy=policy, read_only=read_only, accept_missing=accept_missing
+        ) as parts:
+            return cls(*parts)
 
     def __enter__(self) -> "Session":
         return self
@@ -166,25 +143,14 @@ class Session:
         `fresh`, the policy uses the last computed posterior instead of waiting for a new one. With several votes per
         item, items that need another vote come first.
         """
-        self._require_name(who)
+        require_name(self._spec, who)
         if n < 1:
             raise InputError(f"ask: n must be at least 1, got {n}")
         if lease is not None:
             check_lease(lease)
-        store = self._store
-        with store.writing(skip_sync=True):  # a lost request is asked again, so only answers are synced to disk
-            if lease is not None:
-                store.renew_and_reassign(n, who, lease)
-            store.record_asked(
-                store.state.short_of_vote_from(who)[: max(n - len(store.state.pending_with(who)), 0)], who
-            )
-            while len(store.state.pending_with(who)) < n:
-                chosen = self._choose(n - len(store.state.pending_with(who)), fresh=fresh)
-                if not chosen:
-                    break
-                store.record_asked(chosen, who)
-            mine = store.state.pending_for(who) if lease is None else store.state.pending_with(who)
-            return [self._as_id(item.id) for item in mine[:n]]
+        with self._store.writing(skip_sync=True):  # a lost request is asked again, so only answers are synced to disk
+            items = select_items(*self._parts, n, who=who, lease=lease, fresh=fresh)
+            return [self._as_id(item.id) for item in items]
 
     def tell(self, labels: Mapping[Any, Any], *, who: str = "", note: str = "", new_classes: bool = False) -> None:
         """Record answers: a class for each item (a grade, for graded outputs), or None if it cannot be labelled.
@@ -192,22 +158,16 @@ class Session:
         All are saved or none. A later answer to an item replaces the earlier one; with votes, only that of the same
         annotator. Answers to items that were not asked for are saved, and counted once their turn comes.
         """
-        self._require_name(who)
+        require_name(self._spec, who)
         with self._store.writing():
-            self._store.append(
-                NewEvent("skipped" if label is None else "told", name, label, who, note)
-                for name, label in self._check(labels, new_classes).items()
-            )
+            record_answers(self._spec, self._store, labels, who=who, note=note, new_classes=new_classes)
 
     def decide(self, labels: Mapping[Any, Any], *, who: str, note: str = "", new_classes: bool = False) -> None:
         """Settle items on which annotators disagree: the decided label is taken as true. All are saved or none."""
-        if self._spec.votes == 1:
-            raise InputError("decide: this session has one vote per item, and the last answer counts; use tell instead")
-        self._require_name(who)
+        require_votes(self._spec)
+        require_name(self._spec, who)
         with self._store.writing():
-            self._store.append(
-                NewEvent("decided", name, label, who, note) for name, label in self._check(labels, new_classes).items()
-            )
+            record_decisions(self._spec, self._store, labels, who=who, note=note, new_classes=new_classes)
 
     def undo(self, *, who: str = "", only: tuple[ItemId, bool] | None = None, decisions: bool = True) -> ItemId | None:
         """Withdraw an annotator's last answer or decision; the item is open again. Return None if there is neither.
@@ -223,17 +183,9 @@ class Session:
             Whether decisions may be withdrawn too.
         """
         with self._store.writing():
-            state = self._store.state
-            last = state.last_action(who, decisions=decisions)
-            wanted = last if only is None else Action(to_name(only[0]), who, only[1])
-            if wanted is None:
-                return None
-            if wanted != last:
-                is_open = wanted.item in state.drawn and state.is_undone(wanted)
-                return self._as_id(wanted.item) if is_open else None
-            taken = self._as_id(wanted.item)
-            self._store.append([NewEvent("withdrawn", wanted.item, who=who)])
-        return taken
+            wanted = None if only is None else Action(to_name(only[0]), who, only[1])
+            item = withdraw_last(self._store, who, wanted, decisions=decisions)
+            return None if item is None else self._as_id(item)
 
     def find_last(self, *, who: str = "", decisions: bool = True) -> tuple[ItemId, bool] | None:
         """Return the item that `undo` would withdraw, and whether it was decided rather than answered."""
@@ -262,18 +214,9 @@ class Session:
 
     def assess(self, metric: Metric | None = None) -> Assessment:
         """Estimate the metric from the labels so far, with credible intervals."""
-        spec, metric = self._spec, metric or self._spec.goal.metric
-        spec.require_roles(metric)
-        with self._store.reading() as state:
-            snapshot, notes = take_snapshot(spec, state), list_warnings(spec, state)
-        posterior, imputed = (
-            self._posterior_cache.get_posterior(snapshot),
-            self._posterior_cache.impute_labels(snapshot),
-        )
-        return assess_counts(
-            posterior.evaluation.tally, spec.ask(metric), notes=notes, frame=spec.frame, imputed=imputed,
-            provenance=self.provenance, posterior=posterior if metric == spec.goal.metric else None,
-        )  # fmt: skip
+        metric = metric or self._spec.goal.metric
+        self._spec.require_roles(metric)
+        return assess_labels(*self._parts, metric, self._pool)
 
     @property
     def progress(self) -> tuple[int, int]:
@@ -288,41 +231,20 @@ class Session:
 
     def standing(self) -> GoalStatus:
         """Return the current answer to the goal, and whether it is settled."""
-        with self._store.reading() as state:
-            snapshot = take_snapshot(self._spec, state)
-        return self._describe_standing(snapshot, self._posterior_cache.get_posterior(snapshot))
-
-    def _describe_standing(self, snapshot: Snapshot, posterior: Posterior) -> GoalStatus:
-        standing = describe(self._spec.goal, posterior, self._rng(0))
-        return replace(standing, settled=False) if snapshot.lacks_votes else standing
+        return describe_goal(self._spec, *infer_posterior(*self._parts))
 
     def status(self) -> dict[str, Any]:
         """Return counts, settings and the current answer as a dict, as `fewlabels status --json` writes it."""
-        with self._store.reading() as state:
-            snapshot, counts = take_snapshot(self._spec, state), count_events(self._spec, state)
-        posterior = self._posterior_cache.get_posterior(snapshot)
-        goal, standing = self._spec.goal, self._describe_standing(snapshot, posterior)
-        return {
-            **counts, "goal": goal.name, "metric": goal.metric.name, "by": self._spec.tally.by,
-            "policy": name_policy(self._spec.policy), "prior": self._spec.prior.name,
-            "settled": standing.settled, "answer": {"sentence": standing.sentence, **standing.details},
-            "obstacle": None if standing.settled else LACKS_VOTES if snapshot.lacks_votes else explain_unreachable(goal, posterior, self._rng(0)),
-            "votes": self._posterior_cache.describe_votes(snapshot), "provenance": self.provenance.to_dict(),
-        }  # fmt: skip
+        return describe_session(*self._parts, self._pool)
 
     def knowledge(self) -> Posterior:
         """Return the posterior of the goal's metric, given the labels so far."""
-        with self._store.reading() as state:
-            snapshot = take_snapshot(self._spec, state)
-        return self._posterior_cache.get_posterior(snapshot)  # outside the lock, since it may take seconds
+        return infer_posterior(*self._parts)[1]
 
     @property
     def provenance(self) -> Provenance:
         """The provenance of its results, as of now; without the folder of the predictions, since pages show it."""
-        spec = self._spec
-        labels = f"asked for by the policy {name_policy(spec.policy)}, for the goal {spec.goal.name}"
-        inputs = (spec.source,) if self._pool is None else self._pool.inputs
-        return record(Path(spec.source).name, inputs=inputs, counts=spec.tally, seed=spec.seed, labels=labels)
+        return record_provenance(self._spec, self._pool)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -371,24 +293,20 @@ class Session:
 
     def foresee(self, n: int) -> list[ItemId]:
         """Return up to n items that may be asked for next, an equal number per group."""
-        groups = range(min(n, len(self._spec.tally.groups)))
-        with self._store.reading() as state:
-            items = [
-                i for g in groups for i in self._store.journal.next_items(g, state.n_drawn.get(g, 0), n // len(groups))
-            ]
-        return [self._as_id(item.id) for item in items]
+        with self._store.reading():
+            return [self._as_id(item.id) for item in list_next_items(self._spec, self._store, n)]
 
     def answers(self) -> list[dict[str, Any]]:
         """Return the counted answer of every item: id, label (None if skipped), asked, who gave it last, note, at."""
         with self._store.reading() as state:
             rows = list_answers(self._store.journal.read(), state)
-        return [{**row, "id": self._as_id(row["id"])} for row in rows]
+        return self._with_ids(rows)
 
     def votes(self) -> list[dict[str, Any]]:
         """Return every annotator's current vote or decision on every item: id, label, who, decided, note, at."""
         with self._store.reading() as state:
             rows = list_votes(self._store.journal.read(), state)
-        return [{**row, "id": self._as_id(row["id"])} for row in rows]
+        return self._with_ids(rows)
 
     def last_answers(self) -> dict[tuple[str, str], str | None]:
         """Return the last label that each annotator gave each item, by (item, annotator), without withdrawn ones."""
@@ -400,22 +318,13 @@ class Session:
 
         Unless `fresh`, the probabilities are the last computed ones, without waiting for new ones.
         """
-        with self._store.reading() as state:
-            snapshot, voted_items, found = take_snapshot(self._spec, state), [state.voted_items[name] for name in state.disputed], self.list_disputes()  # fmt: skip
-        likely = [
-            self._posterior_cache.class_probabilities(snapshot, item_votes, fresh=fresh) for item_votes in voted_items
-        ]
-        return [{**row, "likely": chances} for row, chances in zip(found, likely, strict=True)]
+        return self._with_ids(describe_disputes(*self._parts, fresh=fresh))
 
     def list_disputes(self, most: int | None = None) -> list[dict[str, Any]]:
         """Return at most `most` undecided items on which annotators disagree: id, votes, notes."""
         with self._store.reading() as state:
-            voted_items = [state.voted_items[name] for name in state.disputed[:most]]
-            notes = [state.notes_on(item_votes) for item_votes in voted_items]
-        return [
-            {"id": self._as_id(item_votes.item.id), "votes": dict(item_votes.votes), "notes": noted}
-            for item_votes, noted in zip(voted_items, notes, strict=True)
-        ]
+            rows = list_disputes(state, most)
+        return self._with_ids(rows)
 
     def show(self, ids: Sequence[ItemId]) -> dict[ItemId, dict[str, Any]]:
         """Fetch the columns to show for these items; empty dicts if the session was opened without its predictions."""
@@ -424,31 +333,12 @@ class Session:
 
     # -- internals -----------------------------------------------------------------------------------------
 
-    def _require_name(self, who: str) -> None:
-        if self._spec.votes > 1 and not who.strip():
-            raise InputError(
-                f"this session has {self._spec.votes} annotators per item: say who you are (--as NAME; Python: who=)"
-            )
+    @property
+    def _parts(self) -> tuple[SessionSpec, EventStore, PosteriorCache]:
+        return self._spec, self._store, self._posterior_cache
 
-    def _check(self, labels: Mapping[Any, Any], new_classes: bool) -> dict[str, str | None]:
-        classes = None if self._spec.graded else self.classes
-        answers = check_answers(labels, self._store.journal, classes, new_classes=new_classes)
-        self._spec.require_costs(self.classes, answers.values())
-        return answers
-
-    def _choose(self, n: int, *, fresh: bool) -> list[Item]:
-        """Let the policy choose groups, and take the next items in the queue of each."""
-        state, journal = self._store.state, self._store.journal
-        snapshot = take_snapshot(self._spec, state)
-        posterior = (
-            self._posterior_cache.get_posterior(snapshot) if fresh else self._posterior_cache.latest_posterior(snapshot)
-        )
-        groups = self._posterior_cache.choose_next_groups(posterior, self._rng(1 + state.n_asked))[:n]
-        return [item for g, k in Counter(groups).items() for item in journal.next_items(g, state.n_drawn[g], k)]
-
-    def _rng(self, step: int) -> Rng:
-        """Derive the generator from seed and step, so that no random state has to be stored."""
-        return np.random.default_rng([self._spec.seed, 0, step])
+    def _with_ids(self, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [{**row, "id": self._as_id(row["id"])} for row in rows]
 
     def _as_id(self, name: str) -> ItemId:
         if not self._spec.whole_ids:
@@ -457,10 +347,3 @@ class Session:
             return int(name)
         except ValueError:
             raise InputError(f"damaged: item {name!r} should be a whole number; go back to an earlier copy") from None
-
-
-def check_lease(seconds: float) -> float:
-    """Refuse a lease that is not positive, or longer than a year."""
-    if not 0 < seconds <= MAX_LEASE:
-        raise InputError(f"lease: must be more than 0 and at most {MAX_LEASE:,} seconds (a year), got {seconds:g}")
-    return seconds

@@ -26,6 +26,7 @@ from fewlabels.data.groups import Bins, Groups
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.sampling import SamplingRule
 from fewlabels.data.sources import Frame
+from fewlabels.distributions.belief import Rng
 from fewlabels.errors import InputError, join_names
 from fewlabels.metrics.metric import Cost, Metric
 from fewlabels.models.inference import infer
@@ -112,6 +113,10 @@ class SessionSpec:
     def ask(self, metric: Metric) -> AssessmentSpec:
         """Return the question about a metric, with the options of the session."""
         return AssessmentSpec(metric, self.prior, self.level, self.finite, count_sought(self.goal), self.seed)
+
+    def derive_rng(self, step: int) -> Rng:
+        """Derive the generator from seed and step, so that no random state has to be stored."""
+        return np.random.default_rng([self.seed, 0, step])
 
     def write(self) -> tuple[dict[str, Any], dict[str, bytes]]:
         """Return it as a JSON document and binary attachments."""

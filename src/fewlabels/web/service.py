@@ -13,7 +13,8 @@ from starlette.exceptions import HTTPException
 from fewlabels.errors import join_names
 from fewlabels.models.posterior import Posterior
 from fewlabels.sessions.annotations import describe_agreement
-from fewlabels.sessions.session import ItemId, Session, check_lease
+from fewlabels.sessions.selection import check_lease
+from fewlabels.sessions.session import ItemId, Session
 from fewlabels.text import sanitize_line
 from fewlabels.web.background import BackgroundWorker, CachedResponse
 from fewlabels.web.error_log import FailureLog

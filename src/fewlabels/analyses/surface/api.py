@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from fewlabels.analyses.assessment import Assessment, AssessmentSpec, Estimate, assess_counts
+from fewlabels.analyses.assessment import Assessment, AssessmentSpec, assess_counts
 from fewlabels.analyses.provenance import Provenance, record
+from fewlabels.analyses.rows import Estimate
 from fewlabels.analyses.surface.attributes import require_few_values, resolve_attributes, warn_constant
 from fewlabels.analyses.surface.result import Arm, Surface
 from fewlabels.analyses.surface.uncertain_attributes import SoftAssignment, Uncertain, assign_uncertain, fit_uncertain

@@ -11,11 +11,11 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.sparse import csr_array
 
-from fewlabels.analyses.assessment import Estimate
 from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.analyses.result import Result
+from fewlabels.analyses.rows import Estimate
 from fewlabels.data.counts import NONE, Axis
-from fewlabels.data.predictions import count_rows
+from fewlabels.data.relation import count_rows
 from fewlabels.data.sources import Frame
 from fewlabels.distributions.belief import include_mean
 from fewlabels.errors import InputError, did_you_mean

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from fewlabels.analyses.assessment import Estimate
 from fewlabels.analyses.provenance import record
+from fewlabels.analyses.rows import Estimate
 from fewlabels.analyses.surface.file_schema import SurfaceDocument
 from fewlabels.analyses.surface.result import Arm, Surface
 from fewlabels.data.counts import Axis
@@ -21,7 +21,8 @@ from fewlabels.models.additive.effect_priors import FIXED, EffectPriors
 from fewlabels.models.additive.effects import Effects
 from fewlabels.models.additive.explanation import Scale
 from fewlabels.models.additive.fitted_surface import FittedSurface
-from fewlabels.models.additive.laplace import ConditionalFit, Fit
+from fewlabels.models.additive.laplace import Fit
+from fewlabels.models.additive.marginal_likelihood import ConditionalFit
 
 FORMAT = "fewlabels surface"
 VERSION = 1

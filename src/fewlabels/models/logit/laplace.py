@@ -17,6 +17,7 @@ from scipy.special import logit, softmax
 from fewlabels.models.logit.importance_sampling import draw_points, effective_sample_size, importance_weights
 from fewlabels.models.logit.model import Model, Observations
 from fewlabels.models.logit.random_effects import MAX_LOGIT, NODES, Grid, clip_magnitude, expit
+from fewlabels.models.optimize import maximize_newton
 
 MAX_STEPS, MAX_HALVINGS = 40, 12
 MIN_EXPECTED_GAIN, NOISE = (
@@ -214,7 +215,7 @@ class _Problem:
 def fit(evidence: Observations, model: Model, start: Params | None = None) -> Fit:
     """Fit the model by Laplace approximation; `start` may be the mode of an earlier fit."""
     problem = _Problem(evidence, model)
-    at, view = _newton(problem, _initial_guess(problem) if start is None else start)
+    at, view = _find_mode(problem, _initial_guess(problem) if start is None else start)
     covariance = _invert(-view.hessian)
     group = np.unique(evidence.group)
     return Fit(model, at, covariance, group, _integrate_over_scale(problem, at, view, covariance))
@@ -270,29 +271,11 @@ def _initial_guess(problem: _Problem) -> Params:
     return np.append(terms, model.start[-1])
 
 
-def _newton(problem: _Problem, at: Params) -> tuple[Params, _PosteriorPoint]:
-    """Maximise by Newton's method with backtracking."""
-    view = problem.evaluate(at)
-    for _ in range(MAX_STEPS):
-        step = _invert(-view.hessian) @ view.gradient
-        ahead = None if step @ view.gradient < MIN_EXPECTED_GAIN else _backtrack(problem, at, step, view)
-        if ahead is None:
-            break
-        at, view = ahead
-    return at, view
-
-
-def _backtrack(
-    problem: _Problem, at: Params, step: Params, view: _PosteriorPoint
-) -> tuple[Params, _PosteriorPoint] | None:
-    """Halve a step until the log posterior does not fall by more than the grid's error; None if it always does."""
-    length = min(1.0, MAX_STEP / float(np.abs(step).max()))
-    for _ in range(MAX_HALVINGS):
-        ahead = problem.evaluate(at + length * step)
-        if ahead.value > view.value - NOISE:
-            return at + length * step, ahead
-        length /= 2
-    return None
+def _find_mode(problem: _Problem, at: Params) -> tuple[Params, _PosteriorPoint]:
+    return maximize_newton(
+        problem.evaluate, at, lambda view: _invert(-view.hessian) @ view.gradient, max_steps=MAX_STEPS,
+        max_halvings=MAX_HALVINGS, min_expected_gain=MIN_EXPECTED_GAIN, max_step=MAX_STEP, noise=NOISE,
+    )  # fmt: skip
 
 
 def _integrate_over_scale(

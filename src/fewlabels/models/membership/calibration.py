@@ -1,6 +1,7 @@
 """Temperature scaling of each attribute classifier, with biases per value, on items with known attributes."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -8,6 +9,7 @@ from scipy.special import log_softmax, softmax
 
 from fewlabels.models.membership.scores import LogScores
 from fewlabels.models.membership.terms import contrast
+from fewlabels.models.optimize import maximize_newton
 
 COMMON_TEMPERATURE_PRIOR = 1.0, 0.5  # prior mean and sd of the common temperature
 TEMPERATURE_SD = 0.25  # sd of the classifiers' temperatures around it
@@ -29,6 +31,14 @@ class TemperatureScaling:
         return np.asarray(softmax(self.temperature * logs + self.bias, axis=1))
 
 
+class _PosteriorPoint(NamedTuple):
+    """The log posterior at a point, its gradient, and its negative Hessian."""
+
+    value: float
+    gradient: Float[np.ndarray, " term"]
+    hessian: Float[np.ndarray, "term term"]
+
+
 def calibrate(
     evidence: LogScores, gold: Int[np.ndarray, "item axis"], *, biased: bool
 ) -> tuple[tuple[TemperatureScaling, ...], float]:
@@ -38,7 +48,7 @@ def calibrate(
     """
     common = COMMON_TEMPERATURE_PRIOR[0]
     for _ in range(ROUNDS):
-        scales = tuple(_newton(log, gold[:, k], common, biased=biased) for k, log in enumerate(evidence))
+        scales = tuple(_find_mode(log, gold[:, k], common, biased=biased) for k, log in enumerate(evidence))
         total = (
             sum(scale.temperature for scale in scales) / TEMPERATURE_SD**2
             + COMMON_TEMPERATURE_PRIOR[0] / COMMON_TEMPERATURE_PRIOR[1] ** 2
@@ -47,25 +57,18 @@ def calibrate(
     return scales, common
 
 
-def _newton(logs: Logs, known: Int[np.ndarray, " item"], common: float, *, biased: bool) -> TemperatureScaling:
+def _find_mode(logs: Logs, known: Int[np.ndarray, " item"], common: float, *, biased: bool) -> TemperatureScaling:
     """Find the mode by Newton's method; the log posterior is concave."""
     code = contrast(logs.shape[1]) if biased else np.zeros((logs.shape[1], 0))
     centre, spread = (
         np.array([first, *(rest for _ in code.T)]) for first, rest in ((common, 0.0), (TEMPERATURE_SD, BIAS_SD))
     )
     design = np.concatenate([logs[:, :, None], np.broadcast_to(code, (*logs.shape, code.shape[1]))], axis=2)
-    at = centre
-    value, gradient, hessian = _log_posterior(design, known, at, centre, spread)
-    for _ in range(MOST_STEPS):
-        step = np.linalg.solve(hessian, gradient)
-        if step @ gradient < TOLERANCE:
-            break
-        for _ in range(MAX_HALVINGS):
-            ahead = _log_posterior(design, known, at + step, centre, spread)
-            if ahead[0] >= value:
-                break
-            step = step / 2
-        at, (value, gradient, hessian) = at + step, ahead
+    at, _ = maximize_newton(
+        lambda at: _log_posterior(design, known, at, centre, spread), centre,
+        lambda view: np.linalg.solve(view.hessian, view.gradient),
+        max_steps=MOST_STEPS, max_halvings=MAX_HALVINGS, min_expected_gain=TOLERANCE,
+    )  # fmt: skip
     return TemperatureScaling(float(at[0]), code @ at[1:])
 
 
@@ -75,7 +78,7 @@ def _log_posterior(
     at: Float[np.ndarray, " term"],
     centre: Float[np.ndarray, " term"],
     spread: Float[np.ndarray, " term"],
-) -> tuple[float, Float[np.ndarray, " term"], Float[np.ndarray, "term term"]]:
+) -> _PosteriorPoint:
     """Log posterior, its gradient, and its negative Hessian."""
     logits = design @ at
     log_chance = log_softmax(logits, axis=1)
@@ -85,4 +88,4 @@ def _log_posterior(
     value = float(log_chance[item, known].sum() - off @ off / 2)
     gradient = (design[item, known] - mean).sum(axis=0) - off / spread
     hessian = np.einsum("il,ilt,ilu->tu", chance, design, design) - mean.T @ mean + np.diag(spread**-2)
-    return value, gradient, hessian
+    return _PosteriorPoint(value, gradient, hessian)

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from fewlabels.analyses.assessment import Assessment, Row
+from fewlabels.analyses.assessment import Assessment
+from fewlabels.analyses.rows import Row
 from fewlabels.errors import count
 from fewlabels.reporting.markdown.markup import collapse, escape, format_interval, join, render_notes, render_table
 

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from fewlabels.analyses.assessment import Assessment, Row
+from fewlabels.analyses.assessment import Assessment
+from fewlabels.analyses.rows import Row
 from fewlabels.reporting.plots.figure import new_axes
 from fewlabels.reporting.plots.formatting import describe_axis, format_value
 from fewlabels.reporting.plots.style import (

@@ -11,7 +11,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from fewlabels.analyses.assessment import Assessment, Row
+from fewlabels.analyses.assessment import Assessment
+from fewlabels.analyses.rows import Row
 from fewlabels.errors import InputError
 from fewlabels.reporting.plots.figure import new_axes
 from fewlabels.reporting.plots.formatting import format_level

@@ -1379,24 +1379,6 @@ def test_a_prior_of_ones_own_is_refused_or_must_be_given_again(path):
         Session.open(path).close()
 
 
-def say_words(folder):
-    """What is said to words where objects belong; with shape checks, those would speak first."""
-    said = []
-    for choices in ({"policy": "thompson"}, {"goal": FindWorst("accuracy")}, {"goal": "find-worst"}):
-        try:
-            Session.create(None, TABLES["small"], **{"goal": FindWorst()} | choices)
-            said.append("nothing")
-        except Exception as error:
-            said.append(f"{type(error).__name__}: {error}")
-    return said
-
-
-def test_a_word_where_an_object_belongs_is_explained(elsewhere):
-    for said in found_by(say_words, elsewhere):
-        assert "InputError" in said
-        assert "is a word for the command line" in said
-
-
 # -- files ----------------------------------------------------------------------------------------------------
 
 

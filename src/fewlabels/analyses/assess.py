@@ -1,5 +1,6 @@
 """One call from predictions to an Assessment, or to a Comparison of two groups."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from fewlabels.analyses.assessment import Assessment, AssessmentSpec, assess_counts
@@ -10,22 +11,24 @@ from fewlabels.data.checks import require_valid
 from fewlabels.data.conflicts import count_values, find_label_columns
 from fewlabels.data.counts import STRATA, to_count_table
 from fewlabels.data.groups import Bins, Groups, predicted
+from fewlabels.data.parsing import parse_pair, resolve_bins, resolve_groups
 from fewlabels.data.predictions import Predictions
 from fewlabels.errors import InputError
 from fewlabels.metrics.metric import Metric, accuracy
-from fewlabels.models.calibrated.prior import calibrated
+from fewlabels.metrics.parsing import resolve_metric
+from fewlabels.models.parsing import resolve_prior
 from fewlabels.models.priors import Prior, list_uses
 
 
 def assess(
     pool: Any,
     *,
-    by: Groups = predicted,
-    metric: Metric = accuracy,
-    prior: Prior | None = None,
+    by: Groups | str | Sequence[Groups | str] = predicted,
+    metric: Metric | str = accuracy,
+    prior: Prior | str | None = None,
     level: float = 0.95,
     finite_pool: bool = False,
-    bins: Bins | None = None,
+    bins: Bins | str | int | None = None,
     m: int = 1,
     seed: int = 0,
     n_draws: int = 10_000,
@@ -42,10 +45,9 @@ def assess(
     [('a', 9, 0.7), ('b', 8, 0.6)]
     """
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
-    prior = prior or calibrated()
-    require_objects(by=by, metric=metric, prior=prior)
+    by, metric, prior = resolve_groups(by), resolve_metric(metric), resolve_prior(prior)
     require_roles(pool, metric, prior)
-    aggregated = aggregate_pool(pool, by, bins=bins, **count_for(pool, prior))
+    aggregated = aggregate_pool(pool, by, bins=resolve_bins(bins), **count_for(pool, prior))
     notes = require_valid(pool, aggregated)
     counts = to_count_table(aggregated)
     if not counts.n_labels.any():
@@ -56,7 +58,7 @@ def assess(
 
 
 def compare(
-    pool: Any, groups: tuple[str, str], *, rope: float = 0.05, confidence: float = 0.95, **choices: Any
+    pool: Any, groups: str | Sequence[str], *, rope: float = 0.05, confidence: float = 0.95, **choices: Any
 ) -> Comparison:
     """Estimate the difference between two groups, and whether it exceeds `rope`; `choices` are those of `assess`.
 
@@ -67,18 +69,16 @@ def compare(
     'above'
     """
     require_choices(rope, confidence)
-    return compare_groups(assess(pool, **choices), groups, rope, confidence)
+    return compare_groups(assess(pool, **choices), _resolve_pair(groups), rope, confidence)
 
 
-def require_objects(**choices: object) -> None:
-    """Raise if a choice is a string of the command line, or a class instead of an instance."""
-    for name, choice in choices.items():
-        if isinstance(choice, type):
-            raise InputError(f"{name}: {choice.__name__} is a class; give an instance, like {choice.__name__}()")
-        if isinstance(choice, str):
-            raise InputError(
-                f"{name}: {choice!r} is a word for the command line; in Python give the object, like fl.recall, fl.predicted or fl.flat()"
-            )
+def _resolve_pair(groups: str | Sequence[str]) -> tuple[str, str]:
+    """Return two groups, given as a pair or as words separated by a comma."""
+    if isinstance(groups, str):
+        return parse_pair(groups)
+    if len(groups) != 2:
+        raise InputError(f"groups: expected two, got {len(groups)}; name the two groups to compare")
+    return groups[0], groups[1]
 
 
 def count_for(pool: Predictions, prior: Prior) -> dict[str, Any]:

@@ -4,18 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 from fewlabels.active.goals.comparison import Compare
+from fewlabels.active.parsing import parse_policy
 from fewlabels.active.policies import name_policy
-from fewlabels.cli.parsing import (
-    parse_bins,
-    parse_groups,
-    parse_metric,
-    parse_pair,
-    parse_policy,
-    parse_prior,
-    split_names,
-)
 from fewlabels.cli.session_options import GOAL_FIELDS, SessionOptions
+from fewlabels.data.parsing import parse_bins, parse_groups, parse_pair, split_names
 from fewlabels.errors import InputError
+from fewlabels.metrics.parsing import parse_metric
+from fewlabels.models.parsing import parse_prior
 from fewlabels.sessions.journal.sqlite import SqliteJournal
 from fewlabels.sessions.spec import SessionSpec, read_spec
 

@@ -14,17 +14,20 @@ from typing import Any
 import numpy as np
 
 from fewlabels.active.goals.goal import Goal, GoalStatus, count_sought, describe, explain_unreachable
-from fewlabels.active.policies import Policy, choose_policy, name_policy
-from fewlabels.analyses.assess import require_objects, require_roles
+from fewlabels.active.parsing import resolve_goal, resolve_policy
+from fewlabels.active.policies import Policy, name_policy
+from fewlabels.analyses.assess import require_roles
 from fewlabels.analyses.assessment import Assessment, AssessmentSpec, assess_counts
 from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.data.groups import Bins, Groups, predicted
 from fewlabels.data.names import to_name
+from fewlabels.data.parsing import resolve_bins, resolve_groups
 from fewlabels.data.predictions import Predictions
 from fewlabels.distributions.belief import Rng
 from fewlabels.errors import InputError
 from fewlabels.metrics.metric import Metric
-from fewlabels.models.calibrated.prior import calibrated
+from fewlabels.metrics.parsing import resolve_metric
+from fewlabels.models.parsing import resolve_prior
 from fewlabels.models.posterior import Posterior
 from fewlabels.models.priors import Prior
 from fewlabels.sessions.answers import check_answers, find_last_answers, list_answers, list_votes
@@ -70,13 +73,13 @@ class Session:
         path: str | Path | None,
         pool: Any,
         *,
-        goal: Goal,
-        by: Groups = predicted,
-        policy: Policy | None = None,
-        prior: Prior | None = None,
+        goal: Goal | str,
+        by: Groups | str | Sequence[Groups | str] = predicted,
+        policy: Policy | str | None = None,
+        prior: Prior | str | None = None,
         level: float = 0.95,
         finite_pool: bool = False,
-        bins: Bins | None = None,
+        bins: Bins | str | int | None = None,
         classes: Sequence[str] = (),
         votes: int = 1,
         seed: int = 0,
@@ -87,8 +90,8 @@ class Session:
         annotators answer each item: answers are votes, and estimates account for annotator errors inferred from them.
         """
         pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
-        prior, policy = prior or calibrated(), policy or choose_policy(count_sought(goal))
-        require_objects(by=by, goal=goal, prior=prior, policy=policy, metric=getattr(goal, "metric", None))
+        goal, by, prior = resolve_goal(goal), resolve_groups(by), resolve_prior(prior)
+        policy, bins = resolve_policy(policy, goal), resolve_bins(bins)
         require_roles(pool, goal.metric, prior)
         AssessmentSpec(goal.metric, prior, level, finite_pool, count_sought(goal), seed)  # validates its arguments
         spec, items = create_spec(
@@ -260,9 +263,9 @@ class Session:
 
     # -- results --------------------------------------------------------------------------------------------
 
-    def assess(self, metric: Metric | None = None) -> Assessment:
+    def assess(self, metric: Metric | str | None = None) -> Assessment:
         """Estimate the metric from the labels so far, with credible intervals."""
-        spec, metric = self._spec, metric or self._spec.goal.metric
+        spec, metric = self._spec, self._spec.goal.metric if metric is None else resolve_metric(metric)
         spec.require_roles(metric)
         with self._store.reading() as state:
             snapshot, notes = take_snapshot(spec, state), list_warnings(spec, state)

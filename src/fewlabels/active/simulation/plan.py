@@ -4,7 +4,7 @@ Without labels, labels are simulated from the prior predictive distribution (tru
 truths); with labels, from the posterior predictive distribution.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -15,27 +15,29 @@ from joblib import delayed
 
 from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.estimation import Estimate
-from fewlabels.active.goals.goal import Goal, count_sought, require_enough_groups
+from fewlabels.active.goals.goal import Goal, require_enough_groups
 from fewlabels.active.goals.identification import FindWorst
-from fewlabels.active.policies import Policy, choose_policy, name_policy
+from fewlabels.active.parsing import resolve_goal, resolve_policy
+from fewlabels.active.policies import Policy, name_policy
 from fewlabels.active.simulation.blas import use_one_thread
 from fewlabels.active.simulation.dispatch import run_policy
 from fewlabels.active.simulation.labelled_pool import LabelledPool
 from fewlabels.active.simulation.parallel import spread
 from fewlabels.active.simulation.run import Run, count_askable
-from fewlabels.analyses.assess import count_for, require_objects, require_roles
+from fewlabels.analyses.assess import count_for, require_roles
 from fewlabels.analyses.assessment import require_answerable, require_seed
 from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.data.aggregate import aggregate_pool
 from fewlabels.data.checks import require_valid
 from fewlabels.data.counts import NONE, CountTable, to_count_table
 from fewlabels.data.groups import Bins, Groups, predicted
+from fewlabels.data.parsing import resolve_bins, resolve_groups
 from fewlabels.data.predictions import Predictions
 from fewlabels.distributions.belief import Rng
 from fewlabels.errors import InputError
-from fewlabels.models.calibrated.prior import calibrated
 from fewlabels.models.draws import N_DRAWS_ROUGH, N_DRAWS_SIMULATED
 from fewlabels.models.inference import infer
+from fewlabels.models.parsing import resolve_prior
 from fewlabels.models.posterior import Posterior
 from fewlabels.models.priors import Flat, Prior
 
@@ -75,13 +77,13 @@ class Plan:
 def plan(
     pool: Any,
     *,
-    goal: Goal,
-    by: Groups = predicted,
-    policy: Policy | None = None,
-    prior: Prior | None = None,
+    goal: Goal | str,
+    by: Groups | str | Sequence[Groups | str] = predicted,
+    policy: Policy | str | None = None,
+    prior: Prior | str | None = None,
     level: float = 0.95,
     finite_pool: bool = False,
-    bins: Bins | None = None,
+    bins: Bins | str | int | None = None,
     runs: int = 50,
     seed: int = 0,
     n_jobs: int | None = None,
@@ -99,12 +101,12 @@ def plan(
     """
     require_seed(seed)
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
-    prior, policy = prior or calibrated(), policy or choose_policy(count_sought(goal))
-    require_objects(by=by, goal=goal, prior=prior)
+    goal, by, prior = resolve_goal(goal), resolve_groups(by), resolve_prior(prior)
+    policy = resolve_policy(policy, goal)
     require_roles(pool, goal.metric, prior)
     if runs < 2:
         raise InputError(f"plan: runs is {runs}; variation needs at least 2, use 20 or more")
-    aggregated = aggregate_pool(pool, by, bins=bins, **count_for(pool, prior))
+    aggregated = aggregate_pool(pool, by, bins=resolve_bins(bins), **count_for(pool, prior))
     warnings = require_valid(pool, aggregated)
     counts = to_count_table(aggregated)
     require_answerable(counts, goal.metric)

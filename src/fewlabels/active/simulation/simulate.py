@@ -15,6 +15,7 @@ from joblib import delayed
 
 from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.goal import Goal, require_enough_groups
+from fewlabels.active.parsing import resolve_goal, resolve_policies
 from fewlabels.active.policies import Policy, name_policy, random, thompson
 from fewlabels.active.simulation.blas import use_one_thread
 from fewlabels.active.simulation.dispatch import Measured, is_compiled, measure, run_policy
@@ -22,17 +23,18 @@ from fewlabels.active.simulation.labelled_pool import LabelledPool, make_labelle
 from fewlabels.active.simulation.measures import HIGHER_IS_BETTER, get_target
 from fewlabels.active.simulation.parallel import spread
 from fewlabels.active.simulation.run import Run, mark_checkpoints
-from fewlabels.analyses.assess import require_objects, require_roles
+from fewlabels.analyses.assess import require_roles
 from fewlabels.analyses.assessment import require_answerable, require_seed
 from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.analyses.result import write_json
 from fewlabels.data.counts import STRATA
 from fewlabels.data.groups import Bins, Groups, predicted
+from fewlabels.data.parsing import resolve_bins, resolve_groups
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.sources import Frame
 from fewlabels.errors import InputError
 from fewlabels.files import check_output
-from fewlabels.models.calibrated.prior import calibrated
+from fewlabels.models.parsing import DEFAULT_PRIOR, resolve_priors
 from fewlabels.models.priors import Prior, list_uses
 
 FRAME, PLOT = "fewlabels.analyses.frames:to_frame", "fewlabels.reporting.plots.simulation:plot_simulation"
@@ -100,13 +102,13 @@ class Simulation:
 def simulate(
     pool: Any,
     *,
-    goal: Goal,
-    policies: Sequence[Policy] = (random, thompson),
-    priors: Sequence[Prior] = (calibrated(),),
-    by: Groups = predicted,
+    goal: Goal | str,
+    policies: Policy | str | Sequence[Policy | str] = (random, thompson),
+    priors: Prior | str | Sequence[Prior | str] = (DEFAULT_PRIOR,),
+    by: Groups | str | Sequence[Groups | str] = predicted,
     budget: int | None = None,
     runs: int = 100,
-    bins: Bins | None = None,
+    bins: Bins | str | int | None = None,
     level: float = 0.95,
     seed: int = 0,
     n_checkpoints: int | None = None,
@@ -132,7 +134,8 @@ def simulate(
     """
     require_seed(seed)
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
-    require_objects(by=by, goal=goal)
+    goal, by, bins = resolve_goal(goal), resolve_groups(by), resolve_bins(bins)
+    policies, priors = resolve_policies(policies), resolve_priors(priors)
     _require_valid_settings(runs, budget, policies, priors)
     for prior in priors:
         require_roles(pool, goal.metric, prior)

@@ -18,6 +18,7 @@ from fewlabels.analyses.result import Result
 from fewlabels.data.checks import require_valid
 from fewlabels.data.counts import to_count_table
 from fewlabels.data.groups import CROSS, Groups
+from fewlabels.data.parsing import resolve_groups, split_names
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.sources import Frame
 from fewlabels.errors import InputError, did_you_mean
@@ -118,7 +119,7 @@ class Fairness(Result):
 def fairness(
     pool: Any,
     *,
-    by: Groups,
+    by: Groups | str | Sequence[Groups | str],
     reference: str | None = None,
     metrics: Any = DEFAULT,
     method: str | Method = "calibrated",
@@ -135,8 +136,9 @@ def fairness(
     positive class, only accuracy and calibration are available.
     """
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
-    several = metrics if isinstance(metrics, Sequence) and not isinstance(metrics, str) else (metrics,)
-    names = tuple(dict.fromkeys(_name(metric) for metric in several))
+    by = resolve_groups(by)
+    several = split_names(metrics) if isinstance(metrics, str) else metrics
+    names = tuple(dict.fromkeys(_name(metric) for metric in (several if isinstance(several, Sequence) else (several,))))
     estimator = METHODS[_find(method, METHODS, "method")] if isinstance(method, str) else method
     _check(names, rope, level, seed)
     aggregated = aggregate_strata(pool, by)

@@ -61,7 +61,7 @@ class PrecomputedPrior:
 def surface(
     pool: Any,
     *,
-    attributes: Sequence[str | Groups | Uncertain],
+    attributes: str | Sequence[str | Groups | Uncertain],
     model: str = DEFAULT,
     attribution: str | None = None,
     level: float = 0.95,

@@ -7,7 +7,6 @@ import pytest
 
 import fewlabels as fl
 from fewlabels import InputError
-from fewlabels.cli.app import main
 
 RNG = np.random.default_rng(0)
 N = 240
@@ -19,7 +18,7 @@ POOL = {
     "site": RNG.choice(["north", "south", "west"], N), "sex": RNG.choice(["f", "m"], N), "age": RNG.integers(20, 70, N),
 }  # fmt: skip
 LABELLED = POOL | {"label": LABEL}
-QUICK = {"runs": 4, "n_jobs": 1}
+QUICK = {"runs": 2, "n_jobs": 1}
 
 
 def plain(result):
@@ -74,9 +73,9 @@ SAME = {
     "simulate": (
         fl.simulate,
         LABELLED,
-        {"goal": "find-worst", "by": "site", "policies": "random,top-two", "priors": "flat,scores", **QUICK},
+        {"goal": "find-worst", "by": "site", "policies": "random,top-two", "priors": "flat,scores", "budget": 20, **QUICK},
         {"goal": fl.FindWorst(), "by": fl.column("site"), "policies": (fl.random, fl.top_two),
-         "priors": (fl.flat(), fl.from_scores()), **QUICK},
+         "priors": (fl.flat(), fl.from_scores()), "budget": 20, **QUICK},
     ),
     "plan": (
         fl.plan,
@@ -133,6 +132,7 @@ WRONG = {
     "goal's metric": (lambda: fl.FindWorst("acuracy"), "did you mean 'accuracy'"),
     "by": (lambda: fl.assess(POOL, by="sitte"), "by: there is no column 'sitte'; did you mean 'site'"),
     "no groups": (lambda: fl.assess(POOL, by=""), "by: name the groups"),
+    "empty list": (lambda: fl.assess(POOL, by=[]), "by: name the groups"),
     "bins": (lambda: fl.assess(POOL, metric="ece", bins="many"), "bins: cannot parse 'many'"),
     "prior": (lambda: fl.assess(POOL, prior="flatt"), "prior: 'flatt' is neither a file nor a known prior; did you mean 'flat'"),
     "pair": (lambda: fl.compare(POOL, "north", by="site"), "groups: expected two, separated by a comma, got 1"),
@@ -163,10 +163,10 @@ def test_a_prior_may_be_the_path_of_an_earlier_assessment(tmp_path) -> None:
     assert plain(again) == plain(fl.assess(LABELLED, by="site", prior=fl.from_earlier(path)))
 
 
-def test_the_command_line_gives_the_digits_of_the_same_words(tmp_path, capsys) -> None:
+def test_the_command_line_gives_the_digits_of_the_same_words(tmp_path, type_in) -> None:
     path = tmp_path / "pool.csv"
     rows = [",".join("" if value is None else str(value) for value in row) for row in zip(*POOL.values(), strict=True)]
     path.write_text("\n".join([",".join(POOL), *rows]))
-    main(["assess", str(path), "--by", "site", "--metric", "recall", "--prior", "flat", "--json", "-", "--quiet"])
-    found = json.loads(capsys.readouterr().out)
+    done = type_in("assess", path, "--by", "site", "--metric", "recall", "--prior", "flat", "--json", "-")
+    found = json.loads(done.out)
     assert found["groups"] == fl.assess(str(path), by="site", metric="recall", prior="flat").to_dict()["groups"]

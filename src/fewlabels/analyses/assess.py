@@ -13,7 +13,7 @@ from fewlabels.data.counts import STRATA, to_count_table
 from fewlabels.data.groups import Bins, Groups, predicted
 from fewlabels.data.parsing import parse_pair, resolve_bins, resolve_groups
 from fewlabels.data.predictions import Predictions
-from fewlabels.errors import InputError
+from fewlabels.errors import InputError, join_names
 from fewlabels.metrics.metric import Metric, accuracy
 from fewlabels.metrics.parsing import resolve_metric
 from fewlabels.models.parsing import resolve_prior
@@ -21,7 +21,7 @@ from fewlabels.models.priors import Prior, list_uses
 
 
 def assess(
-    pool: Any,
+    pool: Any = None,
     *,
     by: Groups | str | Sequence[Groups | str] = predicted,
     metric: Metric | str = accuracy,
@@ -32,6 +32,10 @@ def assess(
     m: int = 1,
     seed: int = 0,
     n_draws: int = 10_000,
+    y_pred: Any = None,
+    y_score: Any = None,
+    y_true: Any = None,
+    classes: Any = None,
 ) -> Assessment:
     """Estimate how good the model is, per group and overall, with credible intervals.
 
@@ -44,7 +48,7 @@ def assess(
     >>> [(row.group, row.n_labels, round(row.mean, 1)) for row in a.groups]
     [('a', 9, 0.7), ('b', 8, 0.6)]
     """
-    pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
+    pool = _open_pool(pool, y_pred=y_pred, y_score=y_score, y_true=y_true, classes=classes)
     by, metric, prior = resolve_groups(by), resolve_metric(metric), resolve_prior(prior)
     require_roles(pool, metric, prior)
     aggregated = aggregate_pool(pool, by, bins=resolve_bins(bins), **count_for(pool, prior))
@@ -70,6 +74,16 @@ def compare(
     """
     require_choices(rope, confidence)
     return compare_groups(assess(pool, **choices), _resolve_pair(groups), rope, confidence)
+
+
+def _open_pool(pool: Any, **arrays: Any) -> Predictions:
+    """Read a pool, or make it from arrays; not both."""
+    if pool is None:
+        return Predictions.from_arrays(**arrays)
+    both = [name for name, array in arrays.items() if array is not None]
+    if both:
+        raise InputError(f"assess: both a pool and {join_names(both)} are given; give the pool or the arrays")
+    return pool if isinstance(pool, Predictions) else Predictions.read(pool)
 
 
 def _resolve_pair(groups: str | Sequence[str]) -> tuple[str, str]:

@@ -16,8 +16,9 @@ def resolve_groups(by: Groups | str | Sequence[Groups | str]) -> Groups:
     """
     if isinstance(by, str):
         return parse_groups(by)
-    if isinstance(by, list | tuple) and by:
-        return resolve_groups(by[0]) if len(by) == 1 else cross(*by)
+    if isinstance(by, Sequence):
+        parts = [resolve_groups(part) for part in by] or [parse_groups("")]
+        return parts[0] if len(parts) == 1 else Cross(tuple(parts))
     return require_instance("by", by, "cut", "fl.predicted or fl.column('site')")
 
 

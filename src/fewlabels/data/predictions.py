@@ -19,6 +19,7 @@ import pyarrow as pa
 from ibis.backends import BaseBackend
 
 from fewlabels.data import sampling as samples
+from fewlabels.data.arrays import to_columns
 from fewlabels.data.candidates import Key, filter_by_priority, hash_to_integer, keep_smallest, priority_expression
 from fewlabels.data.column_names import RESERVED_PREFIX
 from fewlabels.data.columns import AGREEMENT, ID, LABEL, PREDICTED, PROBABILITY, SCORE, derive_columns
@@ -77,6 +78,32 @@ class Predictions:
             items, found, scored = derive_columns(table, engine, roles)
         inputs = tuple(str(one) for one in (source, labels) if isinstance(one, str | Path))
         return cls(items, found, engine, frame, scored, (*notes, *found.notes), name, inputs)
+
+    @classmethod
+    def from_arrays(
+        cls, *, y_pred: Any = None, y_score: Any = None, y_true: Any = None, classes: Any = None
+    ) -> "Predictions":
+        """Make a pool from arrays with one value per item, named as in scikit-learn.
+
+        Parameters
+        ----------
+        y_pred: array of shape (n_items,)
+            Predicted classes. Without it they are derived from `y_score`.
+        y_score: array of shape (n_items,) or (n_items, n_classes)
+            Probabilities of all classes, in the order of `classes`; or one number per item: the probability of the
+            positive class if there are two `classes`, else the confidence in `y_pred`.
+        y_true: array of shape (n_items,)
+            True classes; None or NaN where unknown.
+        classes: sequence
+            Names of the classes in the order of the columns of `y_score`, as in `model.classes_`; for a binary model,
+            the negative and the positive class.
+
+        >>> pool = Predictions.from_arrays(y_score=[0.2, 0.9], y_true=["no", None], classes=["no", "yes"])
+        >>> pool.n_labels, pool.classes, pool.positive
+        (1, ('no', 'yes'), 'yes')
+        """
+        columns, roles = to_columns(y_pred, y_score, y_true, classes)
+        return cls.read(columns, **roles)
 
     # -- contents ------------------------------------------------------------------------------------------
 

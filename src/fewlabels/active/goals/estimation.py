@@ -82,6 +82,7 @@ class Estimate:
 class Explore(Estimate):
     """Estimate all groups of five or more items with equal weight; labels also inform correlated groups."""
 
+    metric: MetricChoice = DEFAULT_METRIC
     name: str = "explore"
 
     def gain(self, belief: Posterior, truth: Theta) -> Gains:
@@ -94,6 +95,7 @@ class Explore(Estimate):
 class LeastCertain(Estimate):
     """Estimate all groups with equal weight: label the group with the largest variance (004, Eq. 12)."""
 
+    metric: MetricChoice = DEFAULT_METRIC
     name: str = "least-certain"
 
     def gain(self, belief: Posterior, truth: Theta) -> Gains:

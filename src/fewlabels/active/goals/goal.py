@@ -24,7 +24,10 @@ N_FUTURES = 10  # simulated futures; if none of them settles a goal, more labels
 if TYPE_CHECKING:
 
     class MetricChoice:
-        """Type of the metric of a goal: set by a word or an object, read as an object."""
+        """Type of the metric of a goal: set by a word or an object, read as an object.
+
+        Subclasses of a goal declare the field again: mypy does not inherit how it is read.
+        """
 
         def __get__(self, goal: object, kind: type | None = None) -> Metric: ...
         def __set__(self, goal: object, metric: Metric | str) -> None: ...

@@ -123,6 +123,7 @@ class FindWorst:
 class FindBest(FindWorst):
     """Identify the m best groups with posterior probability `confidence`."""
 
+    metric: MetricChoice = DEFAULT_METRIC
     name: str = "find-best"
 
     @property

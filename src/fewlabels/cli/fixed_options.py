@@ -51,7 +51,7 @@ def _describe(spec: SessionSpec) -> dict[str, Any]:
         "goal": goal.name, "groups": (goal.a, goal.b) if isinstance(goal, Compare) else None,
         "metric": goal.metric, "by": spec.by.name, "policy": name_policy(spec.policy), "prior": spec.prior,
         "strength": getattr(spec.prior, "strength", None), "level": spec.level, "seed": spec.seed,
-        "finite_pool": spec.finite, "bins": spec.tally.bins, "classes": spec.tally.classes,
+        "finite_pool": spec.finite_pool, "bins": spec.tally.bins, "classes": spec.tally.classes,
         "votes": spec.votes, "hide_labels": not spec.tally.n_labels.any(),
     }  # fmt: skip
 

@@ -95,7 +95,7 @@ class Session:
         require_roles(pool, goal.metric, prior)
         AssessmentSpec(goal.metric, prior, level, finite_pool, count_sought(goal), seed)  # validates its arguments
         spec, items = create_spec(
-            pool, goal=goal, by=by, policy=policy, prior=prior, level=level, finite=finite_pool, seed=seed, bins=bins,
+            pool, goal=goal, by=by, policy=policy, prior=prior, level=level, finite_pool=finite_pool, seed=seed, bins=bins,
             classes=classes, votes=votes,
         )  # fmt: skip
         about, blobs = spec.write()

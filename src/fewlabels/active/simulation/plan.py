@@ -119,7 +119,7 @@ def plan(
             "unless you hide these labels (--hide-labels; Python: pool.hide_labels())"
         )
     choices = {
-        "goal": goal, "policy": policy, "prior": Flat(), "level": level, "finite": finite_pool, "given": posterior,
+        "goal": goal, "policy": policy, "prior": Flat(), "level": level, "finite_pool": finite_pool, "given": posterior,
     }  # fmt: skip
     needed = _repeat(
         partial(_simulate_once, counts, posterior, choices), np.random.SeedSequence(seed).spawn(runs), n_jobs, tick

@@ -146,8 +146,8 @@ def simulate(
     )
     require_answerable(labelled.tally, goal.metric)
     require_enough_groups(goal, len(labelled.tally.groups))
-    finite = not isinstance(goal, Compare)  # verdicts are for the population
-    planned_runs = [Run(labelled, goal, policy, prior, level, finite) for prior in priors for policy in policies]
+    finite_pool = not isinstance(goal, Compare)  # verdicts are for the population
+    planned_runs = [Run(labelled, goal, policy, prior, level, finite_pool) for prior in priors for policy in policies]
     seeds = np.random.SeedSequence(seed).spawn(runs)
     rows: list[Row] = []
     reached: list[Row] = []

@@ -148,7 +148,7 @@ def fairness(
     strata = build_strata(counts) if binary is pool else count_strata(binary, by)
     whom = _find_reference(strata, reference)
     rng = np.random.default_rng(seed)
-    sample = estimator.learn(strata, rng, finite=finite_pool)
+    sample = estimator.learn(strata, rng, finite_pool=finite_pool)
     gap_estimator = GapEstimator(strata, sample, whom, rope, level)
     gaps = tuple(gap for name in names for gap in gap_estimator.compare(name))
     groups, health = _measure(gap_estimator, [name for name in names if name != ODDS], sample)

@@ -49,11 +49,11 @@ class PrecomputedPrior:
 
     def before(self, cells: Cells, reads: Reads) -> Conjugate:
         """Return the prior of each cell, without its own labels."""
-        return self.learn(cells, reads, finite=False).before
+        return self.learn(cells, reads, finite_pool=False).before
 
-    def learn(self, cells: Cells, reads: Reads, *, finite: bool) -> PriorFit:
+    def learn(self, cells: Cells, reads: Reads, *, finite_pool: bool) -> PriorFit:
         """Return the precomputed prior of every cell."""
-        prior_fit = build_prior_fit(cells, reads, self.everything, self.rest if finite else None)
+        prior_fit = build_prior_fit(cells, reads, self.everything, self.rest if finite_pool else None)
         worth = prior_fit.before.strength()
         return replace(prior_fit, trust=None if self.summary is None else replace(self.summary, worth=worth))
 
@@ -122,20 +122,22 @@ def fit_surface(
     provenance: Provenance | None = None,
 ) -> Surface:
     """Fit a surface to counts whose groups are the arms."""
-    given, fitted = _fit_model(counts.cells(), model, seed, finite=finite_pool)
+    given, fitted = _fit_model(counts.cells(), model, seed, finite_pool=finite_pool)
     spec = AssessmentSpec(accuracy, given, level, finite_pool, 1, seed, N_DRAWS)
     found = assess_counts(counts, spec, notes=(*notes, *warn_constant(counts.axes)), frame=frame, provenance=provenance)
     return _assemble(found, given, fitted)
 
 
-def _fit_model(cells: Cells, model: str, seed: int, *, finite: bool) -> tuple[PrecomputedPrior, FittedSurface | None]:
+def _fit_model(
+    cells: Cells, model: str, seed: int, *, finite_pool: bool
+) -> tuple[PrecomputedPrior, FittedSurface | None]:
     """Fit a model to the labels of all arms."""
     if model != DEFAULT:
         chances = ESTIMATORS[model](cells, seed)
         return PrecomputedPrior(chances, chances, None, model), None
     design = build_design(cells)
     found = fit_effects(design)
-    everything, rest = design.predict_arms(found, finite=finite)
+    everything, rest = design.predict_arms(found, finite_pool=finite_pool)
     return PrecomputedPrior(
         everything, rest, EffectsSummary(design, found, np.zeros(cells.n)), model
     ), make_fitted_surface(design, found)

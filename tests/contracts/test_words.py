@@ -1,6 +1,8 @@
 """Every public function accepts the words of the command line, and gives the same digits as with the objects."""
 
+import inspect
 import json
+import re
 
 import numpy as np
 import pytest
@@ -170,3 +172,17 @@ def test_the_command_line_gives_the_digits_of_the_same_words(tmp_path, type_in) 
     done = type_in("assess", path, "--by", "site", "--metric", "recall", "--prior", "flat", "--json", "-")
     found = json.loads(done.out)
     assert found["groups"] == fl.assess(str(path), by="site", metric="recall", prior="flat").to_dict()["groups"]
+
+
+PUBLIC = (
+    fl.assess, fl.compare, fl.fairness, fl.surface, fl.simulate, fl.plan, fl.diagnose, fl.Session.create, fl.Session.open,
+    fl.Session.ask, fl.Session.tell, fl.Session.assess, fl.Predictions.read, fl.Predictions.from_arrays, fl.cross,
+    fl.Surface.query, fl.Surface.reweight, fl.Surface.marginals, fl.Surface.adjust,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("function", PUBLIC, ids=lambda f: f.__qualname__)
+def test_every_parameter_is_documented(function) -> None:
+    _, _, section = inspect.getdoc(function).partition("Parameters\n----------\n")
+    named = {name.lstrip("*") for line in re.findall(r"^(\S.*?):", section, re.MULTILINE) for name in line.split(", ")}
+    assert set(inspect.signature(function).parameters) - {"self"} <= named

@@ -39,14 +39,40 @@ def assess(
 ) -> Assessment:
     """Estimate how good the model is, per group and overall, with credible intervals.
 
-    `finite_pool` asks about exactly these items instead of the population they came from; `bins` are the score bins
-    inside calibration error; `m` is how many groups count as the worst.
-
     The default prior estimates the calibration of the scores from the labels, with partial pooling of groups.
+
+    Parameters
+    ----------
+    pool: Predictions, path, frame, dict of arrays or Ibis table
+        The predictions; anything but `Predictions` is read by `Predictions.read`.
+    by: Groups, str or sequence of them
+        The groups: an object like `fl.predicted` or a word of the command line: `"all"`, `"predicted"`, `"bins:20"`,
+        `"ranges:age"`, a column, or several separated by commas (every combination).
+    metric: Metric or str
+        An object like `fl.recall` or its word: `"accuracy"`, `"ece"`, `"recall"`, `"tpr"`, ...
+    prior: Prior or str
+        An object like `fl.flat()` or a word: `"calibrated"` (default), `"smooth"`, `"scores"`, `"flat"`, or the path of
+        the JSON of an earlier assessment.
+    level: float
+        Probability that a credible interval contains the true value.
+    finite_pool: bool
+        Estimate the metric on exactly these items instead of the population they came from.
+    bins: Bins, str or int
+        Score bins inside calibration error: a number (equal width), `"equal-mass:10"` or `fl.bins(10)`.
+    m: int
+        P(worst) is the probability of being among the m worst groups.
+    seed: int
+        Seed of the random draws.
+    n_draws: int
+        Number of random draws where there is no closed form.
+    y_pred, y_score, y_true, classes: arrays
+        The predictions as arrays instead of `pool`; see `Predictions.from_arrays`.
 
     >>> a = assess({"predicted": ["a"] * 9 + ["b"] * 9, "label": ["a"] * 8 + ["b"] + ["b"] * 4 + ["a"] * 4 + [None]})
     >>> [(row.group, row.n_labels, round(row.mean, 1)) for row in a.groups]
     [('a', 9, 0.7), ('b', 8, 0.6)]
+    >>> assess(y_pred=["a"] * 9, y_true=["a"] * 8 + ["b"], metric="recall", by="all", prior="flat").metric
+    'recall'
     """
     pool = _open_pool(pool, y_pred=y_pred, y_score=y_score, y_true=y_true, classes=classes)
     by, metric, prior = resolve_groups(by), resolve_metric(metric), resolve_prior(prior)
@@ -64,9 +90,20 @@ def assess(
 def compare(
     pool: Any, groups: str | Sequence[str], *, rope: float = 0.05, confidence: float = 0.95, **choices: Any
 ) -> Comparison:
-    """Estimate the difference between two groups, and whether it exceeds `rope`; `choices` are those of `assess`.
+    """Estimate the difference between two groups, and whether it is practically relevant.
 
-    A verdict is stated from a probability of `confidence` on; below, it is "not settled".
+    Parameters
+    ----------
+    pool: Predictions, path, frame, dict of arrays or Ibis table
+        The predictions; anything but `Predictions` is read by `Predictions.read`.
+    groups: pair of str, or str
+        The two groups: `("human", "trees")`, or words separated by a comma.
+    rope: float
+        Differences up to this size do not matter (region of practical equivalence).
+    confidence: float
+        A verdict is stated from this probability on; below, it is "not settled".
+    **choices: object
+        Any other parameter of `assess`: by, metric, prior, level, finite_pool, bins, m, seed, n_draws.
 
     >>> pool = {"predicted": ["a"] * 40 + ["b"] * 40, "label": ["a"] * 39 + ["b"] + ["b"] * 20 + ["a"] * 20}
     >>> compare(pool, ("a", "b")).verdict

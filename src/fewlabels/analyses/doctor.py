@@ -43,7 +43,14 @@ class Diagnosis:
 
 
 def diagnose(source: Any, **roles: Any) -> Diagnosis:
-    """Diagnose a table; `roles` are those of `Predictions.read`.
+    """Diagnose a table: its columns and roles, problems, and what to run next.
+
+    Parameters
+    ----------
+    source: Predictions, path, frame, dict of arrays or Ibis table
+        The table.
+    **roles: object
+        Column roles and labels, as in `Predictions.read`.
 
     >>> diagnose({"predicted": ["a", "b"], "label": ["a", None]}).next[0]
     'fewlabels assess FILE --by predicted --html report.html'

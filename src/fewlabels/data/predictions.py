@@ -59,14 +59,19 @@ class Predictions:
 
     @classmethod
     def read(cls, source: Any, *, labels: Any = None, **roles: Any) -> "Predictions":
-        """Open predictions: a path or glob, a frame, a dict of arrays, or an Ibis table of any engine.
+        """Open predictions, and assign a column to each role.
 
-        A path may also be an evaluation log: samples of lm-evaluation-harness, or a log of Inspect.
-
-        `roles` are column roles: id, predicted, score, scores, positive_score, positive, threshold, label, agreement,
-        show. A given role overrides one recognised by column name; but a recognised `predicted` column overrides the
-        classes derived from scores, unless a threshold is given. If they differ, a warning reports the number of rows.
-        `labels` is a second source with the columns id and label, joined by id.
+        Parameters
+        ----------
+        source: path, frame, dict of arrays or Ibis table
+            A path or glob of Parquet, CSV(.gz), JSON lines or Arrow files; a pandas, Polars or Arrow table; a table of any
+            engine. A path may also be an evaluation log: samples of lm-evaluation-harness, or a log of Inspect.
+        labels: path, frame or dict of arrays
+            A second source with the columns id and label, joined by id.
+        **roles: object
+            Column roles: id, predicted, score, scores, positive_score, positive, threshold, label, agreement, show. A given
+            role overrides one recognised by column name; but a recognised `predicted` column overrides the classes derived
+            from scores, unless a threshold is given. If they differ, a warning reports the number of rows.
         """
         name, log = name_source(source), read_log(source)
         table, engine, frame, notes = open_source(log.columns if log else source)

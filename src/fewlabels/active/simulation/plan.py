@@ -95,6 +95,37 @@ def plan(
     enough. Every future is checked after each of its first 20 labels, then after every 5 % more, so it may be found
     settled up to 5 % late; counts are rounded up to two digits.
 
+    Parameters
+    ----------
+    pool: Predictions, path, frame, dict of arrays or Ibis table
+        The predictions; anything but `Predictions` is read by `Predictions.read`.
+    goal: Goal or str
+        What labels are for: an object like `fl.FindWorst("recall", m=2)`, or the word of a goal with its default
+        settings: `"estimate"`, `"explore"`, `"least-certain"`, `"find-worst"`, `"find-best"`.
+    by: Groups, str or sequence of them
+        The groups: an object like `fl.predicted` or a word of the command line: `"all"`, `"predicted"`, `"bins:20"`,
+        `"ranges:age"`, a column, or several separated by commas (every combination).
+    policy: Policy or str
+        How to choose the group of the next item: an object like `fl.thompson` or a word such as `"top-two"`. By default
+        Thompson sampling, multi-play if the goal seeks several groups.
+    prior: Prior or str
+        An object like `fl.flat()` or a word: `"calibrated"` (default), `"smooth"`, `"scores"`, `"flat"`, or the path of
+        the JSON of an earlier assessment.
+    level: float
+        Probability that a credible interval contains the true value.
+    finite_pool: bool
+        Estimate the metric on exactly these items instead of the population they came from.
+    bins: Bins, str or int
+        Score bins inside calibration error: a number (equal width), `"equal-mass:10"` or `fl.bins(10)`.
+    runs: int
+        Number of simulated futures.
+    seed: int
+        Seed of the random draws.
+    n_jobs: int
+        Number of parallel runs [default: all cores]; `joblib.parallel_config` can select a cluster.
+    tick: callable
+        Called as tick(done, total) when a run ends.
+
     >>> pool = {"predicted": ["a"] * 500 + ["b"] * 500}
     >>> plan(pool, goal=Estimate(width=0.2), runs=20, n_jobs=1).n_more < 200
     True

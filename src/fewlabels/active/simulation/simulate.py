@@ -122,8 +122,38 @@ def simulate(
     probabilities for the population, as in 002: the prior keeps some weight, so they may miss the truth even with every
     label. Groups with an undefined metric even with every label are left out; a mean over runs is None if the measure
     is undefined. Label counts end at the last item of value to the goal, or when the policy returns no group; a run
-    that ends early keeps its last value. `tick(done, total)` is called as runs end. `n_jobs` runs are executed in
-    parallel (default: all cores); `joblib.parallel_config` can select a cluster, with the same rows.
+    that ends early keeps its last value.
+
+    Parameters
+    ----------
+    pool: Predictions, path, frame, dict of arrays or Ibis table
+        The predictions; anything but `Predictions` is read by `Predictions.read`.
+    goal: Goal or str
+        What labels are for: an object like `fl.FindWorst("recall", m=2)`, or the word of a goal with its default
+        settings: `"estimate"`, `"explore"`, `"least-certain"`, `"find-worst"`, `"find-best"`.
+    policies: Policy, str or sequence of them
+        Objects like `fl.thompson` or words; one string may name several, separated by commas.
+    priors: Prior, str or sequence of them
+        Objects like `fl.flat()` or words, in the same way.
+    by: Groups, str or sequence of them
+        The groups: an object like `fl.predicted` or a word of the command line: `"all"`, `"predicted"`, `"bins:20"`,
+        `"ranges:age"`, a column, or several separated by commas (every combination).
+    budget: int
+        Stop every run after this many labels [default: all].
+    runs: int
+        Number of runs of each policy with each prior.
+    bins: Bins, str or int
+        Score bins inside calibration error: a number (equal width), `"equal-mass:10"` or `fl.bins(10)`.
+    level: float
+        Probability that a credible interval contains the true value.
+    seed: int
+        Seed of the random draws.
+    n_checkpoints: int
+        Approximate number of label counts at which to measure [default: 200, or 40 with a prior that learns].
+    n_jobs: int
+        Number of parallel runs [default: all cores]; `joblib.parallel_config` can select a cluster.
+    tick: callable
+        Called as tick(done, total) when a run ends.
 
     >>> from fewlabels.active.goals.identification import FindWorst
     >>> from fewlabels.models.priors import flat

@@ -130,10 +130,31 @@ def fairness(
 ) -> Fairness:
     """Estimate the gaps between groups of people in accuracy, true positive rate and other metrics.
 
-    `reference` is the group that others are compared with (default: the largest), or "rest" for all items outside the
-    group; `rope` is the half-width within which a gap counts as practically zero. `metrics` are names or objects like
-    `fl.tpr`; one or several. With more than two classes, the positive class is compared with all others; without a
-    positive class, only accuracy and calibration are available.
+    With more than two classes, the positive class is compared with all others; without a positive class, only accuracy
+    and calibration are available.
+
+    Parameters
+    ----------
+    pool: Predictions, path, frame, dict of arrays or Ibis table
+        The predictions; anything but `Predictions` is read by `Predictions.read`.
+    by: Groups, str or sequence of them
+        The groups: an object like `fl.predicted` or a word of the command line: `"all"`, `"predicted"`, `"bins:20"`,
+        `"ranges:age"`, a column, or several separated by commas (every combination).
+    reference: str
+        Group that others are compared with [default: the largest], or `"rest"` to compare each group with all others.
+    metrics: Metric, str or sequence of them
+        Objects like `fl.tpr` or words, one or several; one string may name several, separated by commas.
+    method: str or Method
+        `"calibrated"` (labels and recalibrated scores), `"bc"`, `"bc-llo"`, `"bc-temperature"` (calibration curves
+        only), `"beta-binomial"` or `"frequency"` (labels only).
+    rope: float
+        Half-width within which a gap counts as practically zero.
+    level: float
+        Probability that a credible interval contains the true value.
+    finite_pool: bool
+        Estimate the metric on exactly these items instead of the population they came from.
+    seed: int
+        Seed of the random draws.
     """
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
     by = resolve_groups(by)

@@ -70,13 +70,26 @@ def surface(
 ) -> Surface:
     """Estimate how good the model is for every combination of attributes that occurs, with credible intervals.
 
-    `attributes` are columns; numeric columns with many values are cut into ranges. For other cuts give
-    `fl.ranges("age", 5)`, `fl.column("size", order=["S", "M", "L"])`, `fl.bins(4)` or `fl.predicted`. `finite_pool`
-    asks about exactly these items instead of the population they came from. `model` is smooth, or one of the
-    baselines.
-
-    Attributes known only through classifiers are given as `fl.uncertain("scene")`, with a column of probabilities
-    scene_VALUE for each of its values; `attribution` says how these are calibrated: full (default), temperature or raw.
+    Parameters
+    ----------
+    pool: Predictions, path, frame, dict of arrays or Ibis table
+        The predictions; anything but `Predictions` is read by `Predictions.read`.
+    attributes: str or sequence of str, Groups or Uncertain
+        Columns; numeric columns with many values are cut into ranges. For other cuts give objects like
+        `fl.ranges("age", 5)` and `fl.column("size", order=["S", "M", "L"])`, or words: `"ranges:age:5"`, `"bins:4"`,
+        `"predicted"`. One string may name several, separated by commas. Attributes known only through classifiers are
+        `fl.uncertain("scene")` or `"uncertain:scene"`, with a column of probabilities scene_VALUE for each value.
+    model: str
+        `"smooth"` (additive model with partial pooling), or a baseline: `"beta-i"`, `"constant"`, `"bern-gp"`,
+        `"beta-gp"`, `"beta-gp-sl"`, `"beta-gp-slp"`.
+    attribution: str
+        How probabilities of uncertain attributes are calibrated: `"full"` (default), `"temperature"` or `"raw"`.
+    level: float
+        Probability that a credible interval contains the true value.
+    finite_pool: bool
+        Estimate the metric on exactly these items instead of the population they came from.
+    seed: int
+        Seed of the random draws.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)

@@ -1678,7 +1678,7 @@ def attempt(job, folder):
         return traceback.format_exc()
 
 
-JOBS = (say_words, ask_together, tell_together, kill_workers, kill_at_lines)
+JOBS = (ask_together, tell_together, kill_workers, kill_at_lines)
 
 if __name__ == "__main__":
     print(json.dumps({job.__name__: attempt(job, Path(sys.argv[1])) for job in JOBS}))

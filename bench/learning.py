@@ -54,8 +54,10 @@ def main() -> None:
     seen = design_matrix.collect_labelled(cells)
     strata = np.random.default_rng(0).normal(size=(NODES, len(design_matrix.design)))
     timed = {
-        "learn: fit, and what it implies for every group": lambda: fl.calibrated().learn(cells, "right", finite=False),
-        "the same about exactly these items": lambda: fl.calibrated().learn(cells, "right", finite=True),
+        "learn: fit, and what it implies for every group": lambda: fl.calibrated().learn(
+            cells, "right", finite_pool=False
+        ),
+        "the same about exactly these items": lambda: fl.calibrated().learn(cells, "right", finite_pool=True),
         "of that, the fit alone": lambda: fit(seen, design_matrix.model),
         "one exponential of every stratum and departure": lambda: np.exp(strata),
     }

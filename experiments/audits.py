@@ -133,7 +133,7 @@ def _audit(audit: Audit, method: Method, n: int, seed: int, runs: Iterable[int])
 
 def _audit_once(audit: Audit, method: Method, truth: Floats, rng: np.random.Generator, n: int) -> Floats:
     strata = audit.label(n, rng)
-    sample = method.learn(strata, rng, finite=True)
+    sample = method.learn(strata, rng, finite_pool=True)
     out = np.full((3, len(truth)), np.nan)
     for i, name in enumerate(RATES_ASKED):
         gap = _subtract(sample.value(RATES[name]))

@@ -44,7 +44,7 @@ def summarise_pairs(needed: Floats) -> tuple[Floats, Floats]:
 
 
 def _compare(labelled: LabelledPool, method: Method, a: str, b: str, effort: Effort) -> Floats:
-    run = Run(labelled, fl.Compare(a, b), method.choose(), method.prior, finite=False)
+    run = Run(labelled, fl.Compare(a, b), method.choose(), method.prior, finite_pool=False)
     two = (run.start.position(a), run.start.position(b))
     budget = int(run.start.n_items[list(two)].sum())
 

@@ -56,7 +56,7 @@ def _follow_once(audit: Audit, n: int, seed: int, run: int) -> Iterator[np.ndarr
     method, gaps = hasten(METHODS[OURS]), []
     for times in (1, *TIMES):
         strata = audit.label(n * times, np.random.default_rng([seed, run]))
-        sample = method.learn(strata, np.random.default_rng([seed, run, times]), finite=False)
+        sample = method.learn(strata, np.random.default_rng([seed, run, times]), finite_pool=False)
         gaps = [_subtract(sample, rate) for rate in RATES_ASKED]
         if times == 1:
             prospects = [sample.forecast(gap, [0, 1]) for gap in gaps]

@@ -45,7 +45,7 @@ class Warm:
             cells.names, np.full(cells.n, WARM_START_LABELS * share), np.full(cells.n, WARM_START_LABELS * (1 - share))
         )
 
-    def learn(self, cells: Cells, reads: Reads, *, finite: bool) -> PriorFit:  # noqa: ARG002
+    def learn(self, cells: Cells, reads: Reads, *, finite_pool: bool) -> PriorFit:  # noqa: ARG002
         """The pool's accuracy is all it learns."""
         return PriorFit(self.before(cells, reads))
 

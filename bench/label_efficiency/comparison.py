@@ -54,7 +54,7 @@ def _play(labelled: LabelledPool, way: Way, pairs: list[tuple[str, str]], seed: 
     """Labels from which on the verdict is right, for every pair; all there are, where it never is."""
     needed = []
     for a, b in pairs:
-        run = way.try_on(labelled, fl.Compare(a, b, rope=ROPE), finite=False)
+        run = way.try_on(labelled, fl.Compare(a, b, rope=ROPE), finite_pool=False)
         looks = np.unique(np.geomspace(1, run.n_askable, LOOKS).round().astype(int))
         order = run_policy(run, np.random.default_rng([seed, 1]), int(looks[-1]))
         right = np.array([measure_verdict(run, run.infer_posterior(order[:n]))["correct"] for n in looks]) > 0

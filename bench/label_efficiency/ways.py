@@ -29,9 +29,9 @@ class Way:
     def __str__(self) -> str:
         return f"{self.prior}, {self.policy}"
 
-    def try_on(self, labelled: LabelledPool, goal: Goal, *, finite: bool = True) -> Run:
+    def try_on(self, labelled: LabelledPool, goal: Goal, *, finite_pool: bool = True) -> Run:
         """Return the trial of this way."""
-        return Run(labelled, goal, POLICIES[self.policy], PRIORS[self.prior], finite=finite)
+        return Run(labelled, goal, POLICIES[self.policy], PRIORS[self.prior], finite_pool=finite_pool)
 
     def seek(self, m: int) -> "Way":
         """Return the way that asks about as many groups at once as are sought."""

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from fewlabels.analyses.surface.api import surface
     from fewlabels.analyses.surface.result import Surface
     from fewlabels.analyses.surface.uncertain_attributes import uncertain
-    from fewlabels.data.groups import bins, column, cross, everything, predicted, ranges
+    from fewlabels.data.groups import bins, column, everything, predicted, ranges
+    from fewlabels.data.parsing import cross
     from fewlabels.data.predictions import Predictions
     from fewlabels.distributions.belief import Beta, Dirichlet, Draws
     from fewlabels.errors import InputError
@@ -87,7 +88,8 @@ _EXPORTS = {
     "analyses.surface.api": ("surface",),
     "analyses.surface.result": ("Surface",),
     "analyses.surface.uncertain_attributes": ("uncertain",),
-    "data.groups": ("bins", "column", "cross", "everything", "predicted", "ranges"),
+    "data.groups": ("bins", "column", "everything", "predicted", "ranges"),
+    "data.parsing": ("cross",),
     "data.predictions": ("Predictions",),
     "distributions.belief": ("Beta", "Dirichlet", "Draws"),
     "errors": ("InputError",),

@@ -5,6 +5,10 @@ The command line prints the message on one line and exits with code 1.
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from types import FunctionType
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class InputError(ValueError):
@@ -84,3 +88,19 @@ def end_sentence(said: str) -> str:
     ("did you mean 'label'?", 'there is: id, label.')
     """
     return said if said.endswith("?") else f"{said}."
+
+
+def require_instance(argument: str, given: T, method: str, example: str) -> T:
+    """Return an object that has a method; raise for a class or a function that was not called, and for other objects.
+
+    >>> require_instance("metric", 3, "value", "fl.recall")
+    Traceback (most recent call last):
+    fewlabels.errors.InputError: metric: expected a word or an object like fl.recall, got 3
+    """
+    if isinstance(given, type):
+        raise InputError(f"{argument}: {given.__name__} is a class; give an instance, like {given.__name__}()")
+    if not hasattr(given, method) and isinstance(given, FunctionType):
+        raise InputError(f"{argument}: {given.__name__} is a function; call it: {given.__name__}(...)")
+    if not hasattr(given, method):
+        raise InputError(f"{argument}: expected a word or an object like {example}, got {truncate_name(repr(given))}")
+    return given

@@ -157,7 +157,7 @@ def test_a_kernel_counts_the_labels_there_are(allocation, first):
     """Group a has its share already; Neyman's quotas move with what is seen of b, which has none."""
     counts = count_pool(fl.Predictions.read(outcome_pool(a=(60, 40, 300), b=(0, 0, 400))), fl.column("group"))
     labelled = draw_labelled_pool(np.random.default_rng(0), counts, infer(counts, fl.accuracy, fl.flat()))
-    run = Run(labelled, fl.Estimate(), fl.Stratified(allocation), fl.flat(), finite=False)
+    run = Run(labelled, fl.Estimate(), fl.Stratified(allocation), fl.flat(), finite_pool=False)
     plain, fast = (
         np.mean([(labelled.group[choose(np.random.default_rng(seed), 60)] == 0).sum() for seed in range(20)])
         for choose in (run.run_policy, partial(run_policy, run))
@@ -601,7 +601,7 @@ def imagine_future(seed, goal, n=120, policy=fl.thompson):
     known = infer(counts, goal.metric, fl.flat())
     label_seed, policy_seed, answer_seed = np.random.SeedSequence(seed).spawn(3)
     labelled = draw_labelled_pool(np.random.default_rng(label_seed), counts, known)
-    return SimulatedFuture(Run(labelled, goal, policy, fl.flat(), finite=False), policy_seed, answer_seed)
+    return SimulatedFuture(Run(labelled, goal, policy, fl.flat(), finite_pool=False), policy_seed, answer_seed)
 
 
 GRID = [fl.FindWorst(confidence=0.9), fl.FindBest(m=2, confidence=0.8), fl.Compare("a", "b"), fl.Estimate(width=0.4)]

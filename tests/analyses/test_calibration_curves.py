@@ -151,7 +151,7 @@ def test_scores_far_too_sure_are_seen_through_at_both_ends():
     group, predicted = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
     strata = Strata("g", ("a", "b"), "1", group, predicted, score, np.array([50, 950] * 2), np.array([0, 40] * 2), np.array([0, 20] * 2))  # fmt: skip
     refused = [
-        hasten(METHODS[name]).learn(strata, rng(), finite=True).probability[:, 0] for name in ("bc", "calibrated")
+        hasten(METHODS[name]).learn(strata, rng(), finite_pool=True).probability[:, 0] for name in ("bc", "calibrated")
     ]
     bc, ours = (np.quantile(probability, 0.9) for probability in refused)
     assert bc < 0.01  # as sure of the refused as ever

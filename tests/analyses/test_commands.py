@@ -11,8 +11,8 @@ import pytest
 
 import fewlabels as fl
 from fewlabels.analyses.commands import quote
-from fewlabels.cli.parsing import parse_metric
 from fewlabels.cli.tables import stderr_console, stdout_console
+from fewlabels.metrics.parsing import parse_metric
 
 N = 24
 BASE = pd.DataFrame({"key": range(N), "said": ["a", "b"] * 12, "conf 1": 0.75, "it's": ["a", "b", None, "b"] * 6, "site, \"x\"": ["n", "n", "s"] * 8})  # fmt: skip

@@ -401,7 +401,7 @@ def label_more(pool, n):
 def test_widths_shrink_about_as_foreseen(finite):
     """Within a fifth, from 60 labels to 600, where a root of ten would say 0.32."""
     pool = make_people(n=3000)
-    few, many = (METHODS["calibrated"].learn(count(label_more(pool, n)), rng(3), finite=finite) for n in (60, 600))
+    few, many = (METHODS["calibrated"].learn(count(label_more(pool, n)), rng(3), finite_pool=finite) for n in (60, 600))
     for name in ("accuracy", "tpr", "fpr"):
         before, after = (np.subtract(*sample.value(RATES[name]).T) for sample in (few, many))
         expected = after.std() / before.std()

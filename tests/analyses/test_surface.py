@@ -641,3 +641,8 @@ def test_axes_come_from_whatever_groups_are_cut_by():
     pool = fl.Predictions.read(make_pool() | {"score": np.linspace(0.5, 1, 600)})
     counts = count_pool(pool, fl.cross(fl.column("light"), fl.bins(4)))
     assert [axis.ordered for axis in counts.axes] == [False, True]
+
+
+def test_earlier_names_of_queries_are_the_same_methods():
+    assert (fl.Surface.ask, fl.Surface.mix) == (fl.Surface.query, fl.Surface.reweight)
+    assert fl.Surface.cross is fl.Surface.marginals

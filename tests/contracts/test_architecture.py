@@ -46,8 +46,20 @@ def test_assessing_loads_no_pictures_and_no_scipy_stats() -> None:
     assert done.stdout.strip().endswith("[]")
 
 
-def test_a_word_where_an_object_belongs_is_explained() -> None:
-    """In a process of its own: here the shape checks would speak first."""
-    look = "import fewlabels as fl; fl.assess({'predicted': ['a'], 'label': ['a']}, metric='recall')"
-    done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=False)
-    assert "'recall' is a word for the command line" in done.stderr
+def test_a_choice_that_is_neither_a_word_nor_an_object_is_explained() -> None:
+    """In a process of its own: here the type checks would raise first."""
+    look = """
+import fewlabels as fl
+for choices in ({"metric": 3}, {"by": None}, {"prior": fl.flat}, {"metric": type(fl.recall)}):
+    try:
+        fl.assess({"predicted": ["a"], "label": ["a"]}, **choices)
+    except fl.InputError as error:
+        print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "metric: expected a word or an object like fl.recall, got 3",
+        "by: expected a word or an object like fl.predicted or fl.column('site'), got None",
+        "prior: flat is a function; call it: flat(...)",
+        "metric: ClassRate is a class; give an instance, like ClassRate()",
+    ]

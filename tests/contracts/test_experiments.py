@@ -143,7 +143,7 @@ def test_deciles_are_of_equal_size_even_where_scores_tie() -> None:
 
 def test_the_path_of_a_comparison_is_that_of_the_library(small_pools: Path) -> None:
     labelled = lay_out(read_pool(small_pools, NEWS))
-    run = Run(labelled, Compare("0", "5"), ACTIVE.choose(), ACTIVE.prior, finite=False)
+    run = Run(labelled, Compare("0", "5"), ACTIVE.choose(), ACTIVE.prior, finite_pool=False)
     two = (run.start.position("0"), run.start.position("5"))
     order = run_policy(run, np.random.default_rng(0), 30)
     belief = run.infer_posterior(order).belief

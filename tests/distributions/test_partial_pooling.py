@@ -29,7 +29,9 @@ def test_it_equals_a_fine_grid() -> None:
 
 
 def test_draws_have_its_mean() -> None:
-    belief = fit_prior_level(flat(3), np.array([[9.0, 1.0], [4.0, 4.0], [0.0, 0.0]]), np.array([5, 50, 5]), finite=True)
+    belief = fit_prior_level(
+        flat(3), np.array([[9.0, 1.0], [4.0, 4.0], [0.0, 0.0]]), np.array([5, 50, 5]), finite_pool=True
+    )
     draws = belief.draw(np.random.default_rng(0), 40_000)
     assert draws.mean(axis=0) == pytest.approx(belief.mean(), abs=5 * 0.5 / 200)
 

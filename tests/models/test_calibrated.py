@@ -151,7 +151,7 @@ def test_the_whole_is_less_certain_than_independent_groups_would_be():
 def test_what_it_starts_from_and_the_labels_make_what_it_believes():
     counts = count_pool(fl.Predictions.read(hide(make_pool(), 60)), fl.predicted, strata=STRATA)
     cells = counts.cells()
-    prior_fit = Calibrated().learn(cells, "right", finite=False)
+    prior_fit = Calibrated().learn(cells, "right", finite_pool=False)
     after = prior_fit.before.observe(cells.outcomes)
     assert isinstance(after, Beta)
     assert np.all(after.alpha > 0)

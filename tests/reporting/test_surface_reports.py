@@ -18,10 +18,10 @@ from rich.console import Console
 
 import fewlabels as fl
 from fewlabels.analyses.surface.arm_names import find_common
+from fewlabels.analyses.surface.attributes import parse_attributes
 from fewlabels.analyses.surface.coverage import count_bands
 from fewlabels.analyses.surface.ranking import rank_attributes
 from fewlabels.analyses.surface.result import Surface
-from fewlabels.cli.parsing import parse_attributes
 from fewlabels.cli.surface_queries import SurfaceAnswers, parse_query
 from fewlabels.cli.surface_tables import format_answer, print_surface
 from fewlabels.data.groups import Bins, Predicted, Ranges

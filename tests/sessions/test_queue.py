@@ -55,7 +55,7 @@ def lay(frame: Any, by: Any = SITE, **choices: Any) -> Any:
         "policy": fl.thompson,
         "prior": fl.flat(),
         "level": 0.95,
-        "finite": False,
+        "finite_pool": False,
         "seed": 0,
     }
     pool = frame if isinstance(frame, fl.Predictions) else fl.Predictions.read(frame)

@@ -82,7 +82,7 @@ def read_table(name):
 @cache
 def lay(name, by, seed):
     return create_spec(
-        read_table(name), goal=FindWorst(), by=by, policy=fl.thompson, prior=fl.flat(), level=0.95, finite=False, seed=seed
+        read_table(name), goal=FindWorst(), by=by, policy=fl.thompson, prior=fl.flat(), level=0.95, finite_pool=False, seed=seed
     )  # fmt: skip
 
 
@@ -421,7 +421,7 @@ SETUPS = {
     "best, top-two": {"goal": FindBest(rope=0.02), "policy": fl.top_two, "prior": fl.from_scores()},
     "compare": {"goal": Compare("a", "b"), "level": 0.9},
     "confusion": {"goal": Estimate(fl.confusion), "seed": 11},
-    "recall, random, these items": {"goal": FindWorst(fl.recall), "policy": fl.random, "finite": True},
+    "recall, random, these items": {"goal": FindWorst(fl.recall), "policy": fl.random, "finite_pool": True},
     "labels at the start": {"table": "begun", "by": fl.cross(fl.column("sex"), fl.bins(2)), "policy": fl.stratified},
     "cost": {"goal": FindWorst(PRICE)},
 }  # fmt: skip
@@ -1029,7 +1029,7 @@ CROSSED = fl.cross(fl.column("sex"), fl.column("age"))
     ids=["flat", "scores, these items", "begun, flat, these items", "begun, scores"],
 )
 def test_a_session_assesses_like_a_table_with_the_same_labels(table, by, prior, finite):
-    s = begin(table=table, by=by, prior=prior, finite=finite, policy=fl.random, seed=0)
+    s = begin(table=table, by=by, prior=prior, finite_pool=finite, policy=fl.random, seed=0)
     told = label(s, 25, batch=5)
     started = [i for i, y in zip(FULL["id"], TABLES[table].get("label", [None] * 90), strict=True) if y]
     pool = filled("blank", frozenset(told + started))
@@ -1106,7 +1106,7 @@ def test_a_goal_is_settled_when_the_labels_say_so():
 def test_a_goal_that_labels_cannot_settle_says_so():
     s = begin(table="small", goal=Estimate(width=0.05))
     assert "labelling every item would probably not settle this goal" in s.status()["obstacle"]
-    assert begin(table="small", goal=Estimate(width=0.05), finite=True).status()["obstacle"] is None
+    assert begin(table="small", goal=Estimate(width=0.05), finite_pool=True).status()["obstacle"] is None
 
 
 # -- the predictions it was made from -------------------------------------------------------------------------
@@ -1377,24 +1377,6 @@ def test_a_prior_of_ones_own_is_refused_or_must_be_given_again(path):
     with pytest.raises(InputError, match="a custom one"):  # noqa: PT012 (at the start, or when it is opened again)
         begin(path, "small", prior=Hunch()).close()
         Session.open(path).close()
-
-
-def say_words(folder):
-    """What is said to words where objects belong; with shape checks, those would speak first."""
-    said = []
-    for choices in ({"policy": "thompson"}, {"goal": FindWorst("accuracy")}, {"goal": "find-worst"}):
-        try:
-            Session.create(None, TABLES["small"], **{"goal": FindWorst()} | choices)
-            said.append("nothing")
-        except Exception as error:
-            said.append(f"{type(error).__name__}: {error}")
-    return said
-
-
-def test_a_word_where_an_object_belongs_is_explained(elsewhere):
-    for said in found_by(say_words, elsewhere):
-        assert "InputError" in said
-        assert "is a word for the command line" in said
 
 
 # -- files ----------------------------------------------------------------------------------------------------
@@ -1696,7 +1678,7 @@ def attempt(job, folder):
         return traceback.format_exc()
 
 
-JOBS = (say_words, ask_together, tell_together, kill_workers, kill_at_lines)
+JOBS = (ask_together, tell_together, kill_workers, kill_at_lines)
 
 if __name__ == "__main__":
     print(json.dumps({job.__name__: attempt(job, Path(sys.argv[1])) for job in JOBS}))

@@ -38,7 +38,14 @@ def tidy_up():
 
 
 def lay(pool=None, by=fl.predicted, **choices):
-    usual = {"goal": FindWorst(), "policy": fl.thompson, "prior": fl.flat(), "level": 0.95, "finite": False, "seed": 0}
+    usual = {
+        "goal": FindWorst(),
+        "policy": fl.thompson,
+        "prior": fl.flat(),
+        "level": 0.95,
+        "finite_pool": False,
+        "seed": 0,
+    }
     return create_spec(read_pool() if pool is None else fl.Predictions.read(pool), by=by, **usual | choices)
 
 
@@ -214,7 +221,7 @@ GROUNDS = {
     "plain": {},
     "without scores": {"pool": {"id": ["x", "ü"], "predicted": ["a", "b"]}},
     "probabilities": {"pool": CHANCES, "goal": FindWorst(fl.confusion), "prior": fl.from_scores(3.0)},
-    "cross": {"by": fl.cross(fl.column("sex"), fl.bins(3)), "level": 0.9, "finite": True, "seed": 2**40},
+    "cross": {"by": fl.cross(fl.column("sex"), fl.bins(3)), "level": 0.9, "finite_pool": True, "seed": 2**40},
     "grades": {"pool": {"id": [1, 2, 3], "agreement": [0.1, None, None]}, "by": fl.everything},
     "positive": {"pool": {"id": [1, 2], "predicted": [0, 1], "score": [0.5, 1 / 3]}},
 }

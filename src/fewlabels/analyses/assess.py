@@ -1,5 +1,6 @@
 """One call from predictions to an Assessment, or to a Comparison of two groups."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from fewlabels.analyses.assessment import Assessment, AssessmentSpec, assess_counts
@@ -10,42 +11,73 @@ from fewlabels.data.checks import require_valid
 from fewlabels.data.conflicts import count_values, find_label_columns
 from fewlabels.data.counts import STRATA, to_count_table
 from fewlabels.data.groups import Bins, Groups, predicted
+from fewlabels.data.parsing import parse_pair, resolve_bins, resolve_groups
 from fewlabels.data.predictions import Predictions
-from fewlabels.errors import InputError
+from fewlabels.errors import InputError, join_names
 from fewlabels.metrics.metric import Metric, accuracy
-from fewlabels.models.calibrated.prior import calibrated
+from fewlabels.metrics.parsing import resolve_metric
+from fewlabels.models.parsing import resolve_prior
 from fewlabels.models.priors import Prior, list_uses
 
 
 def assess(
-    pool: Any,
+    pool: Any = None,
     *,
-    by: Groups = predicted,
-    metric: Metric = accuracy,
-    prior: Prior | None = None,
+    by: Groups | str | Sequence[Groups | str] = predicted,
+    metric: Metric | str = accuracy,
+    prior: Prior | str | None = None,
     level: float = 0.95,
     finite_pool: bool = False,
-    bins: Bins | None = None,
+    bins: Bins | str | int | None = None,
     m: int = 1,
     seed: int = 0,
     n_draws: int = 10_000,
+    y_pred: Any = None,
+    y_score: Any = None,
+    y_true: Any = None,
+    classes: Any = None,
 ) -> Assessment:
     """Estimate how good the model is, per group and overall, with credible intervals.
 
-    `finite_pool` asks about exactly these items instead of the population they came from; `bins` are the score bins
-    inside calibration error; `m` is how many groups count as the worst.
-
     The default prior estimates the calibration of the scores from the labels, with partial pooling of groups.
+
+    Parameters
+    ----------
+    pool: Predictions, path, frame, dict of arrays or Ibis table
+        The predictions; anything but `Predictions` is read by `Predictions.read`.
+    by: Groups, str or sequence of them
+        The groups: an object like `fl.predicted` or a word of the command line: `"all"`, `"predicted"`, `"bins:20"`,
+        `"ranges:age"`, a column, or several separated by commas (every combination).
+    metric: Metric or str
+        An object like `fl.recall` or its word: `"accuracy"`, `"ece"`, `"recall"`, `"tpr"`, ...
+    prior: Prior or str
+        An object like `fl.flat()` or a word: `"calibrated"` (default), `"smooth"`, `"scores"`, `"flat"`, or the path of
+        the JSON of an earlier assessment.
+    level: float
+        Probability that a credible interval contains the true value.
+    finite_pool: bool
+        Estimate the metric on exactly these items instead of the population they came from.
+    bins: Bins, str or int
+        Score bins inside calibration error: a number (equal width), `"equal-mass:10"` or `fl.bins(10)`.
+    m: int
+        P(worst) is the probability of being among the m worst groups.
+    seed: int
+        Seed of the random draws.
+    n_draws: int
+        Number of random draws where there is no closed form.
+    y_pred, y_score, y_true, classes: arrays
+        The predictions as arrays instead of `pool`; see `Predictions.from_arrays`.
 
     >>> a = assess({"predicted": ["a"] * 9 + ["b"] * 9, "label": ["a"] * 8 + ["b"] + ["b"] * 4 + ["a"] * 4 + [None]})
     >>> [(row.group, row.n_labels, round(row.mean, 1)) for row in a.groups]
     [('a', 9, 0.7), ('b', 8, 0.6)]
+    >>> assess(y_pred=["a"] * 9, y_true=["a"] * 8 + ["b"], metric="recall", by="all", prior="flat").metric
+    'recall'
     """
-    pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
-    prior = prior or calibrated()
-    require_objects(by=by, metric=metric, prior=prior)
+    pool = _open_pool(pool, y_pred=y_pred, y_score=y_score, y_true=y_true, classes=classes)
+    by, metric, prior = resolve_groups(by), resolve_metric(metric), resolve_prior(prior)
     require_roles(pool, metric, prior)
-    aggregated = aggregate_pool(pool, by, bins=bins, **count_for(pool, prior))
+    aggregated = aggregate_pool(pool, by, bins=resolve_bins(bins), **count_for(pool, prior))
     notes = require_valid(pool, aggregated)
     counts = to_count_table(aggregated)
     if not counts.n_labels.any():
@@ -56,29 +88,48 @@ def assess(
 
 
 def compare(
-    pool: Any, groups: tuple[str, str], *, rope: float = 0.05, confidence: float = 0.95, **choices: Any
+    pool: Any, groups: str | Sequence[str], *, rope: float = 0.05, confidence: float = 0.95, **choices: Any
 ) -> Comparison:
-    """Estimate the difference between two groups, and whether it exceeds `rope`; `choices` are those of `assess`.
+    """Estimate the difference between two groups, and whether it is practically relevant.
 
-    A verdict is stated from a probability of `confidence` on; below, it is "not settled".
+    Parameters
+    ----------
+    pool: Predictions, path, frame, dict of arrays or Ibis table
+        The predictions; anything but `Predictions` is read by `Predictions.read`.
+    groups: pair of str, or str
+        The two groups: `("human", "trees")`, or words separated by a comma.
+    rope: float
+        Differences up to this size do not matter (region of practical equivalence).
+    confidence: float
+        A verdict is stated from this probability on; below, it is "not settled".
+    **choices: object
+        Any other parameter of `assess`: by, metric, prior, level, finite_pool, bins, m, seed, n_draws.
 
     >>> pool = {"predicted": ["a"] * 40 + ["b"] * 40, "label": ["a"] * 39 + ["b"] + ["b"] * 20 + ["a"] * 20}
     >>> compare(pool, ("a", "b")).verdict
     'above'
     """
     require_choices(rope, confidence)
-    return compare_groups(assess(pool, **choices), groups, rope, confidence)
+    return compare_groups(assess(pool, **choices), _resolve_pair(groups), rope, confidence)
 
 
-def require_objects(**choices: object) -> None:
-    """Raise if a choice is a string of the command line, or a class instead of an instance."""
-    for name, choice in choices.items():
-        if isinstance(choice, type):
-            raise InputError(f"{name}: {choice.__name__} is a class; give an instance, like {choice.__name__}()")
-        if isinstance(choice, str):
-            raise InputError(
-                f"{name}: {choice!r} is a word for the command line; in Python give the object, like fl.recall, fl.predicted or fl.flat()"
-            )
+def _open_pool(pool: Any, **arrays: Any) -> Predictions:
+    """Read a pool, or make it from arrays; not both."""
+    if pool is None:
+        return Predictions.from_arrays(**arrays)
+    both = [name for name, array in arrays.items() if array is not None]
+    if both:
+        raise InputError(f"assess: both a pool and {join_names(both)} are given; give the pool or the arrays")
+    return pool if isinstance(pool, Predictions) else Predictions.read(pool)
+
+
+def _resolve_pair(groups: str | Sequence[str]) -> tuple[str, str]:
+    """Return two groups, given as a pair or as words separated by a comma."""
+    if isinstance(groups, str):
+        return parse_pair(groups)
+    if len(groups) != 2:
+        raise InputError(f"groups: expected two, got {len(groups)}; name the two groups to compare")
+    return groups[0], groups[1]
 
 
 def count_for(pool: Predictions, prior: Prior) -> dict[str, Any]:

@@ -20,7 +20,14 @@ MAX_GROUP_VALUES = 50  # largest number of values of a column that is suggested 
 
 
 def diagnose(source: Any, **roles: Any) -> Diagnosis:
-    """Diagnose a table; `roles` are those of `Predictions.read`.
+    """Diagnose a table: its columns and roles, problems, and what to run next.
+
+    Parameters
+    ----------
+    source: Predictions, path, frame, dict of arrays or Ibis table
+        The table.
+    **roles: object
+        Column roles and labels, as in `Predictions.read`.
 
     >>> diagnose({"predicted": ["a", "b"], "label": ["a", None]}).next[0]
     'fewlabels assess FILE --by predicted --html report.html'

@@ -4,18 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 from fewlabels.active.goals.comparison import Compare
+from fewlabels.active.parsing import parse_policy
 from fewlabels.active.policies import name_policy
-from fewlabels.cli.parsing import (
-    parse_bins,
-    parse_groups,
-    parse_metric,
-    parse_pair,
-    parse_policy,
-    parse_prior,
-    split_names,
-)
 from fewlabels.cli.session_options import GOAL_FIELDS, SessionOptions
+from fewlabels.data.parsing import parse_bins, parse_groups, parse_pair, split_names
 from fewlabels.errors import InputError
+from fewlabels.metrics.parsing import parse_metric
+from fewlabels.models.parsing import parse_prior
 from fewlabels.sessions.journal.sqlite import SqliteJournal
 from fewlabels.sessions.spec import SessionSpec, read_spec
 
@@ -56,7 +51,7 @@ def _describe(spec: SessionSpec) -> dict[str, Any]:
         "goal": goal.name, "groups": (goal.a, goal.b) if isinstance(goal, Compare) else None,
         "metric": goal.metric, "by": spec.by.name, "policy": name_policy(spec.policy), "prior": spec.prior,
         "strength": getattr(spec.prior, "strength", None), "level": spec.level, "seed": spec.seed,
-        "finite_pool": spec.finite, "bins": spec.tally.bins, "classes": spec.tally.classes,
+        "finite_pool": spec.finite_pool, "bins": spec.tally.bins, "classes": spec.tally.classes,
         "votes": spec.votes, "hide_labels": not spec.tally.n_labels.any(),
     }  # fmt: skip
 

@@ -8,17 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Group, Parameter, Token
 
 from fewlabels.cli.conditions import Condition, parse_condition
-from fewlabels.cli.parsing import (
-    DEFAULT_PRIOR,
-    drop_missing,
-    parse_bins,
-    parse_groups,
-    parse_metric,
-    parse_prior,
-    split_names,
-)
+from fewlabels.cli.parsing import drop_missing
+from fewlabels.data.parsing import parse_bins, parse_groups, split_names
 from fewlabels.data.predictions import Predictions
 from fewlabels.files import check_outputs
+from fewlabels.metrics.parsing import parse_metric
+from fewlabels.models.parsing import DEFAULT_PRIOR, parse_prior
 
 QUESTION_GROUP, OUTPUT_GROUP, COLUMN_GROUP = (
     Group(name, sort_key=i) for i, name in enumerate(("Estimate", "Output", "Columns"))

@@ -8,27 +8,14 @@ from typing import Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from fewlabels.active.goals.comparison import Compare
-from fewlabels.active.goals.estimation import Estimate, Explore, LeastCertain
 from fewlabels.active.goals.goal import Goal
-from fewlabels.active.goals.identification import FindBest, FindWorst
+from fewlabels.active.parsing import GOALS, find_goal, parse_policy
 from fewlabels.cli.options import Flag
-from fewlabels.cli.parsing import (
-    DEFAULT_PRIOR,
-    parse_bins,
-    parse_groups,
-    parse_metric,
-    parse_pair,
-    parse_policy,
-    parse_prior,
-    split_names,
-)
-from fewlabels.errors import InputError, did_you_mean
+from fewlabels.data.parsing import parse_bins, parse_groups, parse_pair, split_names
+from fewlabels.errors import InputError
+from fewlabels.metrics.parsing import parse_metric
+from fewlabels.models.parsing import DEFAULT_PRIOR, parse_prior
 
-GOALS: dict[str, type[Estimate] | type[FindWorst] | type[Compare]] = {
-    "estimate": Estimate, "explore": Explore, "least-certain": LeastCertain, "find-worst": FindWorst, "find-best": FindBest,
-    "compare": Compare,
-}  # fmt: skip
 GOAL_FIELDS = {
     "m": "m",
     "target_width": "width",
@@ -98,8 +85,7 @@ class GoalOptions:
 
     def _make_goal(self) -> Goal:
         name = self.goal or "estimate"
-        if name not in GOALS:
-            raise InputError(f"goal: unknown goal {name!r}; {did_you_mean(name, GOALS)}")
+        kind = find_goal(name)
         self._check_options_fit_goal(name)
         self._check_has_several_groups(name)
         words: dict[str, Any] = {
@@ -111,7 +97,7 @@ class GoalOptions:
             if self.groups is None:
                 raise InputError("goal compare: name the two groups, for instance --groups human,trees")
             words["a"], words["b"] = parse_pair(self.groups)
-        return GOALS[name](metric=parse_metric(self.metric or "accuracy", self.cost), **words)
+        return kind(metric=parse_metric(self.metric or "accuracy", self.cost), **words)
 
     def _check_options_fit_goal(self, name: str) -> None:
         """Refuse options that this goal does not have."""

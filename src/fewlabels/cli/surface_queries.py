@@ -63,11 +63,11 @@ def parse_query(text: str) -> dict[str, str]:
 
 def answer(surface: Surface, asked: Sequence[dict[str, str]], mix: str | None, weight: str | None) -> SurfaceAnswers:
     """Answer every query, and estimate the accuracy on the mix if one is given."""
-    found = [surface.ask(values) for values in asked]
+    found = [surface.query(values) for values in asked]
     answers = [(name_values(reading.values), reading) for reading in found]
     if mix is not None:
         try:
-            answers.append((f"the mix of {mix}", surface.mix(mix, weight)))
+            answers.append((f"the mix of {mix}", surface.reweight(mix, weight)))
         except InputError as error:
             raise InputError(f"mix: {mix}: {str(error).removeprefix(f'{mix}: ')}") from None
     return SurfaceAnswers(surface, tuple(answers))

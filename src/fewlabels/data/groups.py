@@ -226,11 +226,6 @@ def bins(n: int = 10, *, equal_mass: bool = False) -> Bins:
     return Bins(n, equal_mass)
 
 
-def cross(*parts: Groups) -> Cross:
-    """Group by every combination of several partitions."""
-    return Cross(tuple(parts))
-
-
 def bin_index(pool: Predictions, edges: Sequence[float]) -> Value:
     """Return the bin index of the score; it is the same in every engine, and exact at the edges."""
     return pool.score.notnull().ifelse(search(pool.score, edges), None)

@@ -15,6 +15,7 @@ import ibis
 import ibis.expr.types as ir
 
 from fewlabels.data import sampling as samples
+from fewlabels.data.arrays import to_columns
 from fewlabels.data.candidates import Key, filter_by_priority, hash_to_integer, keep_smallest, priority_expression
 from fewlabels.data.column_names import RESERVED_PREFIX
 from fewlabels.data.columns import AGREEMENT, ID, LABEL, PREDICTED, PROBABILITY, SCORE, derive_columns
@@ -49,14 +50,19 @@ class Predictions(Relation):
 
     @classmethod
     def read(cls, source: Any, *, labels: Any = None, **roles: Any) -> "Predictions":
-        """Open predictions: a path or glob, a frame, a dict of arrays, or an Ibis table of any engine.
+        """Open predictions, and assign a column to each role.
 
-        A path may also be an evaluation log: samples of lm-evaluation-harness, or a log of Inspect.
-
-        `roles` are column roles: id, predicted, score, scores, positive_score, positive, threshold, label, agreement,
-        show. A given role overrides one recognised by column name; but a recognised `predicted` column overrides the
-        classes derived from scores, unless a threshold is given. If they differ, a warning reports the number of rows.
-        `labels` is a second source with the columns id and label, joined by id.
+        Parameters
+        ----------
+        source: path, frame, dict of arrays or Ibis table
+            A path or glob of Parquet, CSV(.gz), JSON lines or Arrow files; a pandas, Polars or Arrow table; a table of any
+            engine. A path may also be an evaluation log: samples of lm-evaluation-harness, or a log of Inspect.
+        labels: path, frame or dict of arrays
+            A second source with the columns id and label, joined by id.
+        **roles: object
+            Column roles: id, predicted, score, scores, positive_score, positive, threshold, label, agreement, show. A given
+            role overrides one recognised by column name; but a recognised `predicted` column overrides the classes derived
+            from scores, unless a threshold is given. If they differ, a warning reports the number of rows.
         """
         name, log = name_source(source), read_log(source)
         table, engine, frame, notes = open_source(log.columns if log else source)
@@ -68,6 +74,32 @@ class Predictions(Relation):
             items, found, scored = derive_columns(table, engine, roles)
         inputs = tuple(str(one) for one in (source, labels) if isinstance(one, str | Path))
         return cls(items, engine, name, found, frame, scored, (*notes, *found.notes), inputs)
+
+    @classmethod
+    def from_arrays(
+        cls, *, y_pred: Any = None, y_score: Any = None, y_true: Any = None, classes: Any = None
+    ) -> "Predictions":
+        """Make a pool from arrays with one value per item, named as in scikit-learn.
+
+        Parameters
+        ----------
+        y_pred: array of shape (n_items,)
+            Predicted classes. Without it they are derived from `y_score`.
+        y_score: array of shape (n_items,) or (n_items, n_classes)
+            Probabilities of all classes, in the order of `classes`; or one number per item: the probability of the
+            positive class if there are two `classes`, else the confidence in `y_pred`.
+        y_true: array of shape (n_items,)
+            True classes; None or NaN where unknown.
+        classes: sequence
+            Names of the classes in the order of the columns of `y_score`, as in `model.classes_`; for a binary model,
+            the negative and the positive class.
+
+        >>> pool = Predictions.from_arrays(y_score=[0.2, 0.9], y_true=["no", None], classes=["no", "yes"])
+        >>> pool.n_labels, pool.classes, pool.positive
+        (1, ('no', 'yes'), 'yes')
+        """
+        columns, roles = to_columns(y_pred, y_score, y_true, classes)
+        return cls.read(columns, **roles)
 
     # -- contents ------------------------------------------------------------------------------------------
 

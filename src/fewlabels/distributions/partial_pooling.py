@@ -49,7 +49,7 @@ class PooledCells:
 
 
 def fit_prior_level(
-    before: Beta, counts: Float[np.ndarray, "cell 2"], rest: Int[np.ndarray, " cell"], *, finite: bool = False
+    before: Beta, counts: Float[np.ndarray, "cell 2"], rest: Int[np.ndarray, " cell"], *, finite_pool: bool = False
 ) -> PooledCells:
     """Weigh every setting of the prior's level and strength by its marginal likelihood (beta-binomial).
 
@@ -67,7 +67,7 @@ def fit_prior_level(
             break
         reach = 6 * max(spread, step)
         low, high = max(centre - reach, -WIDEST), min(centre + reach, WIDEST)
-    return replace(found, known=counts if finite else None, rest=rest)
+    return replace(found, known=counts if finite_pool else None, rest=rest)
 
 
 def _weigh_settings(

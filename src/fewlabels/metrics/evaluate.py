@@ -44,9 +44,9 @@ class Evaluation:
             return self._evaluate_classes(theta, weight)[:, self._predicted_class()]
         return self._evaluate_scopes(theta, weight, self.cells.group, len(self.tally.groups))
 
-    def closed_form(self, belief: Belief, *, finite: bool) -> Belief | None:
+    def closed_form(self, belief: Belief, *, finite_pool: bool) -> Belief | None:
         """Return the posterior of the metric per group where it has a closed form, given that of the cells."""
-        if self.metric is selection_rate and not finite and self.tally.by != "predicted":
+        if self.metric is selection_rate and not finite_pool and self.tally.by != "predicted":
             return self._selection_rate()  # needs no labels; the pool is a sample of the population
         if not self.metric.is_cell_accuracy or self.cells.n != len(self.tally.groups):
             return None

@@ -94,8 +94,8 @@ def _fit_prior(tally: CountTable, evaluation: Evaluation, prior: Prior, finite_p
     try:
         key = hash(prior), (metric.splits, metric.reads, prior, finite_pool)
     except TypeError:  # it holds something that changes
-        return fit_prior(prior, evaluation.cells, metric.reads, finite=finite_pool)
+        return fit_prior(prior, evaluation.cells, metric.reads, finite_pool=finite_pool)
     known = _PRIOR_FITS.setdefault(tally, {})
     if key not in known:
-        known[key] = fit_prior(prior, evaluation.cells, metric.reads, finite=finite_pool)
+        known[key] = fit_prior(prior, evaluation.cells, metric.reads, finite_pool=finite_pool)
     return known[key]

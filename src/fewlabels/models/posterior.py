@@ -111,7 +111,7 @@ class Posterior:
     @cached_property
     def exact(self) -> Belief | None:
         """The closed form per group, where there is one; a mixture has none."""
-        return None if self.parts else self.evaluation.closed_form(self.cell_posterior, finite=self.finite_pool)
+        return None if self.parts else self.evaluation.closed_form(self.cell_posterior, finite_pool=self.finite_pool)
 
     @cached_property
     def undefined(self) -> Bool[np.ndarray, " group"]:
@@ -208,7 +208,7 @@ class Posterior:
         right = self.prior.marginal(self.cells.predicted) if isinstance(self.prior, Dirichlet) else self.prior
         assert isinstance(right, Beta)
         rest = self.cells.n_items - self.cells.n_labels
-        return fit_prior_level(right, self.cells.outcomes, rest, finite=self.finite_pool)
+        return fit_prior_level(right, self.cells.outcomes, rest, finite_pool=self.finite_pool)
 
     @cached_property
     def with_pending(self) -> Conjugate:

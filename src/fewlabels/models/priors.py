@@ -72,15 +72,15 @@ class PriorFit:
 class LearningPrior(Prior, Protocol):
     """A prior that is fitted to the labels so far."""
 
-    def learn(self, cells: Cells, reads: Reads, *, finite: bool) -> PriorFit:
+    def learn(self, cells: Cells, reads: Reads, *, finite_pool: bool) -> PriorFit:
         """Fit to the labels of all cells, for the population or for the finite pool."""
         ...
 
 
-def fit_prior(prior: Prior, cells: Cells, reads: Reads, *, finite: bool) -> PriorFit:
+def fit_prior(prior: Prior, cells: Cells, reads: Reads, *, finite_pool: bool) -> PriorFit:
     """Fit a prior to cells; a prior that does not learn is evaluated."""
     if isinstance(prior, LearningPrior):
-        return prior.learn(cells, reads, finite=finite)
+        return prior.learn(cells, reads, finite_pool=finite_pool)
     return PriorFit(prior.before(cells, reads))
 
 

@@ -26,13 +26,13 @@ class Smooth:
 
     def before(self, cells: Cells, reads: Reads) -> Conjugate:
         """Return the prior of each cell, without its own labels."""
-        return self.learn(cells, reads, finite=False).before
+        return self.learn(cells, reads, finite_pool=False).before
 
-    def learn(self, cells: Cells, reads: Reads, *, finite: bool) -> PriorFit:
+    def learn(self, cells: Cells, reads: Reads, *, finite_pool: bool) -> PriorFit:
         """Fit effects of attributes to all labels, and derive the prior of every cell."""
         design = build_design(cells)
         found = fit_effects(design)
-        everything, rest = design.predict_arms(found, finite=finite)
+        everything, rest = design.predict_arms(found, finite_pool=finite_pool)
         prior_fit = build_prior_fit(cells, reads, everything, rest)
         outlier = compute_outlier_variance(everything.mean, cells.right, cells.n_labels.astype(np.float64))
         covariance = build_covariance(everything, outlier) if reads == "right" else None

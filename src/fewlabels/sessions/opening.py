@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from fewlabels.active.goals.goal import Goal, count_sought
-from fewlabels.active.policies import Policy, choose_policy
-from fewlabels.analyses.assess import require_objects, require_roles
+from fewlabels.active.parsing import resolve_goal, resolve_policy
+from fewlabels.active.policies import Policy
+from fewlabels.analyses.assess import require_roles
 from fewlabels.analyses.assessment import AssessmentSpec
 from fewlabels.data.groups import Bins, Groups
+from fewlabels.data.parsing import resolve_bins, resolve_groups
 from fewlabels.data.predictions import Predictions
-from fewlabels.models.calibrated.prior import calibrated
+from fewlabels.models.parsing import resolve_prior
 from fewlabels.models.priors import Prior
 from fewlabels.sessions.journal.events import Journal
 from fewlabels.sessions.journal.memory import MemoryJournal
@@ -24,25 +26,25 @@ def create_journal(
     path: str | Path | None,
     pool: Any,
     *,
-    goal: Goal,
-    by: Groups,
-    policy: Policy | None,
-    prior: Prior | None,
+    goal: Goal | str,
+    by: Groups | str | Sequence[Groups | str],
+    policy: Policy | str | None,
+    prior: Prior | str | None,
     level: float,
     finite_pool: bool,
-    bins: Bins | None,
+    bins: Bins | str | int | None,
     classes: Sequence[str],
     votes: int,
     seed: int,
 ) -> tuple[SessionSpec, Journal, Predictions]:
     """Check all choices, and write them with the items of the pool to a new journal, in memory without a path."""
     pool = _read_pool(pool)
-    prior, policy = prior or calibrated(), policy or choose_policy(count_sought(goal))
-    require_objects(by=by, goal=goal, prior=prior, policy=policy, metric=getattr(goal, "metric", None))
+    goal, by, prior = resolve_goal(goal), resolve_groups(by), resolve_prior(prior)
+    policy, bins = resolve_policy(policy, goal), resolve_bins(bins)
     require_roles(pool, goal.metric, prior)
     AssessmentSpec(goal.metric, prior, level, finite_pool, count_sought(goal), seed)  # validates its arguments
     spec, items = create_spec(
-        pool, goal=goal, by=by, policy=policy, prior=prior, level=level, finite=finite_pool, seed=seed, bins=bins,
+        pool, goal=goal, by=by, policy=policy, prior=prior, level=level, finite_pool=finite_pool, seed=seed, bins=bins,
         classes=classes, votes=votes,
     )  # fmt: skip
     about, blobs = spec.write()

@@ -158,7 +158,7 @@ class PosteriorCache:
 
     def _infer(self, snapshot: Snapshot) -> Posterior:
         spec, imputed = self._spec, self.impute_labels(snapshot)
-        terms: dict[str, Any] = {"finite_pool": spec.finite, "level": spec.level, "seed": spec.seed}
+        terms: dict[str, Any] = {"finite_pool": spec.finite_pool, "level": spec.level, "seed": spec.seed}
         if imputed is None:
             return infer(snapshot.counts, spec.goal.metric, spec.prior, **terms)
         return infer_imputed(snapshot.counts, imputed.imputations, spec.goal.metric, spec.prior, **terms)

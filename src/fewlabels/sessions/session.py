@@ -19,6 +19,7 @@ from fewlabels.data.names import to_name
 from fewlabels.data.predictions import Predictions
 from fewlabels.errors import InputError
 from fewlabels.metrics.metric import Metric
+from fewlabels.metrics.parsing import resolve_metric
 from fewlabels.models.posterior import Posterior
 from fewlabels.models.priors import Prior
 from fewlabels.sessions.answers import find_last_answers, list_answers, list_disputes, list_votes
@@ -63,21 +64,50 @@ class Session:
         path: str | Path | None,
         pool: Any,
         *,
-        goal: Goal,
-        by: Groups = predicted,
-        policy: Policy | None = None,
-        prior: Prior | None = None,
+        goal: Goal | str,
+        by: Groups | str | Sequence[Groups | str] = predicted,
+        policy: Policy | str | None = None,
+        prior: Prior | str | None = None,
         level: float = 0.95,
         finite_pool: bool = False,
-        bins: Bins | None = None,
+        bins: Bins | str | int | None = None,
         classes: Sequence[str] = (),
         votes: int = 1,
         seed: int = 0,
     ) -> "Session":
-        """Start a session in a new file (or in memory, without a path).
+        """Start a session in a new file.
 
-        `classes` adds true classes that are neither predicted nor among the labels yet. With `votes` above 1, that many
-        annotators answer each item: answers are votes, and estimates account for annotator errors inferred from them.
+        Parameters
+        ----------
+        path: str, Path or None
+            The new file; None keeps the session in memory.
+        pool: Predictions, path, frame, dict of arrays or Ibis table
+            The predictions; anything but `Predictions` is read by `Predictions.read`.
+        goal: Goal or str
+            What labels are for: an object like `fl.FindWorst("recall", m=2)`, or the word of a goal with its default
+            settings: `"estimate"`, `"explore"`, `"least-certain"`, `"find-worst"`, `"find-best"`.
+        by: Groups, str or sequence of them
+            The groups: an object like `fl.predicted` or a word of the command line: `"all"`, `"predicted"`, `"bins:20"`,
+            `"ranges:age"`, a column, or several separated by commas (every combination).
+        policy: Policy or str
+            How to choose the group of the next item: an object like `fl.thompson` or a word such as `"top-two"`. By default
+            Thompson sampling, multi-play if the goal seeks several groups.
+        prior: Prior or str
+            An object like `fl.flat()` or a word: `"calibrated"` (default), `"smooth"`, `"scores"`, `"flat"`, or the path of
+            the JSON of an earlier assessment.
+        level: float
+            Probability that a credible interval contains the true value.
+        finite_pool: bool
+            Estimate the metric on exactly these items instead of the population they came from.
+        bins: Bins, str or int
+            Score bins inside calibration error: a number (equal width), `"equal-mass:10"` or `fl.bins(10)`.
+        classes: sequence of str
+            True classes that are neither predicted nor among the labels yet.
+        votes: int
+            Number of annotators who answer each item. From 2 on answers are votes, and estimates account for annotator
+            errors inferred from them.
+        seed: int
+            Seed of the random draws.
         """
         parts = create_journal(
             path, pool, goal=goal, by=by, policy=policy, prior=prior, level=level, finite_pool=finite_pool, bins=bins,
@@ -98,8 +128,20 @@ class Session:
     ) -> "Session":
         """Open an existing session; predictions, if given, must be those it was created from.
 
-        Pass a custom goal or policy again: the file stores only its name. A copy of a file in use that was made without
-        its write-ahead log may lack answers and is refused; `accept_missing` opens it anyway.
+        Parameters
+        ----------
+        path: str or Path
+            The file.
+        pool: Predictions, path, frame, dict of arrays or Ibis table
+            The predictions, to check that they are the same.
+        goal: Goal
+            A custom goal again: the file stores only its name.
+        policy: Policy
+            A custom policy again.
+        read_only: bool
+            Refuse to write.
+        accept_missing: bool
+            Open a copy of a file in use that was made without its write-ahead log; it may lack answers.
         """
         with open_journal(
             path, pool, goal=goal, policy=policy, read_only=read_only, accept_missing=accept_missing
@@ -139,9 +181,18 @@ class Session:
         """Return n items to label, the same ones until they are answered.
 
         Once no new item is left, return items that are pending with other annotators; fewer than n if there are none.
-        With a `lease`, an item belongs to one annotator for that many seconds after it was last asked for. Unless
-        `fresh`, the policy uses the last computed posterior instead of waiting for a new one. With several votes per
-        item, items that need another vote come first.
+        With several votes per item, items that need another vote come first.
+
+        Parameters
+        ----------
+        n: int
+            Number of items.
+        who: str
+            The annotator.
+        lease: float
+            Seconds for which an item belongs to one annotator after it was last asked for.
+        fresh: bool
+            Wait for the posterior of all answers; otherwise the policy uses the last computed one.
         """
         require_name(self._spec, who)
         if n < 1:
@@ -153,10 +204,21 @@ class Session:
             return [self._as_id(item.id) for item in items]
 
     def tell(self, labels: Mapping[Any, Any], *, who: str = "", note: str = "", new_classes: bool = False) -> None:
-        """Record answers: a class for each item (a grade, for graded outputs), or None if it cannot be labelled.
+        """Record answers; all are saved or none.
 
-        All are saved or none. A later answer to an item replaces the earlier one; with votes, only that of the same
-        annotator. Answers to items that were not asked for are saved, and counted once their turn comes.
+        A later answer to an item replaces the earlier one; with votes, only that of the same annotator. Answers to items
+        that were not asked for are saved, and counted once their turn comes.
+
+        Parameters
+        ----------
+        labels: mapping
+            Item id to class (to a grade, for graded outputs), or to None if the item cannot be labelled.
+        who: str
+            The annotator.
+        note: str
+            A remark, stored with every answer.
+        new_classes: bool
+            Accept classes that are not known yet.
         """
         require_name(self._spec, who)
         with self._store.writing():
@@ -212,9 +274,15 @@ class Session:
 
     # -- results --------------------------------------------------------------------------------------------
 
-    def assess(self, metric: Metric | None = None) -> Assessment:
-        """Estimate the metric from the labels so far, with credible intervals."""
-        metric = metric or self._spec.goal.metric
+    def assess(self, metric: Metric | str | None = None) -> Assessment:
+        """Estimate a metric from the labels so far, with credible intervals.
+
+        Parameters
+        ----------
+        metric: Metric or str
+            An object like `fl.recall` or its word [default: the metric of the goal].
+        """
+        metric = self._spec.goal.metric if metric is None else resolve_metric(metric)
         self._spec.require_roles(metric)
         return assess_labels(*self._parts, metric, self._pool)
 

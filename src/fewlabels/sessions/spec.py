@@ -38,7 +38,7 @@ from fewlabels.sessions.serialize import find_custom, restore_choice, to_plain
 
 MAX_VOTES = 20
 OPTIONAL_ARRAYS = ("probability", "stratum", "level")
-SCALAR_FIELDS = ("level", "finite", "seed", "source", "notes", "graded", "whole_ids", "frame", "votes")
+SCALAR_FIELDS = ("level", "seed", "source", "notes", "graded", "whole_ids", "frame", "votes")
 RESTORE_COPY = "go back to an earlier copy"
 MAX_ITEMS, MAX_STRATA, TOLERANCE = 2**53, len(STRATA), 1e-6
 ARRAYS = ("group", "predicted", "bin", "label", "n_items", "n_labels", "score", "right")
@@ -55,7 +55,7 @@ class SessionSpec:
     prior: Prior
     by: Groups
     level: float
-    finite: bool
+    finite_pool: bool
     seed: int
     fingerprint: Mapping[str, Any]
     source: str
@@ -112,7 +112,7 @@ class SessionSpec:
 
     def ask(self, metric: Metric) -> AssessmentSpec:
         """Return the question about a metric, with the options of the session."""
-        return AssessmentSpec(metric, self.prior, self.level, self.finite, count_sought(self.goal), self.seed)
+        return AssessmentSpec(metric, self.prior, self.level, self.finite_pool, count_sought(self.goal), self.seed)
 
     def derive_rng(self, step: int) -> Rng:
         """Derive the generator from seed and step, so that no random state has to be stored."""
@@ -122,7 +122,7 @@ class SessionSpec:
         """Return it as a JSON document and binary attachments."""
         about = {
             "goal": to_plain(self.goal), "policy": to_plain(self.policy), "prior": to_plain(self.prior),
-            "by": to_plain(self.by), "level": self.level, "finite": self.finite, "seed": self.seed,
+            "by": to_plain(self.by), "level": self.level, "finite": self.finite_pool, "seed": self.seed,
             "fingerprint": dict(self.fingerprint), "source": self.source,
             "notes": list(self.notes), "graded": self.graded, "whole_ids": self.whole_ids, "frame": self.frame, "by_name": self.tally.by,
             "groups": list(self.tally.groups), "classes": list(self.tally.classes), "bins": list(self.tally.bins),
@@ -153,6 +153,7 @@ def read_spec(
         prior=_restore_choice(found.prior, None, "prior", Prior, where),
         by=_restore_choice(found.by, None, "by", Groups, where),
         bins=_restore_choice(found.ranges, None, "ranges", Bins | None, where),
+        finite_pool=found.finite,
         fingerprint=found.fingerprint.model_dump(exclude_unset=True),
         **{name: getattr(found, name) for name in SCALAR_FIELDS},
     )
@@ -181,7 +182,7 @@ def create_spec(
     policy: Policy,
     prior: Prior,
     level: float,
-    finite: bool,
+    finite_pool: bool,
     seed: int,
     bins: Bins | None = None,
     classes: Sequence[str] = (),
@@ -195,7 +196,7 @@ def create_spec(
     counts = counts.add_classes([name for name in dict.fromkeys(map(str, classes)) if name not in counts.classes])
     require_answerable(counts, goal.metric)
     require_enough_groups(goal, len(counts.groups))
-    known = infer(counts, goal.metric, prior, finite_pool=finite)
+    known = infer(counts, goal.metric, prior, finite_pool=finite_pool)
     goal.gain(known, known.expect())  # raises if the goal names groups that do not exist
     queue = build_queue(aggregated, counts.group, seed)
     if not len(queue):
@@ -210,7 +211,7 @@ def create_spec(
         prior=prior,
         by=by,
         level=float(level),
-        finite=bool(finite),
+        finite_pool=bool(finite_pool),
         seed=int(seed),
         fingerprint=fingerprint_aggregate(aggregated),
         source=pool.source,

@@ -6,13 +6,21 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.active.goals.goal import Gains, GoalStatus, format_probability, name_undefined, require_confidence
+from fewlabels.active.goals.goal import (
+    DEFAULT_METRIC,
+    Gains,
+    GoalStatus,
+    MetricChoice,
+    format_probability,
+    name_undefined,
+    require_confidence,
+    resolve_own_metric,
+)
 from fewlabels.active.goals.variance import gain_by_variance
 from fewlabels.distributions.belief import Belief, Beta, Draws, Rng
 from fewlabels.distributions.difference import NOT_SETTLED, PANELS, BetaDifference, Difference, describe_not_settled
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.metrics.evaluate import Theta
-from fewlabels.metrics.metric import Metric, accuracy
 from fewlabels.models.posterior import Posterior
 
 COARSE_PANELS = 32  # quadrature panels for acquisition: enough digits to choose a group, in an eighth of the time
@@ -24,13 +32,14 @@ class Compare:
 
     a: str
     b: str
-    metric: Metric = accuracy
+    metric: MetricChoice = DEFAULT_METRIC
     rope: float = 0.05
     confidence: float = 0.95
     name: str = "compare"
     remedy: ClassVar[str] = "choose another rope, ask for less confidence, or about exactly these items (finite pool)"
 
     def __post_init__(self) -> None:
+        resolve_own_metric(self)
         require_confidence(self.name, self.confidence)
         if not self.rope >= 0:
             raise InputError(f"goal compare: rope is {self.rope}; it is a half-width and cannot be negative")

@@ -6,12 +6,19 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool
 
-from fewlabels.active.goals.goal import ROUNDING, Gains, GoalStatus, name_undefined
+from fewlabels.active.goals.goal import (
+    DEFAULT_METRIC,
+    ROUNDING,
+    Gains,
+    GoalStatus,
+    MetricChoice,
+    name_undefined,
+    resolve_own_metric,
+)
 from fewlabels.active.goals.variance import expect_variance_reduction, gain_by_variance, measure_variance
 from fewlabels.distributions.belief import Belief, Rng
 from fewlabels.errors import InputError
 from fewlabels.metrics.evaluate import Theta
-from fewlabels.metrics.metric import Metric, accuracy
 from fewlabels.models.posterior import Posterior
 
 FULL_WEIGHT_SIZE = (
@@ -23,12 +30,13 @@ FULL_WEIGHT_SIZE = (
 class Estimate:
     """Estimate the metric in every group, until every credible interval has at most this width."""
 
-    metric: Metric = accuracy
+    metric: MetricChoice = DEFAULT_METRIC
     width: float = 0.1
     name: str = "estimate"
     remedy: ClassVar[str] = "take a wider target, merge small groups, or ask about exactly these items (finite pool)"
 
     def __post_init__(self) -> None:
+        resolve_own_metric(self)
         if not self.width > 0:
             raise InputError(f"goal estimate: a width of {self.width} cannot be reached; intervals have some width")
         if self.metric.is_share and self.width >= 1:
@@ -74,6 +82,7 @@ class Estimate:
 class Explore(Estimate):
     """Estimate all groups of five or more items with equal weight; labels also inform correlated groups."""
 
+    metric: MetricChoice = DEFAULT_METRIC
     name: str = "explore"
 
     def gain(self, belief: Posterior, truth: Theta) -> Gains:
@@ -86,6 +95,7 @@ class Explore(Estimate):
 class LeastCertain(Estimate):
     """Estimate all groups with equal weight: label the group with the largest variance (004, Eq. 12)."""
 
+    metric: MetricChoice = DEFAULT_METRIC
     name: str = "least-certain"
 
     def gain(self, belief: Posterior, truth: Theta) -> Gains:

@@ -4,7 +4,7 @@ A custom goal is an object with a name, a metric and three methods.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -12,12 +12,29 @@ from jaxtyping import Float
 from fewlabels.distributions.belief import Belief, Rng
 from fewlabels.errors import InputError, join_names
 from fewlabels.metrics.evaluate import Theta
-from fewlabels.metrics.metric import Metric
+from fewlabels.metrics.metric import Metric, accuracy
+from fewlabels.metrics.parsing import resolve_metric
 from fewlabels.models.posterior import Posterior
 
 Gains = Float[np.ndarray, "draw group"]
 ROUNDING = 1e-9
 N_FUTURES = 10  # simulated futures; if none of them settles a goal, more labels are unlikely to
+
+
+if TYPE_CHECKING:
+
+    class MetricChoice:
+        """Type of the metric of a goal: set by a word or an object, read as an object.
+
+        Subclasses of a goal declare the field again: mypy does not inherit how it is read.
+        """
+
+        def __get__(self, goal: object, kind: type | None = None) -> Metric: ...
+        def __set__(self, goal: object, metric: Metric | str) -> None: ...
+
+else:
+    MetricChoice = Metric | str
+DEFAULT_METRIC = cast("MetricChoice", accuracy)
 
 
 @runtime_checkable
@@ -73,6 +90,11 @@ def require_confidence(name: str, confidence: float) -> None:
     """Raise unless the confidence is a probability."""
     if not 0 < confidence < 1:
         raise InputError(f"goal {name}: confidence is {confidence}; it must lie between 0 and 1, for instance 0.95")
+
+
+def resolve_own_metric(goal: Goal) -> None:
+    """Replace the metric of a new goal, if it was given as a word, by the object of that name."""
+    object.__setattr__(goal, "metric", resolve_metric(goal.metric))  # goals are frozen
 
 
 def name_undefined(belief: Posterior) -> str | None:

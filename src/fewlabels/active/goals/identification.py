@@ -7,17 +7,19 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from fewlabels.active.goals.goal import (
+    DEFAULT_METRIC,
     ROUNDING,
     Gains,
     GoalStatus,
+    MetricChoice,
     format_probability,
     name_undefined,
     require_confidence,
+    resolve_own_metric,
 )
 from fewlabels.distributions.belief import Belief, Draws, Rng
 from fewlabels.errors import InputError, join_names
 from fewlabels.metrics.evaluate import Theta
-from fewlabels.metrics.metric import Metric, accuracy
 from fewlabels.models.posterior import Posterior
 
 
@@ -28,7 +30,7 @@ class FindWorst:
     Groups within `rope` of the m-th count as equally bad; without a rope, two equal groups never settle the goal.
     """
 
-    metric: Metric = accuracy
+    metric: MetricChoice = DEFAULT_METRIC
     m: int = 1
     confidence: float = 0.95
     rope: float = 0.0
@@ -39,6 +41,7 @@ class FindWorst:
     )
 
     def __post_init__(self) -> None:
+        resolve_own_metric(self)
         if self.m < 1:
             raise InputError(f"goal {self.name}: m is {self.m}; at least one group is sought")
         if not self.rope >= 0:
@@ -120,6 +123,7 @@ class FindWorst:
 class FindBest(FindWorst):
     """Identify the m best groups with posterior probability `confidence`."""
 
+    metric: MetricChoice = DEFAULT_METRIC
     name: str = "find-best"
 
     @property

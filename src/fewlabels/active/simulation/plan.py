@@ -4,7 +4,7 @@ Without labels, labels are simulated from the prior predictive distribution (tru
 truths); with labels, from the posterior predictive distribution.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,28 +15,30 @@ from joblib import delayed
 
 from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.estimation import Estimate
-from fewlabels.active.goals.goal import Goal, count_sought, require_enough_groups
+from fewlabels.active.goals.goal import Goal, require_enough_groups
 from fewlabels.active.goals.identification import FindWorst
-from fewlabels.active.policies import Policy, choose_policy, name_policy
+from fewlabels.active.parsing import resolve_goal, resolve_policy
+from fewlabels.active.policies import Policy, name_policy
 from fewlabels.active.simulation.blas import use_one_thread
 from fewlabels.active.simulation.dispatch import run_policy
 from fewlabels.active.simulation.labelled_pool import LabelledPool
 from fewlabels.active.simulation.parallel import spread
 from fewlabels.active.simulation.results import Plan
 from fewlabels.active.simulation.run import Run, count_askable
-from fewlabels.analyses.assess import count_for, require_objects, require_roles
+from fewlabels.analyses.assess import count_for, require_roles
 from fewlabels.analyses.assessment import require_answerable, require_seed
 from fewlabels.analyses.provenance import record
 from fewlabels.data.aggregate import aggregate_pool
 from fewlabels.data.checks import require_valid
 from fewlabels.data.counts import NONE, CountTable, to_count_table
 from fewlabels.data.groups import Bins, Groups, predicted
+from fewlabels.data.parsing import resolve_bins, resolve_groups
 from fewlabels.data.predictions import Predictions
 from fewlabels.distributions.belief import Rng
 from fewlabels.errors import InputError
-from fewlabels.models.calibrated.prior import calibrated
 from fewlabels.models.draws import N_DRAWS_ROUGH, N_DRAWS_SIMULATED
 from fewlabels.models.inference import infer
+from fewlabels.models.parsing import resolve_prior
 from fewlabels.models.posterior import Posterior
 from fewlabels.models.priors import Flat, Prior
 
@@ -50,13 +52,13 @@ BUDGET_GROWTH = 4  # factor on the budget while a future is not settled
 def plan(
     pool: Any,
     *,
-    goal: Goal,
-    by: Groups = predicted,
-    policy: Policy | None = None,
-    prior: Prior | None = None,
+    goal: Goal | str,
+    by: Groups | str | Sequence[Groups | str] = predicted,
+    policy: Policy | str | None = None,
+    prior: Prior | str | None = None,
     level: float = 0.95,
     finite_pool: bool = False,
-    bins: Bins | None = None,
+    bins: Bins | str | int | None = None,
     runs: int = 50,
     seed: int = 0,
     n_jobs: int | None = None,
@@ -68,18 +70,49 @@ def plan(
     enough. Every future is checked after each of its first 20 labels, then after every 5 % more, so it may be found
     settled up to 5 % late; counts are rounded up to two digits.
 
+    Parameters
+    ----------
+    pool: Predictions, path, frame, dict of arrays or Ibis table
+        The predictions; anything but `Predictions` is read by `Predictions.read`.
+    goal: Goal or str
+        What labels are for: an object like `fl.FindWorst("recall", m=2)`, or the word of a goal with its default
+        settings: `"estimate"`, `"explore"`, `"least-certain"`, `"find-worst"`, `"find-best"`.
+    by: Groups, str or sequence of them
+        The groups: an object like `fl.predicted` or a word of the command line: `"all"`, `"predicted"`, `"bins:20"`,
+        `"ranges:age"`, a column, or several separated by commas (every combination).
+    policy: Policy or str
+        How to choose the group of the next item: an object like `fl.thompson` or a word such as `"top-two"`. By default
+        Thompson sampling, multi-play if the goal seeks several groups.
+    prior: Prior or str
+        An object like `fl.flat()` or a word: `"calibrated"` (default), `"smooth"`, `"scores"`, `"flat"`, or the path of
+        the JSON of an earlier assessment.
+    level: float
+        Probability that a credible interval contains the true value.
+    finite_pool: bool
+        Estimate the metric on exactly these items instead of the population they came from.
+    bins: Bins, str or int
+        Score bins inside calibration error: a number (equal width), `"equal-mass:10"` or `fl.bins(10)`.
+    runs: int
+        Number of simulated futures.
+    seed: int
+        Seed of the random draws.
+    n_jobs: int
+        Number of parallel runs [default: all cores]; `joblib.parallel_config` can select a cluster.
+    tick: callable
+        Called as tick(done, total) when a run ends.
+
     >>> pool = {"predicted": ["a"] * 500 + ["b"] * 500}
     >>> plan(pool, goal=Estimate(width=0.2), runs=20, n_jobs=1).n_more < 200
     True
     """
     require_seed(seed)
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
-    prior, policy = prior or calibrated(), policy or choose_policy(count_sought(goal))
-    require_objects(by=by, goal=goal, prior=prior)
+    goal, by, prior = resolve_goal(goal), resolve_groups(by), resolve_prior(prior)
+    policy = resolve_policy(policy, goal)
     require_roles(pool, goal.metric, prior)
     if runs < 2:
         raise InputError(f"plan: runs is {runs}; variation needs at least 2, use 20 or more")
-    aggregated = aggregate_pool(pool, by, bins=bins, **count_for(pool, prior))
+    aggregated = aggregate_pool(pool, by, bins=resolve_bins(bins), **count_for(pool, prior))
     warnings = require_valid(pool, aggregated)
     counts = to_count_table(aggregated)
     require_answerable(counts, goal.metric)
@@ -92,7 +125,7 @@ def plan(
             "unless you hide these labels (--hide-labels; Python: pool.hide_labels())"
         )
     choices = {
-        "goal": goal, "policy": policy, "prior": Flat(), "level": level, "finite": finite_pool, "given": posterior,
+        "goal": goal, "policy": policy, "prior": Flat(), "level": level, "finite_pool": finite_pool, "given": posterior,
     }  # fmt: skip
     needed = _repeat(
         partial(_simulate_once, counts, posterior, choices), np.random.SeedSequence(seed).spawn(runs), n_jobs, tick

@@ -33,7 +33,7 @@ class Run:
     policy: Policy
     prior: Prior
     level: float = 0.95
-    finite: bool = True
+    finite_pool: bool = True
     given: Posterior | None = None  # posterior at the start, if not the prior
 
     @cached_property
@@ -71,12 +71,17 @@ class Run:
 
     def _infer(self, counts: CountTable) -> Posterior:
         return infer(
-            counts, self.goal.metric, self.prior, finite_pool=self.finite, level=self.level, n_draws=N_DRAWS_SIMULATED
+            counts,
+            self.goal.metric,
+            self.prior,
+            finite_pool=self.finite_pool,
+            level=self.level,
+            n_draws=N_DRAWS_SIMULATED,
         )
 
     def continue_with(self, order: Int[np.ndarray, " step"], left: Int[np.ndarray, " item"]) -> "Run":
         """Return the replay of the remaining items, with the prior refitted to these labels (population)."""
-        posterior = replace(self, finite=False).infer_posterior(order)
+        posterior = replace(self, finite_pool=False).infer_posterior(order)
         return replace(self, labelled=self.labelled.select(left), given=posterior)
 
     def update_posterior(self, posterior: Posterior, items: Int[np.ndarray, " step"]) -> Posterior:

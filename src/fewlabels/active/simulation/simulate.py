@@ -12,6 +12,7 @@ from joblib import delayed
 
 from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.goal import Goal, require_enough_groups
+from fewlabels.active.parsing import resolve_goal, resolve_policies
 from fewlabels.active.policies import Policy, name_policy, random, thompson
 from fewlabels.active.simulation.blas import use_one_thread
 from fewlabels.active.simulation.dispatch import Measured, is_compiled, measure, run_policy
@@ -20,14 +21,15 @@ from fewlabels.active.simulation.measures import HIGHER_IS_BETTER, get_target
 from fewlabels.active.simulation.parallel import spread
 from fewlabels.active.simulation.results import Row, Simulation
 from fewlabels.active.simulation.run import Run, mark_checkpoints
-from fewlabels.analyses.assess import require_objects, require_roles
+from fewlabels.analyses.assess import require_roles
 from fewlabels.analyses.assessment import require_answerable, require_seed
 from fewlabels.analyses.provenance import record
 from fewlabels.data.counts import STRATA
 from fewlabels.data.groups import Bins, Groups, predicted
+from fewlabels.data.parsing import resolve_bins, resolve_groups
 from fewlabels.data.predictions import Predictions
 from fewlabels.errors import InputError
-from fewlabels.models.calibrated.prior import calibrated
+from fewlabels.models.parsing import DEFAULT_PRIOR, resolve_priors
 from fewlabels.models.priors import Prior, list_uses
 
 Checkpoints = Int[np.ndarray, " checkpoint"]
@@ -43,13 +45,13 @@ CHECKPOINTS, REFIT_CHECKPOINTS = 200, 40  # numbers of checkpoints; fewer where 
 def simulate(
     pool: Any,
     *,
-    goal: Goal,
-    policies: Sequence[Policy] = (random, thompson),
-    priors: Sequence[Prior] = (calibrated(),),
-    by: Groups = predicted,
+    goal: Goal | str,
+    policies: Policy | str | Sequence[Policy | str] = (random, thompson),
+    priors: Prior | str | Sequence[Prior | str] = (DEFAULT_PRIOR,),
+    by: Groups | str | Sequence[Groups | str] = predicted,
     budget: int | None = None,
     runs: int = 100,
-    bins: Bins | None = None,
+    bins: Bins | str | int | None = None,
     level: float = 0.95,
     seed: int = 0,
     n_checkpoints: int | None = None,
@@ -63,8 +65,38 @@ def simulate(
     probabilities for the population, as in 002: the prior keeps some weight, so they may miss the truth even with every
     label. Groups with an undefined metric even with every label are left out; a mean over runs is None if the measure
     is undefined. Label counts end at the last item of value to the goal, or when the policy returns no group; a run
-    that ends early keeps its last value. `tick(done, total)` is called as runs end. `n_jobs` runs are executed in
-    parallel (default: all cores); `joblib.parallel_config` can select a cluster, with the same rows.
+    that ends early keeps its last value.
+
+    Parameters
+    ----------
+    pool: Predictions, path, frame, dict of arrays or Ibis table
+        The predictions; anything but `Predictions` is read by `Predictions.read`.
+    goal: Goal or str
+        What labels are for: an object like `fl.FindWorst("recall", m=2)`, or the word of a goal with its default
+        settings: `"estimate"`, `"explore"`, `"least-certain"`, `"find-worst"`, `"find-best"`.
+    policies: Policy, str or sequence of them
+        Objects like `fl.thompson` or words; one string may name several, separated by commas.
+    priors: Prior, str or sequence of them
+        Objects like `fl.flat()` or words, in the same way.
+    by: Groups, str or sequence of them
+        The groups: an object like `fl.predicted` or a word of the command line: `"all"`, `"predicted"`, `"bins:20"`,
+        `"ranges:age"`, a column, or several separated by commas (every combination).
+    budget: int
+        Stop every run after this many labels [default: all].
+    runs: int
+        Number of runs of each policy with each prior.
+    bins: Bins, str or int
+        Score bins inside calibration error: a number (equal width), `"equal-mass:10"` or `fl.bins(10)`.
+    level: float
+        Probability that a credible interval contains the true value.
+    seed: int
+        Seed of the random draws.
+    n_checkpoints: int
+        Approximate number of label counts at which to measure [default: 200, or 40 with a prior that learns].
+    n_jobs: int
+        Number of parallel runs [default: all cores]; `joblib.parallel_config` can select a cluster.
+    tick: callable
+        Called as tick(done, total) when a run ends.
 
     >>> from fewlabels.active.goals.identification import FindWorst
     >>> from fewlabels.models.priors import flat
@@ -75,7 +107,8 @@ def simulate(
     """
     require_seed(seed)
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
-    require_objects(by=by, goal=goal)
+    goal, by, bins = resolve_goal(goal), resolve_groups(by), resolve_bins(bins)
+    policies, priors = resolve_policies(policies), resolve_priors(priors)
     _require_valid_settings(runs, budget, policies, priors)
     for prior in priors:
         require_roles(pool, goal.metric, prior)
@@ -86,8 +119,8 @@ def simulate(
     )
     require_answerable(labelled.tally, goal.metric)
     require_enough_groups(goal, len(labelled.tally.groups))
-    finite = not isinstance(goal, Compare)  # verdicts are for the population
-    planned_runs = [Run(labelled, goal, policy, prior, level, finite) for prior in priors for policy in policies]
+    finite_pool = not isinstance(goal, Compare)  # verdicts are for the population
+    planned_runs = [Run(labelled, goal, policy, prior, level, finite_pool) for prior in priors for policy in policies]
     seeds = np.random.SeedSequence(seed).spawn(runs)
     rows: list[Row] = []
     reached: list[Row] = []

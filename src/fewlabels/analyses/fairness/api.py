@@ -18,6 +18,7 @@ from fewlabels.analyses.result import Result
 from fewlabels.data.checks import require_valid
 from fewlabels.data.counts import to_count_table
 from fewlabels.data.groups import CROSS, Groups
+from fewlabels.data.parsing import resolve_groups, split_names
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.sources import Frame
 from fewlabels.errors import InputError, did_you_mean
@@ -118,7 +119,7 @@ class Fairness(Result):
 def fairness(
     pool: Any,
     *,
-    by: Groups,
+    by: Groups | str | Sequence[Groups | str],
     reference: str | None = None,
     metrics: Any = DEFAULT,
     method: str | Method = "calibrated",
@@ -129,14 +130,36 @@ def fairness(
 ) -> Fairness:
     """Estimate the gaps between groups of people in accuracy, true positive rate and other metrics.
 
-    `reference` is the group that others are compared with (default: the largest), or "rest" for all items outside the
-    group; `rope` is the half-width within which a gap counts as practically zero. `metrics` are names or objects like
-    `fl.tpr`; one or several. With more than two classes, the positive class is compared with all others; without a
-    positive class, only accuracy and calibration are available.
+    With more than two classes, the positive class is compared with all others; without a positive class, only accuracy
+    and calibration are available.
+
+    Parameters
+    ----------
+    pool: Predictions, path, frame, dict of arrays or Ibis table
+        The predictions; anything but `Predictions` is read by `Predictions.read`.
+    by: Groups, str or sequence of them
+        The groups: an object like `fl.predicted` or a word of the command line: `"all"`, `"predicted"`, `"bins:20"`,
+        `"ranges:age"`, a column, or several separated by commas (every combination).
+    reference: str
+        Group that others are compared with [default: the largest], or `"rest"` to compare each group with all others.
+    metrics: Metric, str or sequence of them
+        Objects like `fl.tpr` or words, one or several; one string may name several, separated by commas.
+    method: str or Method
+        `"calibrated"` (labels and recalibrated scores), `"bc"`, `"bc-llo"`, `"bc-temperature"` (calibration curves
+        only), `"beta-binomial"` or `"frequency"` (labels only).
+    rope: float
+        Half-width within which a gap counts as practically zero.
+    level: float
+        Probability that a credible interval contains the true value.
+    finite_pool: bool
+        Estimate the metric on exactly these items instead of the population they came from.
+    seed: int
+        Seed of the random draws.
     """
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
-    several = metrics if isinstance(metrics, Sequence) and not isinstance(metrics, str) else (metrics,)
-    names = tuple(dict.fromkeys(_name(metric) for metric in several))
+    by = resolve_groups(by)
+    several = split_names(metrics) if isinstance(metrics, str) else metrics
+    names = tuple(dict.fromkeys(_name(metric) for metric in (several if isinstance(several, Sequence) else (several,))))
     estimator = METHODS[_find(method, METHODS, "method")] if isinstance(method, str) else method
     _check(names, rope, level, seed)
     aggregated = aggregate_strata(pool, by)
@@ -146,7 +169,7 @@ def fairness(
     strata = build_strata(counts) if binary is pool else count_strata(binary, by)
     whom = _find_reference(strata, reference)
     rng = np.random.default_rng(seed)
-    sample = estimator.learn(strata, rng, finite=finite_pool)
+    sample = estimator.learn(strata, rng, finite_pool=finite_pool)
     gap_estimator = GapEstimator(strata, sample, whom, rope, level)
     gaps = tuple(gap for name in names for gap in gap_estimator.compare(name))
     groups, health = _measure(gap_estimator, [name for name in names if name != ODDS], sample)

@@ -60,7 +60,7 @@ class Method(Protocol):
         """Its name on the command line and in results."""
         ...
 
-    def learn(self, strata: Strata, rng: Rng, *, finite: bool) -> Sample:
+    def learn(self, strata: Strata, rng: Rng, *, finite_pool: bool) -> Sample:
         """Fit to the labels, and to the scores if the method uses them."""
         ...
 
@@ -73,7 +73,7 @@ class StrataDraws:
     n_chains: int
     divergences: int
     probability: Values  # probability of the positive class in every stratum
-    finite: bool
+    finite_pool: bool
 
     def value(self, quantity: Quantity, *, rest: bool = False) -> Values:
         """Evaluate the metric in every draw."""
@@ -85,7 +85,7 @@ class StrataDraws:
 
     @cached_property
     def _forecaster(self) -> Forecaster:
-        return Forecaster(self.masses.strata, self.probability, self.finite)
+        return Forecaster(self.masses.strata, self.probability, self.finite_pool)
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class LabelsOnly:
     name: str
     pseudo: float
 
-    def learn(self, strata: Strata, rng: Rng, *, finite: bool) -> BetaDraws:  # noqa: ARG002
+    def learn(self, strata: Strata, rng: Rng, *, finite_pool: bool) -> BetaDraws:  # noqa: ARG002
         """Count the labels."""
         return BetaDraws(strata, self.pseudo, int(rng.integers(2**32)))
 
@@ -138,14 +138,18 @@ class CalibratedMethod:
     effort: ChainSettings = field(default_factory=ChainSettings)
     curves: type[Curves] = Curves
 
-    def learn(self, strata: Strata, rng: Rng, *, finite: bool) -> StrataDraws:
+    def learn(self, strata: Strata, rng: Rng, *, finite_pool: bool) -> StrataDraws:
         """Run the chains, and draw the positives of every stratum from the curves."""
-        strata = strata if finite else add_empty_strata(strata)
+        strata = strata if finite_pool else add_empty_strata(strata)
         curves = self.curves(self.shape, strata)
         found = run_chains(curves, curves.start(rng, N_CHAINS), rng, self.effort, partial(_have_converged, curves))
         probability = curves.probability(_thin(curves, found.draws).reshape(-1, curves.n_parameters))
         return StrataDraws(
-            _draw_masses(strata, probability, rng, finite=finite), N_CHAINS, found.divergences, probability, finite
+            _draw_masses(strata, probability, rng, finite_pool=finite_pool),
+            N_CHAINS,
+            found.divergences,
+            probability,
+            finite_pool,
         )
 
 
@@ -170,9 +174,9 @@ def _thin(curves: Curves, draws: Draws) -> Draws:
     return draws[np.linspace(0, len(draws) - 1, n).astype(int)]
 
 
-def _draw_masses(strata: Strata, probability: Values, rng: Rng, *, finite: bool) -> Masses:
+def _draw_masses(strata: Strata, probability: Values, rng: Rng, *, finite_pool: bool) -> Masses:
     """Draw positives per stratum: binomial for the unlabelled of a finite pool; for a population, sizes are drawn too."""
-    if finite:
+    if finite_pool:
         items = strata.n_items[None].astype(np.float64)
         return Masses(strata, items, strata.n_positive + rng.binomial(strata.n_rest, probability).astype(np.float64))
     items = rng.standard_gamma(strata.n_items + expected_unseen(strata), size=probability.shape)

@@ -50,12 +50,12 @@ class RegressionForecast:
     explained: Float[np.ndarray, " component"]  # share of variance explained by infinitely many labels, per component
     worth: Float[np.ndarray, " component"]  # signal-to-noise ratio of one label, per component
     n_rest: int
-    finite: bool
+    finite_pool: bool
 
     def relative_width(self, n_more: int) -> float:
         """Root of the unexplained share of variance; a finite pool also shrinks by its labelled share."""
         left = 1 - float((self.explained * n_more * self.worth / (1 + n_more * self.worth)).sum())
-        return (max(left, 0.0) * (1 - n_more / self.n_rest if self.finite else 1.0)) ** 0.5
+        return (max(left, 0.0) * (1 - n_more / self.n_rest if self.finite_pool else 1.0)) ** 0.5
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Forecaster:
 
     strata: Strata
     probability: Values
-    finite: bool
+    finite_pool: bool
 
     def forecast(self, draws: Draws, groups: Sequence[int]) -> WidthForecast:
         """Forecast the width of a gap between these groups after more labels."""
@@ -76,7 +76,9 @@ class Forecaster:
         worth, ways = np.linalg.eigh(varying.T @ varying / len(draws))
         worth = np.maximum(worth, LEAST)
         pull = ways.T @ (varying.T @ draws) / len(draws)
-        return RegressionForecast(pull**2 / worth / max(float(draws.var()), LEAST), worth, self.n_rest, self.finite)
+        return RegressionForecast(
+            pull**2 / worth / max(float(draws.var()), LEAST), worth, self.n_rest, self.finite_pool
+        )
 
     @property
     def n_rest(self) -> int:

@@ -50,11 +50,11 @@ class PrecomputedPrior:
 
     def before(self, cells: Cells, reads: Reads) -> Conjugate:
         """Return the prior of each cell, without its own labels."""
-        return self.learn(cells, reads, finite=False).before
+        return self.learn(cells, reads, finite_pool=False).before
 
-    def learn(self, cells: Cells, reads: Reads, *, finite: bool) -> PriorFit:
+    def learn(self, cells: Cells, reads: Reads, *, finite_pool: bool) -> PriorFit:
         """Return the precomputed prior of every cell."""
-        prior_fit = build_prior_fit(cells, reads, self.everything, self.rest if finite else None)
+        prior_fit = build_prior_fit(cells, reads, self.everything, self.rest if finite_pool else None)
         worth = prior_fit.before.strength()
         return replace(prior_fit, trust=None if self.summary is None else replace(self.summary, worth=worth))
 
@@ -62,7 +62,7 @@ class PrecomputedPrior:
 def surface(
     pool: Any,
     *,
-    attributes: Sequence[str | Groups | Uncertain],
+    attributes: str | Sequence[str | Groups | Uncertain],
     model: str = DEFAULT,
     attribution: str | None = None,
     level: float = 0.95,
@@ -71,13 +71,26 @@ def surface(
 ) -> Surface:
     """Estimate how good the model is for every combination of attributes that occurs, with credible intervals.
 
-    `attributes` are columns; numeric columns with many values are cut into ranges. For other cuts give
-    `fl.ranges("age", 5)`, `fl.column("size", order=["S", "M", "L"])`, `fl.bins(4)` or `fl.predicted`. `finite_pool`
-    asks about exactly these items instead of the population they came from. `model` is smooth, or one of the
-    baselines.
-
-    Attributes known only through classifiers are given as `fl.uncertain("scene")`, with a column of probabilities
-    scene_VALUE for each of its values; `attribution` says how these are calibrated: full (default), temperature or raw.
+    Parameters
+    ----------
+    pool: Predictions, path, frame, dict of arrays or Ibis table
+        The predictions; anything but `Predictions` is read by `Predictions.read`.
+    attributes: str or sequence of str, Groups or Uncertain
+        Columns; numeric columns with many values are cut into ranges. For other cuts give objects like
+        `fl.ranges("age", 5)` and `fl.column("size", order=["S", "M", "L"])`, or words: `"ranges:age:5"`, `"bins:4"`,
+        `"predicted"`. One string may name several, separated by commas. Attributes known only through classifiers are
+        `fl.uncertain("scene")` or `"uncertain:scene"`, with a column of probabilities scene_VALUE for each value.
+    model: str
+        `"smooth"` (additive model with partial pooling), or a baseline: `"beta-i"`, `"constant"`, `"bern-gp"`,
+        `"beta-gp"`, `"beta-gp-sl"`, `"beta-gp-slp"`.
+    attribution: str
+        How probabilities of uncertain attributes are calibrated: `"full"` (default), `"temperature"` or `"raw"`.
+    level: float
+        Probability that a credible interval contains the true value.
+    finite_pool: bool
+        Estimate the metric on exactly these items instead of the population they came from.
+    seed: int
+        Seed of the random draws.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -123,20 +136,22 @@ def fit_surface(
     provenance: Provenance | None = None,
 ) -> Surface:
     """Fit a surface to counts whose groups are the arms."""
-    given, fitted = _fit_model(counts.cells(), model, seed, finite=finite_pool)
+    given, fitted = _fit_model(counts.cells(), model, seed, finite_pool=finite_pool)
     spec = AssessmentSpec(accuracy, given, level, finite_pool, 1, seed, N_DRAWS)
     found = assess_counts(counts, spec, notes=(*notes, *warn_constant(counts.axes)), frame=frame, provenance=provenance)
     return _assemble(found, given, fitted)
 
 
-def _fit_model(cells: Cells, model: str, seed: int, *, finite: bool) -> tuple[PrecomputedPrior, FittedSurface | None]:
+def _fit_model(
+    cells: Cells, model: str, seed: int, *, finite_pool: bool
+) -> tuple[PrecomputedPrior, FittedSurface | None]:
     """Fit a model to the labels of all arms."""
     if model != DEFAULT:
         chances = ESTIMATORS[model](cells, seed)
         return PrecomputedPrior(chances, chances, None, model), None
     design = build_design(cells)
     found = fit_effects(design)
-    everything, rest = design.predict_arms(found, finite=finite)
+    everything, rest = design.predict_arms(found, finite_pool=finite_pool)
     return PrecomputedPrior(
         everything, rest, EffectsSummary(design, found, np.zeros(cells.n)), model
     ), make_fitted_surface(design, found)

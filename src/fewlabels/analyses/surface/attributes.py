@@ -2,25 +2,28 @@
 
 from collections.abc import Sequence
 
-from fewlabels.analyses.surface.uncertain_attributes import Uncertain
+from fewlabels.analyses.surface.uncertain_attributes import Uncertain, uncertain
 from fewlabels.data.counts import Axis, CountTable
 from fewlabels.data.groups import Column, Groups, Ranges
+from fewlabels.data.parsing import parse_group, split_names
 from fewlabels.data.predictions import Predictions
-from fewlabels.errors import InputError, did_you_mean, join_names
+from fewlabels.errors import InputError, did_you_mean, join_names, require_instance
 
+NAME_COLUMNS = "attributes: name columns, separated by commas; write column:all for a column called all"
 MOST_VALUES = 1000  # per attribute
 FEW_NUMBERS = 12  # distinct values up to which a numeric column is not cut into ranges
 
 
 def resolve_attributes(
-    pool: Predictions, attributes: Sequence[str | Groups | Uncertain]
+    pool: Predictions, attributes: str | Sequence[str | Groups | Uncertain]
 ) -> tuple[Groups | Uncertain, ...]:
     """Resolve every attribute; numeric columns with many values are cut into ranges."""
-    if isinstance(attributes, str) or not attributes:
+    if not attributes:
         raise InputError(
             f"attributes: name the columns, for instance attributes=({', '.join(map(repr, pool.attributes[:2]))})"
         )
-    parts = tuple(_resolve_attribute(pool, one) for one in attributes)
+    several = parse_attributes(attributes) if isinstance(attributes, str) else attributes
+    parts = tuple(_resolve_attribute(pool, one) for one in several)
     names = [part.name for part in parts]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -28,11 +31,36 @@ def resolve_attributes(
     return parts
 
 
+def parse_attributes(text: str) -> tuple[str | Groups | Uncertain, ...]:
+    """Parse attributes separated by commas; a column stays a string, so that numbers can be grouped into ranges later.
+
+    >>> parse_attributes("age,uncertain:rain")
+    ('age', Uncertain(name='rain', scores='rain_'))
+    """
+    words = split_names(text)
+    if not words:
+        raise InputError(NAME_COLUMNS)
+    return tuple(map(_parse_attribute, words))
+
+
+def _parse_attribute(word: str) -> str | Groups | Uncertain:
+    if word == "all":
+        raise InputError(NAME_COLUMNS)
+    if word.startswith("uncertain:"):
+        name, _, prefix = word.removeprefix("uncertain:").partition(":")
+        if not name:
+            raise InputError("attributes: uncertain: needs a name; write uncertain:NAME or uncertain:NAME:PREFIX")
+        return uncertain(name, prefix or None)
+    part = parse_group(word)
+    return word if isinstance(part, Column) and part.column == word else part
+
+
 def _resolve_attribute(pool: Predictions, one: str | Groups | Uncertain) -> Groups | Uncertain:
+    one = _parse_attribute(one) if isinstance(one, str) else one
     if isinstance(one, Uncertain):
         return one.find(pool)
     if not isinstance(one, str):
-        return one
+        return require_instance("attributes", one, "cut", "fl.ranges('age')")
     name, by = one, Column(one)
     if name not in pool.columns():
         raise InputError(f"attributes: there is no column {name!r}; {did_you_mean(name, pool.columns())}")

@@ -97,11 +97,18 @@ class Surface(Result):
 
     # -- queries --------------------------------------------------------------------------------------------
 
-    def ask(self, values: Mapping[str, object] | None = None, /, **more: object) -> SurfaceEstimate:
+    def query(self, values: Mapping[str, object] | None = None, /, **more: object) -> SurfaceEstimate:
         """Estimate the accuracy where attributes have these values, averaged over the other attributes as in the pool.
 
         Combinations that the pool does not have are predicted from their attributes. The estimate is about the
-        population, also where arms are about exactly these items (`finite_pool`).
+        population, also where arms are about exactly these items (`finite_pool`). Also called `ask`.
+
+        Parameters
+        ----------
+        values: mapping
+            The value of each attribute that is fixed, for instance `{"light": "night"}`.
+        **more: object
+            The same as keywords: `light="night"`.
         """
         chosen = self._choose({**(values or {}), **more})
         said = {self.axes[i].name: self.axes[i].levels[at] for i, at in chosen.items()}
@@ -113,10 +120,15 @@ class Surface(Result):
             place[:, axis] = at
         return SurfaceEstimate(said, 0, 0, *self._average(place, self.size.astype(np.float64)))
 
-    def mix(self, traffic: Any, weight: str | None = None) -> SurfaceEstimate:
-        """Estimate the accuracy on other traffic: a table with the attributes as columns.
+    def reweight(self, traffic: Any, weight: str | None = None) -> SurfaceEstimate:
+        """Estimate the accuracy on another mix of items. Also called `mix`.
 
-        Every row counts once, or with the weight in its column `weight`.
+        Parameters
+        ----------
+        traffic: path, frame or dict of arrays
+            A table with the attributes as columns.
+        weight: str
+            Its column with the weight of each row; without it every row counts once.
         """
         found = count_rows(traffic, self.attributes, weight)
         values = zip(*(found[name] for name in self.attributes), strict=True)
@@ -126,10 +138,17 @@ class Surface(Result):
         seen = [self.arms[i] for i in at if i != NONE]
         return SurfaceEstimate({}, sum(arm.n_items for arm in seen), sum(arm.n_labels for arm in seen), mean, low, high)
 
-    def cross(self, *attributes: str, fixed: Mapping[str, object] | None = None) -> tuple[SurfaceEstimate, ...]:
+    def marginals(self, *attributes: str, fixed: Mapping[str, object] | None = None) -> tuple[SurfaceEstimate, ...]:
         """Estimate the accuracy at every combination of a few attributes, averaged over the others as in the pool.
 
-        `fixed` are values of other attributes. Combinations that the pool does not have are left out.
+        Combinations that the pool does not have are left out. Also called `cross`.
+
+        Parameters
+        ----------
+        *attributes: str
+            The attributes.
+        fixed: mapping
+            Values of other attributes.
         """
         (held,) = np.nonzero(self._match(self._choose(fixed or {})) & (self.size > 0))
         axes = [self._find_axis(name) for name in attributes]
@@ -139,7 +158,13 @@ class Surface(Result):
         return self._summarize(names, csr_array(inside, shape=(len(found), len(self.arms))))
 
     def adjust(self, attribute: str) -> tuple[SurfaceEstimate, ...]:
-        """Estimate the accuracy for each value of an attribute, standardized to the pool's other attributes."""
+        """Estimate the accuracy for each value of an attribute, standardized to the pool's other attributes.
+
+        Parameters
+        ----------
+        attribute: str
+            The attribute.
+        """
         axis, out = self._find_axis(attribute), []
         for at, name in enumerate(self.axes[axis].levels):
             place, there = self.place.copy(), self.place[:, axis] == at
@@ -148,6 +173,8 @@ class Surface(Result):
             low_to_high = self._average(place, self.size.astype(np.float64))
             out.append(SurfaceEstimate({attribute: name}, int(self.size[there].sum()), n_labels, *low_to_high))
         return tuple(out)
+
+    ask, mix, cross = query, reweight, marginals  # earlier names
 
     # -- export ---------------------------------------------------------------------------------------------
 

@@ -3,8 +3,8 @@
 from fewlabels.analyses.assess import compare as compare_groups
 from fewlabels.cli.options import AssessOptions, Columns, File, Output
 from fewlabels.cli.output import write_result
-from fewlabels.cli.parsing import parse_pair
 from fewlabels.cli.tables import print_comparison, spinner
+from fewlabels.data.parsing import parse_pair
 
 
 def compare(

@@ -3,7 +3,6 @@
 from fewlabels.analyses.fairness.api import fairness as estimate_fairness
 from fewlabels.cli.options import Columns, File, Flag, Output
 from fewlabels.cli.output import write_result
-from fewlabels.cli.parsing import parse_groups, split_names
 from fewlabels.cli.tables import print_fairness, spinner
 
 
@@ -46,10 +45,9 @@ def fairness(
         Seed of the random draws.
     """
     conditions = output.conditions(file, columns.labels)
-    groups, metrics = parse_groups(by), split_names(metric)
     with spinner("calibrating the scores"):
         result = estimate_fairness(
-            columns.read(file), by=groups, reference=reference, metrics=metrics, method=method, rope=rope, level=level,
+            columns.read(file), by=by, reference=reference, metrics=metric, method=method, rope=rope, level=level,
             finite_pool=finite_pool, seed=seed,
         )  # fmt: skip
     return write_result(result, output, conditions, lambda out: print_fairness(out, result))

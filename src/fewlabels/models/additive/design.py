@@ -47,12 +47,12 @@ class AdditiveDesign:
         design = np.concatenate([self.curve[labelled], self.design[cell]], axis=1)
         return make_strata(design, cell, strata.right[labelled], strata.n_labels[labelled].astype(np.float64))
 
-    def predict_arms(self, found: Fit, *, finite: bool) -> tuple[ArmPosterior, ArmPosterior | None]:
-        """Return the posterior of each cell over all its items, and over its unlabelled items where `finite`."""
+    def predict_arms(self, found: Fit, *, finite_pool: bool) -> tuple[ArmPosterior, ArmPosterior | None]:
+        """Return the posterior of each cell over all its items, and over its unlabelled items where `finite_pool`."""
         strata = self.cells.strata_or_cells
-        weights = [strata.n_items.astype(np.float64), *([count_unlabelled(self.cells)] if finite else [])]
+        weights = [strata.n_items.astype(np.float64), *([count_unlabelled(self.cells)] if finite_pool else [])]
         everything, *rest = predict_arms(found, self.curve, self.design, strata.cell, weights)
-        return everything, rest[0] if finite else None
+        return everything, rest[0] if finite_pool else None
 
 
 def build_design(cells: Cells) -> AdditiveDesign:

@@ -27,14 +27,17 @@ class Calibrated:
 
     def before(self, cells: Cells, reads: Reads) -> Conjugate:
         """Prior of each cell without its own labels."""
-        return self.learn(cells, reads, finite=False).before
+        return self.learn(cells, reads, finite_pool=False).before
 
-    def learn(self, cells: Cells, reads: Reads, *, finite: bool) -> PriorFit:
+    def learn(self, cells: Cells, reads: Reads, *, finite_pool: bool) -> PriorFit:
         """Fit the curve to all labels, and project it to every cell."""
         design_matrix = build_design(cells)
         seen = design_matrix.collect_labelled(cells)
         found = fit_once(seen, design_matrix.model)
-        weights = [cells.strata_or_cells.n_items.astype(np.float64), *([count_unlabelled(cells)] if finite else [])]
+        weights = [
+            cells.strata_or_cells.n_items.astype(np.float64),
+            *([count_unlabelled(cells)] if finite_pool else []),
+        ]
         everything, *rest = project_to_cells(
             found, design_matrix.design, weights, cells.strata_or_cells.cell, design_matrix.group
         )
@@ -43,7 +46,7 @@ class Calibrated:
             everything, *rest = project_to_cells(
                 found, design_matrix.design, weights, cells.strata_or_cells.cell, design_matrix.group
             )
-        prior_fit = build_prior_fit(cells, reads, everything, rest[0] if finite else None)
+        prior_fit = build_prior_fit(cells, reads, everything, rest[0] if finite_pool else None)
         return replace(
             prior_fit,
             trust=CalibrationSummary(everything, design_matrix, prior_fit.before.strength(), _score_range(cells)),

@@ -45,7 +45,7 @@ def _find_worse_region(s: Surface) -> Arm | SurfaceEstimate | None:
     """Return the worst labelled arm, or pair of values, whose interval lies below the overall interval."""
     if len(s.attributes) <= FEW_ATTRIBUTES:
         return next(iter(_find_worse_arms(s)), None)
-    readings = sorted(s.cross(*rank_attributes(s)[:2]), key=lambda one: one.mean)
+    readings = sorted(s.marginals(*rank_attributes(s)[:2]), key=lambda one: one.mean)
     return next((one for one in readings if one.n_labels and one.high < s.overall.low), None)
 
 

@@ -62,7 +62,7 @@ def plot_attribute_heatmap(
     down, across = _choose_axis(surface, names[0], fixed, MAX_ROWS), ALL_ITEMS_AXIS
     if len(names) == 2:
         across = _choose_axis(surface, names[1], fixed, MAX_COLUMNS)
-    cells = _fill_cells(surface.cross(*names, fixed=fixed), down, across)
+    cells = _fill_cells(surface.marginals(*names, fixed=fixed), down, across)
     ax = ax or new_axes(0.24 * len(down.values) + 1.3 + 0.07 * max(map(len, map(shorten, across.values))))
     _draw_cells(ax, cells, surface.overall.mean, written=len(across.values) <= MAX_COLUMNS_WITH_WIDTHS)
     _label_axes(ax, down, across)
@@ -90,7 +90,7 @@ def _choose_attributes(
 
 
 def _choose_axis(surface: Surface, attribute: str, fixed: Mapping[str, object] | None, most: int) -> HeatmapAxis:
-    readings = surface.cross(attribute, fixed=fixed)
+    readings = surface.marginals(attribute, fixed=fixed)
     if not readings:
         raise InputError(
             f"plot: no item has {name_values({name: str(value) for name, value in (fixed or {}).items()})}"

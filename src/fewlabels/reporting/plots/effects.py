@@ -62,7 +62,7 @@ def plot_effects(surface: Surface, *, attributes: Sequence[str] | None = None, a
 def _collect_effects(surface: Surface, attributes: Sequence[str] | None) -> list[AttributeEffect]:
     """Estimate the effects of as many attributes as fit."""
     names = rank_attributes(surface)[:MAX_ATTRIBUTES] if attributes is None else tuple(attributes)
-    marginal = {name: surface.cross(name) for name in names}
+    marginal = {name: surface.marginals(name) for name in names}
     most = MAX_ROWS if sum(len(readings) + 1 for readings in marginal.values()) <= MAX_ROWS else MAX_VALUES
     effects: list[AttributeEffect] = []
     room = MAX_ROWS

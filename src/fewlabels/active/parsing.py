@@ -1,0 +1,66 @@
+"""Parse words for goals and policies, as written on the command line and in Python; objects are returned unchanged."""
+
+from collections.abc import Sequence
+
+from fewlabels.active.goals.comparison import Compare
+from fewlabels.active.goals.estimation import Estimate, Explore, LeastCertain
+from fewlabels.active.goals.goal import Goal, count_sought
+from fewlabels.active.goals.identification import FindBest, FindWorst
+from fewlabels.active.policies import POLICIES, Policy, choose_policy
+from fewlabels.data.parsing import split_names
+from fewlabels.errors import InputError, did_you_mean, require_instance
+
+GOALS: dict[str, type[Estimate] | type[FindWorst] | type[Compare]] = {
+    "estimate": Estimate, "explore": Explore, "least-certain": LeastCertain, "find-worst": FindWorst, "find-best": FindBest,
+    "compare": Compare,
+}  # fmt: skip
+
+
+def resolve_goal(goal: Goal | str) -> Goal:
+    """Return a goal given as a word (with its default settings) or as an object.
+
+    >>> resolve_goal("find-worst")  # doctest: +ELLIPSIS
+    FindWorst(metric=Accuracy(...), m=1, confidence=0.95, rope=0.0, name='find-worst')
+    """
+    if not isinstance(goal, str):
+        return require_instance("goal", goal, "gain", "fl.FindWorst('recall')")
+    kind = find_goal(goal)
+    if issubclass(kind, Compare):
+        raise InputError("goal compare: name the two groups, for instance goal=fl.Compare('human', 'trees')")
+    return kind()
+
+
+def find_goal(name: str) -> type[Estimate] | type[FindWorst] | type[Compare]:
+    """Return the class of the goal with this name."""
+    if name not in GOALS:
+        raise InputError(f"goal: unknown goal {name!r}; {did_you_mean(name, GOALS)}")
+    return GOALS[name]
+
+
+def resolve_policy(policy: Policy | str | None, goal: Goal) -> Policy:
+    """Return a policy given as a word or as an object; None is the default for the goal."""
+    if policy is None:
+        return choose_policy(count_sought(goal))
+    return parse_policy(policy) if isinstance(policy, str) else _require_policy(policy)
+
+
+def resolve_policies(policies: Policy | str | Sequence[Policy | str]) -> tuple[Policy, ...]:
+    """Return one or several policies; words may be separated by commas.
+
+    >>> [policy.name for policy in resolve_policies("random,top-two")]
+    ['random', 'top-two']
+    """
+    several = split_names(policies) if isinstance(policies, str) else policies
+    chosen = several if isinstance(several, Sequence) else (several,)
+    return tuple(parse_policy(one) if isinstance(one, str) else _require_policy(one) for one in chosen)
+
+
+def parse_policy(text: str) -> Policy:
+    """Return the policy with this name."""
+    if text not in POLICIES:
+        raise InputError(f"policy: unknown policy {text!r}; {did_you_mean(text, POLICIES)}")
+    return POLICIES[text]
+
+
+def _require_policy(policy: Policy) -> Policy:
+    return require_instance("policy", policy, "__call__", "fl.thompson")

@@ -11,6 +11,7 @@ from fewlabels.data.conflicts import count_values, find_label_columns
 from fewlabels.data.counts import STRATA, to_count_table
 from fewlabels.data.groups import Bins, Groups, predicted
 from fewlabels.data.predictions import Predictions
+from fewlabels.distributions.budgets import N_DRAWS
 from fewlabels.errors import InputError
 from fewlabels.metrics.metric import Metric, accuracy
 from fewlabels.models.calibrated.prior import calibrated
@@ -28,7 +29,7 @@ def assess(
     bins: Bins | None = None,
     m: int = 1,
     seed: int = 0,
-    n_draws: int = 10_000,
+    n_draws: int = N_DRAWS,
 ) -> Assessment:
     """Estimate how good the model is, per group and overall, with credible intervals.
 

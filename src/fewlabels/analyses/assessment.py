@@ -18,6 +18,7 @@ from fewlabels.analyses.warnings import collect_warnings
 from fewlabels.data.counts import CountTable
 from fewlabels.data.sources import Frame
 from fewlabels.distributions.belief import include_mean
+from fewlabels.distributions.budgets import N_DRAWS
 from fewlabels.errors import InputError, did_you_mean, join_names
 from fewlabels.metrics.metric import ClassRate, Cost, Metric, accuracy, confusion, mcc
 from fewlabels.models.annotators.imputation import ImputedCounts
@@ -89,7 +90,7 @@ class AssessmentSpec:
     finite_pool: bool = False
     m: int = 1
     seed: int = 0
-    n_draws: int = 10_000
+    n_draws: int = N_DRAWS
 
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:

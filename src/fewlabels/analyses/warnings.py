@@ -7,9 +7,9 @@ import numpy as np
 
 from fewlabels.data.counts import CountTable
 from fewlabels.distributions.belief import Beta
+from fewlabels.distributions.budgets import MIN_DRAWS
 from fewlabels.errors import format_option, join_names
 from fewlabels.metrics.metric import ClassRate, Metric, ece, selection_rate
-from fewlabels.models.draws import MIN_DRAWS
 from fewlabels.models.posterior import Posterior
 
 LONG_NAME = 50  # characters; of longer names only two are listed
@@ -115,10 +115,11 @@ def _warn_never_predicted(posterior: Posterior) -> list[str]:
 
 def _warn_few_draws(posterior: Posterior) -> list[str]:
     n = len(posterior.draws)
-    if n > MIN_DRAWS or posterior.prior.strength().size <= MIN_DRAWS:
+    if n >= min(MIN_DRAWS, posterior.n_draws):
         return []
     return [
-        f"computed from {n:,} draws because there are so many classes: expect errors of a few percent of an interval's width"
+        f"computed from {n:,} draws instead of {MIN_DRAWS:,} because there are so many classes: expect errors of a few percent of "
+        "an interval's width, and of 0.02 in P(worst)"
     ]
 
 

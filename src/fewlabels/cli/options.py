@@ -18,6 +18,7 @@ from fewlabels.cli.parsing import (
     split_names,
 )
 from fewlabels.data.predictions import Predictions
+from fewlabels.distributions.budgets import N_DRAWS
 from fewlabels.files import check_outputs
 
 QUESTION_GROUP, OUTPUT_GROUP, COLUMN_GROUP = (
@@ -98,7 +99,7 @@ class AssessOptions:
     "Estimate the metric on exactly these items instead of the population they came from."
     seed: int = 0
     "Seed of the random draws."
-    draws: int = 10_000
+    draws: int = N_DRAWS
     "Number of random draws where there is no closed form."
 
     def choices(self) -> dict[str, Any]:

@@ -32,9 +32,9 @@ from fewlabels.data.counts import NONE, CountTable, to_count_table
 from fewlabels.data.groups import Bins, Groups, predicted
 from fewlabels.data.predictions import Predictions
 from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.budgets import N_DRAWS_ROUGH, N_DRAWS_SIMULATED
 from fewlabels.errors import InputError
 from fewlabels.models.calibrated.prior import calibrated
-from fewlabels.models.draws import N_DRAWS_ROUGH, N_DRAWS_SIMULATED
 from fewlabels.models.inference import infer
 from fewlabels.models.posterior import Posterior
 from fewlabels.models.priors import Flat, Prior

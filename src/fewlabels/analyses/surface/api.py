@@ -18,6 +18,7 @@ from fewlabels.data.groups import Cross, Groups
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.sources import Frame
 from fewlabels.distributions.belief import Conjugate, include_mean
+from fewlabels.distributions.budgets import MIN_DRAWS
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.metrics.metric import Reads, accuracy
 from fewlabels.models.additive.design import build_design, fit_effects
@@ -32,7 +33,6 @@ from fewlabels.models.priors import PriorFit
 
 DEFAULT = "smooth"
 MOST_ARMS = 50_000
-N_DRAWS = 2000
 MAX_GRADIENT = 0.5  # largest gradient of the log evidence that counts as converged
 
 
@@ -123,7 +123,7 @@ def fit_surface(
 ) -> Surface:
     """Fit a surface to counts whose groups are the arms."""
     given, fitted = _fit_model(counts.cells(), model, seed, finite=finite_pool)
-    spec = AssessmentSpec(accuracy, given, level, finite_pool, 1, seed, N_DRAWS)
+    spec = AssessmentSpec(accuracy, given, level, finite_pool, 1, seed, MIN_DRAWS)
     found = assess_counts(counts, spec, notes=(*notes, *warn_constant(counts.axes)), frame=frame, provenance=provenance)
     return _assemble(found, given, fitted)
 
@@ -214,8 +214,8 @@ def _fit_uncertain_surface(
     fitted, counts = fit_uncertain(fractions), fractions.counts
     posterior = fitted.posterior
     low, high = include_mean(posterior.mean, posterior.interval(level))
-    draws = posterior.draw(np.random.default_rng(0), N_DRAWS)
-    p_worst = np.bincount(draws.argmin(axis=1), minlength=len(low)) / N_DRAWS
+    draws = posterior.draw(np.random.default_rng(0), MIN_DRAWS)
+    p_worst = np.bincount(draws.argmin(axis=1), minlength=len(low)) / MIN_DRAWS
     whole = draws @ (counts.n_items / counts.n_items.sum())
     names = [
         {axis.name: axis.levels[at] for axis, at in zip(fractions.axes, place, strict=True)}
@@ -241,5 +241,5 @@ def _fit_uncertain_surface(
         fitted=fitted,
         source=pool.source,
         frame=pool.frame,
-        provenance=record(pool.source, inputs=pool.inputs, n_draws=N_DRAWS),
+        provenance=record(pool.source, inputs=pool.inputs, n_draws=MIN_DRAWS),
     )

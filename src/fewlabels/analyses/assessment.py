@@ -25,6 +25,7 @@ from fewlabels.models.annotators.imputation import ImputedCounts
 from fewlabels.models.inference import infer, infer_imputed
 from fewlabels.models.posterior import Posterior
 from fewlabels.models.priors import Flat, FromEarlier, Prior, pseudo_counts
+from fewlabels.text import format_probability
 
 RANK_FIELDS = ("p_worst", "p_best", "rank_low", "rank_high")
 
@@ -65,7 +66,7 @@ class Row:
     @property
     def chance_of_worst(self) -> str:
         """P(worst) as text."""
-        return "–" if self.p_worst is None else f"{self.p_worst:.2f}"
+        return format_probability(self.p_worst)
 
 
 @dataclass(frozen=True)

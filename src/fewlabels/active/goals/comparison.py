@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.active.goals.goal import Gains, GoalStatus, format_probability, name_undefined, require_confidence
+from fewlabels.active.goals.goal import Gains, GoalStatus, name_undefined, require_confidence
 from fewlabels.active.goals.variance import gain_by_variance
 from fewlabels.distributions.belief import Belief, Beta, Draws, Rng
 from fewlabels.distributions.difference import NOT_SETTLED, PANELS, BetaDifference, Difference, describe_not_settled
@@ -14,6 +14,7 @@ from fewlabels.errors import InputError, did_you_mean
 from fewlabels.metrics.evaluate import Theta
 from fewlabels.metrics.metric import Metric, accuracy
 from fewlabels.models.posterior import Posterior
+from fewlabels.text import format_probability
 
 COARSE_PANELS = 32  # quadrature panels for acquisition: enough digits to choose a group, in an eighth of the time
 

@@ -10,7 +10,6 @@ from fewlabels.active.goals.goal import (
     ROUNDING,
     Gains,
     GoalStatus,
-    format_probability,
     name_undefined,
     require_confidence,
 )
@@ -19,6 +18,7 @@ from fewlabels.errors import InputError, join_names
 from fewlabels.metrics.evaluate import Theta
 from fewlabels.metrics.metric import Metric, accuracy
 from fewlabels.models.posterior import Posterior
+from fewlabels.text import format_probability
 
 
 @dataclass(frozen=True)

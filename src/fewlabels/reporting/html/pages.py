@@ -11,8 +11,10 @@ from fewlabels.analyses.comparison import Comparison
 from fewlabels.files import write_atomic
 from fewlabels.reporting.html import assessment_text as words
 from fewlabels.reporting.html.figures import CaptionedFigure, draw_difference, draw_figures
+from fewlabels.text import format_probability
 
 TEMPLATES = Environment(loader=PackageLoader("fewlabels.reporting.html", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # fmt: skip
+TEMPLATES.filters["probability"] = format_probability
 
 
 def write_report(a: Assessment, path: str | Path) -> Path:

@@ -6,6 +6,7 @@ from fewlabels.analyses.fairness.api import Fairness
 from fewlabels.analyses.fairness.gaps import Gap
 from fewlabels.errors import count
 from fewlabels.reporting.markdown.markup import escape, format_interval, join, render_notes, render_table
+from fewlabels.text import format_probability
 
 
 def render_fairness(f: Fairness) -> str:
@@ -29,7 +30,7 @@ def _cells(gap: Gap) -> tuple[str, ...]:
     needed = "settled" if gap.is_settled else "–" if gap.more_labels is None else f"about {gap.more_labels:,}"
     if isnan(gap.mean):
         return (escape(gap.metric), escape(gap.group), "", "undefined", "", "", needed)
-    chances = ("" if isnan(p) else f"{p:.3f}" for p in (gap.p_greater, gap.p_practically_fair))
+    chances = (format_probability(p) for p in (gap.p_greater, gap.p_practically_fair))
     interval = format_interval(gap.low, gap.high, "+")
     return (escape(gap.metric), escape(gap.group), f"{gap.mean:+.3f}", interval, *chances, needed)
 

@@ -47,13 +47,13 @@ def assess(
     require_objects(by=by, metric=metric, prior=prior)
     require_roles(pool, metric, prior)
     aggregated = aggregate_pool(pool, by, bins=bins, **count_for(pool, prior))
-    notes = require_valid(pool, aggregated)
+    warnings = require_valid(pool, aggregated)
     counts = to_count_table(aggregated)
     if not counts.n_labels.any():
-        notes += tuple(finding.message for finding in find_label_columns(pool, count_values(pool)))
+        warnings += tuple(finding.message for finding in find_label_columns(pool, count_values(pool)))
     spec = AssessmentSpec(metric, prior, level, finite_pool, m, seed, n_draws)
     made = record(pool.source, inputs=pool.inputs, counts=counts)
-    return assess_counts(counts, spec, notes=notes, frame=pool.frame, provenance=made)
+    return assess_counts(counts, spec, warnings=warnings, frame=pool.frame, provenance=made)
 
 
 def compare(

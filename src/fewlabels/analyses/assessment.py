@@ -217,7 +217,7 @@ def assess_counts(
     tally: CountTable,
     spec: AssessmentSpec,
     *,
-    notes: tuple[str, ...] = (),
+    warnings: tuple[str, ...] = (),
     frame: Frame = "pandas",
     imputed: ImputedCounts | None = None,
     provenance: Provenance | None = None,
@@ -244,7 +244,7 @@ def assess_counts(
         n_labels=n_labels,
         overall=_overall(tally, spec, posterior, rows),
         groups=rows,
-        notes=notes,
+        notes=warnings,
         estimate_warnings=(
             *(() if imputed is None else imputed.collect_warnings(spec.level)),
             *collect_warnings(tally, metric, posterior, rows, earlier=isinstance(spec.prior, FromEarlier), m=spec.m),

@@ -125,8 +125,8 @@ def _warn_few_draws(posterior: Posterior) -> list[str]:
 
 def _warn_fit(posterior: Posterior) -> list[str]:
     """Return the misfit warning of a model fitted to all labels."""
-    doubt = getattr(posterior.trust, "doubt", None)
-    return [] if doubt is None else [doubt]
+    warning = getattr(posterior.trust, "warning", None)
+    return [] if warning is None else [warning]
 
 
 def _never_predicted(posterior: Posterior) -> list[str]:

@@ -56,8 +56,13 @@ class SparseDraws:
 
     def join(self, other: "SparseDraws") -> "SparseDraws":
         """Concatenate the entries of both."""
-        names = ("draw", "cell", "outcome", "value")
-        return replace(self, **{name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in names})
+        return SparseDraws(
+            np.concatenate([self.draw, other.draw]),
+            np.concatenate([self.cell, other.cell]),
+            np.concatenate([self.outcome, other.outcome]),
+            np.concatenate([self.value, other.value]),
+            self.shape,
+        )
 
     def keep(self, kept: np.ndarray) -> "SparseDraws":
         """Keep some of the entries."""

@@ -102,6 +102,7 @@ class Accuracy(RegisteredMetric):
 
     def value(self, sample: Sample) -> PerScope:
         """Σ p θ."""
+        assert isinstance(sample.theta, np.ndarray)
         return _average(sample.theta, sample.weight, sample.scope, sample.n_scopes)
 
 

@@ -271,7 +271,7 @@ class Session:
             self._posterior_cache.impute_labels(snapshot),
         )
         return assess_counts(
-            posterior.evaluation.tally, spec.ask(metric), notes=notes, frame=spec.frame, imputed=imputed,
+            posterior.evaluation.tally, spec.ask(metric), warnings=notes, frame=spec.frame, imputed=imputed,
             provenance=self.provenance, posterior=posterior if metric == spec.goal.metric else None,
         )  # fmt: skip
 

@@ -97,15 +97,15 @@ def surface(
             raise InputError(
                 "surface: uncertain attributes need the model smooth, without a finite pool: it is not known which items an arm has"
             )
-        notes = require_valid(pool)
-        return _fit_uncertain_surface(pool, assign_uncertain(pool, parts, method, seed), level, notes)
+        warnings = require_valid(pool)
+        return _fit_uncertain_surface(pool, assign_uncertain(pool, parts, method, seed), level, warnings)
     by = Cross(tuple(part for part in parts if isinstance(part, Groups)))
     aggregated = aggregate_pool(pool, by, strata=STRATA if model == DEFAULT else (), most_groups=MOST_ARMS)
-    notes = require_valid(pool, aggregated)
+    warnings = require_valid(pool, aggregated)
     counts = to_count_table(aggregated)
     require_few_values(counts)
     return fit_surface(
-        counts, model=model, level=level, finite_pool=finite_pool, seed=seed, notes=notes, frame=pool.frame,
+        counts, model=model, level=level, finite_pool=finite_pool, seed=seed, warnings=warnings, frame=pool.frame,
         provenance=record(pool.source, inputs=pool.inputs, counts=counts),
     )  # fmt: skip
 
@@ -117,14 +117,16 @@ def fit_surface(
     level: float = 0.95,
     finite_pool: bool = False,
     seed: int = 0,
-    notes: tuple[str, ...] = (),
+    warnings: tuple[str, ...] = (),
     frame: Frame = "pandas",
     provenance: Provenance | None = None,
 ) -> Surface:
     """Fit a surface to counts whose groups are the arms."""
     given, fitted = _fit_model(counts.cells(), model, seed, finite=finite_pool)
     spec = AssessmentSpec(accuracy, given, level, finite_pool, 1, seed, MIN_DRAWS)
-    found = assess_counts(counts, spec, notes=(*notes, *warn_constant(counts.axes)), frame=frame, provenance=provenance)
+    found = assess_counts(
+        counts, spec, warnings=(*warnings, *warn_constant(counts.axes)), frame=frame, provenance=provenance
+    )
     return _assemble(found, given, fitted)
 
 
@@ -208,7 +210,7 @@ def _choose_method(attribution: str | None, parts: Sequence[Groups | Uncertain])
 
 
 def _fit_uncertain_surface(
-    pool: Predictions, fractions: SoftAssignment, level: float, notes: tuple[str, ...]
+    pool: Predictions, fractions: SoftAssignment, level: float, warnings: tuple[str, ...]
 ) -> Surface:
     """Fit a surface to items with uncertain arms."""
     fitted, counts = fit_uncertain(fractions), fractions.counts
@@ -232,7 +234,7 @@ def _fit_uncertain_surface(
         overall=Estimate(mean, min(mean, float(tails[0])), max(mean, float(tails[1]))),
         health=health,
         scales=list_scales(fitted.effects, fitted.fit),
-        warnings=(*notes, *fractions.notes, *_warn(health)),
+        warnings=(*warnings, *fractions.warnings, *_warn(health)),
         level=level,
         finite_pool=False,
         axes=fractions.axes,

@@ -5,7 +5,7 @@ from math import isnan
 from fewlabels.analyses.fairness.api import Fairness
 from fewlabels.analyses.fairness.gaps import Gap
 from fewlabels.errors import count
-from fewlabels.reporting.markdown.markup import escape, format_interval, join, render_notes, render_table
+from fewlabels.reporting.markdown.markup import escape, format_interval, join, render_table, render_warnings
 from fewlabels.text import format_probability
 
 
@@ -16,7 +16,7 @@ def render_fairness(f: Fairness) -> str:
         f"{escape(f.source)}: {count(f.n_items, 'item')}, {f.n_labels:,} labelled; method {escape(f.method)}, "
         f"{100 * f.level:g}% intervals, gaps within ±{f.rope:g} count as equal."
     )
-    return join(title, about, _list_gaps(f), _describe_findings(f), render_notes(f.warnings))
+    return join(title, about, _list_gaps(f), _describe_findings(f), render_warnings(f.warnings))
 
 
 def _list_gaps(f: Fairness) -> str:

@@ -15,6 +15,7 @@ MIN_DRAWS_PER_IMPUTATION = 200  # for each set of imputed labels, of which there
 MIN_ACQUISITION_DRAWS = 200
 BUDGET = 50_000_000  # array elements drawn in all; beyond it the number of draws falls to MIN_DRAWS
 MAX_BUDGET = 200_000_000  # beyond it, to FEWEST_DRAWS
+STORED_BUDGET = 20_000_000  # array elements kept in memory for means and quantiles
 ACQUISITION_BUDGET = 8_000_000  # array elements drawn to choose the next label
 
 
@@ -26,6 +27,11 @@ def limit_draws(n_draws: int, n_numbers: int) -> int:
     """
     within = max(BUDGET // n_numbers, min(MIN_DRAWS, MAX_BUDGET // n_numbers), FEWEST_DRAWS)
     return min(n_draws, within)
+
+
+def limit_stored_draws(n_draws: int, n_numbers: int) -> int:
+    """Return how many draws of so many numbers fit in memory at once, for means and quantiles; at most `n_draws`."""
+    return min(n_draws, max(MIN_ACQUISITION_DRAWS, STORED_BUDGET // n_numbers))
 
 
 def limit_acquisition_draws(n_draws: int, n_numbers: int) -> int:

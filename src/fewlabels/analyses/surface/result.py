@@ -18,7 +18,7 @@ from fewlabels.data.counts import NONE, Axis
 from fewlabels.data.predictions import count_rows
 from fewlabels.data.sources import Frame
 from fewlabels.distributions.belief import include_mean
-from fewlabels.distributions.budgets import MIN_DRAWS, limit_draws
+from fewlabels.distributions.budgets import MIN_DRAWS, limit_stored_draws
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.models.additive.explanation import Scale
 from fewlabels.models.additive.fitted_surface import FittedSurface
@@ -178,7 +178,7 @@ class Surface(Result):
 
     @cached_property
     def _draws(self) -> Float[np.ndarray, "draw arm"]:
-        return self.chances.draw(np.random.default_rng(0), limit_draws(MIN_DRAWS, len(self.arms)))
+        return self.chances.draw(np.random.default_rng(0), limit_stored_draws(MIN_DRAWS, len(self.arms)))
 
     def _summarize(self, names: Sequence[dict[str, str]], weights: csr_array) -> tuple[SurfaceEstimate, ...]:
         """Mean and interval over arms of the pool, for every row of weights."""
@@ -199,7 +199,7 @@ class Surface(Result):
             raise InputError(
                 f"model {self.model} has no estimate for combinations that are not in the pool; use smooth"
             )
-        n = limit_draws(MIN_DRAWS, len(at))
+        n = limit_stored_draws(MIN_DRAWS, len(at))
         draws = self._draws[:, at] if self.fitted is None else self.fitted.draw(combinations, at, n)
         values = draws @ share
         mean = values.mean(keepdims=True)

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.distributions.belief import Array, Rng
-from fewlabels.distributions.budgets import MIN_DRAWS, limit_draws
+from fewlabels.distributions.budgets import MIN_DRAWS, limit_stored_draws
 from fewlabels.distributions.finite_pool import ResidualVariance, scale_deviations
 from fewlabels.distributions.sparse import SparseDraws, draw_gammas, fill_empty
 
@@ -56,7 +56,7 @@ class DrawnBelief(ABC):
     @cached_property
     def _sample(self) -> Array:
         size = self.draw(np.random.default_rng(0), 1).size
-        return self.draw(np.random.default_rng(0), limit_draws(MIN_DRAWS, size))
+        return self.draw(np.random.default_rng(0), limit_stored_draws(MIN_DRAWS, size))
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,17 @@ def redact_passwords(text: str) -> str:
     return PASSWORD.sub(r"\1:***@", text)
 
 
+def format_probability(p: float | None) -> str:
+    """Format a probability with two digits, which is what draws resolve; never 0 or 1.
+
+    >>> [format_probability(p) for p in (0.0, 0.004, 0.25, 0.9999, None)]
+    ['<0.01', '<0.01', '0.25', '>0.99', '–']
+    """
+    if p is None or p != p:
+        return "–" if p is None else ""
+    return "<0.01" if p < 0.01 else ">0.99" if p > 0.99 else f"{p:.2f}"
+
+
 def as_text(value: Any) -> str:
     """Format a table value for display."""
     if value is None or value != value:

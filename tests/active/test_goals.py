@@ -439,11 +439,11 @@ def test_what_is_undefined_is_not_known():
     [
         (Estimate(), CLEAR, "accuracy of every group is known to within ±0.05"),
         (Estimate(), PARTED, "groups not known to within ±0.05 yet: 3 of 3; the widest interval is 0.664 (0)"),
-        (FindWorst(), CLEAR, "the worst by accuracy is 1, with probability more than 0.99"),
-        (FindBest(m=2), CLEAR, "the best by accuracy are 0, 1, with probability more than 0.99"),
-        (Compare("0", "1"), CLEAR, "0 is higher than 1 by more than 0.05, with probability more than 0.99"),
-        (Compare("1", "0"), CLEAR, "1 is lower than 0 by more than 0.05, with probability more than 0.99"),
-        (Compare("1", "0", rope=0.9), CLEAR, "1 and 0 differ by at most 0.9, with probability more than 0.99"),
+        (FindWorst(), CLEAR, "the worst by accuracy is 1, with probability >0.99"),
+        (FindBest(m=2), CLEAR, "the best by accuracy are 0, 1, with probability >0.99"),
+        (Compare("0", "1"), CLEAR, "0 is higher than 1 by more than 0.05, with probability >0.99"),
+        (Compare("1", "0"), CLEAR, "1 is lower than 0 by more than 0.05, with probability >0.99"),
+        (Compare("1", "0", rope=0.9), CLEAR, "1 and 0 differ by at most 0.9, with probability >0.99"),
     ],
 )
 def test_a_goal_says_how_it_stands(goal, known, sentence):

@@ -130,7 +130,7 @@ def test_the_json_keeps_the_contract():
         (
             outcome_pool(a=(10, 90, 0), b=(90, 10, 0)),
             "below",
-            "a is lower than b by more than 0.05, with probability 1.00",
+            "a is lower than b by more than 0.05, with probability >0.99",
         ),
         (outcome_pool(a=(90, 10, 0), b=(10, 90, 0)), "above", "a is higher than b by more than 0.05"),
         (outcome_pool(a=(500, 500, 0), b=(500, 500, 0)), "equivalent", "a and b differ by at most 0.05"),

@@ -440,7 +440,7 @@ def test_four_fifths_are_read_of_selection_alone():
     assert gap.ratio.median == pytest.approx(share[gap.group] / share[found.reference])  # who is selected is known
     sentence = found.say_four_fifths(gap)
     side = "below" if share[gap.group] / share[found.reference] < 0.8 else "at least"
-    assert f"{side} four fifths with probability more than 0.99" in sentence
+    assert f"{side} four fifths with probability >0.99" in sentence
     assert found.say_four_fifths(found.gaps[1]) is None
     three = ask(make_people(n=600, n_labels=50, groups=("f", "m", "x")), metrics=("selection-rate",))
     assert three.say_four_fifths(three.gaps[-1]).startswith("the lowest selection rate of all groups is 0.")
@@ -484,7 +484,7 @@ def test_a_terminal_shows_gaps_and_what_is_settled(file, capsys):
     assert failing == 2
     assert "more labels" in out.out
     assert "settled" in out.out
-    assert "within ±1 with probability more than 0.99" in out.out
+    assert "within ±1 with probability >0.99" in out.out
     assert "failed: accuracy of" in out.err
 
 

@@ -1,16 +1,20 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from makers import VANISHING, make_tally
 from scipy import stats
 
 import fewlabels as fl
+from fewlabels.distributions import budgets, sparse
 from fewlabels.distributions.belief import Beta, Draws
 from fewlabels.distributions.finite_pool import FinitePoolBeta
 from fewlabels.metrics.metric import METRICS
 from fewlabels.models import draws as limits
+from fewlabels.models.baselines import IndependentBetas
 from fewlabels.models.inference import infer
+from fewlabels.models.logit.joint import JointShares
 
 STATED = replace(fl.flat(), guesses_level=False)  # a prior taken at its word, also about the whole
 SIGMAS = 5  # a mean of draws strays this many standard errors once in 1.7 million
@@ -193,12 +197,14 @@ def test_small_blocks_give_as_many_draws_with_the_same_moments(metric, monkeypat
     assert np.all(np.abs(pieces.draws.mean(axis=0) - whole.draws.mean(axis=0)) < SIGMAS * error)
 
 
-def test_a_dear_metric_gets_fewer_draws_but_never_too_few(monkeypatch):
-    monkeypatch.setattr(limits, "BUDGET", 8 * 3000)
-    assert len(answer(partly_labelled(), fl.recall).draws) == 3000
-    monkeypatch.setattr(limits, "BUDGET", 1)
-    assert len(answer(partly_labelled(), fl.recall).draws) == 1000
+def test_a_dear_metric_gets_fewer_draws_but_at_least_4000(monkeypatch):
+    monkeypatch.setattr(budgets, "BUDGET", 8 * 6000)
+    assert len(answer(partly_labelled(), fl.recall).draws) == 6000
+    monkeypatch.setattr(budgets, "BUDGET", 1)
+    assert len(answer(partly_labelled(), fl.recall).draws) == 4000
     assert len(answer(partly_labelled(), fl.recall, n_draws=200).draws) == 200
+    monkeypatch.setattr(budgets, "MAX_BUDGET", 1)
+    assert len(answer(partly_labelled(), fl.recall).draws) == 1000
 
 
 @pytest.mark.parametrize("metric", [fl.accuracy, fl.recall, fl.confusion], ids=lambda m: m.name)
@@ -214,3 +220,40 @@ def test_prior_and_posterior_are_kept_beside_the_answer():
     found = answer(outcomes())
     assert found.prior.strength().tolist() == [2, 2, 2]
     assert found.belief.strength().tolist() == (RIGHT + WRONG + 2).tolist()
+
+
+@pytest.fixture(scope="module")
+def many_classes():
+    rng = np.random.default_rng(0)
+    predicted = rng.integers(60, size=3000)
+    label = np.where(rng.random(3000) < 0.7, predicted, rng.integers(60, size=3000)).astype(str).astype(object)
+    label[rng.random(3000) < 0.8] = None
+    return pd.DataFrame({"id": np.arange(3000), "predicted": predicted.astype(str), "label": label})
+
+
+@pytest.mark.parametrize("metric", [fl.recall, fl.f1, fl.fpr, fl.mcc], ids=lambda m: m.name)
+def test_sparse_draws_have_the_moments_of_dense_ones(metric, many_classes, monkeypatch):
+    by = fl.everything if metric is fl.mcc else fl.predicted
+    dense = fl.assess(many_classes, metric=metric, by=by, prior=fl.flat()).draws
+    monkeypatch.setattr(budgets, "BUDGET", 1)
+    drawn = []
+    monkeypatch.setattr(
+        sparse, "_draw_jumps", lambda *given, inner=sparse._draw_jumps: drawn.append(1) or inner(*given)
+    )
+    sparsely = fl.assess(many_classes, metric=metric, by=by, prior=fl.flat()).draws
+    assert drawn
+    assert len(sparsely) == 4000
+    error = dense.std(axis=0) * np.sqrt(1 / len(dense) + 1 / 4000)
+    assert np.all(np.abs(dense.mean(axis=0) - sparsely.mean(axis=0)) < 5 * error)
+    assert np.allclose(dense.std(axis=0), sparsely.std(axis=0), rtol=0.15)
+
+
+def test_sparse_draws_of_joint_shares_have_the_moments_of_dense_ones():
+    errors = np.where(np.arange(30) == 0, 0.0, 0.03) + 4.0 * (np.arange(30) == 7)
+    accuracies = IndependentBetas(Beta(("a",), np.array([8.0]), np.array([2.0])))
+    shares = JointShares(("a",), accuracies, errors[None], np.array([0]), np.zeros((1, 30)), None, None)
+    dense, sparsely = shares.draw(np.random.default_rng(0), 8000), shares.draw_sparse(np.random.default_rng(1), 8000)
+    assert np.allclose(sparsely.sum_cells(), 1)
+    error = dense.std(axis=0) * np.sqrt(2 / 8000)
+    assert np.all(np.abs(dense.mean(axis=0) - sparsely.to_dense().mean(axis=0)) < 5 * error)
+    assert np.allclose(sparsely.to_dense().std(axis=0)[0, [0, 7]], dense.std(axis=0)[0, [0, 7]], rtol=0.05)

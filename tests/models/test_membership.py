@@ -317,7 +317,7 @@ def test_of_very_many_combinations_those_that_items_have_are_considered():
     found = learn_attribution(scores, truth[:50], np.arange(50), method="full")
     assert len(found.arms) < 1500 < 2**14
     assert len(np.unique(found.arms, axis=0)) == len(found.arms)
-    assert "of 16,384 combinations" in found.notes[0]
+    assert "of 16,384 combinations" in found.warnings[0]
     chance = found.assign(scores, truth[:50], np.arange(50))
     assert (found.arms[chance[:50].toarray().argmax(axis=1)] == truth[:50]).all()
     strange = 1 - found.arms[:1]
@@ -347,7 +347,7 @@ def test_of_very_many_pairs_those_that_hang_together_are_considered(monkeypatch)
     items = make_items(n=3000, sizes=(2, 2, 2, 2), coupling=1.2)
     found = learn(items, "full")
     assert set(found.pairs) == {(0, 1), (1, 2), (2, 3)}
-    assert "of 6 pairs" in found.notes[0]
+    assert "of 6 pairs" in found.warnings[0]
     scores, truth = take(items[0], slice(1000, None)), items[1][1000:]
     assert lose(found, scores, truth) < lose(learn(items, "temperature"), scores, truth)
 
@@ -459,7 +459,7 @@ def test_few_attributes_of_few_values(sizes, n_gold, method):
     chance = found.assign(scores, gold, np.arange(n_gold))
     assert np.isfinite(found.potential).all()
     assert chance.sum(axis=1) == pytest.approx(np.ones(60), abs=1e-5)
-    assert bool(found.notes) == (n_gold == 0 and method != "raw")
+    assert bool(found.warnings) == (n_gold == 0 and method != "raw")
 
 
 def test_without_known_attributes_classifiers_are_taken_at_their_word():
@@ -468,7 +468,7 @@ def test_without_known_attributes_classifiers_are_taken_at_their_word():
     raw, temperature, full = (learn_attribution(scores, *none, method=m) for m in ("raw", "temperature", "full"))
     assert temperature.temperatures == pytest.approx(raw.temperatures)
     assert full.temperatures == pytest.approx(raw.temperatures)
-    assert "add the attributes of some items" in full.notes[0]
+    assert "add the attributes of some items" in full.warnings[0]
     assert lose(full, scores, truth) < lose(raw, scores, truth)
 
 

@@ -5,10 +5,10 @@ from scipy import stats
 
 import fewlabels as fl
 from fewlabels.active.acquisition import AcquisitionView
+from fewlabels.distributions import budgets
 from fewlabels.distributions.belief import Belief, Draws
+from fewlabels.distributions.budgets import N_DRAWS_ROUGH
 from fewlabels.metrics.metric import METRICS
-from fewlabels.models import draws as limits
-from fewlabels.models.draws import N_DRAWS_ROUGH
 from fewlabels.models.inference import infer
 
 # -- a belief like any other ----------------------------------------------------------------------------------
@@ -67,9 +67,9 @@ def test_the_same_seed_gives_the_same_figures(metric):
 
 
 def test_very_many_cells_are_drawn_less_often(monkeypatch):
-    monkeypatch.setattr(limits, "BLOCK_OF_ACQUISITION", 12 * 250)  # six cells of two outcomes
+    monkeypatch.setattr(budgets, "ACQUISITION_BUDGET", 12 * 250)  # six cells of two outcomes
     assert len(of(fl.recall).draw(np.random.default_rng(0), 1000)) == 250
-    monkeypatch.setattr(limits, "BLOCK_OF_ACQUISITION", 1)
+    monkeypatch.setattr(budgets, "ACQUISITION_BUDGET", 1)
     assert len(of(fl.recall).draw(np.random.default_rng(0), 1000)) == 200
 
 

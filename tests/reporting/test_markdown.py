@@ -45,7 +45,7 @@ def test_every_number_is_one_of_json(type_in: Type, file: Path, verb: str) -> No
     plain, said = json.loads(type_in(*words, "--json", "-").out), type_in(*words, "--markdown", "-").out
     known = {f"{value:{shape}}" for value in list_numbers(plain) for shape in (".3f", "+.3f", ".2f", ",", "g")}
     cells = read_tables(said)
-    shown = {n for cell in cells for n in re.findall(r"(?<![\w.])[+-]?\d[\d,]*(?:\.\d+)?", cell)}
+    shown = {n for cell in cells for n in re.findall(r"(?<![\w.<>])[+-]?\d[\d,]*(?:\.\d+)?", cell)}
     assert len(shown) > 5
     assert shown - known - {"95"} == set()
 

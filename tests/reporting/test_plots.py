@@ -318,7 +318,7 @@ def test_difference_prints_its_three_probabilities():
     comparison = compare()
     ax = plot_comparison(comparison)
     chances = [comparison.p_below, comparison.p_equivalent, comparison.p_above]
-    assert written(ax)[::2] == [f"{100 * p:.0f}%" if 0.01 <= p <= 0.99 else "<1%" for p in chances]
+    assert written(ax)[::2] == [f"{p:.2f}" if 0.01 <= p <= 0.99 else "<0.01" for p in chances]
     assert [x for x, _ in points(ax)] == pytest.approx([comparison.mean])
     assert {(s[0], s[2]) for s in segments(ax)} == {(round(comparison.low, 9), round(comparison.high, 9))}
 

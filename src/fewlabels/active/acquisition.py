@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.budgets import limit_acquisition_draws
 from fewlabels.metrics.evaluate import Theta
-from fewlabels.models.draws import limit_acquisition_draws
 from fewlabels.models.posterior import PerGroup, Posterior
 
 Acquisition = Callable[[Posterior, Theta], Float[np.ndarray, "draw group"]]

@@ -14,12 +14,12 @@ from jaxtyping import Bool, Float
 
 from fewlabels.active.acquisition import AcquisitionView
 from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.budgets import N_DRAWS_QUANTILE
 from fewlabels.errors import InputError
 
 Policy = Callable[[Rng, AcquisitionView], Sequence[int]]
 MAX_DRAWS, DRAWS_AT_ONCE = 100, 10
 TINY = 1e-300
-QUANTILE_DRAWS = 1000
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class UpperBound:
 
     def __call__(self, rng: Rng, prospect: AcquisitionView) -> Sequence[int]:
         """Return the group with the largest upper quantile."""
-        drawn = prospect.draw(rng, QUANTILE_DRAWS)
+        drawn = prospect.draw(rng, N_DRAWS_QUANTILE)
         bound = np.full(drawn.shape[1], -np.inf)
         bound[prospect.is_open] = np.quantile(drawn[:, prospect.is_open], self.quantile, axis=0)
         return [_argmax(rng, bound)]

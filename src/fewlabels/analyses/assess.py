@@ -13,6 +13,7 @@ from fewlabels.data.counts import STRATA, to_count_table
 from fewlabels.data.groups import Bins, Groups, predicted
 from fewlabels.data.parsing import parse_pair, resolve_bins, resolve_groups
 from fewlabels.data.predictions import Predictions
+from fewlabels.distributions.budgets import N_DRAWS
 from fewlabels.errors import InputError, join_names
 from fewlabels.metrics.metric import Metric, accuracy
 from fewlabels.metrics.parsing import resolve_metric
@@ -31,7 +32,7 @@ def assess(
     bins: Bins | str | int | None = None,
     m: int = 1,
     seed: int = 0,
-    n_draws: int = 10_000,
+    n_draws: int = N_DRAWS,
     y_pred: Any = None,
     y_score: Any = None,
     y_true: Any = None,
@@ -78,13 +79,13 @@ def assess(
     by, metric, prior = resolve_groups(by), resolve_metric(metric), resolve_prior(prior)
     require_roles(pool, metric, prior)
     aggregated = aggregate_pool(pool, by, bins=resolve_bins(bins), **count_for(pool, prior))
-    notes = require_valid(pool, aggregated)
+    warnings = require_valid(pool, aggregated)
     counts = to_count_table(aggregated)
     if not counts.n_labels.any():
-        notes += tuple(finding.message for finding in find_label_columns(pool, count_values(pool)))
+        warnings += tuple(finding.message for finding in find_label_columns(pool, count_values(pool)))
     spec = AssessmentSpec(metric, prior, level, finite_pool, m, seed, n_draws)
     made = record(pool.source, inputs=pool.inputs, counts=counts)
-    return assess_counts(counts, spec, notes=notes, frame=pool.frame, provenance=made)
+    return assess_counts(counts, spec, warnings=warnings, frame=pool.frame, provenance=made)
 
 
 def compare(

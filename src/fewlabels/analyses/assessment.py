@@ -18,6 +18,7 @@ from fewlabels.analyses.rows import Entry, Estimate, Row, estimate_groups, estim
 from fewlabels.analyses.warnings import collect_warnings
 from fewlabels.data.counts import CountTable
 from fewlabels.data.sources import Frame
+from fewlabels.distributions.budgets import N_DRAWS
 from fewlabels.errors import InputError, did_you_mean, join_names
 from fewlabels.metrics.metric import ClassRate, Cost, Metric, accuracy, confusion, mcc
 from fewlabels.models.annotators.imputation import ImputedCounts
@@ -36,7 +37,7 @@ class AssessmentSpec:
     finite_pool: bool = False
     m: int = 1
     seed: int = 0
-    n_draws: int = 10_000
+    n_draws: int = N_DRAWS
 
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
@@ -162,7 +163,7 @@ def assess_counts(
     tally: CountTable,
     spec: AssessmentSpec,
     *,
-    notes: tuple[str, ...] = (),
+    warnings: tuple[str, ...] = (),
     frame: Frame = "pandas",
     imputed: ImputedCounts | None = None,
     provenance: Provenance | None = None,
@@ -189,7 +190,7 @@ def assess_counts(
         n_labels=n_labels,
         overall=estimate_overall(tally, metric, posterior, rows, level=spec.level),
         groups=rows,
-        notes=notes,
+        notes=warnings,
         estimate_warnings=(
             *(() if imputed is None else imputed.collect_warnings(spec.level)),
             *collect_warnings(tally, metric, posterior, rows, earlier=isinstance(spec.prior, FromEarlier), m=spec.m),

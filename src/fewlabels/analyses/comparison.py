@@ -14,6 +14,7 @@ from fewlabels.analyses.rows import Row
 from fewlabels.analyses.warnings import describe_undefined
 from fewlabels.distributions.difference import NOT_SETTLED, Difference, describe_not_settled
 from fewlabels.errors import InputError
+from fewlabels.text import format_probability
 
 DEFAULT_CONFIDENCE = 0.95
 
@@ -70,7 +71,7 @@ class Comparison(Result):
             "above": f"{a} is higher than {b} by more than {self.rope:g}",
             "equivalent": f"{a} and {b} differ by at most {self.rope:g}",
         }
-        return f"{words[self.verdict]}, with probability {self.confidence:.2f}"
+        return f"{words[self.verdict]}, with probability {format_probability(self.confidence)}"
 
 
 def compare_groups(

@@ -12,6 +12,7 @@ from fewlabels.data.counts import CountTable
 from fewlabels.distributions.belief import include_mean
 from fewlabels.metrics.metric import ClassRate, Metric
 from fewlabels.models.posterior import Posterior
+from fewlabels.text import format_probability
 
 RANK_FIELDS = ("p_worst", "p_best", "rank_low", "rank_high")
 
@@ -52,7 +53,7 @@ class Row:
     @property
     def chance_of_worst(self) -> str:
         """P(worst) as text."""
-        return "–" if self.p_worst is None else f"{self.p_worst:.2f}"
+        return format_probability(self.p_worst)
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ import numpy as np
 
 from fewlabels.data.counts import CountTable
 from fewlabels.distributions.belief import Beta
+from fewlabels.distributions.budgets import MIN_DRAWS
 from fewlabels.errors import format_option, join_names
 from fewlabels.metrics.metric import ClassRate, Metric, ece, selection_rate
-from fewlabels.models.draws import MIN_DRAWS
 from fewlabels.models.posterior import Posterior
 
 LONG_NAME = 50  # characters; of longer names only two are listed
@@ -115,17 +115,18 @@ def _warn_never_predicted(posterior: Posterior) -> list[str]:
 
 def _warn_few_draws(posterior: Posterior) -> list[str]:
     n = len(posterior.draws)
-    if n > MIN_DRAWS or posterior.prior.strength().size <= MIN_DRAWS:
+    if n >= min(MIN_DRAWS, posterior.n_draws):
         return []
     return [
-        f"computed from {n:,} draws because there are so many classes: expect errors of a few percent of an interval's width"
+        f"computed from {n:,} draws instead of {MIN_DRAWS:,} because there are so many classes: expect errors of a few percent of "
+        "an interval's width, and of 0.02 in P(worst)"
     ]
 
 
 def _warn_fit(posterior: Posterior) -> list[str]:
     """Return the misfit warning of a model fitted to all labels."""
-    doubt = getattr(posterior.trust, "doubt", None)
-    return [] if doubt is None else [doubt]
+    warning = getattr(posterior.trust, "warning", None)
+    return [] if warning is None else [warning]
 
 
 def _never_predicted(posterior: Posterior) -> list[str]:

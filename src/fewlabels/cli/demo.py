@@ -16,6 +16,7 @@ from fewlabels.analyses.assessment import Assessment
 from fewlabels.data.predictions import Predictions
 from fewlabels.errors import InputError
 from fewlabels.files import check_outputs, write_atomic
+from fewlabels.text import format_probability
 
 N_TRAINING, N_LABELLED, SEED = 100, 150, 0
 SHADES = " .:-=+*#%@"
@@ -55,7 +56,7 @@ def run_demo(folder: str | Path) -> Demo:
         f"Its estimated accuracy is {result.overall.mean:.0%} ({result.overall.low:.0%} to {result.overall.high:.0%}); "
         f"the true accuracy, from all labels, is {accuracy:.1%}.\n"
         f"It is probably worst when it predicts '{worst.group}': {worst.mean:.0%} ({worst.low:.0%} to {worst.high:.0%}); "
-        f"the probability that no other digit is worse is {worst.p_worst or 0.0:.0%}."
+        f"the probability that no other digit is worse is {format_probability(worst.p_worst)}."
     )
     return Demo(result, report, predictions, summary)
 

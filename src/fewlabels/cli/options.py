@@ -11,6 +11,7 @@ from fewlabels.cli.conditions import Condition, parse_condition
 from fewlabels.cli.parsing import drop_missing
 from fewlabels.data.parsing import parse_bins, parse_groups, split_names
 from fewlabels.data.predictions import Predictions
+from fewlabels.distributions.budgets import N_DRAWS
 from fewlabels.files import check_outputs
 from fewlabels.metrics.parsing import parse_metric
 from fewlabels.models.parsing import DEFAULT_PRIOR, parse_prior
@@ -93,7 +94,7 @@ class AssessOptions:
     "Estimate the metric on exactly these items instead of the population they came from."
     seed: int = 0
     "Seed of the random draws."
-    draws: int = 10_000
+    draws: int = N_DRAWS
     "Number of random draws where there is no closed form."
 
     def choices(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from fewlabels.analyses.surface.result import Arm, Surface, SurfaceEstimate
 from fewlabels.cli.surface_queries import SurfaceAnswers
 from fewlabels.cli.tables import escape
 from fewlabels.errors import count
+from fewlabels.text import format_probability
 
 MAX_SHOWN = 10  # arms
 MAX_EFFECTS = 8
@@ -96,4 +97,4 @@ def _print_scales(out: Console, s: Surface) -> None:
     grid.add_row("a combination, beyond its attributes", f"{own.scale:.2f}")
     out.print(grid, width=min(WIDTH, out.width))
     if s.health.get("together") is not None:
-        out.print(f"probability of an interaction between attributes: {s.health['together']:.2f}")
+        out.print(f"probability of an interaction between attributes: {format_probability(s.health['together'])}")

@@ -18,7 +18,7 @@ from fewlabels.analyses.rows import Row
 from fewlabels.cli.console import SafeConsole, replace_unencodable
 from fewlabels.errors import count
 from fewlabels.reporting.summaries import describe_size
-from fewlabels.text import sanitize_line
+from fewlabels.text import format_probability, sanitize_line
 
 MAX_SHOWN = 25
 
@@ -80,7 +80,7 @@ def print_comparison(out: Console, c: Comparison) -> None:
         f"[bold]{escape(c.metric)}[/] of {a} minus {b}: {c.mean:+.3f}  {escape(f'[{c.low:+.3f}, {c.high:+.3f}]')}  ({100 * c.level:g}%)"
     )
     out.print(
-        f"P(below −{c.rope:g}) {c.p_below:.3f}   P(within) {c.p_equivalent:.3f}   P(above +{c.rope:g}) {c.p_above:.3f}"
+        f"P(below −{c.rope:g}) {format_probability(c.p_below)}   P(within) {format_probability(c.p_equivalent)}   P(above +{c.rope:g}) {format_probability(c.p_above)}"
     )
     out.print(f"verdict: [bold]{escape(c.sentence)}[/]", soft_wrap=True)
 
@@ -112,7 +112,7 @@ def _make_gap_table(f: Fairness, gaps: Sequence[Gap]) -> Table:
         grid.add_column(name, justify="left" if name in ("metric", "group") else "right", overflow="fold")
     for gap in gaps:
         numbers = (_format_number(value, "+.3f") for value in (gap.mean, gap.low, gap.high))
-        probabilities = (_format_number(p, ".3f") for p in (gap.p_greater, gap.p_practically_fair))
+        probabilities = (format_probability(p) for p in (gap.p_greater, gap.p_practically_fair))
         more = "settled" if gap.is_settled else "–" if gap.more_labels is None else f"about {gap.more_labels:,}"
         grid.add_row(escape(gap.metric), escape(gap.group), *numbers, *probabilities, more)
     return grid

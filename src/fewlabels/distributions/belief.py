@@ -11,6 +11,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import betaincinv
 
+from fewlabels.distributions.sparse import SparseDraws, draw_dirichlet
+
 Array = Float[np.ndarray, "..."]
 Rng = np.random.Generator
 TINY = 1e-12
@@ -131,6 +133,15 @@ class Dirichlet:
             gammas[i, g] = rng.multinomial(1, self.alpha[g] / self.alpha[g].sum())
             total[i, g] = 1.0
         return gammas / total
+
+    @property
+    def sparse_shapes(self) -> Float[np.ndarray, "group outcome"]:
+        """Shapes of the Gamma variables behind its draws."""
+        return self.alpha
+
+    def draw_sparse(self, rng: Rng, n: int) -> SparseDraws:
+        """Joint draws of the shares above zero."""
+        return draw_dirichlet(rng, self.alpha, n)
 
     def observe(self, counts: Float[np.ndarray, "group outcome"]) -> "Dirichlet":
         """Add counts of outcomes."""

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from scipy.special import betainc, betaincinv
 
 from fewlabels.distributions.belief import Beta
+from fewlabels.text import format_probability
 
 PANELS, NODES, HALVINGS = 256, 16, 32
 ROUNDING = 1e-9  # tolerance, so that 0.7 − 0.8 is within 0.1 despite floating point
@@ -120,10 +121,10 @@ class DrawnDifference:
 
 def describe_not_settled(a: str, b: str, rope: float, chances: tuple[float, float, float]) -> str:
     """Describe a difference for which no region is probable enough for a verdict."""
-    below, within, above = chances
+    below, within, above = (format_probability(p) for p in chances)
     return (
-        f"not settled: {a} is lower than {b} by more than {rope:g} with probability {below:.2f}, higher with {above:.2f}, "
-        f"and they differ by at most {rope:g} with {within:.2f}"
+        f"not settled: {a} is lower than {b} by more than {rope:g} with probability {below}, higher with {above}, "
+        f"and they differ by at most {rope:g} with {within}"
     )
 
 

@@ -7,8 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from fewlabels.distributions.belief import TINY, Array, Belief, Beta, Conjugate, Dirichlet, Rng
-
-N_DRAWS = 4000
+from fewlabels.distributions.budgets import MIN_DRAWS
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Mixture:
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Quantiles of draws."""
-        draws = self.draw(np.random.default_rng(0), N_DRAWS)
+        draws = self.draw(np.random.default_rng(0), MIN_DRAWS)
         low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
         return low, high
 

@@ -12,9 +12,11 @@ from jaxtyping import Float, Int
 from fewlabels.data.counts import NONE, Cells, CountTable
 from fewlabels.distributions.belief import Belief, Beta, Dirichlet, Rng
 from fewlabels.distributions.finite_pool import FinitePoolBeta, FinitePoolDirichlet
-from fewlabels.metrics.metric import ClassRate, Metric, Sample, selection_rate
+from fewlabels.distributions.sparse import SparseDraws
+from fewlabels.metrics.metric import ClassRate, Metric, Sample, ScopeRate, selection_rate
 
 Theta = Float[np.ndarray, "draw cell"] | Float[np.ndarray, "draw cell class"]
+CellDraws = Theta | SparseDraws
 Combined = tuple[Float[np.ndarray, "draw group"], Float[np.ndarray, "draw 1"]]
 
 
@@ -31,14 +33,19 @@ class Evaluation:
         """Does each predicted class have its own value (a class rate grouped by predicted class)?"""
         return isinstance(self.metric, ClassRate) and self.tally.by == "predicted"
 
-    def combine(self, theta: Theta, weight: Float[np.ndarray, "#draw cell"]) -> Combined:
+    @property
+    def accepts_sparse(self) -> bool:
+        """Does the metric need only the masses of classes, so that sparse draws of the cells are enough?"""
+        return isinstance(self.metric, ClassRate | ScopeRate)
+
+    def combine(self, theta: CellDraws, weight: Float[np.ndarray, "#draw cell"]) -> Combined:
         """Return the metric per group and overall, for these draws of the cells and these cell sizes."""
         if self.per_class:
             values = self._evaluate_classes(theta, weight)
             return values[:, self._predicted_class()], values[:, self.occurring_classes()].mean(axis=1, keepdims=True)
         return self.value(theta, weight), self._evaluate_scopes(theta, weight, np.zeros_like(self.cells.group), 1)
 
-    def value(self, theta: Theta, weight: Float[np.ndarray, "#draw cell"]) -> Float[np.ndarray, "draw group"]:
+    def value(self, theta: CellDraws, weight: Float[np.ndarray, "#draw cell"]) -> Float[np.ndarray, "draw group"]:
         """Return the metric per group."""
         if self.per_class:
             return self._evaluate_classes(theta, weight)[:, self._predicted_class()]
@@ -64,13 +71,13 @@ class Evaluation:
         return np.nonzero(self.metric.occurring_classes(self.cells, np.zeros_like(self.cells.group), 1)[0])[0]
 
     def _evaluate_scopes(
-        self, theta: Theta, weight: Float[np.ndarray, "#draw cell"], scope: Int[np.ndarray, " cell"], n: int
+        self, theta: CellDraws, weight: Float[np.ndarray, "#draw cell"], scope: Int[np.ndarray, " cell"], n: int
     ) -> Float[np.ndarray, "draw scope"]:
         at = NONE if self.tally.positive is None else self.tally.classes.index(self.tally.positive)
         return self.metric.value(Sample(theta, weight, self.cells, scope, n, at, False))
 
     def _evaluate_classes(
-        self, theta: Theta, weight: Float[np.ndarray, "#draw cell"]
+        self, theta: CellDraws, weight: Float[np.ndarray, "#draw cell"]
     ) -> Float[np.ndarray, "draw class"]:
         return self.metric.value(Sample(theta, weight, self.cells, np.zeros_like(self.cells.group), 1, NONE, True))
 

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.data.counts import Cells, Split
+from fewlabels.distributions.sparse import SparseDraws
 from fewlabels.metrics.cost_table import Costs, read_costs
 
 PerScope = Float[np.ndarray, "draw scope"]
@@ -22,7 +23,9 @@ Reads = Literal["right", "label"]  # of a label: whether the prediction is right
 class Sample(NamedTuple):
     """A block of draws, with everything a metric may use."""
 
-    theta: Float[np.ndarray, "draw cell"] | Float[np.ndarray, "draw cell class"]
+    theta: (
+        Float[np.ndarray, "draw cell"] | Float[np.ndarray, "draw cell class"] | SparseDraws
+    )  # sparse for class masses only
     weight: Float[np.ndarray, "#draw cell"]  # number of items of each cell
     cells: Cells
     scope: Int[np.ndarray, " cell"]  # scope of each cell
@@ -99,6 +102,7 @@ class Accuracy(RegisteredMetric):
 
     def value(self, sample: Sample) -> PerScope:
         """Σ p θ."""
+        assert isinstance(sample.theta, np.ndarray)
         return _average(sample.theta, sample.weight, sample.scope, sample.n_scopes)
 
 
@@ -250,15 +254,30 @@ def _average(
 
 def _class_masses(sample: Sample) -> ClassMasses:
     n, k = sample.n_scopes, sample.theta.shape[2]
-    cell, predicted = np.arange(sample.cells.n), sample.cells.predicted
-    place = sample.scope * k + predicted
+    place = sample.scope * k + sample.cells.predicted
     total = _sum_by(sample.weight, sample.scope, n)[:, :, None]
-    true_positive = _sum_by(sample.weight * sample.theta[:, cell, predicted], place, n * k).reshape(-1, n, k)
+    true_positive = _sum_by(sample.weight * _take_predicted(sample), place, n * k).reshape(-1, n, k)
     predicted_positive = _sum_by(sample.weight, place, n * k).reshape(-1, n, k)
-    actual_positive = _sum_by(sample.weight[:, :, None] * sample.theta, sample.scope, n)
+    actual_positive = _sum_classes(sample)
     return ClassMasses(
         true_positive / total, np.broadcast_to(predicted_positive / total, true_positive.shape), actual_positive / total
     )
+
+
+def _take_predicted(sample: Sample) -> Float[np.ndarray, "draw cell"]:
+    """Return the share of the predicted class in each cell."""
+    predicted = sample.cells.predicted
+    if isinstance(sample.theta, SparseDraws):
+        return sample.theta.take_outcome(predicted)
+    return sample.theta[:, np.arange(sample.cells.n), predicted]
+
+
+def _sum_classes(sample: Sample) -> Float[np.ndarray, "draw scope class"]:
+    """Return the weight of each true class in each scope."""
+    if isinstance(sample.theta, SparseDraws):
+        weight = np.broadcast_to(sample.weight, sample.theta.shape[:2])
+        return sample.theta.multiply(weight).sum_scopes(sample.scope, sample.n_scopes)
+    return _sum_by(sample.weight[:, :, None] * sample.theta, sample.scope, sample.n_scopes)
 
 
 def _divide(a: np.ndarray, b: np.ndarray) -> Float[np.ndarray, "draw scope class"]:

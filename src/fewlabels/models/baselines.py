@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from fewlabels.data.counts import Cells
 from fewlabels.distributions.belief import Beta, Rng
+from fewlabels.distributions.budgets import MIN_DRAWS
 from fewlabels.errors import InputError, join_names
 from fewlabels.models.logit.joint import CellAccuracies
 
@@ -109,7 +110,7 @@ def _estimate_deep(kind: str) -> Callable[[Cells, int], CellAccuracies]:
             raise InputError(f"model {kind} needs the extra 'deep': pip install 'fewlabels[deep]'") from None
         sizes, level = tuple(len(axis.levels) for axis in cells.axes), cells.level[cells.group]
         found = fit_deep(level, sizes, cells.n_labels.astype(np.float64), cells.right, kind=kind, seed=seed)
-        return Sampled(found.draw(np.random.default_rng(seed), 2000), found.mean)
+        return Sampled(found.draw(np.random.default_rng(seed), MIN_DRAWS), found.mean)
 
     return estimate
 

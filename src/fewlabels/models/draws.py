@@ -1,36 +1,24 @@
-"""Posterior draws of a metric, in blocks that fit in memory, and the numbers of draws."""
+"""Posterior draws of a metric, in blocks that fit in memory.
 
-from collections.abc import Iterator
+Where draws of all cells would exceed the budget, they are sparse if the metric and the posterior allow it.
+"""
+
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.distributions.belief import Belief, Beta, Conjugate, Dirichlet, Rng
+from fewlabels.distributions import budgets
+from fewlabels.distributions.belief import Belief, Rng
 from fewlabels.distributions.partial_pooling import PooledCells
-from fewlabels.metrics.evaluate import Evaluation
+from fewlabels.distributions.sparse import MIN_STRENGTH, SparseBelief, count_entries
+from fewlabels.metrics.evaluate import CellDraws, Evaluation
 
-N_DRAWS = 10_000  # for reported figures
-N_DRAWS_SIMULATED = 2000  # for the decisions within a simulation
-N_DRAWS_ROUGH = 500  # for simulated completions of the labels
 BLOCK = 4_000_000  # array elements drawn at a time
-BUDGET = 50_000_000  # array elements drawn in all; beyond it the number of draws is reduced
-MIN_DRAWS = 1000
-MIN_DRAWS_PER_IMPUTATION = 100  # for each set of imputed labels
-BLOCK_OF_ACQUISITION = 8_000_000  # array elements drawn at a time to choose the next label
-MIN_ACQUISITION_DRAWS = 200
 Block = tuple[Float[np.ndarray, "draw group"], Float[np.ndarray, "draw 1"]]
-
-
-def limit_draws(n_draws: int, belief: Conjugate) -> int:
-    """Return the number of draws of all cells that fits the budget."""
-    numbers = belief.alpha.size if isinstance(belief, Beta | Dirichlet) else 1
-    return int(np.clip(BUDGET // numbers, min(MIN_DRAWS, n_draws), n_draws))
-
-
-def limit_acquisition_draws(n_draws: int, n_numbers: int) -> int:
-    """Return the number of draws of all cells that fits the budget of one acquisition."""
-    return min(n_draws, max(MIN_ACQUISITION_DRAWS, BLOCK_OF_ACQUISITION // n_numbers))
+DrawCells = Callable[[Rng, int], CellDraws]
 
 
 @dataclass(frozen=True)
@@ -42,12 +30,17 @@ class Sampler:
     pooled_cells: PooledCells | None
     finite_pool: bool
 
+    def limit(self, n_draws: int) -> int:
+        """Return how many draws fit the budget, at most `n_draws`."""
+        dense, sparse = (budgets.limit_draws(n_draws, size) for size in (self._n_dense, self._n_sparse))
+        return max(dense, min(sparse, budgets.MIN_DRAWS)) if dense < n_draws else dense
+
     def sample(self, rng: Rng, n_draws: int) -> Iterator[Block]:
         """Yield blocks of draws of the metric, per group and overall."""
-        cells = self.evaluation.cells
-        width = cells.n if self.evaluation.metric.reads == "right" else cells.labels.size
+        draw_sparse = self._draw_sparse if n_draws * self._n_dense > budgets.BUDGET else None
+        draw, width = (draw_sparse, self._n_sparse) if draw_sparse else (self.cells.draw, self._n_dense)
         for n in _block_sizes(n_draws, width):
-            yield self.evaluation.combine(self.cells.draw(rng, n), self._draw_cell_sizes(rng, n))
+            yield self.evaluation.combine(draw(rng, n), self._draw_cell_sizes(rng, n))
 
     def sample_closed(self, rng: Rng, closed: Belief, n_draws: int) -> Iterator[Block]:
         """Yield blocks of draws where each group is one cell with a closed form."""
@@ -63,6 +56,31 @@ class Sampler:
                     else self._draw_group_sizes(rng, n)
                 )
                 yield values, (cells * weight).sum(axis=1, keepdims=True) / weight.sum(axis=-1, keepdims=True)
+
+    @property
+    def _n_dense(self) -> int:
+        """Array elements of one draw of all cells."""
+        cells = self.evaluation.cells
+        return cells.n if self.evaluation.metric.reads == "right" else cells.labels.size
+
+    @cached_property
+    def _n_sparse(self) -> int:
+        """Array elements of one sparse draw; as many as of a dense one where there are no sparse draws."""
+        return self._n_dense if self._shapes is None else count_entries(self._shapes) + self.evaluation.cells.n
+
+    @cached_property
+    def _shapes(self) -> Float[np.ndarray, "cell outcome"] | None:
+        """Shapes of the Gamma variables that sparse draws are made of; None where they do not pay."""
+        if not self.evaluation.accepts_sparse or not isinstance(self.cells, SparseBelief):
+            return None
+        alpha = self.cells.sparse_shapes
+        if alpha is None or alpha.sum(axis=1).min() < MIN_STRENGTH or 2 * count_entries(alpha) > alpha.size:
+            return None
+        return alpha
+
+    @property
+    def _draw_sparse(self) -> DrawCells | None:
+        return self.cells.draw_sparse if isinstance(self.cells, SparseBelief) and self._shapes is not None else None
 
     def _draw_cell_sizes(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell"]:
         """Cell sizes: known for a finite pool, otherwise drawn (Bayesian bootstrap)."""

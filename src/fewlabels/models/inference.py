@@ -9,10 +9,10 @@ import numpy as np
 
 from fewlabels.data.counts import CountTable
 from fewlabels.distributions.belief import Beta, Dirichlet
+from fewlabels.distributions.budgets import MIN_DRAWS_PER_IMPUTATION, N_DRAWS
 from fewlabels.distributions.mixture import match_moments
 from fewlabels.metrics.evaluate import Evaluation, build_evaluation
 from fewlabels.metrics.metric import Cost, Metric
-from fewlabels.models.draws import MIN_DRAWS_PER_IMPUTATION, N_DRAWS
 from fewlabels.models.posterior import Posterior
 from fewlabels.models.priors import Prior, PriorFit, fit_prior, pseudo_counts
 

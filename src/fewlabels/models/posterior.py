@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 from fewlabels.data.counts import Cells
 from fewlabels.distributions.belief import Belief, Beta, Conjugate, Dirichlet, Draws, Rng, include_mean
+from fewlabels.distributions.budgets import N_DRAWS, N_DRAWS_ROUGH, limit_acquisition_draws
 from fewlabels.distributions.covariance import CellCovariance, independent_cells
 from fewlabels.distributions.difference import BetaDifference, Difference, DrawnDifference
 from fewlabels.distributions.finite_pool import FinitePoolBeta, FinitePoolDirichlet, restrict_to_pool
@@ -21,7 +22,7 @@ from fewlabels.distributions.partial_pooling import PooledCells, fit_prior_level
 from fewlabels.distributions.ranking import rank_groups
 from fewlabels.metrics.evaluate import Evaluation, Theta, fill_undefined
 from fewlabels.metrics.metric import Metric
-from fewlabels.models.draws import N_DRAWS, N_DRAWS_ROUGH, Sampler, limit_acquisition_draws, limit_draws
+from fewlabels.models.draws import Sampler
 
 HANDFUL = 10  # total prior strength, in labels, up to which the prior's level is not pooled
 PerGroup = Float[np.ndarray, " group"]
@@ -155,7 +156,7 @@ class Posterior:
             return np.concatenate(groups), np.concatenate(overall)
         rng, sampler = np.random.default_rng(self.seed), self._sampler
         closed = self.exact is not None and self.joint is None
-        n = self.n_draws if closed else limit_draws(self.n_draws, self.belief)
+        n = self.n_draws if closed else sampler.limit(self.n_draws)
         blocks = list(sampler.sample_closed(rng, self.exact, n) if self.exact and closed else sampler.sample(rng, n))
         groups, overall = (np.concatenate(each) for each in zip(*blocks, strict=True))
         return fill_undefined(rng, groups), fill_undefined(rng, overall)

@@ -42,7 +42,7 @@ def assess_labels(
         snapshot, notes = take_snapshot(spec, state), list_warnings(spec, state)
     posterior, imputed = cache.get_posterior(snapshot), cache.impute_labels(snapshot)
     return assess_counts(
-        posterior.evaluation.tally, spec.ask(metric), notes=notes, frame=spec.frame, imputed=imputed,
+        posterior.evaluation.tally, spec.ask(metric), warnings=notes, frame=spec.frame, imputed=imputed,
         provenance=record_provenance(spec, pool), posterior=posterior if metric == spec.goal.metric else None,
     )  # fmt: skip
 

@@ -152,15 +152,15 @@ function drawIntervals(board) {
     parts.push(make("text", { x: x(tick), y: HEIGHT * rows.length + 16, "text-anchor": "middle", class: "faint" }, Number(tick.toFixed(2))));
   }
   rows.forEach((row, i) => {
-    const y = HEIGHT * i + HEIGHT / 2, name = [...row.group], share = Math.round(100 * row.p_sought);
+    const y = HEIGHT * i + HEIGHT / 2, name = [...row.group], p = row.p_sought;
     parts.push(make("text", { x: LEFT - 40, y: y + 4, "text-anchor": "end" }, name.length > 11 ? `${name.slice(0, 10).join("")}…` : row.group));
-    parts.push(make("text", { x: LEFT - 4, y: y + 4, "text-anchor": "end", class: "faint" }, share ? `${share}%` : ""));
+    parts.push(make("text", { x: LEFT - 4, y: y + 4, "text-anchor": "end", class: "faint" }, p < 0.01 ? "" : p > 0.99 ? ">0.99" : p.toFixed(2)));
     parts.push(make("line", { x1: x(row.low), x2: x(row.high), y1: y, y2: y, class: "line" }));
     parts.push(make("circle", { cx: x(row.mean), cy: y, r: 4, class: "dot" }));
   });
   picture.replaceChildren(...parts);
   const rest = board.n_groups - rows.length, which = board.goal === "find-best" ? "the best" : "the worst";
-  byId("caption").textContent = `${board.metric} with its interval; % is the probability of being ${which}${rest > 0 ? `; ${rest} more groups are not shown` : ""}.`;
+  byId("caption").textContent = `${board.metric} with its interval, and from 0.01 on the probability of being ${which}${rest > 0 ? `; ${rest} more groups are not shown` : ""}.`;
 }
 
 // -- the loop -------------------------------------------------------------------------------------------------

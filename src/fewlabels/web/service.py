@@ -23,7 +23,6 @@ from fewlabels.web.media import MediaFolder
 from fewlabels.web.row_cache import RowCache
 
 MAX_GROUPS = 60  # groups and annotators in a board
-N_DRAWS = 2000
 WRITE_TIMEOUT = 3.0  # seconds that a request waits for other writers
 
 

@@ -11,7 +11,6 @@ from fewlabels.active.goals.goal import (
     Gains,
     GoalStatus,
     MetricChoice,
-    format_probability,
     name_undefined,
     require_confidence,
     resolve_own_metric,
@@ -22,6 +21,7 @@ from fewlabels.distributions.difference import NOT_SETTLED, PANELS, BetaDifferen
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.metrics.evaluate import Theta
 from fewlabels.models.posterior import Posterior
+from fewlabels.text import format_probability
 
 COARSE_PANELS = 32  # quadrature panels for acquisition: enough digits to choose a group, in an eighth of the time
 

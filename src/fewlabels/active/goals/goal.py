@@ -103,11 +103,6 @@ def name_undefined(belief: Posterior) -> str | None:
     return f"{belief.metric.name} is not defined in {join_names(empty, most=10)}" if empty else None
 
 
-def format_probability(p: float) -> str:
-    """Format a probability; never rounded up to 1."""
-    return "more than 0.99" if p > 0.99 else f"{p:.2f}"
-
-
 def describe(goal: Goal, belief: Posterior, rng: Rng) -> GoalStatus:
     """Return the status of a goal; without a `describe` method, build it from the answer."""
     if hasattr(goal, "describe"):

@@ -12,7 +12,6 @@ from fewlabels.active.goals.goal import (
     Gains,
     GoalStatus,
     MetricChoice,
-    format_probability,
     name_undefined,
     require_confidence,
     resolve_own_metric,
@@ -21,6 +20,7 @@ from fewlabels.distributions.belief import Belief, Draws, Rng
 from fewlabels.errors import InputError, join_names
 from fewlabels.metrics.evaluate import Theta
 from fewlabels.models.posterior import Posterior
+from fewlabels.text import format_probability
 
 
 @dataclass(frozen=True)

@@ -35,8 +35,8 @@ from fewlabels.data.groups import Bins, Groups, predicted
 from fewlabels.data.parsing import resolve_bins, resolve_groups
 from fewlabels.data.predictions import Predictions
 from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.budgets import N_DRAWS_ROUGH, N_DRAWS_SIMULATED
 from fewlabels.errors import InputError
-from fewlabels.models.draws import N_DRAWS_ROUGH, N_DRAWS_SIMULATED
 from fewlabels.models.inference import infer
 from fewlabels.models.parsing import resolve_prior
 from fewlabels.models.posterior import Posterior

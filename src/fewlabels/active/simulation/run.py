@@ -18,7 +18,7 @@ from fewlabels.active.policies import Policy, choose_groups
 from fewlabels.active.simulation.labelled_pool import LabelledPool
 from fewlabels.data.counts import CountTable
 from fewlabels.distributions.belief import Rng
-from fewlabels.models.draws import N_DRAWS_SIMULATED
+from fewlabels.distributions.budgets import N_DRAWS_SIMULATED
 from fewlabels.models.inference import infer
 from fewlabels.models.posterior import Posterior
 from fewlabels.models.priors import LearningPrior, Prior

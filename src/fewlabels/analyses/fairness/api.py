@@ -163,7 +163,7 @@ def fairness(
     estimator = METHODS[_find(method, METHODS, "method")] if isinstance(method, str) else method
     _check(names, rope, level, seed)
     aggregated = aggregate_strata(pool, by)
-    notes = require_valid(pool, aggregated)
+    warnings = require_valid(pool, aggregated)
     binary, assumed = to_binary(pool, names)
     counts = to_count_table(aggregated)
     strata = build_strata(counts) if binary is pool else count_strata(binary, by)
@@ -174,11 +174,13 @@ def fairness(
     gaps = tuple(gap for name in names for gap in gap_estimator.compare(name))
     groups, health = _measure(gap_estimator, [name for name in names if name != ODDS], sample)
     pooled = isinstance(estimator, CalibratedMethod) and estimator.shape.pooled
-    caveats = list_warnings(strata, health, notes, names, by_scores=isinstance(sample, StrataDraws), pooled=pooled)
+    found_warnings = list_warnings(
+        strata, health, warnings, names, by_scores=isinstance(sample, StrataDraws), pooled=pooled
+    )
     blanks = list_undefined_warnings(strata, _list_undefined(gaps, groups))
     return Fairness(
         strata.by, whom, gaps, groups, estimator.name, health, rope, level, int(strata.n_items.sum()),
-        int(strata.n_labels.sum()), finite_pool, strata.positive, pool.source, (*notes, *assumed, *caveats, *blanks),
+        int(strata.n_labels.sum()), finite_pool, strata.positive, pool.source, (*warnings, *assumed, *found_warnings, *blanks),
         _curve_points(sample, gap_estimator), pool.frame, record(pool.source, inputs=pool.inputs, counts=counts, seed=seed),
     )  # fmt: skip
 

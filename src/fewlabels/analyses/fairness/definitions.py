@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fewlabels.analyses.fairness.gaps import LARGEST, ODDS, Gap
+from fewlabels.text import format_probability
 
 SELECTION = "selection-rate"
 
@@ -82,15 +83,6 @@ def say_four_fifths(gap: Gap, whom: str, *, level: float) -> str | None:
         f"{of} is {ratio.median:.2f} times {times} ({100 * level:g}% interval {ratio.low:.2f} to {ratio.high:.2f}): "
         f"{verdict if sure >= level else f'not settled, {verdict}'}"
     )
-
-
-def format_probability(p: float) -> str:
-    """Format a probability at the resolution of the draws.
-
-    >>> format_probability(0.999), format_probability(0.25)
-    ('more than 0.99', '0.25')
-    """
-    return "more than 0.99" if p > 0.99 else "less than 0.01" if p < 0.01 else f"{p:.2f}"
 
 
 def _signed(value: float) -> str:

@@ -16,15 +16,14 @@ from fewlabels.analyses.fairness.rates import RATES, Masses, Parts, Quantity, Ra
 from fewlabels.analyses.fairness.sample_size import Forecaster, RootNForecast, WidthForecast
 from fewlabels.analyses.fairness.strata import Strata, add_empty_strata, expected_unseen
 from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.budgets import MIN_DRAWS, limit_draws
 from fewlabels.errors import InputError
 from fewlabels.models.diagnostics import diagnose
 from fewlabels.models.hmc import ChainSettings, run_chains
 
-N_CHAINS, N_DRAWS = 16, 4000
-BUDGET = 40_000_000  # array elements drawn for all strata
+N_CHAINS = 16
 DIAGNOSED_RATES = ("accuracy", "tpr", "fpr", "ppv", "npv")  # rates whose chains must converge
 MAX_DIAGNOSED = 200  # rates diagnosed between batches; all of them are diagnosed at the end
-MIN_DRAWS = 400  # least number of draws
 Draws = Float[np.ndarray, "draw chain parameter"]
 
 
@@ -108,7 +107,7 @@ class BetaDraws:
         alpha, beta = hits + self.pseudo, tries - hits + self.pseudo
         known = alpha + beta > 0
         rng = np.random.default_rng([self.seed, rest, *quantity.name.encode()])  # the same draws on every call
-        gammas = rng.standard_gamma(np.stack([alpha, beta]), size=(N_DRAWS, 2, len(hits)))
+        gammas = rng.standard_gamma(np.stack([alpha, beta]), size=(MIN_DRAWS, 2, len(hits)))
         both = gammas.sum(axis=1)
         return np.where(known, np.divide(gammas[:, 0], both, out=np.zeros_like(both), where=both > 0), np.nan)
 
@@ -170,7 +169,8 @@ def _have_converged(curves: Curves, draws: Draws) -> bool:
 
 def _thin(curves: Curves, draws: Draws) -> Draws:
     """Thin the draws to the budget."""
-    n = int(np.clip(BUDGET // (draws.shape[1] * len(curves.strata.group)), MIN_DRAWS // draws.shape[1], len(draws)))
+    n_chains = draws.shape[1]
+    n = limit_draws(len(draws) * n_chains, len(curves.strata.group)) // n_chains
     return draws[np.linspace(0, len(draws) - 1, n).astype(int)]
 
 

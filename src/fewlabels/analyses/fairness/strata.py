@@ -66,26 +66,28 @@ class Strata:
 
 
 def to_binary(pool: Predictions, asked: Sequence[str]) -> tuple[Predictions, tuple[str, ...]]:
-    """Convert predictions to a binary problem, and return notes about assumptions.
+    """Convert predictions to a binary problem, and return warnings about assumptions.
 
     With many classes the positive class is compared with all others; without a positive class, the positive outcome is a
     correct prediction.
     """
     if not pool.has("predicted") or pool.has("agreement"):
         raise InputError(f"fairness needs predicted classes, and {pool.source} has none; name them with --predicted")
-    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     if not pool.has("score"):
         pool = set_constant_score(pool, HARD)
-        notes = (f"there are no scores: every prediction is assumed to have a score of {HARD:g}, corrected by labels",)
+        warnings = (
+            f"there are no scores: every prediction is assumed to have a score of {HARD:g}, corrected by labels",
+        )
     if pool.positive is not None and (len(pool.classes) == TWO or pool.roles.positive is not None):
-        return pool if len(pool.classes) == TWO else one_vs_rest(pool, pool.positive), notes
+        return pool if len(pool.classes) == TWO else one_vs_rest(pool, pool.positive), warnings
     others = [name for name in asked if name not in OF_RIGHT]
     if others:
         raise InputError(
             f"{', '.join(others)}: of which class? The classes are {join_names(pool.classes)}. Give the positive class with "
             "--positive CLASS, or choose a metric that needs none: --metric accuracy"
         )
-    return predict_correctness(pool), notes
+    return predict_correctness(pool), warnings
 
 
 def aggregate_strata(pool: Predictions, by: Groups) -> Aggregate:

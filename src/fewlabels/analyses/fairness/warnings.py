@@ -25,16 +25,16 @@ OF_NEGATIVE = frozenset({"fpr", "tnr", "equalised-odds", "balance-negative"})
 def list_warnings(
     strata: Strata,
     health: ChainDiagnostics,
-    notes: Sequence[str],
+    warnings: Sequence[str],
     asked: Sequence[str],
     *,
     by_scores: bool,
     pooled: bool,
 ) -> Iterator[str]:
-    """Yield warnings for a method that uses scores (`by_scores`) or pools groups; `notes` are warnings already given."""
+    """Yield warnings for a method that uses scores (`by_scores`) or pools groups; `warnings` were given already."""
     yield from _warn_missing_labels(strata, by_scores=by_scores, pooled=pooled)
     yield from _warn_few_labels(strata, asked)
-    if by_scores and not any(OTHER_CLASS in note for note in notes) and _are_scores_reversed(strata):
+    if by_scores and not any(OTHER_CLASS in warning for warning in warnings) and _are_scores_reversed(strata):
         yield (
             f"items labelled {strata.positive!r} have the lower scores: are these the scores {OTHER_CLASS}? Then use "
             f"1 minus the score, or give that class with {format_option('positive')}: rates are then about that class"

@@ -19,6 +19,7 @@ from fewlabels.data.groups import Cross, Groups
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.sources import Frame
 from fewlabels.distributions.belief import Conjugate, include_mean
+from fewlabels.distributions.budgets import MIN_DRAWS
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.metrics.metric import Reads, accuracy
 from fewlabels.models.additive.design import build_design, fit_effects
@@ -33,7 +34,6 @@ from fewlabels.models.priors import PriorFit
 
 DEFAULT = "smooth"
 MOST_ARMS = 50_000
-N_DRAWS = 2000
 MAX_GRADIENT = 0.5  # largest gradient of the log evidence that counts as converged
 
 
@@ -111,15 +111,15 @@ def surface(
             raise InputError(
                 "surface: uncertain attributes need the model smooth, without a finite pool: it is not known which items an arm has"
             )
-        notes = require_valid(pool)
-        return _fit_uncertain_surface(pool, assign_uncertain(pool, parts, method, seed), level, notes)
+        warnings = require_valid(pool)
+        return _fit_uncertain_surface(pool, assign_uncertain(pool, parts, method, seed), level, warnings)
     by = Cross(tuple(part for part in parts if isinstance(part, Groups)))
     aggregated = aggregate_pool(pool, by, strata=STRATA if model == DEFAULT else (), most_groups=MOST_ARMS)
-    notes = require_valid(pool, aggregated)
+    warnings = require_valid(pool, aggregated)
     counts = to_count_table(aggregated)
     require_few_values(counts)
     return fit_surface(
-        counts, model=model, level=level, finite_pool=finite_pool, seed=seed, notes=notes, frame=pool.frame,
+        counts, model=model, level=level, finite_pool=finite_pool, seed=seed, warnings=warnings, frame=pool.frame,
         provenance=record(pool.source, inputs=pool.inputs, counts=counts),
     )  # fmt: skip
 
@@ -131,14 +131,16 @@ def fit_surface(
     level: float = 0.95,
     finite_pool: bool = False,
     seed: int = 0,
-    notes: tuple[str, ...] = (),
+    warnings: tuple[str, ...] = (),
     frame: Frame = "pandas",
     provenance: Provenance | None = None,
 ) -> Surface:
     """Fit a surface to counts whose groups are the arms."""
     given, fitted = _fit_model(counts.cells(), model, seed, finite_pool=finite_pool)
-    spec = AssessmentSpec(accuracy, given, level, finite_pool, 1, seed, N_DRAWS)
-    found = assess_counts(counts, spec, notes=(*notes, *warn_constant(counts.axes)), frame=frame, provenance=provenance)
+    spec = AssessmentSpec(accuracy, given, level, finite_pool, 1, seed, MIN_DRAWS)
+    found = assess_counts(
+        counts, spec, warnings=(*warnings, *warn_constant(counts.axes)), frame=frame, provenance=provenance
+    )
     return _assemble(found, given, fitted)
 
 
@@ -224,14 +226,14 @@ def _choose_method(attribution: str | None, parts: Sequence[Groups | Uncertain])
 
 
 def _fit_uncertain_surface(
-    pool: Predictions, fractions: SoftAssignment, level: float, notes: tuple[str, ...]
+    pool: Predictions, fractions: SoftAssignment, level: float, warnings: tuple[str, ...]
 ) -> Surface:
     """Fit a surface to items with uncertain arms."""
     fitted, counts = fit_uncertain(fractions), fractions.counts
     posterior = fitted.posterior
     low, high = include_mean(posterior.mean, posterior.interval(level))
-    draws = posterior.draw(np.random.default_rng(0), N_DRAWS)
-    p_worst = np.bincount(draws.argmin(axis=1), minlength=len(low)) / N_DRAWS
+    draws = posterior.draw(np.random.default_rng(0), MIN_DRAWS)
+    p_worst = np.bincount(draws.argmin(axis=1), minlength=len(low)) / MIN_DRAWS
     whole = draws @ (counts.n_items / counts.n_items.sum())
     names = [
         {axis.name: axis.levels[at] for axis, at in zip(fractions.axes, place, strict=True)}
@@ -248,7 +250,7 @@ def _fit_uncertain_surface(
         overall=Estimate(mean, min(mean, float(tails[0])), max(mean, float(tails[1]))),
         health=health,
         scales=list_scales(fitted.effects, fitted.fit),
-        warnings=(*notes, *fractions.notes, *_warn(health)),
+        warnings=(*warnings, *fractions.warnings, *_warn(health)),
         level=level,
         finite_pool=False,
         axes=fractions.axes,
@@ -257,5 +259,5 @@ def _fit_uncertain_surface(
         fitted=fitted,
         source=pool.source,
         frame=pool.frame,
-        provenance=record(pool.source, inputs=pool.inputs, n_draws=N_DRAWS),
+        provenance=record(pool.source, inputs=pool.inputs, n_draws=MIN_DRAWS),
     )

@@ -18,6 +18,7 @@ from fewlabels.data.counts import NONE, Axis
 from fewlabels.data.relation import count_rows
 from fewlabels.data.sources import Frame
 from fewlabels.distributions.belief import include_mean
+from fewlabels.distributions.budgets import MIN_DRAWS, limit_stored_draws
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.models.additive.explanation import Scale
 from fewlabels.models.additive.fitted_surface import FittedSurface
@@ -25,8 +26,6 @@ from fewlabels.models.logit.joint import CellAccuracies
 
 # The module that stores a Surface imports this one, so it is imported by name on use.
 SAVE, LOAD = "fewlabels.analyses.surface.storage:write_surface", "fewlabels.analyses.surface.storage:read_surface"
-N_DRAWS, FEWEST, DRAW_BUDGET = 4000, 500, 20_000_000  # draws behind an estimate; largest number of draws × arms
-AVERAGE_BUDGET = 4_000_000  # the same for averages over arbitrary combinations
 
 
 @dataclass(frozen=True)
@@ -206,8 +205,7 @@ class Surface(Result):
 
     @cached_property
     def _draws(self) -> Float[np.ndarray, "draw arm"]:
-        n = int(np.clip(DRAW_BUDGET // len(self.arms), FEWEST, N_DRAWS))
-        return self.chances.draw(np.random.default_rng(0), n)
+        return self.chances.draw(np.random.default_rng(0), limit_stored_draws(MIN_DRAWS, len(self.arms)))
 
     def _summarize(self, names: Sequence[dict[str, str]], weights: csr_array) -> tuple[SurfaceEstimate, ...]:
         """Mean and interval over arms of the pool, for every row of weights."""
@@ -228,7 +226,7 @@ class Surface(Result):
             raise InputError(
                 f"model {self.model} has no estimate for combinations that are not in the pool; use smooth"
             )
-        n = int(np.clip(AVERAGE_BUDGET // len(at), FEWEST, len(self._draws)))
+        n = limit_stored_draws(MIN_DRAWS, len(at))
         draws = self._draws[:, at] if self.fitted is None else self.fitted.draw(combinations, at, n)
         values = draws @ share
         mean = values.mean(keepdims=True)

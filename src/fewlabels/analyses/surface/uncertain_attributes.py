@@ -86,7 +86,7 @@ class SoftAssignment:
     chance: csr_array  # (item, arm)
     outcome: Float[np.ndarray, " item"]  # nan without a label
     score: Float[np.ndarray, " item"]  # nan without a score
-    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @cached_property
     def counts(self) -> Counts:
@@ -110,7 +110,7 @@ def assign_uncertain(
     return SoftAssignment(
         tuple(axes), model.arms[kept], csr_array(chance[:, kept]), _read_numbers(found["right"]),
         _read_numbers(found["score"]) if "score" in found else np.full(len(place), np.nan),
-        (*model.notes, *_warn_partly_known(place, len(rows))),
+        (*model.warnings, *_warn_partly_known(place, len(rows))),
     )  # fmt: skip
 
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
+from fewlabels.distributions.budgets import N_DRAWS_AGREEMENT
 from fewlabels.models.annotators.vote_matrix import NONE, VoteMatrix
-
-N_DRAWS = 1000
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ def measure_agreement(vote_matrix: VoteMatrix, level: float = 0.95, seed: int = 
     voters = (votes != NONE).any(axis=0)
     is_pair = int(voters.sum()) == 2
     table = _one_hot(votes[:, voters], len(vote_matrix.classes))
-    weight = np.random.default_rng(seed).standard_gamma(n.astype(np.float64), size=(N_DRAWS, len(n)))
+    weight = np.random.default_rng(seed).standard_gamma(n.astype(np.float64), size=(N_DRAWS_AGREEMENT, len(n)))
     rate = _cohen if is_pair else _fleiss
     draws, (kappa,) = rate(table, weight), rate(table, n[None].astype(np.float64))
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])

@@ -42,7 +42,7 @@ class CalibrationSummary:
         return float(np.median(np.maximum(self.worth, 0.0)))
 
     @property
-    def doubt(self) -> str | None:
+    def warning(self) -> str | None:
         """A warning where the importance sample is too small for the cells' intervals."""
         low, high = self.logits.interval(LEVEL)
         error = float(np.max(self.logits.error / np.maximum(high - low, MIN_WIDTH), initial=0.0))

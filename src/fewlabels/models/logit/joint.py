@@ -9,10 +9,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.distributions.belief import Array, Rng
+from fewlabels.distributions.budgets import MIN_DRAWS, limit_stored_draws
 from fewlabels.distributions.finite_pool import ResidualVariance, scale_deviations
-
-N_DRAWS, MIN_DRAWS = 4000, 200
-BUDGET = 20_000_000  # array elements drawn for means and quantiles
+from fewlabels.distributions.sparse import SparseDraws, draw_gammas, fill_empty
 
 
 @runtime_checkable
@@ -57,7 +56,7 @@ class DrawnBelief(ABC):
     @cached_property
     def _sample(self) -> Array:
         size = self.draw(np.random.default_rng(0), 1).size
-        return self.draw(np.random.default_rng(0), int(np.clip(BUDGET // size, MIN_DRAWS, N_DRAWS)))
+        return self.draw(np.random.default_rng(0), limit_stored_draws(MIN_DRAWS, size))
 
 
 @dataclass(frozen=True)
@@ -105,3 +104,15 @@ class JointShares(DrawnBelief):
         residual_variance = None if self.residual_variance is None else self.residual_variance[:, None]
         drawn = scale_deviations(rng.multinomial(self.rest, theta), self.rest[:, None] * theta, residual_variance)
         return (self.known + drawn) / size[:, None]
+
+    @property
+    def sparse_shapes(self) -> Float[np.ndarray, "cell class"] | None:
+        """Shapes of the classes of errors; None for a finite pool."""
+        return self.error_counts if self.rest is None else None
+
+    def draw_sparse(self, rng: Rng, n: int) -> SparseDraws:
+        """Joint draws for the population, of the entries above zero."""
+        right = self.accuracies.draw(rng, n)
+        wrong = fill_empty(rng, draw_gammas(rng, self.error_counts, n), self.error_counts)
+        wrong = wrong.multiply((1 - right) / wrong.sum_cells())
+        return wrong.add_outcome(self.predicted, right)

@@ -29,7 +29,7 @@ class Attribution:
     temperatures: Float[np.ndarray, " axis"]
     potential: Float[np.ndarray, " arm"]  # N(a)
     pairs: Mapping[Pair, Float[np.ndarray, "_level _other"]]  # the part of N(a) due to pairs of attributes
-    notes: tuple[str, ...] = field(default=())
+    warnings: tuple[str, ...] = field(default=())
 
     @property
     def arms(self) -> Int[np.ndarray, "arm axis"]:

@@ -48,19 +48,19 @@ def learn_attribution(
     guesses = np.stack([log.argmax(axis=1) for log in evidence], axis=1)
     arms = list_arms(sizes, guesses, gold)
     terms = Terms(arms, choose_pairs(sizes, guesses))
-    notes = _list_notes(method, terms, len(gold))
+    warnings = _list_warnings(method, terms, len(gold))
     if method == "raw":
-        return Attribution(arms, np.ones(len(sizes)), np.zeros(len(arms)), {}, notes)
+        return Attribution(arms, np.ones(len(sizes)), np.zeros(len(arms)), {}, warnings)
     known = tuple(log[gold_rows] for log in evidence)
     separate, common = calibrate(known, gold, biased=method == "full")
     temperatures = np.array([one.temperature for one in separate])
     if method == "temperature":
-        return Attribution(arms, temperatures, np.zeros(len(arms)), {}, notes)
+        return Attribution(arms, temperatures, np.zeros(len(arms)), {}, warnings)
     given = _estimate_potential(np.random.default_rng(seed), evidence, separate, terms)
     found = learn_jointly(Gold(known, arms.find(gold), terms, given), temperatures, common)
     weights = found.potential.weights
     potential = terms.design @ weights + found.potential.rest
-    return Attribution(arms, found.temperatures, potential, terms.tabulate(weights), notes)
+    return Attribution(arms, found.temperatures, potential, terms.tabulate(weights), warnings)
 
 
 def _estimate_potential(
@@ -78,15 +78,15 @@ def _estimate_potential(
     return replace(joint, weights=weights)
 
 
-def _list_notes(method: Method, terms: Terms, n_gold: int) -> tuple[str, ...]:
-    notes, sizes, n_arms = [], terms.arms.sizes, len(terms.arms)
+def _list_warnings(method: Method, terms: Terms, n_gold: int) -> tuple[str, ...]:
+    warnings, sizes, n_arms = [], terms.arms.sizes, len(terms.arms)
     n_pairs = len(list(combinations([size for size in sizes if size > 1], 2)))
     if method != "raw" and not n_gold:
-        notes.append("no item has known attributes, so the classifiers are used without calibration; add the attributes of some items, drawn at random")  # fmt: skip
+        warnings.append("no item has known attributes, so the classifiers are used without calibration; add the attributes of some items, drawn at random")  # fmt: skip
     if n_arms < prod(sizes):
-        notes.append(f"{n_arms:,} of {prod(sizes):,} combinations of attributes are considered: the most probable ones of the items")  # fmt: skip
+        warnings.append(f"{n_arms:,} of {prod(sizes):,} combinations of attributes are considered: the most probable ones of the items")  # fmt: skip
     if method == "full" and len(terms.pairs) < n_pairs:
-        notes.append(
+        warnings.append(
             f"{len(terms.pairs)} of {n_pairs} pairs of attributes are considered: the most strongly associated ones"
         )
-    return tuple(notes)
+    return tuple(warnings)

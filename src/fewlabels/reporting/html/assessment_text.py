@@ -7,6 +7,7 @@ from fewlabels.analyses.comparison import Comparison
 from fewlabels.analyses.rows import Row
 from fewlabels.analyses.warnings import is_prior_dominated, list_wide_groups
 from fewlabels.errors import count, join_names
+from fewlabels.text import format_probability
 
 METRIC_DEFINITIONS = {
     "accuracy": "the share of items whose prediction is right",
@@ -103,7 +104,7 @@ def unsupported(a: Assessment) -> list[str]:
         p_worst = {r.group: r.p_worst for r in a.groups if r.p_worst is not None and r.p_worst >= 0.05}
         candidates = sorted(p_worst, key=lambda group: -p_worst[group])
         if a.spec.m == 1 and candidates and p_worst[candidates[0]] < SETTLED_PROBABILITY:
-            chances = ", ".join(f"“{group}” ({p_worst[group]:.2f})" for group in candidates[:6])
+            chances = ", ".join(f"“{group}” ({format_probability(p_worst[group])})" for group in candidates[:6])
             said.append(f"Which group is the worst is not settled. P(worst): {chances}.")
         if not list_wide_groups(a.groups):
             said.append(
@@ -162,8 +163,8 @@ def verdict(c: Comparison) -> list[str]:
     return [
         f"{c.sentence[0].upper()}{c.sentence[1:]}.",
         f"The difference {a} − {b} in {c.metric} is {c.mean:+.3f}; with {100 * c.level:g}% probability it lies between {c.low:+.3f} and {c.high:+.3f}.",
-        f"Probability that {a} is lower by more than {c.rope:g}: {c.p_below:.3f}; that they differ by at most {c.rope:g}: "
-        f"{c.p_equivalent:.3f}; that {a} is higher by more than {c.rope:g}: {c.p_above:.3f}.",
+        f"Probability that {a} is lower by more than {c.rope:g}: {format_probability(c.p_below)}; that they differ by at most {c.rope:g}: "
+        f"{format_probability(c.p_equivalent)}; that {a} is higher by more than {c.rope:g}: {format_probability(c.p_above)}.",
         *each,
     ]
 

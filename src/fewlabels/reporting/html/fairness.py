@@ -14,6 +14,7 @@ from fewlabels.reporting.html.figures import CaptionedFigure, render_figure
 from fewlabels.reporting.html.pages import render
 from fewlabels.reporting.html.tables import ReportTable
 from fewlabels.reporting.plots.fairness import plot_gap_densities, plot_gaps, plot_group_curves
+from fewlabels.text import format_probability
 
 MAX_SENTENCES, LIKELY = 6, 0.9  # sentences in a list; probability from which the sign of a gap is reported
 VISIBLE_ROWS = 60  # visible rows of a table
@@ -132,9 +133,10 @@ def _list_gaps(f: Fairness) -> ReportTable:
     rows = []
     for gap in f.gaps:
         ratio = "" if gap.ratio is None else f"{gap.ratio.median:.2f} [{gap.ratio.low:.2f}, {gap.ratio.high:.2f}]"
-        numbers = (_format_value(v) for v in (gap.mean, gap.low, gap.high, gap.p_greater, gap.p_practically_fair))
+        numbers = (_format_value(v) for v in (gap.mean, gap.low, gap.high))
+        chances = (format_probability(p) for p in (gap.p_greater, gap.p_practically_fair))
         more = "settled" if gap.is_settled else "–" if gap.more_labels is None else f"{gap.more_labels:,}"
-        rows.append((gap.metric, gap.group, *numbers, ratio, more))
+        rows.append((gap.metric, gap.group, *numbers, *chances, ratio, more))
     columns = (
         "metric",
         f"gap to {f.whom}",

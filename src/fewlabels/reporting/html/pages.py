@@ -11,8 +11,10 @@ from fewlabels.analyses.comparison import Comparison
 from fewlabels.files import write_atomic
 from fewlabels.reporting.html import assessment_text as words
 from fewlabels.reporting.html.figures import CaptionedFigure, draw_difference, draw_figures
+from fewlabels.text import format_probability
 
 TEMPLATES = Environment(loader=PackageLoader("fewlabels.reporting.html", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # fmt: skip
+TEMPLATES.filters["probability"] = format_probability
 HEADINGS = ("What the estimates support", "What they do not support")
 SIMULATED = ("What the simulations show", "What they do not show")  # headings of plans and simulations
 DEFAULTS: dict[str, object] = {"headings": HEADINGS, "assessment": None, "rows": (), "number": str, "tables": ()}

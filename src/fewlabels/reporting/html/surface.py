@@ -16,6 +16,7 @@ from fewlabels.reporting.html.surface_text import (
 )
 from fewlabels.reporting.html.tables import ReportTable
 from fewlabels.reporting.plots.surface import plot_surface
+from fewlabels.text import format_probability
 
 VISIBLE_ARMS, KEPT = 50, 1000  # arms that are visible at once, and arms that the page holds
 Cells = tuple[str | float, ...]
@@ -69,7 +70,8 @@ def _list_arms(s: Surface) -> ReportTable:
     counts = f"{s.n_items:,}", f"{s.n_labels:,}"
     rows: list[Cells] = [("overall", *[""] * (n - 1), *counts, s.overall.mean, s.overall.low, s.overall.high, "")]
     rows += [
-        (*arm.arm.values(), *_format_counts(arm), arm.mean, arm.low, arm.high, f"{arm.p_worst:.2f}") for arm in arms
+        (*arm.arm.values(), *_format_counts(arm), arm.mean, arm.low, arm.high, format_probability(arm.p_worst))
+        for arm in arms
     ]
     left = f"Only the {KEPT:,} worst of {len(s.arms):,} arms are listed; --json (Python: to_json, to_frame) gives them all."
     return ReportTable(

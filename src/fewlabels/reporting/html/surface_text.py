@@ -8,6 +8,7 @@ from fewlabels.analyses.surface.coverage import count_bands
 from fewlabels.analyses.surface.ranking import rank_attributes
 from fewlabels.analyses.surface.result import Arm, Surface, SurfaceEstimate
 from fewlabels.errors import count, join_names
+from fewlabels.text import format_probability
 
 MAX_NAMED = 3  # arms or attributes named in a sentence
 FEW_ATTRIBUTES = 3  # up to this many attributes, sentences name whole arms
@@ -90,7 +91,7 @@ def explain_method(s: Surface) -> list[str]:
     if s.scales:
         lines.append(f"Standard deviations of effects on the logit: {_describe_scales(s)}.")
     if s.health.get("together") is not None:
-        lines.append(f"Attributes interact with posterior probability {s.health['together']:.2f}; the estimates average over the models with and without interactions.")  # fmt: skip
+        lines.append(f"Attributes interact with posterior probability {format_probability(s.health['together'])}; the estimates average over the models with and without interactions.")  # fmt: skip
     if s.health.get("left_out"):
         lines.append(f"Interactions left out, because there would be too many terms: {join_names(' × '.join(names) for names in s.health['left_out'])}.")  # fmt: skip
     if "terms" in s.health:
@@ -119,11 +120,11 @@ def _describe_worse_arms(s: Surface, weak: list[Arm]) -> Iterator[str]:
 
 def _describe_worst_arm(s: Surface) -> str:
     likeliest = max(s.arms, key=lambda arm: arm.p_worst)
-    named = f"{name_values(likeliest.arm)}, with probability {likeliest.p_worst:.2f}"
+    named = f"{name_values(likeliest.arm)}, with probability {format_probability(likeliest.p_worst)}"
     if likeliest.p_worst >= SETTLED_PROBABILITY:
         return f"The worst arm is {named}."
     if len(s.attributes) > FEW_ATTRIBUTES:
-        return f"Which arm is the worst is not settled: no arm has a P(worst) above {likeliest.p_worst:.2f}."
+        return f"Which arm is the worst is not settled: the largest P(worst) of an arm is {format_probability(likeliest.p_worst)}."
     return f"Which arm is the worst is not settled; the most likely is {named}."
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.rows import Row
 from fewlabels.errors import count
-from fewlabels.reporting.markdown.markup import collapse, escape, format_interval, join, render_notes, render_table
+from fewlabels.reporting.markdown.markup import collapse, escape, format_interval, join, render_table, render_warnings
 
 VISIBLE_ROWS, MAX_ROWS = 20, 500  # visible rows, and rows in all: a comment on a pull request holds 65,536 characters
 
@@ -15,7 +15,7 @@ def render_assessment(a: Assessment) -> str:
     whole = f"{a.overall.mean:.3f} ({format_interval(a.overall.low, a.overall.high)})"
     of = f" of class {escape(a.positive)}" if a.positive is not None else ""
     title = f"### {escape(a.metric)}{of}: {whole}"
-    return join(title, _summarize(a), *_list_groups(a), render_notes(a.warnings))
+    return join(title, _summarize(a), *_list_groups(a), render_warnings(a.warnings))
 
 
 def _summarize(a: Assessment) -> str:

@@ -1,7 +1,8 @@
 """A comparison as Markdown: the difference, the verdict, and the two groups."""
 
 from fewlabels.analyses.comparison import Comparison
-from fewlabels.reporting.markdown.markup import escape, format_interval, join, render_notes, render_table
+from fewlabels.reporting.markdown.markup import escape, format_interval, join, render_table, render_warnings
+from fewlabels.text import format_probability
 
 
 def render_comparison(c: Comparison) -> str:
@@ -11,10 +12,10 @@ def render_comparison(c: Comparison) -> str:
     verdict = f"**{escape(c.sentence)}** ({100 * c.level:g}% interval above)."
     chances = render_table(
         (f"P(below −{c.rope:g})", f"P(within ±{c.rope:g})", f"P(above +{c.rope:g})"),
-        [(f"{c.p_below:.3f}", f"{c.p_equivalent:.3f}", f"{c.p_above:.3f}")],
+        [tuple(format_probability(p) for p in (c.p_below, c.p_equivalent, c.p_above))],
         n_names=0,
     )
-    return join(title, verdict, chances, _list_groups(c), render_notes(c.warnings))
+    return join(title, verdict, chances, _list_groups(c), render_warnings(c.warnings))
 
 
 def _list_groups(c: Comparison) -> str:

@@ -1,7 +1,7 @@
 """A diagnosis as Markdown: the columns of a table, its classes, findings and the next commands."""
 
 from fewlabels.analyses.diagnosis import Diagnosis
-from fewlabels.reporting.markdown.markup import escape, join, render_notes, render_table
+from fewlabels.reporting.markdown.markup import escape, join, render_table, render_warnings
 from fewlabels.reporting.summaries import summarize_diagnosis
 from fewlabels.text import sanitize_line
 
@@ -19,7 +19,7 @@ def render_diagnosis(d: Diagnosis) -> str:
         *_list_sizes(d),
         can,
         _list_commands(d),
-        render_notes(d.warnings),
+        render_warnings(d.warnings),
     )
 
 

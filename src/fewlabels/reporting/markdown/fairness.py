@@ -5,7 +5,8 @@ from math import isnan
 from fewlabels.analyses.fairness.api import Fairness
 from fewlabels.analyses.fairness.gaps import Gap
 from fewlabels.errors import count
-from fewlabels.reporting.markdown.markup import escape, format_interval, join, render_notes, render_table
+from fewlabels.reporting.markdown.markup import escape, format_interval, join, render_table, render_warnings
+from fewlabels.text import format_probability
 
 
 def render_fairness(f: Fairness) -> str:
@@ -15,7 +16,7 @@ def render_fairness(f: Fairness) -> str:
         f"{escape(f.source)}: {count(f.n_items, 'item')}, {f.n_labels:,} labelled; method {escape(f.method)}, "
         f"{100 * f.level:g}% intervals, gaps within ±{f.rope:g} count as equal."
     )
-    return join(title, about, _list_gaps(f), _describe_findings(f), render_notes(f.warnings))
+    return join(title, about, _list_gaps(f), _describe_findings(f), render_warnings(f.warnings))
 
 
 def _list_gaps(f: Fairness) -> str:
@@ -29,7 +30,7 @@ def _cells(gap: Gap) -> tuple[str, ...]:
     needed = "settled" if gap.is_settled else "–" if gap.more_labels is None else f"about {gap.more_labels:,}"
     if isnan(gap.mean):
         return (escape(gap.metric), escape(gap.group), "", "undefined", "", "", needed)
-    chances = ("" if isnan(p) else f"{p:.3f}" for p in (gap.p_greater, gap.p_practically_fair))
+    chances = (format_probability(p) for p in (gap.p_greater, gap.p_practically_fair))
     interval = format_interval(gap.low, gap.high, "+")
     return (escape(gap.metric), escape(gap.group), f"{gap.mean:+.3f}", interval, *chances, needed)
 

@@ -1,4 +1,4 @@
-"""Markdown syntax: tables, collapsed sections and notes, and escaping of text."""
+"""Markdown syntax: tables, collapsed sections and warnings, and escaping of text."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -33,9 +33,9 @@ def collapse(title: str, body: str) -> str:
     return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"
 
 
-def render_notes(notes: Iterable[str]) -> str:
-    """Return notes as a GitHub alert; empty if there are none."""
-    lines = [f"> - {escape(note)}" for note in notes]
+def render_warnings(warnings: Iterable[str]) -> str:
+    """Return warnings as a GitHub alert; empty if there are none."""
+    lines = [f"> - {escape(warning)}" for warning in warnings]
     return "\n".join(["> [!NOTE]", *lines]) if lines else ""
 
 

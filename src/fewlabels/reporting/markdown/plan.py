@@ -2,7 +2,7 @@
 
 from fewlabels.active.simulation.results import Plan
 from fewlabels.errors import count
-from fewlabels.reporting.markdown.markup import escape, join, render_notes, render_table
+from fewlabels.reporting.markdown.markup import escape, join, render_table, render_warnings
 from fewlabels.reporting.summaries import QUANTILE_COLUMNS, list_quantiles, summarize_plan
 
 
@@ -15,4 +15,4 @@ def render_plan(p: Plan) -> str:
     )
     remedy = f"What would help: {escape(p.remedy)}" if p.remedy else ""
     table = render_table(QUANTILE_COLUMNS, list_quantiles(p))
-    return join(title, f"**{escape(summarize_plan(p))}**", about, table, remedy, render_notes(p.warnings))
+    return join(title, f"**{escape(summarize_plan(p))}**", about, table, remedy, render_warnings(p.warnings))

@@ -2,7 +2,7 @@
 
 from fewlabels.active.simulation.results import Simulation
 from fewlabels.errors import count
-from fewlabels.reporting.markdown.markup import escape, join, render_notes, render_table
+from fewlabels.reporting.markdown.markup import escape, join, render_table, render_warnings
 from fewlabels.reporting.summaries import N_TARGET_NAMES, TARGET_COLUMNS, list_targets, summarize_simulation
 
 
@@ -12,4 +12,4 @@ def render_simulation(s: Simulation) -> str:
     about = f"{escape(s.provenance.source)}: {count(s.n_items, 'labelled item')}, {count(runs, 'run')} of each configuration."
     rows = [[escape(cell) if cell else "" for cell in cells] for cells in list_targets(s)]
     table = render_table(TARGET_COLUMNS, rows, n_names=N_TARGET_NAMES) if rows else ""
-    return join("### Simulation", f"**{escape(summarize_simulation(s))}**", about, table, render_notes(s.warnings))
+    return join("### Simulation", f"**{escape(summarize_simulation(s))}**", about, table, render_warnings(s.warnings))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from fewlabels.analyses.surface.result import Arm, Surface, SurfaceEstimate
 from fewlabels.errors import count
-from fewlabels.reporting.markdown.markup import escape, format_interval, join, render_notes, render_table
+from fewlabels.reporting.markdown.markup import escape, format_interval, join, render_table, render_warnings
 
 MAX_ARMS = 20  # arms
 
@@ -17,7 +17,7 @@ def render_surface(s: Surface, answers: Sequence[tuple[str, SurfaceEstimate]] = 
         f"{escape(s.source)}: {count(s.n_items, 'item')}, {s.n_labels:,} labelled, in {count(len(s.arms), 'arm')} of "
         f"{escape(', '.join(s.attributes))}; model {escape(s.model)}, {100 * s.level:g}% intervals, about {quantity}."
     )
-    return join(title, about, _list_answers(s, answers), *_list_arms(s), render_notes(s.warnings))
+    return join(title, about, _list_answers(s, answers), *_list_arms(s), render_warnings(s.warnings))
 
 
 def _list_answers(s: Surface, answers: Sequence[tuple[str, SurfaceEstimate]]) -> str:

@@ -9,8 +9,9 @@ from fewlabels.analyses.comparison import Comparison
 from fewlabels.distributions.difference import Difference
 from fewlabels.errors import InputError
 from fewlabels.reporting.plots.figure import new_axes
-from fewlabels.reporting.plots.formatting import format_probability, is_share, shorten, spell_metric
+from fewlabels.reporting.plots.formatting import is_share, shorten, spell_metric
 from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, SMALL, clean_axes
+from fewlabels.text import format_probability
 
 GRID_SIZE = 60
 Line = Float[np.ndarray, " point"]

@@ -9,8 +9,9 @@ from matplotlib.ticker import FuncFormatter
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.rows import Row
 from fewlabels.reporting.plots.figure import new_axes
-from fewlabels.reporting.plots.formatting import format_probability, spell_metric
+from fewlabels.reporting.plots.formatting import spell_metric
 from fewlabels.reporting.plots.style import BLUE, INK, ORANGE, SMALL, label_rows, rows_height
+from fewlabels.text import format_probability
 
 N_WORST, N_BEST = 8, 7  # groups shown for each
 

@@ -60,19 +60,6 @@ def format_value(value: float, metric: str) -> str:
     return f"{100 * value:.1f}%" if is_share(metric) else f"{value:.3g}"
 
 
-def format_probability(p: float) -> str:
-    """Format a probability in percent; only exact 0 and 1 are shown as 0% and 100%.
-
-    >>> format_probability(0.9999), format_probability(0.42), format_probability(0.0)
-    ('>99%', '42%', '0%')
-    """
-    if 0.99 < p < 1:
-        return ">99%"
-    if 0 < p < 0.01:
-        return "<1%"
-    return f"{100 * p:.0f}%"
-
-
 def format_level(level: float) -> str:
     """Format the level of an interval: 95%, 99.5%."""
     return f"{100 * level:g}%"

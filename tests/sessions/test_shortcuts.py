@@ -102,7 +102,7 @@ def test_a_class_called_undo_is_a_class_where_answers_come_by_line() -> None:
     assert LineAnswers(out, iter(["undo\n"])).ask(1, pool, ("cat", "undo")) == Answer("undo")
     assert LineAnswers(out, iter(["undo\n"])).ask(1, pool, ("cat",)) is Command.UNDO
     with pytest.raises(fl.errors.InputError, match="'undo' is no class"):
-        LineAnswers(out, iter(["undo\n"])).ask(1, pool, ("cat", "UndoRequest"))
+        LineAnswers(out, iter(["undo\n"])).ask(1, pool, ("cat", "Undo"))
 
 
 def test_the_rule_loads_no_server() -> None:

@@ -120,7 +120,7 @@ def test_items_are_labelled_with_keys_and_taken_back(open_page):
         assert (status["n_labels"], status["n_skipped"]) == (1, 1)
         second = read_item(page)
         press(page, "u")
-        expect(page.locator("#said")).to_contain_text("UndoResponse", timeout=WAIT)
+        expect(page.locator("#said")).to_contain_text("Undone", timeout=WAIT)
         assert read_item(page) != second
         page.keyboard.press("n")
         page.keyboard.type("1 s u n")  # a note is text, not keys
@@ -168,7 +168,7 @@ def test_commands_give_way_to_classes_and_say_so(open_page):
         assert page.get_attribute("#undo", "aria-keyshortcuts") == "<"
         press(page, "s")
         press(page, "<")
-        expect(page.locator("#said")).to_contain_text("UndoResponse", timeout=WAIT)
+        expect(page.locator("#said")).to_contain_text("Undone", timeout=WAIT)
         type_key(page, "'")
         page.keyboard.type("snu")
         page.keyboard.press("Escape")
@@ -291,7 +291,7 @@ def test_two_people_disagree_and_a_third_decides(open_page):
         type_key(kim, "1")
         expect(kim.locator("#said")).to_have_text(f"Decided: {item}: cat", timeout=WAIT)
         type_key(kim, "u")
-        expect(kim.locator("#said")).to_contain_text("UndoResponse", timeout=WAIT)
+        expect(kim.locator("#said")).to_contain_text("Undone", timeout=WAIT)
         expect(kim.locator("#votes li")).to_have_count(2, timeout=WAIT)
         type_key(kim, "2")
         expect(kim.locator("#n-disputed")).to_have_text("0", timeout=WAIT)

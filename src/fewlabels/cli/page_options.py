@@ -7,7 +7,7 @@ from cyclopts import Group, Parameter
 
 from fewlabels.cli.options import Flag, Names
 
-PAGE_GROUP = Group("PageOptions", sort_key=4)
+PAGE_GROUP = Group("Page", sort_key=4)
 
 
 @Parameter(name="*", group=PAGE_GROUP)

@@ -113,7 +113,7 @@ class UndoRequest(BaseModel):
 
     who: AnnotatorName = ""
     id: Annotated[ItemId | None, Field(description="The id from /api/last: undo only this one.")] = None
-    decided: Annotated[bool, Field(description="UndoRequest the decision on this item, not an answer to it.")] = False
+    decided: Annotated[bool, Field(description="Undo the decision on this item, not an answer to it.")] = False
 
 
 class LastAnswer(BaseModel):

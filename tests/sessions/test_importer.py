@@ -23,7 +23,7 @@ PEOPLE = ("ann", "bob", "cho")
 IMPORT = """
 import os, signal, sys
 from fewlabels.cli.app import main
-from fewlabels.sessions.journal import SqliteJournal
+from fewlabels.sessions.journal.sqlite import SqliteJournal
 
 append, left = SqliteJournal.append, int(sys.argv.pop(1))
 

@@ -1,5 +1,6 @@
 """A key records what it looks like, on the page as in the terminal."""
 
+import re
 import string
 import subprocess
 import sys
@@ -51,7 +52,8 @@ def test_keys_of_usual_names(classes: str, keys: str) -> None:
 def read_digits(name: str) -> str:
     """The digits of a name, and those that its English or Roman numbers stand for."""
     words = [digit for word, digit in NUMBER_WORDS.items() if word in name.lower()]
-    return name + "".join(words + [digit for word, digit in ROMAN_NUMERALS.items() if name.endswith(word)])
+    bare = re.sub(r"[\W_]+$", "", name)
+    return name + "".join(words + [digit for word, digit in ROMAN_NUMERALS.items() if bare.endswith(word)])
 
 
 @given(CLASSES)

@@ -66,7 +66,7 @@ CONCERNED = {"compare": {0, 1}}  # groups that matter to a goal, if not all
 @pytest.mark.parametrize("prior", [fl.flat(), fl.from_scores()], ids=["flat", "scores"])
 def test_a_policy_names_open_groups_as_many_as_are_sought_and_each_once(policy, goal, metric, by, prior, monkeypatch):
     """All groups open; then one of those chosen closed; then a single one open."""
-    monkeypatch.setattr(policies, "QUANTILE_DRAWS", 50)
+    monkeypatch.setattr(policies, "N_DRAWS_QUANTILE", 50)
     aim, known = GOALS[goal](metric=metric), of(metric, by, prior)
     concerned = CONCERNED.get(goal, set(range(len(known.groups))))
 

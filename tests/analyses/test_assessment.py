@@ -271,11 +271,6 @@ def test_a_question_that_makes_no_sense_is_refused(choice, words):
         assess(**choice)
 
 
-def test_words_are_for_the_command_line():
-    with pytest.raises(Exception, match=r"fl\.accuracy|violates type hint|Type-check"):
-        assess(metric="accuracy")
-
-
 def test_what_was_asked_is_kept():
     found = assess(m=2, level=0.9, seed=3)
     assert {f.name: getattr(found.spec, f.name) for f in fields(AssessmentSpec)} == {

@@ -527,6 +527,6 @@ def test_of_very_many_gaps_the_least_fair_are_shown(tmp_path):
     assert chances == sorted(gap.p_practically_fair for gap in found.gaps)[:5]
     out = StringIO()
     print_fairness(Console(file=out, width=200), found)
-    assert "… and 10 more gaps, likelier to be within" in out.getvalue()
+    assert "… and 10 more gaps, more likely within the margin" in out.getvalue()
     page = found.report(tmp_path / "many.html").read_text(encoding="utf-8")
     assert "60 gaps were examined" in page

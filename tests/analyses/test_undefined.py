@@ -78,7 +78,7 @@ def test_no_verdict_is_stated_about_a_rate_of_nothing(rope):
     standing = goal.describe(known, rng)
     assert (standing.settled, standing.details["verdict"]) == (False, NOT_SETTLED)
     assert "not defined in c" in standing.sentence
-    assert goal.judge(known) == "undecided"
+    assert goal.name_verdict(known) == "undecided"
 
 
 def test_m_is_counted_against_groups_with_a_rate():

@@ -154,7 +154,7 @@ def test_the_demo_replaces_nothing_but_a_demo(type_in: Type, folder: Path) -> No
     Path("report.html").write_text("mine")
     typed = type_in("demo", "--out", ".")
     assert typed.code == 1
-    assert "report.html is there already" in typed.err
+    assert "report.html exists and was not written by this demo" in typed.err
     assert Path("report.html").read_text() == "mine"
     assert not Path("digits.csv").exists()
     assert [type_in("demo", "--out", "again").code for _ in range(2)] == [0, 0]

@@ -222,7 +222,7 @@ def test_people_who_agree_are_not_accused():
     poll = make_vote_matrix(np.repeat([[0, 0], [1, 1]], 100, axis=0), cell=[0] * 100 + [1] * 100, predicted=(0, 1))
     found = fit_annotators(np.random.default_rng(0), poll)
     assert not found.errs
-    assert "nothing on 200 items" in found.say()
+    assert "no sign of frequent annotator errors on 200 items" in found.say()
 
 
 @pytest.mark.parametrize(("skill", "each"), [((0.85, 0.8), 2), ((0.9, 0.85, 0.8), 3)], ids=["two votes", "three votes"])

@@ -347,7 +347,7 @@ def test_its_numbers_are_those_of_an_assessment_with_the_prior_smooth():
     pool = make_pool()
     found = fl.surface(pool, attributes=ATTRIBUTES, finite_pool=True)
     by = fl.cross(*map(fl.column, ATTRIBUTES))
-    same = fl.assess(pool, by=by, prior=fl.smooth(), finite_pool=True, n_draws=2000)
+    same = fl.assess(pool, by=by, prior=fl.smooth(), finite_pool=True, n_draws=4000)
     assert [(a.mean, a.low, a.high) for a in found.arms] == [(g.mean, g.low, g.high) for g in same.groups]
     assert found.overall == same.overall
     assert same.to_dict()["trust"]["scales"][-1]["attributes"] == ["combination"]

@@ -220,7 +220,9 @@ class TestNamesOfColumns:
         assert [(row.group, row.n_items, row.n_labels) for row in a.groups] == [("x", 3, 3), ("y", 3, 3)]
 
     def test_that_begin_like_those_we_add_are_refused(self) -> None:
-        with pytest.raises(InputError, match="column '__FL_label': names that begin with __fl_ are reserved for fewlabels"):
+        with pytest.raises(
+            InputError, match="column '__FL_label': names that begin with __fl_ are reserved for fewlabels"
+        ):
             fl.Predictions.read(FRAME.assign(__FL_label="x"))
 
     CASES: ClassVar[dict[str, Callable[[Path], object]]] = {

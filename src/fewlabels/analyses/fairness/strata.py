@@ -133,11 +133,11 @@ def add_empty_strata(strata: Strata) -> Strata:
     group, predicted = (
         axis.ravel() for axis in np.meshgrid(np.arange(len(strata.groups)), np.flatnonzero(n), indexing="ij")
     )
-    nobody = np.zeros(len(group), dtype=np.int64)
+    zeros = np.zeros(len(group), dtype=np.int64)
     order = np.argsort(np.append(strata.cell, TWO * group + predicted), kind="stable")
     pairs = (
         (strata.group, group), (strata.predicted, predicted), (strata.score, middle[predicted]),
-        (strata.n_items, nobody), (strata.n_labels, nobody), (strata.n_positive, nobody),
+        (strata.n_items, zeros), (strata.n_labels, zeros), (strata.n_positive, zeros),
     )  # fmt: skip
     return Strata(strata.by, strata.groups, strata.positive, *(np.append(*pair)[order] for pair in pairs))
 

@@ -1,6 +1,6 @@
 """Several Beta posteriors per group, and a gain summed over them: a calibration error over score bins, or variances.
 
-The gain of a cell is base + slope · θ + bend · |θ − score|.
+The gain of a cell is base + slope · θ + kink · |θ − score|.
 """
 
 import math

@@ -52,7 +52,7 @@ def err(pool, n, prior, seed=0, **choices):
     """Root of the mean squared error over groups."""
     truth, found = (
         find_truth(pool),
-        fl.assess(hide(pool, n, seed), prior=prior, finite_pool=True, n_draws=100, **choices),
+        fl.assess(hide(pool, n, seed), prior=prior, finite_pool=True, n_draws=2000, **choices),
     )
     return float(np.sqrt(np.mean([(row.mean - truth[row.group]) ** 2 for row in found.groups])))
 

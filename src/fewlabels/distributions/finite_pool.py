@@ -46,10 +46,7 @@ class FinitePoolBeta:
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group"]:
         """Draw θ, then the outcomes of the rest."""
         theta = self.belief.draw(rng, n)
-        return (
-            self.known[:, 0]
-            + scale_deviations(rng.binomial(self.rest, theta), self.rest * theta, self.residual_variance)
-        ) / self._size()
+        return (self.known[:, 0] + draw_right(rng, self.rest, theta, self.residual_variance)) / self._size()
 
     def _size(self) -> Float[np.ndarray, " group"]:
         return self.known.sum(axis=1) + self.rest
@@ -126,6 +123,33 @@ def scale_deviations(
         if residual_variance is None
         else expected + np.sqrt(residual_variance) * (drawn - expected)
     )
+
+
+def draw_right(
+    rng: Rng,
+    rest: Int[np.ndarray, " group"],
+    accuracy: Float[np.ndarray, "draw group"],
+    residual_variance: ResidualVariance,
+) -> Float[np.ndarray, "draw group"]:
+    """Draw how many of the unlabelled items are right, given their mean accuracy.
+
+    Where items differ, the variance is the residual share of the binomial's: that of the binomial of fewer, surer items
+    with the same mean, which approximates a sum of unequal Bernoulli variables. The rarer outcome is drawn, so that all
+    right and all wrong stay possible.
+
+    >>> rng = np.random.default_rng(0)
+    >>> n = draw_right(rng, np.array([10]), np.full((100_000, 1), 0.2), np.array([0.5]))
+    >>> round(float(n.mean()), 1), round(float(n.var()), 1), float(n.min())
+    (2.0, 0.8, 0.0)
+    """
+    if residual_variance is None:
+        return rng.binomial(rest, accuracy).astype(np.float64)
+    rare = np.minimum(accuracy, 1 - accuracy)
+    chance = 1 - residual_variance * (1 - rare)
+    trials = rest * rare / chance
+    whole = np.floor(trials)
+    drawn = rng.binomial((whole + (rng.random(trials.shape) < trials - whole)).astype(np.int64), chance)
+    return np.where(accuracy > rare, rest - drawn, drawn).astype(np.float64)
 
 
 def _as_column(residual_variance: ResidualVariance) -> Float[np.ndarray, "group 1"] | None:

@@ -89,7 +89,7 @@ class Posterior:
         """
         if self.parts:
             return Mixture(self.parts).draw(rng, n)
-        if self.exact is not None and self.joint is None:
+        if self.exact is not None:
             return self.exact.draw(rng, n)
         blocks = self._sampler.sample(rng, limit_acquisition_draws(n, self.counts.size))
         return fill_undefined(rng, np.concatenate([values for values, _ in blocks]))
@@ -111,8 +111,10 @@ class Posterior:
 
     @cached_property
     def exact(self) -> Belief | None:
-        """The closed form per group, where there is one; a mixture has none."""
-        return None if self.parts else self.evaluation.closed_form(self.cell_posterior, finite_pool=self.finite_pool)
+        """The closed form per group, where there is one; mixtures and correlated cells have none."""
+        if self.parts or self.joint is not None:
+            return None
+        return self.evaluation.closed_form(self.cell_posterior, finite_pool=self.finite_pool)
 
     @cached_property
     def undefined(self) -> Bool[np.ndarray, " group"]:
@@ -143,7 +145,7 @@ class Posterior:
     def difference(self, first: int, second: int) -> Difference:
         """The first group's metric minus the second's: exact for independent Betas, otherwise from joint draws."""
         exact = self.exact
-        if self.joint is None and isinstance(exact, Beta) and first != second:
+        if isinstance(exact, Beta) and first != second:
             one, other = (Beta((exact.groups[i],), exact.alpha[[i]], exact.beta[[i]]) for i in (first, second))
             return BetaDifference(one, other)
         return DrawnDifference(self.draws[:, first] - self.draws[:, second])
@@ -155,9 +157,10 @@ class Posterior:
             groups, overall = zip(*(part._samples for part in self.parts), strict=True)
             return np.concatenate(groups), np.concatenate(overall)
         rng, sampler = np.random.default_rng(self.seed), self._sampler
-        closed = self.exact is not None and self.joint is None
-        n = self.n_draws if closed else sampler.limit(self.n_draws)
-        blocks = list(sampler.sample_closed(rng, self.exact, n) if self.exact and closed else sampler.sample(rng, n))
+        if self.exact is not None:
+            blocks = list(sampler.sample_closed(rng, self.exact, self.n_draws))
+        else:
+            blocks = list(sampler.sample(rng, sampler.limit(self.n_draws)))
         groups, overall = (np.concatenate(each) for each in zip(*blocks, strict=True))
         return fill_undefined(rng, groups), fill_undefined(rng, overall)
 

@@ -113,7 +113,7 @@ def simulate(
     for prior in priors:
         require_roles(pool, goal.metric, prior)
     uses = {use for prior in priors for use in list_uses(prior)}
-    probabilities = goal.metric.reads == "label" and "probabilities" in uses and pool.has("probabilities")
+    probabilities = "probabilities" in uses and pool.has("probabilities")
     labelled = make_labelled_pool(
         pool, by, bins=bins, probabilities=probabilities, strata=STRATA if "strata" in uses else ()
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.data.counts import Cells
+from fewlabels.data.counts import NONE, Cells
 from fewlabels.models.logit.curve import (
     END_PRIOR,
     INTERCEPT_PRIOR,
@@ -19,6 +19,7 @@ from fewlabels.models.logit.curve import (
 )
 from fewlabels.models.logit.model import Model, Observations
 
+UNKNOWN_DOUBT = 0.5  # of groups without scores
 COVARIATE_PRIOR = (0.0, 0.5)  # prior mean and standard deviation of the coefficients of group covariates
 
 
@@ -28,6 +29,7 @@ class CurveDesign:
 
     design: Float[np.ndarray, "stratum term"]
     group: Int[np.ndarray, " cell"]  # group whose random effect a cell has
+    doubt: Float[np.ndarray, " cell"]  # how unsure the scores of the group are: prior chance to be never right
     knots: tuple[float, ...]  # of the spline, in logits
     ends: EndScores | None  # None without scores
     model: Model
@@ -42,7 +44,8 @@ class CurveDesign:
         (labelled,) = np.nonzero(strata.n_labels > 0)
         labelled = labelled[np.argsort(self.group[strata.cell[labelled]], kind="stable")]
         total = strata.n_labels[labelled].astype(np.float64)
-        return Observations(self.design[labelled], self.group[strata.cell[labelled]], strata.right[labelled], total)
+        cell = strata.cell[labelled]
+        return Observations(self.design[labelled], self.group[cell], strata.right[labelled], total, self.doubt[cell])
 
 
 def build_design(cells: Cells) -> CurveDesign:
@@ -58,10 +61,29 @@ def build_design(cells: Cells) -> CurveDesign:
         if ends is None
         else [INTERCEPT_PRIOR, SLOPE_PRIOR, *(KNOT_PRIOR for _ in knots), *(END_PRIOR for _ in ends.scores)]
     )
+    is_curve = np.arange(len(priors) + len(covariates)) < len(priors)
     priors += [COVARIATE_PRIOR for _ in covariates]
     centre, spread = np.array(priors).T
     design = np.column_stack([expand(strata.score, knots, ends), *covariates])
-    return CurveDesign(design, group, knots, ends, Model(centre, spread))
+    return CurveDesign(design, group, _doubt(cells, group), knots, ends, Model(centre, spread, is_curve))
+
+
+def _doubt(cells: Cells, group: Int[np.ndarray, " cell"]) -> Float[np.ndarray, " cell"]:
+    """One minus the mean score of each cell's group; zero where groups mix predicted classes, which cannot all be wrong."""
+    if _predicted_class(cells) is None:
+        return np.zeros(cells.n)
+    n = np.bincount(group, weights=cells.n_items)
+    mean = (np.bincount(group, weights=cells.n_items * cells.score) / n)[group]
+    return np.where(np.isnan(mean), UNKNOWN_DOUBT, np.clip(1 - mean, 0.0, 1.0))
+
+
+def _predicted_class(cells: Cells) -> Int[np.ndarray, " cell"] | None:
+    """The predicted class of each cell, where it has one."""
+    if cells.by == "predicted":
+        place = {name: i for i, name in enumerate(cells.classes)}
+        names = cells.axes[0].levels
+        return np.array([place[names[level]] for level in cells.level[cells.group, 0]])
+    return None if np.any(cells.predicted == NONE) else cells.predicted
 
 
 def expand(
@@ -87,4 +109,17 @@ def _group_covariates(
     covariates = [np.log(size)[group]]
     if x is not None:
         covariates.append((np.bincount(group, weights=n * x) / size)[group])
+    ratio = _probability_ratio(cells)
+    if ratio is not None:
+        covariates.append(ratio[cells.strata_or_cells.cell])
     return [covariate - (covariate * n).sum() / n.sum() for covariate in covariates]
+
+
+def _probability_ratio(cells: Cells) -> Float[np.ndarray, " cell"] | None:
+    """Log of how often each cell's class should occur by its summed probability, over how often it is predicted."""
+    predicted = _predicted_class(cells)
+    if predicted is None or cells.probability is None:
+        return None
+    expected = cells.n_items @ cells.probability
+    said = np.bincount(predicted, weights=cells.n_items, minlength=len(expected))
+    return np.log((expected + 1) / (said + 1))[predicted]

@@ -34,7 +34,7 @@ class CalibrationSummary:
     @property
     def scale(self) -> float:
         """σ: the scale of the random effects, in logits."""
-        return float(np.exp(self.fit.mode[-1]))
+        return float(np.exp(self.fit.mode[-2]))
 
     @property
     def strength(self) -> float:

@@ -39,12 +39,17 @@ class Calibrated:
             *([count_unlabelled(cells)] if finite_pool else []),
         ]
         everything, *rest = project_to_cells(
-            found, design_matrix.design, weights, cells.strata_or_cells.cell, design_matrix.group
+            found, design_matrix.design, weights, cells.strata_or_cells.cell, design_matrix.group, design_matrix.doubt
         )
         if not everything.agrees_with_labels(cells.right, cells.n_labels.astype(np.float64)):
             found = integrate(seen, found)
             everything, *rest = project_to_cells(
-                found, design_matrix.design, weights, cells.strata_or_cells.cell, design_matrix.group
+                found,
+                design_matrix.design,
+                weights,
+                cells.strata_or_cells.cell,
+                design_matrix.group,
+                design_matrix.doubt,
             )
         prior_fit = build_prior_fit(cells, reads, everything, rest[0] if finite_pool else None)
         return replace(

@@ -38,7 +38,12 @@ def _fit(problem: Problem) -> Fit:
 
 
 def _digest(evidence: Observations, model: Model) -> bytes:
-    digest = blake2b(repr((model.scale, model.random_effects, evidence.design.shape)).encode())
-    for array in (*(getattr(evidence, field.name) for field in fields(evidence)), model.centre, model.spread):
+    digest = blake2b(repr((model.hyper_priors, evidence.design.shape)).encode())
+    for array in (
+        *(getattr(evidence, field.name) for field in fields(evidence)),
+        model.centre,
+        model.spread,
+        model.is_curve,
+    ):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.digest()

@@ -15,6 +15,7 @@ from scipy.special import logit, ndtri
 
 from fewlabels.models.logit.laplace import MAX_ELEMENTS, Component, Fit
 from fewlabels.models.logit.laplace_check import find_contradicted
+from fewlabels.models.logit.model import N_HYPER, read_spread
 from fewlabels.models.logit.random_effects import NODES, expit
 
 EDGE = 1e-6
@@ -44,7 +45,9 @@ class Logits:
         """Standard deviation of each logit from the uncertainty of the curve; zero at importance-sampling points."""
         if self.fit.is_sampled:
             return np.zeros(self.gradient.shape[:2])
-        return np.sqrt(np.maximum(np.einsum("sct,tu,scu->sc", self.gradient, self.fit.conditional, self.gradient), 0.0))
+        parts = zip(self.gradient, self.fit.components, strict=True)
+        square = [np.einsum("ct,tu,cu->c", gradient, part.covariance, gradient) for gradient, part in parts]
+        return np.sqrt(np.maximum(square, 0.0))
 
     @cached_property
     def mean(self) -> Float[np.ndarray, " cell"]:
@@ -92,20 +95,30 @@ class Logits:
     def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "draw cell"]:
         """Joint draws: each has one component, one curve and one random effect per group."""
         components = rng.choice(len(self.weight), size=n, p=self.weight)
-        moved = None if self.fit.is_sampled else self._draw_terms(rng, n)
-        groups, first, place = np.unique(self.group, return_index=True, return_inverse=True)
-        node = _sample_nodes(self.probability[:, first], components, rng.random((n, len(groups))))[:, place.reshape(-1)]
-        out = self.at[components[:, None], np.arange(len(self.group)), node]
-        if moved is not None:
+        first, place = np.unique(self.group, return_index=True, return_inverse=True)[1:]
+        node = _sample_nodes(self.probability[:, first], components, rng.random((n, len(first))))
+        offset = 2 * rng.random(node.shape) - 1  # draws are spread over the node's interval
+        node, offset = node[:, place.reshape(-1)], offset[:, place.reshape(-1)]
+        where = components[:, None], np.arange(len(self.group)), node
+        out = self.at[where] + offset * np.where(offset < 0, self._half_gaps[0][where], self._half_gaps[1][where])
+        if not self.fit.is_sampled:
             for component in np.unique(components):
                 (drawn,) = np.nonzero(components == component)
-                out[drawn] += moved[drawn] @ self.gradient[component].T
+                root = np.linalg.cholesky(self.fit.components[component].covariance)
+                deviations = rng.standard_normal((len(drawn), len(root))) @ root.T  # of the terms from their mode
+                out[drawn] += deviations @ self.gradient[component].T
         return expit(out)
 
-    def _draw_terms(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "draw term"]:
-        """Draw deviations of the terms from their mode."""
-        root = np.linalg.cholesky(self.fit.conditional)
-        return rng.standard_normal((n, len(root))) @ root.T
+    @cached_property
+    def _half_gaps(self) -> tuple[Float[np.ndarray, "component cell node"], Float[np.ndarray, "component cell node"]]:
+        """Half the distances from each node to the next lower and higher ones; groups that are never right are a point."""
+        order = np.argsort(self.at, axis=2)
+        gaps = np.diff(np.take_along_axis(self.at, order, axis=2), axis=2) / 2
+        none = np.zeros_like(gaps[:, :, :1])
+        below = np.concatenate([none, gaps[:, :, 1:2], gaps[:, :, 1:]], axis=2)
+        above = np.concatenate([none, gaps[:, :, 1:], gaps[:, :, -1:]], axis=2)
+        back = np.argsort(order, axis=2)
+        return np.take_along_axis(below, back, axis=2), np.take_along_axis(above, back, axis=2)
 
 
 def _sample_nodes(
@@ -126,6 +139,7 @@ def project_to_cells(
     weights: Sequence[Float[np.ndarray, " stratum"]],
     cell: Int[np.ndarray, " stratum"],
     group: Int[np.ndarray, " cell"],
+    doubt: Float[np.ndarray, " cell"],
 ) -> tuple[Logits, ...]:
     """Project a fit to the accuracies of cells made of strata (sorted by cell), for each weighting of the strata.
 
@@ -135,7 +149,7 @@ def project_to_cells(
     shares = [weight / np.add.reduceat(weight, start)[cell] for weight in weights]
     n = max(1, MAX_ELEMENTS // (len(design) * NODES))
     blocks = [fit.components[i : i + n] for i in range(0, len(fit.components), n)]
-    parts = [_project(block, fit, design, shares, start, group) for block in blocks]
+    parts = [_project(block, fit, design, shares, start, group, doubt) for block in blocks]
     weight = np.array([component.weight for component in fit.components])
     out = []
     for of_share in zip(*parts, strict=True):
@@ -151,6 +165,7 @@ def _project(
     shares: Sequence[Float[np.ndarray, " stratum"]],
     start: Int[np.ndarray, " cell"],
     group: Int[np.ndarray, " cell"],
+    doubt: Float[np.ndarray, " cell"],
 ) -> list[
     tuple[
         Float[np.ndarray, "component cell node"],
@@ -164,7 +179,7 @@ def _project(
     Importance-sampling points have no gradient. The arrays of nodes by strata are large and need six digits only, so they
     are float32; strata are the last axis because they are the longest.
     """
-    place, probability, score_by_node = _effects_by_cell(components, fit, group)
+    place, probability, score_by_node = _effects_by_cell(components, fit, group, doubt)
     n_strata = np.diff(np.append(start, len(design)))
     curve = np.stack([component.terms for component in components]) @ design.T
     right = expit(curve.astype(np.float32)[:, None] + np.repeat(_nodes_first(place), n_strata, axis=2))
@@ -200,7 +215,7 @@ def _nodes_first(values: Float[np.ndarray, "component cell node"]) -> Float[np.n
 
 
 def _effects_by_cell(
-    components: Sequence[Component], fit: Fit, group: Int[np.ndarray, " cell"]
+    components: Sequence[Component], fit: Fit, group: Int[np.ndarray, " cell"], doubt: Float[np.ndarray, " cell"]
 ) -> tuple[
     Float[np.ndarray, "component cell node"],
     Float[np.ndarray, "component cell node"],
@@ -208,10 +223,11 @@ def _effects_by_cell(
 ]:
     """Nodes, probabilities and scores of every cell's random effect; groups without labels have the prior's and score 0."""
     random_effects, n = fit.model.random_effects, len(components)
-    scale = np.array([[component.scale] for component in components])
-    grid = random_effects.build_grid(scale, np.zeros(n), np.full(n, random_effects.outlier_scale))
-    place, probability = (np.repeat(values[:, None], len(group), axis=1) for values in (grid.nodes, grid.weight))
-    score_by_node = np.zeros((*probability.shape, 0 if fit.is_sampled else len(fit.mode) - 1))
+    spread = read_spread(np.repeat(np.stack([component.at for component in components]), len(group), axis=0))
+    zero = np.zeros(n * len(group))
+    grid = random_effects.build_grid(spread, np.tile(doubt, n), zero, zero + random_effects.outlier_scale)
+    place, probability = (values.reshape(n, len(group), -1) for values in (grid.nodes, grid.weight))
+    score_by_node = np.zeros((*probability.shape, 0 if fit.is_sampled else len(fit.mode) - N_HYPER))
     where = np.searchsorted(fit.group, group)
     labelled = np.nonzero((where < len(fit.group)) & (np.append(fit.group, -1)[where] == group))[0]
     fitted = zip(

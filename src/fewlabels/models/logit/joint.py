@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 
 from fewlabels.distributions.belief import Array, Rng
 from fewlabels.distributions.budgets import MIN_DRAWS, limit_stored_draws
-from fewlabels.distributions.finite_pool import ResidualVariance, scale_deviations
+from fewlabels.distributions.finite_pool import ResidualVariance, draw_right, scale_deviations
 from fewlabels.distributions.sparse import SparseDraws, draw_gammas, fill_empty
 
 
@@ -74,7 +74,7 @@ class JointAccuracies(DrawnBelief):
         theta = self.accuracies.draw(rng, n)
         if self.rest is None:
             return theta
-        drawn = scale_deviations(rng.binomial(self.rest, theta), self.rest * theta, self.residual_variance)
+        drawn = draw_right(rng, self.rest, theta, self.residual_variance)
         return (self.known[:, 0] + drawn) / (self.known.sum(axis=1) + self.rest)
 
 

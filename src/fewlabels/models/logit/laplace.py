@@ -1,22 +1,23 @@
-"""Laplace approximation of the posterior of the curve and of the scale of the random effects.
+"""Laplace approximation of the posterior of the curve and of the spread of the random effects.
 
 The random effects are integrated out on grids, so the likelihood of a group is nearly exact. Derivatives follow from the
 complete-data log likelihood: the gradient is its mean gradient over the grid, the Hessian its mean Hessian plus the
-variance of its gradient. The scale σ controls shrinkage, and few labels determine it poorly, so the fit is a mixture of
-components at a few scales (Gauss-Hermite nodes), weighted by the posterior density there.
+variance of its gradient. The hyper-parameters (scale of miscalibration, scale of random effects, share of groups that are never right)
+control shrinkage, and few labels determine them poorly, so the fit is a mixture of components: for each scale of
+miscalibration one at each node of a cubature rule over the others, weighted by the posterior density there.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
-from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import logit, softmax
 
 from fewlabels.models.logit.importance_sampling import draw_points, effective_sample_size, importance_weights
-from fewlabels.models.logit.model import Model, Observations
-from fewlabels.models.logit.random_effects import MAX_LOGIT, NODES, Grid, clip_magnitude, expit
+from fewlabels.models.logit.model import N_HYPER, Model, Observations, Params, read_spread
+from fewlabels.models.logit.random_effects import MAX_LOGIT, NODES, Grid, Spread, clip_magnitude, expit
 from fewlabels.models.optimize import maximize_newton
 
 MAX_STEPS, MAX_HALVINGS = 40, 12
@@ -27,9 +28,11 @@ MIN_EXPECTED_GAIN, NOISE = (
 MAX_STEP = 2.0  # largest step of any parameter
 MIN_CURVATURE = 1e-2  # least curvature of the precision matrix
 MODE_STEPS, GUESS_STEPS = 4, 6  # Newton steps for a single random effect, and for the curve alone
-SCALES, MASSES = hermegauss(3)
+CUBATURE = np.sqrt(3.0) * np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1]])  # nodes: exact to the third degree for
+MASSES = np.array([1 / 3, *(1 / 6 for _ in range(4))])  # two standard normal variables, with these weights
+MIN_WEIGHT = 0.01  # weight up to which a component is dropped
+WORTH_INTEGRATING = 0.25  # weight of a scale of miscalibration from which the hyper-parameters are integrated over
 MAX_ELEMENTS = 500_000  # array elements evaluated in one pass
-Params = Float[np.ndarray, " parameter"]
 Square = Float[np.ndarray, "parameter parameter"]
 PerStratum = Float[np.ndarray, " stratum"]
 
@@ -40,6 +43,7 @@ class Component:
 
     at: Params
     weight: float  # of this component
+    covariance: Float[np.ndarray, "curve curve"]  # of the terms, given the hyper-parameters; zero at a point
     nodes: Float[np.ndarray, "labelled node"]  # random effect at each node
     probability: Float[np.ndarray, "labelled node"]  # posterior probability of each node
     score_by_node: Float[np.ndarray, "labelled node term"]  # score: gradient of the log likelihood; no terms at a point
@@ -47,17 +51,17 @@ class Component:
     @property
     def terms(self) -> Float[np.ndarray, " term"]:
         """The curve's terms."""
-        return self.at[:-1]
+        return self.at[:-N_HYPER]
 
     @property
-    def scale(self) -> float:
-        """σ: the scale of the random effects."""
-        return float(np.exp(self.at[-1]))
+    def spread(self) -> Spread:
+        """The spread of the random effects."""
+        return read_spread(self.at)
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Mode and covariance of the terms and log σ, and the mixture components."""
+    """Mean and covariance of the parameters, and the mixture components."""
 
     model: Model
     mode: Params
@@ -70,12 +74,6 @@ class Fit:
     def is_sampled(self) -> bool:
         """Are the components importance-sampling points?"""
         return self.n_points is not None
-
-    @cached_property
-    def conditional(self) -> Float[np.ndarray, "term term"]:
-        """Covariance of the terms within a component: conditional on the scale."""
-        cross = self.covariance[:-1, -1:]
-        return self.covariance[:-1, :-1] - cross @ cross.T / self.covariance[-1, -1]
 
 
 @dataclass(frozen=True)
@@ -117,17 +115,17 @@ class _PosteriorPoint:
         seen = self.problem.evidence
         probability = self.probability[self.problem.group_index]
         doubt = seen.total * np.einsum("sn,sn->s", probability, self.right * (1 - self.right))
-        flat = self._scores_by_node.reshape(-1, len(self.at))
-        hessian = (self.probability.reshape(-1, 1) * flat).T @ flat - self._mean.T @ self._mean
-        hessian[:-1, :-1] -= (seen.design.T * doubt) @ seen.design
-        hessian[-1, -1] += (
-            self.probability * self.grid.hessian
-        ).sum()  # not a dot product: a long one would start BLAS threads
-        return hessian + self.problem.model.hessian(self.at)
+        scores = self._scores_by_node
+        squares = np.matmul((self.probability[:, :, None] * scores).transpose(0, 2, 1), scores)
+        hessian = squares.sum(axis=0) - self._mean.T @ self._mean  # not one long product: it would start BLAS threads
+        hessian[:-N_HYPER, :-N_HYPER] -= (seen.design.T * doubt) @ seen.design
+        expected = self.probability[:, :, None, None] * self.grid.hessian
+        hessian[-N_HYPER:, -N_HYPER:] += expected.sum(axis=(0, 1))
+        return hessian + self.problem.model.hessian
 
     @cached_property
     def _scores_by_node(self) -> Float[np.ndarray, "labelled node parameter"]:
-        return np.concatenate([self.score_by_node, self.grid.gradient[:, :, None]], axis=2)
+        return np.concatenate([self.score_by_node, self.grid.gradient], axis=2)
 
     @cached_property
     def _mean(self) -> Float[np.ndarray, "labelled parameter"]:
@@ -136,7 +134,7 @@ class _PosteriorPoint:
 
 @dataclass(frozen=True)
 class _Problem:
-    """The log posterior of terms and log σ."""
+    """The log posterior of the parameters."""
 
     evidence: Observations
     model: Model
@@ -164,14 +162,14 @@ class _Problem:
 
     def evaluate(self, at: Params) -> _PosteriorPoint:
         """Log posterior, with the random effects integrated out."""
-        summed = self.marginalize(self.evidence.design @ at[:-1], float(np.exp(at[-1])))
+        summed = self.marginalize(self.evidence.design @ at[:-N_HYPER], read_spread(at))
         value = float(summed.log_likelihood.sum()) + self.model.log_prior(at)
         return _PosteriorPoint(self, at, summed.grid, summed.right, value, summed.probability)
 
-    def marginalize(self, base: PerStratum, scale: float | Float[np.ndarray, "labelled 1"]) -> _Marginal:
+    def marginalize(self, base: PerStratum, spread: Spread) -> _Marginal:
         """Integrate the random effects out of each group's likelihood, given the strata's logits without them."""
         seen = self.evidence
-        grid = self.model.random_effects.build_grid(scale, *self._find_modes(base))
+        grid = self.model.random_effects.build_grid(spread, seen.doubt[self.start], *self._find_modes(base))
         height = clip_magnitude(base[:, None] + grid.nodes[self.group_index], MAX_LOGIT)
         right = expit(height)
         n_wrong = seen.total - seen.right
@@ -185,8 +183,8 @@ class _Problem:
         """Return n copies of the data as one problem, to evaluate n points in one pass."""
         seen, n_groups = self.evidence, len(self.start)
         group = self.group_index + n_groups * np.arange(n)[:, None]
-        design, right, total = np.tile(seen.design, (n, 1)), np.tile(seen.right, n), np.tile(seen.total, n)
-        return _Problem(Observations(design, group.reshape(-1), right, total), self.model)
+        right, total, doubt = (np.tile(values, n) for values in (seen.right, seen.total, seen.doubt))
+        return _Problem(Observations(np.tile(seen.design, (n, 1)), group.reshape(-1), right, total, doubt), self.model)
 
     def _find_modes(self, base: PerStratum) -> tuple[Float[np.ndarray, " labelled"], Float[np.ndarray, " labelled"]]:
         """Mode and standard deviation of each group's random effect under the outlier prior, by Newton's method."""
@@ -212,13 +210,36 @@ class _Problem:
         return out
 
 
-def fit(evidence: Observations, model: Model, start: Params | None = None) -> Fit:
-    """Fit the model by Laplace approximation; `start` may be the mode of an earlier fit."""
-    problem = _Problem(evidence, model)
-    at, view = _find_mode(problem, _initial_guess(problem) if start is None else start)
-    covariance = _invert(-view.hessian)
-    group = np.unique(evidence.group)
-    return Fit(model, at, covariance, group, _integrate_over_scale(problem, at, view, covariance))
+def fit(evidence: Observations, model: Model) -> Fit:
+    """Fit the model by Laplace approximation, given each scale of miscalibration, and average over these scales."""
+    modes: list[_Mode] = []
+    for conditional in model.conditionals:
+        problem = _Problem(evidence, conditional)
+        at, view = _find_mode(problem, modes[-1].at if modes else _initial_guess(problem))
+        modes.append(_Mode(problem, at, view, _invert(-view.hessian)))
+    weight = softmax([mode.log_evidence for mode in modes])
+    components = [
+        replace(component, weight=component.weight * float(w))
+        for w, mode in zip(weight, modes, strict=True)
+        for component in (mode.integrate_over_spread() if w > WORTH_INTEGRATING else [mode.as_component()])
+    ]
+    mean, covariance = _mix_moments(weight, modes)
+    return Fit(model, mean, covariance, np.unique(evidence.group), _drop_negligible(components))
+
+
+def _mix_moments(weight: Float[np.ndarray, " mode"], modes: "Sequence[_Mode]") -> tuple[Params, Square]:
+    """Mean and covariance of a mixture of normals."""
+    places = np.stack([mode.at for mode in modes])
+    mean = weight @ places
+    within = sum(w * mode.covariance for w, mode in zip(weight, modes, strict=True))
+    return mean, within + (weight[:, None] * (places - mean)).T @ (places - mean)
+
+
+def _drop_negligible(components: Sequence[Component]) -> tuple[Component, ...]:
+    """Drop components of negligible weight, and let the others sum to one."""
+    kept = [component for component in components if component.weight > MIN_WEIGHT]
+    total = sum(component.weight for component in kept)
+    return tuple(replace(component, weight=component.weight / total) for component in kept)
 
 
 def integrate(evidence: Observations, near: Fit) -> Fit:
@@ -232,7 +253,8 @@ def integrate(evidence: Observations, near: Fit) -> Fit:
     weight = importance_weights(points, near.mode, near.covariance, value)
     (kept,) = np.nonzero(weight)
     still = np.zeros((*probability.shape[1:], 0))
-    components = [Component(points[i], float(weight[i]), nodes[i], probability[i], still) for i in kept]
+    zero = np.zeros((len(near.mode) - N_HYPER,) * 2)
+    components = [Component(points[i], float(weight[i]), zero, nodes[i], probability[i], still) for i in kept]
     centre = weight @ points
     spread = (weight * (points - centre).T) @ (points - centre)
     return Fit(near.model, centre, spread, near.group, tuple(components), n_points=effective_sample_size(weight))
@@ -250,8 +272,8 @@ def _evaluate_points(
     repeated = {n: problem.repeat(n) for n in {len(block) for block in blocks}}
     out = []
     for block in blocks:
-        base = (block[:, :-1] @ problem.evidence.design.T).reshape(-1)
-        found = repeated[len(block)].marginalize(base, np.repeat(np.exp(block[:, -1:]), n_groups, axis=0))
+        base = (block[:, :-N_HYPER] @ problem.evidence.design.T).reshape(-1)
+        found = repeated[len(block)].marginalize(base, read_spread(np.repeat(block, n_groups, axis=0)))
         grid = (len(block), n_groups, NODES)
         value = found.log_likelihood.reshape(grid[:2]).sum(axis=1) + [problem.model.log_prior(at) for at in block]
         out.append((value, found.grid.nodes.reshape(grid), found.probability.reshape(grid)))
@@ -262,13 +284,13 @@ def _evaluate_points(
 def _initial_guess(problem: _Problem) -> Params:
     """Starting point: logistic regression without random effects."""
     seen, model = problem.evidence, problem.model
-    terms, precision = model.centre, np.diag(model.spread**-2)
+    terms, precision = model.centre, -model.hessian[:-N_HYPER, :-N_HYPER]
     for _ in range(GUESS_STEPS):
         right = expit(seen.design @ terms)
         gradient = seen.design.T @ (seen.right - seen.total * right) - precision @ (terms - model.centre)
         step = np.linalg.solve((seen.design.T * (seen.total * right * (1 - right))) @ seen.design + precision, gradient)
         terms = terms + step * min(1.0, MAX_STEP / max(float(np.abs(step).max()), MAX_STEP))
-    return np.append(terms, model.start[-1])
+    return np.append(terms, model.start[-N_HYPER:])
 
 
 def _find_mode(problem: _Problem, at: Params) -> tuple[Params, _PosteriorPoint]:
@@ -278,18 +300,45 @@ def _find_mode(problem: _Problem, at: Params) -> tuple[Params, _PosteriorPoint]:
     )  # fmt: skip
 
 
-def _integrate_over_scale(
-    problem: _Problem, mode: Params, view: _PosteriorPoint, covariance: Square
-) -> tuple[Component, ...]:
-    """Components at Gauss-Hermite nodes of log σ, terms at their conditional mean; reweighted by the log posterior."""
-    step = covariance[:, -1] / np.sqrt(covariance[-1, -1])
-    places = [mode + z * step for z in SCALES]
-    views = [view if z == 0 else problem.evaluate(at) for z, at in zip(SCALES, places, strict=True)]
-    weight = softmax(np.log(MASSES) + np.array([v.value for v in views]) + SCALES**2 / 2)
-    return tuple(
-        Component(at, float(w), v.grid.nodes, v.probability, v.score_by_node)
-        for at, w, v in zip(places, weight, views, strict=True)
-    )
+@dataclass(frozen=True)
+class _Mode:
+    """The mode given the scale of miscalibration, and the normal approximation around it."""
+
+    problem: _Problem
+    at: Params
+    view: _PosteriorPoint
+    covariance: Square
+
+    @property
+    def log_evidence(self) -> float:
+        """Laplace approximation of the log probability of the labels, up to a constant."""
+        return self.view.value + float(np.linalg.slogdet(self.covariance)[1]) / 2
+
+    def as_component(self) -> Component:
+        """Return the mode as one component."""
+        return self._to_component(self.view, 1.0)
+
+    def integrate_over_spread(self) -> list[Component]:
+        """Components at the nodes of a cubature rule, terms at their conditional mean, reweighted by the log posterior."""
+        places = [self.at + self._steps @ z for z in CUBATURE]
+        evaluated = zip(CUBATURE, places, strict=True)
+        views = [self.problem.evaluate(at) if z.any() else self.view for z, at in evaluated]
+        density = np.log(MASSES) + np.array([view.value for view in views]) + (CUBATURE**2).sum(axis=1) / 2
+        return [self._to_component(view, float(w)) for view, w in zip(views, softmax(density), strict=True)]
+
+    def _to_component(self, view: _PosteriorPoint, weight: float) -> Component:
+        return Component(view.at, weight, self._given_spread, view.grid.nodes, view.probability, view.score_by_node)
+
+    @cached_property
+    def _steps(self) -> Float[np.ndarray, "parameter 2"]:
+        """Steps of all parameters along the principal directions of the hyper-parameters."""
+        root = np.linalg.cholesky(self.covariance[-N_HYPER:, -N_HYPER:])
+        return np.linalg.solve(root, self.covariance[-N_HYPER:]).T
+
+    @cached_property
+    def _given_spread(self) -> Float[np.ndarray, "term term"]:
+        """Covariance of the terms given the hyper-parameters."""
+        return (self.covariance - self._steps @ self._steps.T)[:-N_HYPER, :-N_HYPER]
 
 
 def _invert(precision: Square) -> Square:

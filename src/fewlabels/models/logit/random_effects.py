@@ -1,8 +1,9 @@
 """Random effects: how far groups deviate from the shared curve, in logits.
 
-A random effect is σ times a Student t, whose heavy tails limit shrinkage. One group in fifty is an outlier with a wide
-normal instead (a class that is predicted and never occurs, a group with misleading scores). There is one effect per
-group, so it is integrated numerically on a grid instead of being approximated.
+A random effect is σ times a Student t, whose heavy tails limit shrinkage. One group in fifty has a wide normal instead (a
+group with misleading scores), and some groups are never right (a class that is predicted and never occurs): a share that
+is learned, in proportion to how unsure the scores of the group are. There is one effect per group, so it is integrated
+numerically on a grid instead of being approximated.
 """
 
 from dataclasses import dataclass
@@ -21,38 +22,50 @@ LIKELIHOOD_NODES = np.arange(
     -4.0, 5.0
 )  # second grid, around the mode of a group's labels, in their standard deviations
 REACH = 8.0, 3.0  # range of either grid, in the same units
-NODES = len(PRIOR_NODES) + len(LIKELIHOOD_NODES)
+NODES = len(PRIOR_NODES) + len(LIKELIHOOD_NODES) + 1
 MAX_LOGIT = 30.0  # logits are clipped to this magnitude
+NEVER = -20.0  # random effect of groups whose predictions are never right, in logits
 PerGroup = Float[np.ndarray, " group"]
 PerNode = Float[np.ndarray, "group node"]
-Scale = float | Float[np.ndarray, "group 1"]  # σ: of all groups, or of each
+Value = float | Float[np.ndarray, "group 1"]  # of all groups, or of each
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How far random effects spread: the scale σ of most groups, and the share of groups that are never right."""
+
+    scale: Value
+    never_share: Value  # of groups with a doubt of 1
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Quadrature grid of each group's random effect, with derivatives of the log density by log σ."""
+    """Quadrature grid of each group's random effect, with derivatives of the log density.
+
+    The derivatives are by log σ and by the logit of the share of groups that are never right.
+    """
 
     nodes: PerNode  # nodes
     weight: PerNode  # density times the spacing of the node
-    gradient: PerNode  # first derivative of the log density
-    hessian: PerNode  # second derivative
+    gradient: Float[np.ndarray, "group node 2"]  # first derivatives of the log density
+    hessian: Float[np.ndarray, "group node 2 2"]  # second derivatives
 
 
 @dataclass(frozen=True)
 class RandomEffects:
-    """A Student t scaled by σ, mixed with a wide normal for outliers."""
+    """A Student t scaled by σ, mixed with a wide normal for outliers, and a point for groups that are never right."""
 
     degrees_of_freedom: float = 4.0  # of the Student t
     outlier_weight: float = 0.02  # probability that a group is an outlier
     outlier_scale: float = 4.0  # standard deviation of outliers, in logits
 
-    def build_grid(self, scale: Scale, centre: PerGroup, width: PerGroup) -> Grid:
+    def build_grid(self, spread: Spread, doubt: PerGroup, centre: PerGroup, width: PerGroup) -> Grid:
         """Build the union of a grid around the t's centre and a grid around the mode of each group's labels.
 
         Smooth blending weights give each region to the grid that is denser there, so that each sum is as accurate as
-        with a single grid.
+        with a single grid. One more node stands for groups that are never right.
         """
-        centre, width = centre[:, None], width[:, None]
+        scale, centre, width = spread.scale, centre[:, None], width[:, None]
         own, near = (
             np.broadcast_to(scale * PRIOR_NODES, (len(centre), len(PRIOR_NODES))),
             centre + width * LIKELIHOOD_NODES,
@@ -63,17 +76,11 @@ class RandomEffects:
             gap * _blend_weight(gap / even, PRIOR_NODES / REACH[0], (own - centre) / (REACH[1] * width)),
             even * _blend_weight(even / far, LIKELIHOOD_NODES / REACH[1], near / (REACH[0] * scale)),
         )
-        parts = [
-            (nodes, density * span, np.broadcast_to(gradient, nodes.shape), np.broadcast_to(hessian, nodes.shape))
-            for nodes, span, (density, gradient, hessian) in zip(
-                (own, near),
-                spans,
-                (self._density_and_derivatives(scale * PRIOR_NODES, scale), self._density_and_derivatives(near, scale)),
-                strict=True,
-            )
-        ]
+        at = np.concatenate([own, near], axis=1)
+        density, gradient, hessian = self._density_and_derivatives(at, scale)
         loose = 1 / (1 + _square(scale / width, 2))
-        return _normalise(loose, *(np.concatenate(both, axis=1) for both in zip(*parts, strict=True)))
+        weight, *derivatives = _normalise(loose, density * np.concatenate(spans, axis=1), gradient, hessian)
+        return _add_never_right(at, weight, *derivatives, spread.never_share, doubt[:, None])
 
     @cached_property
     def _peak_density(self) -> float:
@@ -84,10 +91,8 @@ class RandomEffects:
             / sqrt(self.degrees_of_freedom * pi)
         )
 
-    def _density_and_derivatives(
-        self, at: Float[np.ndarray, "... node"], scale: Scale
-    ) -> tuple[Float[np.ndarray, "... node"], ...]:
-        """Density of the mixture, and first and second derivatives of its logarithm by log σ."""
+    def _density_and_derivatives(self, at: PerNode, scale: Value) -> tuple[PerNode, PerNode, PerNode]:
+        """Density of the mixture of t and normal, and first and second derivatives of its logarithm by log σ."""
         nu, square = self.degrees_of_freedom, (at / scale) ** 2
         own = (1 - self.outlier_weight) * self._peak_density / scale * np.exp(-(nu + 1) / 2 * np.log1p(square / nu))
         outlier_weight = (
@@ -100,9 +105,40 @@ class RandomEffects:
         return density, share * gradient, share * (hessian + (1 - share) * gradient**2)
 
 
-def _normalise(
-    loose: Float[np.ndarray, "group 1"], nodes: PerNode, weight: PerNode, gradient: PerNode, hessian: PerNode
+def _add_never_right(
+    nodes: PerNode,
+    weight: PerNode,
+    gradient: PerNode,
+    hessian: PerNode,
+    share: Value,
+    doubt: Float[np.ndarray, "group 1"],
 ) -> Grid:
+    """Add a node for groups that are never right, with derivatives by the logit of their share."""
+    never = share * doubt
+    first, second = never * (1 - share), never * (1 - share) * (1 - 2 * share)
+    rest = -first / (1 - never), -second / (1 - never) - (first / (1 - never)) ** 2
+    by_scale = [_append(values, np.zeros_like(doubt)) for values in (gradient, hessian)]
+    by_share = [
+        _append(np.broadcast_to(others, nodes.shape), np.broadcast_to(own, doubt.shape))
+        for others, own in zip(rest, (1 - share, -share * (1 - share)), strict=True)
+    ]
+    zero = np.zeros_like(by_share[0])
+    squares = np.stack([by_scale[1], zero, zero, by_share[1]], axis=2)
+    return Grid(
+        _append(nodes, np.full_like(doubt, NEVER)),
+        _append((1 - never) * weight, never),
+        np.stack([by_scale[0], by_share[0]], axis=2),
+        squares.reshape(*zero.shape, 2, 2),
+    )
+
+
+def _append(values: PerNode, last: Float[np.ndarray, "group 1"]) -> Float[np.ndarray, "group one_more"]:
+    return np.concatenate([values, last], axis=1)
+
+
+def _normalise(
+    loose: Float[np.ndarray, "group 1"], weight: PerNode, gradient: PerNode, hessian: PerNode
+) -> tuple[PerNode, PerNode, PerNode]:
     """Normalise the weights to sum to one for any σ where labels are weak; small errors would add up over many groups.
 
     Where labels are strong, the density around their mode matters and the total weight does not, so the exponent is near 0.
@@ -110,7 +146,7 @@ def _normalise(
     total = weight.sum(axis=1, keepdims=True)
     mean = (weight * gradient).sum(axis=1, keepdims=True) / total
     square = (weight * (hessian + gradient**2)).sum(axis=1, keepdims=True) / total - mean**2
-    return Grid(nodes, weight / total**loose, gradient - loose * mean, hessian - loose * square)
+    return weight / total**loose, gradient - loose * mean, hessian - loose * square
 
 
 def _blend_weight(

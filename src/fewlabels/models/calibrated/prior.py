@@ -4,14 +4,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fewlabels.data.counts import Cells
+from fewlabels.data.counts import NONE, Cells
 from fewlabels.distributions.belief import Conjugate
 from fewlabels.metrics.metric import Reads
 from fewlabels.models.calibrated.design import build_design
 from fewlabels.models.calibrated.explanation import CalibrationSummary
 from fewlabels.models.logit.cache import fit_once
-from fewlabels.models.logit.cells import project_to_cells
+from fewlabels.models.logit.cells import Logits, project_to_cells
+from fewlabels.models.logit.joint import CellAccuracies
 from fewlabels.models.logit.laplace import integrate
+from fewlabels.models.logit.overdispersion import OverdispersedAccuracies
 from fewlabels.models.logit.to_prior import build_prior_fit, count_unlabelled
 from fewlabels.models.priors import PriorFit
 
@@ -51,7 +53,8 @@ class Calibrated:
                 design_matrix.group,
                 design_matrix.doubt,
             )
-        prior_fit = build_prior_fit(cells, reads, everything, rest[0] if finite_pool else None)
+        projected = [_add_overdispersion(cells, accuracies) for accuracies in (everything, *rest)]
+        prior_fit = build_prior_fit(cells, reads, projected[0], projected[1] if finite_pool else None)
         return replace(
             prior_fit,
             trust=CalibrationSummary(everything, design_matrix, prior_fit.before.strength(), _score_range(cells)),
@@ -61,6 +64,13 @@ class Calibrated:
 def calibrated() -> Calibrated:
     """Use the scores, recalibrated with the labels so far, as prior."""
     return Calibrated()
+
+
+def _add_overdispersion(cells: Cells, accuracies: Logits) -> CellAccuracies:
+    """Let score bins of a group have accuracies of their own; whole groups have their random effects."""
+    if np.all(cells.bin == NONE):
+        return accuracies
+    return OverdispersedAccuracies(accuracies, cells.right, cells.n_labels - cells.right)
 
 
 def _score_range(cells: Cells) -> tuple[float, float] | None:

@@ -85,6 +85,7 @@ def time_case(case: Case, table: Table, repeats: int, n_steps: int) -> Row:
     plain = time_definition(problem, case.rule, n_steps, n_labels)
     return {
         "table": "replays", "replay": case.name, "pool": case.pool, "labels": n_labels, "kernel": seconds, "first": first,
+        "slow_at_first": first > 10 * seconds + 0.1,
         "definition": plain, "times_definition": _divide(plain, seconds), "papers": case.published,
         "times_papers": _divide(case.published, seconds), "goal": case.goal,
     }  # fmt: skip
@@ -159,13 +160,9 @@ def render(rows: Rows) -> Iterator[str]:
         f"Measuring error, coverage and width of {estimates['groups']} intervals at 100 checkpoints of a replay takes "
         f"{estimates['seconds']:.3f} s more."
     )
-    slow = [f"{row['first']:.1f} s ({row['replay'].split(',')[0]})" for row in replays if is_slow_at_first(row)]
-    yield f"The first run of a process takes longer, as it compiles its kernel or reads it from disk: {', '.join(slow)}."
-
-
-def is_slow_at_first(row: Row) -> bool:
-    """Return whether the first run took much longer than the others."""
-    return row["first"] is not None and row["first"] > 10 * row["kernel"] + 0.1
+    slow = [f"{row['first']:.1f} s ({row['replay'].split(',')[0]})" for row in replays if row["slow_at_first"]]
+    if slow:
+        yield f"The first run of a process takes longer, as it compiles its kernel or reads it from disk: {', '.join(slow)}."
 
 
 BENCHMARK = Benchmark("replay", __doc__, render)

@@ -32,9 +32,10 @@ class Benchmark:
         return "bench." + self.name.replace("/", " ")
 
     @property
-    def page(self) -> str:
-        """Return where the page is kept."""
-        return f"bench/{self.name}.md"
+    def place(self) -> str:
+        """Return what follows `--out`: the kept page; of a question, the folder of its page."""
+        folder, _, name = self.name.rpartition("/")
+        return f"bench/{folder}" if folder else f"bench/{name}.md"
 
     def make_parser(self) -> argparse.ArgumentParser:
         """Return the options that every benchmark has; those of its own are added to them."""
@@ -116,7 +117,7 @@ def describe_settings(benchmark: Benchmark, parser: argparse.ArgumentParser, opt
 def spell_command(benchmark: Benchmark, parser: argparse.ArgumentParser, chosen: dict[str, Any]) -> str:
     """Return the command line that measures this again: the options that are not as they are by default."""
     words = [f"--{name} {_flatten(value)}" for name, value in chosen.items() if value != parser.get_default(name)]
-    return " ".join([f"python -m {benchmark.module}", *words, "--out", benchmark.page])
+    return " ".join([f"python -m {benchmark.module}", *words, "--out", benchmark.place])
 
 
 def _flatten(value: Any) -> Any:

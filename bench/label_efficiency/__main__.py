@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench.harness.main import ROWS, Benchmark, run
 from bench.harness.pools import add_pools_option
-from bench.harness.rows import Row, Rows, select
+from bench.harness.rows import Row, Rows
 from bench.label_efficiency import accuracies, calibration, comparison, confusion, finding
 from bench.label_efficiency.pages import Question
 from bench.label_efficiency.pools import Pool, find_pools
@@ -26,7 +26,8 @@ def ask_pools(question: Question, options: argparse.Namespace, kept: Rows) -> It
     """Ask pool by pool what is not kept, and yield all rows after each."""
     order = {pool.name: i for i, pool in enumerate(find_pools(options.pools))}
     rows = list(kept)
-    for pool in (pool for pool in choose_pools(options) if not select(kept, "times", pool=pool.name)):
+    known = {row.get("pool") for row in kept}
+    for pool in (pool for pool in choose_pools(options) if pool.name not in known):
         details = [*(row for row in rows if row["table"] != "means"), *ask(question, pool, options.runs)]
         details.sort(key=lambda row: order.get(row.get("pool", ""), -1))
         rows = [*details, *question.sum_up(details)]

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,8 +117,12 @@ def describe_settings(benchmark: Benchmark, parser: argparse.ArgumentParser, opt
 
 def spell_command(benchmark: Benchmark, parser: argparse.ArgumentParser, chosen: dict[str, Any]) -> str:
     """Return the command line that measures this again: the options that are not as they are by default."""
-    words = [f"--{name} {_flatten(value)}" for name, value in chosen.items() if value != parser.get_default(name)]
+    words = [f"--{name} {_quote(value)}" for name, value in chosen.items() if value != parser.get_default(name)]
     return " ".join([f"python -m {benchmark.module}", *words, "--out", benchmark.place])
+
+
+def _quote(value: Any) -> str:
+    return shlex.join(map(str, value if isinstance(value, list | tuple) else [value]))
 
 
 def _flatten(value: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-POOLS = Path("../shared/pools")
+POOLS = Path(__file__).parents[3] / "shared" / "pools"  # beside the repository
 MODELS = ("mlp", "lr", "rf", "nb")  # of pools about people: a column of scores each
 
 

@@ -11,7 +11,7 @@ import pytest
 from bench import __main__ as everything
 from bench import peers_page
 from bench.findings import FINDERS
-from bench.harness.main import ROWS, Benchmark, start, start_in_batches
+from bench.harness.main import ROWS, Benchmark, describe_settings, start, start_in_batches
 from bench.harness.page import figure, join_paragraphs, points, show_table, text
 from bench.harness.rows import Row, Rows, read_rows, select, write_rows
 from bench.label_efficiency.__main__ import QUESTIONS
@@ -116,6 +116,13 @@ def test_a_benchmark_writes_its_page_and_its_rows_and_makes_the_page_again(
     )
     assert capsys.readouterr().out == PAGE
     assert (tmp_path / "f.jsonl").read_text() == (tmp_path / "e.jsonl").read_text()
+
+
+def test_the_command_on_a_page_can_be_pasted_into_a_shell() -> None:
+    parser = make_parser()
+    parser.add_argument("--only", default="")
+    settings = describe_settings(BENCHMARK, parser, parser.parse_args(["--only", "never err", "--runs", "2"]))
+    assert settings["command"] == "python -m bench.example --only 'never err' --out bench/example.md"
 
 
 def test_what_an_earlier_command_with_as_many_runs_left_is_not_measured_again(tmp_path: Path) -> None:

@@ -1,25 +1,27 @@
 """How long does a person wait for the next item? `ask` and `tell` of a session in a file, with many groups.
 
-Run from the root of the repository: python bench/asking.py --out bench/asking.md
+Run from the root of the repository: python -m bench.asking --out bench/asking.md
 Beside them, in the same run: one synced append of SQLite, below which no durable answer can go, and one draw of a Beta
 per group, below which Thompson sampling by definition cannot.
 """
 
 import argparse
-import os
 import sqlite3
-import statistics
 import tempfile
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 
 import fewlabels as fl
+from bench.harness.clocks import clock
+from bench.harness.main import Benchmark, start
+from bench.harness.page import figure, show_table
+from bench.harness.rows import Row, Rows, find_settings, select
 
-STEPS = 300
+STEPS, SIZES = 300, (10, 100, 1000)
 
 
 def make_pool(n_groups: int, n_items: int = 50_000) -> tuple[fl.Predictions, dict[int, str]]:
@@ -32,11 +34,9 @@ def make_pool(n_groups: int, n_items: int = 50_000) -> tuple[fl.Predictions, dic
     return fl.Predictions.read(table), dict(enumerate(label.astype(str).tolist()))
 
 
-def clock(call: Callable[[], object]) -> float:
-    """Milliseconds of one call."""
-    began = time.perf_counter()
-    call()
-    return 1e3 * (time.perf_counter() - began)
+def clock_ms(call: Callable[[], object]) -> float:
+    """Return the milliseconds of a call."""
+    return 1e3 * clock(call)
 
 
 def time_session(path: Path, n_groups: int) -> tuple[list[float], list[float]]:
@@ -45,9 +45,9 @@ def time_session(path: Path, n_groups: int) -> tuple[list[float], list[float]]:
     asking, telling = [], []
     with fl.Session.create(path, pool, goal=fl.FindWorst(), policy=fl.thompson) as session:
         for _ in range(STEPS):
-            asking.append(clock(lambda: session.ask(1)))
+            asking.append(clock_ms(lambda: session.ask(1)))
             answers = {i: truth[int(i)] for i in session.ask(1)}
-            telling.append(clock(partial(session.tell, answers)))
+            telling.append(clock_ms(partial(session.tell, answers)))
     return asking, telling
 
 
@@ -57,7 +57,7 @@ def time_append(path: Path) -> list[float]:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("CREATE TABLE t (a)")
-    took = [clock(lambda: connection.execute("INSERT INTO t VALUES (1)")) for _ in range(STEPS)]
+    took = [clock_ms(lambda: connection.execute("INSERT INTO t VALUES (1)")) for _ in range(STEPS)]
     connection.close()
     return took
 
@@ -65,39 +65,52 @@ def time_append(path: Path) -> list[float]:
 def time_draw(n_groups: int) -> list[float]:
     """A Beta per group."""
     rng, alpha = np.random.default_rng(0), np.full(n_groups, 3.5)
-    return [clock(lambda: rng.beta(alpha, 1.5)) for _ in range(STEPS)]
+    return [clock_ms(lambda: rng.beta(alpha, 1.5)) for _ in range(STEPS)]
 
 
-def measure(sizes: Sequence[int]) -> list[str]:
-    """A row of the table for every number of groups."""
-    rows = []
-    for n in sizes:
+def measure(_: argparse.Namespace) -> Iterator[Row]:
+    """Yield a row for every number of groups."""
+    for n_groups in SIZES:
         with tempfile.TemporaryDirectory() as folder:
-            asking, telling = time_session(Path(folder) / "s.db", n)
-            append, draw = time_append(Path(folder) / "plain.db"), time_draw(n)
-        floor = statistics.median(append) + statistics.median(draw)
-        ask, slow = statistics.median(asking), float(np.quantile(asking, 0.95))
-        rows.append(
-            f"| {n:,} | {ask:.2f} | {slow:.2f} | {statistics.median(telling):.2f} | {statistics.median(append):.2f} | "
-            f"{statistics.median(draw):.2f} | {ask / floor:.1f} |"
-        )
-    return rows
+            asking, telling = time_session(Path(folder) / "s.db", n_groups)
+            append, draw = median(time_append(Path(folder) / "plain.db")), median(time_draw(n_groups))
+        ask = median(asking)
+        yield {
+            "table": "sizes", "groups": n_groups, "ask": ask, "ask_95": float(np.quantile(asking, 0.95)),
+            "tell": median(telling), "append": append, "draw": draw, "times_floor": ask / (append + draw),
+        }  # fmt: skip
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--out", type=Path)
-    out = options.parse_args().out
-    head = (
-        "# Asking\n\nMade by `python bench/asking.py --out bench/asking.md`: 50,000 items in so many groups, goal find-worst, policy "
-        f"thompson, a session in a file; medians of {STEPS} steps, milliseconds, load {os.getloadavg()[0]:.1f} on "
-        f"{os.cpu_count()} cores. The floor is one synced append and one draw per group.\n\n"
-        "| groups | ask | ask, 95 % | tell | synced append | draw | ask / floor |\n|---|---|---|---|---|---|---|\n"
+COLUMNS = (
+    ("groups", figure("groups", ",")),
+    ("ask", figure("ask", ".2f")),
+    ("ask, 95 %", figure("ask_95", ".2f")),
+    ("tell", figure("tell", ".2f")),
+    ("synced append", figure("append", ".2f")),
+    ("draw", figure("draw", ".2f")),
+    ("ask / floor", figure("times_floor", ".1f")),
+)
+
+
+def render(rows: Rows) -> Iterator[str]:
+    """Yield the parts of the page."""
+    settings = find_settings(rows)
+    yield "# Asking"
+    yield (
+        f"Made by `{settings['command']}`: 50,000 items in so many groups, goal find-worst, policy thompson, a session in a file; "
+        f"medians of {STEPS} steps, milliseconds, load {settings['load']:.1f} on {settings['cores']} cores. "
+        "The floor is one synced append and one draw per group."
     )
-    text = head + "\n".join(measure((10, 100, 1000))) + "\n\nGoal: `ask` with 1,000 groups in under 10 ms.\n"
-    print(text)
-    if out:
-        out.write_text(text, encoding="utf-8")
+    yield show_table(COLUMNS, select(rows, "sizes"))
+    yield "Goal: `ask` with 1,000 groups in under 10 ms."
+
+
+BENCHMARK = Benchmark("asking", __doc__, render)
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Measure, or make the page again."""
+    start(BENCHMARK, BENCHMARK.make_parser(), measure, words)
 
 
 if __name__ == "__main__":

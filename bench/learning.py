@@ -4,13 +4,15 @@ Run it from the project's folder: python -m bench.learning --out bench/learning.
 """
 
 import argparse
-import time
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 import fewlabels as fl
+from bench.harness.clocks import clock_often
+from bench.harness.main import Benchmark, start
+from bench.harness.page import figure, show_table, text
+from bench.harness.rows import Row, Rows, find_settings, select
 from fewlabels.data.counts import STRATA, CountTable, count_pool
 from fewlabels.models.calibrated.design import build_design
 from fewlabels.models.logit.laplace import fit
@@ -33,44 +35,50 @@ def make_tally(seed: int = 0) -> CountTable:
     return count_pool(fl.Predictions.read(pool), fl.predicted, strata=STRATA)
 
 
-def clock(run: Callable[[], object], times: int = 15) -> tuple[float, float]:
-    """Median and shortest time in milliseconds."""
-    run()
-    spent = []
-    for _ in range(times):
-        began = time.perf_counter()
-        run()
-        spent.append(1000 * (time.perf_counter() - began))
-    return float(np.median(spent)), min(spent)
+def clock(name: str, call: Callable[[], object], times: int = 15) -> Row:
+    """Return the median and the shortest time in milliseconds, after one call that warms up."""
+    call()
+    spent = 1000 * np.array(clock_often(call, times))
+    return {"table": "calls", "call": name, "median": float(np.median(spent)), "least": float(spent.min())}
 
 
-def main() -> None:
-    """Clock it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
+def measure(_: argparse.Namespace) -> Iterator[Row]:
+    """Yield the rows of all calls, after one that describes the pool."""
     cells = make_tally().cells()
-    design_matrix = build_design(cells)
-    seen = design_matrix.collect_labelled(cells)
-    strata = np.random.default_rng(0).normal(size=(NODES, len(design_matrix.design)))
-    timed = {
-        "learn: fit, and what it implies for every group": lambda: fl.calibrated().learn(
-            cells, "right", finite_pool=False
-        ),
+    design = build_design(cells)
+    seen = design.collect_labelled(cells)
+    strata = np.random.default_rng(0).normal(size=(NODES, len(design.design)))
+    yield {"table": "pool", "labelled": len(seen.group), "groups": len(np.unique(seen.group)), "strata": len(design.design)}  # fmt: skip
+    calls: dict[str, Callable[[], object]] = {
+        "learn: fit, and what it implies for every group": lambda: fl.calibrated().learn(cells, "right", finite_pool=False),
         "the same about exactly these items": lambda: fl.calibrated().learn(cells, "right", finite_pool=True),
-        "of that, the fit alone": lambda: fit(seen, design_matrix.model),
+        "of that, the fit alone": lambda: fit(seen, design.model),
         "one exponential of every stratum and departure": lambda: np.exp(strata),
-    }
-    rows = [f"| {name} | {median:.1f} | {least:.1f} |" for name, (median, least) in ((n, clock(f)) for n, f in timed.items())]  # fmt: skip
-    page = "\n".join([
-        "# Learning anew", "", "`python -m bench.learning --out bench/learning.md`", "",
-        f"{len(seen.group):,} labelled strata in {len(np.unique(seen.group)):,} of {GROUPS:,} groups, "
-        f"{len(design_matrix.design):,} strata in all; milliseconds on one core (goal: {GOAL:.0f}).", "",
-        "| | median | least |", "|---|---|---|", *rows,
-    ])  # fmt: skip
-    print(page)
-    if options.out:
-        options.out.write_text(page + "\n", encoding="utf-8")
+    }  # fmt: skip
+    yield from (clock(name, call) for name, call in calls.items())
+
+
+COLUMNS = (("", text("call")), ("median", figure("median", ".1f")), ("least", figure("least", ".1f")))
+
+
+def render(rows: Rows) -> Iterator[str]:
+    """Yield the parts of the page."""
+    (pool,) = select(rows, "pool")
+    yield "# Learning anew"
+    yield f"`{find_settings(rows)['command']}`"
+    yield (
+        f"{pool['labelled']:,} labelled strata in {pool['groups']:,} of {GROUPS:,} groups, {pool['strata']:,} strata in all; "
+        f"milliseconds on one core (goal: {GOAL:.0f})."
+    )
+    yield show_table(COLUMNS, select(rows, "calls"))
+
+
+BENCHMARK = Benchmark("learning", __doc__, render)
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Measure, or make the page again."""
+    start(BENCHMARK, BENCHMARK.make_parser(), measure, words)
 
 
 if __name__ == "__main__":

@@ -6,19 +6,19 @@ files to the answer, without Python's start and imports. Ratios travel between m
 """
 
 import argparse
-import json
-import os
-import statistics
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import median
 
 import duckdb
 
+from bench.harness.main import Benchmark, start
+from bench.harness.page import Show, figure, show_table
+from bench.harness.processes import Cost, find_median, read_cost
+from bench.harness.rows import Row, Rows, find_settings, select
 from bench.scale_pool import ROWS, make_pool
-from bench.speed import Cost
 
 LIMIT, MEMORY = 2.0, 1000.0  # times the bare query; megabytes
 QUERY = (
@@ -57,14 +57,10 @@ def list_programs(files: str) -> dict[str, str]:
 
 def run(program: str, files: str) -> Cost:
     """Run a program in a process of its own."""
-    command = [sys.executable, "-c", CLOCK.format(program=program), files]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise SystemExit(done.stderr)
-    return Cost(*json.loads(done.stdout.splitlines()[-1]))  # DuckDB may show its progress first
+    return read_cost([sys.executable, "-c", CLOCK.format(program=program), files])
 
 
-def measure(files: str, repeats: int) -> dict[str, list[Cost]]:
+def measure_in_turn(files: str, repeats: int) -> dict[str, list[Cost]]:
     """Run all of them in turn, several times, after one of each to warm the disk and what is compiled."""
     programs = list_programs(files)
     for program in programs.values():
@@ -73,61 +69,72 @@ def measure(files: str, repeats: int) -> dict[str, list[Cost]]:
     return {name: [turn[name] for turn in turns] for name in programs}
 
 
-def write_report(files: str, arguments: argparse.Namespace) -> Iterator[str]:
-    """Measure, and say what came out."""
-    size = sum(path.stat().st_size for path in Path(files).parent.glob(Path(files).name))
-    before = os.getloadavg()[0]
-    costs = measure(files, arguments.repeats)
-    title = "A hundred million rows" if arguments.rows == ROWS else f"{arguments.rows:,} rows"
-    yield from (f"# {title}", "", f"Made by `{spell_command(arguments)}`.", "")
-    yield (
-        f"{arguments.rows:,} rows in {size / 1e6:,.0f} MB of Parquet; {os.cpu_count()} cores, DuckDB {duckdb.__version__}, medians of {arguments.repeats} turns; "
-        f"load {before:.1f} before, {os.getloadavg()[0]:.1f} after. Seconds on the wall grow with whatever else the machine does; seconds of "
-        "processor time hardly do. The bare query groups by the same columns and touches the id, as the call does."
-    )
-    yield from ("", "| | seconds | of processor time | MB at most | times the bare query: wall | processor |", "|---|---|---|---|---|---|")  # fmt: skip
+def describe_calls(costs: dict[str, list[Cost]]) -> Iterator[Row]:
+    """Yield a row for every bare query, and one for the call that is compared with it."""
     for name in CALLS:
         bare, ours = costs[f"bare query for {name}"], costs[name]
-        yield _show(f"bare query for {name}", bare) + " | |"
-        wall, busy = (_middle([getattr(o, k) / getattr(b, k) for o, b in zip(ours, bare, strict=True)]) for k in ("seconds", "busy"))  # fmt: skip
-        yield _show(f"**{name}**", ours) + f" {wall:.1f}{_judge(wall)} | {busy:.1f}{_judge(busy)} |"
+        yield _describe(f"bare query for {name}", bare)
+        wall, busy = (median([getattr(o, k) / getattr(b, k) for o, b in zip(ours, bare, strict=True)]) for k in ("seconds", "busy"))  # fmt: skip
+        yield {**_describe(name, ours), "times_bare": wall, "times_bare_busy": busy}
+
+
+def _describe(name: str, costs: list[Cost]) -> dict[str, object]:
+    return {"table": "calls", "call": name, **vars(find_median(costs))}
+
+
+def measure(options: argparse.Namespace) -> Iterator[Row]:
+    """Yield the rows of all calls; the files are made for them unless a folder of them is given."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = make_pool(options.folder or Path(folder), options.rows)
+        size = sum(path.stat().st_size for path in Path(files).parent.glob(Path(files).name))
+        costs = measure_in_turn(files, options.repeats)
+    yield {"table": "files", "megabytes": size / 1e6, "duckdb": duckdb.__version__}
+    yield from describe_calls(costs)
     most = max(cost.megabytes for name in CALLS for cost in costs[name])
-    yield from ("", f"Goal: at most {LIMIT:g} times the bare query, and {MEMORY:,.0f} MB. Most memory: {most:,.0f} MB.")
+    yield {"table": "memory", "megabytes": most}
 
 
-def _show(name: str, costs: list[Cost]) -> str:
-    seconds, busy, megabytes = (_middle([getattr(c, k) for c in costs]) for k in ("seconds", "busy", "megabytes"))
-    return f"| {name} | {seconds:.1f} | {busy:.1f} | {megabytes:,.0f} |"
+def _show_times(name: str) -> Show:
+    """Return a function that shows a ratio to the bare query, and whether it is too high."""
+    return lambda row: (
+        "" if row.get(name) is None else f"{row[name]:.1f}{'' if row[name] <= LIMIT else ' (**missed**)'}"
+    )
 
 
-def _judge(ratio: float) -> str:
-    return "" if ratio <= LIMIT else " (**missed**)"
+COLUMNS = (
+    ("", lambda row: row["call"] if row.get("times_bare") is None else f"**{row['call']}**"),
+    ("seconds", figure("seconds", ".1f")),
+    ("of processor time", figure("busy", ".1f")),
+    ("MB at most", figure("megabytes", ",.0f")),
+    ("times the bare query: wall", _show_times("times_bare")),
+    ("processor", _show_times("times_bare_busy")),
+)
 
 
-def _middle(values: list[float]) -> float:
-    return statistics.median(values)
+def render(rows: Rows) -> Iterator[str]:
+    """Yield the parts of the page."""
+    settings, (files,), (memory,) = find_settings(rows), select(rows, "files"), select(rows, "memory")
+    yield "# A hundred million rows" if settings["rows"] == ROWS else f"# {settings['rows']:,} rows"
+    yield f"Made by `{settings['command']}`."
+    yield (
+        f"{settings['rows']:,} rows in {files['megabytes']:,.0f} MB of Parquet; {settings['cores']} cores, DuckDB {files['duckdb']}, medians of "
+        f"{settings['repeats']} turns; load {settings['load']:.1f}. Seconds on the wall grow with whatever else the machine does; seconds of "
+        "processor time hardly do. The bare query groups by the same columns and touches the id, as the call does."
+    )
+    yield show_table(COLUMNS, select(rows, "calls"))
+    yield f"Goal: at most {LIMIT:g} times the bare query, and {MEMORY:,.0f} MB. Most memory: {memory['megabytes']:,.0f} MB."
 
 
-def spell_command(arguments: argparse.Namespace) -> str:
-    """Return the command line that measures this again."""
-    rows = "" if arguments.rows == ROWS else f" --rows {arguments.rows}"
-    return f"python -m bench.scale{rows} --repeats {arguments.repeats} --out bench/scale.md"
+BENCHMARK = Benchmark("scale", __doc__, render)
 
 
-def main() -> None:
-    """Print the report, or write it; the files are made for it unless a folder of them is given."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def main(words: Sequence[str] | None = None) -> None:
+    """Measure, or make the page again."""
+    parser = BENCHMARK.make_parser()
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--folder", type=Path, help="where the files are, or are to stay")
-    parser.add_argument("--out", type=Path)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        files = make_pool(arguments.folder or Path(folder), arguments.rows)
-        text = "\n".join(write_report(files, arguments)) + "\n"
-    print(text)
-    if arguments.out:
-        arguments.out.write_text(text, encoding="utf-8")
+    start(BENCHMARK, parser, measure, words)
 
 
 if __name__ == "__main__":

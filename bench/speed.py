@@ -1,38 +1,35 @@
 """How long does `fewlabels assess` take on a million rows, and how much of that is the bare query?
 
-Run from the root of the repository: python bench/speed.py --out bench/speed.md
+Run from the root of the repository: python -m bench.speed --out bench/speed.md
 Every program runs in a fresh process, in turn with the others, several times; medians are shown. Ratios to the bare
 DuckDB query travel between machines, seconds do not: so this is a script, not a test.
 """
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bench.harness.main import Benchmark, start
+from bench.harness.page import figure, show_table, text
+from bench.harness.processes import TOOL, Cost, measure
+from bench.harness.rows import Row, Rows, find_settings, select
+
+__all__ = ["Cost", "measure"]
+
 QUERY = (
     "select predicted, count(*), sum(score), count(label), sum((predicted = label)::int) "
     "from read_parquet('{path}') group by 1 order by 1"
 )
 NOTHING, BARE, ASSESS, HELP = "python -c pass", "bare DuckDB query", "fewlabels assess", "fewlabels --help"
-LAUNCHER = """
-import json, resource, subprocess, sys, time
-began = time.perf_counter()
-code = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL)
-seconds, usage = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
-print(json.dumps([seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024]))
-sys.exit(code)
-"""
 INSIDE = """
 import json, time, duckdb, fewlabels as fl
 def clock(call, n):
@@ -46,13 +43,11 @@ print(json.dumps([clock(lambda: duckdb.sql(query).fetchall(), n), clock(lambda: 
 """
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What one run took."""
-
-    seconds: float
-    busy: float  # seconds of processor time: what other users of the machine do not add to
-    megabytes: float
+GOALS = (
+    ("`fewlabels assess --metric accuracy` in under 3 s", ASSESS, "seconds", 3.0, "s"),
+    ("... and under 500 MB", ASSESS, "megabytes", 500.0, "MB"),
+    ("`fewlabels --help` in under 0.5 s", HELP, "seconds", 0.5, "s"),
+)
 
 
 def make_pool(path: Path, n: int, n_groups: int) -> None:
@@ -71,96 +66,96 @@ def make_pool(path: Path, n: int, n_groups: int) -> None:
     pq.write_table(pa.table(columns), path)
 
 
-def run(command: Sequence[str]) -> Cost:
-    """Run a program to its end, under a launcher too small to be taken for the program's peak of memory."""
-    found = subprocess.run(
-        [sys.executable, "-S", "-c", LAUNCHER, *command], capture_output=True, text=True, check=False
-    )
-    if found.returncode != 0:
-        raise SystemExit(f"{' '.join(command)} failed: {found.stderr}")
-    return Cost(*json.loads(found.stdout))
-
-
-def programs(path: Path) -> dict[str, list[str]]:
-    tool = str(Path(sys.executable).parent / "fewlabels")
+def list_programs(path: Path) -> dict[str, list[str]]:
+    """Return the command of every program."""
     return {
         NOTHING: [sys.executable, "-c", "pass"],
         BARE: [sys.executable, "-c", f"import duckdb; duckdb.sql({QUERY.format(path=path)!r}).fetchall()"],
         "import fewlabels.analyses.assess": [sys.executable, "-c", "import fewlabels.analyses.assess"],
-        ASSESS: [tool, "assess", str(path), "--metric", "accuracy", "--json", "-"],
-        HELP: [tool, "--help"],
+        ASSESS: [TOOL, "assess", str(path), "--metric", "accuracy", "--json", "-"],
+        HELP: [TOOL, "--help"],
     }
 
 
-def measure(commands: Mapping[str, Sequence[str]], repeats: int) -> dict[str, Cost]:
-    """Medians over runs taken in turn, after one of each to warm the disk."""
-    costs: dict[str, list[Cost]] = {name: [] for name in commands}
-    for i in range(repeats + 1):
-        for name, command in commands.items():
-            cost = run(command)
-            if i > 0:
-                costs[name].append(cost)
-    return {name: _middle(found) for name, found in costs.items()}
-
-
-def _middle(costs: Sequence[Cost]) -> Cost:
-    return Cost(*(statistics.median(getattr(c, f.name) for c in costs) for f in fields(Cost)))
-
-
-def measure_inside(path: Path, repeats: int) -> tuple[float, float]:
-    """Median seconds of the query and of `fl.assess` in one warm process."""
+def measure_inside(path: Path, repeats: int) -> Row:
+    """Return median seconds of the query and of `fl.assess` in one warm process."""
     program = INSIDE.format(query=QUERY.format(path=path), path=str(path), repeats=repeats)
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    query, assess = json.loads(found.stdout)
-    return statistics.median(query), statistics.median(assess)
+    query, assess = map(statistics.median, json.loads(found.stdout))
+    return {"table": "inside", "query": query, "assess": assess, "ratio": assess / query}
 
 
-def write_report(
-    arguments: argparse.Namespace, costs: Mapping[str, Cost], inside: tuple[float, float]
-) -> Iterator[str]:
-    yield from ("# Speed", "", "Made by `python bench/speed.py --out bench/speed.md`.", "")
-    yield from (
-        f"A Parquet file of {arguments.rows:,} rows and {arguments.groups} predicted classes, 5 % labelled; {os.cpu_count()} cores. Medians of {arguments.repeats} runs taken in turn,",
-        f"each in a fresh process, start of Python and imports included. Load of the machine over the last minute: {os.getloadavg()[0]:.1f} (about 1 is this script's own).", "",
-    )  # fmt: skip
-    yield from (
-        "| program | seconds | of processor | MB at most | seconds / bare query | MB / bare query |",
-        "|---|---|---|---|---|---|",
-    )
+def describe_programs(costs: Mapping[str, Cost]) -> Iterator[Row]:
+    """Yield a row for every program, beside the bare query."""
     bare = costs[BARE]
     for name, cost in costs.items():
-        yield f"| `{name}` | {cost.seconds:.2f} | {cost.busy:.2f} | {cost.megabytes:.0f} | {cost.seconds / bare.seconds:.1f} | {cost.megabytes / bare.megabytes:.1f} |"
-    query, assess = inside
-    yield from (
-        "",
-        f"In one warm process the query takes {query:.3f} s and `fl.assess` {assess:.3f} s: a ratio of {assess / query:.1f}.",
-        "",
+        yield {
+            "table": "programs", "program": name, "seconds": cost.seconds, "busy": cost.busy, "megabytes": cost.megabytes,
+            "times_bare": cost.seconds / bare.seconds, "times_bare_megabytes": cost.megabytes / bare.megabytes,
+        }  # fmt: skip
+
+
+def judge(costs: Mapping[str, Cost]) -> Iterator[Row]:
+    """Yield a row for every goal."""
+    for goal, program, figure_of, limit, unit in GOALS:
+        found = getattr(costs[program], figure_of)
+        yield {"table": "goals", "goal": goal, "found": found, "unit": unit, "met": found < limit}
+
+
+def measure_all(options: argparse.Namespace) -> Iterator[Row]:
+    """Yield the rows of all programs, of the warm process and of the goals."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "pool.parquet"
+        make_pool(path, options.rows, options.groups)
+        costs = measure(list_programs(path), options.repeats)
+        yield from describe_programs(costs)
+        yield measure_inside(path, options.repeats)
+        yield from judge(costs)
+
+
+PROGRAMS = (
+    ("program", text("program", "`{}`")),
+    ("seconds", figure("seconds", ".2f")),
+    ("of processor", figure("busy", ".2f")),
+    ("MB at most", figure("megabytes", ".0f")),
+    ("seconds / bare query", figure("times_bare", ".1f")),
+    ("MB / bare query", figure("times_bare_megabytes", ".1f")),
+)
+JUDGEMENTS = (
+    ("goal", text("goal")),
+    ("found", lambda row: f"{row['found']:.3g} {row['unit']}"),
+    ("met", lambda row: "yes" if row["met"] else "**no**"),
+)
+
+
+def render(rows: Rows) -> Iterator[str]:
+    """Yield the parts of the page."""
+    settings, (inside,) = find_settings(rows), select(rows, "inside")
+    yield "# Speed"
+    yield f"Made by `{settings['command']}`."
+    yield (
+        f"A Parquet file of {settings['rows']:,} rows and {settings['groups']} predicted classes, 5 % labelled; {settings['cores']} cores. "
+        f"Medians of {settings['repeats']} runs taken in turn,\neach in a fresh process, start of Python and imports included. "
+        f"Load of the machine over the last minute: {settings['load']:.1f} (about 1 is this script's own)."
     )
-    yield from ("| goal | found | met |", "|---|---|---|")
-    for goal, found, limit, unit in (
-        ("`fewlabels assess --metric accuracy` in under 3 s", costs[ASSESS].seconds, 3.0, "s"),
-        ("... and under 500 MB", costs[ASSESS].megabytes, 500.0, "MB"),
-        ("`fewlabels --help` in under 0.5 s", costs[HELP].seconds, 0.5, "s"),
-    ):
-        yield f"| {goal} | {found:.3g} {unit} | {'yes' if found < limit else '**no**'} |"
+    yield show_table(PROGRAMS, select(rows, "programs"))
+    yield (
+        f"In one warm process the query takes {inside['query']:.3f} s and `fl.assess` {inside['assess']:.3f} s: a ratio of "
+        f"{inside['ratio']:.1f}."
+    )
+    yield show_table(JUDGEMENTS, select(rows, "goals"))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+BENCHMARK = Benchmark("speed", __doc__, render)
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Measure, or make the page again."""
+    parser = BENCHMARK.make_parser()
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--groups", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--out", type=Path)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "pool.parquet"
-        make_pool(path, arguments.rows, arguments.groups)
-        costs = measure(programs(path), arguments.repeats)
-        inside = measure_inside(path, arguments.repeats)
-    text = "\n".join(write_report(arguments, costs, inside)) + "\n"
-    print(text, end="")
-    if arguments.out:
-        arguments.out.write_text(text, encoding="utf-8")
+    start(BENCHMARK, parser, measure_all, words)
 
 
 if __name__ == "__main__":

@@ -5,15 +5,18 @@ Run it from the project's folder: python -m bench.surfaces --out bench/surfaces.
 
 import argparse
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
 import fewlabels as fl
+from bench.harness.clocks import clock, find_median_time
+from bench.harness.main import Benchmark, start
+from bench.harness.page import figure, show_table, text
+from bench.harness.rows import Row, Rows, find_settings, select
 
 ITEMS, LABELS, BATCH, ROUNDS = 50_000, 2000, 12, 5
 SHAPES = {"320 arms (10 × 2⁵)": (10, 2, 2, 2, 2, 2), "4,096 arms (2¹²)": (2,) * 12, "4,096 arms (8⁴)": (8, 8, 8, 8)}
@@ -35,16 +38,6 @@ def make_pool(shape: tuple[int, ...], seed: int = 0) -> pd.DataFrame:
 def hide(pool: pd.DataFrame, kept: int) -> pd.DataFrame:
     """Keep the labels of the first items alone; they are in random order."""
     return pool.assign(label=pool["label"].where(np.arange(len(pool)) < kept, None))
-
-
-def clock(run: Callable[[], object], times: int = 3) -> float:
-    """Median time in seconds."""
-    spent = []
-    for _ in range(times):
-        began = time.perf_counter()
-        run()
-        spent.append(time.perf_counter() - began)
-    return float(np.median(spent))
 
 
 def regress(pool: pd.DataFrame) -> None:
@@ -69,34 +62,47 @@ def update(pool: pd.DataFrame, attributes: tuple[str, ...]) -> float:
     return float(np.median(spent))
 
 
-def measure() -> Iterator[str]:
+def measure(_: argparse.Namespace) -> Iterator[Row]:
     """Yield a row for every shape."""
     for name, shape in SHAPES.items():
         pool = make_pool(shape)
         attributes = tuple(f"a{i}" for i in range(len(shape)))
-        few = hide(pool, LABELS)
-        began = time.perf_counter()
-        fl.surface(few, attributes=attributes)
-        first = time.perf_counter() - began
-        again = clock(partial(fl.surface, few, attributes=attributes))
-        plain = clock(partial(regress, pool))
-        yield f"| {name} | {first:.2f} | {again:.2f} | {update(pool, attributes):.2f} | {plain:.2f} | {again / plain:.0f} |"
+        call = partial(fl.surface, hide(pool, LABELS), attributes=attributes)
+        first, again = clock(call), find_median_time(call, 3)
+        plain = find_median_time(partial(regress, pool), 3)
+        yield {
+            "table": "shapes", "shape": name, "first": first, "again": again, "update": update(pool, attributes),
+            "regression": plain, "ratio": again / plain,
+        }  # fmt: skip
 
 
-def main() -> None:
-    """Clock it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
-    page = "\n".join([
-        "# Surfaces", "", "`python -m bench.surfaces --out bench/surfaces.md`", "",
+COLUMNS = (
+    ("", text("shape")),
+    ("first call", figure("first", ".2f")),
+    ("again", figure("again", ".2f")),
+    (f"{BATCH} labels more", figure("update", ".2f")),
+    ("logistic regression", figure("regression", ".2f")),
+    ("ratio", figure("ratio", ".0f")),
+)
+
+
+def render(rows: Rows) -> Iterator[str]:
+    """Yield the parts of the page."""
+    yield "# Surfaces"
+    yield f"`{find_settings(rows)['command']}`"
+    yield (
         f"{LABELS:,} labels among {ITEMS:,} items, in seconds. Goals: a surface in {GOALS['320']:g} (320 arms) and "
-        f"{GOALS['4,096']:g} (4,096), first call included; telling a session {BATCH} labels and asking for {BATCH} more in {GOALS['update']:g}.", "",
-        "| | first call | again | 12 labels more | logistic regression | ratio |", "|---|---|---|---|---|---|", *measure(),
-    ])  # fmt: skip
-    print(page)
-    if options.out:
-        options.out.write_text(page + "\n", encoding="utf-8")
+        f"{GOALS['4,096']:g} (4,096), first call included; telling a session {BATCH} labels and asking for {BATCH} more in {GOALS['update']:g}."
+    )
+    yield show_table(COLUMNS, select(rows, "shapes"))
+
+
+BENCHMARK = Benchmark("surfaces", __doc__, render)
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Measure, or make the page again."""
+    start(BENCHMARK, BENCHMARK.make_parser(), measure, words)
 
 
 if __name__ == "__main__":

@@ -7,15 +7,19 @@ Run it from the project's folder: python -m bench.votes --out bench/votes.md
 
 import argparse
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 import fewlabels as fl
+from bench.harness.main import Benchmark, start
+from bench.harness.page import figure, show_notes, show_table, text
+from bench.harness.rows import Row, Rows, find_settings, select
 from fewlabels.analyses.assessment import assess_counts
 
+Say = Callable[[str, int], str]
+WAYS = ("fewlabels", "as told")
 RIGHT, ITEMS, LABELS, RUNS = 0.8, 1500, 150, 200
 
 
@@ -44,7 +48,7 @@ SETTINGS = (
 )
 
 
-def make(rng: np.random.Generator, setting: Setting) -> tuple[dict[str, object], Callable[[str, int], str]]:
+def make(rng: np.random.Generator, setting: Setting) -> tuple[dict[str, object], Say]:
     """Return a pool and what a person says of an item of it; the one called expert knows."""
     k = setting.classes
     predicted = rng.integers(0, k, ITEMS)
@@ -65,67 +69,94 @@ def make(rng: np.random.Generator, setting: Setting) -> tuple[dict[str, object],
     return {"id": range(ITEMS), "predicted": predicted.astype(str)}, say
 
 
-def run(setting: Setting, seed: int) -> Iterator[tuple[str, float, float, float]]:
-    """Label, and yield way, mean, low and high."""
+def label(session: fl.Session, setting: Setting, say: Say, rng: np.random.Generator) -> None:
+    """Let people vote in a random order until there are enough labels and no item lacks a vote."""
+    everyone = [str(i) for i in range(len(setting.skill))]
+    while session._store.state.n_labels < LABELS or session._store.state.short_of_votes:
+        for who in rng.permutation(everyone):
+            n = count_wanted(session, who)
+            ids = session.ask(n, who=who, lease=600, fresh=False) if n else []
+            session.tell({i: say(who, int(i)) for i in ids}, who=who)
+
+
+def count_wanted(session: fl.Session, who: str) -> int:
+    """Return how many items to give to a person: once there are enough labels, those alone that lack a vote."""
+    state = session._store.state
+    return 10 if state.n_labels < LABELS else min(10, len(state.short_of_vote_from(who)))
+
+
+def run(setting: Setting, seed: int) -> Iterator[tuple[float, float, float]]:
+    """Label, and yield mean, low and high of every way."""
     rng = np.random.default_rng([11, seed])
     pool, say = make(rng, setting)
     names = [str(i) for i in range(setting.classes)]
     session = fl.Session.create(
         None, pool, goal=fl.Estimate(), policy=fl.random, votes=setting.votes, classes=names, seed=seed
     )
-    everyone = [str(i) for i in range(len(setting.skill))]
-    while session._store.state.n_labels < LABELS or session._store.state.short_of_votes:
-        for who in rng.permutation(everyone):
-            n = (
-                10
-                if session._store.state.n_labels < LABELS
-                else min(10, len(session._store.state.short_of_vote_from(who)))
-            )
-            ids = session.ask(n, who=who, lease=600, fresh=False) if n else []
-            session.tell({i: say(who, int(i)) for i in ids}, who=who)
+    label(session, setting, say, rng)
     if setting.decides:
         session.decide({row["id"]: say("expert", row["id"]) for row in session.disputes(fresh=False)}, who="expert")
     found = session.assess()
-    told = assess_counts(found.tally, found.spec)
-    for way, one in (("fewlabels", found), ("as told", told)):
-        yield way, one.overall.mean, one.overall.low, one.overall.high
+    for one in (found, assess_counts(found.tally, found.spec)):
+        yield one.overall.mean, one.overall.low, one.overall.high
 
 
-def measure(setting: Setting, runs: int) -> list[str]:
-    rows: dict[str, list[tuple[float, float, float]]] = {}
+def repeat(setting: Setting, runs: int) -> Iterator[Row]:
+    """Yield a row for every way."""
     began = time.perf_counter()
-    for seed in range(runs):
-        for way, *figures in run(setting, seed):
-            rows.setdefault(way, []).append((figures[0], figures[1], figures[2]))
+    figures = np.array([list(run(setting, seed)) for seed in range(runs)])  # (run, way, figure)
     spent = (time.perf_counter() - began) / runs
-    lines = []
-    for way, found in rows.items():
-        mean, low, high = np.array(found).T
-        covered = ((low <= RIGHT) & (high >= RIGHT)).mean()
-        error = (covered * (1 - covered) / runs) ** 0.5
-        said = f"{mean.mean() - RIGHT:+.3f} | {(high - low).mean():.3f} | {covered:.3f} ± {error:.3f}"
-        lines.append(f"| {setting.name} | {way} | {said} | {spent if way == 'fewlabels' else 0:.1f} |")
-    return lines
+    for i, way in enumerate(WAYS):
+        mean, low, high = figures[:, i].T
+        covered = float(((low <= RIGHT) & (high >= RIGHT)).mean())
+        yield {
+            "table": "ways", "people": setting.name, "way": way, "bias": float(mean.mean() - RIGHT),
+            "width": float((high - low).mean()), "coverage": covered, "error": (covered * (1 - covered) / runs) ** 0.5,
+            "seconds": spent if way == WAYS[0] else 0.0,
+        }  # fmt: skip
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def measure(options: argparse.Namespace) -> Iterator[Row]:
+    """Yield the rows of all settings that were asked for."""
+    for setting in (one for one in SETTINGS if options.only in one.name):
+        for row in repeat(setting, options.runs):
+            print(row, flush=True)
+            yield row
+
+
+COLUMNS = (
+    ("people", text("people")),
+    ("way", text("way")),
+    ("bias", figure("bias", "+.3f")),
+    ("width", figure("width", ".3f")),
+    ("coverage", lambda row: f"{row['coverage']:.3f} ± {row['error']:.3f}"),
+    ("s per run", figure("seconds", ".1f")),
+)
+
+
+def render(rows: Rows) -> Iterator[str]:
+    """Yield the parts of the page."""
+    settings = find_settings(rows)
+    yield "# When people err"
+    yield f"`{settings['command']}`"
+    yield (
+        f"The model is right {RIGHT:.0%} of the time; about {LABELS} of {ITEMS:,} items are labelled at random, each by as many people as said; "
+        f"{settings['runs']} runs; 95% intervals of the overall accuracy, prior calibrated. `as told` takes what most people say, of a tie the "
+        "last word, as true. The error after ± is one standard error of the runs."
+    )
+    yield show_table(COLUMNS, select(rows, "ways"))
+    yield from show_notes(rows)
+
+
+BENCHMARK = Benchmark("votes", __doc__, render)
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Measure, or make the page again."""
+    parser = BENCHMARK.make_parser()
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--only", default="", help="settings with these words in their name")
-    parser.add_argument("--out", type=Path)
-    words = parser.parse_args()
-    lines = ["| people | way | bias | width | coverage | s per run |", "|---|---|---|---|---|---|"]
-    for setting in (one for one in SETTINGS if words.only in one.name):
-        lines += measure(setting, words.runs)
-        print("\n".join(lines[-2:]), flush=True)
-    text = (
-        f"# When people err\n\n`python -m bench.votes --runs {words.runs} --out bench/votes.md`\n\nThe model is right {RIGHT:.0%} of the time; "
-        f"about {LABELS} of {ITEMS:,} items are labelled at random, each by as many people as said; {words.runs} runs; 95% intervals of the "
-        "overall accuracy, prior calibrated. `as told` takes what most people say, of a tie the last word, as true. The error after ± is one "
-        "standard error of the runs.\n\n" + "\n".join(lines) + "\n"
-    )
-    if words.out:
-        words.out.write_text(text, encoding="utf-8")
+    start(BENCHMARK, parser, measure, words)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.harness.main import ROWS
+from bench.harness.pools import add_pools_option
+from bench.harness.rows import SETTINGS, write_rows
 from experiments.pools import Dataset
 from experiments.replays import Effort, Ints
 from experiments.tables import Page
@@ -25,6 +28,7 @@ class Options:
     seed: int = 0
     jobs: int | None = None
     quick: bool = False
+    json: Path | None = None  # the folder of rows
 
     def effort(self, usual: int, dataset: Dataset | None = None, heavy: int | None = None) -> Effort:
         """How often to play: as told, else as usual, and less often where a pool is heavy."""
@@ -53,12 +57,15 @@ def read_options(
     parser = argparse.ArgumentParser(description=about)
     if also:
         parser.add_argument("names", nargs="*", help=also)
-    parser.add_argument("--pools", type=Path, default=HERE.parents[1] / "shared" / "pools", help="the folder of pools")
+    add_pools_option(parser)
     parser.add_argument("--out", type=Path, default=HERE / "results", help="the folder to write to")
     parser.add_argument("--runs", type=int, help="how often to play each way (default: what each part can afford)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, help="how many to play at a time (default: all cores)")
     parser.add_argument("--quick", action="store_true", help="few runs and labels: does it work?")
+    parser.add_argument(
+        "--json", type=Path, help="a folder to write the rows of all tables to, a JSON object to a line"
+    )
     found = vars(parser.parse_args(words))
     return Options(**{k: v for k, v in found.items() if k != "names"}), found.get("names", [])
 
@@ -73,6 +80,10 @@ def write_page(name: str, make: Make, options: Options) -> Path:
     )
     path = options.out / f"{name}.md"
     path.write_text(page.render(footer), encoding="utf-8")
+    if options.json:
+        options.json.mkdir(parents=True, exist_ok=True)
+        settings = {"table": SETTINGS, "command": spell_command(name, options)}
+        write_rows(options.json / f"{name}{ROWS}", [settings, *page.list_rows()])
     print(f"{path}  ({time.perf_counter() - began:.0f} s)", flush=True)
     return path
 

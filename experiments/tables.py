@@ -1,22 +1,11 @@
 """Pages in Markdown: what was measured beside what was published, and how to measure it again."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import isnan
 
-
-@dataclass(frozen=True)
-class Table:
-    """Rows of text under a header, with a line above."""
-
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    caption: str = ""
-
-    def __str__(self) -> str:
-        lines = [self.header, ["---"] * len(self.header), *self.rows]
-        body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        return f"{self.caption}\n\n{body}" if self.caption else body
+from bench.harness.page import Table, join_paragraphs
+from bench.harness.rows import Row
 
 
 @dataclass(frozen=True)
@@ -36,7 +25,24 @@ class Page:
             parts.append(f"![{self.title}]({self.picture})")
         if self.notes:
             parts.append("\n".join(f"- {note}" for note in self.notes))
-        return "\n\n".join([*parts, footer]) + "\n"
+        return join_paragraphs([*parts, footer])
+
+    def list_rows(self) -> Iterator[Row]:
+        """Yield the rows of all tables, by their headers; tables are numbered from 1."""
+        for number, table in enumerate(self.tables, 1):
+            names = name_columns(table.header)
+            for cells in table.rows:
+                yield {"table": f"table {number}", **dict(zip(names, cells, strict=True))}
+
+
+def name_columns(header: Sequence[str]) -> list[str]:
+    """Return a name for every column: a title that was there already comes after the title on its left.
+
+    >>> name_columns(["labels", "IPrior, published", "ours", "IPrior+TS, published", "ours"])
+    ['labels', 'IPrior, published', 'ours', 'IPrior+TS, published', 'IPrior+TS, published: ours']
+    """
+    left = ("", *header)
+    return [f"{left[i]}: {title}" if title in header[:i] else title for i, title in enumerate(header)]
 
 
 def show(value: float | None, digits: int = 1) -> str:

@@ -7,7 +7,9 @@ from math import pi, sqrt
 import numpy as np
 
 import fewlabels as fl
-from bench.label_efficiency.pages import Row, Table
+from bench.harness.page import figure, text
+from bench.harness.rows import Row
+from bench.label_efficiency.pages import Question, Ratio
 from bench.label_efficiency.pools import Pool
 from bench.label_efficiency.ways import ALL, OURS, THEIRS, Figures, repeat
 from fewlabels.active.simulation.dispatch import run_policy
@@ -15,16 +17,10 @@ from fewlabels.active.simulation.run import Run
 
 FEW = (20, 50, 100)  # labels in all
 ROUNDING = 1e-9
-TABLE = Table(
-    "Calibration error over ten bins: error relative to its size",
-    ("pool", "labels", *map(str, ALL), "ours / theirs", "noise of that many labels"),
-    "at most half of the better of theirs. The last column is what chance alone does to the mean gap between score and "
-    "accuracy, were all else known: the error of an estimate without any prior can hardly be below it.",
-)
 
 
 def answer(pool: Pool, runs: int) -> Iterator[Row]:
-    """Rows of one pool."""
+    """Yield a row for every number of labels."""
     labelled = pool.labelled(fl.bins(10))
     budgets = [n for n in FEW if n < labelled.n_items]
     planned_runs = {way: way.try_on(labelled, fl.Estimate()) for way in ALL}
@@ -34,15 +30,10 @@ def answer(pool: Pool, runs: int) -> Iterator[Row]:
     noise = _reckon_noise(planned_runs[ALL[0]])
     for i, n in enumerate(budgets):
         theirs, ours = (max(min(error[way][i] for way in ways), ROUNDING) for ways in (THEIRS, OURS))
-        cells = (
-            pool.name,
-            n,
-            *(f"{error[way][i]:.0%}" for way in ALL),
-            f"{ours / theirs:.2f}",
-            f"{noise / sqrt(n):.0%}",
-        )
-        name = f"at {n} labels: ours"
-        yield Row(cells, {f"{name} / theirs": ours / theirs, f"{name} / noise": ours / (noise / sqrt(n))})
+        yield {
+            "pool": pool.name, "labels": n, **{str(way): error[way][i] for way in ALL}, "ratio": ours / theirs,
+            "noise": noise / sqrt(n), "ratio_to_noise": ours / (noise / sqrt(n)), "small": False,
+        }  # fmt: skip
 
 
 def _play(run: Run, budgets: list[int], seed: int) -> Figures:
@@ -61,3 +52,25 @@ def _reckon_noise(run: Run) -> float:
     """Mean absolute error of the mean gap from one label, relative to the ECE; labels are spread over bins as items are."""
     doubt = run.start.share @ (run.truth * (1 - run.truth))
     return sqrt(2 / pi * doubt) / _add_up(run, run.truth)
+
+
+def _list_ratios() -> Iterator[Ratio]:
+    for n in FEW:
+        yield Ratio(f"at {n} labels: ours / theirs", "ratio", {"labels": n})
+        yield Ratio(f"at {n} labels: ours / noise", "ratio_to_noise", {"labels": n})
+
+
+QUESTION = Question(
+    "Calibration error over ten bins: error relative to its size",
+    (
+        ("pool", text("pool")),
+        ("labels", text("labels")),
+        *((str(way), figure(str(way), ".0%")) for way in ALL),
+        ("ours / theirs", figure("ratio", ".2f")),
+        ("noise of that many labels", figure("noise", ".0%")),
+    ),
+    "at most half of the better of theirs. The last column is what chance alone does to the mean gap between score and "
+    "accuracy, were all else known: the error of an estimate without any prior can hardly be below it.",
+    tuple(_list_ratios()),
+    answer,
+)

@@ -7,7 +7,9 @@ from itertools import combinations
 import numpy as np
 
 import fewlabels as fl
-from bench.label_efficiency.pages import Row, Table
+from bench.harness.page import figure, text
+from bench.harness.rows import Row
+from bench.label_efficiency.pages import Question, Ratio
 from bench.label_efficiency.pools import FEWEST, Pool
 from bench.label_efficiency.ways import FLAT, OURS, THEIRS, Figures, Way, repeat
 from fewlabels.active.simulation.dispatch import run_policy
@@ -18,23 +20,19 @@ ROPE = 0.05
 PAIRS, SMALLEST = 10, 20  # pairs of groups to compare, of at least so many items
 LOOKS = 16
 WAYS = (FLAT, THEIRS[1], OURS[1])
-TABLE = Table(
-    f"Labels to the right verdict on two classes (half-width {ROPE}), lastingly; a tenth of the runs for each pair",
-    ("pool", "pairs", *map(str, WAYS), "ratio to the better of theirs and flat"),
-    "at most half of the labels.",
-)
 
 
 def answer(pool: Pool, runs: int) -> Iterator[Row]:
-    """Rows of one pool."""
+    """Yield a row, where there are pairs to compare."""
     labelled = pool.labelled()
     pairs = _pick_pairs(labelled)
     if not pairs:
         return
     needs = [repeat(partial(_play, labelled, way, pairs), max(2, runs // PAIRS))["labels"].mean() for way in WAYS]
-    ratio = needs[2] / min(needs[:2])
-    cells = (pool.name, len(pairs), *(f"{n:.0f}" for n in needs), f"{ratio:.2f}")
-    yield Row(cells, {"ratio": ratio}, len(labelled.tally.groups) < FEWEST)
+    yield {
+        "pool": pool.name, "pairs": len(pairs), **{str(way): n for way, n in zip(WAYS, needs, strict=True)},
+        "ratio": needs[2] / min(needs[:2]), "small": len(labelled.tally.groups) < FEWEST,
+    }  # fmt: skip
 
 
 def _pick_pairs(labelled: LabelledPool) -> list[tuple[str, str]]:
@@ -61,3 +59,17 @@ def _play(labelled: LabelledPool, way: Way, pairs: list[tuple[str, str]], seed: 
         stays = np.logical_and.accumulate(right[::-1])[::-1]
         needed.append(looks[stays.argmax()] if stays.any() else run.n_askable)
     return {"labels": np.array(needed, dtype=float)}
+
+
+QUESTION = Question(
+    f"Labels to the right verdict on two classes (half-width {ROPE}), lastingly; a tenth of the runs for each pair",
+    (
+        ("pool", text("pool")),
+        ("pairs", text("pairs")),
+        *((str(way), figure(str(way), ".0f")) for way in WAYS),
+        ("ratio to the better of theirs and flat", figure("ratio", ".2f")),
+    ),
+    "at most half of the labels.",
+    (Ratio("ratio", "ratio", {}),),
+    answer,
+)

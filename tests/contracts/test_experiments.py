@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bench.harness.rows import read_rows
 from experiments.__main__ import NAMES, main
 from experiments.audits import PRIVILEGED, RATES_ASKED, audit_often, read_audit
 from experiments.comparisons import weigh_path
@@ -88,10 +89,25 @@ def test_the_door_lists_and_runs(
     main()
     said = capsys.readouterr().out
     assert all(name in said for name in NAMES)
-    words = ["table_8", "--quick", "--jobs", "1", "--pools", str(small_pools), "--out", str(tmp_path)]
+    words = [
+        "table_8",
+        "--quick",
+        "--jobs",
+        "1",
+        "--pools",
+        str(small_pools),
+        "--out",
+        str(tmp_path),
+        "--json",
+        str(tmp_path),
+    ]
     monkeypatch.setattr(sys, "argv", ["experiments", *words])
     main()
-    assert (tmp_path / "table_8.md").exists()
+    page = (tmp_path / "table_8.md").read_text(encoding="utf-8")
+    settings, *rows = read_rows(tmp_path / "table_8.jsonl")
+    assert settings["command"] in page
+    assert len(rows) == page.count("\n| ") - 2
+    assert all(f"| {' | '.join(list(row.values())[1:])} |" in page for row in rows)
 
 
 def test_an_audit_counts_what_is_there(small_pools: Path) -> None:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.models.logit.model import Observations
+from fewlabels.models.logit.model import Outcomes
 
 
 @dataclass(frozen=True)
-class Strata(Observations):
+class Strata(Outcomes):
     """Outcomes of strata; logit P(right) = base + design · terms + share × random effect of the arm."""
 
     share: Float[np.ndarray, " stratum"]

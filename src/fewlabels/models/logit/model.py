@@ -21,17 +21,23 @@ MISCALIBRATION_WEIGHTS = (0.3, 0.45, 0.25)  # and their prior weights
 
 
 @dataclass(frozen=True)
-class Observations:
+class Outcomes:
     """Labelled outcomes of strata (items of one group with nearly the same score), sorted by group."""
 
     design: Float[np.ndarray, "stratum term"]
     group: Int[np.ndarray, " stratum"]
     right: Float[np.ndarray, " stratum"]
     total: Float[np.ndarray, " stratum"]
-    doubt: Float[np.ndarray, " stratum"]  # of the group: how unsure its scores are, from 0 to 1
 
     def __post_init__(self) -> None:
         assert np.all(np.diff(self.group) >= 0), "strata must be sorted by group"
+
+
+@dataclass(frozen=True)
+class Observations(Outcomes):
+    """Outcomes, and how unsure the scores of each stratum's group are, from 0 to 1."""
+
+    doubt: Float[np.ndarray, " stratum"]
 
 
 @dataclass(frozen=True)

@@ -140,16 +140,16 @@ def compare_overall(pool: Pool, posterior: Posterior, order: npt.NDArray[np.int6
 def estimate_ppi(score: Floats, right: Floats, order: npt.NDArray[np.int64]) -> float:
     """PPI++: the mean of the labels, corrected by the scores with a factor tuned to the labels (Angelopoulos et al.)."""
     if len(order) < 2 or not np.var(score[order]):
-        return float(right.mean())
+        return float(np.mean(right))
     covariance = np.cov(score[order], right)[0, 1]
     factor = np.clip(covariance / ((1 + len(order) / len(score)) * np.var(score)), 0, 1)
-    return float(right.mean() + factor * (score.mean() - score[order].mean()))
+    return float(np.mean(right) + factor * (np.mean(score) - np.mean(score[order])))
 
 
 def _jeffreys_width(posterior: Posterior) -> float:
     right, n = posterior.cells.right, posterior.cells.n_labels
     ends = [beta.ppf(q, right + 0.5, n - right + 0.5) for q in (0.025, 0.975)]
-    return float((ends[1] - ends[0]).mean())
+    return float(np.mean(ends[1] - ends[0]))
 
 
 def measure(options: argparse.Namespace) -> Iterator[Row]:

@@ -79,8 +79,8 @@ class RandomEffects:
         at = np.concatenate([own, near], axis=1)
         density, gradient, hessian = self._density_and_derivatives(at, scale)
         loose = 1 / (1 + _square(scale / width, 2))
-        weight, *derivatives = _normalise(loose, density * np.concatenate(spans, axis=1), gradient, hessian)
-        return _add_never_right(at, weight, *derivatives, spread.never_share, doubt[:, None])
+        weight, gradient, hessian = _normalise(loose, density * np.concatenate(spans, axis=1), gradient, hessian)
+        return _add_never_right(at, weight, gradient, hessian, spread.never_share, doubt[:, None])
 
     @cached_property
     def _peak_density(self) -> float:

@@ -12,9 +12,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.data.counts import Cells, Split
+from fewlabels.distributions.class_masses import ClassMassDraws
 from fewlabels.distributions.sparse import SparseDraws
 from fewlabels.metrics.cost_table import Costs, read_costs
 
+TINY = 1e-300
 PerScope = Float[np.ndarray, "draw scope"]
 Worst = Literal["lowest", "highest"]
 Reads = Literal["right", "label"]  # of a label: whether the prediction is right, or which class it is
@@ -24,8 +26,8 @@ class Sample(NamedTuple):
     """A block of draws, with everything a metric may use."""
 
     theta: (
-        Float[np.ndarray, "draw cell"] | Float[np.ndarray, "draw cell class"] | SparseDraws
-    )  # sparse for class masses only
+        Float[np.ndarray, "draw cell"] | Float[np.ndarray, "draw cell class"] | SparseDraws | ClassMassDraws
+    )  # the last two for masses of classes only
     weight: Float[np.ndarray, "#draw cell"]  # number of items of each cell
     cells: Cells
     scope: Int[np.ndarray, " cell"]  # scope of each cell
@@ -174,7 +176,8 @@ class ClassRate(RegisteredMetric):
     rate: Callable[[ClassMasses], Float[np.ndarray, "draw scope class"]]
     worst: Worst = "lowest"
     is_macro_average: bool = False
-    only_labelled_classes: bool = False  # average only over classes that occur as labels
+    only_true_classes: bool = False  # average only over classes that occur as truth, not those only predicted
+    is_zero_without_truth: bool = False  # as scikit-learn's recall is, for a class that does not occur as truth
     splits: tuple[Split, ...] = ("predicted",)
     reads: Reads = "label"
     needs: tuple[str, ...] = ("predicted",)
@@ -183,25 +186,37 @@ class ClassRate(RegisteredMetric):
 
     def value(self, sample: Sample) -> PerScope:
         """Return the rates per class, of the positive class, or averaged over classes."""
-        rates = self.rate(_class_masses(sample))
-        if self.is_macro_average:  # as in scikit-learn, 0/0 counts as 0 in a macro average
-            rates = np.nan_to_num(rates, nan=0.0)
+        masses = _class_masses(sample)
+        rates = self._fill(self.rate(masses))
         if sample.per_class:
             return rates[:, 0, :]
-        if not self.is_macro_average:
-            return rates[:, :, sample.positive]
-        occurs = self.occurring_classes(sample.cells, sample.scope, sample.n_scopes)
-        return (rates * occurs).sum(axis=2) / occurs.sum(axis=1)
+        return self._average(rates, masses, sample) if self.is_macro_average else rates[:, :, sample.positive]
 
-    def occurring_classes(
-        self, cells: Cells, scope: Int[np.ndarray, " cell"], n: int
-    ) -> Float[np.ndarray, "scope class"]:
-        """Indicate the classes that occur in each scope; a macro average includes only these."""
-        true, predicted_positive = np.zeros((2, n, len(cells.classes)))
-        np.add.at(true, scope, cells.labels)
-        np.add.at(predicted_positive, (scope, cells.predicted), cells.n_items)
-        blank = ~true.any(axis=1, keepdims=True)
-        return ((true > 0) | ((predicted_positive > 0) & (blank | (not self.only_labelled_classes)))).astype(np.float64)
+    def evaluate_classes(self, sample: Sample) -> tuple[Float[np.ndarray, "draw class"], Float[np.ndarray, "draw 1"]]:
+        """Return the rate of every class, and their average over the classes that occur; for a single scope."""
+        masses = _class_masses(sample)
+        rates = self._fill(self.rate(masses))
+        return rates[:, 0, :], self._average(rates, masses, sample)
+
+    def _fill(self, rates: Float[np.ndarray, "draw scope class"]) -> Float[np.ndarray, "draw scope class"]:
+        """Count 0/0 as 0 in a macro average, as scikit-learn does."""
+        return np.nan_to_num(rates, nan=0.0) if self.is_macro_average else rates
+
+    def _average(
+        self, rates: Float[np.ndarray, "draw scope class"], masses: ClassMasses, sample: Sample
+    ) -> Float[np.ndarray, "draw scope"]:
+        """Average over the classes that occur in each scope, as predictions or as truth.
+
+        Whether a class occurs as truth may be uncertain, so it is counted in every draw: fully from one item on, and in
+        proportion below. The average is then of the same classes however many labels there are.
+        """
+        n_items = _sum_by(sample.weight, sample.scope, sample.n_scopes)[:, :, None]
+        is_true = np.where(_count_labels(sample) > 0, 1.0, np.minimum(masses.actual_positive * n_items, 1.0))
+        occurs = is_true if self.only_true_classes else np.maximum(is_true, masses.predicted_positive > 0)
+        if self.is_zero_without_truth:
+            rates = rates * is_true
+        occurs = np.where(np.isnan(rates), 0.0, occurs)
+        return (np.nan_to_num(rates, nan=0.0) * occurs).sum(axis=2) / np.maximum(occurs.sum(axis=2), TINY)
 
 
 @dataclass(frozen=True)
@@ -267,6 +282,8 @@ def _class_masses(sample: Sample) -> ClassMasses:
 def _take_predicted(sample: Sample) -> Float[np.ndarray, "draw cell"]:
     """Return the share of the predicted class in each cell."""
     predicted = sample.cells.predicted
+    if isinstance(sample.theta, ClassMassDraws):
+        return sample.theta.right
     if isinstance(sample.theta, SparseDraws):
         return sample.theta.take_outcome(predicted)
     return sample.theta[:, np.arange(sample.cells.n), predicted]
@@ -274,15 +291,22 @@ def _take_predicted(sample: Sample) -> Float[np.ndarray, "draw cell"]:
 
 def _sum_classes(sample: Sample) -> Float[np.ndarray, "draw scope class"]:
     """Return the weight of each true class in each scope."""
+    if isinstance(sample.theta, ClassMassDraws):
+        return sample.theta.sum_scopes(sample.n_scopes)
     if isinstance(sample.theta, SparseDraws):
         weight = np.broadcast_to(sample.weight, sample.theta.shape[:2])
         return sample.theta.multiply(weight).sum_scopes(sample.scope, sample.n_scopes)
     return _sum_by(sample.weight[:, :, None] * sample.theta, sample.scope, sample.n_scopes)
 
 
+def _count_labels(sample: Sample) -> Float[np.ndarray, "scope class"]:
+    """Count the labels of each class in each scope."""
+    return _sum_by(sample.cells.labels[None], sample.scope, sample.n_scopes)[0]
+
+
 def _divide(a: np.ndarray, b: np.ndarray) -> Float[np.ndarray, "draw scope class"]:
     """Divide; 0/0 is NaN."""
-    return np.divide(a, b, out=np.full_like(a, np.nan), where=b > 1e-300)
+    return np.divide(a, b, out=np.full_like(a, np.nan), where=b > TINY)
 
 
 def _recall(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
@@ -332,9 +356,9 @@ accuracy = Accuracy()
 ece = CalibrationError()
 confusion = ScopeRate("confusion", lambda s: s.true_positive.sum(axis=2), is_cell_accuracy=True)
 precision = ClassRate("precision", _precision, is_macro_average=True, is_cell_accuracy=True)
-recall = ClassRate("recall", _recall, is_macro_average=True)
+recall = ClassRate("recall", _recall, is_macro_average=True, is_zero_without_truth=True)
 f1 = ClassRate("f1", _f1, is_macro_average=True)
-balanced_accuracy = ClassRate("balanced-accuracy", _recall, is_macro_average=True, only_labelled_classes=True)
+balanced_accuracy = ClassRate("balanced-accuracy", _recall, is_macro_average=True, only_true_classes=True)
 mcc = ScopeRate("mcc", _matthews, is_share=False)
 tpr = ClassRate("tpr", _recall)
 fpr = ClassRate("fpr", _false_positive, worst="highest")

@@ -18,7 +18,7 @@ from fewlabels.distributions.sparse import MIN_STRENGTH, SparseBelief, count_ent
 from fewlabels.metrics.evaluate import CellDraws, Evaluation
 
 BLOCK = 4_000_000  # array elements drawn at a time
-MAX_DENSE = 150  # shares drawn one by one; of more, only the masses of classes are drawn, where they are enough
+MAX_DENSE = 40  # shares drawn one by one; of more, only the masses of classes are drawn, where they are enough
 Block = tuple[Float[np.ndarray, "draw group"], Float[np.ndarray, "draw 1"]]
 DrawCells = Callable[[Rng, int], CellDraws]
 

@@ -103,10 +103,11 @@ def _fit_prior(tally: CountTable, evaluation: Evaluation, prior: Prior, finite_p
 
 
 def _fit_anew(prior: Prior, evaluation: Evaluation, finite_pool: bool) -> PriorFit:
-    """Fit the prior; a guessed level is learned from all cells for metrics of classes."""
+    """Fit the prior; a guessed level is learned from all cells for metrics of classes, unless its strength is stated."""
     cells, reads = evaluation.cells, evaluation.metric.reads
     found = fit_prior(prior, cells, reads, finite_pool=finite_pool)
-    if reads != "label" or not prior.guesses_level or found.joint is not None or cells.n == 1:
+    is_stated = not prior.guesses_level or getattr(prior, "strength", None) is not None
+    if reads != "label" or is_stated or found.joint is not None or cells.n == 1:
         return found
     right = prior.before(cells, "right")
     return replace(found, joint=PooledShares(cells, right, finite_pool)) if isinstance(right, Beta) else found

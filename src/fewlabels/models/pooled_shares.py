@@ -45,6 +45,8 @@ class PooledShares(DrawnBelief):
     @cached_property
     def _shares(self) -> JointShares:
         cells, rest = self.cells, self.cells.n_items - self.cells.n_labels
-        accuracies = fit_prior_level(self.right, cells.outcomes, rest)
+        right = cells.labels[np.arange(cells.n), cells.predicted]
+        outcomes = np.stack([right, cells.labels.sum(axis=1) - right], axis=1)
+        accuracies = fit_prior_level(self.right, outcomes, rest)
         unlabelled = Unlabelled(cells.labels, rest, None) if self.finite_pool else None
         return JointShares(cells.names, accuracies, fit_true_classes(cells), cells.predicted, unlabelled)

@@ -45,7 +45,8 @@ class DrawnBelief(ABC):
 
     def mean(self) -> Array:
         """Expected value."""
-        return self._sample.mean(axis=0)
+        mean = self._sample.mean(axis=0)
+        return np.clip(mean, self._sample.min(axis=0), self._sample.max(axis=0))  # rounding moves the mean of equal draws
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Quantiles of draws."""

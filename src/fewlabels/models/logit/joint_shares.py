@@ -1,7 +1,7 @@
 """The joint belief about the true classes in all cells: accuracies from a model, true classes of errors from another."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -16,6 +16,7 @@ from fewlabels.models.logit.true_classes import TINY, TrueClasses
 PerCell = Float[np.ndarray, "draw cell"]
 
 
+@runtime_checkable
 class AccuracyDraws(Protocol):
     """Joint draws of the accuracy of every cell."""
 

@@ -76,7 +76,9 @@ class Pool:
         if name != "cost":
             return METRICS["recall" if name == "entries" else name]
         classes = self.labelled.tally.classes
-        table = {true: dict(zip(classes, row, strict=True)) for true, row in zip(classes, self.prices.tolist(), strict=True)}
+        table = {
+            true: dict(zip(classes, row, strict=True)) for true, row in zip(classes, self.prices.tolist(), strict=True)
+        }
         return fl.cost(table)
 
     def answer(self, name: str) -> tuple[Floats, float]:
@@ -118,7 +120,8 @@ def read_pool(path: Path) -> Pool:
 
 def read_figures(pool: Pool, tally: CountTable, name: str, prior: Prior) -> Iterator[Reading]:
     """Yield the figures of the groups, then of the whole."""
-    found = infer(tally, pool.metric(name), prior, finite_pool=True, n_draws=1000)
+    counted = tally.merged() if name == "mcc" else tally  # of the whole only
+    found = infer(counted, pool.metric(name), prior, finite_pool=True, n_draws=1000)
     if name == "entries":
         belief = found.joint_cell_posterior
         mean = belief.mean()
@@ -158,7 +161,9 @@ def summarise(pool: Pool, name: str, readings: list[list[Reading]]) -> Row:
         truth = (pool.truth / pool.truth.sum(axis=1, keepdims=True))[aside]
         some = truth > 0
         groups = [one[0] for one in readings]
-        return compare("", groups, truth) | compare("some ", groups, truth, some) | compare("none ", groups, truth, ~some)
+        return (
+            compare("", groups, truth) | compare("some ", groups, truth, some) | compare("none ", groups, truth, ~some)
+        )
     each, whole = pool.answer(name)
     out = compare("whole ", [one[1] for one in readings], np.array([whole]))
     return out | (compare("", [one[0] for one in readings], each) if len(each) else {})

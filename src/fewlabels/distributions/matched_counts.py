@@ -9,7 +9,9 @@ NEARLY_POISSON = 1e-3  # |variance / mean − 1| below which counts are Poisson
 TINY = 1e-300
 
 
-def draw_counts(rng: Rng, mean: Float[np.ndarray, "*shape"], variance: Float[np.ndarray, "*shape"]) -> Int[np.ndarray, "*shape"]:
+def draw_counts(
+    rng: Rng, mean: Float[np.ndarray, "*shape"], variance: Float[np.ndarray, "*shape"]
+) -> Int[np.ndarray, "*shape"]:
     """Draw counts with this mean and variance; where the binomial's n is not an integer, it is rounded at random.
 
     >>> drawn = draw_counts(np.random.default_rng(0), np.full(100_000, 3.0), np.full(100_000, 1.2))
@@ -21,7 +23,9 @@ def draw_counts(rng: Rng, mean: Float[np.ndarray, "*shape"], variance: Float[np.
     small, large = ratio < 1 - NEARLY_POISSON, ratio > 1 + NEARLY_POISSON
     poisson = ~(small | large)
     chance = 1 - ratio[small]
-    out[small] = rng.binomial(np.floor(mean[small] / chance + rng.random(chance.shape) * (1 - 1e-9)).astype(np.int64), chance)
+    out[small] = rng.binomial(
+        np.floor(mean[small] / chance + rng.random(chance.shape) * (1 - 1e-9)).astype(np.int64), chance
+    )
     excess = ratio[large] - 1
     out[large] = rng.poisson(excess * rng.standard_gamma(mean[large] / excess))
     out[poisson] = rng.poisson(mean[poisson])

@@ -14,7 +14,7 @@ from fewlabels.distributions.belief import Belief, Beta, Dirichlet, Rng
 from fewlabels.distributions.class_masses import ClassMassDraws
 from fewlabels.distributions.finite_pool import FinitePoolBeta, FinitePoolDirichlet
 from fewlabels.distributions.sparse import SparseDraws
-from fewlabels.metrics.metric import ClassRate, Metric, Sample, ScopeRate, selection_rate
+from fewlabels.metrics.metric import ClassRate, ConfusionAccuracy, Metric, Sample, ScopeRate, selection_rate
 
 Theta = Float[np.ndarray, "draw cell"] | Float[np.ndarray, "draw cell class"]
 CellDraws = Theta | SparseDraws | ClassMassDraws
@@ -42,7 +42,8 @@ class Evaluation:
     @property
     def mass_scopes(self) -> tuple[Int[np.ndarray, " cell"], int]:
         """The scope of every cell whose masses of classes the metric needs, and how many there are."""
-        return (np.zeros_like(self.cells.group), 1) if self.per_class else (self.cells.group, len(self.tally.groups))
+        is_one = self.per_class or isinstance(self.metric, ConfusionAccuracy)  # which needs no masses of classes
+        return (np.zeros_like(self.cells.group), 1) if is_one else (self.cells.group, len(self.tally.groups))
 
     def combine(self, theta: CellDraws, weight: Float[np.ndarray, "#draw cell"]) -> Combined:
         """Return the metric per group and overall, for these draws of the cells and these cell sizes."""

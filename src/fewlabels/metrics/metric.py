@@ -237,6 +237,19 @@ class ScopeRate(RegisteredMetric):
         return self.rate(_class_masses(sample))
 
 
+@dataclass(frozen=True)
+class ConfusionAccuracy(ScopeRate):
+    """The share of correct predictions, from class labels."""
+
+    name: str = "confusion"
+    rate: Callable[[ClassMasses], PerScope] = lambda s: s.true_positive.sum(axis=2)
+    is_cell_accuracy: bool = True
+
+    def value(self, sample: Sample) -> PerScope:
+        """Average over cells: masses of classes would take a number per scope and class."""
+        return _average(_take_predicted(sample), sample.weight, sample.scope, sample.n_scopes)
+
+
 def _sum_by(
     values: Float[np.ndarray, "draw cell *class"], index: Int[np.ndarray, " cell"], n: int
 ) -> Float[np.ndarray, "draw scope *class"]:
@@ -354,7 +367,7 @@ def _matthews(s: ClassMasses) -> PerScope:
 
 accuracy = Accuracy()
 ece = CalibrationError()
-confusion = ScopeRate("confusion", lambda s: s.true_positive.sum(axis=2), is_cell_accuracy=True)
+confusion = ConfusionAccuracy()
 precision = ClassRate("precision", _precision, is_macro_average=True, is_cell_accuracy=True)
 recall = ClassRate("recall", _recall, is_macro_average=True, is_zero_without_truth=True)
 f1 = ClassRate("f1", _f1, is_macro_average=True)

@@ -35,7 +35,7 @@ class Sampler:
     def limit(self, n_draws: int) -> int:
         """Return how many draws fit the budget, at most `n_draws`."""
         if self._draws_masses:
-            return budgets.limit_draws(n_draws, self._n_masses)
+            return min(n_draws, max(budgets.limit_draws(n_draws, self._n_dense), budgets.MIN_DRAWS))
         dense, sparse = (budgets.limit_draws(n_draws, size) for size in (self._n_dense, self._n_sparse))
         return max(dense, min(sparse, budgets.MIN_DRAWS)) if dense < n_draws else dense
 
@@ -83,9 +83,9 @@ class Sampler:
 
     @property
     def _n_masses(self) -> int:
-        """Array elements of one draw of masses; products of cells and classes count as one element per hundred."""
+        """Array elements of one draw of masses."""
         cells = self.evaluation.cells
-        return 4 * cells.n + cells.labels.shape[1] * self.evaluation.mass_scopes[1] + cells.labels.size // 100
+        return 4 * cells.n + cells.labels.shape[1] * self.evaluation.mass_scopes[1]
 
     @cached_property
     def _n_sparse(self) -> int:

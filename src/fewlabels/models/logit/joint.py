@@ -46,7 +46,9 @@ class DrawnBelief(ABC):
     def mean(self) -> Array:
         """Expected value."""
         mean = self._sample.mean(axis=0)
-        return np.clip(mean, self._sample.min(axis=0), self._sample.max(axis=0))  # rounding moves the mean of equal draws
+        return np.clip(
+            mean, self._sample.min(axis=0), self._sample.max(axis=0)
+        )  # rounding moves the mean of equal draws
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Quantiles of draws."""

@@ -57,7 +57,11 @@ class JointShares(DrawnBelief):
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell class"]:
         """Joint draws: accuracies, then A and the effects of the classes, then the shares of every cell."""
-        right, theta, cell = self.accuracies.draw(rng, n), self._draw_wrong_shares(rng, n), np.arange(len(self.predicted))
+        right, theta, cell = (
+            self.accuracies.draw(rng, n),
+            self._draw_wrong_shares(rng, n),
+            np.arange(len(self.predicted)),
+        )
         if self.unlabelled is None:
             theta *= (1 - right)[:, :, None]
             theta[:, cell, self.predicted] = right
@@ -145,7 +149,9 @@ class _WrongSums:
         )
 
 
-def _keep_sum(rng: Rng, drawn: Float[np.ndarray, "draw class"], mean: Float[np.ndarray, "draw class"]) -> Float[np.ndarray, "draw class"]:
+def _keep_sum(
+    rng: Rng, drawn: Float[np.ndarray, "draw class"], mean: Float[np.ndarray, "draw class"]
+) -> Float[np.ndarray, "draw class"]:
     """Scale draws of independent classes to the number of wrong items; where all are 0, choose one class."""
     total, found = mean.sum(axis=1), drawn.sum(axis=1)
     for i in np.nonzero((found <= 0) & (total > TINY))[0]:

@@ -46,9 +46,7 @@ class WrongLabels:
         values = self.base * np.exp(effects)[:, None, :]
         return values / values.sum(axis=2, keepdims=True)
 
-    def log_likelihood(
-        self, share: Float[np.ndarray, "setting row class"], strength: PerSetting
-    ) -> PerSetting:
+    def log_likelihood(self, share: Float[np.ndarray, "setting row class"], strength: PerSetting) -> PerSetting:
         """Dirichlet-multinomial log likelihood."""
         prior, total = self._prior_counts(share, strength), np.bincount(self.row, self.count, len(self.base))
         whole = gammaln(strength[:, None]) - gammaln(strength[:, None] + total)

@@ -105,7 +105,7 @@ def test_settings_are_weighed_as_quadrature_over_the_effects_weighs_them():
             log += np.log(scale) - np.log1p((scale / SCALE_PRIOR) ** 2)
             weights[scale, strength] = log - (np.log(strength / 60.0) / STRENGTH_PRIOR) ** 2 / 2
     values = np.array(list(weights.values()))
-    expected = {key: w for key, w in zip(weights, np.exp(values - logsumexp(values)), strict=True)}
+    expected = dict(zip(weights, np.exp(values - logsumexp(values)), strict=True))
     by_strength = {a: sum(w for (_, b), w in expected.items() if b == a) for a in STRENGTHS}
     for strength in STRENGTHS:
         assert sum(s.weight for s in found if s.strength == strength) == pytest.approx(by_strength[strength], abs=0.1)
@@ -134,6 +134,7 @@ def test_without_labels_the_shares_are_those_of_the_probabilities():
     assert shares[0] == pytest.approx([0, 2 / 3, 1 / 3], abs=0.02)
     assert shares[1] == pytest.approx([0, 0, 1], abs=0.02)
     assert np.diag(shares).tolist() == [0, 0, 0]
+    assert shares.sum(axis=1) == pytest.approx(1.0)
 
 
 def test_a_label_enters_once():

@@ -172,10 +172,12 @@ def fit_settings(labels: WrongLabels, typical_strength: float) -> tuple[Setting,
     found = list(_fit_blocks(labels, scale, strength))
     evidence, modes, roots = (np.concatenate(values) for values in zip(*found, strict=True))
     weight = softmax(prior + evidence)
+    weight = np.where(weight > MIN_WEIGHT, weight, 0.0)
+    weight /= weight.sum()
     return tuple(
         Setting(*values)
         for values in zip(weight.tolist(), strength.tolist(), modes, roots, strict=True)
-        if values[0] > MIN_WEIGHT
+        if values[0] > 0
     )
 
 

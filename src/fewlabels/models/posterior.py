@@ -112,12 +112,12 @@ class Posterior:
     @cached_property
     def exact(self) -> Belief | None:
         """The closed form per group, where there is one; a mixture has none."""
-        if self.parts or self._pools_classes:
+        if self.parts or self.pools_classes:
             return None
         return self.evaluation.closed_form(self.cell_posterior, finite_pool=self.finite_pool)
 
     @property
-    def _pools_classes(self) -> bool:
+    def pools_classes(self) -> bool:
         """Is the guessed level of the prior learned from all cells, for a metric of classes?"""
         return self.joint is not None and self.is_level_guessed and self.metric.reads == "label"
 

@@ -198,13 +198,13 @@ def print_page(rows: Sequence[Row], most: int) -> None:
 
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pools", type=Path)
+    parser.add_argument("--pools", type=Path, default=Path("../shared/pools"))
     parser.add_argument("--names", nargs="*", help="pools; all with a predicted class unless given")
     parser.add_argument("--priors", nargs="*", default=["calibrated"], choices=list(PRIORS))
     parser.add_argument("--metrics", nargs="*", default=list(NAMES), choices=NAMES)
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--most", type=int, default=10**9, help="most labels")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, default=Path("rows.jsonl"))
     parser.add_argument("--page", type=Path, help="rows to print, worst first")
     parser.add_argument("--rows", type=int, default=40, help="of the page")
     chosen = parser.parse_args(arguments)

@@ -169,7 +169,7 @@ def test_masses_of_classes_have_the_quantiles_of_dense_draws(finite, n_labels):
     assert masses.actual.sum(axis=2) == pytest.approx(size.sum())
     quantiles = [0.025, 0.25, 0.5, 0.75, 0.975]
     one, other = (np.quantile(each, quantiles, axis=0) for each in (dense, masses.actual[:, 0]))
-    assert np.all(np.abs(one - other) < 0.06 * (one[-1] - one[0]) + 1e-9)
+    assert np.all(np.abs(one - other) < 0.08 * (one[-1] - one[0]) + 1e-9)
 
 
 def test_masses_of_groups_add_up_to_those_of_the_whole():

@@ -14,9 +14,10 @@ from jaxtyping import Float, Int
 from fewlabels.data.counts import Cells, Split
 from fewlabels.distributions.class_masses import ClassMassDraws
 from fewlabels.distributions.sparse import SparseDraws
+from fewlabels.metrics import rates
 from fewlabels.metrics.cost_table import Costs, read_costs
+from fewlabels.metrics.rates import TINY, ClassMasses
 
-TINY = 1e-300
 PerScope = Float[np.ndarray, "draw scope"]
 Worst = Literal["lowest", "highest"]
 Reads = Literal["right", "label"]  # of a label: whether the prediction is right, or which class it is
@@ -154,14 +155,6 @@ class Cost:
     def for_classes(self, classes: Sequence[str]) -> "Cost":
         """Return the same costs with the matrix for the classes of a pool."""
         return replace(self, matrix=self.costs.matrix(classes))
-
-
-class ClassMasses(NamedTuple):
-    """Probability masses of each class in each scope: true positive, predicted positive, and actual positive."""
-
-    true_positive: Float[np.ndarray, "draw scope class"]
-    predicted_positive: Float[np.ndarray, "draw scope class"]
-    actual_positive: Float[np.ndarray, "draw scope class"]
 
 
 @dataclass(frozen=True)
@@ -317,70 +310,22 @@ def _count_labels(sample: Sample) -> Float[np.ndarray, "scope class"]:
     return _sum_by(sample.cells.labels[None], sample.scope, sample.n_scopes)[0]
 
 
-def _divide(a: np.ndarray, b: np.ndarray) -> Float[np.ndarray, "draw scope class"]:
-    """Divide; 0/0 is NaN."""
-    return np.divide(a, b, out=np.full_like(a, np.nan), where=b > TINY)
-
-
-def _recall(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
-    return _divide(s.true_positive, s.actual_positive)
-
-
-def _precision(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
-    return _divide(s.true_positive, s.predicted_positive)
-
-
-def _false_positive(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
-    return _divide(s.predicted_positive - s.true_positive, 1 - s.actual_positive)
-
-
-def _false_omission(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
-    return _divide(s.actual_positive - s.true_positive, 1 - s.predicted_positive)
-
-
-def _false_negative(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
-    return _divide(s.actual_positive - s.true_positive, s.actual_positive)
-
-
-def _true_negative(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
-    return _divide(1 - s.actual_positive - s.predicted_positive + s.true_positive, 1 - s.actual_positive)
-
-
-def _false_discovery(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
-    return _divide(s.predicted_positive - s.true_positive, s.predicted_positive)
-
-
-def _negative_predictive(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
-    return _divide(1 - s.actual_positive - s.predicted_positive + s.true_positive, 1 - s.predicted_positive)
-
-
-def _f1(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
-    return _divide(2 * s.true_positive, s.predicted_positive + s.actual_positive)
-
-
-def _matthews(s: ClassMasses) -> PerScope:
-    right = s.true_positive.sum(axis=2)
-    chance = (s.predicted_positive * s.actual_positive).sum(axis=2)
-    spread = (1 - (s.predicted_positive**2).sum(axis=2)) * (1 - (s.actual_positive**2).sum(axis=2))
-    return np.divide(right - chance, np.sqrt(spread), out=np.zeros_like(right), where=spread > 1e-15)
-
-
 accuracy = Accuracy()
 ece = CalibrationError()
 confusion = ConfusionAccuracy()
-precision = ClassRate("precision", _precision, is_macro_average=True, is_cell_accuracy=True)
-recall = ClassRate("recall", _recall, is_macro_average=True, is_zero_without_truth=True)
-f1 = ClassRate("f1", _f1, is_macro_average=True)
-balanced_accuracy = ClassRate("balanced-accuracy", _recall, is_macro_average=True, only_true_classes=True)
-mcc = ScopeRate("mcc", _matthews, is_share=False)
-tpr = ClassRate("tpr", _recall)
-fpr = ClassRate("fpr", _false_positive, worst="highest")
-tnr = ClassRate("tnr", _true_negative)
-fnr = ClassRate("fnr", _false_negative, worst="highest")
-ppv = ClassRate("ppv", _precision, is_cell_accuracy=True)
-npv = ClassRate("npv", _negative_predictive)
-fdr = ClassRate("fdr", _false_discovery, worst="highest")
-for_ = ClassRate("for", _false_omission, worst="highest")
+precision = ClassRate("precision", rates.precision, is_macro_average=True, is_cell_accuracy=True)
+recall = ClassRate("recall", rates.recall, is_macro_average=True, is_zero_without_truth=True)
+f1 = ClassRate("f1", rates.f1, is_macro_average=True)
+balanced_accuracy = ClassRate("balanced-accuracy", rates.recall, is_macro_average=True, only_true_classes=True)
+mcc = ScopeRate("mcc", rates.matthews, is_share=False)
+tpr = ClassRate("tpr", rates.recall)
+fpr = ClassRate("fpr", rates.false_positive, worst="highest")
+tnr = ClassRate("tnr", rates.true_negative)
+fnr = ClassRate("fnr", rates.false_negative, worst="highest")
+ppv = ClassRate("ppv", rates.precision, is_cell_accuracy=True)
+npv = ClassRate("npv", rates.negative_predictive)
+fdr = ClassRate("fdr", rates.false_discovery, worst="highest")
+for_ = ClassRate("for", rates.false_omission, worst="highest")
 selection_rate = ClassRate("selection-rate", lambda s: s.predicted_positive.copy())
 
 METRICS: Mapping[str, Metric] = {

@@ -17,7 +17,7 @@ from fewlabels.data.counts import NONE, Cells
 
 SCALES = np.array([0.12, 0.35, 1.0, 2.5])  # grid of σ
 STRENGTHS = np.array([3.0, 15.0, 80.0, 500.0])  # grid of A, in labels
-SCALE_PRIOR = 0.25  # scale of the half-Cauchy prior of σ
+SCALE_PRIOR = 0.5  # scale of the half-Cauchy prior of σ
 STRENGTH_PRIOR = 1.5  # standard deviation of the prior of log A, around
 TYPICAL_STRENGTH, TYPICAL_STRENGTH_WITHOUT_SCORES = 60.0, 15.0
 FLOOR = 0.02  # share of the base that is even, so that a probability of 0 excludes no class

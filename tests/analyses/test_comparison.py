@@ -156,5 +156,5 @@ def test_a_negative_rope_and_a_strange_group_are_refused():
 
 
 def test_precisions_of_two_classes_are_compared_exactly():
-    found = fl.compare(make_pool(1), ("a", "b"), metric=fl.precision, prior=fl.flat())
+    found = fl.compare(make_pool(1), ("a", "b"), metric=fl.precision, prior=fl.flat(1.0))
     assert isinstance(found.difference, BetaDifference)

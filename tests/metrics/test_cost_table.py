@@ -86,7 +86,7 @@ def test_an_expected_cost_has_the_mean_and_variance_of_its_dirichlet():
     """Σ_j c_j θ_j for θ ~ Dirichlet(α): mean c·m, variance (Σ c² m − (c·m)²) / (Σα + 1); 5 standard errors."""
     pool = make_pool(1, labelled=0.5)
     prices = {j: {k: float(ord(j) % 5 * (j != k)) for k in "abc"} for j in "abc"}
-    draws = fl.assess(pool, metric=fl.cost(prices), n_draws=20_000, prior=fl.flat()).draws[:, 0]
+    draws = fl.assess(pool, metric=fl.cost(prices), n_draws=20_000, prior=fl.flat(1.0)).draws[:, 0]
     seen = [sum((p, y) == ("a", j) for p, y in zip(pool["predicted"], pool["label"], strict=True)) for j in "abc"]
     alpha, c = np.array(seen) + 1 / 3, np.array([prices[j]["a"] for j in "abc"])
     m = alpha / alpha.sum()

@@ -178,7 +178,7 @@ def test_which_class_it_is_instead_is_learned_too():
         found = fl.assess(hide(pool, n), metric=fl.confusion, prior=prior).matrix
         return np.sqrt(np.mean([(e.mean - truth[e.predicted, e.label]) ** 2 for e in found]))
 
-    assert miss(calibrated(), 12) < 0.5 * miss(fl.from_scores(), 12)
+    assert miss(calibrated(), 12) < 0.5 * miss(fl.from_scores(1.0), 12)
     assert miss(calibrated(), 12) < miss(calibrated(), 0)
     assert miss(calibrated(), 600) < miss(calibrated(), 12)
 

@@ -12,9 +12,7 @@ from fewlabels.distributions.belief import Beta, Draws
 from fewlabels.distributions.finite_pool import FinitePoolBeta
 from fewlabels.metrics.metric import METRICS
 from fewlabels.models import draws as limits
-from fewlabels.models.baselines import IndependentBetas
 from fewlabels.models.inference import infer
-from fewlabels.models.logit.joint import JointShares
 
 STATED = replace(fl.flat(), guesses_level=False)  # a prior taken at its word, also about the whole
 SIGMAS = 5  # a mean of draws strays this many standard errors once in 1.7 million
@@ -65,7 +63,7 @@ def test_by_predicted_class_being_right_is_a_share_of_a_dirichlet(metric):
     tally = make_tally(
         group=[0, 0, 1, 1], predicted=[0, 0, 1, 1], label=[0, 1, 0, 1], n_items=[5, 2, 3, 9], k=2, by="predicted"
     )
-    found = answer(tally, metric).per_group
+    found = answer(tally, metric, STATED).per_group
     assert isinstance(found, Beta)
     assert found.alpha.tolist() == [5.5, 9.5]
     assert found.beta.tolist() == [2.5, 3.5]
@@ -145,7 +143,7 @@ SIMULATED = {finite: simulate(np.random.default_rng(8), 4000, finite) for finite
 @pytest.mark.parametrize("finite", [False, True])
 @pytest.mark.parametrize("name", RATES)
 def test_a_rate_of_a_partly_labelled_pool_is_what_a_plain_simulation_draws(name, finite):
-    found = answer(partly_labelled(), METRICS[name], finite_pool=finite, n_draws=4000, seed=1)
+    found = answer(partly_labelled(), METRICS[name], STATED, finite_pool=finite, n_draws=4000, seed=1)
     for g in (0, 1):
         assert_alike(found.draws[:, g], RATES[name](SIMULATED[finite][:, g]))
     assert_alike(found.overall.samples[:, 0], RATES[name](SIMULATED[finite].sum(axis=1)))
@@ -234,26 +232,15 @@ def many_classes():
 @pytest.mark.parametrize("metric", [fl.recall, fl.f1, fl.fpr, fl.mcc], ids=lambda m: m.name)
 def test_sparse_draws_have_the_moments_of_dense_ones(metric, many_classes, monkeypatch):
     by = fl.everything if metric is fl.mcc else fl.predicted
-    dense = fl.assess(many_classes, metric=metric, by=by, prior=fl.flat()).draws
+    dense = fl.assess(many_classes, metric=metric, by=by, prior=STATED).draws
     monkeypatch.setattr(budgets, "BUDGET", 1)
     drawn = []
     monkeypatch.setattr(
         sparse, "_draw_jumps", lambda *given, inner=sparse._draw_jumps: drawn.append(1) or inner(*given)
     )
-    sparsely = fl.assess(many_classes, metric=metric, by=by, prior=fl.flat()).draws
+    sparsely = fl.assess(many_classes, metric=metric, by=by, prior=STATED).draws
     assert drawn
     assert len(sparsely) == 4000
     error = dense.std(axis=0) * np.sqrt(1 / len(dense) + 1 / 4000)
     assert np.all(np.abs(dense.mean(axis=0) - sparsely.mean(axis=0)) < 5 * error)
     assert np.allclose(dense.std(axis=0), sparsely.std(axis=0), rtol=0.15)
-
-
-def test_sparse_draws_of_joint_shares_have_the_moments_of_dense_ones():
-    errors = np.where(np.arange(30) == 0, 0.0, 0.03) + 4.0 * (np.arange(30) == 7)
-    accuracies = IndependentBetas(Beta(("a",), np.array([8.0]), np.array([2.0])))
-    shares = JointShares(("a",), accuracies, errors[None], np.array([0]), np.zeros((1, 30)), None, None)
-    dense, sparsely = shares.draw(np.random.default_rng(0), 8000), shares.draw_sparse(np.random.default_rng(1), 8000)
-    assert np.allclose(sparsely.sum_cells(), 1)
-    error = dense.std(axis=0) * np.sqrt(2 / 8000)
-    assert np.all(np.abs(dense.mean(axis=0) - sparsely.to_dense().mean(axis=0)) < 5 * error)
-    assert np.allclose(sparsely.to_dense().std(axis=0)[0, [0, 7]], dense.std(axis=0)[0, [0, 7]], rtol=0.05)

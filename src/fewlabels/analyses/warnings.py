@@ -150,14 +150,14 @@ def is_prior_dominated(posterior: Posterior) -> bool:
     """Whether the prior dominates the overall estimate: weak priors of many cells add up to a strong one.
 
     The prior shifts the mean by about its strength over the square root of the number of labels, in standard errors.
-    A prior estimated from the labels of all cells is exempt.
+    A prior estimated from the labels of all cells, or whose level is, is exempt.
     """
     if posterior.trust is not None:
         return False
     cells = posterior.cells
     many = cells.n > 1 and bool(cells.n_labels.sum() < cells.n_items.sum())
     pull = float(posterior.prior.strength().sum()) / max(float(cells.n_labels.sum()), 1.0) ** 0.5
-    return many and posterior.pooled_cells is None and pull > 0.5
+    return many and posterior.pooled_cells is None and not posterior.pools_classes and pull > 0.5
 
 
 def list_wide_groups(rows: Sequence[HasInterval]) -> list[str]:

@@ -11,12 +11,13 @@ from jaxtyping import Float, Int
 
 from fewlabels.data.counts import NONE, Cells, CountTable
 from fewlabels.distributions.belief import Belief, Beta, Dirichlet, Rng
+from fewlabels.distributions.class_masses import ClassMassDraws
 from fewlabels.distributions.finite_pool import FinitePoolBeta, FinitePoolDirichlet
 from fewlabels.distributions.sparse import SparseDraws
-from fewlabels.metrics.metric import ClassRate, Metric, Sample, ScopeRate, selection_rate
+from fewlabels.metrics.metric import ClassRate, ConfusionAccuracy, Metric, Sample, ScopeRate, selection_rate
 
 Theta = Float[np.ndarray, "draw cell"] | Float[np.ndarray, "draw cell class"]
-CellDraws = Theta | SparseDraws
+CellDraws = Theta | SparseDraws | ClassMassDraws
 Combined = tuple[Float[np.ndarray, "draw group"], Float[np.ndarray, "draw 1"]]
 
 
@@ -34,21 +35,27 @@ class Evaluation:
         return isinstance(self.metric, ClassRate) and self.tally.by == "predicted"
 
     @property
-    def accepts_sparse(self) -> bool:
-        """Does the metric need only the masses of classes, so that sparse draws of the cells are enough?"""
+    def needs_only_masses(self) -> bool:
+        """Does the metric need only the masses of classes, instead of all shares?"""
         return isinstance(self.metric, ClassRate | ScopeRate)
+
+    @property
+    def mass_scopes(self) -> tuple[Int[np.ndarray, " cell"], int]:
+        """The scope of every cell whose masses of classes the metric needs, and how many there are."""
+        is_one = self.per_class or isinstance(self.metric, ConfusionAccuracy)  # which needs no masses of classes
+        return (np.zeros_like(self.cells.group), 1) if is_one else (self.cells.group, len(self.tally.groups))
 
     def combine(self, theta: CellDraws, weight: Float[np.ndarray, "#draw cell"]) -> Combined:
         """Return the metric per group and overall, for these draws of the cells and these cell sizes."""
         if self.per_class:
-            values = self._evaluate_classes(theta, weight)
-            return values[:, self._predicted_class()], values[:, self.occurring_classes()].mean(axis=1, keepdims=True)
+            values, overall = self._evaluate_classes(theta, weight)
+            return values[:, self._predicted_class()], overall
         return self.value(theta, weight), self._evaluate_scopes(theta, weight, np.zeros_like(self.cells.group), 1)
 
     def value(self, theta: CellDraws, weight: Float[np.ndarray, "#draw cell"]) -> Float[np.ndarray, "draw group"]:
         """Return the metric per group."""
         if self.per_class:
-            return self._evaluate_classes(theta, weight)[:, self._predicted_class()]
+            return self._evaluate_classes(theta, weight)[0][:, self._predicted_class()]
         return self._evaluate_scopes(theta, weight, self.cells.group, len(self.tally.groups))
 
     def closed_form(self, belief: Belief, *, finite_pool: bool) -> Belief | None:
@@ -65,11 +72,6 @@ class Evaluation:
             return belief.marginal(self.cells.predicted)
         return None
 
-    def occurring_classes(self) -> Int[np.ndarray, " class"]:
-        """Classes that a macro average includes."""
-        assert isinstance(self.metric, ClassRate)
-        return np.nonzero(self.metric.occurring_classes(self.cells, np.zeros_like(self.cells.group), 1)[0])[0]
-
     def _evaluate_scopes(
         self, theta: CellDraws, weight: Float[np.ndarray, "#draw cell"], scope: Int[np.ndarray, " cell"], n: int
     ) -> Float[np.ndarray, "draw scope"]:
@@ -78,8 +80,11 @@ class Evaluation:
 
     def _evaluate_classes(
         self, theta: CellDraws, weight: Float[np.ndarray, "#draw cell"]
-    ) -> Float[np.ndarray, "draw class"]:
-        return self.metric.value(Sample(theta, weight, self.cells, np.zeros_like(self.cells.group), 1, NONE, True))
+    ) -> tuple[Float[np.ndarray, "draw class"], Float[np.ndarray, "draw 1"]]:
+        assert isinstance(self.metric, ClassRate)
+        return self.metric.evaluate_classes(
+            Sample(theta, weight, self.cells, np.zeros_like(self.cells.group), 1, NONE, True)
+        )
 
     def _predicted_class(self) -> Int[np.ndarray, " group"]:
         return np.array([self.tally.classes.index(group) for group in self.tally.groups])

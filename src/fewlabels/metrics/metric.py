@@ -12,8 +12,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.data.counts import Cells, Split
+from fewlabels.distributions.class_masses import ClassMassDraws
 from fewlabels.distributions.sparse import SparseDraws
+from fewlabels.metrics import rates
 from fewlabels.metrics.cost_table import Costs, read_costs
+from fewlabels.metrics.rates import TINY, ClassMasses
 
 PerScope = Float[np.ndarray, "draw scope"]
 Worst = Literal["lowest", "highest"]
@@ -24,8 +27,8 @@ class Sample(NamedTuple):
     """A block of draws, with everything a metric may use."""
 
     theta: (
-        Float[np.ndarray, "draw cell"] | Float[np.ndarray, "draw cell class"] | SparseDraws
-    )  # sparse for class masses only
+        Float[np.ndarray, "draw cell"] | Float[np.ndarray, "draw cell class"] | SparseDraws | ClassMassDraws
+    )  # the last two for masses of classes only
     weight: Float[np.ndarray, "#draw cell"]  # number of items of each cell
     cells: Cells
     scope: Int[np.ndarray, " cell"]  # scope of each cell
@@ -154,14 +157,6 @@ class Cost:
         return replace(self, matrix=self.costs.matrix(classes))
 
 
-class ClassMasses(NamedTuple):
-    """Probability masses of each class in each scope: true positive, predicted positive, and actual positive."""
-
-    true_positive: Float[np.ndarray, "draw scope class"]
-    predicted_positive: Float[np.ndarray, "draw scope class"]
-    actual_positive: Float[np.ndarray, "draw scope class"]
-
-
 @dataclass(frozen=True)
 class ClassRate(RegisteredMetric):
     """A rate of one class against the rest, from its masses.
@@ -174,7 +169,8 @@ class ClassRate(RegisteredMetric):
     rate: Callable[[ClassMasses], Float[np.ndarray, "draw scope class"]]
     worst: Worst = "lowest"
     is_macro_average: bool = False
-    only_labelled_classes: bool = False  # average only over classes that occur as labels
+    only_true_classes: bool = False  # average only over classes that occur as truth, not those only predicted
+    is_zero_without_truth: bool = False  # as scikit-learn's recall is, for a class that does not occur as truth
     splits: tuple[Split, ...] = ("predicted",)
     reads: Reads = "label"
     needs: tuple[str, ...] = ("predicted",)
@@ -183,25 +179,37 @@ class ClassRate(RegisteredMetric):
 
     def value(self, sample: Sample) -> PerScope:
         """Return the rates per class, of the positive class, or averaged over classes."""
-        rates = self.rate(_class_masses(sample))
-        if self.is_macro_average:  # as in scikit-learn, 0/0 counts as 0 in a macro average
-            rates = np.nan_to_num(rates, nan=0.0)
+        masses = _class_masses(sample)
+        rates = self._fill(self.rate(masses))
         if sample.per_class:
             return rates[:, 0, :]
-        if not self.is_macro_average:
-            return rates[:, :, sample.positive]
-        occurs = self.occurring_classes(sample.cells, sample.scope, sample.n_scopes)
-        return (rates * occurs).sum(axis=2) / occurs.sum(axis=1)
+        return self._average(rates, masses, sample) if self.is_macro_average else rates[:, :, sample.positive]
 
-    def occurring_classes(
-        self, cells: Cells, scope: Int[np.ndarray, " cell"], n: int
-    ) -> Float[np.ndarray, "scope class"]:
-        """Indicate the classes that occur in each scope; a macro average includes only these."""
-        true, predicted_positive = np.zeros((2, n, len(cells.classes)))
-        np.add.at(true, scope, cells.labels)
-        np.add.at(predicted_positive, (scope, cells.predicted), cells.n_items)
-        blank = ~true.any(axis=1, keepdims=True)
-        return ((true > 0) | ((predicted_positive > 0) & (blank | (not self.only_labelled_classes)))).astype(np.float64)
+    def evaluate_classes(self, sample: Sample) -> tuple[Float[np.ndarray, "draw class"], Float[np.ndarray, "draw 1"]]:
+        """Return the rate of every class, and their average over the classes that occur; for a single scope."""
+        masses = _class_masses(sample)
+        rates = self._fill(self.rate(masses))
+        return rates[:, 0, :], self._average(rates, masses, sample)
+
+    def _fill(self, rates: Float[np.ndarray, "draw scope class"]) -> Float[np.ndarray, "draw scope class"]:
+        """Count 0/0 as 0 in a macro average, as scikit-learn does."""
+        return np.nan_to_num(rates, nan=0.0) if self.is_macro_average else rates
+
+    def _average(
+        self, rates: Float[np.ndarray, "draw scope class"], masses: ClassMasses, sample: Sample
+    ) -> Float[np.ndarray, "draw scope"]:
+        """Average over the classes that occur in each scope, as predictions or as truth.
+
+        Whether a class occurs as truth may be uncertain, so it is counted in every draw: fully from one item on, and in
+        proportion below. The average is then of the same classes however many labels there are.
+        """
+        n_items = _sum_by(sample.weight, sample.scope, sample.n_scopes)[:, :, None]
+        is_true = np.where(_count_labels(sample) > 0, 1.0, np.minimum(masses.actual_positive * n_items, 1.0))
+        occurs = is_true if self.only_true_classes else np.maximum(is_true, masses.predicted_positive > 0)
+        if self.is_zero_without_truth:
+            rates = rates * is_true
+        occurs = np.where(np.isnan(rates), 0.0, occurs)
+        return (np.nan_to_num(rates, nan=0.0) * occurs).sum(axis=2) / np.maximum(occurs.sum(axis=2), TINY)
 
 
 @dataclass(frozen=True)
@@ -220,6 +228,19 @@ class ScopeRate(RegisteredMetric):
     def value(self, sample: Sample) -> PerScope:
         """One value per scope."""
         return self.rate(_class_masses(sample))
+
+
+@dataclass(frozen=True)
+class ConfusionAccuracy(ScopeRate):
+    """The share of correct predictions, from class labels."""
+
+    name: str = "confusion"
+    rate: Callable[[ClassMasses], PerScope] = lambda s: s.true_positive.sum(axis=2)
+    is_cell_accuracy: bool = True
+
+    def value(self, sample: Sample) -> PerScope:
+        """Average over cells: masses of classes would take a number per scope and class."""
+        return _average(_take_predicted(sample), sample.weight, sample.scope, sample.n_scopes)
 
 
 def _sum_by(
@@ -267,6 +288,8 @@ def _class_masses(sample: Sample) -> ClassMasses:
 def _take_predicted(sample: Sample) -> Float[np.ndarray, "draw cell"]:
     """Return the share of the predicted class in each cell."""
     predicted = sample.cells.predicted
+    if isinstance(sample.theta, ClassMassDraws):
+        return sample.theta.right
     if isinstance(sample.theta, SparseDraws):
         return sample.theta.take_outcome(predicted)
     return sample.theta[:, np.arange(sample.cells.n), predicted]
@@ -274,76 +297,35 @@ def _take_predicted(sample: Sample) -> Float[np.ndarray, "draw cell"]:
 
 def _sum_classes(sample: Sample) -> Float[np.ndarray, "draw scope class"]:
     """Return the weight of each true class in each scope."""
+    if isinstance(sample.theta, ClassMassDraws):
+        return sample.theta.sum_scopes(sample.n_scopes)
     if isinstance(sample.theta, SparseDraws):
         weight = np.broadcast_to(sample.weight, sample.theta.shape[:2])
         return sample.theta.multiply(weight).sum_scopes(sample.scope, sample.n_scopes)
     return _sum_by(sample.weight[:, :, None] * sample.theta, sample.scope, sample.n_scopes)
 
 
-def _divide(a: np.ndarray, b: np.ndarray) -> Float[np.ndarray, "draw scope class"]:
-    """Divide; 0/0 is NaN."""
-    return np.divide(a, b, out=np.full_like(a, np.nan), where=b > 1e-300)
-
-
-def _recall(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
-    return _divide(s.true_positive, s.actual_positive)
-
-
-def _precision(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
-    return _divide(s.true_positive, s.predicted_positive)
-
-
-def _false_positive(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
-    return _divide(s.predicted_positive - s.true_positive, 1 - s.actual_positive)
-
-
-def _false_omission(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
-    return _divide(s.actual_positive - s.true_positive, 1 - s.predicted_positive)
-
-
-def _false_negative(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
-    return _divide(s.actual_positive - s.true_positive, s.actual_positive)
-
-
-def _true_negative(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
-    return _divide(1 - s.actual_positive - s.predicted_positive + s.true_positive, 1 - s.actual_positive)
-
-
-def _false_discovery(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
-    return _divide(s.predicted_positive - s.true_positive, s.predicted_positive)
-
-
-def _negative_predictive(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
-    return _divide(1 - s.actual_positive - s.predicted_positive + s.true_positive, 1 - s.predicted_positive)
-
-
-def _f1(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
-    return _divide(2 * s.true_positive, s.predicted_positive + s.actual_positive)
-
-
-def _matthews(s: ClassMasses) -> PerScope:
-    right = s.true_positive.sum(axis=2)
-    chance = (s.predicted_positive * s.actual_positive).sum(axis=2)
-    spread = (1 - (s.predicted_positive**2).sum(axis=2)) * (1 - (s.actual_positive**2).sum(axis=2))
-    return np.divide(right - chance, np.sqrt(spread), out=np.zeros_like(right), where=spread > 1e-15)
+def _count_labels(sample: Sample) -> Float[np.ndarray, "scope class"]:
+    """Count the labels of each class in each scope."""
+    return _sum_by(sample.cells.labels[None], sample.scope, sample.n_scopes)[0]
 
 
 accuracy = Accuracy()
 ece = CalibrationError()
-confusion = ScopeRate("confusion", lambda s: s.true_positive.sum(axis=2), is_cell_accuracy=True)
-precision = ClassRate("precision", _precision, is_macro_average=True, is_cell_accuracy=True)
-recall = ClassRate("recall", _recall, is_macro_average=True)
-f1 = ClassRate("f1", _f1, is_macro_average=True)
-balanced_accuracy = ClassRate("balanced-accuracy", _recall, is_macro_average=True, only_labelled_classes=True)
-mcc = ScopeRate("mcc", _matthews, is_share=False)
-tpr = ClassRate("tpr", _recall)
-fpr = ClassRate("fpr", _false_positive, worst="highest")
-tnr = ClassRate("tnr", _true_negative)
-fnr = ClassRate("fnr", _false_negative, worst="highest")
-ppv = ClassRate("ppv", _precision, is_cell_accuracy=True)
-npv = ClassRate("npv", _negative_predictive)
-fdr = ClassRate("fdr", _false_discovery, worst="highest")
-for_ = ClassRate("for", _false_omission, worst="highest")
+confusion = ConfusionAccuracy()
+precision = ClassRate("precision", rates.precision, is_macro_average=True, is_cell_accuracy=True)
+recall = ClassRate("recall", rates.recall, is_macro_average=True, is_zero_without_truth=True)
+f1 = ClassRate("f1", rates.f1, is_macro_average=True)
+balanced_accuracy = ClassRate("balanced-accuracy", rates.recall, is_macro_average=True, only_true_classes=True)
+mcc = ScopeRate("mcc", rates.matthews, is_share=False)
+tpr = ClassRate("tpr", rates.recall)
+fpr = ClassRate("fpr", rates.false_positive, worst="highest")
+tnr = ClassRate("tnr", rates.true_negative)
+fnr = ClassRate("fnr", rates.false_negative, worst="highest")
+ppv = ClassRate("ppv", rates.precision, is_cell_accuracy=True)
+npv = ClassRate("npv", rates.negative_predictive)
+fdr = ClassRate("fdr", rates.false_discovery, worst="highest")
+for_ = ClassRate("for", rates.false_omission, worst="highest")
 selection_rate = ClassRate("selection-rate", lambda s: s.predicted_positive.copy())
 
 METRICS: Mapping[str, Metric] = {

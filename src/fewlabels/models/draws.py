@@ -12,11 +12,13 @@ from jaxtyping import Float
 
 from fewlabels.distributions import budgets
 from fewlabels.distributions.belief import Belief, Rng
+from fewlabels.distributions.class_masses import ClassMassBelief
 from fewlabels.distributions.partial_pooling import PooledCells
 from fewlabels.distributions.sparse import MIN_STRENGTH, SparseBelief, count_entries
 from fewlabels.metrics.evaluate import CellDraws, Evaluation
 
 BLOCK = 4_000_000  # array elements drawn at a time
+MAX_DENSE = 40  # shares drawn one by one; of more, only the masses of classes are drawn, where they are enough
 Block = tuple[Float[np.ndarray, "draw group"], Float[np.ndarray, "draw 1"]]
 DrawCells = Callable[[Rng, int], CellDraws]
 
@@ -32,36 +34,58 @@ class Sampler:
 
     def limit(self, n_draws: int) -> int:
         """Return how many draws fit the budget, at most `n_draws`."""
+        if self._draws_masses:
+            return min(n_draws, max(budgets.limit_draws(n_draws, self._n_dense), budgets.MIN_DRAWS))
         dense, sparse = (budgets.limit_draws(n_draws, size) for size in (self._n_dense, self._n_sparse))
         return max(dense, min(sparse, budgets.MIN_DRAWS)) if dense < n_draws else dense
 
     def sample(self, rng: Rng, n_draws: int) -> Iterator[Block]:
         """Yield blocks of draws of the metric, per group and overall."""
+        if self._draws_masses:
+            yield from self._sample_masses(rng, n_draws)
+            return
         draw_sparse = self._draw_sparse if n_draws * self._n_dense > budgets.BUDGET else None
         draw, width = (draw_sparse, self._n_sparse) if draw_sparse else (self.cells.draw, self._n_dense)
         for n in _block_sizes(n_draws, width):
             yield self.evaluation.combine(draw(rng, n), self._draw_cell_sizes(rng, n))
+
+    def _sample_masses(self, rng: Rng, n_draws: int) -> Iterator[Block]:
+        """Yield blocks of draws from the masses of classes."""
+        assert isinstance(self.cells, ClassMassBelief)
+        scope, n_scopes = self.evaluation.mass_scopes
+        for n in _block_sizes(n_draws, self._n_masses):
+            weight = self._draw_cell_sizes(rng, n)
+            yield self.evaluation.combine(self.cells.draw_class_masses(rng, weight, scope, n_scopes), weight)
 
     def sample_closed(self, rng: Rng, closed: Belief, n_draws: int) -> Iterator[Block]:
         """Yield blocks of draws where each group is one cell with a closed form."""
         for n in _block_sizes(n_draws, self.evaluation.cells.n):
             values = closed.draw(rng, n)
             cells = self.pooled_cells.draw(rng, n) if self.pooled_cells else values
-            if self.evaluation.per_class:
-                yield values, cells.sum(axis=1, keepdims=True) / len(self.evaluation.occurring_classes())
-            else:
-                weight = (
-                    self._draw_cell_sizes(rng, n)
-                    if self.evaluation.metric.is_cell_accuracy
-                    else self._draw_group_sizes(rng, n)
-                )
-                yield values, (cells * weight).sum(axis=1, keepdims=True) / weight.sum(axis=-1, keepdims=True)
+            weight = (
+                self._draw_cell_sizes(rng, n)
+                if self.evaluation.metric.is_cell_accuracy
+                else self._draw_group_sizes(rng, n)
+            )
+            yield values, (cells * weight).sum(axis=1, keepdims=True) / weight.sum(axis=-1, keepdims=True)
 
     @property
     def _n_dense(self) -> int:
         """Array elements of one draw of all cells."""
         cells = self.evaluation.cells
         return cells.n if self.evaluation.metric.reads == "right" else cells.labels.size
+
+    @property
+    def _draws_masses(self) -> bool:
+        """Are masses of classes drawn instead of all shares?"""
+        can = self.evaluation.needs_only_masses and isinstance(self.cells, ClassMassBelief)
+        return can and self._n_dense > MAX_DENSE
+
+    @property
+    def _n_masses(self) -> int:
+        """Array elements of one draw of masses."""
+        cells = self.evaluation.cells
+        return 4 * cells.n + cells.labels.shape[1] * self.evaluation.mass_scopes[1]
 
     @cached_property
     def _n_sparse(self) -> int:
@@ -71,7 +95,7 @@ class Sampler:
     @cached_property
     def _shapes(self) -> Float[np.ndarray, "cell outcome"] | None:
         """Shapes of the Gamma variables that sparse draws are made of; None where they do not pay."""
-        if not self.evaluation.accepts_sparse or not isinstance(self.cells, SparseBelief):
+        if not self.evaluation.needs_only_masses or not isinstance(self.cells, SparseBelief):
             return None
         alpha = self.cells.sparse_shapes
         if alpha is None or alpha.sum(axis=1).min() < MIN_STRENGTH or 2 * count_entries(alpha) > alpha.size:

@@ -13,6 +13,7 @@ from fewlabels.distributions.budgets import MIN_DRAWS_PER_IMPUTATION, N_DRAWS
 from fewlabels.distributions.mixture import match_moments
 from fewlabels.metrics.evaluate import Evaluation, build_evaluation
 from fewlabels.metrics.metric import Cost, Metric
+from fewlabels.models.pooled_shares import PooledShares
 from fewlabels.models.posterior import Posterior
 from fewlabels.models.priors import Prior, PriorFit, fit_prior, pseudo_counts
 
@@ -94,8 +95,19 @@ def _fit_prior(tally: CountTable, evaluation: Evaluation, prior: Prior, finite_p
     try:
         key = hash(prior), (metric.splits, metric.reads, prior, finite_pool)
     except TypeError:  # it holds something that changes
-        return fit_prior(prior, evaluation.cells, metric.reads, finite_pool=finite_pool)
+        return _fit_anew(prior, evaluation, finite_pool)
     known = _PRIOR_FITS.setdefault(tally, {})
     if key not in known:
-        known[key] = fit_prior(prior, evaluation.cells, metric.reads, finite_pool=finite_pool)
+        known[key] = _fit_anew(prior, evaluation, finite_pool)
     return known[key]
+
+
+def _fit_anew(prior: Prior, evaluation: Evaluation, finite_pool: bool) -> PriorFit:
+    """Fit the prior; a guessed level is learned from all cells for metrics of classes, unless its strength is stated."""
+    cells, reads = evaluation.cells, evaluation.metric.reads
+    found = fit_prior(prior, cells, reads, finite_pool=finite_pool)
+    is_stated = not prior.guesses_level or getattr(prior, "strength", None) is not None
+    if reads != "label" or is_stated or found.joint is not None or cells.n == 1:
+        return found
+    right = prior.before(cells, "right")
+    return replace(found, joint=PooledShares(cells, right, finite_pool)) if isinstance(right, Beta) else found

@@ -116,6 +116,11 @@ class Posterior:
             return None
         return self.evaluation.closed_form(self.cell_posterior, finite_pool=self.finite_pool)
 
+    @property
+    def pools_classes(self) -> bool:
+        """Is the guessed level of the prior learned from all cells, for a metric of classes?"""
+        return self.joint is not None and self.is_level_guessed and self.metric.reads == "label"
+
     @cached_property
     def undefined(self) -> Bool[np.ndarray, " group"]:
         """Groups whose metric is undefined (0/0) for any labels."""
@@ -157,7 +162,7 @@ class Posterior:
             groups, overall = zip(*(part._samples for part in self.parts), strict=True)
             return np.concatenate(groups), np.concatenate(overall)
         rng, sampler = np.random.default_rng(self.seed), self._sampler
-        if self.exact is not None:
+        if self.exact is not None and not self.evaluation.per_class:
             blocks = list(sampler.sample_closed(rng, self.exact, self.n_draws))
         else:
             blocks = list(sampler.sample(rng, sampler.limit(self.n_draws)))
@@ -206,13 +211,14 @@ class Posterior:
         """
         if self.exact is None or not self.metric.is_cell_accuracy or not self.is_level_guessed or self.cells.n == 1:
             return None
-        pseudo = float(self.prior.strength().sum())
-        if isinstance(self.prior, Beta) and pseudo <= HANDFUL and pseudo**2 <= self.cells.n_labels.sum():
+        if isinstance(self.prior, Dirichlet):
             return None
-        right = self.prior.marginal(self.cells.predicted) if isinstance(self.prior, Dirichlet) else self.prior
-        assert isinstance(right, Beta)
+        pseudo = float(self.prior.strength().sum())
+        if pseudo <= HANDFUL and pseudo**2 <= self.cells.n_labels.sum():
+            return None
+        assert isinstance(self.prior, Beta)
         rest = self.cells.n_items - self.cells.n_labels
-        return fit_prior_level(right, self.cells.outcomes, rest, finite_pool=self.finite_pool)
+        return fit_prior_level(self.prior, self.cells.outcomes, rest, finite_pool=self.finite_pool)
 
     @cached_property
     def with_pending(self) -> Conjugate:

@@ -1,4 +1,4 @@
-"""Joint beliefs about all cells: draws of accuracies or class shares that keep the correlation between cells."""
+"""Joint beliefs about all cells: draws of accuracies that keep the correlation between cells."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -10,8 +10,7 @@ from jaxtyping import Float, Int
 
 from fewlabels.distributions.belief import Array, Rng
 from fewlabels.distributions.budgets import MIN_DRAWS, limit_stored_draws
-from fewlabels.distributions.finite_pool import ResidualVariance, draw_right, scale_deviations
-from fewlabels.distributions.sparse import SparseDraws, draw_gammas, fill_empty
+from fewlabels.distributions.finite_pool import ResidualVariance, draw_right
 
 
 @runtime_checkable
@@ -46,7 +45,10 @@ class DrawnBelief(ABC):
 
     def mean(self) -> Array:
         """Expected value."""
-        return self._sample.mean(axis=0)
+        mean = self._sample.mean(axis=0)
+        return np.clip(
+            mean, self._sample.min(axis=0), self._sample.max(axis=0)
+        )  # rounding moves the mean of equal draws
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Quantiles of draws."""
@@ -76,43 +78,3 @@ class JointAccuracies(DrawnBelief):
             return theta
         drawn = draw_right(rng, self.rest, theta, self.residual_variance)
         return (self.known[:, 0] + drawn) / (self.known.sum(axis=1) + self.rest)
-
-
-@dataclass(frozen=True)
-class JointShares(DrawnBelief):
-    """Joint shares of true classes in all cells: the accuracy from the curve, and the classes of errors."""
-
-    groups: tuple[str, ...]
-    accuracies: CellAccuracies
-    error_counts: Float[np.ndarray, "cell class"]
-    predicted: Int[np.ndarray, " cell"]
-    known: Float[np.ndarray, "cell class"]
-    rest: Int[np.ndarray, " cell"] | None
-    residual_variance: ResidualVariance
-
-    def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell class"]:
-        """Joint draws."""
-        right = self.accuracies.draw(rng, n)
-        gammas = rng.standard_gamma(self.error_counts, size=(n, *self.error_counts.shape))
-        theta = gammas * ((1 - right) / np.maximum(gammas.sum(axis=2), 1e-300))[:, :, None]
-        cell = np.arange(len(self.predicted))
-        theta[:, cell, self.predicted] = right
-        theta /= theta.sum(axis=2, keepdims=True)
-        if self.rest is None:
-            return theta
-        size = self.known.sum(axis=1) + self.rest
-        residual_variance = None if self.residual_variance is None else self.residual_variance[:, None]
-        drawn = scale_deviations(rng.multinomial(self.rest, theta), self.rest[:, None] * theta, residual_variance)
-        return (self.known + drawn) / size[:, None]
-
-    @property
-    def sparse_shapes(self) -> Float[np.ndarray, "cell class"] | None:
-        """Shapes of the classes of errors; None for a finite pool."""
-        return self.error_counts if self.rest is None else None
-
-    def draw_sparse(self, rng: Rng, n: int) -> SparseDraws:
-        """Joint draws for the population, of the entries above zero."""
-        right = self.accuracies.draw(rng, n)
-        wrong = fill_empty(rng, draw_gammas(rng, self.error_counts, n), self.error_counts)
-        wrong = wrong.multiply((1 - right) / wrong.sum_cells())
-        return wrong.add_outcome(self.predicted, right)

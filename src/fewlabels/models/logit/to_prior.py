@@ -10,7 +10,8 @@ from fewlabels.distributions.belief import Beta
 from fewlabels.distributions.finite_pool import ResidualVariance
 from fewlabels.metrics.metric import Reads
 from fewlabels.models.logit.confusion import ClassShares
-from fewlabels.models.logit.joint import CellAccuracies, JointAccuracies, JointShares
+from fewlabels.models.logit.joint import CellAccuracies, JointAccuracies
+from fewlabels.models.logit.joint_shares import JointShares, Unlabelled
 from fewlabels.models.priors import PriorFit
 
 MIN_STRENGTH = 0.1  # least strength of a matched Beta, in labels,
@@ -88,6 +89,5 @@ def _build_joint(
     """Build the joint belief of all cells."""
     if shares is None:
         return JointAccuracies(cells.names, accuracies, cells.outcomes, rest, residual_variance)
-    return JointShares(
-        cells.names, accuracies, shares.error_counts, cells.predicted, cells.labels, rest, residual_variance
-    )
+    unlabelled = None if rest is None else Unlabelled(cells.labels, rest, residual_variance)
+    return JointShares(cells.names, accuracies, shares.classes, cells.predicted, unlabelled)

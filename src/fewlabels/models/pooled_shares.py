@@ -1,0 +1,52 @@
+"""Class shares under a prior whose level is a guess: the level is learned from all cells, for metrics of classes.
+
+A flat prior over K classes expects every prediction to be right once in K times, and says nothing about which classes are
+missed. Accuracies therefore come from partial pooling, and the true classes of wrong predictions from an effect per class.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from fewlabels.data.counts import Cells
+from fewlabels.distributions.belief import Beta, Rng
+from fewlabels.distributions.class_masses import ClassMassDraws
+from fewlabels.distributions.partial_pooling import fit_prior_level
+from fewlabels.models.logit.joint import DrawnBelief
+from fewlabels.models.logit.joint_shares import JointShares, Unlabelled
+from fewlabels.models.logit.true_classes import fit_true_classes
+
+
+@dataclass(frozen=True)
+class PooledShares(DrawnBelief):
+    """Joint shares of true classes in all cells, fitted when they are first drawn."""
+
+    cells: Cells
+    right: Beta  # prior of each cell's accuracy, whose level is a guess
+    finite_pool: bool
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names of the cells."""
+        return self.cells.names
+
+    def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell class"]:
+        """Joint draws."""
+        return self._shares.draw(rng, n)
+
+    def draw_class_masses(
+        self, rng: Rng, weight: Float[np.ndarray, "draw cell"], scope: Int[np.ndarray, " cell"], n_scopes: int
+    ) -> ClassMassDraws:
+        """Joint draws of accuracies and of the masses of classes."""
+        return self._shares.draw_class_masses(rng, weight, scope, n_scopes)
+
+    @cached_property
+    def _shares(self) -> JointShares:
+        cells, rest = self.cells, self.cells.n_items - self.cells.n_labels
+        right = cells.labels[np.arange(cells.n), cells.predicted]
+        outcomes = np.stack([right, cells.labels.sum(axis=1) - right], axis=1)
+        accuracies = fit_prior_level(self.right, outcomes, rest)
+        unlabelled = Unlabelled(cells.labels, rest, None) if self.finite_pool else None
+        return JointShares(cells.names, accuracies, fit_true_classes(cells), cells.predicted, unlabelled)

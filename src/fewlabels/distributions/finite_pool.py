@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 
 from fewlabels.distributions.belief import Array, Beta, Conjugate, Dirichlet, Rng, include_mean
 from fewlabels.distributions.beta_binomial import count_interval
+from fewlabels.distributions.matched_counts import draw_counts
 
 ResidualVariance = Float[np.ndarray, " group"] | None
 """Share of an outcome's variance, 0 to 1, that remains given the item's own probability; None is 1: exchangeable items."""
@@ -133,9 +134,8 @@ def draw_right(
 ) -> Float[np.ndarray, "draw group"]:
     """Draw how many of the unlabelled items are right, given their mean accuracy.
 
-    Where items differ, the variance is the residual share of the binomial's: that of the binomial of fewer, surer items
-    with the same mean, which approximates a sum of unequal Bernoulli variables. The rarer outcome is drawn, so that all
-    right and all wrong stay possible.
+    Where items differ, the variance is the residual share of the binomial's. The rarer outcome is drawn, so that all right
+    and all wrong stay possible.
 
     >>> rng = np.random.default_rng(0)
     >>> n = draw_right(rng, np.array([10]), np.full((100_000, 1), 0.2), np.array([0.5]))
@@ -145,10 +145,7 @@ def draw_right(
     if residual_variance is None:
         return rng.binomial(rest, accuracy).astype(np.float64)
     rare = np.minimum(accuracy, 1 - accuracy)
-    chance = 1 - residual_variance * (1 - rare)
-    trials = rest * rare / chance
-    whole = np.floor(trials)
-    drawn = rng.binomial((whole + (rng.random(trials.shape) < trials - whole)).astype(np.int64), chance)
+    drawn = draw_counts(rng, rest * rare, residual_variance * (rest * rare * (1 - rare)))
     return np.where(accuracy > rare, rest - drawn, drawn).astype(np.float64)
 
 

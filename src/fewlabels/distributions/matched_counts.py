@@ -12,7 +12,7 @@ TINY = 1e-300
 def draw_counts(
     rng: Rng, mean: Float[np.ndarray, "*shape"], variance: Float[np.ndarray, "*shape"]
 ) -> Int[np.ndarray, "*shape"]:
-    """Draw counts with this mean and variance; where the binomial's n is not an integer, it is rounded at random.
+    """Draw counts with this mean and variance; whole ones may vary a little more.
 
     >>> drawn = draw_counts(np.random.default_rng(0), np.full(100_000, 3.0), np.full(100_000, 1.2))
     >>> round(float(drawn.mean()), 1), round(float(drawn.var()), 1), int(drawn.max())
@@ -22,14 +22,27 @@ def draw_counts(
     out = np.empty(mean.shape, dtype=np.int64)
     small, large = ratio < 1 - NEARLY_POISSON, ratio > 1 + NEARLY_POISSON
     poisson = ~(small | large)
-    chance = 1 - ratio[small]
-    out[small] = rng.binomial(
-        np.floor(mean[small] / chance + rng.random(chance.shape) * (1 - 1e-9)).astype(np.int64), chance
-    )
+    out[small] = _draw_binomial(rng, mean[small], 1 - ratio[small])
     excess = ratio[large] - 1
     out[large] = rng.poisson(excess * rng.standard_gamma(mean[large] / excess))
     out[poisson] = rng.poisson(mean[poisson])
     return out
+
+
+def _draw_binomial(
+    rng: Rng, mean: Float[np.ndarray, " count"], chance: Float[np.ndarray, " count"]
+) -> Int[np.ndarray, " count"]:
+    """Draw binomial counts; n is one of the two integers around mean / chance, so that mean and variance are kept.
+
+    Where the lower integer is below the mean, only the higher one is possible, and the variance is larger.
+    """
+    n = mean / np.maximum(chance, TINY)
+    low = np.floor(n)
+    high_share = np.where(
+        low < np.maximum(mean, 1), 1.0, (1 / np.maximum(low, 1) - 1 / np.maximum(n, TINY)) * low * (low + 1)
+    )
+    trials = low + (rng.random(n.shape) < high_share)
+    return rng.binomial(trials.astype(np.int64), np.minimum(mean / np.maximum(trials, 1), 1.0))
 
 
 def draw_masses(rng: Rng, mean: Float[np.ndarray, "*shape"], variance: Float[np.ndarray, "*shape"]) -> Array:

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 
 from fewlabels.distributions.belief import Rng
 from fewlabels.distributions.class_masses import ClassMassDraws
-from fewlabels.distributions.finite_pool import ResidualVariance
+from fewlabels.distributions.finite_pool import ResidualVariance, draw_right
 from fewlabels.distributions.matched_counts import draw_counts, draw_masses
 from fewlabels.models.logit.joint import DrawnBelief
 from fewlabels.models.logit.true_classes import TINY, TrueClasses
@@ -40,9 +40,7 @@ class Unlabelled:
 
     def draw_wrong(self, rng: Rng, right: PerCell) -> PerCell:
         """Draw the number of wrong predictions: binomial, narrowed to the residual variance."""
-        mean = self.n * (1 - right)
-        left = 1.0 if self.residual_variance is None else self.residual_variance
-        return draw_counts(rng, mean, mean * right * left).astype(np.float64)
+        return self.n - draw_right(rng, self.n, right, self.residual_variance)
 
 
 @dataclass(frozen=True)

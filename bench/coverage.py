@@ -24,7 +24,8 @@ from scipy.special import betaln
 
 import fewlabels as fl
 from fewlabels.active.simulation.parallel import spread
-from fewlabels.analyses.assessment import AssessmentSpec, assess_counts
+from fewlabels.analyses.assessment import assess_counts
+from fewlabels.analyses.assessment_spec import AssessmentSpec
 from fewlabels.data.counts import NONE, CountTable
 from fewlabels.data.names import MISSING, natural_order
 from fewlabels.distributions.belief import Beta

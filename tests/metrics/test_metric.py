@@ -21,7 +21,8 @@ from scipy.stats import ks_2samp
 from sklearn import metrics as sk
 
 import fewlabels as fl
-from fewlabels.analyses.assessment import AssessmentSpec, assess_counts
+from fewlabels.analyses.assessment import assess_counts
+from fewlabels.analyses.assessment_spec import AssessmentSpec
 from fewlabels.data.counts import count_pool
 from fewlabels.metrics.metric import METRICS
 

@@ -6,7 +6,6 @@ from typing import Any
 from fewlabels.errors import InputError
 from fewlabels.sessions.answers import check_answers
 from fewlabels.sessions.journal.events import NewEvent
-from fewlabels.sessions.posterior_cache import list_classes
 from fewlabels.sessions.spec import SessionSpec
 from fewlabels.sessions.state import Action
 from fewlabels.sessions.store import EventStore
@@ -14,15 +13,15 @@ from fewlabels.sessions.store import EventStore
 
 def require_name(spec: SessionSpec, who: str) -> None:
     """Raise if answers are votes and the annotator has no name."""
-    if spec.votes > 1 and not who.strip():
+    if spec.design.votes > 1 and not who.strip():
         raise InputError(
-            f"this session has {spec.votes} annotators per item: say who you are (--as NAME; Python: who=)"
+            f"this session has {spec.design.votes} annotators per item: say who you are (--as NAME; Python: who=)"
         )
 
 
 def require_votes(spec: SessionSpec) -> None:
     """Raise if answers are no votes, so that there is nothing to decide."""
-    if spec.votes == 1:
+    if spec.design.votes == 1:
         raise InputError("decide: this session has one vote per item, and the last answer counts; use tell instead")
 
 
@@ -61,7 +60,7 @@ def withdraw_last(store: EventStore, who: str, only: Action | None, *, decisions
 
 
 def _check(spec: SessionSpec, store: EventStore, labels: Mapping[Any, Any], new_classes: bool) -> dict[str, str | None]:
-    classes = list_classes(spec, store.state)
+    classes = spec.list_classes(store.state)
     answers = check_answers(labels, store.journal, None if spec.graded else classes, new_classes=new_classes)
     spec.require_costs(classes, answers.values())
     return answers

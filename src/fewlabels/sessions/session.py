@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from fewlabels.active.acquisition import Policy
 from fewlabels.active.goals.goal import Goal, GoalStatus
-from fewlabels.active.policies import Policy
+from fewlabels.active.parsing import resolve_design
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.provenance import Provenance
 from fewlabels.data.groups import Bins, Groups, predicted
@@ -25,7 +26,7 @@ from fewlabels.models.priors import Prior
 from fewlabels.sessions.answers import find_last_answers, list_answers, list_disputes, list_votes
 from fewlabels.sessions.journal.events import Journal
 from fewlabels.sessions.opening import create_journal, open_journal
-from fewlabels.sessions.posterior_cache import PosteriorCache, list_classes
+from fewlabels.sessions.posterior_cache import PosteriorCache
 from fewlabels.sessions.recording import record_answers, record_decisions, require_name, require_votes, withdraw_last
 from fewlabels.sessions.results import (
     assess_labels,
@@ -56,7 +57,7 @@ class Session:
 
     def __init__(self, spec: SessionSpec, journal: Journal, pool: Predictions | None = None) -> None:
         self._spec, self._pool = spec, pool
-        self._store, self._posterior_cache = EventStore(journal, spec.votes), PosteriorCache(spec)
+        self._store, self._posterior_cache = EventStore(journal, spec.design.votes), PosteriorCache(spec)
 
     @classmethod
     def create(
@@ -109,11 +110,10 @@ class Session:
         seed: int
             Seed of the random draws.
         """
-        parts = create_journal(
-            path, pool, goal=goal, by=by, policy=policy, prior=prior, level=level, finite_pool=finite_pool, bins=bins,
-            classes=classes, votes=votes, seed=seed,
+        design = resolve_design(
+            goal, by=by, policy=policy, prior=prior, level=level, finite_pool=finite_pool, bins=bins, seed=seed, votes=votes
         )  # fmt: skip
-        return cls(*parts)
+        return cls(*create_journal(path, pool, design, classes))
 
     @classmethod
     def open(
@@ -282,7 +282,7 @@ class Session:
         metric: Metric or str
             An object like `fl.recall` or its word [default: the metric of the goal].
         """
-        metric = self._spec.goal.metric if metric is None else resolve_metric(metric)
+        metric = self._spec.design.goal.metric if metric is None else resolve_metric(metric)
         self._spec.require_roles(metric)
         return assess_labels(*self._parts, metric, self._pool)
 
@@ -322,7 +322,7 @@ class Session:
     @property
     def goal(self) -> Goal:
         """The goal of the labelling."""
-        return self._spec.goal
+        return self._spec.design.goal
 
     @property
     def files(self) -> dict[str, str]:
@@ -334,13 +334,13 @@ class Session:
     @property
     def wanted(self) -> int:
         """How many annotators answer each item; from two on, answers are votes."""
-        return self._spec.votes
+        return self._spec.design.votes
 
     @property
     def classes(self) -> tuple[str, ...]:
         """The classes of the labels; empty where labels are grades."""
         with self._store.reading() as state:
-            return list_classes(self._spec, state)
+            return self._spec.list_classes(state)
 
     def has_item(self, id: ItemId) -> bool:
         """Whether this is an item of the session's queue."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fewlabels.analyses.assessment import require_seed
+from fewlabels.analyses.assessment_spec import require_seed
 from fewlabels.analyses.fairness.definitions import describe_gap, say_four_fifths
 from fewlabels.analyses.fairness.estimators import METHODS, CalibratedMethod, Method, Sample, StrataDraws
 from fewlabels.analyses.fairness.gaps import LARGEST, ODDS, REST, Gap, GapEstimator

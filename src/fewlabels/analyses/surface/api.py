@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fewlabels.analyses.assessment import Assessment, AssessmentSpec, assess_counts
+from fewlabels.analyses.assessment import Assessment, assess_counts
+from fewlabels.analyses.assessment_spec import AssessmentSpec
 from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.analyses.rows import Estimate
 from fewlabels.analyses.surface.attributes import require_few_values, resolve_attributes, warn_constant

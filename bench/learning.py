@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 import fewlabels as fl
-from fewlabels.data.counts import STRATA, CountTable, count_pool
+from fewlabels.data.counts import STRATA, CountTable
+from fewlabels.data.tabulation import count_pool
 from fewlabels.models.calibrated.design import build_design
 from fewlabels.models.logit.laplace import fit
 from fewlabels.models.logit.random_effects import NODES

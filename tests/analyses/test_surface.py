@@ -9,7 +9,8 @@ from makers import drop_provenance
 from scipy.special import expit, logit
 
 import fewlabels as fl
-from fewlabels.data.counts import Axis, CountTable, count_pool
+from fewlabels.data.counts import Axis, CountTable
+from fewlabels.data.tabulation import count_pool
 from fewlabels.models.additive import laplace as fitting
 from fewlabels.models.additive import marginal_likelihood, schur_complement
 from fewlabels.models.additive.arm_posterior import predict_arms

@@ -23,7 +23,7 @@ from sklearn import metrics as sk
 import fewlabels as fl
 from fewlabels.analyses.assessment import assess_counts
 from fewlabels.analyses.assessment_spec import AssessmentSpec
-from fewlabels.data.counts import count_pool
+from fewlabels.data.tabulation import count_pool
 from fewlabels.metrics.metric import METRICS
 
 RATES = ("tpr", "fpr", "tnr", "fnr", "ppv", "npv", "fdr", "for", "selection-rate")

@@ -11,10 +11,10 @@ from fewlabels.analyses.requirements import count_for, require_roles
 from fewlabels.data.aggregate import aggregate_pool
 from fewlabels.data.checks import require_valid
 from fewlabels.data.conflicts import count_values, find_label_columns
-from fewlabels.data.counts import to_count_table
 from fewlabels.data.groups import Bins, Groups, predicted
 from fewlabels.data.parsing import parse_pair, resolve_bins, resolve_groups
 from fewlabels.data.predictions import Predictions
+from fewlabels.data.tabulation import to_count_table
 from fewlabels.distributions.budgets import N_DRAWS
 from fewlabels.errors import InputError, join_names
 from fewlabels.metrics.metric import Metric, accuracy

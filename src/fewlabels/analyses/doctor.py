@@ -12,8 +12,8 @@ from fewlabels.data.conflicts import Finding, count_values, find_label_columns
 from fewlabels.data.engine_errors import name_source
 from fewlabels.data.names import natural_order
 from fewlabels.data.predictions import Predictions
-from fewlabels.data.relation import read_columns
 from fewlabels.data.roles import is_recognised
+from fewlabels.data.tables import read_columns
 from fewlabels.errors import InputError
 
 MAX_GROUP_VALUES = 50  # largest number of values of a column that is suggested for grouping

@@ -14,12 +14,12 @@ from fewlabels.data.groups import Bins, Cut, Everything, Groups, Predicted, sear
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.relation import Columns, Value
 from fewlabels.data.sampling import Sample, SamplingRule
+from fewlabels.data.tolerances import ROUNDING
 from fewlabels.errors import InputError
 
 MAX_GROUPS = 5000
 MAX_ENTRIES = 3_000_000  # rows of the result that are fetched at most
 HEAD_ROWS = 100_000  # first rows, in which a column with too many values (an id) is detected
-ROUNDING = 1e-6  # tolerance: single-precision softmax may slightly exceed 1
 
 
 @dataclass(frozen=True)

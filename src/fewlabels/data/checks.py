@@ -7,15 +7,15 @@ invalid.
 
 from typing import Any
 
-from fewlabels.data.aggregate import ROUNDING, Aggregate, aggregate_pool
+from fewlabels.data.aggregate import Aggregate, aggregate_pool
 from fewlabels.data.conflicts import Finding, check_confidence, find_conflicts
 from fewlabels.data.groups import everything
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.relation import Value
 from fewlabels.data.sampling import Sample
+from fewlabels.data.tolerances import ROUNDING, SUM_TOLERANCE
 from fewlabels.errors import InputError, count, did_you_mean, join_names
 
-SUM_TOLERANCE = 0.02  # rounding of half-precision probabilities over a thousand classes
 MIN_LABELS = 10
 MAX_GRADE = 10  # the highest value that is taken for a grade
 MAX_EXACT_IDS, ID_SAMPLE_STEP = (
@@ -58,7 +58,11 @@ def check_pool(pool: Predictions, aggregated: Aggregate | None = None) -> tuple[
         facts = pool.measure(_range_queries(pool))
         found += [*_check_scores(pool, facts), *_check_sums(pool, facts), *_check_agreement(pool, facts)]
     if not any(f.severity == "error" for f in found):
-        found += [*_check_classes(pool), *find_conflicts(pool, aggregated), *check_confidence(pool, aggregated)]
+        found += [
+            *_check_classes(pool),
+            *find_conflicts(pool, aggregated.found),
+            *check_confidence(pool, aggregated.found, aggregated.edges),
+        ]
     return (*found, *(Finding("warning", note) for note in pool.notes))
 
 

@@ -12,7 +12,15 @@ import ibis.expr.datatypes as dt
 import ibis.expr.types as ir
 from ibis.backends import BaseBackend
 
-from fewlabels.data.column_names import RESERVED_PREFIX
+from fewlabels.data.column_names import (
+    AGREEMENT,
+    ID,
+    LABEL,
+    MAX_PROBABILITY,
+    PREDICTED,
+    PROBABILITY,
+    SCORE,
+)
 from fewlabels.data.names import as_name, natural_order
 from fewlabels.data.roles import NUMBERS, PREFIXES, RECOGNISED, SUGGESTED, Kind, Roles, resolve_roles
 from fewlabels.data.suggestions import Columns, assign_suggested
@@ -20,10 +28,6 @@ from fewlabels.data.text_numbers import Numerals, read_numerals
 from fewlabels.errors import InputError, format_option, join_names
 from fewlabels.text import shorten
 
-# Prefixed names, because the user may group by a column called score.
-ID, PREDICTED, SCORE, LABEL, AGREEMENT, PROBABILITY, MAX_PROBABILITY = (
-    RESERVED_PREFIX + name for name in ("id", "predicted", "score", "label", "agreement", "p", "top")
-)
 Derived = tuple[ir.Table, Roles, tuple[str, ...]]
 
 

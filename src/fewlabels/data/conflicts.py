@@ -6,12 +6,12 @@ The aggregate query counts contradictions, so valid data cost no further query. 
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from fewlabels.data.aggregate import Aggregate
 from fewlabels.data.predictions import Predictions
+from fewlabels.data.relation import Columns
 from fewlabels.errors import format_option, truncate_name
 
 NEARLY_ALL, NOTABLE_SHARE = 0.9, 0.05  # fractions of rows: nearly all, and too many for noise
@@ -40,10 +40,10 @@ class ClassScores:
     high: float
 
 
-def find_conflicts(pool: Predictions, aggregated: Aggregate) -> Iterator[Finding]:
+def find_conflicts(pool: Predictions, found: Columns) -> Iterator[Finding]:
     """Warn in how many rows two columns contradict each other, and which of them is used."""
-    roles, n = pool.roles, aggregated.n_items
-    disagree, off = (sum(aggregated.found.get(name, [])) for name in ("n_disagree", "n_off_score"))
+    roles, n = pool.roles, int(sum(found["n"]))
+    disagree, off = (sum(found.get(name, [])) for name in ("n_disagree", "n_off_score"))
     if disagree and roles.positive_score:
         yield _warn(f"column {roles.predicted!r} is used, and differs in {disagree:,} of {n:,} rows from what column {roles.positive_score!r} predicts with threshold {roles.threshold:g}; to predict by threshold instead, say {format_option('threshold', roles.threshold)}")  # fmt: skip
     elif disagree:
@@ -61,7 +61,7 @@ def find_conflicts(pool: Predictions, aggregated: Aggregate) -> Iterator[Finding
             yield _warn(f"column {roles.set_aside[role]!r} is not used: the {what} comes from {source}, and differs from it in {differ:,} of {n:,} rows")  # fmt: skip
 
 
-def check_confidence(pool: Predictions, aggregated: Aggregate) -> list[Finding]:
+def check_confidence(pool: Predictions, found: Columns, edges: Sequence[float]) -> list[Finding]:
     """Warn if scores are below 1/K for K classes, the least that the most probable class can have."""
     k = len(pool.classes)
     if (
@@ -69,7 +69,7 @@ def check_confidence(pool: Predictions, aggregated: Aggregate) -> list[Finding]:
         or pool.scored_classes
         or pool.has("agreement")
         or k < 2
-        or not _may_be_below(aggregated, k)
+        or not _may_be_below(found, edges, k)
     ):
         return []
     by_class = _count_below(pool, k)
@@ -84,10 +84,9 @@ def check_confidence(pool: Predictions, aggregated: Aggregate) -> list[Finding]:
     return [_warn(f"column {pool.roles.score!r} is read as confidence in the predicted class, but is below {least} in {n_below:,} of {n:,} rows, and the most probable of {k:,} classes has at least that; {hint if k == 2 or wrong else 'is it the probability of another class?'}")]  # fmt: skip
 
 
-def _may_be_below(aggregated: Aggregate, k: int) -> bool:
+def _may_be_below(found: Columns, edges: Sequence[float], k: int) -> bool:
     """Return whether the aggregate shows scores below 1/k: in a bin below it, or as the mean of a class."""
-    found = aggregated.found
-    if any(b is not None and aggregated.edges[b + 1] <= 1 / k for b in found.get("bin", [])):
+    if any(b is not None and edges[b + 1] <= 1 / k for b in found.get("bin", [])):
         return True
     sums: dict[str, list[float]] = {}
     for name, n, score in zip(found["predicted"], found["n"], found["score"], strict=True):

@@ -1,23 +1,19 @@
 """Count tables: items, labels, outcomes and summed scores per group, predicted class, score bin, stratum and label.
 
-A count table is built from the aggregate of a pool, at the finest resolution that any metric needs; its method `cells`
-sums the entries to coarser cells. The packages above use these counts and never read rows.
+A count table has the finest resolution that any metric needs (`tabulation` builds it from the aggregate of a pool); its
+method `cells` sums the entries to coarser cells. The packages above use these counts and never read rows.
 """
 
 import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.data.aggregate import Aggregate, aggregate_pool
-from fewlabels.data.groups import Cut, Groups, bin_names
-from fewlabels.data.names import MISSING, to_name
-from fewlabels.data.predictions import Predictions
-from fewlabels.data.relation import Columns
+from fewlabels.data.names import MISSING, bin_names, to_name
 from fewlabels.errors import InputError
 
 Split = Literal["predicted", "bin", "stratum"]
@@ -243,59 +239,6 @@ class CountTable:
         return SEPARATOR.join(parts)
 
 
-def count_pool(pool: Predictions, by: Groups, **choices: Any) -> CountTable:
-    """Count a pool by group, predicted class, score bin and label, in one query; `choices` as for the aggregate."""
-    return to_count_table(aggregate_pool(pool, by, **choices))
-
-
-def to_count_table(aggregated: Aggregate) -> CountTable:
-    """Convert the aggregate of a valid pool to a count table."""
-    pool, found, cut = aggregated.pool, aggregated.found, aggregated.cut
-    if not aggregated.n_items:
-        raise InputError(f"{pool.source} has no rows")
-    order = sorted(set(aggregated.groups), key=cut.order)
-    index = {key: i for i, key in enumerate(order)}
-    axes, level = list_axes(cut, order)
-    n = len(found["n"])
-    return CountTable(
-        by=aggregated.by.name,
-        groups=tuple(cut.name(key) for key in order),
-        classes=pool.classes,
-        bins=bin_names(aggregated.edges) if aggregated.edges else (),
-        group=np.array([index[key] for key in aggregated.groups]),
-        predicted=_class_index(found, "predicted", pool.classes),
-        bin=np.array(found.get("bin", [NONE] * n)),
-        label=_class_index(found, "label", pool.classes),
-        n_items=np.array(found["n"]),
-        n_labels=np.array(found["n_labels"]),
-        score=_to_floats(found, "score", missing=np.nan),
-        right=_to_floats(found, "right", missing=0.0),
-        probability=_align_classes(found, pool) if "p0" in found else None,
-        positive=pool.positive,
-        stratum=_strata(aggregated),
-        axes=axes,
-        level=level,
-    )
-
-
-def _strata(aggregated: Aggregate) -> Int[np.ndarray, " entry"] | None:
-    """Return the stratum of every entry; None if not requested, one stratum without scores."""
-    if not aggregated.strata:
-        return None
-    return np.array(aggregated.found.get("stratum", [0] * len(aggregated.found["n"])))
-
-
-def list_axes(cut: Cut, groups: Sequence[Any]) -> tuple[tuple[Axis, ...], Int[np.ndarray, "group axis"] | None]:
-    """Return one axis per facet with its sorted levels, and the level of each group on each axis."""
-    axes, places = [], []
-    for i, facet in enumerate(cut.facets):
-        values = sorted({group[i] for group in groups}, key=facet.order)
-        at = {value: place for place, value in enumerate(values)}
-        axes.append(Axis(facet.name, tuple(map(facet.show, values)), facet.ordered, facet.edges))
-        places.append([at[group[i]] for group in groups])
-    return tuple(axes), np.array(places).T if places else None
-
-
 def _sum(where: Int[np.ndarray, " entry"], values: np.ndarray, n: int) -> Float[np.ndarray, " cell"]:
     return np.bincount(where, weights=values, minlength=n).astype(np.float64)  # integers if there are no entries
 
@@ -320,26 +263,8 @@ def _count_labels(
     return counts
 
 
-def _class_index(found: Columns, column: str, classes: tuple[str, ...]) -> Int[np.ndarray, " entry"]:
-    at: dict[str | None, int] = {name: i for i, name in enumerate(classes)}
-    return np.array([at.get(name, NONE) for name in found.get(column, [None] * len(found["n"]))])
-
-
 def _as_number(name: str) -> float | None:
     try:
         return float(name)
     except ValueError:
         return None
-
-
-def _to_floats(found: Columns, column: str, *, missing: float) -> Float[np.ndarray, " entry"]:
-    values = found.get(column, [None] * len(found["n"]))
-    return np.array([missing if v is None else float(v) for v in values])
-
-
-def _align_classes(found: Columns, pool: Predictions) -> Float[np.ndarray, "entry class"]:
-    """Align the summed probabilities of the scored classes with all classes; others are 0."""
-    out = np.zeros((len(found["n"]), len(pool.classes)))
-    for i, name in enumerate(pool.scored_classes):
-        out[:, pool.classes.index(name)] = found[f"p{i}"]
-    return out

@@ -15,7 +15,6 @@ from ibis.backends import BaseBackend
 from fewlabels.data.columns import column_kinds
 from fewlabels.data.names import as_name
 from fewlabels.data.roles import PREFIXES, SUGGESTED, Roles, list_prefixed, resolve_roles
-from fewlabels.data.sources import open_source
 from fewlabels.data.suggestions import Columns
 from fewlabels.errors import InputError, format_option
 from fewlabels.text import ESCAPED
@@ -27,9 +26,9 @@ FLAGS = ("true", "false")
 EXPORTED = (ASKED, "who", "note", "at")  # columns that identify an export
 
 
-def join_labels(table: ir.Table, source: Any, engine: BaseBackend, given: Mapping[str, Any]) -> Joined:
-    """Return the predictions joined with the labels of another source, the updated roles, and notes for the user."""
-    answers = _read_grades(_open(source, engine), given, engine)
+def join_labels(table: ir.Table, labels: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) -> Joined:
+    """Return the predictions joined with the labels of another table, the updated roles, and notes for the user."""
+    answers = _read_grades(labels, given, engine)
     role, column, notes = _answer_column(answers, given)
     elsewhere = {name for name in ("label", "agreement") if name in given and given[name] not in table.columns}
     roles = resolve_roles(column_kinds(table), **{k: v for k, v in given.items() if k not in elsewhere})
@@ -80,14 +79,6 @@ def _list_scored(table: ir.Table, roles: Roles) -> set[str]:
         *roles.scores,
         *(name[len(prefix) :] for prefix in PREFIXES for name in list_prefixed(found, prefix, set())),
     }
-
-
-def _open(source: Any, engine: BaseBackend) -> ir.Table:
-    """Open the labels in the engine of the predictions; if it cannot read files, upload them with the query."""
-    if engine.name == "duckdb" or isinstance(source, ir.Table):
-        return open_source(source, engine).table
-    opened = open_source(source)
-    return ibis.memtable(opened.engine.to_pyarrow(opened.table))
 
 
 def _read_grades(answers: ir.Table, given: Mapping[str, Any], engine: BaseBackend) -> ir.Table:

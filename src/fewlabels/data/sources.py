@@ -15,7 +15,7 @@ from fewlabels.data.frames import Frame, cast_half_floats, to_arrow
 from fewlabels.data.scan import open_files
 from fewlabels.errors import InputError
 
-__all__ = ["Frame", "Source", "open_source"]
+__all__ = ["Frame", "Source", "open_source", "open_table"]
 
 
 class Source(NamedTuple):
@@ -68,3 +68,11 @@ def _register(arrow: pa.Table, engine: BaseBackend) -> ir.Table:
         return engine.table(name)
     except duckdb.Error as error:
         raise InputError(f"the table cannot be read: {str(error).strip().splitlines()[0]}") from None
+
+
+def open_table(source: Any, engine: BaseBackend) -> ir.Table:
+    """Open a second table in the engine of the first; if that cannot read files, upload it with the query."""
+    if engine.name == "duckdb" or isinstance(source, ir.Table):
+        return open_source(source, engine).table
+    opened = open_source(source)
+    return ibis.memtable(opened.engine.to_pyarrow(opened.table))

@@ -10,9 +10,9 @@ from fewlabels.active.study_design import StudyDesign
 from fewlabels.analyses.requirements import count_for, require_answerable
 from fewlabels.data.aggregate import aggregate_pool
 from fewlabels.data.checks import require_valid
-from fewlabels.data.counts import to_count_table
 from fewlabels.data.groups import Bins
 from fewlabels.data.predictions import Predictions
+from fewlabels.data.tabulation import to_count_table
 from fewlabels.errors import InputError
 from fewlabels.models.inference import infer
 from fewlabels.sessions.file_schema import MAX_VOTES

@@ -31,9 +31,10 @@ from fewlabels.analyses.provenance import record
 from fewlabels.analyses.requirements import count_for, require_answerable, require_roles
 from fewlabels.data.aggregate import aggregate_pool
 from fewlabels.data.checks import require_valid
-from fewlabels.data.counts import NONE, CountTable, to_count_table
+from fewlabels.data.counts import NONE, CountTable
 from fewlabels.data.groups import Bins, Groups, predicted
 from fewlabels.data.predictions import Predictions
+from fewlabels.data.tabulation import to_count_table
 from fewlabels.distributions.belief import Rng
 from fewlabels.distributions.budgets import N_DRAWS_ROUGH, N_DRAWS_SIMULATED
 from fewlabels.errors import InputError

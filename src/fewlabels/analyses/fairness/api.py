@@ -16,11 +16,11 @@ from fewlabels.analyses.fairness.warnings import list_undefined_warnings, list_w
 from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.analyses.result import Result
 from fewlabels.data.checks import require_valid
-from fewlabels.data.counts import to_count_table
 from fewlabels.data.groups import CROSS, Groups
 from fewlabels.data.parsing import resolve_groups, split_names
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.sources import Frame
+from fewlabels.data.tabulation import to_count_table
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.metrics.metric import METRICS
 from fewlabels.models.diagnostics import ChainDiagnostics, diagnose

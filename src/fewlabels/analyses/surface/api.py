@@ -15,10 +15,11 @@ from fewlabels.analyses.surface.result import Arm, Surface
 from fewlabels.analyses.surface.uncertain_attributes import SoftAssignment, Uncertain, assign_uncertain, fit_uncertain
 from fewlabels.data.aggregate import aggregate_pool
 from fewlabels.data.checks import require_valid
-from fewlabels.data.counts import STRATA, Cells, CountTable, to_count_table
+from fewlabels.data.counts import STRATA, Cells, CountTable
 from fewlabels.data.groups import Cross, Groups
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.sources import Frame
+from fewlabels.data.tabulation import to_count_table
 from fewlabels.distributions.belief import Conjugate, include_mean
 from fewlabels.distributions.budgets import MIN_DRAWS
 from fewlabels.errors import InputError, did_you_mean

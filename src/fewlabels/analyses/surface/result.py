@@ -15,8 +15,8 @@ from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.analyses.result import Result
 from fewlabels.analyses.rows import Estimate
 from fewlabels.data.counts import NONE, Axis
-from fewlabels.data.relation import count_rows
 from fewlabels.data.sources import Frame
+from fewlabels.data.tables import count_rows
 from fewlabels.distributions.belief import include_mean
 from fewlabels.distributions.budgets import MIN_DRAWS, limit_stored_draws
 from fewlabels.errors import InputError, did_you_mean

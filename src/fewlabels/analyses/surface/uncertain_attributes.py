@@ -12,10 +12,11 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.sparse import csr_array
 
-from fewlabels.data.counts import NONE, STRATA, Axis, list_axes
+from fewlabels.data.counts import NONE, STRATA, Axis
 from fewlabels.data.groups import Groups
 from fewlabels.data.names import MISSING
 from fewlabels.data.predictions import Predictions
+from fewlabels.data.tabulation import list_axes
 from fewlabels.errors import InputError, did_you_mean, join_names
 from fewlabels.models.additive.design import build_effect_priors
 from fewlabels.models.additive.effects import choose_effects

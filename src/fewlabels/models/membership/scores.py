@@ -3,8 +3,7 @@
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from fewlabels.data.aggregate import ROUNDING
-from fewlabels.data.checks import SUM_TOLERANCE
+from fewlabels.data.tolerances import ROUNDING, SUM_TOLERANCE
 from fewlabels.errors import InputError, join_names
 
 MIN_PROBABILITY = 1e-6  # smallest probability: a zero would exclude an arm regardless of other evidence

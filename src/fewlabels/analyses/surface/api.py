@@ -24,9 +24,10 @@ from fewlabels.distributions.belief import Conjugate, include_mean
 from fewlabels.distributions.budgets import MIN_DRAWS
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.metrics.metric import Reads, accuracy
-from fewlabels.models.additive.design import build_design, fit_effects
+from fewlabels.models.additive.design import build_design
 from fewlabels.models.additive.explanation import EffectsSummary, list_scales
 from fewlabels.models.additive.fitted_surface import FittedSurface, make_fitted_surface
+from fewlabels.models.additive.laplace import fit
 from fewlabels.models.baselines import BETA_I, ESTIMATORS, warn_independent
 from fewlabels.models.logit.joint import CellAccuracies
 from fewlabels.models.logit.to_prior import build_prior_fit
@@ -154,7 +155,7 @@ def _fit_model(
         chances = ESTIMATORS[model](cells, seed)
         return PrecomputedPrior(chances, chances, None, model), None
     design = build_design(cells)
-    found = fit_effects(design)
+    found = fit(design.select_labelled(), design.priors)
     everything, rest = design.predict_arms(found, finite_pool=finite_pool)
     return PrecomputedPrior(
         everything, rest, EffectsSummary(design, found, np.zeros(cells.n)), model

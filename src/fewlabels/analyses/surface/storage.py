@@ -20,9 +20,8 @@ from fewlabels.files import write_atomic
 from fewlabels.models.additive.effect_priors import FIXED, EffectPriors
 from fewlabels.models.additive.effects import Effects
 from fewlabels.models.additive.explanation import Scale
+from fewlabels.models.additive.fit import ConditionalFit, Fit
 from fewlabels.models.additive.fitted_surface import FittedSurface
-from fewlabels.models.additive.laplace import Fit
-from fewlabels.models.additive.marginal_likelihood import ConditionalFit
 
 FORMAT = "fewlabels surface"
 VERSION = 1

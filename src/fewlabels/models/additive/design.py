@@ -7,9 +7,9 @@ from jaxtyping import Float, Int
 
 from fewlabels.data.counts import NONE, Axis, Cells
 from fewlabels.models.additive.arm_posterior import ArmPosterior, predict_arms
-from fewlabels.models.additive.effect_priors import FIXED, EffectPriors, Scales
+from fewlabels.models.additive.effect_priors import FIXED, EffectPriors
 from fewlabels.models.additive.effects import Effects, choose_effects
-from fewlabels.models.additive.laplace import Fit, fit
+from fewlabels.models.additive.fit import Fit
 from fewlabels.models.additive.strata import Strata, make_strata
 from fewlabels.models.logit.curve import (
     INTERCEPT_PRIOR,
@@ -78,11 +78,6 @@ def build_effect_priors(effects: Effects, knots: tuple[float, ...] | None) -> Ef
         np.concatenate([spread, np.ones(more)]),
         effects.kinds,
     )
-
-
-def fit_effects(design: AdditiveDesign, start: Scales | None = None) -> Fit:
-    """Fit the model to the labels."""
-    return fit(design.select_labelled(), design.priors, start)
 
 
 def list_axes(cells: Cells) -> tuple[tuple[Axis, ...], Int[np.ndarray, "cell axis"]]:

@@ -14,38 +14,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from scipy.special import softmax
 
 from fewlabels.models.additive.effect_priors import EffectPriors, Scales, Variant
-from fewlabels.models.additive.marginal_likelihood import ConditionalFit, Evaluation, LaplaceEvidence
+from fewlabels.models.additive.fit import ConditionalFit, Fit
+from fewlabels.models.additive.marginal_likelihood import Evaluation, LaplaceEvidence
 from fewlabels.models.additive.strata import Strata
 from fewlabels.models.optimize import maximize_bfgs
 
 N_SCALE_SAMPLES = 8  # sets of scales to average over, in antithetic pairs around the mode
 INFORMATION_STEP = 0.7  # from the mode, where the information on log scales is measured: it grows with the scales
 MIN_MODEL_PROBABILITY = 0.01  # probability below which a model is dropped from the average
-
-
-@dataclass(frozen=True)
-class Fit:
-    """Fits at several sets of scales, which represent the posterior of the scales."""
-
-    priors: EffectPriors
-    labelled: Int[np.ndarray, " labelled"]  # indices of the labelled arms
-    conditionals: tuple[ConditionalFit, ...]  # centred at the mean
-    mode: ConditionalFit  # at the scales of largest evidence, centred at the mode
-    n_evaluations: int  # of the evidence
-    gradient_norm: float  # largest absolute component of the gradient of the log evidence at the mode
-    together: float = 0.0  # posterior probability of interactions
-
-    def without_arms(self) -> "Fit":
-        """Return the same fit for arms without labels."""
-        nothing = np.zeros(0)
-        conditionals = [
-            replace(one, own=nothing, arm_precision=nothing, loadings=one.loadings[:0]) for one in self.conditionals
-        ]
-        return replace(self, labelled=self.labelled[:0], conditionals=tuple(conditionals))
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 
 from fewlabels.models.additive.effect_priors import FIXED, EffectPriors, Scales, Terms
 from fewlabels.models.additive.expectation_propagation import Sites
+from fewlabels.models.additive.fit import ConditionalFit
 from fewlabels.models.additive.schur_complement import ArmElimination, JointPrecision, propagate_variance
 from fewlabels.models.additive.strata import Strata
 from fewlabels.models.logit.laplace_check import find_contradicted
@@ -20,22 +21,6 @@ MOST_STEPS, MAX_HALVINGS = 40, 12
 CLOSE = 1e-3  # gain in log posterior below which Newton stops
 MIN_WEIGHT = 1e-10  # smallest weight of a stratum
 MOST_ROUNDS, EP_TOLERANCE = 60, 0.02  # of EP; change of logits at convergence, in standard deviations
-
-
-@dataclass(frozen=True)
-class ConditionalFit:
-    """Normal approximation of terms and arm effects given one set of scales, centred at the mode or at the mean.
-
-    Models without interactions have no terms of pairs; the scales of pairs are 0.
-    """
-
-    weight: float
-    scales: Scales
-    terms: Terms
-    covariance: Float[np.ndarray, "term term"]
-    own: Float[np.ndarray, " labelled"]  # random effect of every labelled arm
-    arm_precision: Float[np.ndarray, " labelled"]  # its conditional precision, given the terms
-    loadings: Float[np.ndarray, "labelled term"]  # minus its derivative with respect to the terms
 
 
 @dataclass(frozen=True)

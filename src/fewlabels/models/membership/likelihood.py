@@ -14,7 +14,8 @@ from scipy.sparse import csr_array
 from scipy.special import logit
 
 from fewlabels.models.additive.effect_priors import EffectPriors
-from fewlabels.models.additive.laplace import Fit, fit
+from fewlabels.models.additive.fit import Fit
+from fewlabels.models.additive.laplace import fit
 from fewlabels.models.additive.strata import Strata
 from fewlabels.models.logit.random_effects import expit
 

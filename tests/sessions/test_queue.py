@@ -21,7 +21,8 @@ from fewlabels.data.candidates import compute_priority, priority_expression
 from fewlabels.errors import InputError
 from fewlabels.sessions import queue
 from fewlabels.sessions.creation import create_spec
-from fewlabels.sessions.pool_identity import compute_fingerprint, require_same_predictions
+from fewlabels.sessions.opening import require_same_predictions
+from fewlabels.sessions.pool_fingerprint import compute_fingerprint
 from fewlabels.sessions.spec_file import read_spec
 
 N, MOST = 3000, 60

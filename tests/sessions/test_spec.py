@@ -17,7 +17,7 @@ from fewlabels.data.counts import CountTable
 from fewlabels.errors import InputError
 from fewlabels.sessions import queue
 from fewlabels.sessions.creation import create_spec
-from fewlabels.sessions.pool_identity import describe_difference
+from fewlabels.sessions.pool_fingerprint import describe_difference
 from fewlabels.sessions.spec_file import read_spec, write_spec
 
 POOL = make_pool(7, n=80, labelled=0.3)

@@ -8,9 +8,8 @@ from rich.console import Console
 
 from fewlabels.analyses.result import write_json
 from fewlabels.cli.conditions import Condition
-from fewlabels.cli.console import add_command, write_text
+from fewlabels.cli.console import add_command, escape, print_warnings, stderr_console, stdout_console, write_text
 from fewlabels.cli.options import Output
-from fewlabels.cli.tables import escape, print_warnings, stderr_console, stdout_console
 from fewlabels.errors import count
 from fewlabels.files import STDOUT
 from fewlabels.reporting.markdown.checks import render_checks

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from fewlabels.cli.console import escape, stderr_console, stdout_console
 from fewlabels.cli.page_options import PageOptions
 from fewlabels.cli.session_files import OpenedSession
-from fewlabels.cli.tables import escape, stderr_console, stdout_console
 from fewlabels.errors import InputError
+from fewlabels.web.app import make_app
 from fewlabels.web.credentials import Credentials
 from fewlabels.web.keys_file import change_keys, get_keys_path, read_keys
 from fewlabels.web.listen_address import ListenAddress
@@ -67,6 +68,7 @@ def run_page(
     )
     serve(
         service,
+        make_app,
         listen_address,
         listening_socket=listening_socket,
         keys=keys,

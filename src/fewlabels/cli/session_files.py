@@ -8,15 +8,15 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from fewlabels.cli.console import print_warnings, stderr_console
 from fewlabels.cli.fixed_options import refuse_changes
 from fewlabels.cli.options import Columns
 from fewlabels.cli.session_options import SessionOptions
-from fewlabels.cli.tables import print_warnings, stderr_console
-from fewlabels.data.names import to_name
+from fewlabels.data.names import ItemId, to_name
 from fewlabels.data.predictions import Predictions
 from fewlabels.errors import InputError
 from fewlabels.sessions.exchange.label_studio import ModelPrediction
-from fewlabels.sessions.session import ItemId, Session
+from fewlabels.sessions.session import Session
 
 Who = Annotated[str, Parameter(name="--as", show_default=False)]
 

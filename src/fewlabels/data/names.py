@@ -7,6 +7,7 @@ import ibis
 import ibis.expr.types as ir
 
 MISSING = "(missing)"
+ItemId = str | int  # as users give it; its name is text
 
 
 def natural_order(name: str) -> tuple[int, float, str]:

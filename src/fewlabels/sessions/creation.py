@@ -16,7 +16,7 @@ from fewlabels.data.tabulation import to_count_table
 from fewlabels.errors import InputError
 from fewlabels.models.inference import infer
 from fewlabels.sessions.file_schema import MAX_VOTES
-from fewlabels.sessions.pool_identity import fingerprint_aggregate
+from fewlabels.sessions.pool_fingerprint import fingerprint_aggregate
 from fewlabels.sessions.queue import ItemQueue, build_queue
 from fewlabels.sessions.spec import SessionSpec
 

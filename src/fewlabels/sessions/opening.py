@@ -9,12 +9,15 @@ from fewlabels.active.acquisition import Policy
 from fewlabels.active.goals.goal import Goal
 from fewlabels.active.study_design import StudyDesign
 from fewlabels.analyses.requirements import require_roles
+from fewlabels.data.aggregate import aggregate_pool
 from fewlabels.data.predictions import Predictions
+from fewlabels.data.sampling import SamplingRule
+from fewlabels.errors import InputError
 from fewlabels.sessions.creation import create_spec
 from fewlabels.sessions.journal.events import Journal
 from fewlabels.sessions.journal.memory import MemoryJournal
 from fewlabels.sessions.journal.sqlite import SqliteJournal
-from fewlabels.sessions.pool_identity import require_same_predictions
+from fewlabels.sessions.pool_fingerprint import compute_fingerprint, describe_difference, fingerprint_aggregate
 from fewlabels.sessions.serialize import restore_choice
 from fewlabels.sessions.spec import SessionSpec
 from fewlabels.sessions.spec_file import read_spec, write_spec
@@ -54,3 +57,20 @@ def open_journal(
 
 def _read_pool(pool: Any) -> Predictions:
     return pool if isinstance(pool, Predictions) else Predictions.read(pool)
+
+
+def require_same_predictions(spec: SessionSpec, pool: Predictions, path: object) -> None:
+    """Refuse predictions other than those the session was created from."""
+    change = describe_difference(spec.fingerprint, _recompute_fingerprint(spec, pool))
+    if change:
+        raise InputError(
+            f"{path} was made from other predictions ({spec.source}) than {pool.source}: {change}; start a new session for these"
+        )
+
+
+def _recompute_fingerprint(spec: SessionSpec, pool: Predictions) -> dict[str, Any]:
+    """Compute the fingerprint from the same items as when the session was created."""
+    if "every" not in spec.fingerprint or not pool.has_integer_ids:
+        return compute_fingerprint(pool, spec.design.by)
+    rule = SamplingRule(spec.fingerprint["every"], spec.fingerprint["seed"])
+    return fingerprint_aggregate(aggregate_pool(pool, spec.design.by, bins=spec.design.bins, rule=rule))

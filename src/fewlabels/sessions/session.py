@@ -16,7 +16,7 @@ from fewlabels.active.parsing import resolve_design
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.provenance import Provenance
 from fewlabels.data.groups import Bins, Groups, predicted
-from fewlabels.data.names import to_name
+from fewlabels.data.names import ItemId, to_name
 from fewlabels.data.predictions import Predictions
 from fewlabels.errors import InputError
 from fewlabels.metrics.metric import Metric
@@ -40,8 +40,6 @@ from fewlabels.sessions.selection import check_lease, list_next_items, select_it
 from fewlabels.sessions.spec import SessionSpec
 from fewlabels.sessions.state import Action
 from fewlabels.sessions.store import EventStore
-
-ItemId = str | int
 
 
 class Session:

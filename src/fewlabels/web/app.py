@@ -12,11 +12,12 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
+from fewlabels.data.names import ItemId
 from fewlabels.errors import InputError, join_names
 from fewlabels.sessions.journal.errors import StorageError, UnusableError
-from fewlabels.sessions.session import ItemId
 from fewlabels.sessions.shortcuts import PAGE_COMMANDS, assign_shortcuts
 from fewlabels.text import sanitize_line
+from fewlabels.web.board import Board, Dispute
 from fewlabels.web.conditional_get import ReadThrottle, send_cached
 from fewlabels.web.credentials import UNAVAILABLE as KEYS_UNAVAILABLE
 from fewlabels.web.credentials import KeysUnavailableError
@@ -33,7 +34,7 @@ from fewlabels.web.media import MEDIA_TYPES
 from fewlabels.web.permissions import Caller, Identity, Owner, hide_paths, hide_results, limit_rate, resolve_name
 from fewlabels.web.rate_limit import RateLimit
 from fewlabels.web.security import SecurityMiddleware, SecurityPolicy
-from fewlabels.web.service import Board, Dispute, LabellingService
+from fewlabels.web.service import LabellingService
 
 HERE = Path(__file__).parent
 PAGE = {"/": ("page.html", "text/html"), "/page.css": ("page.css", "text/css"), "/page.js": ("page.js", "text/javascript")}  # fmt: skip

@@ -1,46 +1,21 @@
 """The labelling loop: show an item, read an answer, print the updated estimate."""
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum, auto
-from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from rich.console import Console
 
 from fewlabels.cli.session_files import OpenedSession
 from fewlabels.cli.session_tables import NOTHING_LEFT, count_labels, format_standing, say
+from fewlabels.cli.terminal.answers import Answer, AnswerSource, Command
 from fewlabels.cli.undo import undo_last
+from fewlabels.data.names import ItemId
 from fewlabels.errors import InputError, count
 from fewlabels.models.posterior import Posterior
-from fewlabels.sessions.session import ItemId
 from fewlabels.text import sanitize_line
 
 SLOW, SHARE = 0.3, 10  # an update slower than SLOW seconds may take at most 1/SHARE of the annotator's time
-
-
-class Command(Enum):
-    """A command instead of an answer."""
-
-    UNDO = auto()
-    STOP = auto()
-
-
-@dataclass(frozen=True)
-class Answer:
-    """An answer; None means cannot tell."""
-
-    label: str | None
-
-
-@runtime_checkable
-class AnswerSource(Protocol):
-    """Shows an item and returns its answer."""
-
-    def ask(self, id: ItemId, row: Mapping[str, Any], classes: tuple[str, ...]) -> Answer | Command:
-        """Show an item and wait for an answer."""
-        ...
 
 
 @dataclass

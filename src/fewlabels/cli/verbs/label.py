@@ -9,6 +9,7 @@ from typing import Literal
 
 from rich.console import Console
 
+from fewlabels.cli.console import spinner, stdout_console
 from fewlabels.cli.options import Columns, File, Flag
 from fewlabels.cli.page_options import PageOptions
 from fewlabels.cli.session_files import OpenedSession, Who, require_annotator_name, start_or_open
@@ -20,7 +21,6 @@ from fewlabels.cli.session_tables import (
     say,
     warn_obstacle,
 )
-from fewlabels.cli.tables import spinner, stdout_console
 from fewlabels.cli.terminal.keyboard import HAS_KEYS, cbreak_mode
 from fewlabels.cli.terminal.keys import KeyAnswers
 from fewlabels.cli.terminal.lines import LineAnswers
@@ -95,7 +95,8 @@ def _open(out: Console, session: str, file: str, start: SessionOptions, columns:
     with spinner("opening"):
         opened = start_or_open(session, file, start, columns)
     with opened.session:
-        warn_obstacle(opened)
+        if opened.is_new:
+            warn_obstacle(opened.session)
         _print_shown_columns(out, opened)
         yield opened
 

@@ -7,11 +7,10 @@ from rich.console import Console
 from fewlabels.active.simulation.plan import plan as plan_labels
 from fewlabels.active.simulation.results import Plan
 from fewlabels.analyses.result import write_json
-from fewlabels.cli.console import add_command, write_text
+from fewlabels.cli.console import add_command, escape, print_warnings, stderr_console, stdout_console, write_text
 from fewlabels.cli.options import Columns, File, Flag, Path
 from fewlabels.cli.progress import progress_bar
 from fewlabels.cli.session_options import PlanOptions
-from fewlabels.cli.tables import escape, print_warnings, stderr_console, stdout_console
 from fewlabels.errors import count
 from fewlabels.files import check_outputs
 

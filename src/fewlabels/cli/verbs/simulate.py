@@ -12,11 +12,10 @@ from fewlabels.active.parsing import parse_policy
 from fewlabels.active.simulation.results import Simulation
 from fewlabels.active.simulation.simulate import simulate as run_simulation
 from fewlabels.analyses.result import write_json
-from fewlabels.cli.console import add_command, write_text
+from fewlabels.cli.console import add_command, escape, print_warnings, stderr_console, stdout_console, write_text
 from fewlabels.cli.options import Columns, File, Flag, Path
 from fewlabels.cli.progress import progress_bar
 from fewlabels.cli.session_options import GOAL_GROUP, GoalOptions, shown_default
-from fewlabels.cli.tables import escape, print_warnings, stderr_console, stdout_console
 from fewlabels.data.parsing import split_names
 from fewlabels.errors import count
 from fewlabels.files import check_outputs

@@ -8,12 +8,12 @@ from cyclopts import Parameter
 from fewlabels.analyses.surface.api import surface as fit_surface
 from fewlabels.analyses.surface.attributes import parse_attributes
 from fewlabels.analyses.surface.result import Surface
+from fewlabels.cli.console import escape, spinner, stderr_console
 from fewlabels.cli.options import Columns, File, Flag, Output
 from fewlabels.cli.output import write_result
 from fewlabels.cli.parsing import drop_missing
 from fewlabels.cli.surface_queries import answer, parse_query
 from fewlabels.cli.surface_tables import print_surface
-from fewlabels.cli.tables import escape, spinner, stderr_console
 from fewlabels.errors import InputError, join_names
 
 SUFFIX = ".surface"

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from rich.console import Console
 
+from fewlabels.cli.console import stdout_console
 from fewlabels.cli.options import File, Flag
 from fewlabels.cli.session_files import Who, open_session
 from fewlabels.cli.session_tables import print_session, say
-from fewlabels.cli.tables import stdout_console
 from fewlabels.cli.undo import undo_last
 from fewlabels.errors import InputError
 from fewlabels.sessions.exchange.names import (

@@ -8,11 +8,11 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
+from fewlabels.cli.console import spinner, stderr_console, stdout_console
 from fewlabels.cli.import_options import ImportOptions
 from fewlabels.cli.options import File, Flag
 from fewlabels.cli.session_files import open_session
 from fewlabels.cli.session_tables import count_labels, print_standing, say
-from fewlabels.cli.tables import spinner, stderr_console, stdout_console
 from fewlabels.errors import InputError, count
 from fewlabels.sessions.exchange.importer import ImportSettings, import_file
 from fewlabels.sessions.exchange.watcher import FolderScanner, NewFile

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from fewlabels.analyses.diagnosis import Diagnosis
 from fewlabels.files import write_atomic
-from fewlabels.reporting.html.figures import CaptionedFigure, render_figure
-from fewlabels.reporting.html.pages import render
+from fewlabels.reporting.html.captions import CaptionedFigure, render_figure
 from fewlabels.reporting.html.tables import ReportTable
+from fewlabels.reporting.html.template import render
 from fewlabels.reporting.plots.diagnosis import plot_diagnosis
 from fewlabels.reporting.summaries import summarize_diagnosis
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from fewlabels.active.simulation.results import Plan
 from fewlabels.errors import count
 from fewlabels.files import write_atomic
-from fewlabels.reporting.html.figures import CaptionedFigure, render_figure
-from fewlabels.reporting.html.pages import SIMULATED, render
+from fewlabels.reporting.html.captions import CaptionedFigure, render_figure
 from fewlabels.reporting.html.tables import ReportTable
+from fewlabels.reporting.html.template import SIMULATED, render
 from fewlabels.reporting.plots.plan import plot_plan
 from fewlabels.reporting.summaries import QUANTILE_COLUMNS, list_quantiles, summarize_plan
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from fewlabels.active.simulation.results import Simulation
 from fewlabels.files import write_atomic
-from fewlabels.reporting.html.figures import CaptionedFigure, render_figure
-from fewlabels.reporting.html.pages import SIMULATED, render
+from fewlabels.reporting.html.captions import CaptionedFigure, render_figure
 from fewlabels.reporting.html.tables import ReportTable
+from fewlabels.reporting.html.template import SIMULATED, render
 from fewlabels.reporting.plots.simulation import MEASURE_NAMES, list_measures, plot_simulation
 from fewlabels.reporting.summaries import (
     N_TARGET_NAMES,

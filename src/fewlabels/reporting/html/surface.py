@@ -5,8 +5,7 @@ from pathlib import Path
 
 from fewlabels.analyses.surface.result import Arm, Surface, SurfaceEstimate
 from fewlabels.files import write_atomic
-from fewlabels.reporting.html.figures import CaptionedFigure, render_figure
-from fewlabels.reporting.html.pages import render
+from fewlabels.reporting.html.captions import CaptionedFigure, render_figure
 from fewlabels.reporting.html.surface_text import (
     explain_method,
     format_percent,
@@ -15,6 +14,7 @@ from fewlabels.reporting.html.surface_text import (
     list_findings,
 )
 from fewlabels.reporting.html.tables import ReportTable
+from fewlabels.reporting.html.template import render
 from fewlabels.reporting.plots.surface import plot_surface
 from fewlabels.text import format_probability
 

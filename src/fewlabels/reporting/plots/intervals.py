@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.rows import Row
 from fewlabels.reporting.plots.figure import new_axes
-from fewlabels.reporting.plots.formatting import describe_axis, format_value
+from fewlabels.reporting.plots.formatting import describe_shown, format_level, format_value, spell_metric
 from fewlabels.reporting.plots.style import (
     BLUE,
     GREY,
@@ -37,7 +37,8 @@ def plot_intervals(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
     for labelled in (True, False):
         _draw_rows(ax, rows, labelled=labelled)
     write_text_column(ax, [f"{row.n_labels:,}" if row.n_labels else "prior only" for row in rows], "labels")
-    ax.set_xlabel(describe_axis(assessment, len(rows)), color=INK)
+    text = f"{spell_metric(assessment.metric)}, {format_level(assessment.level)} intervals"
+    ax.set_xlabel(text + describe_shown(len(rows), len(assessment.groups)), color=INK)
     return ax
 
 

@@ -1,32 +1,13 @@
-"""Whether predictions are those a session was created from: their fingerprint, and how it differs."""
+"""The fingerprint of predictions and their groups, and how two fingerprints differ."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from fewlabels.data.aggregate import Aggregate, aggregate_pool
+from fewlabels.data.aggregate import Aggregate
 from fewlabels.data.fingerprint import fingerprint, fingerprint_sample
 from fewlabels.data.groups import Groups
 from fewlabels.data.predictions import Predictions
-from fewlabels.data.sampling import SamplingRule
-from fewlabels.errors import InputError, join_names
-from fewlabels.sessions.spec import SessionSpec
-
-
-def require_same_predictions(spec: SessionSpec, pool: Predictions, path: object) -> None:
-    """Refuse predictions other than those the session was created from."""
-    change = describe_difference(spec.fingerprint, _recompute_fingerprint(spec, pool))
-    if change:
-        raise InputError(
-            f"{path} was made from other predictions ({spec.source}) than {pool.source}: {change}; start a new session for these"
-        )
-
-
-def _recompute_fingerprint(spec: SessionSpec, pool: Predictions) -> dict[str, Any]:
-    """Compute the fingerprint from the same items as when the session was created."""
-    if "every" not in spec.fingerprint or not pool.has_integer_ids:
-        return compute_fingerprint(pool, spec.design.by)
-    rule = SamplingRule(spec.fingerprint["every"], spec.fingerprint["seed"])
-    return fingerprint_aggregate(aggregate_pool(pool, spec.design.by, bins=spec.design.bins, rule=rule))
+from fewlabels.errors import join_names
 
 
 def fingerprint_aggregate(aggregated: Aggregate) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from fewlabels.sessions import queue
 from fewlabels.sessions.creation import create_spec
 from fewlabels.sessions.opening import require_same_predictions
 from fewlabels.sessions.pool_fingerprint import compute_fingerprint
-from fewlabels.sessions.spec_file import read_spec
+from fewlabels.sessions.spec_file import read_spec, write_spec
 
 N, MOST = 3000, 60
 SITE = fl.column("site")

@@ -46,9 +46,8 @@ def lay(pool=None, by=fl.predicted, classes=(), **choices):
         "policy": fl.thompson,
         "prior": fl.flat(),
     }
-    return create_spec(
-        read_pool() if pool is None else fl.Predictions.read(pool), StudyDesign(by=by, **usual | choices)
-    )
+    pool = read_pool() if pool is None else fl.Predictions.read(pool)
+    return create_spec(pool, StudyDesign(by=by, **usual | choices), classes=classes)
 
 
 def written(spec):

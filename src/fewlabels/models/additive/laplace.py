@@ -25,6 +25,8 @@ from fewlabels.models.optimize import maximize_bfgs
 
 N_SCALE_SAMPLES = 8  # sets of scales to average over, in antithetic pairs around the mode
 INFORMATION_STEP = 0.7  # from the mode, where the information on log scales is measured: it grows with the scales
+MIN_EXPECTED_GAIN, MIN_GAIN = 5e-3, 1e-2  # in log evidence, below which the search for the mode of the scales stops
+MAX_STEP = 1.0  # largest change of a log scale in one step of that search
 MIN_MODEL_PROBABILITY = 0.01  # probability below which a model is dropped from the average
 
 
@@ -104,7 +106,11 @@ def fit(evidence: Strata, priors: EffectPriors, start: Scales | None = None) -> 
 def _maximize(evidence: Strata, priors: EffectPriors, start: Scales) -> _ScaleMode:
     design = np.ascontiguousarray(evidence.design[:, : len(priors.block)])  # terms of pairs come last and may be absent
     problem = LaplaceEvidence(replace(evidence, design=design), priors)
-    return _ScaleMode(problem, maximize_bfgs(problem.evaluate, start, problem.inverse_hessian))
+    _, evaluation = maximize_bfgs(
+        problem.evaluate, start, problem.inverse_hessian,
+        min_expected_gain=MIN_EXPECTED_GAIN, min_gain=MIN_GAIN, max_step=MAX_STEP,
+    )  # fmt: skip
+    return _ScaleMode(problem, evaluation)
 
 
 def _model_probabilities(variants: Sequence[Variant], modes: Sequence[_ScaleMode]) -> Float[np.ndarray, " variant"]:

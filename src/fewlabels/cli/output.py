@@ -68,6 +68,15 @@ def write_result(
     return EXIT_FAILED if failures else 0
 
 
+def write_simulated(result: ResultLike, json: str | None, show: Callable[[Console], None], *, quiet: bool) -> None:
+    """Write the JSON of a plan or a simulation, and print it unless standard output is taken."""
+    _write(json, lambda: write_json(add_command(result.to_dict()), None))
+    if not quiet:
+        print_warnings(stderr_console(), result.warnings)
+        if json != STDOUT:
+            show(stdout_console())
+
+
 def _write(path: str | None, render: Callable[[], str]) -> None:
     """Render and write text if a path is given."""
     if path:

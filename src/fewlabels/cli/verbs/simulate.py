@@ -11,9 +11,9 @@ from rich.table import Table
 from fewlabels.active.parsing import parse_policy
 from fewlabels.active.simulation.results import Simulation
 from fewlabels.active.simulation.simulate import simulate as run_simulation
-from fewlabels.analyses.result import write_json
-from fewlabels.cli.console import add_command, escape, print_warnings, stderr_console, stdout_console, write_text
+from fewlabels.cli.console import escape
 from fewlabels.cli.options import Columns, File, Flag, Path
+from fewlabels.cli.output import write_simulated
 from fewlabels.cli.progress import progress_bar
 from fewlabels.cli.session_options import GOAL_GROUP, GoalOptions, shown_default
 from fewlabels.data.parsing import split_names
@@ -93,18 +93,10 @@ def simulate(
                    n_jobs=jobs, tick=tick, **choices)
             for choices in asked
         ]  # fmt: skip
-    return _write_outputs(sum(found[1:], found[0]), json, plot, quiet)
-
-
-def _write_outputs(result: Simulation, json: str | None, plot: str | None, quiet: bool) -> int:
+    result = sum(found[1:], found[0])
     if plot:
         result.write_plots(plot)
-    if json:
-        write_text(json, write_json(add_command(result.to_dict()), None) + "\n")
-    if not quiet:
-        print_warnings(stderr_console(), result.warnings)
-        if json != "-":
-            _print(stdout_console(), result)
+    write_simulated(result, json, lambda out: _print(out, result), quiet=quiet)
     return 0
 
 

@@ -381,7 +381,7 @@ def test_other_addresses_without_tls_are_warned_of(tmp_path, monkeypatch, capsys
     made_to = {}
     monkeypatch.setattr(
         "fewlabels.cli.page_server.serve",
-        lambda service, listen_address, **more: made_to.update(listen_address=listen_address, service=service),
+        lambda service, _, listen_address, **more: made_to.update(listen_address=listen_address, service=service),
     )
     session = Session.create(None, make_pool(), goal=Estimate(), prior=fl.flat())
     run_page(
@@ -547,7 +547,7 @@ def test_files_of_many_items_ask_the_engine_a_bounded_number_of_times(monkeypatc
     session = Session.create(None, make_pool(3000), goal=Estimate(), prior=fl.flat())
     service, reads, show = LabellingService(session), [], session.show
     service.ask("ann", 1)
-    monkeypatch.setattr(session, "show", lambda ids: (reads.append(ids), show(ids))[1])
+    monkeypatch.setattr(service._row_cache, "_fetch", lambda ids: (reads.append(ids), show(ids))[1])
     others = [i for i in range(3000) if service.needs_engine(str(i))][:50]
     with serving(service) as link:
         found = Counter(fetch_at_once(link, [f"/media?item={i}&column=text" for i in others]))

@@ -27,7 +27,7 @@ def refuse_changes(path: str, start: SessionOptions) -> None:
     if not start.given_options():
         return
     spec = _read_spec(path)
-    existing = _describe(spec)
+    existing = _list_fixed_options(spec)
     for option, wanted in _canonicalize(start, spec).items():
         if existing.get(option) != wanted:
             raise InputError(
@@ -44,7 +44,7 @@ def _read_spec(path: str) -> SessionSpec:
         journal.close()
 
 
-def _describe(spec: SessionSpec) -> dict[str, Any]:
+def _list_fixed_options(spec: SessionSpec) -> dict[str, Any]:
     """Return the options a session was created with."""
     goal = spec.design.goal
     return {
@@ -58,7 +58,7 @@ def _describe(spec: SessionSpec) -> dict[str, Any]:
 
 
 def _canonicalize(start: SessionOptions, spec: SessionSpec) -> dict[str, Any]:
-    """Return the given options, parsed into the values that `_describe` returns."""
+    """Return the given options, parsed into the values that `_list_fixed_options` returns."""
     given_options = start.given_options()
     if start.metric or start.cost:
         given_options["metric"] = parse_metric(

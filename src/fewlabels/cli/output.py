@@ -51,8 +51,8 @@ def write_result(
     failures = [hit for condition in conditions for hit in condition.find_matches(plain)]
     if output.html:
         result.report(output.html)
-    _write(output.json, lambda: write_json(add_command(plain), None))
-    _write(output.markdown, lambda: _render_markdown(result, output, failures))
+    _write_rendered(output.json, lambda: write_json(add_command(plain), None))
+    _write_rendered(output.markdown, lambda: _render_markdown(result, output, failures))
     stderr = stderr_console()
     if not output.quiet:
         if STDOUT not in (output.json, output.markdown):
@@ -70,14 +70,14 @@ def write_result(
 
 def write_simulated(result: ResultLike, json: str | None, show: Callable[[Console], None], *, quiet: bool) -> None:
     """Write the JSON of a plan or a simulation, and print it unless standard output is taken."""
-    _write(json, lambda: write_json(add_command(result.to_dict()), None))
+    _write_rendered(json, lambda: write_json(add_command(result.to_dict()), None))
     if not quiet:
         print_warnings(stderr_console(), result.warnings)
         if json != STDOUT:
             show(stdout_console())
 
 
-def _write(path: str | None, render: Callable[[], str]) -> None:
+def _write_rendered(path: str | None, render: Callable[[], str]) -> None:
     """Render and write text if a path is given."""
     if path:
         write_text(path, render().rstrip("\n") + "\n")

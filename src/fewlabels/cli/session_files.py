@@ -81,10 +81,10 @@ def start_or_open(path: str, file: str | None, start: SessionOptions, columns: C
     pool = columns.read(file)
     if is_there:
         return OpenedSession(Session.open(path, pool), pool)
-    return _start(path, pool.hide_labels() if start.hide_labels else pool, start, choices)
+    return _start_session(path, pool.hide_labels() if start.hide_labels else pool, start, choices)
 
 
-def _start(path: str, pool: Predictions, start: SessionOptions, choices: dict[str, Any]) -> OpenedSession:
+def _start_session(path: str, pool: Predictions, start: SessionOptions, choices: dict[str, Any]) -> OpenedSession:
     try:
         session = Session.create(path, pool, **choices)
         print_warnings(stderr_console(), session.notes)  # before labelling starts

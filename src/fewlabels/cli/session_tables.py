@@ -70,7 +70,7 @@ def format_standing(standing: GoalStatus, n_labels: int, prior: str = "flat") ->
 def print_session(out: Console, session: Session) -> None:
     """Print the current answer of a session."""
     with spinner("computing"):
-        standing, n_labels = session.standing(), count_labels(session.knowledge())
+        standing, n_labels = session.standing(), count_told(session.knowledge())
     print_standing(out, standing, n_labels)
 
 
@@ -81,7 +81,7 @@ def warn_obstacle(session: Session) -> None:
     print_warnings(stderr_console(), (obstacle,) if obstacle else ())
 
 
-def count_labels(known: Posterior) -> int:
+def count_told(known: Posterior) -> int:
     """Return the number of labels in the posterior."""
     return int(known.n_told.sum())
 

@@ -90,7 +90,7 @@ def aggregate_pool(
     _refuse_ids(pool, by, cut, most_groups)
     keys = group_keys(pool, cut, merge_edges(edges, strata)) | _label_keys(pool, grades=grades)
     sums = {**_sum_expressions(pool, probabilities=probabilities), **_range_expressions(pool)}
-    found, sample = _query(pool, keys, sums, rule)
+    found, sample = _query_pool(pool, keys, sums, rule)
     found |= cut.fill(found)
     rows = _sorted_rows(found, list(keys))
     found = {name: [column[i] for i in rows] for name, column in found.items()}
@@ -179,7 +179,7 @@ def _refuse_too_many(by: Groups, n: int, most: int) -> None:
         )
 
 
-def _query(
+def _query_pool(
     pool: Predictions, keys: dict[str, Value], sums: dict[str, Value], rule: SamplingRule | None
 ) -> tuple[Columns, Sample | None]:
     if rule is None:

@@ -133,7 +133,7 @@ class CountTable:
     def cells(self, splits: Sequence[Split] = ()) -> Cells:
         """Sum entries into cells: the groups, split by `splits`."""
         key, where = self.assign_cells(splits)
-        n_items = _sum(where, self.n_items, len(key))
+        n_items = _sum_by_cell(where, self.n_items, len(key))
         probability = None
         if self.probability is not None:
             probability = _sum_rows(where, self.probability, len(key)) / n_items[:, None]
@@ -142,9 +142,9 @@ class CountTable:
             predicted=key[:, 1],
             bin=key[:, 2],
             n_items=n_items.astype(np.int64),
-            n_labels=_sum(where, self.n_labels, len(key)).astype(np.int64),
-            score=_sum(where, self.score, len(key)) / n_items,
-            right=_sum(where, self.right, len(key)),
+            n_labels=_sum_by_cell(where, self.n_labels, len(key)).astype(np.int64),
+            score=_sum_by_cell(where, self.score, len(key)) / n_items,
+            right=_sum_by_cell(where, self.right, len(key)),
             labels=_count_labels(where, self.label, self.n_labels, (len(key), len(self.classes))),
             probability=probability,
             strata=None if self.stratum is None else self._stratify(splits, key),
@@ -158,13 +158,13 @@ class CountTable:
     def _stratify(self, splits: Sequence[Split], cells: Int[np.ndarray, "cell 4"]) -> Strata:
         key, where = self.assign_cells((*splits, "stratum"))
         n = len(key)
-        n_items, n_labels = (_sum(where, values, n) for values in (self.n_items, self.n_labels))
+        n_items, n_labels = (_sum_by_cell(where, values, n) for values in (self.n_items, self.n_labels))
         starts = np.any(np.diff(key[:, :3], axis=0), axis=1)  # the stratum is the last key
         cell = np.concatenate([[0], np.cumsum(starts)])
         assert cell[-1] == len(cells) - 1
         return Strata(
-            cell, n_items.astype(np.int64), n_labels.astype(np.int64), _sum(where, self.right, n),
-            _sum(where, self.score, n) / n_items,
+            cell, n_items.astype(np.int64), n_labels.astype(np.int64), _sum_by_cell(where, self.right, n),
+            _sum_by_cell(where, self.score, n) / n_items,
         )  # fmt: skip
 
     def drop_labels(self) -> "CountTable":
@@ -174,8 +174,8 @@ class CountTable:
         return replace(
             self, group=key[:, 0], predicted=key[:, 1], bin=key[:, 2], label=np.full(n, NONE),
             stratum=None if self.stratum is None else key[:, 3],
-            n_items=_sum(where, self.n_items, n).astype(np.int64), n_labels=np.zeros(n, dtype=np.int64),
-            score=_sum(where, self.score, n), right=np.zeros(n),
+            n_items=_sum_by_cell(where, self.n_items, n).astype(np.int64), n_labels=np.zeros(n, dtype=np.int64),
+            score=_sum_by_cell(where, self.score, n), right=np.zeros(n),
             probability=None if self.probability is None else _sum_rows(where, self.probability, n),
         )  # fmt: skip
 
@@ -189,7 +189,7 @@ class CountTable:
         """Return the counts after labelling `n` items of each `entry` as class `label`, with summed outcome `right`."""
         if not len(entry):
             return self
-        rest = self.n_items - _sum(entry, n, len(self.group)).astype(np.int64)
+        rest = self.n_items - _sum_by_cell(entry, n, len(self.group)).astype(np.int64)
         nothing = np.zeros(len(entry))
         probability = None
         if self.probability is not None:
@@ -239,7 +239,7 @@ class CountTable:
         return SEPARATOR.join(parts)
 
 
-def _sum(where: Int[np.ndarray, " entry"], values: np.ndarray, n: int) -> Float[np.ndarray, " cell"]:
+def _sum_by_cell(where: Int[np.ndarray, " entry"], values: np.ndarray, n: int) -> Float[np.ndarray, " cell"]:
     return np.bincount(where, weights=values, minlength=n).astype(np.float64)  # integers if there are no entries
 
 

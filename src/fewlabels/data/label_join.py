@@ -38,15 +38,15 @@ def join_labels(table: ir.Table, labels: ir.Table, engine: BaseBackend, given: M
         raise InputError(f"labels are matched by id, but the {where} have no id column; name it id, or give --id")
     has_mark = _has_mark(answers, column, engine) and not _predicts_mark(table, roles, engine)
     answers, left_out = _drop_unusable(answers, column, engine, has_mark=has_mark)
-    answers = _unescape(answers, answer_id, engine, column_of=table[roles.id])
+    answers = _unescape_formulas(answers, answer_id, engine, column_of=table[roles.id])
     theirs = table[roles.predicted] if roles.predicted else None
-    answers = _unescape(answers, column, engine, column_of=theirs, names=_list_scored(table, roles))
+    answers = _unescape_formulas(answers, column, engine, column_of=theirs, names=_list_scored(table, roles))
     answers = _read_flags(_one_per_id(answers, answer_id, column, engine), table, roles, engine)
-    lost = _check_ids(table, roles.id, answers, engine)
+    lost = _check_label_ids(table, roles.id, answers, engine)
     notes += (*left_out, *lost, *_count_sources(table, roles, answers, role, engine))
     if role == "label":
         notes += _note_attributes(Columns(table, engine, column_kinds(table), roles))
-    joined, name = _join(table, roles, answers, role)
+    joined, name = _join_by_id(table, roles, answers, role)
     return joined, {**{k: v for k, v in given.items() if k not in elsewhere}, role: name}, notes
 
 
@@ -96,7 +96,7 @@ def _read_grades(answers: ir.Table, given: Mapping[str, Any], engine: BaseBacken
     return answers.mutate(**{column: grade})
 
 
-def _unescape(
+def _unescape_formulas(
     answers: ir.Table,
     column: str,
     engine: BaseBackend,
@@ -205,7 +205,7 @@ def _read_flags(answers: ir.Table, table: ir.Table, roles: Roles, engine: BaseBa
     return answers
 
 
-def _check_ids(table: ir.Table, id: str, answers: ir.Table, engine: BaseBackend) -> tuple[str, ...]:
+def _check_label_ids(table: ir.Table, id: str, answers: ir.Table, engine: BaseBackend) -> tuple[str, ...]:
     lost = answers.anti_join(table.select(__fl_key=as_name(table[id])), "__fl_key")
     counts = engine.to_pyarrow(lost.aggregate(lost=lost.count(), example=lost["__fl_key"].min())).to_pylist()[0]
     total = engine.to_pyarrow(answers.aggregate(n=answers.count()))["n"][0].as_py()
@@ -223,7 +223,7 @@ def _check_ids(table: ir.Table, id: str, answers: ir.Table, engine: BaseBackend)
     return ()
 
 
-def _join(table: ir.Table, roles: Roles, answers: ir.Table, role: str) -> tuple[ir.Table, str]:
+def _join_by_id(table: ir.Table, roles: Roles, answers: ir.Table, role: str) -> tuple[ir.Table, str]:
     """Join by id; if both have a label, the separate source is used, because it is newer."""
     before = getattr(roles, role)
     joined = table.mutate(__fl_key=as_name(table[roles.id])).left_join(answers, "__fl_key")

@@ -39,12 +39,12 @@ def _open(source: Any, engine: BaseBackend | None) -> Source:
         return Source(source, source.get_backend(), "pandas")
     engine = engine or ibis.duckdb.connect()
     if isinstance(source, ir.Table):  # Ibis has no window functions there; DuckDB scans the data in place
-        return Source(_register(source.to_pyarrow(), engine), engine, "polars")
+        return Source(_register_arrow(source.to_pyarrow(), engine), engine, "polars")
     if isinstance(source, str | Path):
         opened = open_files(str(source), engine)
         return Source(opened.table, engine, "pandas", opened.notes)
     arrow, frame = to_arrow(source)
-    return Source(_register(arrow, engine), engine, frame, note_unnamed(_list_names(source)))
+    return Source(_register_arrow(arrow, engine), engine, frame, note_unnamed(_list_names(source)))
 
 
 def _list_names(source: Any) -> list[object]:
@@ -58,7 +58,7 @@ def _list_names(source: Any) -> list[object]:
     return list(getattr(source, "columns", ()))
 
 
-def _register(arrow: pa.Table, engine: BaseBackend) -> ir.Table:
+def _register_arrow(arrow: pa.Table, engine: BaseBackend) -> ir.Table:
     """Let DuckDB scan Arrow data in place; upload it with the query for other engines."""
     if engine.name != "duckdb":
         return ibis.memtable(arrow)

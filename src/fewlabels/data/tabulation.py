@@ -44,13 +44,13 @@ def to_count_table(aggregated: Aggregate) -> CountTable:
         right=_to_floats(found, "right", missing=0.0),
         probability=_align_classes(found, pool) if "p0" in found else None,
         positive=pool.positive,
-        stratum=_strata(aggregated),
+        stratum=_list_strata(aggregated),
         axes=axes,
         level=level,
     )
 
 
-def _strata(aggregated: Aggregate) -> Int[np.ndarray, " entry"] | None:
+def _list_strata(aggregated: Aggregate) -> Int[np.ndarray, " entry"] | None:
     """Return the stratum of every entry; None if not requested, one stratum without scores."""
     if not aggregated.strata:
         return None

@@ -25,7 +25,7 @@ def create_spec(
     pool: Predictions, design: StudyDesign, *, classes: Sequence[str] = ()
 ) -> tuple[SessionSpec, ItemQueue]:
     """Aggregate a pool once, and queue its unlabelled items in random order within their groups."""
-    require_votes(pool, design.votes)
+    require_valid_votes(pool, design.votes)
     design = replace(design, bins=design.bins or Bins())
     goal, prior = design.goal, design.prior
     aggregated = aggregate_pool(
@@ -57,7 +57,7 @@ def create_spec(
     return spec, queue
 
 
-def require_votes(pool: Predictions, votes: int) -> None:
+def require_valid_votes(pool: Predictions, votes: int) -> None:
     """Refuse a number of votes out of range, and several votes on grades."""
     if not 1 <= votes <= MAX_VOTES:
         raise InputError(

@@ -42,7 +42,7 @@ def count_left(spec: SessionSpec, state: SessionState) -> Int[np.ndarray, " grou
     return np.where(drawn < spec.n_askable, n_unlabelled - drawn, 0)
 
 
-def count_labels(spec: SessionSpec, state: SessionState) -> CountTable:
+def tally_labels(spec: SessionSpec, state: SessionState) -> CountTable:
     """Return the counts of the pool with the labels so far."""
     counted = [(entry, name, n) for (entry, name), n in state.counted.items() if n]
     entry = np.array([entry for entry, _, _ in counted], dtype=np.int64)
@@ -91,7 +91,7 @@ def take_snapshot(spec: SessionSpec, state: SessionState) -> Snapshot:
     """Take a snapshot of the state."""
     classes, are_votes = spec.list_classes(state), state.wanted > 1
     return Snapshot(
-        (classes, state.n_answer_events if are_votes else 0, *sorted(state.counted.items())), count_labels(spec, state),
+        (classes, state.n_answer_events if are_votes else 0, *sorted(state.counted.items())), tally_labels(spec, state),
         [one.item.entry for name, one in state.pending.items() if name not in state.voted_items], count_left(spec, state),
         spec.tally.add_classes(classes[len(spec.tally.classes) :]), tuple(state.answered) if are_votes else (),
         len(state.short_of_votes), len(state.disputed) if are_votes else 0,
@@ -171,11 +171,11 @@ def count_events(spec: SessionSpec, state: SessionState) -> dict[str, Any]:
     return {
         "n_items": int(spec.tally.n_items.sum()), "n_labels": int(spec.tally.n_labels.sum()) + state.n_labels,
         "n_pending": len(state.pending), "n_skipped": len(state.skipped), "n_not_asked": len(state.waiting),
-        "n_left": int(count_left(spec, state).sum()), "warnings": list(list_warnings(spec, state)),
+        "n_left": int(count_left(spec, state).sum()), "warnings": list(list_label_warnings(spec, state)),
     }  # fmt: skip
 
 
-def list_warnings(spec: SessionSpec, state: SessionState) -> tuple[str, ...]:
+def list_label_warnings(spec: SessionSpec, state: SessionState) -> tuple[str, ...]:
     """List warnings about these labels."""
     notes = list(spec.notes)
     if spec.tally.n_labels.any():

@@ -20,7 +20,7 @@ from fewlabels.sessions.posterior_cache import (
     PosteriorCache,
     Snapshot,
     count_events,
-    list_warnings,
+    list_label_warnings,
     take_snapshot,
 )
 from fewlabels.sessions.spec import SessionSpec
@@ -39,7 +39,7 @@ def assess_labels(
 ) -> Assessment:
     """Estimate the metric from the labels so far."""
     with store.reading() as state:
-        snapshot, notes = take_snapshot(spec, state), list_warnings(spec, state)
+        snapshot, notes = take_snapshot(spec, state), list_label_warnings(spec, state)
     posterior, imputed = cache.get_posterior(snapshot), cache.impute_labels(snapshot)
     return assess_counts(
         posterior.evaluation.tally, spec.design.ask(metric), warnings=notes, frame=spec.frame, imputed=imputed,
@@ -47,7 +47,7 @@ def assess_labels(
     )  # fmt: skip
 
 
-def infer_posterior(spec: SessionSpec, store: EventStore, cache: PosteriorCache) -> tuple[Snapshot, Posterior]:
+def infer_goal_posterior(spec: SessionSpec, store: EventStore, cache: PosteriorCache) -> tuple[Snapshot, Posterior]:
     """Return a snapshot of the labels so far, and the posterior of the goal's metric given these labels."""
     with store.reading() as state:
         snapshot = take_snapshot(spec, state)

@@ -25,14 +25,20 @@ from fewlabels.models.priors import Prior
 from fewlabels.sessions.journal.events import Journal
 from fewlabels.sessions.opening import create_journal, open_journal
 from fewlabels.sessions.posterior_cache import PosteriorCache
-from fewlabels.sessions.recording import record_answers, record_decisions, require_name, require_votes, withdraw_last
+from fewlabels.sessions.recording import (
+    record_answers,
+    record_decisions,
+    require_name,
+    require_several_votes,
+    withdraw_last,
+)
 from fewlabels.sessions.records import SessionRecords
 from fewlabels.sessions.results import (
     assess_labels,
     describe_disputes,
     describe_goal,
     describe_session,
-    infer_posterior,
+    infer_goal_posterior,
     record_provenance,
 )
 from fewlabels.sessions.selection import check_lease, list_next_items, select_items
@@ -196,7 +202,7 @@ class Session(SessionRecords):
 
     def decide(self, labels: Mapping[Any, Any], *, who: str, note: str = "", new_classes: bool = False) -> None:
         """Settle items on which annotators disagree: the decided label is taken as true. All are saved or none."""
-        require_votes(self._spec)
+        require_several_votes(self._spec)
         require_name(self._spec, who)
         with self._store.writing():
             record_decisions(self._spec, self._store, labels, who=who, note=note, new_classes=new_classes)
@@ -240,7 +246,7 @@ class Session(SessionRecords):
 
     def standing(self) -> GoalStatus:
         """Return the current answer to the goal, and whether it is settled."""
-        return describe_goal(self._spec, *infer_posterior(*self._parts))
+        return describe_goal(self._spec, *infer_goal_posterior(*self._parts))
 
     def status(self) -> dict[str, Any]:
         """Return counts, settings and the current answer as a dict, as `fewlabels status --json` writes it."""
@@ -248,7 +254,7 @@ class Session(SessionRecords):
 
     def knowledge(self) -> Posterior:
         """Return the posterior of the goal's metric, given the labels so far."""
-        return infer_posterior(*self._parts)[1]
+        return infer_goal_posterior(*self._parts)[1]
 
     @property
     def provenance(self) -> Provenance:

@@ -196,7 +196,7 @@ def _add_labelling_routes(
         Annotators replace only their own answers; an item that another annotator has answered is refused with a 409.
         """
         who = _resolve_caller(body.who, caller, security_policy, rate_limit)
-        said = service.tell(who, _list_answers(body), replaces=caller.is_owner)
+        said = service.tell(who, _list_posted_answers(body), replaces=caller.is_owner)
         return TellResponse(kept=len(body.answers), predicted=said, board=hide_results(service.board, caller))
 
     @app.post("/api/undo")
@@ -226,7 +226,7 @@ def _add_adjudication_routes(
     def decide(body: TellRequest, caller: Owner) -> TellResponse:
         """Record decisions on disputed items; a decision counts as the true label and has its author. Owner only."""
         who = _resolve_caller(body.who, caller, security_policy, rate_limit)
-        said = service.decide(who, _list_answers(body))
+        said = service.decide(who, _list_posted_answers(body))
         return TellResponse(kept=len(body.answers), predicted=said, board=service.board)
 
     @app.get("/api/disputes")
@@ -303,7 +303,7 @@ def _resolve_caller(who: str, caller: Caller, security_policy: SecurityPolicy, r
     return resolve_name(caller, who, security_policy.store.read())
 
 
-def _list_answers(body: TellRequest) -> list[tuple[ItemId, str | None, str]]:
+def _list_posted_answers(body: TellRequest) -> list[tuple[ItemId, str | None, str]]:
     """List answers; refuse two for the same item, because their order would be ambiguous."""
     n_of = Counter(str(one.id) for one in body.answers)
     twice = [item for item, n in n_of.items() if n > 1]

@@ -67,7 +67,7 @@ class BackgroundWorker:
         for event in (self._closed, self._wake, self._demand):
             event.set()
         self._thread.join()
-        self._resolve(self._take_pending(), make_busy_error("the server is stopping"))
+        self._resolve_futures(self._take_pending(), make_busy_error("the server is stopping"))
 
     def wake(self) -> None:
         """Signal that an event was written."""
@@ -107,7 +107,7 @@ class BackgroundWorker:
             self._demand.clear()
             return pending
 
-    def _resolve(
+    def _resolve_futures(
         self, pending: Mapping[str, Future[CachedResponse | Exception]], found: CachedResponse | Exception
     ) -> None:
         for future in pending.values():
@@ -129,7 +129,7 @@ class BackgroundWorker:
             event, n_answers = self._read_progress()
         except Exception as error:
             self._log.note("reading the journal", error)
-            self._resolve(pending, error)
+            self._resolve_futures(pending, error)
             return
         if n_answers != self._n_answers:
             self._n_answers = n_answers

@@ -44,21 +44,21 @@ class OneTimeCodes:
         """Return a new code."""
         code = make_token()
         with self._changed:
-            self._expiries[_hash(code)] = time.monotonic() + self.seconds
+            self._expiries[_hash_code(code)] = time.monotonic() + self.seconds
         return code
 
     def redeem(self, code: str) -> bool:
         """Consume a code; False if it is unknown, used or expired."""
         with self._changed:
-            until = self._expiries.pop(_hash(code), 0.0)
+            until = self._expiries.pop(_hash_code(code), 0.0)
             self._changed.notify_all()
         return until > time.monotonic()
 
     def wait_until_used(self, code: str) -> None:
         """Wait until a code is used or expired."""
         with self._changed:
-            until = self._expiries.get(_hash(code), 0.0)
-            self._changed.wait_for(lambda: _hash(code) not in self._expiries, until - time.monotonic())
+            until = self._expiries.get(_hash_code(code), 0.0)
+            self._changed.wait_for(lambda: _hash_code(code) not in self._expiries, until - time.monotonic())
 
     def drop(self) -> None:
         """Invalidate all codes."""
@@ -75,7 +75,7 @@ def opened_browser(address: str, codes: OneTimeCodes, session_path: Path | None)
     file = session_path.with_name(f"{session_path.name}.{secrets.token_hex(4)}.html")
     _remove_leftovers(session_path)
     try:
-        _write(file, REDIRECT.format(address=html.escape(f"{address}/?code={code}")))
+        _write_private_file(file, REDIRECT.format(address=html.escape(f"{address}/?code={code}")))
     except OSError:  # the link is printed anyway
         yield
         return
@@ -88,7 +88,7 @@ def opened_browser(address: str, codes: OneTimeCodes, session_path: Path | None)
         file.unlink(missing_ok=True)
 
 
-def _write(file: Path, text: str) -> None:
+def _write_private_file(file: Path, text: str) -> None:
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as opened:
         opened.write(text)
 
@@ -108,5 +108,5 @@ def _remove_used(file: Path, code: str, codes: OneTimeCodes) -> None:
     file.unlink(missing_ok=True)
 
 
-def _hash(code: str) -> bytes:
+def _hash_code(code: str) -> bytes:
     return sha256(code.encode("utf-8", "surrogateescape")).digest()

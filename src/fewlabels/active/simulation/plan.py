@@ -125,7 +125,7 @@ def plan(
             f"plan: every item of {pool.source} that could help is labelled; there is nothing left to plan, "
             "unless you hide these labels (--hide-labels; Python: pool.hide_labels())"
         )
-    needed = _repeat(
+    needed = _simulate_futures(
         partial(_simulate_once, counts, posterior, replace(design, prior=Flat())),
         np.random.SeedSequence(seed).spawn(runs),
         n_jobs,
@@ -207,7 +207,7 @@ def _simulate_once(
     return count_until_settled(SimulatedFuture(Run.from_design(labelled, design, posterior), policy_seed, answer_seed))
 
 
-def _repeat(
+def _simulate_futures(
     imagine: Callable[[np.random.SeedSequence], int | None],
     seeds: list[np.random.SeedSequence],
     n_jobs: int | None,
@@ -230,7 +230,7 @@ def _summarize_futures(design: StudyDesign, counts: CountTable, needed: list[int
     return Plan(
         goal=goal.name, metric=goal.metric.name, by=counts.by, policy=name_policy(design.policy), prior=design.prior.name,
         n_items=int(counts.n_items.sum()), n_labels=int(counts.n_labels.sum()), n_more=middle, low=low, high=high,
-        p_settled=p_settled, runs=len(needed), sentence=_describe(goal, middle, low, high, p_settled, most),
+        p_settled=p_settled, runs=len(needed), sentence=_describe_plan(goal, middle, low, high, p_settled, most),
         remedy=None if p_settled > 0.5 else getattr(goal, "remedy", None), needed=tuple(needed),
     )  # fmt: skip
 
@@ -243,7 +243,9 @@ def _round_up(n: float) -> int | None:
     return int(-(-n // digits) * digits)
 
 
-def _describe(goal: Goal, middle: int | None, low: int | None, high: int | None, p_settled: float, most: int) -> str:
+def _describe_plan(
+    goal: Goal, middle: int | None, low: int | None, high: int | None, p_settled: float, most: int
+) -> str:
     aim = _describe_goal(goal)
     if middle is None:
         often = "in none" if not p_settled else f"in only {p_settled:.0%}"

@@ -121,8 +121,8 @@ def simulate(
         most = run.n_askable if budget is None else min(budget, run.n_askable)
         count = _offset_progress(tick, i * runs, len(planned_runs) * runs)
         marks = mark_checkpoints(most, n_checkpoints or (REFIT_CHECKPOINTS if run.learns else CHECKPOINTS))
-        checkpoints, found = _repeat(run, marks, seeds, n_jobs, count)
-        rows += _tabulate(run, checkpoints, found)
+        checkpoints, found = _measure_replays(run, marks, seeds, n_jobs, count)
+        rows += _tabulate_measures(run, checkpoints, found)
         reached += _find_targets(run, checkpoints, found, labelled)
     made = record(pool.source, inputs=pool.inputs, counts=labelled.tally, seed=seed, labels=LABEL_ORIGIN)
     return Simulation(tuple(rows), tuple(reached), labelled.n_items, pool.frame, labelled.warnings, made)
@@ -161,16 +161,16 @@ def _offset_progress(tick: ProgressCallback | None, done: int, total: int) -> Ca
 
 def run_once(run: Run, checkpoints: Checkpoints, seed: np.random.SeedSequence) -> Measured:
     """Run a replay once, and return its measures at every checkpoint."""
-    return _run(run, checkpoints, seed)[1]
+    return _measure_replay(run, checkpoints, seed)[1]
 
 
-def _run(run: Run, checkpoints: Checkpoints, seed: np.random.SeedSequence) -> tuple[int, Measured]:
+def _measure_replay(run: Run, checkpoints: Checkpoints, seed: np.random.SeedSequence) -> tuple[int, Measured]:
     """Run a replay once; return its number of labels and its measures."""
     order = run_policy(run, np.random.default_rng(seed), int(checkpoints[-1]))
     return len(order), measure(run, order, checkpoints)
 
 
-def _repeat(
+def _measure_replays(
     run: Run,
     checkpoints: Checkpoints,
     seeds: Sequence[np.random.SeedSequence],
@@ -178,9 +178,9 @@ def _repeat(
     count: Callable[[int], None],
 ) -> Reached:
     """Run every seed: compiled replays in threads, others in processes, unless joblib is configured otherwise."""
-    runs = [_run(run, checkpoints, seeds[0])]  # compiles the kernel, if there is one
+    runs = [_measure_replay(run, checkpoints, seeds[0])]  # compiles the kernel, if there is one
     count(1)
-    calls = (delayed(_run)(run, checkpoints, seed) for seed in seeds[1:])
+    calls = (delayed(_measure_replay)(run, checkpoints, seed) for seed in seeds[1:])
     for i, result in enumerate(spread(calls, n_jobs=n_jobs, prefer="threads" if is_compiled(run) else "processes")):
         runs.append(result)
         count(i + 2)
@@ -194,12 +194,12 @@ def _drop_unreached(checkpoints: Checkpoints, found: Runs, longest: int) -> Reac
     return reached, {name: values[:, at] for name, values in found.items()}
 
 
-def _tabulate(run: Run, checkpoints: Checkpoints, found: Runs) -> Iterable[Row]:
+def _tabulate_measures(run: Run, checkpoints: Checkpoints, found: Runs) -> Iterable[Row]:
     for name, values in found.items():
         runs = len(values)
         mean, se = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(runs)
         for n, m, s in zip(checkpoints.tolist(), mean.tolist(), se.tolist(), strict=True):
-            yield _identify(run) | {
+            yield _name_configuration(run) | {
                 "n_labels": n,
                 "measure": name,
                 "mean": _none_if_nan(m),
@@ -224,10 +224,10 @@ def _find_targets(run: Run, checkpoints: Checkpoints, found: Runs, labelled: Lab
         stays = np.logical_and.accumulate(past[::-1])[::-1]
         n = int(checkpoints[stays.argmax()]) if stays.any() else None
         share = None if n is None else n / labelled.n_items
-        yield _identify(run) | {"measure": name, "target": target, "n_labels": n, "share": share}
+        yield _name_configuration(run) | {"measure": name, "target": target, "n_labels": n, "share": share}
 
 
-def _identify(run: Run) -> Row:
+def _name_configuration(run: Run) -> Row:
     return {
         "goal": run.goal.name, "metric": run.goal.metric.name, "policy": name_policy(run.policy), "prior": run.prior.name,
     }  # fmt: skip

@@ -25,7 +25,7 @@ from fewlabels.models.additive.fitted_surface import FittedSurface
 from fewlabels.models.logit.joint import CellAccuracies
 
 # The module that stores a Surface imports this one, so it is imported by name on use.
-SAVE, LOAD = "fewlabels.analyses.surface.storage:write_surface", "fewlabels.analyses.surface.storage:read_surface"
+SAVE, LOAD = "fewlabels.analyses.surface.storage:save_surface", "fewlabels.analyses.surface.storage:load_surface"
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ MOST, MOST_LOG = 1e9, 20.0  # largest plausible value of a number, and of a log 
 TOLERANCE = 1e-3
 
 
-def write_surface(surface: Surface, path: str | Path) -> Path:
+def save_surface(surface: Surface, path: str | Path) -> Path:
     """Write a surface atomically."""
     fitted = surface.fitted
     if fitted is None:
@@ -65,8 +65,8 @@ def _pack_conditional(conditional: ConditionalFit, i: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def read_surface(path: str | Path) -> Surface:
-    """Read a file written by `write_surface`."""
+def load_surface(path: str | Path) -> Surface:
+    """Read a file written by `save_surface`."""
     try:
         raw = Path(path).read_bytes()
     except OSError as error:

@@ -99,7 +99,7 @@ def assign_uncertain(
     pool: Predictions, attributes: Sequence[Groups | Uncertain], method: Method, seed: int
 ) -> SoftAssignment:
     """Fit the membership model, and return P(arm | item)."""
-    _require(pool)
+    _require_scored_pool(pool)
     found = pool.fetch_columns(_list_values(pool, attributes))
     axes, scores, known = zip(*(_read_axis(one, i, pool, found) for i, one in enumerate(attributes)), strict=True)
     place = np.stack(known, axis=1)
@@ -201,7 +201,7 @@ def _read_numbers(values: Sequence[object]) -> Float[np.ndarray, " item"]:
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
 
-def _require(pool: Predictions) -> None:
+def _require_scored_pool(pool: Predictions) -> None:
     if pool.n_items > MOST_ITEMS:
         raise InputError(
             f"{pool.n_items:,} items are too many for uncertain attributes, which process items one by one; give at most "

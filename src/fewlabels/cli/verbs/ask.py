@@ -68,7 +68,7 @@ def ask(
     check_output_paths(
         session, {"--out": out, "--config": config, "--json": json}, file, columns.labels, start.cost, start.prior
     )
-    existing = _check(session, n, out)
+    existing = _check_before_asking(session, n, out)
     _check_studio(file, out, config, show_prediction == "before")
     with spinner("opening"):
         opened = start_or_open(session, file, start, columns)
@@ -96,7 +96,7 @@ def ask(
     return 0
 
 
-def _check(session: str, n: int, out: str | None) -> list[AnswerRow]:
+def _check_before_asking(session: str, n: int, out: str | None) -> list[AnswerRow]:
     """Check the options before a session is started; return the lines of the file that would be overwritten."""
     if n < 1:
         raise InputError(f"ask: n must be at least 1, got {n}")

@@ -72,15 +72,15 @@ def label(
     if not terminal:
         with (
             resolve_name(PREPARE_PAGE)(page, session) as listening_socket,
-            _open(out, session, file, start, columns) as opened,
+            _open_to_label(out, session, file, start, columns) as opened,
         ):
             resolve_name(RUN_PAGE)(opened, file, session, page, listening_socket=listening_socket, **choices)
         return 0
     require_annotator_name(start, who)
-    with _open(out, session, file, start, columns) as opened:
+    with _open_to_label(out, session, file, start, columns) as opened:
         work = LabellingLoop(opened, out, who, **choices)
         try:
-            _run(work, out, new_classes=new_classes)
+            _label_at_terminal(work, out, new_classes=new_classes)
         except KeyboardInterrupt:
             out.print()
         _print_summary(
@@ -90,7 +90,9 @@ def label(
 
 
 @contextmanager
-def _open(out: Console, session: str, file: str, start: SessionOptions, columns: Columns) -> Iterator[OpenedSession]:
+def _open_to_label(
+    out: Console, session: str, file: str, start: SessionOptions, columns: Columns
+) -> Iterator[OpenedSession]:
     """Open or start the session, and print which columns are shown."""
     with spinner("opening"):
         opened = start_or_open(session, file, start, columns)
@@ -101,7 +103,7 @@ def _open(out: Console, session: str, file: str, start: SessionOptions, columns:
         yield opened
 
 
-def _run(work: LabellingLoop, out: Console, *, new_classes: bool) -> None:
+def _label_at_terminal(work: LabellingLoop, out: Console, *, new_classes: bool) -> None:
     if HAS_KEYS and sys.stdin.isatty() and sys.stdout.isatty():
         with cbreak_mode(sys.stdin.fileno()) as keys:
             work.run(KeyAnswers(out, keys, new_classes=new_classes))

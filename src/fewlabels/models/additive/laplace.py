@@ -70,12 +70,12 @@ class _ScaleMode:
         return one, self.problem.evaluate(top.scales - step)
 
 
-def fit(evidence: Strata, priors: EffectPriors, start: Scales | None = None) -> Fit:
+def fit_additive(evidence: Strata, priors: EffectPriors, start: Scales | None = None) -> Fit:
     """Fit all model variants: find the mode of their scales (from `start` if given), and sample scales around it."""
     begin = priors.start if start is None else np.where(np.isfinite(start), start, priors.start)
     variants, modes = priors.list_variants(), list[_ScaleMode]()
     for variant in variants:  # each starts from the mode of the simpler one
-        modes.append(_maximize(evidence, variant.priors, variant.read(begin)))
+        modes.append(_find_scale_mode(evidence, variant.priors, variant.read(begin)))
         begin = variant.to_full_scales(modes[-1].evaluation.conditional.scales, begin)
     probabilities = _model_probabilities(variants, modes)
     kept = (
@@ -103,7 +103,7 @@ def fit(evidence: Strata, priors: EffectPriors, start: Scales | None = None) -> 
     )
 
 
-def _maximize(evidence: Strata, priors: EffectPriors, start: Scales) -> _ScaleMode:
+def _find_scale_mode(evidence: Strata, priors: EffectPriors, start: Scales) -> _ScaleMode:
     design = np.ascontiguousarray(evidence.design[:, : len(priors.block)])  # terms of pairs come last and may be absent
     problem = LaplaceEvidence(replace(evidence, design=design), priors)
     _, evaluation = maximize_bfgs(

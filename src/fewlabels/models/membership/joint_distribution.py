@@ -86,7 +86,7 @@ def estimate_joint(rng: np.random.Generator, log_ratios: LogScores, terms: Terms
     )
     start = np.zeros(terms.design.shape[1])
     weights, _ = maximize_bfgs(likelihoods.evaluate, start, likelihoods.precondition, min_expected_gain=TOLERANCE)
-    return Joint(weights, _refine(likelihoods, _normalise(terms.design @ weights)))
+    return Joint(weights, _find_residuals(likelihoods, _normalise(terms.design @ weights)))
 
 
 def _relative_likelihoods(log_ratios: LogScores, arms: Arms) -> Float[np.ndarray, "item arm"]:
@@ -99,7 +99,7 @@ def _relative_likelihoods(log_ratios: LogScores, arms: Arms) -> Float[np.ndarray
     return out
 
 
-def _refine(likelihoods: _ItemLikelihoods, chance: PerArm) -> PerArm:
+def _find_residuals(likelihoods: _ItemLikelihoods, chance: PerArm) -> PerArm:
     """Residual of log P(a) beyond pairwise terms; zero unless it improves the likelihood of a held-out half."""
     train, held_out = (_ItemLikelihoods(half, likelihoods.terms) for half in np.array_split(likelihoods.likelihood, 2))
     if held_out.e_step(_run_em(train, chance))[0] <= held_out.e_step(chance)[0]:

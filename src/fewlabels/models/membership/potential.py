@@ -193,13 +193,13 @@ def learn_jointly(gold: Gold, start: Float[np.ndarray, " axis"], common: float) 
     )
     centre[first : first + n_single] = given.weights[:n_single]
     prior = _Prior(centre, spread, (slice(first, first + n_single), slice(first + n_single, None)))
-    at, prior = _newton(gold, np.concatenate([start, centre[n_axes:]]), prior)
+    at, prior = _maximize_posterior(gold, np.concatenate([start, centre[n_axes:]]), prior)
     pairs, rest = (float(trust) for trust in at[n_axes:first])
     weights = at[first:] + pairs * np.where(np.arange(n_terms) < n_single, 0.0, given.weights)
     return Learned(at[:n_axes], Joint(weights, rest * given.rest), (pairs, rest), prior.scales)
 
 
-def _newton(gold: Gold, at: Params, prior: _Prior) -> tuple[Params, _Prior]:
+def _maximize_posterior(gold: Gold, at: Params, prior: _Prior) -> tuple[Params, _Prior]:
     """Newton's method, with an update of the scales after each step."""
     point = _evaluate_posterior(gold, prior, at)
     for _ in range(MOST_STEPS):

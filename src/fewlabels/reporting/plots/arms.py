@@ -12,7 +12,7 @@ from fewlabels.analyses.surface.arm_names import find_common, name_values
 from fewlabels.analyses.surface.ranking import rank_attributes
 from fewlabels.analyses.surface.result import Arm, Surface
 from fewlabels.reporting.plots.figure import new_axes
-from fewlabels.reporting.plots.formatting import format_level, shorten
+from fewlabels.reporting.plots.formatting import format_level, shorten_label
 from fewlabels.reporting.plots.rows import draw_overall, draw_rows
 from fewlabels.reporting.plots.style import GREY, INK, PALE, ROW, SMALL, clean_axes, scale_axis
 
@@ -69,7 +69,7 @@ def _choose_columns(surface: Surface, arms: Sequence[Arm], common: Sequence[str]
     chosen: list[str] = []
     room = float(TOTAL_WIDTH)
     columns = {
-        name: TextColumn(shorten(name, 18), tuple(shorten(arm.arm[name], MAX_VALUE_LENGTH) for arm in arms))
+        name: TextColumn(shorten_label(name, 18), tuple(shorten_label(arm.arm[name], MAX_VALUE_LENGTH) for arm in arms))
         for name in surface.attributes
     }
     for name in rank_attributes(surface):
@@ -83,9 +83,9 @@ def _choose_columns(surface: Surface, arms: Sequence[Arm], common: Sequence[str]
 def _write_title(common: dict[str, str], left_out: Sequence[str]) -> list[str]:
     said = []
     if common:
-        said.append(shorten(f"all rows: {name_values(common)}", MAX_TITLE_LENGTH))
+        said.append(shorten_label(f"all rows: {name_values(common)}", MAX_TITLE_LENGTH))
     if left_out:
-        said.append(shorten(f"not shown: {', '.join(left_out)}", MAX_TITLE_LENGTH))
+        said.append(shorten_label(f"not shown: {', '.join(left_out)}", MAX_TITLE_LENGTH))
     return said
 
 
@@ -105,9 +105,9 @@ def _write_columns(ax: Axes, columns: Sequence[TextColumn]) -> None:
     at = -sum(column.width for column in columns) - COLUMN_GAP
     lean = 45 if _is_rotated(columns) else 0
     for column in columns:
-        _write(ax, -0.75, at, column.header, colour=GREY, va="bottom", rotation=lean)
+        _write_beside_rows(ax, -0.75, at, column.header, colour=GREY, va="bottom", rotation=lean)
         for y, text in enumerate(column.texts):
-            _write(ax, y, at, text, colour=INK)
+            _write_beside_rows(ax, y, at, text, colour=INK)
         at += column.width
 
 
@@ -117,12 +117,12 @@ def _write_counts(ax: Axes, arms: Sequence[Arm]) -> None:
     for header, name in COUNTS:
         texts = [f"{getattr(arm, name):,}" for arm in arms]
         right += LETTER_WIDTH * max(len(header), *map(len, texts)) + COLUMN_GAP
-        _write(ax, -0.75, right, header, side=1, colour=GREY, va="bottom", ha="right")
+        _write_beside_rows(ax, -0.75, right, header, side=1, colour=GREY, va="bottom", ha="right")
         for y, text in enumerate(texts):
-            _write(ax, y, right, text, side=1, colour=GREY, ha="right")
+            _write_beside_rows(ax, y, right, text, side=1, colour=GREY, ha="right")
 
 
-def _write(
+def _write_beside_rows(
     ax: Axes,
     y: float | int,
     away: float | int,

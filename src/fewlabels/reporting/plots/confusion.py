@@ -13,7 +13,7 @@ from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.rows import Entry
 from fewlabels.errors import InputError
 from fewlabels.reporting.plots.figure import WIDTH, new_axes
-from fewlabels.reporting.plots.formatting import format_level, shorten
+from fewlabels.reporting.plots.formatting import format_level, shorten_label
 from fewlabels.reporting.plots.heatmap import Grid, add_colour_bars, draw_cells, write_cells
 from fewlabels.reporting.plots.style import GREY, INK, SMALL, clean_axes
 
@@ -75,7 +75,7 @@ def _fill_matrix(entries: Sequence[Entry], classes: Sequence[str]) -> tuple[Grid
 
 def _label_axes(ax: Axes, classes: Sequence[str], level: float) -> None:
     n = len(classes)
-    names = [shorten(name, 20) for name in classes]
+    names = [shorten_label(name, 20) for name in classes]
     clean_axes(ax, keep=())
     ax.set_aspect("equal")
     ax.set_xlim(-0.5, n - 0.5)

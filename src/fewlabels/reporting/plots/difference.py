@@ -9,7 +9,7 @@ from fewlabels.analyses.comparison import Comparison
 from fewlabels.distributions.difference import Difference
 from fewlabels.errors import InputError
 from fewlabels.reporting.plots.figure import new_axes
-from fewlabels.reporting.plots.formatting import is_share, shorten, spell_metric
+from fewlabels.reporting.plots.formatting import is_share, shorten_label, spell_metric
 from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, SMALL, clean_axes
 from fewlabels.text import format_probability
 
@@ -93,7 +93,7 @@ def _format_difference(value: float, metric: str) -> str:
 
 
 def _label_axes(ax: Axes, comparison: Comparison) -> None:
-    a, b = (shorten(group, 22) for group in comparison.groups)
+    a, b = (shorten_label(group, 22) for group in comparison.groups)
     unit = " (percentage points)" if is_share(comparison.metric) else ""
     scale = 100 if is_share(comparison.metric) else 1
     ax.xaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 2.5, 5, 10]))

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from fewlabels.analyses.surface.ranking import rank_attributes
 from fewlabels.analyses.surface.result import Surface, SurfaceEstimate
 from fewlabels.reporting.plots.figure import new_axes
-from fewlabels.reporting.plots.formatting import format_level, shorten
+from fewlabels.reporting.plots.formatting import format_level, shorten_label
 from fewlabels.reporting.plots.style import (
     BLUE,
     GREY,
@@ -96,7 +96,7 @@ def _place_rows(effects: Sequence[AttributeEffect]) -> Iterator[tuple[int, Surfa
 def _label_rows(
     ax: Axes, effects: Sequence[AttributeEffect], places: Sequence[tuple[int, SurfaceEstimate, SurfaceEstimate | None]]
 ) -> None:
-    ax.set_yticks([y for y, *_ in places], [shorten(next(iter(one.values.values()))) for _, one, _ in places])
+    ax.set_yticks([y for y, *_ in places], [shorten_label(next(iter(one.values.values()))) for _, one, _ in places])
     ax.tick_params(axis="y", length=0)
     rows = [y for y, *_ in places]
     ax.hlines(rows, 0, 1, transform=ax.get_yaxis_transform(), color=PALE, linewidth=0.6, zorder=0)

@@ -13,12 +13,12 @@ METRIC_NAMES = {
 }  # fmt: skip
 
 
-def shorten(name: str, longest: int = MAX_WIDTH) -> str:
+def shorten_label(name: str, longest: int = MAX_WIDTH) -> str:
     r"""Shorten a name to one line by cutting its middle, and escape `$` so that it is not read as mathtext.
 
-    >>> shorten("a name of\nmany words, the last of which matter")
+    >>> shorten_label("a name of\nmany words, the last of which matter")
     'a name of man…which matter'
-    >>> shorten("$5 and $6")
+    >>> shorten_label("$5 and $6")
     '\\$5 and \\$6'
     """
     line = " ".join(name.split())

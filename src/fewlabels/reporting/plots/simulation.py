@@ -14,7 +14,7 @@ from fewlabels.active.simulation.results import Simulation
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.files import write_atomic
 from fewlabels.reporting.plots.figure import WIDTH, QuietFigure, new_axes
-from fewlabels.reporting.plots.formatting import shorten
+from fewlabels.reporting.plots.formatting import shorten_label
 from fewlabels.reporting.plots.style import GREY, INK, PALE, SMALL, clean_axes
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F")
@@ -86,7 +86,7 @@ def _assign_line_styles(names: list[str]) -> list[tuple[str, str]]:
 
 def _draw_line(ax: Axes, name: str, rows: list[dict[str, Any]], colour: str, dash: str) -> None:
     x, mean, se = (np.array([row[key] for row in rows], dtype=np.float64) for key in ("n_labels", "mean", "se"))
-    ax.plot(x, mean, color=colour, linestyle=dash, linewidth=1.6, label=shorten(name, 40))
+    ax.plot(x, mean, color=colour, linestyle=dash, linewidth=1.6, label=shorten_label(name, 40))
     top = 1.0 if rows[0]["measure"] in SHARE_MEASURES else np.inf
     low, high = np.maximum(mean - 2 * se, 0.0), np.minimum(mean + 2 * se, top)
     ax.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)

@@ -93,12 +93,12 @@ def import_file(session: Session, path: str, file: str, settings: ImportSettings
                 _group_by_annotator(new_answers) if session.wanted > 1 else _order_by_last(batch, new_answers)
             ):
                 session.tell(labels, who=who, new_classes=settings.new_classes)
-    return _count(
+    return _count_imported(
         session, batch, n_new=sum(answer.key not in before for answer in new_answers), n_told=len(new_answers)
     )
 
 
-def _count(session: Session, batch: Batch, *, n_new: int, n_told: int) -> ImportResult:
+def _count_imported(session: Session, batch: Batch, *, n_new: int, n_told: int) -> ImportResult:
     asked = {str(row["id"]) for row in session.answers() if row["asked"]}
     unasked = {answer.item for answer in batch.answers} - asked
     return ImportResult(n_new, n_told - n_new, len(batch.answers) - n_told, len(unasked), batch.notes)

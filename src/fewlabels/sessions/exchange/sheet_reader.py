@@ -42,7 +42,10 @@ def read_sheet(path: str, *, by_annotator: bool = False) -> list[AnswerRow]:
     found: dict[tuple[str, str], AnswerRow] = {}
     for number, record in _read_csv(path) if file_format(path) == "csv" else _read_jsonl(path):
         line = AnswerRow(
-            number, to_name(record["id"]), _clean(record[_answer_column(record)]), _name(record) if by_annotator else ""
+            number,
+            to_name(record["id"]),
+            _read_sheet_label(record[_answer_column(record)]),
+            _read_annotator_name(record) if by_annotator else "",
         )
         earlier = found.get((line.id, line.who))
         if earlier and None not in (earlier.label, line.label) and earlier.label != line.label:
@@ -55,12 +58,12 @@ def read_sheet(path: str, *, by_annotator: bool = False) -> list[AnswerRow]:
     return list(found.values())
 
 
-def _name(record: Record) -> str:
+def _read_annotator_name(record: Record) -> str:
     who = record.get("who")
     return "" if who is None else to_name(who).strip()
 
 
-def _clean(label: Any) -> Any:
+def _read_sheet_label(label: Any) -> Any:
     is_missing = not label.strip() if isinstance(label, str) else label != label  # NaN, which some JSON has
     return None if is_missing else label
 
@@ -91,7 +94,7 @@ def _read_csv(path: str) -> Iterator[tuple[int, Record]]:
             if any(row) and not header:
                 header = _check_header(path, row)
             elif any(row):
-                yield number, _match(path, number, header, row)
+                yield number, _match_sheet_row(path, number, header, row)
             number = rows.line_num + 1
     except csv.Error as error:
         raise InputError(f"{path}, line {rows.line_num}: not CSV: {error}") from None
@@ -121,7 +124,7 @@ def _check_header(path: str, row: list[str]) -> list[str]:
     return header
 
 
-def _match(path: str, number: int, header: list[str], row: list[str]) -> Record:
+def _match_sheet_row(path: str, number: int, header: list[str], row: list[str]) -> Record:
     if len(row) > len(header) and any(row[len(header) :]):
         raise InputError(
             f"{path}, line {number}: {len(row)} values for {len(header)} columns; a value with a comma goes in double quotes"

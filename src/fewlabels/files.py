@@ -40,7 +40,7 @@ def write_atomic(path: str | Path, content: str | bytes, *, inputs: Iterable[str
         else:
             _replace_file(Path(os.path.realpath(path)), data)
     except OSError as error:
-        raise _as_input_error(path, error) from None
+        raise _describe_unwritable(path, error) from None
     return Path(path)
 
 
@@ -62,7 +62,7 @@ def check_output(path: str | Path, inputs: Iterable[str | None] = ()) -> None:
     try:
         found = _stat_target(path)
     except (OSError, ValueError) as error:
-        raise _as_input_error(path, error) from None
+        raise _describe_unwritable(path, error) from None
     if found is not None and any(os.path.samestat(found, other) for other in _stat_inputs(inputs)):
         raise InputError(f"{path} is what is being read; write to another file")
     _check_destination(path, found)
@@ -229,6 +229,6 @@ def _remove_temporary(part: Path) -> None:
         part.with_name(part.name + ending).unlink(missing_ok=True)
 
 
-def _as_input_error(path: str | Path, error: OSError | ValueError) -> InputError:
+def _describe_unwritable(path: str | Path, error: OSError | ValueError) -> InputError:
     reason = getattr(error, "strerror", None) or str(error)
     return InputError(f"{path} cannot be written: {reason[:1].lower()}{reason[1:]}")

@@ -72,7 +72,7 @@ def run_page(
         listen_address,
         listening_socket=listening_socket,
         keys=keys,
-        on_ready=lambda known: _print_links(out, known),
+        on_ready=lambda known: _print_page_links(out, known),
         open_browser=not page.no_browser,
     )
 
@@ -81,7 +81,7 @@ def _make_address(page: PageOptions) -> ListenAddress:
     return ListenAddress(page.host, page.port, page.certificate, page.key, page.names)
 
 
-def _print_links(out: Console, known: Credentials) -> None:
+def _print_page_links(out: Console, known: Credentials) -> None:
     """Print the owner's link and those of the annotators."""
     address = known.address
     out.print(f"label here: {escape(known.owner.link(address))}", soft_wrap=True)

@@ -40,7 +40,7 @@ class Axis:
         (1, 1)
         """
         name = MISSING if value is None or value != value else to_name(value)
-        number = _as_number(name) if self.edges and name not in self.levels else None
+        number = _parse_float(name) if self.edges and name not in self.levels else None
         if number is not None:
             name = bin_names(self.edges)[bisect_right(self.edges[1:-1], number)]
         return self.levels.index(name) if name in self.levels else NONE
@@ -263,7 +263,7 @@ def _count_labels(
     return counts
 
 
-def _as_number(name: str) -> float | None:
+def _parse_float(name: str) -> float | None:
     try:
         return float(name)
     except ValueError:

@@ -29,7 +29,7 @@ EXPORTED = (ASKED, "who", "note", "at")  # columns that identify an export
 def join_labels(table: ir.Table, labels: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) -> Joined:
     """Return the predictions joined with the labels of another table, the updated roles, and notes for the user."""
     answers = _read_grades(labels, given, engine)
-    role, column, notes = _answer_column(answers, given)
+    role, column, notes = _find_label_column(answers, given)
     elsewhere = {name for name in ("label", "agreement") if name in given and given[name] not in table.columns}
     roles = resolve_roles(column_kinds(table), **{k: v for k, v in given.items() if k not in elsewhere})
     answer_id = roles.id if roles.id in answers.columns else resolve_roles(column_kinds(answers)).id
@@ -121,7 +121,7 @@ def _unescape_formulas(
     return answers.mutate(**{column: ibis.cases((value.isin(found), value.substr(1)), else_=value)})
 
 
-def _answer_column(answers: ir.Table, given: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]]:
+def _find_label_column(answers: ir.Table, given: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]]:
     asked = {role: given[role] for role in ("label", "agreement") if given.get(role) in answers.columns}
     found = resolve_roles(column_kinds(answers), **asked)
     if found.agreement:

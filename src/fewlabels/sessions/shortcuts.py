@@ -68,7 +68,7 @@ def _assign_class_keys(classes: Sequence[str], own: Mapping[str, str]) -> dict[s
     keys = {**own, **_read_hints([name for name in classes if name not in own], name_counts)}
     used = {_normalize_name(key) for key in keys.values()}
     initials = Counter(_normalize_name(name)[:1] for name in classes)
-    digits = "" if any(map(_read_numbers, classes)) else DIGITS
+    digits = "" if any(map(_read_number_names, classes)) else DIGITS
     for name in classes:
         if name not in keys:
             free = [key for key in digits + LETTERS if key not in used and not name_counts[key]]
@@ -95,13 +95,13 @@ def _read_hints(names: Sequence[str], name_counts: Mapping[str, int]) -> dict[st
 
 
 def _read_hint(name: str) -> str:
-    numbers = _read_numbers(name)
+    numbers = _read_number_names(name)
     if len(numbers) == 1 and len(numbers[0]) == 1:
         return numbers[0]
     return INITIALS.get(_normalize_name(name), "")
 
 
-def _read_numbers(name: str) -> list[str]:
+def _read_number_names(name: str) -> list[str]:
     """Return the numbers in a name: digits, English words, or a Roman numeral at its end."""
     plain = unicodedata.normalize("NFKC", name)
     words = WORD.findall(plain)

@@ -125,11 +125,11 @@ def _read_counts(found: SessionDocument, arrays: Arrays) -> CountTable:
         positive=found.positive,
         stratum=stratum if stratum is None else arrays.take("stratum", "iu", shape, low=0, high=MAX_STRATA),
         axes=axes,
-        level=level if level is None else _read_levels(arrays, n_groups, axes),
+        level=level if level is None else _read_axis_levels(arrays, n_groups, axes),
     )  # fmt: skip
 
 
-def _read_levels(arrays: Arrays, n_groups: int, axes: Sequence[Axis]) -> Int[np.ndarray, "group axis"]:
+def _read_axis_levels(arrays: Arrays, n_groups: int, axes: Sequence[Axis]) -> Int[np.ndarray, "group axis"]:
     level: np.ndarray = arrays.take("level", "iu", (n_groups, len(axes)), low=0)
     if (level >= [len(axis.levels) for axis in axes]).any():
         raise arrays.refuse("groups have values that no attribute takes")

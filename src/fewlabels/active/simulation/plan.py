@@ -225,7 +225,7 @@ def _summarize_futures(design: StudyDesign, counts: CountTable, needed: list[int
     """Summarize futures by quantiles; a future that never settles counts as infinite."""
     goal = design.goal
     sizes = np.array([np.inf if n is None else n for n in needed], dtype=np.float64)
-    low, middle, high = (_round_up(q) for q in np.quantile(sizes, [0.1, 0.5, 0.9], method="inverted_cdf"))
+    low, middle, high = (_round_up_count(q) for q in np.quantile(sizes, [0.1, 0.5, 0.9], method="inverted_cdf"))
     p_settled = float(np.isfinite(sizes).mean())
     return Plan(
         goal=goal.name, metric=goal.metric.name, by=counts.by, policy=name_policy(design.policy), prior=design.prior.name,
@@ -235,7 +235,7 @@ def _summarize_futures(design: StudyDesign, counts: CountTable, needed: list[int
     )  # fmt: skip
 
 
-def _round_up(n: float) -> int | None:
+def _round_up_count(n: float) -> int | None:
     """Round up to two significant digits; None if infinite."""
     if not np.isfinite(n):
         return None

@@ -74,10 +74,10 @@ def load_surface(path: str | Path) -> Surface:
     found = read_arrays(raw, f"{path} is not a surface saved by fewlabels, or is damaged", HOW_TO_SAVE)
     packed = found.take("about", "u", (None,))
     about = parse(SurfaceDocument, packed.tobytes(), str(path), HOW_TO_SAVE)
-    return _assemble(about, found)
+    return _restore_surface(about, found)
 
 
-def _assemble(about: SurfaceDocument, found: Arrays) -> Surface:
+def _restore_surface(about: SurfaceDocument, found: Arrays) -> Surface:
     fitted = _assemble_fitted(about, found)
     return Surface(
         **{name: getattr(about, name) for name in PLAIN if name != "health"},
@@ -100,7 +100,7 @@ def _assemble_fitted(about: SurfaceDocument, found: Arrays) -> FittedSurface:
         raise found.refuse("some arms have no items")
     return FittedSurface(
         effects,
-        level=_read_levels(about, found),
+        level=_read_arm_levels(about, found),
         arm=arm,
         n_items=found.take("n_items", "f", arm.shape, low=1e-9, high=MOST),
         score=found.take("score", "f", arm.shape, low=0, high=1, nan=about.knots is None),
@@ -119,7 +119,7 @@ def _read_effects(about: SurfaceDocument, found: Arrays) -> Effects:
     return Effects(axes, tables, about.pairs, about.left_out)
 
 
-def _read_levels(about: SurfaceDocument, found: Arrays) -> np.ndarray:
+def _read_arm_levels(about: SurfaceDocument, found: Arrays) -> np.ndarray:
     level: np.ndarray = found.take("level", "iu", (len(about.arms), len(about.axes)), low=0)
     if (level >= [len(axis.levels) for axis in about.axes]).any():
         raise found.refuse("arms have values that their attributes do not have")

@@ -100,7 +100,7 @@ def assign_uncertain(
 ) -> SoftAssignment:
     """Fit the membership model, and return P(arm | item)."""
     _require_scored_pool(pool)
-    found = pool.fetch_columns(_list_values(pool, attributes))
+    found = pool.fetch_columns(_list_attribute_values(pool, attributes))
     axes, scores, known = zip(*(_read_axis(one, i, pool, found) for i, one in enumerate(attributes)), strict=True)
     place = np.stack(known, axis=1)
     (rows,) = np.nonzero((place >= 0).all(axis=1))
@@ -109,8 +109,8 @@ def assign_uncertain(
     chance = model.assign(scores, place[rows], rows, seed=seed)
     kept = np.asarray(chance.sum(axis=0)).reshape(-1) > MIN_ITEMS
     return SoftAssignment(
-        tuple(axes), model.arms[kept], csr_array(chance[:, kept]), _read_numbers(found["right"]),
-        _read_numbers(found["score"]) if "score" in found else np.full(len(place), np.nan),
+        tuple(axes), model.arms[kept], csr_array(chance[:, kept]), _fetch_probabilities(found["right"]),
+        _fetch_probabilities(found["score"]) if "score" in found else np.full(len(place), np.nan),
         (*model.warnings, *_warn_partly_known(place, len(rows))),
     )  # fmt: skip
 
@@ -152,7 +152,7 @@ def _cut_by_score(
     return arm, n_items.data.astype(np.float64), score[n_items.indices]
 
 
-def _list_values(pool: Predictions, attributes: Sequence[Groups | Uncertain]) -> dict[str, object]:
+def _list_attribute_values(pool: Predictions, attributes: Sequence[Groups | Uncertain]) -> dict[str, object]:
     """Return the expressions to read for every item."""
     values: dict[str, object] = {"right": pool.outcome()} | ({"score": pool.score} if pool.has("score") else {})
     for i, one in enumerate(attributes):
@@ -170,7 +170,7 @@ def _read_axis(
 ) -> tuple[Axis, Float[np.ndarray, "item _value"], Int[np.ndarray, " item"]]:
     """Return the axis of an attribute, every item's probability of each value, and known values (−1 elsewhere)."""
     if isinstance(one, Uncertain):
-        score = np.stack([_read_numbers(found[f"p{i}_{j}"]) for j in range(len(one.columns))], axis=1)
+        score = np.stack([_fetch_probabilities(found[f"p{i}_{j}"]) for j in range(len(one.columns))], axis=1)
         axis = Axis(one.name, tuple(value for value, _ in one.columns), ordered=False)
         known_values = found.get(f"k{i}", [None] * len(score))
         return axis, score, _find_known(axis, known_values)
@@ -197,7 +197,7 @@ def _find_known(axis: Axis, known_values: Sequence[object]) -> Int[np.ndarray, "
     return known
 
 
-def _read_numbers(values: Sequence[object]) -> Float[np.ndarray, " item"]:
+def _fetch_probabilities(values: Sequence[object]) -> Float[np.ndarray, " item"]:
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
 

@@ -50,11 +50,11 @@ def plan(
         played = pool.hide_labels() if options.hide_labels else pool
         found = plan_labels(played, runs=runs, n_jobs=jobs, tick=tick, **choices)
     found = _state_if_met(found)
-    write_simulated(found, json, lambda out: _print(out, found), quiet=quiet)
+    write_simulated(found, json, lambda out: _print_plan(out, found), quiet=quiet)
     return 0
 
 
-def _print(out: Console, found: Plan) -> None:
+def _print_plan(out: Console, found: Plan) -> None:
     there = f"{count(found.n_items, 'item')}, {found.n_labels:,} labelled"
     choices = f"by {escape(found.by)}, policy {escape(found.policy)}, prior {escape(found.prior)}"
     out.print(f"{there}; {choices}", soft_wrap=True)

@@ -23,7 +23,7 @@ from fewlabels.models.parsing import DEFAULT_PRIOR, parse_prior
 from fewlabels.reporting.summaries import N_TARGET_NAMES, TARGET_COLUMNS, list_targets
 
 POLICIES = "random,thompson"
-CHECK_FORMAT = "fewlabels.reporting.plots.simulation:check_format"  # imported only to plot
+CHECK_FORMAT = "fewlabels.reporting.plots.figure:check_format"  # imported only to plot
 
 
 @Parameter(name="*", group=GOAL_GROUP)
@@ -96,11 +96,11 @@ def simulate(
     result = sum(found[1:], found[0])
     if plot:
         result.write_plots(plot)
-    write_simulated(result, json, lambda out: _print(out, result), quiet=quiet)
+    write_simulated(result, json, lambda out: _print_simulation(out, result), quiet=quiet)
     return 0
 
 
-def _print(out: Console, result: Simulation) -> None:
+def _print_simulation(out: Console, result: Simulation) -> None:
     """Print how many labels each combination needed, and its measures at the end."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     for i, column in enumerate(TARGET_COLUMNS):

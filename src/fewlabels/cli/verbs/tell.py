@@ -84,10 +84,10 @@ def _read_answers(
     for item, label in _split_answer_words(words, path):
         if found.setdefault(item, label) != label:
             raise InputError(f"tell: item {item!r} has two answers, {found[item]!r} and {label!r}; give one")
-    return {item: _read_label(item, label, classes, new_classes) for item, label in found.items()}
+    return {item: _read_typed_label(item, label, classes, new_classes) for item, label in found.items()}
 
 
-def _read_label(item: str, label: str, classes: tuple[str, ...], new_classes: bool) -> str | None:
+def _read_typed_label(item: str, label: str, classes: tuple[str, ...], new_classes: bool) -> str | None:
     if not label.strip() or is_cannot_tell(label, classes):
         return None
     label = match_class(label, classes)

@@ -48,7 +48,7 @@ def match_site_moments(
     >>> round(float(centre[0]), 2), round(float(spread[0]), 2)
     (2.05, 1.78)
     """
-    mode, sd = _find_mode(mean, variance, right, total)
+    mode, sd = _find_stratum_modes(mean, variance, right, total)
     half_width = np.arcsinh(GRID_SDS * np.sqrt(variance) / sd)
     steps = half_width[:, None] * GRID
     at = mode[:, None] + sd[:, None] * np.sinh(steps)
@@ -60,7 +60,7 @@ def match_site_moments(
     return centre, np.einsum("sg,sg->s", weight, (at - centre[:, None]) ** 2)
 
 
-def _find_mode(
+def _find_stratum_modes(
     mean: PerStratum, variance: PerStratum, right: PerStratum, total: PerStratum
 ) -> tuple[PerStratum, PerStratum]:
     """Find the mode of normal times binomial likelihood by Newton's method, and the standard deviation there."""

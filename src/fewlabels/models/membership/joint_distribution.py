@@ -56,7 +56,7 @@ class _ItemLikelihoods:
     def evaluate(self, at: Weights) -> _Evaluation:
         """Ridge-penalized log likelihood of weights, and its gradient."""
         design = self.terms.design
-        chance = _normalise(design @ at)
+        chance = _softmax_arms(design @ at)
         value, found = self.e_step(chance)
         ridge = RIDGE * len(self)
         gradient = design.T @ (found - len(self) * chance) - ridge * at
@@ -86,7 +86,7 @@ def estimate_joint(rng: np.random.Generator, log_ratios: LogScores, terms: Terms
     )
     start = np.zeros(terms.design.shape[1])
     weights, _ = maximize_bfgs(likelihoods.evaluate, start, likelihoods.precondition, min_expected_gain=TOLERANCE)
-    return Joint(weights, _find_residuals(likelihoods, _normalise(terms.design @ weights)))
+    return Joint(weights, _find_residuals(likelihoods, _softmax_arms(terms.design @ weights)))
 
 
 def _relative_likelihoods(log_ratios: LogScores, arms: Arms) -> Float[np.ndarray, "item arm"]:
@@ -115,6 +115,6 @@ def _run_em(likelihoods: _ItemLikelihoods, start: PerArm) -> PerArm:
     return chance / chance.sum()
 
 
-def _normalise(logits: PerArm) -> PerArm:
+def _softmax_arms(logits: PerArm) -> PerArm:
     chance = np.exp(logits - logits.max())
     return chance / chance.sum()

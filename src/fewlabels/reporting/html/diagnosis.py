@@ -33,13 +33,13 @@ def render_diagnosis(d: Diagnosis) -> str:
         headings=HEADINGS,
         supported=d.can,
         unsupported=d.warnings,
-        pictures=_draw_figures(d),
+        pictures=_draw_diagnosis_figures(d),
         tables=list(_list_tables(d)),
         method=[METHOD],
     )
 
 
-def _draw_figures(d: Diagnosis) -> Iterator[CaptionedFigure]:
+def _draw_diagnosis_figures(d: Diagnosis) -> Iterator[CaptionedFigure]:
     if d.sizes:
         yield render_figure(plot_diagnosis(d), "Items and labels", CAPTION)
 

@@ -48,7 +48,7 @@ def render_simulation(s: Simulation) -> str:
             1 : MAX_SENTENCES + 1
         ],  # the first is the headline
         unsupported=[*s.warnings, *CAVEATS],
-        pictures=_draw_figures(s),
+        pictures=_draw_simulation_figures(s),
         tables=[targets] if targets.rows else [],
         method=METHOD,
     )
@@ -61,7 +61,7 @@ def _list_facts(s: Simulation) -> Iterator[tuple[str, str]]:
     yield "runs of each", f"{max((row['runs'] for row in s), default=0):,}"
 
 
-def _draw_figures(s: Simulation) -> Iterator[CaptionedFigure]:
+def _draw_simulation_figures(s: Simulation) -> Iterator[CaptionedFigure]:
     for measure in list_measures(s):
         name = MEASURE_NAMES.get(measure, measure)
         yield render_figure(plot_simulation(s, measure), f"{name[0].upper()}{name[1:]}", CAPTION)

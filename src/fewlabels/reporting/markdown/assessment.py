@@ -15,7 +15,7 @@ def render_assessment(a: Assessment) -> str:
     whole = f"{a.overall.mean:.3f} ({format_interval(a.overall.low, a.overall.high)})"
     of = f" of class {escape(a.positive)}" if a.positive is not None else ""
     title = f"### {escape(a.metric)}{of}: {whole}"
-    return join(title, _summarize_assessment(a), *_list_groups(a), render_warnings(a.warnings))
+    return join(title, _summarize_assessment(a), *_list_assessed_groups(a), render_warnings(a.warnings))
 
 
 def _summarize_assessment(a: Assessment) -> str:
@@ -26,7 +26,7 @@ def _summarize_assessment(a: Assessment) -> str:
     )
 
 
-def _list_groups(a: Assessment) -> list[str]:
+def _list_assessed_groups(a: Assessment) -> list[str]:
     rows = a.in_order
     if len(rows) < 2:
         return []

@@ -17,17 +17,17 @@ def render_surface(s: Surface, answers: Sequence[tuple[str, SurfaceEstimate]] = 
         f"{escape(s.source)}: {count(s.n_items, 'item')}, {s.n_labels:,} labelled, in {count(len(s.arms), 'arm')} of "
         f"{escape(', '.join(s.attributes))}; model {escape(s.model)}, {100 * s.level:g}% intervals, about {quantity}."
     )
-    return join(title, about, _list_answers(s, answers), *_list_arms(s), render_warnings(s.warnings))
+    return join(title, about, _list_query_answers(s, answers), *_list_worst_arms(s), render_warnings(s.warnings))
 
 
-def _list_answers(s: Surface, answers: Sequence[tuple[str, SurfaceEstimate]]) -> str:
+def _list_query_answers(s: Surface, answers: Sequence[tuple[str, SurfaceEstimate]]) -> str:
     if not answers:
         return ""
     rows = [(escape(question or "all items"), *_format_numbers(reading)) for question, reading in answers]
     return render_table(("question", *_list_arm_columns(s)), rows)
 
 
-def _list_arms(s: Surface) -> list[str]:
+def _list_worst_arms(s: Surface) -> list[str]:
     if len(s.arms) < 2:
         return []
     arms = s.worst_first[:MAX_ARMS]

@@ -42,7 +42,7 @@ def plot_worst_arms(surface: Surface, *, most: int = MAX_ARMS, ax: Axes | None =
     arms = surface.worst_first[:most]
     common = find_common(arms)
     columns, left_out = _choose_columns(surface, arms, tuple(common))
-    title_lines = _write_title(common, left_out)
+    title_lines = _write_arms_title(common, left_out)
     ax = ax or new_axes(ROW * len(arms) + 1.1 + _header_height(columns) + 0.17 * len(title_lines))
     clean_axes(ax)
     ax.set_yticks([])
@@ -80,7 +80,7 @@ def _choose_columns(surface: Surface, arms: Sequence[Arm], common: Sequence[str]
     return [columns[name] for name in surface.attributes if name in chosen], left_out
 
 
-def _write_title(common: dict[str, str], left_out: Sequence[str]) -> list[str]:
+def _write_arms_title(common: dict[str, str], left_out: Sequence[str]) -> list[str]:
     said = []
     if common:
         said.append(shorten_label(f"all rows: {name_values(common)}", MAX_TITLE_LENGTH))

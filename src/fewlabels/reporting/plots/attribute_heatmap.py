@@ -65,8 +65,8 @@ def plot_attribute_heatmap(
     cells = _fill_cells(surface.marginals(*names, fixed=fixed), down, across)
     ax = ax or new_axes(0.24 * len(down.values) + 1.3 + 0.07 * max(map(len, map(shorten_label, across.values))))
     _draw_cells(ax, cells, surface.overall.mean, written=len(across.values) <= MAX_COLUMNS_WITH_WIDTHS)
-    _label_axes(ax, down, across)
-    ax.set_title(_write_title(surface, cells, across, fixed), loc="left", fontsize=SMALL, color=GREY)
+    _label_heatmap_axes(ax, down, across)
+    ax.set_title(_write_heatmap_title(surface, cells, across, fixed), loc="left", fontsize=SMALL, color=GREY)
     return ax
 
 
@@ -139,7 +139,7 @@ def _is_dark(colour: tuple[float, ...]) -> bool:
     return float(np.dot(colour[:3], LUMINANCE)) < 0.55
 
 
-def _label_axes(ax: Axes, down: HeatmapAxis, across: HeatmapAxis) -> None:
+def _label_heatmap_axes(ax: Axes, down: HeatmapAxis, across: HeatmapAxis) -> None:
     clean_axes(ax, keep=())
     ax.set_xlim(-0.5, len(across.values) - 0.5)
     ax.set_ylim(len(down.values) - 0.5, -0.5)
@@ -158,7 +158,9 @@ def _label_axes(ax: Axes, down: HeatmapAxis, across: HeatmapAxis) -> None:
     ax.set_ylabel(down.caption, color=INK)
 
 
-def _write_title(surface: Surface, cells: HeatmapCells, across: HeatmapAxis, fixed: Mapping[str, object] | None) -> str:
+def _write_heatmap_title(
+    surface: Surface, cells: HeatmapCells, across: HeatmapAxis, fixed: Mapping[str, object] | None
+) -> str:
     """Return the title, which explains colours, numbers and marks."""
     half = (
         f" ± half the {format_level(surface.level)} interval" if len(across.values) <= MAX_COLUMNS_WITH_WIDTHS else ""

@@ -34,7 +34,7 @@ def plot_confusion(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
     classes = every if len(every) <= MAX_CLASSES else _most_confused(entries, every)
     ax = ax or new_axes(min(WIDTH, 2.2 + 0.55 * len(classes)) if len(classes) <= MAX_WITH_NUMBERS else 5.7)
     mean, width = _fill_matrix(entries, classes)
-    _label_axes(ax, classes, assessment.level)
+    _label_confusion_axes(ax, classes, assessment.level)
     if len(classes) <= MAX_WITH_NUMBERS:
         draw_cells(ax, mean, np.ones_like(mean))
         write_cells(ax, mean, width)
@@ -73,7 +73,7 @@ def _fill_matrix(entries: Sequence[Entry], classes: Sequence[str]) -> tuple[Grid
     return mean, width
 
 
-def _label_axes(ax: Axes, classes: Sequence[str], level: float) -> None:
+def _label_confusion_axes(ax: Axes, classes: Sequence[str], level: float) -> None:
     n = len(classes)
     names = [shorten_label(name, 20) for name in classes]
     clean_axes(ax, keep=())

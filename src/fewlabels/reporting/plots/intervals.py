@@ -27,7 +27,7 @@ def plot_intervals(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
     rows = assessment.worst_first[:MAX_ROWS]
     ax = ax or new_axes(rows_height(len(rows)))
     label_rows(ax, [row.group for row in rows])
-    scale_axis(ax, assessment.metric, *_find_limits(assessment, rows))
+    scale_axis(ax, assessment.metric, *_find_interval_limits(assessment, rows))
     if len(assessment.groups) > 1:
         draw_overall(ax, assessment.overall, assessment.metric)
     draw_rows(ax, rows, unlabelled="prior only")
@@ -37,6 +37,6 @@ def plot_intervals(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _find_limits(assessment: Assessment, rows: Sequence[Row]) -> tuple[float, float]:
+def _find_interval_limits(assessment: Assessment, rows: Sequence[Row]) -> tuple[float, float]:
     whole = assessment.overall
     return min(whole.low, *(row.low for row in rows)), max(whole.high, *(row.high for row in rows))

@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from fewlabels.active.simulation.results import Simulation
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.files import write_atomic
-from fewlabels.reporting.plots.figure import WIDTH, QuietFigure, new_axes
+from fewlabels.reporting.plots.figure import WIDTH, QuietFigure, check_format, new_axes
 from fewlabels.reporting.plots.formatting import shorten_label
 from fewlabels.reporting.plots.style import GREY, INK, PALE, SMALL, clean_axes
 
@@ -41,7 +41,7 @@ def plot_simulation(simulation: Simulation, measure: str | None = None, *, ax: A
         configurations.items(), _assign_line_styles(list(configurations)), strict=False
     ):
         _draw_line(ax, name, found, colour, dash)
-    _label_axes(ax, measure, simulation.n_items)
+    _label_simulation_axes(ax, measure, simulation.n_items)
     return ax
 
 
@@ -60,14 +60,6 @@ def write_curves(simulation: Simulation, path: str | Path) -> Path:
     drawn = BytesIO()
     figure.savefig(drawn, format=kind, dpi=150)
     return write_atomic(path, drawn.getvalue())
-
-
-def check_format(path: str | Path) -> str:
-    """Return the image format from the file extension, or raise InputError."""
-    kind = Path(path).suffix
-    if kind not in (".png", ".svg", ".pdf"):
-        raise InputError(f"plot: {path} should end in .png, .svg or .pdf")
-    return kind[1:]
 
 
 def _group_configurations(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
@@ -92,7 +84,7 @@ def _draw_line(ax: Axes, name: str, rows: list[dict[str, Any]], colour: str, das
     ax.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
 
 
-def _label_axes(ax: Axes, measure: str, n_items: int) -> None:
+def _label_simulation_axes(ax: Axes, measure: str, n_items: int) -> None:
     ax.set_xlabel(f"labels (of {n_items:,} items)", color=INK)
     ax.set_ylabel(MEASURE_NAMES.get(measure, measure), color=INK)
     ax.set_xlim(left=0)

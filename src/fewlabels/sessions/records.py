@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from fewlabels.active.goals.goal import Goal
 from fewlabels.data.names import ItemId, to_name
@@ -20,12 +20,6 @@ class SessionRecords:
 
     def __init__(self, spec: SessionSpec, journal: Journal, pool: Predictions | None = None) -> None:
         self._spec, self._pool, self._store = spec, pool, EventStore(journal, spec.design.votes)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def set_patience(self, seconds: float) -> None:
         """Set how long to wait for other threads and processes that use the session before raising StorageError."""

@@ -151,6 +151,12 @@ class Session(SessionRecords):
         ) as parts:
             return cls(*parts)
 
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     # -- the loop ------------------------------------------------------------------------------------------
 
     def ask(self, n: int = 1, *, who: str = "", lease: float | None = None, fresh: bool = True) -> list[ItemId]:

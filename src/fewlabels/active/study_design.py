@@ -28,8 +28,8 @@ class StudyDesign:
     votes: int = 1  # annotators per item
 
     def __post_init__(self) -> None:
-        self.ask(self.goal.metric)  # validates level, m and seed
+        self.specify_assessment(self.goal.metric)  # validates level, m and seed
 
-    def ask(self, metric: Metric) -> AssessmentSpec:
-        """Return the question about a metric, with the options of the study."""
+    def specify_assessment(self, metric: Metric) -> AssessmentSpec:
+        """Return the spec of an assessment of a metric, with the options of the study."""
         return AssessmentSpec(metric, self.prior, self.level, self.finite_pool, count_sought(self.goal), self.seed)

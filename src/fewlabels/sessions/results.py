@@ -42,7 +42,7 @@ def assess_labels(
         snapshot, notes = take_snapshot(spec, state), list_label_warnings(spec, state)
     posterior, imputed = cache.get_posterior(snapshot), cache.impute_labels(snapshot)
     return assess_counts(
-        posterior.evaluation.tally, spec.design.ask(metric), warnings=notes, frame=spec.frame, imputed=imputed,
+        posterior.evaluation.tally, spec.design.specify_assessment(metric), warnings=notes, frame=spec.frame, imputed=imputed,
         provenance=record_provenance(spec, pool), posterior=posterior if metric == spec.design.goal.metric else None,
     )  # fmt: skip
 

@@ -13,7 +13,8 @@ from bench.harness.clocks import clock_often
 from bench.harness.main import Benchmark, start
 from bench.harness.page import figure, show_table, text
 from bench.harness.rows import Row, Rows, find_settings, select
-from fewlabels.data.counts import STRATA, CountTable, count_pool
+from fewlabels.data.counts import STRATA, CountTable
+from fewlabels.data.tabulation import count_pool
 from fewlabels.models.calibrated.design import build_design
 from fewlabels.models.logit.laplace import fit
 from fewlabels.models.logit.random_effects import NODES

@@ -11,8 +11,8 @@ from experiments.finite import rank_known
 from experiments.methods import Method
 from experiments.replays import Curve, Effort, Floats, Ints, Seed, repeat
 from experiments.tables import show, show_error
+from fewlabels.active.acquisition import Policy
 from fewlabels.active.goals.identification import FindWorst
-from fewlabels.active.policies import Policy
 from fewlabels.active.simulation.dispatch import measure, run_policy
 from fewlabels.active.simulation.labelled_pool import LabelledPool
 from fewlabels.active.simulation.run import Run

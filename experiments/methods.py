@@ -7,7 +7,8 @@ said, `UPRIOR` what was run.
 from dataclasses import dataclass
 
 import fewlabels as fl
-from fewlabels.active.policies import Policy, choose_policy
+from fewlabels.active.acquisition import Policy
+from fewlabels.active.policies import choose_policy
 from fewlabels.models.priors import Flat, Prior
 
 

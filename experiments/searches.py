@@ -10,8 +10,8 @@ from experiments.pictures import Panel, draw_grid
 from experiments.pools import Dataset
 from experiments.replays import lay_out_classes
 from experiments.tables import Page, Table, show
+from fewlabels.active.acquisition import Policy
 from fewlabels.active.goals.identification import FindWorst
-from fewlabels.active.policies import Policy
 from fewlabels.metrics.metric import Metric
 from fewlabels.models.priors import Prior
 

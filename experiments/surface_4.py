@@ -11,8 +11,8 @@ from experiments.pictures import Axis, Panel, draw_grid
 from experiments.replays import Curve, Effort, Floats, Ints
 from experiments.tables import Page, Table, show_error
 from experiments.terrains import Site, list_sites
+from fewlabels.active.acquisition import Policy
 from fewlabels.active.goals.goal import Goal
-from fewlabels.active.policies import Policy
 from fewlabels.active.simulation.parallel import spread
 from fewlabels.active.simulation.run import Run
 from fewlabels.data.counts import Cells

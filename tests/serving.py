@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fewlabels.web.app import make_app
-from fewlabels.web.browser import OneTimeCodes
 from fewlabels.web.connections import MAX_CONNECTIONS
 from fewlabels.web.credentials import CredentialStore, MemoryStore
 from fewlabels.web.listen_address import ListenAddress
+from fewlabels.web.one_time_codes import OneTimeCodes
 from fewlabels.web.rate_limit import RateLimit
 from fewlabels.web.security import SecurityPolicy
 from fewlabels.web.server import Server

@@ -8,7 +8,8 @@ import pyarrow as pa
 import fewlabels as fl
 from bench.coverage.cases import Case, Ints
 from bench.coverage.trials import LEVEL, Trial, Whole, n_draws
-from fewlabels.analyses.assessment import AssessmentSpec, assess_counts
+from fewlabels.analyses.assessment import assess_counts
+from fewlabels.analyses.assessment_spec import AssessmentSpec
 from fewlabels.data.counts import CountTable
 from fewlabels.metrics.metric import accuracy
 

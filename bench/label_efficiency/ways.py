@@ -7,8 +7,8 @@ import numpy as np
 from joblib import delayed
 
 import fewlabels as fl
+from fewlabels.active.acquisition import Policy
 from fewlabels.active.goals.goal import Goal
-from fewlabels.active.policies import Policy
 from fewlabels.active.simulation.labelled_pool import LabelledPool
 from fewlabels.active.simulation.parallel import spread
 from fewlabels.active.simulation.run import Run

@@ -38,9 +38,9 @@ def write_atomic(path: str | Path, content: str | bytes, *, inputs: Iterable[str
         if is_stream(path):
             _write_stream(str(path), data)
         else:
-            _replace(Path(os.path.realpath(path)), data)
+            _replace_file(Path(os.path.realpath(path)), data)
     except OSError as error:
-        raise _as_input_error(path, error) from None
+        raise _describe_unwritable(path, error) from None
     return Path(path)
 
 
@@ -60,9 +60,9 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str | None
 def check_output(path: str | Path, inputs: Iterable[str | None] = ()) -> None:
     """Refuse a path that cannot be written or that is one of the inputs."""
     try:
-        found = _stat(path)
+        found = _stat_target(path)
     except (OSError, ValueError) as error:
-        raise _as_input_error(path, error) from None
+        raise _describe_unwritable(path, error) from None
     if found is not None and any(os.path.samestat(found, other) for other in _stat_inputs(inputs)):
         raise InputError(f"{path} is what is being read; write to another file")
     _check_destination(path, found)
@@ -70,12 +70,12 @@ def check_output(path: str | Path, inputs: Iterable[str | None] = ()) -> None:
 
 def is_stream(path: str | Path) -> bool:
     """Return whether a path is a pipe, a character device, or an open file descriptor of this process."""
-    found = _stat(path)
+    found = _stat_target(path)
     kind = 0 if found is None else found.st_mode
     return stat.S_ISFIFO(kind) or stat.S_ISCHR(kind) or bool(DESCRIPTOR.fullmatch(str(path)))
 
 
-def _stat(path: str | Path) -> os.stat_result | None:
+def _stat_target(path: str | Path) -> os.stat_result | None:
     """Stat a path, following links; None if nothing exists there."""
     try:
         return os.stat(path)  # noqa: PTH116
@@ -126,7 +126,7 @@ def _is_database(place: Path) -> bool:
 def _is_same_file(path: str, other: str) -> bool:
     if STDOUT in (path, other):
         return path == other
-    one, two = _stat(path), _stat(other)
+    one, two = _stat_target(path), _stat_target(other)
     if one is not None and two is not None:
         return os.path.samestat(one, two) and stat.S_ISREG(one.st_mode)
     return os.path.realpath(path) == os.path.realpath(other)
@@ -143,9 +143,9 @@ def _write_stream(path: str, data: bytes) -> None:
         file.write(data)
 
 
-def _replace(place: Path, data: bytes) -> None:
+def _replace_file(place: Path, data: bytes) -> None:
     """Write a temporary file and rename it; owner and mode of an existing file are kept."""
-    before = _stat(place)
+    before = _stat_target(place)
     with temporary_file(place.parent, 0o666 if before is None else 0o600) as part:
         with part.open("r+b") as file:
             file.write(data)
@@ -181,7 +181,7 @@ def temporary_file(folder: Path, mode: int) -> Iterator[Path]:
         os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode))
         yield part
     finally:
-        _remove(part)
+        _remove_temporary(part)
         _OWN_TEMPORARY_FILES.discard(part.name)
 
 
@@ -192,7 +192,7 @@ def remove_stale_files(folder: Path) -> None:
     for part in folder.glob(TEMPORARY_NAME.format(host="*", process="*", random="*")):
         with suppress(OSError):
             if part.lstat().st_nlink > 1 or (part.is_file() and _is_stale(part.name)):
-                _remove(part)
+                _remove_temporary(part)
 
 
 def _is_stale(name: str) -> bool:
@@ -223,12 +223,12 @@ def _hash_host() -> str:
     return sha256(name.encode()).hexdigest()[:8]
 
 
-def _remove(part: Path) -> None:
+def _remove_temporary(part: Path) -> None:
     """Remove a temporary file and its SQLite logs; the file last, because its name locates the logs."""
     for ending in ("-wal", "-shm", ""):
         part.with_name(part.name + ending).unlink(missing_ok=True)
 
 
-def _as_input_error(path: str | Path, error: OSError | ValueError) -> InputError:
+def _describe_unwritable(path: str | Path, error: OSError | ValueError) -> InputError:
     reason = getattr(error, "strerror", None) or str(error)
     return InputError(f"{path} cannot be written: {reason[:1].lower()}{reason[1:]}")

@@ -15,7 +15,7 @@ from fewlabels.active.goals.estimation import Estimate, Explore, LeastCertain
 from fewlabels.active.goals.goal import Goal, describe, explain_unreachable
 from fewlabels.active.goals.identification import FindBest, FindWorst
 from fewlabels.active.policies import POLICIES
-from fewlabels.data.counts import count_pool
+from fewlabels.data.tabulation import count_pool
 from fewlabels.distributions.belief import Belief, Draws
 from fewlabels.distributions.difference import BetaDifference
 from fewlabels.errors import InputError

@@ -31,7 +31,7 @@ from fewlabels.active.simulation.plan import (
     draw_labelled_pool,
 )
 from fewlabels.active.simulation.run import Run, follow_posterior, mark_checkpoints
-from fewlabels.data.counts import count_pool
+from fewlabels.data.tabulation import count_pool
 from fewlabels.errors import InputError
 from fewlabels.metrics.metric import Metric
 from fewlabels.models.inference import infer

@@ -6,7 +6,7 @@ import pytest
 from makers import VANISHING, make_pool, outcome_pool, take
 
 import fewlabels as fl
-from fewlabels.analyses.assessment import AssessmentSpec
+from fewlabels.analyses.assessment_spec import AssessmentSpec
 from fewlabels.distributions.ranking import rank_groups
 from fewlabels.metrics.metric import METRICS
 

@@ -11,7 +11,7 @@ import pytest
 
 import fewlabels as fl
 from fewlabels.analyses.commands import quote
-from fewlabels.cli.tables import stderr_console, stdout_console
+from fewlabels.cli.console import stderr_console, stdout_console
 from fewlabels.metrics.parsing import parse_metric
 
 N = 24

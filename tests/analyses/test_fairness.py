@@ -21,7 +21,7 @@ from fewlabels.analyses.fairness.rates import QUANTITIES, RATES
 from fewlabels.analyses.fairness.strata import add_empty_strata, count_strata, expected_unseen
 from fewlabels.cli.app import app
 from fewlabels.cli.conditions import parse_condition
-from fewlabels.cli.tables import print_fairness
+from fewlabels.cli.fairness_tables import print_fairness
 from fewlabels.errors import InputError
 from fewlabels.models.diagnostics import diagnose
 from fewlabels.models.hmc import ChainSettings, run_chains

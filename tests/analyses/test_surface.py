@@ -9,7 +9,8 @@ from makers import drop_provenance
 from scipy.special import expit, logit
 
 import fewlabels as fl
-from fewlabels.data.counts import Axis, CountTable, count_pool
+from fewlabels.data.counts import Axis, CountTable
+from fewlabels.data.tabulation import count_pool
 from fewlabels.models.additive import laplace as fitting
 from fewlabels.models.additive import marginal_likelihood, schur_complement
 from fewlabels.models.additive.arm_posterior import predict_arms
@@ -21,7 +22,7 @@ from fewlabels.models.additive.effect_priors import (
     EffectPriors,
 )
 from fewlabels.models.additive.effects import choose_effects
-from fewlabels.models.additive.laplace import fit
+from fewlabels.models.additive.laplace import fit_additive
 from fewlabels.models.additive.marginal_likelihood import LaplaceEvidence
 from fewlabels.models.additive.outliers import P_OUTLIER, compute_outlier_variance
 from fewlabels.models.additive.strata import make_strata
@@ -252,7 +253,7 @@ def test_many_pairs_that_each_do_little_are_not_missed():
     effects = choose_effects(axes, level)
     scales = np.where(np.array(effects.kinds) == "main", np.log(0.4), np.log(0.15))
     design, _, n, right = simulate(effects, np.append(scales, np.log(0.05)), rng, 1500)
-    found = fit(see(design, n, right), make_priors(effects))
+    found = fit_additive(see(design, n, right), make_priors(effects))
     assert found.together > 0.95
 
 
@@ -263,7 +264,7 @@ def test_attributes_do_something_together_only_where_labels_show_it(interacting)
     effects = choose_effects(make_axes(3, 3, 2, 2, 2, 2), arms)
     scales = np.array([*np.full(6, -0.3), *np.full(15, -0.5 if interacting else -np.inf), -1.5])
     design, _, n, right = simulate(effects, scales, rng, 1500)
-    found = fit(see(design, n, right), make_priors(effects))
+    found = fit_additive(see(design, n, right), make_priors(effects))
     assert (found.together > 0.95) if interacting else (found.together < 0.3)
     assert np.all((np.exp(found.mode.scales[6:21]) > 0) == interacting)
     assert sum(conditional.weight for conditional in found.conditionals) == pytest.approx(1.0)
@@ -271,7 +272,7 @@ def test_attributes_do_something_together_only_where_labels_show_it(interacting)
     assert np.all(np.isfinite(posterior.mean))
     if not interacting:  # nothing is lost against whoever knew beforehand
         alone = replace(effects, pairs=())
-        plain = fit(see(alone.expand(arms), n, right), make_priors(alone))
+        plain = fit_additive(see(alone.expand(arms), n, right), make_priors(alone))
         assert np.allclose(posterior.mean, rise(alone, plain, len(design)).mean, atol=0.02)
 
 
@@ -285,7 +286,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
         scales = [rng.normal(centre[kind], WITHIN_KIND_SDS[kind]) for kind in priors.kinds]
         scales.append(rng.normal(LOG_SCALE_MEANS["arm"], LOG_SCALE_SDS["arm"]))
         design, truth, n, right = simulate(effects, np.array(scales), rng, 120)
-        draws = rise(effects, fit(see(design, n, right), priors), len(design)).draw(rng, 400)
+        draws = rise(effects, fit_additive(see(design, n, right), priors), len(design)).draw(rng, 400)
         arm = rng.integers(len(design), size=6)
         places.append((draws[:, arm] < truth[arm]).mean(axis=0))
     places = np.concatenate(places)
@@ -299,7 +300,7 @@ def test_with_many_labels_an_arm_is_as_often_right_as_it_was():
     effects = choose_effects(make_axes(3, 2, 2), make_arms(3, 2, 2))
     design = effects.expand(make_arms(3, 2, 2))
     n, right = np.full(12, 20_000), (20_000 * np.linspace(0.1, 0.9, 12)).astype(int)
-    posterior = rise(effects, fit(see(design, n, right), make_priors(effects)), 12)
+    posterior = rise(effects, fit_additive(see(design, n, right), make_priors(effects)), 12)
     low, high = posterior.interval(0.95)
     assert np.allclose(posterior.mean, right / n, atol=0.002)
     assert np.all(high - low < 0.02)
@@ -307,7 +308,9 @@ def test_with_many_labels_an_arm_is_as_often_right_as_it_was():
 
 def test_without_labels_the_prior_speaks():
     effects = choose_effects(make_axes(3, 2, 2), make_arms(3, 2, 2))
-    found = fit(see(effects.expand(make_arms(3, 2, 2)), np.zeros(12, int), np.zeros(12, int)), make_priors(effects))
+    found = fit_additive(
+        see(effects.expand(make_arms(3, 2, 2)), np.zeros(12, int), np.zeros(12, int)), make_priors(effects)
+    )
     posterior = rise(effects, found, 12)
     low, high = posterior.interval(0.95)
     assert np.allclose(posterior.mean, 0.5, atol=0.01)
@@ -318,7 +321,7 @@ def test_arms_without_labels_learn_from_those_they_share_values_with():
     effects = choose_effects(make_axes(2, 6), make_arms(2, 6))
     n = np.where(np.arange(12) % 6 < 4, 60, 0)
     right = np.where(np.arange(12) < 6, n * 0.95, n * 0.5).astype(int)
-    posterior = rise(effects, fit(see(effects.expand(make_arms(2, 6)), n, right), make_priors(effects)), 12)
+    posterior = rise(effects, fit_additive(see(effects.expand(make_arms(2, 6)), n, right), make_priors(effects)), 12)
     low, high = map(logit, posterior.interval(0.95))
     assert posterior.mean[5] > 0.8
     assert posterior.mean[11] < 0.6

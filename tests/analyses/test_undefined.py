@@ -5,7 +5,7 @@ import pytest
 
 import fewlabels as fl
 from fewlabels.analyses.comparison import NOT_SETTLED
-from fewlabels.data.counts import count_pool
+from fewlabels.data.tabulation import count_pool
 from fewlabels.models.inference import infer
 
 ROWS = {"a": 0.95, "b": 0.6, "c": None}  # accuracy where the class is predicted; it never is in c

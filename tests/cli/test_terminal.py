@@ -23,11 +23,12 @@ from rich.console import Console
 import fewlabels as fl
 from fewlabels.cli.items import print_item
 from fewlabels.cli.session_files import OpenedSession
+from fewlabels.cli.terminal.answers import Answer, Command
 from fewlabels.cli.terminal.completion import complete, find_class, list_prefix_matches
 from fewlabels.cli.terminal.keyboard import BACKSPACE, END, ENTER, ESCAPE, SPACE, TAB, Keyboard, cbreak_mode
 from fewlabels.cli.terminal.keys import KeyAnswers
 from fewlabels.cli.terminal.line_editor import LineEditor, _truncate_left
-from fewlabels.cli.terminal.loop import Answer, Command, LabellingLoop
+from fewlabels.cli.terminal.loop import LabellingLoop
 from fewlabels.sessions.shortcuts import assign_shortcuts
 from fewlabels.text import as_text, sanitize, sanitize_line, to_json_value
 

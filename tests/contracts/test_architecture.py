@@ -2,8 +2,10 @@
 
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
+import grimp
 import pytest
 
 import fewlabels as fl
@@ -25,6 +27,31 @@ BIN = Path(sys.executable).parent
 def test_the_tools_find_nothing(command: list[str]) -> None:
     done = subprocess.run([BIN / command[0], *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def find_longest_chain(imports: dict[str, set[str]]) -> list[str]:
+    """The modules of the longest chain of imports, the importing one first."""
+
+    @cache
+    def follow(module: str) -> tuple[str, ...]:
+        return (module, *max((follow(one) for one in imports[module] if one in imports), key=len, default=()))
+
+    return list(max(map(follow, imports), key=len))
+
+
+def test_the_longest_chain_is_found() -> None:
+    assert find_longest_chain({"a": {"b", "c"}, "b": {"c", "elsewhere"}, "c": set(), "d": {"c"}}) == ["a", "b", "c"]
+
+
+def test_no_chain_of_imports_is_long() -> None:
+    """Fifteen modules for ten floors; fairness makes its own counts and still needs two more."""
+    graph = grimp.build_graph("fewlabels", exclude_type_checking_imports=True, cache_dir=None)
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    fair = graph.find_descendants("fewlabels.analyses.fairness")
+    above = {module for one in fair for module in (one, *graph.find_downstream_modules(one))}
+    chain, rest = find_longest_chain(imports), find_longest_chain({m: imports[m] for m in imports if m not in above})
+    assert len(rest) <= 15, rest
+    assert len(chain) <= 17, chain
 
 
 def test_every_public_name_can_be_reached() -> None:

@@ -7,7 +7,7 @@ import pytest
 import fewlabels as fl
 from fewlabels.data import checks
 from fewlabels.data.checks import check_pool
-from fewlabels.data.counts import count_pool
+from fewlabels.data.tabulation import count_pool
 from fewlabels.errors import InputError
 
 N = 40

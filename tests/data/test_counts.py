@@ -5,7 +5,8 @@ import pytest
 from makers import make_pool, make_tally
 
 import fewlabels as fl
-from fewlabels.data.counts import NONE, count_pool
+from fewlabels.data.counts import NONE
+from fewlabels.data.tabulation import count_pool
 
 POOL = make_pool(11, labelled=0.5)
 

@@ -7,8 +7,8 @@ from makers import make_pool
 import fewlabels as fl
 from fewlabels.data import aggregate as aggregated
 from fewlabels.data.aggregate import MAX_GROUPS
-from fewlabels.data.counts import count_pool
-from fewlabels.data.groups import bin_names
+from fewlabels.data.names import bin_names
+from fewlabels.data.tabulation import count_pool
 
 
 def groups(pool, by):

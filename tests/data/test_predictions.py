@@ -21,7 +21,7 @@ from fewlabels.data import sampling as samples
 from fewlabels.data.candidates import PRIME, allocate_candidates, priority_expression
 from fewlabels.data.fingerprint import fingerprint
 from fewlabels.errors import InputError
-from fewlabels.sessions.spec import describe_difference
+from fewlabels.sessions.pool_fingerprint import describe_difference
 
 FRAME = pd.DataFrame(
     {

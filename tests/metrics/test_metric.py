@@ -21,8 +21,9 @@ from scipy.stats import ks_2samp
 from sklearn import metrics as sk
 
 import fewlabels as fl
-from fewlabels.analyses.assessment import AssessmentSpec, assess_counts
-from fewlabels.data.counts import count_pool
+from fewlabels.analyses.assessment import assess_counts
+from fewlabels.analyses.assessment_spec import AssessmentSpec
+from fewlabels.data.tabulation import count_pool
 from fewlabels.metrics.metric import METRICS
 
 RATES = ("tpr", "fpr", "tnr", "fnr", "ppv", "npv", "fdr", "for", "selection-rate")

@@ -6,7 +6,7 @@ from makers import make_pool, outcome_pool, stack, take
 from scipy import stats
 
 import fewlabels as fl
-from fewlabels.data.counts import count_pool
+from fewlabels.data.tabulation import count_pool
 from fewlabels.errors import InputError
 from fewlabels.models.priors import EDGE, pseudo_counts
 

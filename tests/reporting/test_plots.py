@@ -19,7 +19,7 @@ from fewlabels.reporting.plots.confusion import plot_confusion
 from fewlabels.reporting.plots.difference import evaluate_density, plot_comparison
 from fewlabels.reporting.plots.extremes import plot_extremes
 from fewlabels.reporting.plots.figure import render_svg
-from fewlabels.reporting.plots.formatting import shorten
+from fewlabels.reporting.plots.formatting import shorten_label
 from fewlabels.reporting.plots.intervals import plot_intervals
 from fewlabels.reporting.plots.ranks import plot_ranks
 from fewlabels.reporting.plots.reliability import plot_reliability
@@ -395,8 +395,8 @@ def test_the_same_picture_is_the_same_svg_and_ids_are_not_repeated(four):
 
 
 def test_names_are_shortened_by_the_room_they_take():
-    assert shorten("中" * 40, 21) == "中" * 5 + "…" + "中" * 5
-    assert len(shorten("x" * 100)) <= 28
+    assert shorten_label("中" * 40, 21) == "中" * 5 + "…" + "中" * 5
+    assert len(shorten_label("x" * 100)) <= 28
 
 
 def test_the_picture_suits_the_assessment():

@@ -13,13 +13,17 @@ import pandas as pd
 import pytest
 
 import fewlabels as fl
+from fewlabels.active.study_design import StudyDesign
 from fewlabels.data import checks
 from fewlabels.data import fingerprint as fingerprints
 from fewlabels.data import sampling as samples
 from fewlabels.data.candidates import compute_priority, priority_expression
 from fewlabels.errors import InputError
 from fewlabels.sessions import queue
-from fewlabels.sessions.spec import compute_fingerprint, create_spec, read_spec
+from fewlabels.sessions.creation import create_spec
+from fewlabels.sessions.opening import require_same_predictions
+from fewlabels.sessions.pool_fingerprint import compute_fingerprint
+from fewlabels.sessions.spec_file import read_spec, write_spec
 
 N, MOST = 3000, 60
 SITE = fl.column("site")
@@ -54,12 +58,9 @@ def lay(frame: Any, by: Any = SITE, **choices: Any) -> Any:
         "goal": fl.FindWorst(),
         "policy": fl.thompson,
         "prior": fl.flat(),
-        "level": 0.95,
-        "finite_pool": False,
-        "seed": 0,
     }
     pool = frame if isinstance(frame, fl.Predictions) else fl.Predictions.read(frame)
-    return create_spec(pool, by=by, **usual | choices)
+    return create_spec(pool, StudyDesign(by=by, **usual | choices))
 
 
 @contextmanager
@@ -164,14 +165,14 @@ def test_what_is_all_but_labelled_is_listed_whole() -> None:
 
 
 def reopen(spec: Any) -> Any:
-    about, blobs = spec.write()
+    about, blobs = write_spec(spec)
     return read_spec(json.loads(json.dumps(about)), blobs)
 
 
 def test_the_same_table_is_known_again_in_any_order_and_with_any_labels() -> None:
     spec = reopen(lay(make(), prior=fl.calibrated())[0])
     for frame in (make(), make()[::-1], make(label=None), make().drop(columns="label")):
-        spec.require_same_predictions(fl.Predictions.read(frame), "s.db")
+        require_same_predictions(spec, fl.Predictions.read(frame), "s.db")
 
 
 def swap(frame: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -194,7 +195,7 @@ OTHERS = {
 def test_another_table_is_refused(frame: pd.DataFrame, says: str) -> None:
     spec = reopen(lay(make())[0])
     with pytest.raises(InputError, match=f"s.db was made from other predictions .*: {says}"):
-        spec.require_same_predictions(fl.Predictions.read(frame), "s.db")
+        require_same_predictions(spec, fl.Predictions.read(frame), "s.db")
 
 
 def test_flags_are_known_again_whatever_the_labels_are_written_like() -> None:
@@ -207,9 +208,9 @@ def test_a_session_made_before_there_were_samples_still_knows_its_table() -> Non
     made = replace(lay(make())[0], fingerprint=compute_fingerprint(fl.Predictions.read(make()), SITE))
     spec = reopen(made)
     assert set(spec.fingerprint) == {"n_items", "part"}
-    spec.require_same_predictions(fl.Predictions.read(make()[::-1]), "s.db")
+    require_same_predictions(spec, fl.Predictions.read(make()[::-1]), "s.db")
     with pytest.raises(InputError, match="which items get which prediction, score or group"):
-        spec.require_same_predictions(fl.Predictions.read(swap(make(), "score")), "s.db")
+        require_same_predictions(spec, fl.Predictions.read(swap(make(), "score")), "s.db")
 
 
 def test_no_habit_of_numbering_decides_who_is_drawn() -> None:
@@ -234,4 +235,4 @@ def test_a_table_that_has_lost_its_scores_is_another_table() -> None:
     lost = make()
     lost.loc[lost["predicted"] == "yes", "score"] = None
     with pytest.raises(InputError, match="other predictions"):
-        spec.require_same_predictions(fl.Predictions.read(lost), "audit.db")
+        require_same_predictions(spec, fl.Predictions.read(lost), "audit.db")

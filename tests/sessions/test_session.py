@@ -33,15 +33,17 @@ from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.estimation import Estimate
 from fewlabels.active.goals.identification import FindBest, FindWorst
 from fewlabels.active.policies import POLICIES
+from fewlabels.active.study_design import StudyDesign
 from fewlabels.distributions.belief import Draws
 from fewlabels.errors import InputError
 from fewlabels.metrics.metric import METRICS, Metric
 from fewlabels.sessions import answers, journal, posterior_cache, session
 from fewlabels.sessions import state as session_state
+from fewlabels.sessions.creation import create_spec
 from fewlabels.sessions.journal.memory import MemoryJournal
 from fewlabels.sessions.journal.sqlite import SqliteJournal
 from fewlabels.sessions.session import Session
-from fewlabels.sessions.spec import create_spec
+from fewlabels.sessions.spec_file import write_spec
 
 FULL = make_pool(3, n=90)
 TRUTH = dict(zip(FULL["id"], FULL["label"], strict=True))
@@ -81,16 +83,14 @@ def read_table(name):
 
 @cache
 def lay(name, by, seed):
-    return create_spec(
-        read_table(name), goal=FindWorst(), by=by, policy=fl.thompson, prior=fl.flat(), level=0.95, finite_pool=False, seed=seed
-    )  # fmt: skip
+    return create_spec(read_table(name), StudyDesign(FindWorst(), by, fl.thompson, fl.flat(), seed=seed))
 
 
 def begin(path=None, table="blank", by=fl.predicted, seed=0, **choices):
     """What Session.create does, with the pool counted only once for all tests."""
     spec, items = lay(table, by, seed)
-    spec = replace(spec, **choices)
-    about, blobs = spec.write()
+    spec = replace(spec, design=replace(spec.design, **choices))
+    about, blobs = write_spec(spec)
     kept = MemoryJournal(about, items, blobs) if path is None else SqliteJournal.create(path, about, items, blobs)
     return Session(spec, kept, read_table(table))
 

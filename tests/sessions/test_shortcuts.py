@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import fewlabels as fl
+from fewlabels.cli.terminal.answers import Answer, Command
 from fewlabels.cli.terminal.lines import LineAnswers
-from fewlabels.cli.terminal.loop import Answer, Command
 from fewlabels.sessions.shortcuts import (
     NUMBER_WORDS,
     PAGE_COMMANDS,

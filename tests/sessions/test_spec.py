@@ -12,10 +12,13 @@ from scipy import stats
 
 import fewlabels as fl
 from fewlabels.active.goals.identification import FindWorst
+from fewlabels.active.study_design import StudyDesign
 from fewlabels.data.counts import CountTable
 from fewlabels.errors import InputError
 from fewlabels.sessions import queue
-from fewlabels.sessions.spec import create_spec, describe_difference, read_spec
+from fewlabels.sessions.creation import create_spec
+from fewlabels.sessions.pool_fingerprint import describe_difference
+from fewlabels.sessions.spec_file import read_spec, write_spec
 
 POOL = make_pool(7, n=80, labelled=0.3)
 
@@ -37,20 +40,18 @@ def tidy_up():
     read_pool.cache_clear()
 
 
-def lay(pool=None, by=fl.predicted, **choices):
+def lay(pool=None, by=fl.predicted, classes=(), **choices):
     usual = {
         "goal": FindWorst(),
         "policy": fl.thompson,
         "prior": fl.flat(),
-        "level": 0.95,
-        "finite_pool": False,
-        "seed": 0,
     }
-    return create_spec(read_pool() if pool is None else fl.Predictions.read(pool), by=by, **usual | choices)
+    pool = read_pool() if pool is None else fl.Predictions.read(pool)
+    return create_spec(pool, StudyDesign(by=by, **usual | choices), classes=classes)
 
 
 def written(spec):
-    about, blobs = spec.write()
+    about, blobs = write_spec(spec)
     return read_spec(json.loads(json.dumps(about)), blobs)
 
 

@@ -343,7 +343,7 @@ def mix_by_hand(session, n=20_000):
         snapshot = take_snapshot(session._spec, state)
     imputations, spec = session._posterior_cache.impute_labels(snapshot).imputations, session._spec
     rng = np.random.default_rng(7)
-    parts = [infer(t, spec.goal.metric, spec.prior, finite_pool=True) for t in imputations]
+    parts = [infer(t, spec.design.goal.metric, spec.design.prior, finite_pool=True) for t in imputations]
     return np.concatenate([part.per_group.draw(rng, n // len(imputations)) for part in parts])
 
 

@@ -20,10 +20,11 @@ import fewlabels as fl
 from fewlabels.active.goals.identification import FindWorst
 from fewlabels.sessions.session import Session
 from fewlabels.web.app import make_app
-from fewlabels.web.browser import OneTimeCodes, opened_browser
+from fewlabels.web.browser import opened_browser
 from fewlabels.web.client import Client
 from fewlabels.web.credentials import Credentials, MemoryStore
 from fewlabels.web.keys_file import KeysFile, change_keys, get_keys_path, read_keys
+from fewlabels.web.one_time_codes import OneTimeCodes
 from fewlabels.web.rate_limit import RateLimit
 from fewlabels.web.security import SecurityPolicy
 from fewlabels.web.service import LabellingService

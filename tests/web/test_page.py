@@ -24,10 +24,11 @@ from fewlabels.active.goals.estimation import Estimate
 from fewlabels.active.goals.identification import FindWorst
 from fewlabels.sessions.session import Session
 from fewlabels.sessions.shortcuts import assign_shortcuts
-from fewlabels.web.browser import OneTimeCodes, opened_browser
+from fewlabels.web.browser import opened_browser
 from fewlabels.web.credentials import Credentials, MemoryStore
 from fewlabels.web.keys_file import KeysFile, change_keys
 from fewlabels.web.media import MediaFolder
+from fewlabels.web.one_time_codes import OneTimeCodes
 from fewlabels.web.rate_limit import RateLimit
 from fewlabels.web.service import LabellingRules, LabellingService
 

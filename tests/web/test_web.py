@@ -201,7 +201,7 @@ def test_many_may_look_at_items_at_the_same_moment():
 def test_items_are_read_ahead(service, monkeypatch):
     asked = []
     show = service.session.show
-    monkeypatch.setattr(service.session, "show", lambda ids: asked.append(len(ids)) or show(ids))
+    monkeypatch.setattr(service._row_cache, "_fetch", lambda ids: asked.append(len(ids)) or show(ids))
     for _ in range(20):
         (card,) = service.ask("ann")
         assert card.fields[0].text == f"a beast, number {card.id}"
@@ -211,7 +211,7 @@ def test_items_are_read_ahead(service, monkeypatch):
 
 def test_what_is_very_long_is_read_when_it_is_shown(monkeypatch):
     session = Session.create(None, make_pool(9, story=["x" * 200_000] * 9), goal=Estimate(), prior=fl.flat())
-    shelf = RowCache(session)
+    shelf = RowCache(session.show, session.foresee)
     item = session.ask(1)[0]
     assert len(shelf.show([item])[item]["story"]) == 200_000
     assert not shelf._rows
@@ -381,7 +381,7 @@ def test_other_addresses_without_tls_are_warned_of(tmp_path, monkeypatch, capsys
     made_to = {}
     monkeypatch.setattr(
         "fewlabels.cli.page_server.serve",
-        lambda service, listen_address, **more: made_to.update(listen_address=listen_address, service=service),
+        lambda service, _, listen_address, **more: made_to.update(listen_address=listen_address, service=service),
     )
     session = Session.create(None, make_pool(), goal=Estimate(), prior=fl.flat())
     run_page(
@@ -507,7 +507,7 @@ def test_requests_of_every_kind_have_a_rate_limit(service, security_policy):
 
 
 def test_the_engine_is_not_asked_about_unknown_items(service, monkeypatch):
-    monkeypatch.setattr(service.session, "show", lambda _: 1 / 0)
+    monkeypatch.setattr(service._row_cache, "_fetch", lambda _: 1 / 0)
     assert service.find_media("no such item", "text") is None
 
 
@@ -547,7 +547,7 @@ def test_files_of_many_items_ask_the_engine_a_bounded_number_of_times(monkeypatc
     session = Session.create(None, make_pool(3000), goal=Estimate(), prior=fl.flat())
     service, reads, show = LabellingService(session), [], session.show
     service.ask("ann", 1)
-    monkeypatch.setattr(session, "show", lambda ids: (reads.append(ids), show(ids))[1])
+    monkeypatch.setattr(service._row_cache, "_fetch", lambda ids: (reads.append(ids), show(ids))[1])
     others = [i for i in range(3000) if service.needs_engine(str(i))][:50]
     with serving(service) as link:
         found = Counter(fetch_at_once(link, [f"/media?item={i}&column=text" for i in others]))
@@ -642,7 +642,7 @@ def test_a_server_that_cannot_start_stops_its_thread(tmp_path):
     """Where a thread still computes when Python ends, the engine complains of objects that were leaked."""
     service = LabellingService(Session.create(None, make_pool(), goal=Estimate(), prior=fl.flat()))
     with ListenAddress().listen() as listening_socket, pytest.raises(fl.InputError, match="in use"):
-        serve(service, ListenAddress(port=listening_socket.getsockname()[1]))
+        serve(service, make_app, ListenAddress(port=listening_socket.getsockname()[1]))
     assert not service._background._thread.is_alive()
 
 

@@ -1,6 +1,6 @@
 """Acquisition: the value of one more label in each group, from a posterior and a goal. Policies see only this."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -62,3 +62,6 @@ class AcquisitionView:
 
     def _mask_closed(self, gain: Float[np.ndarray, "draw group"]) -> Float[np.ndarray, "draw group"]:
         return np.where(self.is_open, gain, -np.inf)
+
+
+Policy = Callable[[Rng, AcquisitionView], Sequence[int]]  # returns groups: one item of each is labelled next

@@ -1,19 +1,44 @@
-"""Parse words for goals and policies, as written on the command line and in Python; objects are returned unchanged."""
+"""Parse words for goals, policies and designs, as on the command line and in Python; objects are returned unchanged."""
 
 from collections.abc import Sequence
 
+from fewlabels.active.acquisition import Policy
 from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.estimation import Estimate, Explore, LeastCertain
 from fewlabels.active.goals.goal import Goal, count_sought
 from fewlabels.active.goals.identification import FindBest, FindWorst
-from fewlabels.active.policies import POLICIES, Policy, choose_policy
-from fewlabels.data.parsing import split_names
+from fewlabels.active.policies import POLICIES, choose_policy
+from fewlabels.active.study_design import StudyDesign
+from fewlabels.data.groups import Bins, Groups
+from fewlabels.data.parsing import resolve_bins, resolve_groups, split_names
 from fewlabels.errors import InputError, did_you_mean, require_instance
+from fewlabels.models.parsing import resolve_prior
+from fewlabels.models.priors import Prior
 
 GOALS: dict[str, type[Estimate] | type[FindWorst] | type[Compare]] = {
     "estimate": Estimate, "explore": Explore, "least-certain": LeastCertain, "find-worst": FindWorst, "find-best": FindBest,
     "compare": Compare,
 }  # fmt: skip
+
+
+def resolve_design(
+    goal: Goal | str,
+    *,
+    by: Groups | str | Sequence[Groups | str],
+    policy: Policy | str | None = None,
+    prior: Prior | str | None = None,
+    bins: Bins | str | int | None = None,
+    level: float,
+    finite_pool: bool = False,
+    seed: int,
+    votes: int = 1,
+) -> StudyDesign:
+    """Return a design of which every choice may be given as a word or as an object."""
+    goal = resolve_goal(goal)
+    return StudyDesign(
+        goal, resolve_groups(by), resolve_policy(policy, goal), resolve_prior(prior), bins=resolve_bins(bins),
+        level=float(level), finite_pool=bool(finite_pool), seed=int(seed), votes=int(votes),
+    )  # fmt: skip
 
 
 def resolve_goal(goal: Goal | str) -> Goal:

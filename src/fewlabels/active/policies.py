@@ -5,19 +5,18 @@ group; a plain function is enough. Closed groups have gain minus infinity and ar
 """
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from fewlabels.active.acquisition import AcquisitionView
+from fewlabels.active.acquisition import AcquisitionView, Policy
 from fewlabels.distributions.belief import Rng
 from fewlabels.distributions.budgets import N_DRAWS_QUANTILE
 from fewlabels.errors import InputError
 
-Policy = Callable[[Rng, AcquisitionView], Sequence[int]]
 MAX_DRAWS, DRAWS_AT_ONCE = 100, 10
 TINY = 1e-300
 

@@ -3,22 +3,24 @@
 from collections.abc import Sequence
 from typing import Any
 
-from fewlabels.analyses.assessment import Assessment, AssessmentSpec, assess_counts
+from fewlabels.analyses.assessment import Assessment, assess_counts
+from fewlabels.analyses.assessment_spec import AssessmentSpec
 from fewlabels.analyses.comparison import Comparison, compare_groups, require_choices
 from fewlabels.analyses.provenance import record
+from fewlabels.analyses.requirements import count_for, require_roles
 from fewlabels.data.aggregate import aggregate_pool
 from fewlabels.data.checks import require_valid
 from fewlabels.data.conflicts import count_values, find_label_columns
-from fewlabels.data.counts import STRATA, to_count_table
 from fewlabels.data.groups import Bins, Groups, predicted
 from fewlabels.data.parsing import parse_pair, resolve_bins, resolve_groups
 from fewlabels.data.predictions import Predictions
+from fewlabels.data.tabulation import to_count_table
 from fewlabels.distributions.budgets import N_DRAWS
 from fewlabels.errors import InputError, join_names
 from fewlabels.metrics.metric import Metric, accuracy
 from fewlabels.metrics.parsing import resolve_metric
 from fewlabels.models.parsing import resolve_prior
-from fewlabels.models.priors import Prior, list_uses
+from fewlabels.models.priors import Prior
 
 
 def assess(
@@ -131,24 +133,3 @@ def _resolve_pair(groups: str | Sequence[str]) -> tuple[str, str]:
     if len(groups) != 2:
         raise InputError(f"groups: expected two, got {len(groups)}; name the two groups to compare")
     return groups[0], groups[1]
-
-
-def count_for(pool: Predictions, prior: Prior) -> dict[str, Any]:
-    """Return the options of the aggregate query that a prior needs."""
-    uses = list_uses(prior)
-    probabilities = "probabilities" in uses and pool.has("probabilities")
-    return {"probabilities": probabilities, "strata": STRATA if "strata" in uses else ()}
-
-
-def require_roles(pool: Predictions, metric: Metric, prior: Prior) -> None:
-    """Raise if the pool lacks columns that metric or prior need."""
-    for asker, needs in ((f"metric {metric.name}", metric.needs), (f"prior {prior.name}", prior.needs)):
-        for role in needs:
-            if not pool.has(role):
-                raise InputError(
-                    f"{asker} needs a {role} column, and {pool.source} has none; name it with --{role} COLUMN"
-                )
-    if metric.reads == "label" and pool.has("agreement"):
-        raise InputError(
-            f"metric {metric.name} needs true classes, but {pool.source} has agreement; only accuracy and ece can be assessed from it"
-        )

@@ -11,42 +11,21 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from fewlabels.analyses.assessment_spec import AssessmentSpec
 from fewlabels.analyses.frames import to_inference_data
 from fewlabels.analyses.provenance import Provenance, record
+from fewlabels.analyses.requirements import is_of_one_class, require_answerable
 from fewlabels.analyses.result import Result
 from fewlabels.analyses.rows import Entry, Estimate, Row, estimate_groups, estimate_matrix, estimate_overall
 from fewlabels.analyses.warnings import collect_warnings
 from fewlabels.data.counts import CountTable
 from fewlabels.data.sources import Frame
-from fewlabels.distributions.budgets import N_DRAWS
-from fewlabels.errors import InputError, did_you_mean, join_names
-from fewlabels.metrics.metric import ClassRate, Cost, Metric, accuracy, confusion, mcc
+from fewlabels.errors import InputError, did_you_mean
+from fewlabels.metrics.metric import Cost, Metric, accuracy, confusion
 from fewlabels.models.annotators.imputation import ImputedCounts
 from fewlabels.models.inference import infer, infer_imputed
 from fewlabels.models.posterior import Posterior
-from fewlabels.models.priors import Flat, FromEarlier, Prior, pseudo_counts
-
-
-@dataclass(frozen=True)
-class AssessmentSpec:
-    """All choices of an assessment: with the counts, they determine the result."""
-
-    metric: Metric
-    prior: Prior
-    level: float = 0.95
-    finite_pool: bool = False
-    m: int = 1
-    seed: int = 0
-    n_draws: int = N_DRAWS
-
-    def __post_init__(self) -> None:
-        if not 0 < self.level < 1:
-            raise InputError(f"level is {self.level}; it must lie between 0 and 1, for instance 0.95")
-        if self.m < 1:
-            raise InputError(f"m is {self.m}; it must be at least 1")
-        require_seed(self.seed)
-        if self.n_draws < 100:
-            raise InputError(f"draws: {self.n_draws} are too few to estimate a quantile; use 1,000 or more")
+from fewlabels.models.priors import Flat, FromEarlier, pseudo_counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +60,7 @@ class Assessment(Result):
     @property
     def positive(self) -> str | None:
         """The positive class, for metrics that have one."""
-        return self.tally.positive if _is_of_one_class(self.spec.metric, self.tally) else None
+        return self.tally.positive if is_of_one_class(self.spec.metric, self.tally) else None
 
     @property
     def draws(self) -> Float[np.ndarray, "draw group"]:
@@ -214,24 +193,3 @@ def infer_posterior(tally: CountTable, spec: AssessmentSpec, imputed: ImputedCou
     if imputed is None:
         return infer(tally, spec.metric, spec.prior, **terms)
     return infer_imputed(tally, imputed.imputations, spec.metric, spec.prior, **terms)
-
-
-def require_seed(seed: int) -> None:
-    """Raise if the seed is negative."""
-    if seed < 0:
-        raise InputError(f"seed is {seed}; it cannot be negative")
-
-
-def _is_of_one_class(metric: Metric, tally: CountTable) -> bool:
-    return isinstance(metric, ClassRate) and not metric.is_macro_average and tally.by != "predicted"
-
-
-def require_answerable(tally: CountTable, metric: Metric) -> None:
-    """Raise if the metric is not defined for these groups."""
-    if metric is mcc and "predicted" in tally.by.split(","):
-        raise InputError("mcc is not defined for a single predicted class; use --by all, or group by an attribute")
-    if _is_of_one_class(metric, tally) and tally.positive is None:
-        known = join_names(tally.classes)
-        raise InputError(
-            f"metric {metric.name}: which class is the positive one? the classes are {known}; say it with --positive (Python: positive=)"
-        )

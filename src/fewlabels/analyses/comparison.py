@@ -82,7 +82,7 @@ def compare_groups(
     groups = (str(groups[0]), str(groups[1]))
     if groups[0] == groups[1]:
         raise InputError(f"groups: {groups[0]!r} cannot be compared with itself; name two groups")
-    first, second = (_position(a, group) for group in groups)
+    first, second = (_find_group(a, group) for group in groups)
     difference = a.posterior.difference(first, second)
     mean, (low, high) = difference.mean(), difference.interval(a.level)
     below, above = difference.below(-rope), difference.above(rope)
@@ -93,7 +93,7 @@ def compare_groups(
     return Comparison(
         groups=groups, metric=a.metric, rope=rope, mean=mean, low=low, high=high, p_below=below,
         p_equivalent=chances["equivalent"], p_above=above, verdict=verdict, confidence=chances[likeliest],
-        level=a.level, required=confidence, warnings=(*a.notes, *_warn(a, groups)), difference=difference, rows=tuple(a.row(group) for group in groups),
+        level=a.level, required=confidence, warnings=(*a.notes, *_warn_compared_groups(a, groups)), difference=difference, rows=tuple(a.row(group) for group in groups),
         provenance=a.provenance,
     )  # fmt: skip
 
@@ -106,12 +106,12 @@ def require_choices(rope: float, confidence: float) -> None:
         raise InputError(f"confidence is {confidence}; it must lie between 0 and 1, for instance 0.95")
 
 
-def _warn(a: Assessment, groups: tuple[str, str]) -> tuple[str, ...]:
+def _warn_compared_groups(a: Assessment, groups: tuple[str, str]) -> tuple[str, ...]:
     blank = [group for group in groups if a.row(group).n_labels == 0]
     said = [f"no labels in {' and '.join(blank)}: the estimate there comes from the prior alone"] if blank else []
-    empty = [group for group in groups if a.posterior.undefined[_position(a, group)]]
+    empty = [group for group in groups if a.posterior.undefined[_find_group(a, group)]]
     return (*said, *([describe_undefined(a.metric, empty)] if empty else []))
 
 
-def _position(a: Assessment, group: str) -> int:
+def _find_group(a: Assessment, group: str) -> int:
     return a.groups.index(a.row(group))

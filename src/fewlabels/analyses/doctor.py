@@ -12,8 +12,8 @@ from fewlabels.data.conflicts import Finding, count_values, find_label_columns
 from fewlabels.data.engine_errors import name_source
 from fewlabels.data.names import natural_order
 from fewlabels.data.predictions import Predictions
-from fewlabels.data.relation import read_columns
 from fewlabels.data.roles import is_recognised
+from fewlabels.data.tables import read_columns
 from fewlabels.errors import InputError
 
 MAX_GROUP_VALUES = 50  # largest number of values of a column that is suggested for grouping
@@ -35,7 +35,7 @@ def diagnose(source: Any, **roles: Any) -> Diagnosis:
     try:
         pool = source if isinstance(source, Predictions) else Predictions.read(source, **roles)
     except InputError as error:
-        return _unreadable(source, roles, error)
+        return _diagnose_unreadable(source, roles, error)
     findings = check_pool(pool)
     sound = all(f.severity != "error" for f in findings)
     most = max(MAX_GROUP_VALUES, pool.n_items // 2)  # a column with nearly one value per item is not a group
@@ -53,7 +53,7 @@ def diagnose(source: Any, **roles: Any) -> Diagnosis:
         attributes=attributes,
         findings=findings,
         can=_list_possible(pool) if sound else (),
-        next=(*_suggest_roles(source, words, findings), *(_suggest(pool, attributes, words) if sound else ())),
+        next=(*_suggest_roles(source, words, findings), *(_suggest_commands(pool, attributes, words) if sound else ())),
         provenance=record(pool.source, inputs=pool.inputs),
         frame=pool.frame,
         role_of=_list_role_of(pool),
@@ -79,7 +79,7 @@ def _count_sizes(pool: Predictions) -> tuple[GroupSize, ...]:
     return tuple(GroupSize(name, *sizes[name]) for name in sorted(sizes, key=natural_order))
 
 
-def _unreadable(source: Any, words: Mapping[str, Any], error: InputError) -> Diagnosis:
+def _diagnose_unreadable(source: Any, words: Mapping[str, Any], error: InputError) -> Diagnosis:
     """Return the columns of a table without recognised predictions, and which of them may hold predictions."""
     try:
         columns = read_columns(source)
@@ -129,7 +129,7 @@ def _list_possible(pool: Predictions) -> tuple[str, ...]:
     return (*can, f"priors: {', '.join(priors)}")
 
 
-def _suggest(pool: Predictions, attributes: dict[str, int], words: Mapping[str, Any]) -> tuple[str, ...]:
+def _suggest_commands(pool: Predictions, attributes: dict[str, int], words: Mapping[str, Any]) -> tuple[str, ...]:
     file = f"{format_file(pool.source)}{format_options(words)}"
     head = f"fewlabels assess {file}"
     by = "--by predicted" if pool.has("predicted") and not pool.has("agreement") else "--by all"

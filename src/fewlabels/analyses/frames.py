@@ -15,7 +15,7 @@ def to_frame(rows: Sequence[Mapping[str, Any]], kind: Frame) -> Any:
     """Return rows as a pandas, Polars or Arrow table."""
     columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
     if kind == "polars":
-        return _load("polars", "polars").DataFrame(columns)
+        return _import_extra("polars", "polars").DataFrame(columns)
     if kind == "arrow":
         return import_module("pyarrow").table(columns)
     return import_module("pandas").DataFrame(columns)
@@ -23,12 +23,12 @@ def to_frame(rows: Sequence[Mapping[str, Any]], kind: Frame) -> Any:
 
 def to_inference_data(metric: str, groups: Sequence[str], draws: Float[np.ndarray, "draw group"]) -> Any:
     """Return draws as one chain of ArviZ InferenceData, with groups as a coordinate."""
-    arviz = _load("arviz", "arviz")
+    arviz = _import_extra("arviz", "arviz")
     name = metric.replace("-", "_")
     return arviz.from_dict(posterior={name: draws[None]}, coords={"group": list(groups)}, dims={name: ["group"]})
 
 
-def _load(module: str, extra: str) -> Any:
+def _import_extra(module: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ImportError:

@@ -82,14 +82,14 @@ class Result(ABC):
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: a sentence, the first rows of its frame, and the warnings."""
-        text: str = _load("html.notebook:render_excerpt")(self, self._find("headline")(self))
+        text: str = _load_renderer("html.notebook:render_excerpt")(self, self._find("headline")(self))
         return text
 
     def _find(self, what: str) -> Any:
-        return _load(getattr(RENDERERS[type(self).__name__], what))
+        return _load_renderer(getattr(RENDERERS[type(self).__name__], what))
 
 
-def _load(name: str) -> Any:
+def _load_renderer(name: str) -> Any:
     return resolve_name(f"fewlabels.reporting.{name}")
 
 

@@ -68,7 +68,7 @@ def _warn_unlabelled(rows: Sequence[HasInterval], *, learned: bool, scored: bool
     few = f"{len(blank):,} of {len(rows):,} groups have no label"
     hints = "other groups' labels and their own scores" if scored else "other groups' labels"
     whose = hints if learned else "the prior alone"
-    return [f"{few}, and their estimates come from {whose}: {_name(blank)}"] if blank else []
+    return [f"{few}, and their estimates come from {whose}: {_name_few_groups(blank)}"] if blank else []
 
 
 def _warn_undefined(metric: Metric, posterior: Posterior, rows: Sequence[HasInterval], m: int) -> list[str]:
@@ -88,11 +88,11 @@ def describe_undefined(metric: str, groups: Sequence[str]) -> str:
 def _warn_wide(rows: Sequence[HasInterval]) -> list[str]:
     wide = list_wide_groups(rows)
     more = " more" if any(row.n_labels == 0 for row in rows) else ""
-    said = f"too few labels for a conclusion about {len(wide):,}{more}: {_name(wide)} (intervals wider than {WIDE:g})"
+    said = f"too few labels for a conclusion about {len(wide):,}{more}: {_name_few_groups(wide)} (intervals wider than {WIDE:g})"
     return [said] if wide else []
 
 
-def _name(groups: Sequence[str]) -> str:
+def _name_few_groups(groups: Sequence[str]) -> str:
     """List a few groups; fewer if their names are long."""
     return join_names(groups, most=6 if max(map(len, groups), default=0) <= LONG_NAME else 2)
 

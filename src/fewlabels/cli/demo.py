@@ -73,7 +73,7 @@ def _refuse_overwrite(report: Path, texts: Mapping[Path, str]) -> None:
 
 def predict_digits() -> tuple[Table, Table]:
     """Return a table of predictions with a few labels, and a table of all labels."""
-    datasets, linear = _load("sklearn.datasets"), _load("sklearn.linear_model")
+    datasets, linear = _import_demo_extra("sklearn.datasets"), _import_demo_extra("sklearn.linear_model")
     images, truth = datasets.load_digits(return_X_y=True)
     rng = np.random.default_rng(SEED)
     order = rng.permutation(len(truth))
@@ -106,7 +106,7 @@ def _as_csv(table: Table) -> str:
     return file.getvalue()
 
 
-def _load(module: str) -> Any:
+def _import_demo_extra(module: str) -> Any:
     try:
         return import_module(module)
     except ImportError:

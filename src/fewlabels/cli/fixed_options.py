@@ -12,7 +12,8 @@ from fewlabels.errors import InputError
 from fewlabels.metrics.parsing import parse_metric
 from fewlabels.models.parsing import parse_prior
 from fewlabels.sessions.journal.sqlite import SqliteJournal
-from fewlabels.sessions.spec import SessionSpec, read_spec
+from fewlabels.sessions.spec import SessionSpec
+from fewlabels.sessions.spec_file import read_spec
 
 PARSERS: dict[str, Callable[[str], Any]] = {  # option -> parser of the value it is compared by
     "groups": parse_pair,
@@ -26,7 +27,7 @@ def refuse_changes(path: str, start: SessionOptions) -> None:
     if not start.given_options():
         return
     spec = _read_spec(path)
-    existing = _describe(spec)
+    existing = _list_fixed_options(spec)
     for option, wanted in _canonicalize(start, spec).items():
         if existing.get(option) != wanted:
             raise InputError(
@@ -43,31 +44,33 @@ def _read_spec(path: str) -> SessionSpec:
         journal.close()
 
 
-def _describe(spec: SessionSpec) -> dict[str, Any]:
+def _list_fixed_options(spec: SessionSpec) -> dict[str, Any]:
     """Return the options a session was created with."""
-    goal = spec.goal
+    goal = spec.design.goal
     return {
         **{option: getattr(goal, field, None) for option, field in GOAL_FIELDS.items()},
         "goal": goal.name, "groups": (goal.a, goal.b) if isinstance(goal, Compare) else None,
-        "metric": goal.metric, "by": spec.by.name, "policy": name_policy(spec.policy), "prior": spec.prior,
-        "strength": getattr(spec.prior, "strength", None), "level": spec.level, "seed": spec.seed,
-        "finite_pool": spec.finite_pool, "bins": spec.tally.bins, "classes": spec.tally.classes,
-        "votes": spec.votes, "hide_labels": not spec.tally.n_labels.any(),
+        "metric": goal.metric, "by": spec.design.by.name, "policy": name_policy(spec.design.policy), "prior": spec.design.prior,
+        "strength": getattr(spec.design.prior, "strength", None), "level": spec.design.level, "seed": spec.design.seed,
+        "finite_pool": spec.design.finite_pool, "bins": spec.tally.bins, "classes": spec.tally.classes,
+        "votes": spec.design.votes, "hide_labels": not spec.tally.n_labels.any(),
     }  # fmt: skip
 
 
 def _canonicalize(start: SessionOptions, spec: SessionSpec) -> dict[str, Any]:
-    """Return the given options, parsed into the values that `_describe` returns."""
+    """Return the given options, parsed into the values that `_list_fixed_options` returns."""
     given_options = start.given_options()
     if start.metric or start.cost:
-        given_options["metric"] = parse_metric(start.metric or spec.goal.metric.name, given_options.pop("cost", None))
+        given_options["metric"] = parse_metric(
+            start.metric or spec.design.goal.metric.name, given_options.pop("cost", None)
+        )
     if start.prior:
-        kept = getattr(spec.prior, "strength", None) if start.prior in ("flat", "scores") else None
+        kept = getattr(spec.design.prior, "strength", None) if start.prior in ("flat", "scores") else None
         given_options["prior"] = parse_prior(start.prior, kept if start.strength is None else start.strength)
     for option, read in PARSERS.items():
         if option in given_options:
             given_options[option] = read(given_options[option])
-    if start.bins and (spec.bins is None or parse_bins(start.bins) == spec.bins):
+    if start.bins and (spec.design.bins is None or parse_bins(start.bins) == spec.design.bins):
         del given_options["bins"]  # files of earlier versions do not store the bins
     if start.classes and set(split_names(start.classes)) <= set(spec.tally.classes):
         del given_options["classes"]

@@ -42,7 +42,7 @@ def print_item(out: Console, id: object, row: Mapping[str, Any], *, max_lines: i
         return False
     names = [sanitize_line(name)[:NAME_WIDTH] for name in row]
     width = max(20, out.width - max(map(cell_len, names)) - 5)
-    values = [_wrap(out, as_text(value), width, whole=max_lines is None) for value in row.values()]
+    values = [_wrap_value(out, as_text(value), width, whole=max_lines is None) for value in row.values()]
     n_lines = _allot_lines([len(value.lines) for value in values], max_lines)
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
@@ -53,7 +53,7 @@ def print_item(out: Console, id: object, row: Mapping[str, Any], *, max_lines: i
     return any(value.is_truncated(n_lines) for value in values)
 
 
-def _wrap(out: Console, text: str, width: int, *, whole: bool) -> WrappedValue:
+def _wrap_value(out: Console, text: str, width: int, *, whole: bool) -> WrappedValue:
     n_wrapped = len(text) if whole else MAX_CHARACTERS
     return WrappedValue(tuple(Text(sanitize(text[:n_wrapped])).wrap(out, width)), len(text[n_wrapped:]))
 

@@ -8,9 +8,8 @@ from rich.console import Console
 
 from fewlabels.analyses.result import write_json
 from fewlabels.cli.conditions import Condition
-from fewlabels.cli.console import add_command, write_text
+from fewlabels.cli.console import add_command, escape, print_warnings, stderr_console, stdout_console, write_text
 from fewlabels.cli.options import Output
-from fewlabels.cli.tables import escape, print_warnings, stderr_console, stdout_console
 from fewlabels.errors import count
 from fewlabels.files import STDOUT
 from fewlabels.reporting.markdown.checks import render_checks
@@ -52,8 +51,8 @@ def write_result(
     failures = [hit for condition in conditions for hit in condition.find_matches(plain)]
     if output.html:
         result.report(output.html)
-    _write(output.json, lambda: write_json(add_command(plain), None))
-    _write(output.markdown, lambda: _render_markdown(result, output, failures))
+    _write_rendered(output.json, lambda: write_json(add_command(plain), None))
+    _write_rendered(output.markdown, lambda: _render_markdown(result, output, failures))
     stderr = stderr_console()
     if not output.quiet:
         if STDOUT not in (output.json, output.markdown):
@@ -69,7 +68,16 @@ def write_result(
     return EXIT_FAILED if failures else 0
 
 
-def _write(path: str | None, render: Callable[[], str]) -> None:
+def write_simulated(result: ResultLike, json: str | None, show: Callable[[Console], None], *, quiet: bool) -> None:
+    """Write the JSON of a plan or a simulation, and print it unless standard output is taken."""
+    _write_rendered(json, lambda: write_json(add_command(result.to_dict()), None))
+    if not quiet:
+        print_warnings(stderr_console(), result.warnings)
+        if json != STDOUT:
+            show(stdout_console())
+
+
+def _write_rendered(path: str | None, render: Callable[[], str]) -> None:
     """Render and write text if a path is given."""
     if path:
         write_text(path, render().rstrip("\n") + "\n")

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from fewlabels.cli.console import escape, stderr_console, stdout_console
 from fewlabels.cli.page_options import PageOptions
 from fewlabels.cli.session_files import OpenedSession
-from fewlabels.cli.tables import escape, stderr_console, stdout_console
 from fewlabels.errors import InputError
+from fewlabels.web.app import make_app
 from fewlabels.web.credentials import Credentials
 from fewlabels.web.keys_file import change_keys, get_keys_path, read_keys
 from fewlabels.web.listen_address import ListenAddress
@@ -67,10 +68,11 @@ def run_page(
     )
     serve(
         service,
+        make_app,
         listen_address,
         listening_socket=listening_socket,
         keys=keys,
-        on_ready=lambda known: _print_links(out, known),
+        on_ready=lambda known: _print_page_links(out, known),
         open_browser=not page.no_browser,
     )
 
@@ -79,7 +81,7 @@ def _make_address(page: PageOptions) -> ListenAddress:
     return ListenAddress(page.host, page.port, page.certificate, page.key, page.names)
 
 
-def _print_links(out: Console, known: Credentials) -> None:
+def _print_page_links(out: Console, known: Credentials) -> None:
     """Print the owner's link and those of the annotators."""
     address = known.address
     out.print(f"label here: {escape(known.owner.link(address))}", soft_wrap=True)

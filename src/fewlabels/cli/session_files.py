@@ -8,15 +8,15 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from fewlabels.cli.console import print_warnings, stderr_console
 from fewlabels.cli.fixed_options import refuse_changes
 from fewlabels.cli.options import Columns
 from fewlabels.cli.session_options import SessionOptions
-from fewlabels.cli.tables import print_warnings, stderr_console
-from fewlabels.data.names import to_name
+from fewlabels.data.names import ItemId, to_name
 from fewlabels.data.predictions import Predictions
 from fewlabels.errors import InputError
 from fewlabels.sessions.exchange.label_studio import ModelPrediction
-from fewlabels.sessions.session import ItemId, Session
+from fewlabels.sessions.session import Session
 
 Who = Annotated[str, Parameter(name="--as", show_default=False)]
 
@@ -81,10 +81,10 @@ def start_or_open(path: str, file: str | None, start: SessionOptions, columns: C
     pool = columns.read(file)
     if is_there:
         return OpenedSession(Session.open(path, pool), pool)
-    return _start(path, pool.hide_labels() if start.hide_labels else pool, start, choices)
+    return _start_session(path, pool.hide_labels() if start.hide_labels else pool, start, choices)
 
 
-def _start(path: str, pool: Predictions, start: SessionOptions, choices: dict[str, Any]) -> OpenedSession:
+def _start_session(path: str, pool: Predictions, start: SessionOptions, choices: dict[str, Any]) -> OpenedSession:
     try:
         session = Session.create(path, pool, **choices)
         print_warnings(stderr_console(), session.notes)  # before labelling starts

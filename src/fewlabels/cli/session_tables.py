@@ -7,14 +7,14 @@ from typing import Any
 from rich.console import Console
 
 from fewlabels.active.goals.goal import GoalStatus
+from fewlabels.cli.console import escape, print_warnings, spinner, stderr_console
 from fewlabels.cli.items import print_item
-from fewlabels.cli.session_files import OpenedSession
-from fewlabels.cli.tables import escape, print_warnings, spinner, stderr_console
+from fewlabels.data.names import ItemId
 from fewlabels.errors import count, join_names
 from fewlabels.models.posterior import Posterior
 from fewlabels.sessions.annotations import describe_agreement
 from fewlabels.sessions.exchange.sheets import LABEL_STUDIO, file_format
-from fewlabels.sessions.session import ItemId, Session
+from fewlabels.sessions.session import Session
 from fewlabels.text import sanitize_line
 
 MAX_ITEM_LINES = 10  # per item in a list of several
@@ -24,9 +24,10 @@ NOTHING_LEFT = "nothing is left to ask: every useful item has been asked for and
 
 def print_asked(
     out: Console,
-    opened: OpenedSession,
     shown: Mapping[ItemId, Mapping[str, Any]],
+    classes: Sequence[str],
     *,
+    has_predictions: bool,
     session: str,
     who: str,
     sheet: str | None,
@@ -37,11 +38,11 @@ def print_asked(
         return
     for i, row in shown.items():
         print_item(out, i, row, max_lines=MAX_ITEM_LINES)
-    if opened.pool is None:
+    if not has_predictions:
         say(out, "to see the items, name the file of predictions too: fewlabels ask FILE …")
     elif not any(shown.values()):
         say(out, "only ids are shown: the predictions have no other columns")
-    say(out, f"labels: {format_classes(opened.session.classes)}")
+    say(out, f"labels: {format_classes(classes)}")
     place = format_session_options(session, who)
     if sheet and file_format(sheet) == LABEL_STUDIO:
         print_next_command(out, f"fewlabels import EXPORT.json {place}", "the export of Label Studio: JSON or JSON-MIN")
@@ -69,19 +70,18 @@ def format_standing(standing: GoalStatus, n_labels: int, prior: str = "flat") ->
 def print_session(out: Console, session: Session) -> None:
     """Print the current answer of a session."""
     with spinner("computing"):
-        standing, n_labels = session.standing(), count_labels(session.knowledge())
+        standing, n_labels = session.standing(), count_told(session.knowledge())
     print_standing(out, standing, n_labels)
 
 
-def warn_obstacle(opened: OpenedSession) -> None:
-    """Warn at the start if labelling every item would hardly settle the goal."""
-    if opened.is_new:
-        with spinner("checking the goal"):
-            obstacle = opened.session.status()["obstacle"]
-        print_warnings(stderr_console(), (obstacle,) if obstacle else ())
+def warn_obstacle(session: Session) -> None:
+    """Warn if labelling every item would hardly settle the goal."""
+    with spinner("checking the goal"):
+        obstacle = session.status()["obstacle"]
+    print_warnings(stderr_console(), (obstacle,) if obstacle else ())
 
 
-def count_labels(known: Posterior) -> int:
+def count_told(known: Posterior) -> int:
     """Return the number of labels in the posterior."""
     return int(known.n_told.sum())
 

@@ -8,8 +8,8 @@ from rich.table import Table
 
 from fewlabels.analyses.surface.arm_names import find_common, name_values
 from fewlabels.analyses.surface.result import Arm, Surface, SurfaceEstimate
+from fewlabels.cli.console import escape
 from fewlabels.cli.surface_queries import SurfaceAnswers
-from fewlabels.cli.tables import escape
 from fewlabels.errors import count
 from fewlabels.text import format_probability
 

@@ -14,12 +14,12 @@ from fewlabels.data.groups import Bins, Cut, Everything, Groups, Predicted, sear
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.relation import Columns, Value
 from fewlabels.data.sampling import Sample, SamplingRule
+from fewlabels.data.tolerances import ROUNDING
 from fewlabels.errors import InputError
 
 MAX_GROUPS = 5000
 MAX_ENTRIES = 3_000_000  # rows of the result that are fetched at most
 HEAD_ROWS = 100_000  # first rows, in which a column with too many values (an id) is detected
-ROUNDING = 1e-6  # tolerance: single-precision softmax may slightly exceed 1
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def aggregate_pool(
     _refuse_ids(pool, by, cut, most_groups)
     keys = group_keys(pool, cut, merge_edges(edges, strata)) | _label_keys(pool, grades=grades)
     sums = {**_sum_expressions(pool, probabilities=probabilities), **_range_expressions(pool)}
-    found, sample = _query(pool, keys, sums, rule)
+    found, sample = _query_pool(pool, keys, sums, rule)
     found |= cut.fill(found)
     rows = _sorted_rows(found, list(keys))
     found = {name: [column[i] for i in rows] for name, column in found.items()}
@@ -179,7 +179,7 @@ def _refuse_too_many(by: Groups, n: int, most: int) -> None:
         )
 
 
-def _query(
+def _query_pool(
     pool: Predictions, keys: dict[str, Value], sums: dict[str, Value], rule: SamplingRule | None
 ) -> tuple[Columns, Sample | None]:
     if rule is None:

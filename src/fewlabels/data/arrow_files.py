@@ -33,7 +33,7 @@ def _read_schema(path: str) -> pa.Schema:
         with pa.OSFile(path) as file:
             return (pa.ipc.open_file(file) if _is_file_format(path) else pa.ipc.open_stream(file)).schema
     except READ_ERRORS as error:
-        raise _as_input_error(path, error) from None
+        raise _describe_unreadable_arrow(path, error) from None
 
 
 def _read_validated(path: str) -> Iterator[pa.RecordBatch]:
@@ -45,7 +45,7 @@ def _read_validated(path: str) -> Iterator[pa.RecordBatch]:
                 batch.validate(full=True)
                 yield batch
     except READ_ERRORS as error:
-        raise _as_input_error(path, error) from None
+        raise _describe_unreadable_arrow(path, error) from None
 
 
 def _is_file_format(path: str) -> bool:
@@ -58,7 +58,7 @@ def _list_batches(file: pa.NativeFile) -> Iterator[pa.RecordBatch]:
     return (reader.get_batch(i) for i in range(reader.num_record_batches))
 
 
-def _as_input_error(path: str, error: BaseException) -> InputError:
+def _describe_unreadable_arrow(path: str, error: BaseException) -> InputError:
     reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
     return InputError(f"{path}: cannot be read as arrow: {reason[:200]}")
 

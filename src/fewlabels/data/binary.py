@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import ibis
 
-from fewlabels.data.columns import LABEL, PREDICTED, PROBABILITY, SCORE
+from fewlabels.data.column_names import LABEL, PREDICTED, PROBABILITY, SCORE
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.relation import Value
 

@@ -7,15 +7,15 @@ invalid.
 
 from typing import Any
 
-from fewlabels.data.aggregate import ROUNDING, Aggregate, aggregate_pool
+from fewlabels.data.aggregate import Aggregate, aggregate_pool
 from fewlabels.data.conflicts import Finding, check_confidence, find_conflicts
 from fewlabels.data.groups import everything
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.relation import Value
 from fewlabels.data.sampling import Sample
+from fewlabels.data.tolerances import ROUNDING, SUM_TOLERANCE
 from fewlabels.errors import InputError, count, did_you_mean, join_names
 
-SUM_TOLERANCE = 0.02  # rounding of half-precision probabilities over a thousand classes
 MIN_LABELS = 10
 MAX_GRADE = 10  # the highest value that is taken for a grade
 MAX_EXACT_IDS, ID_SAMPLE_STEP = (
@@ -52,13 +52,17 @@ def check_pool(pool: Predictions, aggregated: Aggregate | None = None) -> tuple[
     """Check ids, scores, probabilities and classes of a pool."""
     aggregated = aggregated or aggregate_pool(pool, everything)
     if not aggregated.n_items:
-        return (_error(f"{pool.source} has no rows"),)
-    found = _check_ids(pool, aggregated)
+        return (_make_error(f"{pool.source} has no rows"),)
+    found = _check_item_ids(pool, aggregated)
     if not _looks_valid(aggregated):
         facts = pool.measure(_range_queries(pool))
         found += [*_check_scores(pool, facts), *_check_sums(pool, facts), *_check_agreement(pool, facts)]
     if not any(f.severity == "error" for f in found):
-        found += [*_check_classes(pool), *find_conflicts(pool, aggregated), *check_confidence(pool, aggregated)]
+        found += [
+            *_check_classes(pool),
+            *find_conflicts(pool, aggregated.found),
+            *check_confidence(pool, aggregated.found, aggregated.edges),
+        ]
     return (*found, *(Finding("warning", note) for note in pool.notes))
 
 
@@ -103,15 +107,15 @@ def _range_of(name: str, value: Value) -> dict[str, Value]:
     }
 
 
-def _check_ids(pool: Predictions, aggregated: Aggregate) -> list[Finding]:
+def _check_item_ids(pool: Predictions, aggregated: Aggregate) -> list[Finding]:
     if not pool.roles.id:
         return [Finding("warning", "no id column: row numbers serve as ids, so labels can only be matched while the order of the rows stays the same")]  # fmt: skip
     sample = aggregated.sample if aggregated.sample and aggregated.sample.rule.every <= ID_SAMPLE_STEP else None
     missing, repeated = _check_sampled_ids(sample) if sample else _check_stored_ids(pool, aggregated.n_items)
     if missing:
         row = pool.find(pool.id.isnull())["row"][0]
-        return [_error(f"column {pool.roles.id!r}: {count(missing, 'id')} {'is' if missing == 1 else 'are'} missing, the first in row {row:,}; every item needs an id of its own")]  # fmt: skip
-    return [_error(describe_duplicate(pool, repeated))] if repeated is not None else []
+        return [_make_error(f"column {pool.roles.id!r}: {count(missing, 'id')} {'is' if missing == 1 else 'are'} missing, the first in row {row:,}; every item needs an id of its own")]  # fmt: skip
+    return [_make_error(describe_duplicate(pool, repeated))] if repeated is not None else []
 
 
 def _check_sampled_ids(sample: Sample) -> tuple[int, Any]:
@@ -140,18 +144,18 @@ def _check_scores(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
     found = []
     if facts.get("null_predicted"):
         row = pool.find(pool.predicted.isnull())["row"][0]
-        found.append(_error(f"column {pool.roles.predicted or 'predicted'!r}: the prediction is missing in {count(facts['null_predicted'], 'row')}, the first is row {row:,}; drop these rows or fill them in"))  # fmt: skip
+        found.append(_make_error(f"column {pool.roles.predicted or 'predicted'!r}: the prediction is missing in {count(facts['null_predicted'], 'row')}, the first is row {row:,}; drop these rows or fill them in"))  # fmt: skip
     score = pool.stated_score
     if score is None:
         return found
     column = pool.roles.score or str(pool.roles.positive_score)
     if facts["score_bad"]:
         row = pool.find(score.isnull() | score.isnan())["row"][0]
-        found.append(_error(f"column {column!r}: the score is missing or NaN in {count(facts['score_bad'], 'row')}, the first is row {row:,}; drop these rows or fill them in"))  # fmt: skip
+        found.append(_make_error(f"column {column!r}: the score is missing or NaN in {count(facts['score_bad'], 'row')}, the first is row {row:,}; drop these rows or fill them in"))  # fmt: skip
     elif facts["score_low"] < -ROUNDING or facts["score_high"] > 1 + ROUNDING:
         hit = pool.find((score < -ROUNDING) | (score > 1 + ROUNDING), value=score)
         found.append(
-            _error(
+            _make_error(
                 _describe_range(
                     f"column {column!r}",
                     hit["value"][0],
@@ -195,15 +199,17 @@ def _check_sums(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
     if facts["p_low"] is not None and (facts["p_low"] < -ROUNDING or facts["p_high"] > 1 + ROUNDING):
         hit = pool.find((least < -ROUNDING) | (greatest > 1 + ROUNDING), low=least, high=greatest)
         value = hit["low"][0] if hit["low"][0] < 0 else hit["high"][0]
-        return [_error(_describe_range(columns, value, hit["row"][0], facts["p_low"], facts["p_high"]))]
+        return [_make_error(_describe_range(columns, value, hit["row"][0], facts["p_low"], facts["p_high"]))]
     missing = pool.find(total.isnull() | total.isnan())["row"] if facts["p_bad"] else []
     if missing:
         return [
-            _error(f"{columns}: a probability is missing or NaN in row {missing[0]:,}; drop such rows or fill them in")
+            _make_error(
+                f"{columns}: a probability is missing or NaN in row {missing[0]:,}; drop such rows or fill them in"
+            )
         ]
     if facts["off_sum"] > SUM_TOLERANCE:
         hit = pool.find((total - 1).abs() > SUM_TOLERANCE, total=total)
-        return [_error(f"{columns}: the probabilities of a row must add up to 1, but in row {hit['row'][0]:,} they add up to {hit['total'][0]:.4g}; is a class missing, or are these not probabilities?")]  # fmt: skip
+        return [_make_error(f"{columns}: the probabilities of a row must add up to 1, but in row {hit['row'][0]:,} they add up to {hit['total'][0]:.4g}; is a class missing, or are these not probabilities?")]  # fmt: skip
     return []
 
 
@@ -212,7 +218,7 @@ def _check_agreement(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
         return []
     if facts["agreement_low"] < 0 or facts["agreement_high"] > 1:
         hit = pool.find((pool.agreement < 0) | (pool.agreement > 1), value=pool.agreement)
-        return [_error(f"column {pool.roles.agreement!r}: agreement must lie between 0 and 1, but row {hit['row'][0]:,} has {hit['value'][0]:g}; {_suggest_rescaling(facts['agreement_low'], facts['agreement_high'])}")]  # fmt: skip
+        return [_make_error(f"column {pool.roles.agreement!r}: agreement must lie between 0 and 1, but row {hit['row'][0]:,} has {hit['value'][0]:g}; {_suggest_rescaling(facts['agreement_low'], facts['agreement_high'])}")]  # fmt: skip
     return []
 
 
@@ -239,7 +245,7 @@ def _check_scored(pool: Predictions, predicted: set[str], labels: set[str]) -> l
         if unknown:
             row = pool.find(value == unknown[0])["row"][0]
             column = getattr(pool.roles, role) or role
-            return [_error(f"column {column!r}: {unknown[0]!r} in row {row:,} is not among the classes that have scores ({join_names(sorted(scored))}); {_nearest(unknown[0], scored)}")]  # fmt: skip
+            return [_make_error(f"column {column!r}: {unknown[0]!r} in row {row:,} is not among the classes that have scores ({join_names(sorted(scored))}); {_suggest_class(unknown[0], scored)}")]  # fmt: skip
     return []
 
 
@@ -253,13 +259,13 @@ def _check_overlap(pool: Predictions, predicted: set[str], labels: set[str]) -> 
     if marker is not None:
         row = pool.find(pool.label == marker)["row"][0]
         return [
-            _error(
+            _make_error(
                 f"column {pool.roles.label!r}: {marker!r} in row {row:,} is never predicted; if it means 'not labelled', leave it empty"
             )
         ]
     if not labels & (predicted | set(pool.scored_classes)) and pool.n_labels >= MIN_LABELS:
         row = pool.find(pool.label == min(labels))["row"][0]
-        return [_error(f"column {pool.roles.label!r}: no label is ever predicted: labels are {join_names(sorted(labels))} (the first of them in row {row:,}), predictions are {join_names(sorted(predicted))}; write both with the same names")]  # fmt: skip
+        return [_make_error(f"column {pool.roles.label!r}: no label is ever predicted: labels are {join_names(sorted(labels))} (the first of them in row {row:,}), predictions are {join_names(sorted(predicted))}; write both with the same names")]  # fmt: skip
     found = []
     unseen = sorted(predicted - labels)
     if unseen and pool.n_labels >= MIN_LABELS * len(predicted):
@@ -267,11 +273,11 @@ def _check_overlap(pool: Predictions, predicted: set[str], labels: set[str]) -> 
     unknown = sorted(labels - predicted - set(pool.scored_classes))
     if unknown:
         row = pool.find(pool.label == unknown[0])["row"][0]
-        found.append(Finding("warning", f"labels that are never predicted: {join_names(unknown)} (row {row:,}); {_nearest(unknown[0], predicted)}"))  # fmt: skip
+        found.append(Finding("warning", f"labels that are never predicted: {join_names(unknown)} (row {row:,}); {_suggest_class(unknown[0], predicted)}"))  # fmt: skip
     return found
 
 
-def _nearest(name: str, known: set[str]) -> str:
+def _suggest_class(name: str, known: set[str]) -> str:
     tidy = {other.strip().casefold(): other for other in known}
     same = tidy.get(name.strip().casefold())
     return f"is it {same!r} written differently?" if same else did_you_mean(name, sorted(known))
@@ -294,5 +300,5 @@ def _check_polarity(
     return [Finding("warning", f"only {right:,} of {total:,} labelled items are right, far below chance for two classes: the scores may be those of the other class; if so, {flip}")]  # fmt: skip
 
 
-def _error(message: str) -> Finding:
+def _make_error(message: str) -> Finding:
     return Finding("error", message)

@@ -1,4 +1,4 @@
-"""Refuse ambiguous and reserved column names.
+"""Names of the columns that fewlabels adds; refuse ambiguous and reserved names of others.
 
 Engines ignore case and rename duplicates: `Label` beside `label` becomes `label_1`, so neither is found under its own
 name.
@@ -12,6 +12,10 @@ from pathlib import Path
 from fewlabels.errors import InputError
 
 RESERVED_PREFIX = "__fl_"  # prefix of the columns that fewlabels adds
+# Columns derived from the user's; prefixed, because the user may group by a column called score.
+ID, PREDICTED, SCORE, LABEL, AGREEMENT, PROBABILITY, MAX_PROBABILITY = (
+    RESERVED_PREFIX + name for name in ("id", "predicted", "score", "label", "agreement", "p", "top")
+)
 HEAD_BYTES = 1 << 20  # first bytes of a text file, searched for column names
 
 

@@ -12,7 +12,15 @@ import ibis.expr.datatypes as dt
 import ibis.expr.types as ir
 from ibis.backends import BaseBackend
 
-from fewlabels.data.column_names import RESERVED_PREFIX
+from fewlabels.data.column_names import (
+    AGREEMENT,
+    ID,
+    LABEL,
+    MAX_PROBABILITY,
+    PREDICTED,
+    PROBABILITY,
+    SCORE,
+)
 from fewlabels.data.names import as_name, natural_order
 from fewlabels.data.roles import NUMBERS, PREFIXES, RECOGNISED, SUGGESTED, Kind, Roles, resolve_roles
 from fewlabels.data.suggestions import Columns, assign_suggested
@@ -20,10 +28,6 @@ from fewlabels.data.text_numbers import Numerals, read_numerals
 from fewlabels.errors import InputError, format_option, join_names
 from fewlabels.text import shorten
 
-# Prefixed names, because the user may group by a column called score.
-ID, PREDICTED, SCORE, LABEL, AGREEMENT, PROBABILITY, MAX_PROBABILITY = (
-    RESERVED_PREFIX + name for name in ("id", "predicted", "score", "label", "agreement", "p", "top")
-)
 Derived = tuple[ir.Table, Roles, tuple[str, ...]]
 
 
@@ -36,7 +40,7 @@ def derive_columns(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any
     new: dict[str, ir.Value] = {ID: table[roles.id]} if roles.id else {}
     new[LABEL] = as_name(table[roles.label], booleans=booleans) if roles.label else ibis.null("string")
     if roles.agreement:
-        agreement = _grade(table, roles.agreement, engine)
+        agreement = _cast_agreement(table, roles.agreement, engine)
         new[AGREEMENT] = agreement.isnan().ifelse(ibis.null("float64"), agreement)
     if roles.positive_score:
         roles, scored, columns = _derive_binary(table, roles, engine, booleans)
@@ -102,10 +106,10 @@ def _may_hold_numbers(name: str, scores: str | None) -> bool:
 
 def column_kinds(table: ir.Table) -> dict[str, Kind]:
     """Return the kind of data in each column."""
-    return {name: _kind(kind) for name, kind in table.schema().items()}
+    return {name: _column_kind(kind) for name, kind in table.schema().items()}
 
 
-def _kind(kind: dt.DataType) -> Kind:
+def _column_kind(kind: dt.DataType) -> Kind:
     if kind.is_boolean():
         return "boolean"
     if kind.is_numeric():
@@ -124,7 +128,7 @@ def _boolean_names(table: ir.Table, roles: Roles) -> tuple[str, str]:
 def _derive_multiclass(
     table: ir.Table, roles: Roles, engine: BaseBackend, booleans: tuple[str, str]
 ) -> tuple[ir.Table, tuple[str, ...]]:
-    probability = _probabilities(table, roles, engine)
+    probability = _list_probability_columns(table, roles, engine)
     table = table.mutate(**{f"{PROBABILITY}{i}": value for i, value in enumerate(probability.values())})
     columns = {name: table[f"{PROBABILITY}{i}"] for i, name in enumerate(probability)}
     if roles.predicted:
@@ -135,7 +139,7 @@ def _derive_multiclass(
         cases = [(table[value.get_name()] == table[MAX_PROBABILITY], name) for name, value in columns.items()]
         table = table.mutate(**{PREDICTED: ibis.cases(*cases, else_=ibis.null("string"))})
     if roles.score:
-        table = table.mutate(**{SCORE: _number(table, "score", roles.score)})
+        table = table.mutate(**{SCORE: _cast_to_number(table, "score", roles.score)})
     elif probability:
         cases = [(name, table[value.get_name()]) for name, value in columns.items()]
         score = (
@@ -145,7 +149,7 @@ def _derive_multiclass(
     return table, tuple(probability)
 
 
-def _probabilities(table: ir.Table, roles: Roles, engine: BaseBackend) -> dict[str, ir.Value]:
+def _list_probability_columns(table: ir.Table, roles: Roles, engine: BaseBackend) -> dict[str, ir.Value]:
     if roles.scores_list is None:
         return {name: table[column].cast("float64") for name, column in roles.scores.items()}
     column = table[roles.scores_list]
@@ -161,7 +165,7 @@ def _derive_binary(
     table: ir.Table, roles: Roles, engine: BaseBackend, booleans: tuple[str, str]
 ) -> tuple[Roles, tuple[str, ...], dict[str, ir.Value]]:
     positive, negative = _two_classes(table, roles, engine, booleans)
-    positive_probability = _number(table, "positive_score", str(roles.positive_score))
+    positive_probability = _cast_to_number(table, "positive_score", str(roles.positive_score))
     if roles.predicted:
         predicted = as_name(table[roles.predicted], booleans=booleans)
     else:
@@ -169,7 +173,7 @@ def _derive_binary(
     new = {PREDICTED: predicted, SCORE: (predicted == positive).ifelse(positive_probability, 1 - positive_probability),
            f"{PROBABILITY}0": 1 - positive_probability, f"{PROBABILITY}1": positive_probability}  # fmt: skip
     if roles.score:
-        new[SCORE] = _number(table, "score", roles.score)
+        new[SCORE] = _cast_to_number(table, "score", roles.score)
     return replace(roles, positive=positive), (negative, positive), new
 
 
@@ -195,7 +199,7 @@ def _class_names(table: ir.Table, roles: Roles, engine: BaseBackend, booleans: t
     return found
 
 
-def _number(table: ir.Table, role: str, column: str) -> ir.Value:
+def _cast_to_number(table: ir.Table, role: str, column: str) -> ir.Value:
     kind = table[column].type()
     if kind.is_null() or kind.is_unknown():  # an empty column
         return ibis.null("float64")
@@ -206,13 +210,13 @@ def _number(table: ir.Table, role: str, column: str) -> ir.Value:
     return table[column].cast("float64")
 
 
-def _grade(table: ir.Table, column: str, engine: BaseBackend) -> ir.Value:
+def _cast_agreement(table: ir.Table, column: str, engine: BaseBackend) -> ir.Value:
     """Return agreement as numbers; an empty CSV column is read as text and becomes null."""
     if table[column].type().is_string():
         filled = table[column].strip().nullif("")
         if not engine.to_pyarrow(table.aggregate(any=filled.notnull().any()))["any"][0].as_py():
             return ibis.null("float64")
-    return _number(table, "agreement", column)
+    return _cast_to_number(table, "agreement", column)
 
 
 def _refuse_nested(table: ir.Table, roles: Roles) -> None:

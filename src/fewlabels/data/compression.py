@@ -34,7 +34,7 @@ def require_bounded(path: str | Path, n_unpacked: int) -> None:
     limit = find_limit(n_packed)
     if n_unpacked > limit:
         raise InputError(
-            f"{path}: {_megabytes(n_packed)} unpack to more than {_megabytes(limit)}, too much to be loaded; "
+            f"{path}: {_format_megabytes(n_packed)} unpack to more than {_format_megabytes(limit)}, too much to be loaded; "
             f"if that is right, set {LIMIT_VARIABLE} to the number of bytes to allow"
         )
 
@@ -45,7 +45,7 @@ def check_stream(path: str) -> None:
         return
     limit, n = find_limit(Path(path).stat().st_size), 0
     try:
-        with _unpack(path) as stream:
+        with _open_compressed(path) as stream:
             while n <= limit and (chunk := stream.read(CHUNK_BYTES)):
                 n += len(chunk)
     except EOFError:
@@ -55,9 +55,9 @@ def check_stream(path: str) -> None:
     require_bounded(path, n)
 
 
-def _unpack(path: str) -> Any:
+def _open_compressed(path: str) -> Any:
     return gzip.open(path, "rb") if path.lower().endswith(".gz") else pa.CompressedInputStream(path, "zstd")
 
 
-def _megabytes(n: int) -> str:
+def _format_megabytes(n: int) -> str:
     return f"{n / 1e6:,.1f} MB" if n < 1e7 else f"{n / 1e6:,.0f} MB"

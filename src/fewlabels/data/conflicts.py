@@ -6,12 +6,12 @@ The aggregate query counts contradictions, so valid data cost no further query. 
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from fewlabels.data.aggregate import Aggregate
 from fewlabels.data.predictions import Predictions
+from fewlabels.data.relation import Columns
 from fewlabels.errors import format_option, truncate_name
 
 NEARLY_ALL, NOTABLE_SHARE = 0.9, 0.05  # fractions of rows: nearly all, and too many for noise
@@ -40,16 +40,16 @@ class ClassScores:
     high: float
 
 
-def find_conflicts(pool: Predictions, aggregated: Aggregate) -> Iterator[Finding]:
+def find_conflicts(pool: Predictions, found: Columns) -> Iterator[Finding]:
     """Warn in how many rows two columns contradict each other, and which of them is used."""
-    roles, n = pool.roles, aggregated.n_items
-    disagree, off = (sum(aggregated.found.get(name, [])) for name in ("n_disagree", "n_off_score"))
+    roles, n = pool.roles, int(sum(found["n"]))
+    disagree, off = (sum(found.get(name, [])) for name in ("n_disagree", "n_off_score"))
     if disagree and roles.positive_score:
-        yield _warn(f"column {roles.predicted!r} is used, and differs in {disagree:,} of {n:,} rows from what column {roles.positive_score!r} predicts with threshold {roles.threshold:g}; to predict by threshold instead, say {format_option('threshold', roles.threshold)}")  # fmt: skip
+        yield _make_warning(f"column {roles.predicted!r} is used, and differs in {disagree:,} of {n:,} rows from what column {roles.positive_score!r} predicts with threshold {roles.threshold:g}; to predict by threshold instead, say {format_option('threshold', roles.threshold)}")  # fmt: skip
     elif disagree:
-        yield _warn(f"column {roles.predicted!r} is used, and differs in {disagree:,} of {n:,} rows from the class with the largest probability (columns {roles.used()['scores']}); are both of the same model?")  # fmt: skip
+        yield _make_warning(f"column {roles.predicted!r} is used, and differs in {disagree:,} of {n:,} rows from the class with the largest probability (columns {roles.used()['scores']}); are both of the same model?")  # fmt: skip
     if off:
-        yield _warn(f"column {roles.score!r} is used, and differs in {off:,} of {n:,} rows from the probability of the predicted class by more than 0.01; are both of the same model?")  # fmt: skip
+        yield _make_warning(f"column {roles.score!r} is used, and differs in {off:,} of {n:,} rows from the probability of the predicted class by more than 0.01; are both of the same model?")  # fmt: skip
     for role, differ in pool.count_set_aside().items():
         if differ:
             source = (
@@ -58,10 +58,10 @@ def find_conflicts(pool: Predictions, aggregated: Aggregate) -> Iterator[Finding
                 else "the probabilities that were named"
             )
             what = "predicted class" if role == "predicted" else role
-            yield _warn(f"column {roles.set_aside[role]!r} is not used: the {what} comes from {source}, and differs from it in {differ:,} of {n:,} rows")  # fmt: skip
+            yield _make_warning(f"column {roles.set_aside[role]!r} is not used: the {what} comes from {source}, and differs from it in {differ:,} of {n:,} rows")  # fmt: skip
 
 
-def check_confidence(pool: Predictions, aggregated: Aggregate) -> list[Finding]:
+def check_confidence(pool: Predictions, found: Columns, edges: Sequence[float]) -> list[Finding]:
     """Warn if scores are below 1/K for K classes, the least that the most probable class can have."""
     k = len(pool.classes)
     if (
@@ -69,7 +69,7 @@ def check_confidence(pool: Predictions, aggregated: Aggregate) -> list[Finding]:
         or pool.scored_classes
         or pool.has("agreement")
         or k < 2
-        or not _may_be_below(aggregated, k)
+        or not _may_be_below(found, edges, k)
     ):
         return []
     by_class = _count_below(pool, k)
@@ -81,13 +81,12 @@ def check_confidence(pool: Predictions, aggregated: Aggregate) -> list[Finding]:
     least = "0.5" if k == 2 else f"1/{k:,}"
     wrong = n_below >= NEARLY_ALL * n
     hint = "is it the probability of being wrong? Then give 1 minus the score" if wrong else f"is it that of another class? Then name the column with {format_option('positive_score')}"  # fmt: skip
-    return [_warn(f"column {pool.roles.score!r} is read as confidence in the predicted class, but is below {least} in {n_below:,} of {n:,} rows, and the most probable of {k:,} classes has at least that; {hint if k == 2 or wrong else 'is it the probability of another class?'}")]  # fmt: skip
+    return [_make_warning(f"column {pool.roles.score!r} is read as confidence in the predicted class, but is below {least} in {n_below:,} of {n:,} rows, and the most probable of {k:,} classes has at least that; {hint if k == 2 or wrong else 'is it the probability of another class?'}")]  # fmt: skip
 
 
-def _may_be_below(aggregated: Aggregate, k: int) -> bool:
+def _may_be_below(found: Columns, edges: Sequence[float], k: int) -> bool:
     """Return whether the aggregate shows scores below 1/k: in a bin below it, or as the mean of a class."""
-    found = aggregated.found
-    if any(b is not None and aggregated.edges[b + 1] <= 1 / k for b in found.get("bin", [])):
+    if any(b is not None and edges[b + 1] <= 1 / k for b in found.get("bin", [])):
         return True
     sums: dict[str, list[float]] = {}
     for name, n, score in zip(found["predicted"], found["n"], found["score"], strict=True):
@@ -127,7 +126,7 @@ def find_label_columns(pool: Predictions, values: Mapping[str, int]) -> tuple[Fi
         return ()
     said = {name for name in pool.pairs["predicted"] if name is not None}
     few = [name for name, n in values.items() if n <= len(said) + 1 and not MODEL_COLUMN.search(name)]
-    found = [name for name in few if _holds_classes(pool, name, said) and _agrees(pool, name)]
+    found = [name for name in few if _holds_classes(pool, name, said) and _agrees_with_predicted(pool, name)]
     return tuple(
         Finding("warning", f"column {name!r} holds classes that are predicted: if it is the true class, say {format_option('label', name)}", {"label": name})
         for name in found[:3]
@@ -139,7 +138,7 @@ def _holds_classes(pool: Predictions, column: str, said: set[str]) -> bool:
     return bool(values) and values <= said and len(values) >= min(2, len(said))
 
 
-def _agrees(pool: Predictions, column: str) -> bool:
+def _agrees_with_predicted(pool: Predictions, column: str) -> bool:
     """Return whether a column agrees with the predicted class clearly more often than by chance."""
     pairs = pool.count_by({"value": pool.attribute(column), "predicted": pool.predicted}, {})
     rows = [row for row in zip(pairs["value"], pairs["predicted"], pairs["n"], strict=True) if None not in row]
@@ -164,5 +163,5 @@ def count_values(pool: Predictions) -> dict[str, int]:
     return {name: int(found[f"n{i}"]) + bool(found[f"blank{i}"]) for i, name in enumerate(pool.attributes)}
 
 
-def _warn(message: str) -> Finding:
+def _make_warning(message: str) -> Finding:
     return Finding("warning", message)

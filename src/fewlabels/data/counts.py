@@ -1,23 +1,19 @@
 """Count tables: items, labels, outcomes and summed scores per group, predicted class, score bin, stratum and label.
 
-A count table is built from the aggregate of a pool, at the finest resolution that any metric needs; its method `cells`
-sums the entries to coarser cells. The packages above use these counts and never read rows.
+A count table has the finest resolution that any metric needs (`tabulation` builds it from the aggregate of a pool); its
+method `cells` sums the entries to coarser cells. The packages above use these counts and never read rows.
 """
 
 import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.data.aggregate import Aggregate, aggregate_pool
-from fewlabels.data.groups import Cut, Groups, bin_names
-from fewlabels.data.names import MISSING, to_name
-from fewlabels.data.predictions import Predictions
-from fewlabels.data.relation import Columns
+from fewlabels.data.names import MISSING, bin_names, to_name
 from fewlabels.errors import InputError
 
 Split = Literal["predicted", "bin", "stratum"]
@@ -44,7 +40,7 @@ class Axis:
         (1, 1)
         """
         name = MISSING if value is None or value != value else to_name(value)
-        number = _as_number(name) if self.edges and name not in self.levels else None
+        number = _parse_float(name) if self.edges and name not in self.levels else None
         if number is not None:
             name = bin_names(self.edges)[bisect_right(self.edges[1:-1], number)]
         return self.levels.index(name) if name in self.levels else NONE
@@ -137,7 +133,7 @@ class CountTable:
     def cells(self, splits: Sequence[Split] = ()) -> Cells:
         """Sum entries into cells: the groups, split by `splits`."""
         key, where = self.assign_cells(splits)
-        n_items = _sum(where, self.n_items, len(key))
+        n_items = _sum_by_cell(where, self.n_items, len(key))
         probability = None
         if self.probability is not None:
             probability = _sum_rows(where, self.probability, len(key)) / n_items[:, None]
@@ -146,9 +142,9 @@ class CountTable:
             predicted=key[:, 1],
             bin=key[:, 2],
             n_items=n_items.astype(np.int64),
-            n_labels=_sum(where, self.n_labels, len(key)).astype(np.int64),
-            score=_sum(where, self.score, len(key)) / n_items,
-            right=_sum(where, self.right, len(key)),
+            n_labels=_sum_by_cell(where, self.n_labels, len(key)).astype(np.int64),
+            score=_sum_by_cell(where, self.score, len(key)) / n_items,
+            right=_sum_by_cell(where, self.right, len(key)),
             labels=_count_labels(where, self.label, self.n_labels, (len(key), len(self.classes))),
             probability=probability,
             strata=None if self.stratum is None else self._stratify(splits, key),
@@ -162,13 +158,13 @@ class CountTable:
     def _stratify(self, splits: Sequence[Split], cells: Int[np.ndarray, "cell 4"]) -> Strata:
         key, where = self.assign_cells((*splits, "stratum"))
         n = len(key)
-        n_items, n_labels = (_sum(where, values, n) for values in (self.n_items, self.n_labels))
+        n_items, n_labels = (_sum_by_cell(where, values, n) for values in (self.n_items, self.n_labels))
         starts = np.any(np.diff(key[:, :3], axis=0), axis=1)  # the stratum is the last key
         cell = np.concatenate([[0], np.cumsum(starts)])
         assert cell[-1] == len(cells) - 1
         return Strata(
-            cell, n_items.astype(np.int64), n_labels.astype(np.int64), _sum(where, self.right, n),
-            _sum(where, self.score, n) / n_items,
+            cell, n_items.astype(np.int64), n_labels.astype(np.int64), _sum_by_cell(where, self.right, n),
+            _sum_by_cell(where, self.score, n) / n_items,
         )  # fmt: skip
 
     def drop_labels(self) -> "CountTable":
@@ -178,8 +174,8 @@ class CountTable:
         return replace(
             self, group=key[:, 0], predicted=key[:, 1], bin=key[:, 2], label=np.full(n, NONE),
             stratum=None if self.stratum is None else key[:, 3],
-            n_items=_sum(where, self.n_items, n).astype(np.int64), n_labels=np.zeros(n, dtype=np.int64),
-            score=_sum(where, self.score, n), right=np.zeros(n),
+            n_items=_sum_by_cell(where, self.n_items, n).astype(np.int64), n_labels=np.zeros(n, dtype=np.int64),
+            score=_sum_by_cell(where, self.score, n), right=np.zeros(n),
             probability=None if self.probability is None else _sum_rows(where, self.probability, n),
         )  # fmt: skip
 
@@ -193,7 +189,7 @@ class CountTable:
         """Return the counts after labelling `n` items of each `entry` as class `label`, with summed outcome `right`."""
         if not len(entry):
             return self
-        rest = self.n_items - _sum(entry, n, len(self.group)).astype(np.int64)
+        rest = self.n_items - _sum_by_cell(entry, n, len(self.group)).astype(np.int64)
         nothing = np.zeros(len(entry))
         probability = None
         if self.probability is not None:
@@ -243,60 +239,7 @@ class CountTable:
         return SEPARATOR.join(parts)
 
 
-def count_pool(pool: Predictions, by: Groups, **choices: Any) -> CountTable:
-    """Count a pool by group, predicted class, score bin and label, in one query; `choices` as for the aggregate."""
-    return to_count_table(aggregate_pool(pool, by, **choices))
-
-
-def to_count_table(aggregated: Aggregate) -> CountTable:
-    """Convert the aggregate of a valid pool to a count table."""
-    pool, found, cut = aggregated.pool, aggregated.found, aggregated.cut
-    if not aggregated.n_items:
-        raise InputError(f"{pool.source} has no rows")
-    order = sorted(set(aggregated.groups), key=cut.order)
-    index = {key: i for i, key in enumerate(order)}
-    axes, level = list_axes(cut, order)
-    n = len(found["n"])
-    return CountTable(
-        by=aggregated.by.name,
-        groups=tuple(cut.name(key) for key in order),
-        classes=pool.classes,
-        bins=bin_names(aggregated.edges) if aggregated.edges else (),
-        group=np.array([index[key] for key in aggregated.groups]),
-        predicted=_class_index(found, "predicted", pool.classes),
-        bin=np.array(found.get("bin", [NONE] * n)),
-        label=_class_index(found, "label", pool.classes),
-        n_items=np.array(found["n"]),
-        n_labels=np.array(found["n_labels"]),
-        score=_to_floats(found, "score", missing=np.nan),
-        right=_to_floats(found, "right", missing=0.0),
-        probability=_align_classes(found, pool) if "p0" in found else None,
-        positive=pool.positive,
-        stratum=_strata(aggregated),
-        axes=axes,
-        level=level,
-    )
-
-
-def _strata(aggregated: Aggregate) -> Int[np.ndarray, " entry"] | None:
-    """Return the stratum of every entry; None if not requested, one stratum without scores."""
-    if not aggregated.strata:
-        return None
-    return np.array(aggregated.found.get("stratum", [0] * len(aggregated.found["n"])))
-
-
-def list_axes(cut: Cut, groups: Sequence[Any]) -> tuple[tuple[Axis, ...], Int[np.ndarray, "group axis"] | None]:
-    """Return one axis per facet with its sorted levels, and the level of each group on each axis."""
-    axes, places = [], []
-    for i, facet in enumerate(cut.facets):
-        values = sorted({group[i] for group in groups}, key=facet.order)
-        at = {value: place for place, value in enumerate(values)}
-        axes.append(Axis(facet.name, tuple(map(facet.show, values)), facet.ordered, facet.edges))
-        places.append([at[group[i]] for group in groups])
-    return tuple(axes), np.array(places).T if places else None
-
-
-def _sum(where: Int[np.ndarray, " entry"], values: np.ndarray, n: int) -> Float[np.ndarray, " cell"]:
+def _sum_by_cell(where: Int[np.ndarray, " entry"], values: np.ndarray, n: int) -> Float[np.ndarray, " cell"]:
     return np.bincount(where, weights=values, minlength=n).astype(np.float64)  # integers if there are no entries
 
 
@@ -320,26 +263,8 @@ def _count_labels(
     return counts
 
 
-def _class_index(found: Columns, column: str, classes: tuple[str, ...]) -> Int[np.ndarray, " entry"]:
-    at: dict[str | None, int] = {name: i for i, name in enumerate(classes)}
-    return np.array([at.get(name, NONE) for name in found.get(column, [None] * len(found["n"]))])
-
-
-def _as_number(name: str) -> float | None:
+def _parse_float(name: str) -> float | None:
     try:
         return float(name)
     except ValueError:
         return None
-
-
-def _to_floats(found: Columns, column: str, *, missing: float) -> Float[np.ndarray, " entry"]:
-    values = found.get(column, [None] * len(found["n"]))
-    return np.array([missing if v is None else float(v) for v in values])
-
-
-def _align_classes(found: Columns, pool: Predictions) -> Float[np.ndarray, "entry class"]:
-    """Align the summed probabilities of the scored classes with all classes; others are 0."""
-    out = np.zeros((len(found["n"]), len(pool.classes)))
-    for i, name in enumerate(pool.scored_classes):
-        out[:, pool.classes.index(name)] = found[f"p{i}"]
-    return out

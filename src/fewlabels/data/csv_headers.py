@@ -16,14 +16,14 @@ def list_skipped(head: bytes, columns: Sequence[str]) -> list[str]:
     """Return the lines before the detected header; none if it is not among the first lines."""
     lines = head.decode("utf-8-sig", errors="replace").splitlines()[:LINES]
     for i, line in enumerate(lines):
-        if any(_is_header(_split(line, mark), columns) for mark in DELIMITERS):
+        if any(_is_header(_split_csv_line(line, mark), columns) for mark in DELIMITERS):
             return lines[:i]
     return []
 
 
 def holds_header(skipped: Sequence[str], columns: Sequence[str]) -> bool:
     """Return whether a skipped line looks like the true header: about as many fields, or a known column name."""
-    for fields in (_split(line, mark) for line in skipped for mark in DELIMITERS):
+    for fields in (_split_csv_line(line, mark) for line in skipped for mark in DELIMITERS):
         is_long = len(fields) >= 3 and len(fields) >= len(columns) - 1 and all(fields)
         if is_long or (len(fields) > 1 and KNOWN & {field.lower() for field in fields}):
             return True
@@ -39,7 +39,7 @@ def note_skipped(skipped: Sequence[str], path: str) -> tuple[str, ...]:
     return (f"{path}: {len(skipped):,} {lines} before the header left out, among them {text[:40]!r}",)
 
 
-def _split(line: str, mark: str) -> list[str]:
+def _split_csv_line(line: str, mark: str) -> list[str]:
     rows = list(csv.reader(StringIO(line), delimiter=mark))
     return [field.strip() for field in rows[0]] if rows else []
 

@@ -30,7 +30,7 @@ def fingerprint_sample(pool: Predictions, found: Columns, groups: Sequence[str],
     kinds = list(zip(said, groups, found.get("bin", said), strict=True))
     shown = sample.subsample(SUBSET_SIZE)
     rows = [(id, *kinds[entry]) for id, entry in zip(shown.ids.tolist(), shown.entry.tolist(), strict=True)]
-    return facts | {"part": _digest(rows)}
+    return facts | {"part": _digest_items(rows)}
 
 
 def _predicted_names(pool: Predictions, found: Columns) -> list[str]:
@@ -79,10 +79,10 @@ def _fingerprint_subset(pool: Predictions, key: Value | None) -> dict[str, Any]:
     part = pool.take_subset(pool.n_items // SUBSET_SIZE)
     values = {"id": pool.id, "said": said, "placed": key, "score": pool.score if pool.has("score") else None}
     found = part.fetch_columns({name: value for name, value in values.items() if value is not None})
-    return {"n_items": pool.n_items, "part": _digest(sorted(zip(*found.values(), strict=True)))}
+    return {"n_items": pool.n_items, "part": _digest_items(sorted(zip(*found.values(), strict=True)))}
 
 
-def _digest(rows: Sequence[tuple[Any, ...]]) -> str:
+def _digest_items(rows: Sequence[tuple[Any, ...]]) -> str:
     return sha256(repr(rows).encode()).hexdigest()
 
 

@@ -78,7 +78,7 @@ def _describe_mix(name: str, values: list[Any]) -> str:
 def arrow_of_arrays(arrays: Mapping[str, Any]) -> pa.Table:
     """Convert a dict of arrays, lists or Series to a table."""
     require_distinct(arrays, "the table")
-    aligned = _align(arrays)
+    aligned = _align_series(arrays)
     columns = {
         name: _arrow_of_values(name, values)
         for name, values in zip(name_unnamed(aligned), aligned.values(), strict=True)
@@ -89,7 +89,7 @@ def arrow_of_arrays(arrays: Mapping[str, Any]) -> pa.Table:
     return pa.table(columns)
 
 
-def _align(arrays: Mapping[str, Any]) -> Mapping[str, Any]:
+def _align_series(arrays: Mapping[str, Any]) -> Mapping[str, Any]:
     """Align pandas Series by index; refuse if some columns have none or their rows differ."""
     series = {name: values for name, values in arrays.items() if _is_series(values)}
     if not series:

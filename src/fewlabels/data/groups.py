@@ -5,12 +5,11 @@ A partition's `cut` of a pool holds the GROUP BY expressions, and the names and 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
-from fewlabels.data.names import MISSING, natural_order
-from fewlabels.data.predictions import Predictions
+from fewlabels.data.names import MISSING, bin_names, natural_order
 from fewlabels.data.relation import Columns, Value
+from fewlabels.data.role_table import RoleTable
 from fewlabels.errors import InputError, did_you_mean
 
 CROSS = " × "
@@ -63,7 +62,7 @@ class Groups(Protocol):
         """The name on the command line and in results."""
         ...
 
-    def cut(self, pool: Predictions) -> Cut:
+    def cut(self, pool: RoleTable) -> Cut:
         """Return the facets of this pool."""
         ...
 
@@ -74,7 +73,7 @@ class Everything:
 
     name: str = "all"
 
-    def cut(self, pool: Predictions) -> Cut:  # noqa: ARG002
+    def cut(self, pool: RoleTable) -> Cut:  # noqa: ARG002
         """Group by nothing."""
         return Cut(())
 
@@ -85,7 +84,7 @@ class Predicted:
 
     name: str = "predicted"
 
-    def cut(self, pool: Predictions) -> Cut:
+    def cut(self, pool: RoleTable) -> Cut:
         """Group by the predicted class; graded outputs may have none."""
         return Cut((Facet(self.name, pool.predicted, blank=MISSING),))
 
@@ -107,7 +106,7 @@ class Column:
         taken = self.column in ("all", "predicted", "bins") or self.column.startswith(("bins:", "column:", "ranges:"))
         return f"column:{self.column}" if taken else self.column
 
-    def cut(self, pool: Predictions) -> Cut:
+    def cut(self, pool: RoleTable) -> Cut:
         """Group by the column's values as text."""
         _require_column(pool, self.column)
         ordered = bool(self.order) or pool.is_number(self.column)
@@ -139,7 +138,7 @@ class Ranges:
         """The name on the command line."""
         return f"ranges:{self.column}" if self.n == 8 else f"ranges:{self.column}:{self.n}"
 
-    def cut(self, pool: Predictions) -> Cut:
+    def cut(self, pool: RoleTable) -> Cut:
         """Group by the index of the range, [low, high); missing values come last."""
         _require_column(pool, self.column)
         if not pool.is_number(self.column):
@@ -175,7 +174,7 @@ class Bins:
         """The name on the command line."""
         return f"bins:equal-mass:{self.n}" if self.equal_mass else f"bins:{self.n}"
 
-    def edges(self, pool: Predictions) -> list[float]:
+    def edges(self, pool: RoleTable) -> list[float]:
         """Return the bin edges, including the outer ones; tied scores may leave fewer equal-mass bins."""
         inner = [i / self.n for i in range(1, self.n)]
         if self.equal_mass and inner:
@@ -183,7 +182,7 @@ class Bins:
             inner = sorted({float(v) for v in found.values() if v is not None and 0 < v < 1})
         return [0.0, *inner, 1.0]
 
-    def cut(self, pool: Predictions) -> Cut:
+    def cut(self, pool: RoleTable) -> Cut:
         """Group by the index of the bin, [low, high); the last bin is closed."""
         edges = self.edges(pool)
         return Cut((Facet("score", bin_index(pool, edges), bin_names(edges).__getitem__, int, ordered=True),))
@@ -206,7 +205,7 @@ class Cross:
         """The name on the command line."""
         return ",".join(part.name for part in self.parts)
 
-    def cut(self, pool: Predictions) -> Cut:
+    def cut(self, pool: RoleTable) -> Cut:
         """Group by all parts at once."""
         return Cut(tuple(facet for part in self.parts for facet in part.cut(pool).facets))
 
@@ -226,7 +225,7 @@ def bins(n: int = 10, *, equal_mass: bool = False) -> Bins:
     return Bins(n, equal_mass)
 
 
-def bin_index(pool: Predictions, edges: Sequence[float]) -> Value:
+def bin_index(pool: RoleTable, edges: Sequence[float]) -> Value:
     """Return the bin index of the score; it is the same in every engine, and exact at the edges."""
     return pool.score.notnull().ifelse(search(pool.score, edges), None)
 
@@ -240,20 +239,7 @@ def search(score: Value, edges: Sequence[float], first: int = 0) -> Value | int:
     return (score < edges[middle]).ifelse(lower, upper)
 
 
-def bin_names(edges: Sequence[float]) -> tuple[str, ...]:
-    """Name the ranges between edges, with as many digits as make the names distinct.
-
-    >>> bin_names([0.0, 0.5, 1.0])
-    ('[0, 0.5)', '[0.5, 1]')
-    """
-    for digits in range(4, 18):
-        names = [f"[{low:.{digits}g}, {high:.{digits}g})" for low, high in pairwise(edges)]
-        if len(set(names)) == len(names):
-            break
-    return (*names[:-1], names[-1][:-1] + "]")
-
-
-def _require_column(pool: Predictions, column: str) -> None:
+def _require_column(pool: RoleTable, column: str) -> None:
     if column not in pool.columns():
         raise InputError(f"by: there is no column {column!r}; {did_you_mean(column, pool.columns())}")
     if column in (pool.roles.label, pool.roles.agreement):

@@ -26,7 +26,7 @@ class Document(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def read_columns(path: str) -> Document | None:
+def read_json_columns(path: str) -> Document | None:
     """Return the columns of a file that is one object of columns; None for other formats."""
     document = _read_object(path)
     if document is None:
@@ -59,7 +59,7 @@ def _pick_columns(path: str, document: Mapping[str, Any]) -> Document | None:
 
 def _read_object(path: str) -> dict[str, Any] | None:
     """Read the one object of a file; None if it is not an object, or if more lines follow."""
-    with _open(path) as file:
+    with _open_json(path) as file:
         head = file.read(HEAD_CHARACTERS)
         if not OBJECT.match(head) or _are_lines(head):
             return None
@@ -73,7 +73,7 @@ def _read_object(path: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _open(path: str) -> Any:
+def _open_json(path: str) -> Any:
     if path.lower().endswith(".gz"):
         return gzip.open(path, "rt", encoding="utf-8-sig", errors="replace")
     return Path(path).open(encoding="utf-8-sig", errors="replace")

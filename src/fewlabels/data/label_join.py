@@ -15,7 +15,6 @@ from ibis.backends import BaseBackend
 from fewlabels.data.columns import column_kinds
 from fewlabels.data.names import as_name
 from fewlabels.data.roles import PREFIXES, SUGGESTED, Roles, list_prefixed, resolve_roles
-from fewlabels.data.sources import open_source
 from fewlabels.data.suggestions import Columns
 from fewlabels.errors import InputError, format_option
 from fewlabels.text import ESCAPED
@@ -27,10 +26,10 @@ FLAGS = ("true", "false")
 EXPORTED = (ASKED, "who", "note", "at")  # columns that identify an export
 
 
-def join_labels(table: ir.Table, source: Any, engine: BaseBackend, given: Mapping[str, Any]) -> Joined:
-    """Return the predictions joined with the labels of another source, the updated roles, and notes for the user."""
-    answers = _read_grades(_open(source, engine), given, engine)
-    role, column, notes = _answer_column(answers, given)
+def join_labels(table: ir.Table, labels: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) -> Joined:
+    """Return the predictions joined with the labels of another table, the updated roles, and notes for the user."""
+    answers = _read_grades(labels, given, engine)
+    role, column, notes = _find_label_column(answers, given)
     elsewhere = {name for name in ("label", "agreement") if name in given and given[name] not in table.columns}
     roles = resolve_roles(column_kinds(table), **{k: v for k, v in given.items() if k not in elsewhere})
     answer_id = roles.id if roles.id in answers.columns else resolve_roles(column_kinds(answers)).id
@@ -39,15 +38,15 @@ def join_labels(table: ir.Table, source: Any, engine: BaseBackend, given: Mappin
         raise InputError(f"labels are matched by id, but the {where} have no id column; name it id, or give --id")
     has_mark = _has_mark(answers, column, engine) and not _predicts_mark(table, roles, engine)
     answers, left_out = _drop_unusable(answers, column, engine, has_mark=has_mark)
-    answers = _unescape(answers, answer_id, engine, column_of=table[roles.id])
+    answers = _unescape_formulas(answers, answer_id, engine, column_of=table[roles.id])
     theirs = table[roles.predicted] if roles.predicted else None
-    answers = _unescape(answers, column, engine, column_of=theirs, names=_list_scored(table, roles))
+    answers = _unescape_formulas(answers, column, engine, column_of=theirs, names=_list_scored(table, roles))
     answers = _read_flags(_one_per_id(answers, answer_id, column, engine), table, roles, engine)
-    lost = _check_ids(table, roles.id, answers, engine)
+    lost = _check_label_ids(table, roles.id, answers, engine)
     notes += (*left_out, *lost, *_count_sources(table, roles, answers, role, engine))
     if role == "label":
         notes += _note_attributes(Columns(table, engine, column_kinds(table), roles))
-    joined, name = _join(table, roles, answers, role)
+    joined, name = _join_by_id(table, roles, answers, role)
     return joined, {**{k: v for k, v in given.items() if k not in elsewhere}, role: name}, notes
 
 
@@ -82,14 +81,6 @@ def _list_scored(table: ir.Table, roles: Roles) -> set[str]:
     }
 
 
-def _open(source: Any, engine: BaseBackend) -> ir.Table:
-    """Open the labels in the engine of the predictions; if it cannot read files, upload them with the query."""
-    if engine.name == "duckdb" or isinstance(source, ir.Table):
-        return open_source(source, engine).table
-    opened = open_source(source)
-    return ibis.memtable(opened.engine.to_pyarrow(opened.table))
-
-
 def _read_grades(answers: ir.Table, given: Mapping[str, Any], engine: BaseBackend) -> ir.Table:
     """Convert grades to numbers: a "?" among them makes the whole column text."""
     column = given.get("agreement", "agreement")
@@ -105,7 +96,7 @@ def _read_grades(answers: ir.Table, given: Mapping[str, Any], engine: BaseBacken
     return answers.mutate(**{column: grade})
 
 
-def _unescape(
+def _unescape_formulas(
     answers: ir.Table,
     column: str,
     engine: BaseBackend,
@@ -130,7 +121,7 @@ def _unescape(
     return answers.mutate(**{column: ibis.cases((value.isin(found), value.substr(1)), else_=value)})
 
 
-def _answer_column(answers: ir.Table, given: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]]:
+def _find_label_column(answers: ir.Table, given: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]]:
     asked = {role: given[role] for role in ("label", "agreement") if given.get(role) in answers.columns}
     found = resolve_roles(column_kinds(answers), **asked)
     if found.agreement:
@@ -214,7 +205,7 @@ def _read_flags(answers: ir.Table, table: ir.Table, roles: Roles, engine: BaseBa
     return answers
 
 
-def _check_ids(table: ir.Table, id: str, answers: ir.Table, engine: BaseBackend) -> tuple[str, ...]:
+def _check_label_ids(table: ir.Table, id: str, answers: ir.Table, engine: BaseBackend) -> tuple[str, ...]:
     lost = answers.anti_join(table.select(__fl_key=as_name(table[id])), "__fl_key")
     counts = engine.to_pyarrow(lost.aggregate(lost=lost.count(), example=lost["__fl_key"].min())).to_pylist()[0]
     total = engine.to_pyarrow(answers.aggregate(n=answers.count()))["n"][0].as_py()
@@ -232,7 +223,7 @@ def _check_ids(table: ir.Table, id: str, answers: ir.Table, engine: BaseBackend)
     return ()
 
 
-def _join(table: ir.Table, roles: Roles, answers: ir.Table, role: str) -> tuple[ir.Table, str]:
+def _join_by_id(table: ir.Table, roles: Roles, answers: ir.Table, role: str) -> tuple[ir.Table, str]:
     """Join by id; if both have a label, the separate source is used, because it is newer."""
     before = getattr(roles, role)
     joined = table.mutate(__fl_key=as_name(table[roles.id])).left_join(answers, "__fl_key")

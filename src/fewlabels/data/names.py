@@ -1,9 +1,13 @@
 """Convert values to names: the text of a class, group or id, independent of the type in which it was stored."""
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import ibis
 import ibis.expr.types as ir
 
 MISSING = "(missing)"
+ItemId = str | int  # as users give it; its name is text
 
 
 def natural_order(name: str) -> tuple[int, float, str]:
@@ -47,3 +51,16 @@ def as_name(value: ir.Value, *, booleans: tuple[str, str] = ("False", "True")) -
             else_=real.cast("string"),
         )
     return value.cast("string")
+
+
+def bin_names(edges: Sequence[float]) -> tuple[str, ...]:
+    """Name the ranges between edges, with as many digits as make the names distinct.
+
+    >>> bin_names([0.0, 0.5, 1.0])
+    ('[0, 0.5)', '[0.5, 1]')
+    """
+    for digits in range(4, 18):
+        names = [f"[{low:.{digits}g}, {high:.{digits}g})" for low, high in pairwise(edges)]
+        if len(set(names)) == len(names):
+            break
+    return (*names[:-1], names[-1][:-1] + "]")

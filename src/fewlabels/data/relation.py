@@ -3,7 +3,7 @@
 `Predictions` is such a table in which columns have roles.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import RLock
 from typing import Any, TypeAlias
@@ -14,10 +14,8 @@ import pyarrow as pa
 from ibis.backends import BaseBackend
 
 from fewlabels.data.column_names import RESERVED_PREFIX
-from fewlabels.data.engine_errors import explain_engine_errors, name_source
-from fewlabels.data.names import MISSING, as_name
-from fewlabels.data.sources import open_source
-from fewlabels.errors import InputError, did_you_mean
+from fewlabels.data.engine_errors import explain_engine_errors
+from fewlabels.data.names import as_name
 
 Value: TypeAlias = Any  # an Ibis expression; its methods depend on its type in the engine
 Columns = dict[str, list[Any]]
@@ -98,25 +96,3 @@ class Relation:
     def _fetch(self, expression: ir.Table) -> pa.Table:
         with _ENGINE_LOCK, explain_engine_errors(self.source):
             return self.engine.to_pyarrow(expression)
-
-
-def read_columns(source: Any) -> dict[str, str]:
-    """Return the columns of any source and their types."""
-    table = source if isinstance(source, ir.Table) else open_source(source).table
-    return {name: str(kind) for name, kind in table.schema().items() if not name.startswith(RESERVED_PREFIX)}
-
-
-def count_rows(source: Any, columns: Sequence[str], weight: str | None = None) -> Columns:
-    """Count the rows of any table by some columns (`n`), or sum a column of weights instead."""
-    table, engine, *_ = open_source(source)
-    for column in (*columns, *([weight] if weight else [])):
-        if column not in table.columns:
-            raise InputError(f"there is no column {column!r}; {did_you_mean(column, table.columns)}")
-    if weight and not table[weight].type().is_numeric():
-        raise InputError(
-            f"weight: column {weight!r} of {source} holds more than numbers; a weight says how often a row occurs"
-        )
-    n = table.count() if weight is None else table[weight].cast("float64").sum()
-    keys = {column: as_name(table[column]).fill_null(MISSING) for column in columns}
-    with explain_engine_errors(name_source(source)):
-        return engine.to_pyarrow(table.group_by(**keys).aggregate(n=n)).to_pydict()

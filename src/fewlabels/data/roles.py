@@ -86,24 +86,26 @@ def resolve_roles(
              "label": label, "agreement": agreement}  # fmt: skip
     for role, column in asked.items():
         if column is not None:
-            _require(columns, role, column)
+            _require_column(columns, role, column)
     for column in show:
-        _require(columns, "show", column)
+        _require_column(columns, "show", column)
     _refuse_contradictions(predicted, scores, positive_score, threshold)
     taken = {name for name in asked.values() if name}
     many, one = _find_scores(columns, scores, positive_score, taken)
     is_derived = positive_score is not None or scores is not None
-    found_predicted = predicted or _recognise(columns, "predicted", taken)
-    found_score = score or _recognise(columns, "score", taken, strict=not is_derived)
-    found_agreement = agreement or (None if label else _recognise(columns, "agreement", taken))
-    found_label = label or (None if agreement else _recognise(columns, "label", taken, exact=bool(found_agreement)))
+    found_predicted = predicted or _recognise_column(columns, "predicted", taken)
+    found_score = score or _recognise_column(columns, "score", taken, strict=not is_derived)
+    found_agreement = agreement or (None if label else _recognise_column(columns, "agreement", taken))
+    found_label = label or (
+        None if agreement else _recognise_column(columns, "label", taken, exact=bool(found_agreement))
+    )
     aside = {}
     if threshold is not None and positive_score and not predicted and found_predicted:
         aside["predicted"], found_predicted = found_predicted, None
     if is_derived and not score and found_score:
         aside["score"], found_score = found_score, None
     return Roles(
-        id=id or _recognise(columns, "id", taken),
+        id=id or _recognise_column(columns, "id", taken),
         predicted=found_predicted,
         score=found_score,
         scores=many,
@@ -133,12 +135,12 @@ def _refuse_contradictions(
         raise InputError(f"both predicted and threshold are given; predictions come from column {predicted!r} or from the threshold")  # fmt: skip
 
 
-def _require(columns: Mapping[str, Kind], role: str, column: str) -> None:
+def _require_column(columns: Mapping[str, Kind], role: str, column: str) -> None:
     if column not in columns:
         raise InputError(f"{role}: there is no column {column!r}; {did_you_mean(column, columns)}")
 
 
-def _recognise(
+def _recognise_column(
     columns: Mapping[str, Kind], role: str, taken: set[str], *, strict: bool = True, exact: bool = False
 ) -> str | None:
     """Find the column named like a role; `exact` ignores the other spellings, `strict` refuses two of them."""

@@ -29,7 +29,7 @@ from fewlabels.data.column_names import (
 from fewlabels.data.compression import check_stream
 from fewlabels.data.csv_headers import holds_header, list_skipped, note_skipped
 from fewlabels.data.frames import arrow_of_arrays, cast_half_floats
-from fewlabels.data.json_columns import read_columns
+from fewlabels.data.json_columns import read_json_columns
 from fewlabels.data.parquet_files import check_footer
 from fewlabels.errors import InputError, join_names
 
@@ -56,15 +56,15 @@ def open_files(pattern: str, engine: BaseBackend) -> Opened:
         raise InputError(f"{pattern}: files of different kinds ({join_names(sorted(kinds))}); name one kind")
     kind = kinds.pop()
     try:
-        opened = _scan(kind, paths, engine)
+        opened = _scan_files(kind, paths, engine)
         if kind == "parquet":
             opened.table.count().to_pyarrow()  # detects a truncated file now, not in a later query
     except (duckdb.Error, pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{pattern}: cannot be read as {kind}: {_explain(str(error))}") from None
+        raise InputError(f"{pattern}: cannot be read as {kind}: {_explain_duckdb_error(str(error))}") from None
     return opened
 
 
-def _explain(error: str) -> str:
+def _explain_duckdb_error(error: str) -> str:
     """Extract the reason: DuckDB wraps errors of our Arrow reader in its own text and a traceback."""
     if "unicode" in error.lower() or "utf-8" in error.lower():
         return "the text is not UTF-8; save it as UTF-8"
@@ -92,7 +92,7 @@ def _kind_of(path: str) -> str:
     raise InputError(f"{path}: unknown file extension, which determines the format; known are {known}")
 
 
-def _scan(kind: str, paths: list[str], engine: BaseBackend) -> Opened:
+def _scan_files(kind: str, paths: list[str], engine: BaseBackend) -> Opened:
     for path in paths:
         if Path(path).stat().st_size == 0:
             raise InputError(f"{path} is empty")
@@ -105,7 +105,7 @@ def _scan_parquet(paths: list[str], engine: BaseBackend) -> Opened:
         check_footer(path)
     names = pq.read_schema(paths[0]).names
     require_distinct(names, paths[0])
-    table = engine.read_parquet(_quote(paths), hive_partitioning=False)
+    table = engine.read_parquet(_escape_glob(paths), hive_partitioning=False)
     if "" in names:
         table = table.rename(dict(zip(name_unnamed(names), table.columns, strict=True)))
     return Opened(table, note_unnamed(names))
@@ -116,25 +116,25 @@ def _load_csv(paths: list[str], engine: BaseBackend) -> Opened:
     # Booleans are not inferred: a class called yes stays yes.
     kinds = ["BIGINT", "DOUBLE", "DATE", "TIMESTAMP", "VARCHAR"]
     words = {"sample_size": -1, "header": True, "auto_type_candidates": kinds, "hive_partitioning": False}
-    table, head = engine.read_csv(_quote(paths), **words), _unpack_head(paths[0])
+    table, head = engine.read_csv(_escape_glob(paths), **words), _unpack_head(paths[0])
     skipped = list_skipped(head, table.columns)
     if holds_header(skipped, table.columns):
-        table, skipped = engine.read_csv(_quote(paths), skip=0, **words), []
+        table, skipped = engine.read_csv(_escape_glob(paths), skip=0, **words), []
     refuse_renamed(table.columns, paths[0], head)
-    return Opened(_load(table, engine), note_skipped(skipped, paths[0]))
+    return Opened(_load_into_engine(table, engine), note_skipped(skipped, paths[0]))
 
 
 def _load_json(paths: list[str], engine: BaseBackend) -> Opened:
-    found = [read_columns(path) for path in paths]
+    found = [read_json_columns(path) for path in paths]
     columns = [one for one in found if one is not None]
     if columns and len(columns) < len(paths):
         raise InputError(f"{paths[found.index(None)]}: one object per row, unlike other files; name one kind")
     if columns:
         table = pa.concat_tables([arrow_of_arrays(one.columns) for one in columns])
         return Opened(_load_arrow_table(table, engine), tuple(note for one in columns for note in one.notes))
-    table = engine.read_json(_quote(paths), hive_partitioning=False)
+    table = engine.read_json(_escape_glob(paths), hive_partitioning=False)
     refuse_renamed(table.columns, paths[0], _unpack_head(paths[0]))
-    return Opened(_load(table, engine))
+    return Opened(_load_into_engine(table, engine))
 
 
 def _load_arrow(paths: list[str], engine: BaseBackend) -> Opened:
@@ -156,11 +156,11 @@ def _load_arrow_table(source: pa.Table | pa.RecordBatchReader, engine: BaseBacke
     return engine.table(name)
 
 
-def _load(table: ir.Table, engine: BaseBackend) -> ir.Table:
+def _load_into_engine(table: ir.Table, engine: BaseBackend) -> ir.Table:
     return engine.create_table(ibis.util.gen_name("fewlabels"), table, temp=True)
 
 
-def _quote(paths: list[str]) -> list[str]:
+def _escape_glob(paths: list[str]) -> list[str]:
     """Escape file names so that DuckDB does not read them as glob patterns."""
     marks = {ord(mark): f"[{mark}]" for mark in "[*?"}
     return [os.path.abspath(path).translate(marks) for path in paths]  # noqa: PTH100 (links stay links)

@@ -15,7 +15,7 @@ from fewlabels.data.frames import Frame, cast_half_floats, to_arrow
 from fewlabels.data.scan import open_files
 from fewlabels.errors import InputError
 
-__all__ = ["Frame", "Source", "open_source"]
+__all__ = ["Frame", "Source", "open_source", "open_table"]
 
 
 class Source(NamedTuple):
@@ -39,12 +39,12 @@ def _open(source: Any, engine: BaseBackend | None) -> Source:
         return Source(source, source.get_backend(), "pandas")
     engine = engine or ibis.duckdb.connect()
     if isinstance(source, ir.Table):  # Ibis has no window functions there; DuckDB scans the data in place
-        return Source(_register(source.to_pyarrow(), engine), engine, "polars")
+        return Source(_register_arrow(source.to_pyarrow(), engine), engine, "polars")
     if isinstance(source, str | Path):
         opened = open_files(str(source), engine)
         return Source(opened.table, engine, "pandas", opened.notes)
     arrow, frame = to_arrow(source)
-    return Source(_register(arrow, engine), engine, frame, note_unnamed(_list_names(source)))
+    return Source(_register_arrow(arrow, engine), engine, frame, note_unnamed(_list_names(source)))
 
 
 def _list_names(source: Any) -> list[object]:
@@ -58,7 +58,7 @@ def _list_names(source: Any) -> list[object]:
     return list(getattr(source, "columns", ()))
 
 
-def _register(arrow: pa.Table, engine: BaseBackend) -> ir.Table:
+def _register_arrow(arrow: pa.Table, engine: BaseBackend) -> ir.Table:
     """Let DuckDB scan Arrow data in place; upload it with the query for other engines."""
     if engine.name != "duckdb":
         return ibis.memtable(arrow)
@@ -68,3 +68,11 @@ def _register(arrow: pa.Table, engine: BaseBackend) -> ir.Table:
         return engine.table(name)
     except duckdb.Error as error:
         raise InputError(f"the table cannot be read: {str(error).strip().splitlines()[0]}") from None
+
+
+def open_table(source: Any, engine: BaseBackend) -> ir.Table:
+    """Open a second table in the engine of the first; if that cannot read files, upload it with the query."""
+    if engine.name == "duckdb" or isinstance(source, ir.Table):
+        return open_source(source, engine).table
+    opened = open_source(source)
+    return ibis.memtable(opened.engine.to_pyarrow(opened.table))

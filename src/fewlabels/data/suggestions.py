@@ -17,9 +17,9 @@ from ibis.backends import BaseBackend
 
 from fewlabels.data.names import as_name
 from fewlabels.data.roles import PREFIXES, SUGGESTED, Kind, Roles, list_prefixed
+from fewlabels.data.tolerances import ROUNDING, SUM_TOLERANCE
 from fewlabels.errors import format_option, join_names
 
-ROUNDING, OFF_SUM = 1e-6, 0.02  # tolerances of probabilities, and of their sum
 MAX_CLASSES = 10_000  # maximum number of classes that are compared
 NOT_SCORE_PATTERN = re.compile(
     r".*[_\W](dates?|time|timestamp|versions?|ids?|names?|types?|source|count|n|model|threshold)$", re.IGNORECASE
@@ -133,7 +133,7 @@ def _find_misfit(columns: Columns, found: Mapping[str, str], *, is_known: bool) 
     if not is_known:
         return "their names are not those of the predicted classes"
     low, high, gaps = columns.find_range(reduce(add, (columns.table[name].cast("float64") for name in found.values())))
-    if gaps or not (low >= 1 - OFF_SUM and high <= 1 + OFF_SUM):
+    if gaps or not (low >= 1 - SUM_TOLERANCE and high <= 1 + SUM_TOLERANCE):
         return (
             "some are missing" if gaps else f"the sum of a row should be 1, and lies between {low:.3g} and {high:.3g}"
         )

@@ -9,13 +9,11 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import betaincinv
 
+from fewlabels.distributions.quantiles import TINY, Array, beta_interval
 from fewlabels.distributions.sparse import SparseDraws, draw_dirichlet
 
-Array = Float[np.ndarray, "..."]
 Rng = np.random.Generator
-TINY = 1e-12
 
 
 @runtime_checkable
@@ -84,7 +82,7 @@ class Beta:
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Exact quantiles."""
-        return _beta_interval(self.alpha, self.beta, level)
+        return beta_interval(self.alpha, self.beta, level)
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group"]:
         """Independent draws per group; 0 or 1 where a parameter is zero."""
@@ -123,7 +121,7 @@ class Dirichlet:
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Interval of each share, from its Beta marginal."""
-        return _beta_interval(self.alpha, self.alpha.sum(axis=1, keepdims=True) - self.alpha, level)
+        return beta_interval(self.alpha, self.alpha.sum(axis=1, keepdims=True) - self.alpha, level)
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group outcome"]:
         """Normalise Gamma draws; where all of them underflow, put the whole mass on one outcome (the limit)."""
@@ -189,13 +187,3 @@ def include_mean(mean: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
     interval [1, 1].
     """
     return np.minimum(ends[0], mean), np.maximum(ends[1], mean)
-
-
-def _beta_interval(alpha: Array, beta: Array, level: float) -> tuple[Array, Array]:
-    return beta_quantile(alpha, beta, (1 - level) / 2), beta_quantile(alpha, beta, (1 + level) / 2)
-
-
-def beta_quantile(alpha: Array, beta: Array, q: float) -> Array:
-    """Return the quantile of a Beta; 0 or 1 where a parameter is zero."""
-    inner = betaincinv(np.where(alpha > 0, alpha, 1.0), np.where(beta > 0, beta, 1.0), q)
-    return np.where(alpha <= 0, 0.0, np.where(beta <= 0, 1.0, inner))

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import betaln
 
-from fewlabels.distributions.belief import TINY, Array, beta_quantile
+from fewlabels.distributions.quantiles import TINY, Array, beta_quantile
 
 EXACT_UP_TO = 20_000  # largest n whose probabilities are enumerated
 BLOCK = 2_000_000  # array elements held at a time

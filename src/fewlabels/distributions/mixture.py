@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.distributions.belief import TINY, Array, Belief, Beta, Conjugate, Dirichlet, Rng
+from fewlabels.distributions.belief import Belief, Beta, Conjugate, Dirichlet, Rng
 from fewlabels.distributions.budgets import MIN_DRAWS
+from fewlabels.distributions.quantiles import TINY, Array
 
 
 @dataclass(frozen=True)

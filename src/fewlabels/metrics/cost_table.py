@@ -42,7 +42,7 @@ class Costs:
 def read_costs(source: Any) -> Costs:
     """Read costs from a CSV file, a pandas frame indexed by true class, or nested dicts."""
     if isinstance(source, str | Path):
-        return _read_csv(Path(source))
+        return _read_cost_csv(Path(source))
     if hasattr(source, "to_dict") and hasattr(source, "index"):
         source = source.to_dict(orient="index")
     if not isinstance(source, Mapping):
@@ -57,7 +57,7 @@ def read_costs(source: Any) -> Costs:
     return Costs(table)
 
 
-def _read_csv(path: Path) -> Costs:
+def _read_cost_csv(path: Path) -> Costs:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             header, *rows = [row for row in csv.reader(file) if row]

@@ -8,8 +8,9 @@ from fewlabels.data.counts import Cells
 from fewlabels.distributions.belief import Conjugate
 from fewlabels.metrics.metric import Reads
 from fewlabels.models.additive.covariance import build_covariance
-from fewlabels.models.additive.design import build_design, fit_effects
+from fewlabels.models.additive.design import build_additive_design
 from fewlabels.models.additive.explanation import EffectsSummary
+from fewlabels.models.additive.laplace import fit_additive
 from fewlabels.models.additive.outliers import compute_outlier_variance
 from fewlabels.models.logit.to_prior import build_prior_fit
 from fewlabels.models.priors import PriorFit
@@ -30,8 +31,8 @@ class Smooth:
 
     def learn(self, cells: Cells, reads: Reads, *, finite_pool: bool) -> PriorFit:
         """Fit effects of attributes to all labels, and derive the prior of every cell."""
-        design = build_design(cells)
-        found = fit_effects(design)
+        design = build_additive_design(cells)
+        found = fit_additive(design.select_labelled(), design.priors)
         everything, rest = design.predict_arms(found, finite_pool=finite_pool)
         prior_fit = build_prior_fit(cells, reads, everything, rest)
         outlier = compute_outlier_variance(everything.mean, cells.right, cells.n_labels.astype(np.float64))

@@ -48,10 +48,12 @@ def compare_configurations(s: Simulation) -> Iterator[str]:
     """Say for every target which configuration reaches it with the fewest labels."""
     keys = [(row["goal"], row["metric"], row["measure"]) for row in s.labels_to_target]
     for key in dict.fromkeys(keys):
-        yield _compare([row for row, its in zip(s.labels_to_target, keys, strict=True) if its == key], s.n_items)
+        yield _compare_labels_needed(
+            [row for row, its in zip(s.labels_to_target, keys, strict=True) if its == key], s.n_items
+        )
 
 
-def _compare(rows: Sequence[Row], n_items: int) -> str:
+def _compare_labels_needed(rows: Sequence[Row], n_items: int) -> str:
     target = f"{_name_target(rows[0])} for goal {rows[0]['goal']}, metric {rows[0]['metric']}"
     reached = [row for row in rows if row["n_labels"] is not None]
     if not reached:

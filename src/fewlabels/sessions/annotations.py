@@ -63,7 +63,9 @@ def impute_counts(rng: Rng, pool_votes: PoolVotes) -> ImputedCounts | None:
     if not pool_votes.vote_matrix.n_shared:
         return None
     annotator_fit = fit_annotators(rng, pool_votes.vote_matrix)
-    return ImputedCounts(tuple(_count(pool_votes, truth) for truth in annotator_fit.imputations), annotator_fit)
+    return ImputedCounts(
+        tuple(_count_imputed_labels(pool_votes, truth) for truth in annotator_fit.imputations), annotator_fit
+    )
 
 
 def label_probabilities(pool_votes: PoolVotes, imputed: ImputedCounts, item_votes: ItemVotes) -> dict[str, float]:
@@ -107,7 +109,7 @@ def _read_pattern(item_votes: ItemVotes) -> VotePattern | None:
     return item_votes.item.entry, votes, None if item_votes.decision is None else item_votes.decision.label
 
 
-def _count(pool_votes: PoolVotes, truth: Imputation) -> CountTable:
+def _count_imputed_labels(pool_votes: PoolVotes, truth: Imputation) -> CountTable:
     entry = pool_votes.entry[truth.item]
     right = truth.n * (truth.label == pool_votes.counts.predicted[entry])
     return pool_votes.counts.add_labels(entry, truth.label, truth.n, right.astype(np.float64))

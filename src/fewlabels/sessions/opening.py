@@ -5,49 +5,32 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fewlabels.active.goals.goal import Goal, count_sought
-from fewlabels.active.parsing import resolve_goal, resolve_policy
-from fewlabels.active.policies import Policy
-from fewlabels.analyses.assess import require_roles
-from fewlabels.analyses.assessment import AssessmentSpec
-from fewlabels.data.groups import Bins, Groups
-from fewlabels.data.parsing import resolve_bins, resolve_groups
+from fewlabels.active.acquisition import Policy
+from fewlabels.active.goals.goal import Goal
+from fewlabels.active.study_design import StudyDesign
+from fewlabels.analyses.requirements import require_roles
+from fewlabels.data.aggregate import aggregate_pool
 from fewlabels.data.predictions import Predictions
-from fewlabels.models.parsing import resolve_prior
-from fewlabels.models.priors import Prior
+from fewlabels.data.sampling import SamplingRule
+from fewlabels.errors import InputError
+from fewlabels.sessions.creation import create_spec
 from fewlabels.sessions.journal.events import Journal
 from fewlabels.sessions.journal.memory import MemoryJournal
 from fewlabels.sessions.journal.sqlite import SqliteJournal
+from fewlabels.sessions.pool_fingerprint import compute_fingerprint, describe_difference, fingerprint_aggregate
 from fewlabels.sessions.serialize import restore_choice
-from fewlabels.sessions.spec import SessionSpec, create_spec, read_spec
+from fewlabels.sessions.spec import SessionSpec
+from fewlabels.sessions.spec_file import read_spec, write_spec
 
 
 def create_journal(
-    path: str | Path | None,
-    pool: Any,
-    *,
-    goal: Goal | str,
-    by: Groups | str | Sequence[Groups | str],
-    policy: Policy | str | None,
-    prior: Prior | str | None,
-    level: float,
-    finite_pool: bool,
-    bins: Bins | str | int | None,
-    classes: Sequence[str],
-    votes: int,
-    seed: int,
+    path: str | Path | None, pool: Any, design: StudyDesign, classes: Sequence[str]
 ) -> tuple[SessionSpec, Journal, Predictions]:
-    """Check all choices, and write them with the items of the pool to a new journal, in memory without a path."""
+    """Write the design with the items of the pool to a new journal, in memory without a path."""
     pool = _read_pool(pool)
-    goal, by, prior = resolve_goal(goal), resolve_groups(by), resolve_prior(prior)
-    policy, bins = resolve_policy(policy, goal), resolve_bins(bins)
-    require_roles(pool, goal.metric, prior)
-    AssessmentSpec(goal.metric, prior, level, finite_pool, count_sought(goal), seed)  # validates its arguments
-    spec, items = create_spec(
-        pool, goal=goal, by=by, policy=policy, prior=prior, level=level, finite_pool=finite_pool, seed=seed, bins=bins,
-        classes=classes, votes=votes,
-    )  # fmt: skip
-    about, blobs = spec.write()
+    require_roles(pool, design.goal.metric, design.prior)
+    spec, items = create_spec(pool, design, classes=classes)
+    about, blobs = write_spec(spec)
     if path is None:
         return spec, MemoryJournal(about, items, blobs), pool
     restore_choice(about["prior"], None, "prior")  # refuse a custom prior: it cannot be restored from the file
@@ -65,7 +48,7 @@ def open_journal(
         spec.require_items(journal.count_items(), path)
         if pool is not None:
             pool = _read_pool(pool)
-            spec.require_same_predictions(pool, path)
+            require_same_predictions(spec, pool, path)
         yield spec, journal, pool
     except BaseException:
         journal.close()
@@ -74,3 +57,20 @@ def open_journal(
 
 def _read_pool(pool: Any) -> Predictions:
     return pool if isinstance(pool, Predictions) else Predictions.read(pool)
+
+
+def require_same_predictions(spec: SessionSpec, pool: Predictions, path: object) -> None:
+    """Refuse predictions other than those the session was created from."""
+    change = describe_difference(spec.fingerprint, _recompute_fingerprint(spec, pool))
+    if change:
+        raise InputError(
+            f"{path} was made from other predictions ({spec.source}) than {pool.source}: {change}; start a new session for these"
+        )
+
+
+def _recompute_fingerprint(spec: SessionSpec, pool: Predictions) -> dict[str, Any]:
+    """Compute the fingerprint from the same items as when the session was created."""
+    if "every" not in spec.fingerprint or not pool.has_integer_ids:
+        return compute_fingerprint(pool, spec.design.by)
+    rule = SamplingRule(spec.fingerprint["every"], spec.fingerprint["seed"])
+    return fingerprint_aggregate(aggregate_pool(pool, spec.design.by, bins=spec.design.bins, rule=rule))

@@ -11,7 +11,6 @@ from fewlabels.active.acquisition import AcquisitionView
 from fewlabels.active.goals.goal import count_sought
 from fewlabels.active.policies import choose_groups
 from fewlabels.data.counts import NONE, CountTable
-from fewlabels.data.names import natural_order
 from fewlabels.distributions.belief import Rng
 from fewlabels.errors import InputError
 from fewlabels.models.annotators.imputation import ImputedCounts
@@ -31,13 +30,6 @@ from fewlabels.sessions.votes import ItemVotes
 LACKS_VOTES = "most answered items have fewer votes than required: let other annotators answer them too"
 
 
-def list_classes(spec: SessionSpec, state: SessionState) -> tuple[str, ...]:
-    """Return the classes of the labels, new ones last; empty where labels are grades."""
-    classes = spec.tally.classes
-    new = () if spec.graded else set(state.label_counts).difference(classes)
-    return (*classes, *sorted(new, key=natural_order))
-
-
 def count_left(spec: SessionSpec, state: SessionState) -> Int[np.ndarray, " group"]:
     """Count the unlabelled items of each group that were not drawn yet; 0 once its queue is empty.
 
@@ -50,7 +42,7 @@ def count_left(spec: SessionSpec, state: SessionState) -> Int[np.ndarray, " grou
     return np.where(drawn < spec.n_askable, n_unlabelled - drawn, 0)
 
 
-def count_labels(spec: SessionSpec, state: SessionState) -> CountTable:
+def tally_labels(spec: SessionSpec, state: SessionState) -> CountTable:
     """Return the counts of the pool with the labels so far."""
     counted = [(entry, name, n) for (entry, name), n in state.counted.items() if n]
     entry = np.array([entry for entry, _, _ in counted], dtype=np.int64)
@@ -58,7 +50,7 @@ def count_labels(spec: SessionSpec, state: SessionState) -> CountTable:
     if spec.graded:
         grade = np.array([_read_grade(name) for _, name, _ in counted])
         return spec.tally.add_labels(entry, np.full(len(entry), NONE), n, grade * n)
-    classes = list_classes(spec, state)
+    classes = spec.list_classes(state)
     counts = spec.tally.add_classes(classes[len(spec.tally.classes) :])
     at = {name: i for i, name in enumerate(classes)}
     label = np.array([at[name] for _, name, _ in counted], dtype=np.int64)
@@ -97,9 +89,9 @@ class Snapshot:
 
 def take_snapshot(spec: SessionSpec, state: SessionState) -> Snapshot:
     """Take a snapshot of the state."""
-    classes, are_votes = list_classes(spec, state), state.wanted > 1
+    classes, are_votes = spec.list_classes(state), state.wanted > 1
     return Snapshot(
-        (classes, state.n_answer_events if are_votes else 0, *sorted(state.counted.items())), count_labels(spec, state),
+        (classes, state.n_answer_events if are_votes else 0, *sorted(state.counted.items())), tally_labels(spec, state),
         [one.item.entry for name, one in state.pending.items() if name not in state.voted_items], count_left(spec, state),
         spec.tally.add_classes(classes[len(spec.tally.classes) :]), tuple(state.answered) if are_votes else (),
         len(state.short_of_votes), len(state.disputed) if are_votes else 0,
@@ -128,8 +120,8 @@ class PosteriorCache:
 
     def choose_next_groups(self, posterior: Posterior, rng: Rng) -> list[int]:
         """Return the groups that the policy chooses next; empty once no useful item is left or the policy stops."""
-        goal = self._spec.goal
-        return choose_groups(self._spec.policy, rng, AcquisitionView(posterior, goal.gain, count_sought(goal)))
+        goal = self._spec.design.goal
+        return choose_groups(self._spec.design.policy, rng, AcquisitionView(posterior, goal.gain, count_sought(goal)))
 
     def impute_labels(self, snapshot: Snapshot) -> ImputedCounts | None:
         """Return the counts of imputed labels; None without votes to compare."""
@@ -138,10 +130,10 @@ class PosteriorCache:
     def describe_votes(self, snapshot: Snapshot) -> dict[str, Any] | None:
         """Return agreement and accuracies of annotators, as plain data; None with one vote per item."""
         spec = self._spec
-        if spec.votes == 1:
+        if spec.design.votes == 1:
             return None
-        counts = {"wanted": spec.votes, "n_short": snapshot.n_short, "n_disputed": snapshot.n_disputed}
-        return counts | describe_votes(*self._fit_votes(snapshot), spec.level)
+        counts = {"wanted": spec.design.votes, "n_short": snapshot.n_short, "n_disputed": snapshot.n_disputed}
+        return counts | describe_votes(*self._fit_votes(snapshot), spec.design.level)
 
     def class_probabilities(self, snapshot: Snapshot, item_votes: ItemVotes, *, fresh: bool = True) -> dict[str, float]:
         """Return the posterior probability of each class of an item given all votes, largest first."""
@@ -152,16 +144,16 @@ class PosteriorCache:
         with self._lock:
             if self._votes_fit is None or self._votes_fit[0] != snapshot.labels:
                 pool_votes = build_vote_matrix(snapshot.start, snapshot.voted_items)
-                rng = np.random.default_rng([self._spec.seed, 2, len(snapshot.voted_items)])
+                rng = np.random.default_rng([self._spec.design.seed, 2, len(snapshot.voted_items)])
                 self._votes_fit = snapshot.labels, pool_votes, impute_counts(rng, pool_votes)
             return self._votes_fit[1:]
 
     def _infer(self, snapshot: Snapshot) -> Posterior:
-        spec, imputed = self._spec, self.impute_labels(snapshot)
-        terms: dict[str, Any] = {"finite_pool": spec.finite_pool, "level": spec.level, "seed": spec.seed}
+        design, imputed = self._spec.design, self.impute_labels(snapshot)
+        terms: dict[str, Any] = {"finite_pool": design.finite_pool, "level": design.level, "seed": design.seed}
         if imputed is None:
-            return infer(snapshot.counts, spec.goal.metric, spec.prior, **terms)
-        return infer_imputed(snapshot.counts, imputed.imputations, spec.goal.metric, spec.prior, **terms)
+            return infer(snapshot.counts, design.goal.metric, design.prior, **terms)
+        return infer_imputed(snapshot.counts, imputed.imputations, design.goal.metric, design.prior, **terms)
 
 
 def _with_pending(fitted_snapshot: Snapshot, posterior: Posterior, snapshot: Snapshot) -> Posterior:
@@ -179,11 +171,11 @@ def count_events(spec: SessionSpec, state: SessionState) -> dict[str, Any]:
     return {
         "n_items": int(spec.tally.n_items.sum()), "n_labels": int(spec.tally.n_labels.sum()) + state.n_labels,
         "n_pending": len(state.pending), "n_skipped": len(state.skipped), "n_not_asked": len(state.waiting),
-        "n_left": int(count_left(spec, state).sum()), "warnings": list(list_warnings(spec, state)),
+        "n_left": int(count_left(spec, state).sum()), "warnings": list(list_label_warnings(spec, state)),
     }  # fmt: skip
 
 
-def list_warnings(spec: SessionSpec, state: SessionState) -> tuple[str, ...]:
+def list_label_warnings(spec: SessionSpec, state: SessionState) -> tuple[str, ...]:
     """List warnings about these labels."""
     notes = list(spec.notes)
     if spec.tally.n_labels.any():

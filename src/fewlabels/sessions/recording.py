@@ -6,7 +6,6 @@ from typing import Any
 from fewlabels.errors import InputError
 from fewlabels.sessions.answers import check_answers
 from fewlabels.sessions.journal.events import NewEvent
-from fewlabels.sessions.posterior_cache import list_classes
 from fewlabels.sessions.spec import SessionSpec
 from fewlabels.sessions.state import Action
 from fewlabels.sessions.store import EventStore
@@ -14,15 +13,15 @@ from fewlabels.sessions.store import EventStore
 
 def require_name(spec: SessionSpec, who: str) -> None:
     """Raise if answers are votes and the annotator has no name."""
-    if spec.votes > 1 and not who.strip():
+    if spec.design.votes > 1 and not who.strip():
         raise InputError(
-            f"this session has {spec.votes} annotators per item: say who you are (--as NAME; Python: who=)"
+            f"this session has {spec.design.votes} annotators per item: say who you are (--as NAME; Python: who=)"
         )
 
 
-def require_votes(spec: SessionSpec) -> None:
+def require_several_votes(spec: SessionSpec) -> None:
     """Raise if answers are no votes, so that there is nothing to decide."""
-    if spec.votes == 1:
+    if spec.design.votes == 1:
         raise InputError("decide: this session has one vote per item, and the last answer counts; use tell instead")
 
 
@@ -30,7 +29,7 @@ def record_answers(
     spec: SessionSpec, store: EventStore, labels: Mapping[Any, Any], *, who: str, note: str, new_classes: bool
 ) -> None:
     """Record answers, or refuse them all."""
-    answers = _check(spec, store, labels, new_classes)
+    answers = _check_labels(spec, store, labels, new_classes)
     store.append(
         NewEvent("skipped" if label is None else "told", name, label, who, note) for name, label in answers.items()
     )
@@ -40,7 +39,7 @@ def record_decisions(
     spec: SessionSpec, store: EventStore, labels: Mapping[Any, Any], *, who: str, note: str, new_classes: bool
 ) -> None:
     """Record decisions, or refuse them all."""
-    decisions = _check(spec, store, labels, new_classes)
+    decisions = _check_labels(spec, store, labels, new_classes)
     store.append(NewEvent("decided", name, label, who, note) for name, label in decisions.items())
 
 
@@ -60,8 +59,10 @@ def withdraw_last(store: EventStore, who: str, only: Action | None, *, decisions
     return wanted.item
 
 
-def _check(spec: SessionSpec, store: EventStore, labels: Mapping[Any, Any], new_classes: bool) -> dict[str, str | None]:
-    classes = list_classes(spec, store.state)
+def _check_labels(
+    spec: SessionSpec, store: EventStore, labels: Mapping[Any, Any], new_classes: bool
+) -> dict[str, str | None]:
+    classes = spec.list_classes(store.state)
     answers = check_answers(labels, store.journal, None if spec.graded else classes, new_classes=new_classes)
     spec.require_costs(classes, answers.values())
     return answers

@@ -20,7 +20,7 @@ from fewlabels.sessions.posterior_cache import (
     PosteriorCache,
     Snapshot,
     count_events,
-    list_warnings,
+    list_label_warnings,
     take_snapshot,
 )
 from fewlabels.sessions.spec import SessionSpec
@@ -29,9 +29,9 @@ from fewlabels.sessions.store import EventStore
 
 def record_provenance(spec: SessionSpec, pool: Predictions | None) -> Provenance:
     """Return the provenance of results, as of now."""
-    labels = f"asked for by the policy {name_policy(spec.policy)}, for the goal {spec.goal.name}"
+    labels = f"asked for by the policy {name_policy(spec.design.policy)}, for the goal {spec.design.goal.name}"
     inputs = (spec.source,) if pool is None else pool.inputs
-    return record(Path(spec.source).name, inputs=inputs, counts=spec.tally, seed=spec.seed, labels=labels)
+    return record(Path(spec.source).name, inputs=inputs, counts=spec.tally, seed=spec.design.seed, labels=labels)
 
 
 def assess_labels(
@@ -39,15 +39,15 @@ def assess_labels(
 ) -> Assessment:
     """Estimate the metric from the labels so far."""
     with store.reading() as state:
-        snapshot, notes = take_snapshot(spec, state), list_warnings(spec, state)
+        snapshot, notes = take_snapshot(spec, state), list_label_warnings(spec, state)
     posterior, imputed = cache.get_posterior(snapshot), cache.impute_labels(snapshot)
     return assess_counts(
-        posterior.evaluation.tally, spec.ask(metric), warnings=notes, frame=spec.frame, imputed=imputed,
-        provenance=record_provenance(spec, pool), posterior=posterior if metric == spec.goal.metric else None,
+        posterior.evaluation.tally, spec.design.specify_assessment(metric), warnings=notes, frame=spec.frame, imputed=imputed,
+        provenance=record_provenance(spec, pool), posterior=posterior if metric == spec.design.goal.metric else None,
     )  # fmt: skip
 
 
-def infer_posterior(spec: SessionSpec, store: EventStore, cache: PosteriorCache) -> tuple[Snapshot, Posterior]:
+def infer_goal_posterior(spec: SessionSpec, store: EventStore, cache: PosteriorCache) -> tuple[Snapshot, Posterior]:
     """Return a snapshot of the labels so far, and the posterior of the goal's metric given these labels."""
     with store.reading() as state:
         snapshot = take_snapshot(spec, state)
@@ -56,7 +56,7 @@ def infer_posterior(spec: SessionSpec, store: EventStore, cache: PosteriorCache)
 
 def describe_goal(spec: SessionSpec, snapshot: Snapshot, posterior: Posterior) -> GoalStatus:
     """Return the current answer to the goal; it is not settled while items lack votes."""
-    status = describe(spec.goal, posterior, spec.derive_rng(0))
+    status = describe(spec.design.goal, posterior, spec.derive_rng(0))
     return replace(status, settled=False) if snapshot.lacks_votes else status
 
 
@@ -67,10 +67,10 @@ def describe_session(
     with store.reading() as state:
         snapshot, counts = take_snapshot(spec, state), count_events(spec, state)
     posterior = cache.get_posterior(snapshot)
-    goal, status = spec.goal, describe_goal(spec, snapshot, posterior)
+    goal, status = spec.design.goal, describe_goal(spec, snapshot, posterior)
     return {
         **counts, "goal": goal.name, "metric": goal.metric.name, "by": spec.tally.by,
-        "policy": name_policy(spec.policy), "prior": spec.prior.name,
+        "policy": name_policy(spec.design.policy), "prior": spec.design.prior.name,
         "settled": status.settled, "answer": {"sentence": status.sentence, **status.details},
         "obstacle": None if status.settled else _find_obstacle(spec, snapshot, posterior),
         "votes": cache.describe_votes(snapshot), "provenance": record_provenance(spec, pool).to_dict(),
@@ -78,7 +78,7 @@ def describe_session(
 
 
 def _find_obstacle(spec: SessionSpec, snapshot: Snapshot, posterior: Posterior) -> str | None:
-    return LACKS_VOTES if snapshot.lacks_votes else explain_unreachable(spec.goal, posterior, spec.derive_rng(0))
+    return LACKS_VOTES if snapshot.lacks_votes else explain_unreachable(spec.design.goal, posterior, spec.derive_rng(0))
 
 
 def describe_disputes(

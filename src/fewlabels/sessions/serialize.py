@@ -60,13 +60,13 @@ def from_plain(plain: Any) -> Any:
     if plain.keys() == {"cost"}:
         return Cost(read_costs(from_plain(plain["cost"])))
     if plain.keys() == {"kind", "with"}:
-        return _construct(
+        return _construct_choice(
             SERIALIZABLE[plain["kind"]], {name: from_plain(value) for name, value in plain["with"].items()}
         )
     return {key: from_plain(value) for key, value in plain["map"].items()}
 
 
-def _construct(kind: type, values: Mapping[str, Any]) -> Any:
+def _construct_choice(kind: type, values: Mapping[str, Any]) -> Any:
     """Construct a choice after checking the types of its fields."""
     types = get_type_hints(kind)
     for name, value in values.items():

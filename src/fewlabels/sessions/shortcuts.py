@@ -56,32 +56,32 @@ def assign_shortcuts(classes: tuple[str, ...]) -> Shortcuts:
     """
     singles = {name: name for name in classes if _is_character(name)}
     names = frozenset(form for name in singles for form in _both_cases(name))
-    shown = _assign(classes, {name: name for name in singles if _is_on_keyboards(name)})
+    shown = _assign_class_keys(classes, {name: name for name in singles if _is_on_keyboards(name)})
     if shown is None:
         return Shortcuts({}, {}, names)
     return Shortcuts(shown, _accept_both_cases(singles | {key: name for name, key in shown.items()}), names)
 
 
-def _assign(classes: Sequence[str], own: Mapping[str, str]) -> dict[str, str] | None:
+def _assign_class_keys(classes: Sequence[str], own: Mapping[str, str]) -> dict[str, str] | None:
     """Return the key of every class: its own, one suggested by its name, or the next free one."""
-    name_counts = Counter(map(_normalize, classes))
+    name_counts = Counter(map(_normalize_name, classes))
     keys = {**own, **_read_hints([name for name in classes if name not in own], name_counts)}
-    used = {_normalize(key) for key in keys.values()}
-    initials = Counter(_normalize(name)[:1] for name in classes)
-    digits = "" if any(map(_read_numbers, classes)) else DIGITS
+    used = {_normalize_name(key) for key in keys.values()}
+    initials = Counter(_normalize_name(name)[:1] for name in classes)
+    digits = "" if any(map(_read_number_names, classes)) else DIGITS
     for name in classes:
         if name not in keys:
             free = [key for key in digits + LETTERS if key not in used and not name_counts[key]]
             if not free:
                 return None
-            keys[name] = _choose(name, free, initials)
+            keys[name] = _choose_key(name, free, initials)
             used.add(keys[name])
     return {name: keys[name] for name in classes}
 
 
-def _choose(name: str, free: Sequence[str], initials: Mapping[str, int]) -> str:
+def _choose_key(name: str, free: Sequence[str], initials: Mapping[str, int]) -> str:
     """Prefer a digit, then the initial, then a letter that is no other name's initial."""
-    initial = _normalize(name)[:1]
+    initial = _normalize_name(name)[:1]
     distinctive = [key for key in free if initials[key] == (key == initial)]
     digits = [key for key in distinctive if key in DIGITS]
     return [*digits, *(key for key in distinctive if key == initial), *distinctive, *free][0]
@@ -95,13 +95,13 @@ def _read_hints(names: Sequence[str], name_counts: Mapping[str, int]) -> dict[st
 
 
 def _read_hint(name: str) -> str:
-    numbers = _read_numbers(name)
+    numbers = _read_number_names(name)
     if len(numbers) == 1 and len(numbers[0]) == 1:
         return numbers[0]
-    return INITIALS.get(_normalize(name), "")
+    return INITIALS.get(_normalize_name(name), "")
 
 
-def _read_numbers(name: str) -> list[str]:
+def _read_number_names(name: str) -> list[str]:
     """Return the numbers in a name: digits, English words, or a Roman numeral at its end."""
     plain = unicodedata.normalize("NFKC", name)
     words = WORD.findall(plain)
@@ -129,6 +129,6 @@ def _is_on_keyboards(character: str) -> bool:
     return unicodedata.east_asian_width(character) not in ("W", "F") and unicodedata.category(character)[0] in "LNPS"
 
 
-def _normalize(text: str) -> str:
+def _normalize_name(text: str) -> str:
     """Normalize a name: NFKC, stripped, casefolded."""
     return unicodedata.normalize("NFKC", text).strip().casefold()

@@ -135,14 +135,14 @@ class Leases:
 def _find_ages(events: Sequence[Event]) -> list[float]:
     """Return the ages of events in seconds, made non-negative and monotone in case the wall clock jumped."""
     latest, ages = utc_now(), []
-    now = _read_time(latest)
+    now = _read_event_time(latest)
     for event in reversed(events):
         latest = min(latest, event.at)
-        ages.append(max(now - _read_time(latest), 0.0))
+        ages.append(max(now - _read_event_time(latest), 0.0))
     return ages[::-1]
 
 
-def _read_time(at: str) -> float:
+def _read_event_time(at: str) -> float:
     try:
         return datetime.fromisoformat(at).timestamp()
     except (ValueError, OverflowError):  # not written by us

@@ -12,11 +12,12 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
+from fewlabels.data.names import ItemId
 from fewlabels.errors import InputError, join_names
 from fewlabels.sessions.journal.errors import StorageError, UnusableError
-from fewlabels.sessions.session import ItemId
 from fewlabels.sessions.shortcuts import PAGE_COMMANDS, assign_shortcuts
 from fewlabels.text import sanitize_line
+from fewlabels.web.board import Board, Dispute
 from fewlabels.web.conditional_get import ReadThrottle, send_cached
 from fewlabels.web.credentials import UNAVAILABLE as KEYS_UNAVAILABLE
 from fewlabels.web.credentials import KeysUnavailableError
@@ -33,7 +34,7 @@ from fewlabels.web.media import MEDIA_TYPES
 from fewlabels.web.permissions import Caller, Identity, Owner, hide_paths, hide_results, limit_rate, resolve_name
 from fewlabels.web.rate_limit import RateLimit
 from fewlabels.web.security import SecurityMiddleware, SecurityPolicy
-from fewlabels.web.service import Board, Dispute, LabellingService
+from fewlabels.web.service import LabellingService
 
 HERE = Path(__file__).parent
 PAGE = {"/": ("page.html", "text/html"), "/page.css": ("page.css", "text/css"), "/page.js": ("page.js", "text/javascript")}  # fmt: skip
@@ -195,7 +196,7 @@ def _add_labelling_routes(
         Annotators replace only their own answers; an item that another annotator has answered is refused with a 409.
         """
         who = _resolve_caller(body.who, caller, security_policy, rate_limit)
-        said = service.tell(who, _list_answers(body), replaces=caller.is_owner)
+        said = service.tell(who, _list_posted_answers(body), replaces=caller.is_owner)
         return TellResponse(kept=len(body.answers), predicted=said, board=hide_results(service.board, caller))
 
     @app.post("/api/undo")
@@ -225,7 +226,7 @@ def _add_adjudication_routes(
     def decide(body: TellRequest, caller: Owner) -> TellResponse:
         """Record decisions on disputed items; a decision counts as the true label and has its author. Owner only."""
         who = _resolve_caller(body.who, caller, security_policy, rate_limit)
-        said = service.decide(who, _list_answers(body))
+        said = service.decide(who, _list_posted_answers(body))
         return TellResponse(kept=len(body.answers), predicted=said, board=service.board)
 
     @app.get("/api/disputes")
@@ -302,7 +303,7 @@ def _resolve_caller(who: str, caller: Caller, security_policy: SecurityPolicy, r
     return resolve_name(caller, who, security_policy.store.read())
 
 
-def _list_answers(body: TellRequest) -> list[tuple[ItemId, str | None, str]]:
+def _list_posted_answers(body: TellRequest) -> list[tuple[ItemId, str | None, str]]:
     """List answers; refuse two for the same item, because their order would be ambiguous."""
     n_of = Counter(str(one.id) for one in body.answers)
     twice = [item for item, n in n_of.items() if n > 1]

@@ -16,7 +16,6 @@ from typing import Any
 from fastapi.encoders import jsonable_encoder
 from starlette.responses import JSONResponse
 
-from fewlabels.sessions.session import Session
 from fewlabels.web.error_log import FailureLog, make_busy_error
 
 POLL_SECONDS = 1.0  # seconds between two polls of the journal, for events of other processes
@@ -38,20 +37,24 @@ class CachedResponse:
 
 
 class BackgroundWorker:
-    """A thread that computes one result at a time."""
+    """A thread that computes one result at a time.
+
+    `read_progress` returns the number of the last event, and how many answers were given or changed.
+    """
 
     def __init__(
         self,
-        session: Session,
+        read_progress: Callable[[], tuple[int, int]],
         log: FailureLog,
         refresh: Callable[[], None],
         computations: Mapping[str, Callable[[], Any]],
     ) -> None:
-        self._session, self._log, self._refresh, self._computations = session, log, refresh, computations
+        self._read_progress, self._log = read_progress, log
+        self._refresh, self._computations = refresh, computations
         self._latest: dict[str, CachedResponse] = {}
         self._pending: dict[str, Future[CachedResponse | Exception]] = {}
         self._lock, self._wake, self._demand, self._closed = Lock(), Event(), Event(), Event()
-        self._n_fetching, self._n_waiting, self._n_answers = 0, 0, session.progress[1]
+        self._n_fetching, self._n_waiting, self._n_answers = 0, 0, read_progress()[1]
         self._thread = Thread(target=self._run, daemon=True, name="figures")
         self.is_stale = False  # computing the board failed
 
@@ -64,7 +67,7 @@ class BackgroundWorker:
         for event in (self._closed, self._wake, self._demand):
             event.set()
         self._thread.join()
-        self._resolve(self._take_pending(), make_busy_error("the server is stopping"))
+        self._resolve_futures(self._take_pending(), make_busy_error("the server is stopping"))
 
     def wake(self) -> None:
         """Signal that an event was written."""
@@ -104,7 +107,7 @@ class BackgroundWorker:
             self._demand.clear()
             return pending
 
-    def _resolve(
+    def _resolve_futures(
         self, pending: Mapping[str, Future[CachedResponse | Exception]], found: CachedResponse | Exception
     ) -> None:
         for future in pending.values():
@@ -123,10 +126,10 @@ class BackgroundWorker:
     def _run_pending(self, pending: Mapping[str, Future[CachedResponse | Exception]]) -> None:
         """Compute the pending results that are out of date; log failures, and retry after the next answer."""
         try:
-            event, n_answers = self._session.progress
+            event, n_answers = self._read_progress()
         except Exception as error:
             self._log.note("reading the journal", error)
-            self._resolve(pending, error)
+            self._resolve_futures(pending, error)
             return
         if n_answers != self._n_answers:
             self._n_answers = n_answers

@@ -13,58 +13,14 @@ import time
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
-from threading import Condition, Thread
+from threading import Thread
 
-from fewlabels.web.credentials import make_token
+from fewlabels.web.one_time_codes import LIFETIME, OneTimeCodes
 
-LIFETIME = 120.0  # lifetime of a code
 REDIRECT = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="referrer" content="no-referrer">
 <title>fewlabels</title><meta http-equiv="refresh" content="0;url={address}"><p><a href="{address}">Continue to the labelling page</a></p></html>
 """
-
-
-@dataclass
-class OneTimeCodes:
-    """One-time codes that sign the owner in; they expire after two minutes.
-
-    >>> codes = OneTimeCodes()
-    >>> code = codes.issue()
-    >>> codes.redeem("wrong"), codes.redeem(code), codes.redeem(code)
-    (False, True, False)
-    """
-
-    seconds: float = LIFETIME
-    _expiries: dict[bytes, float] = field(default_factory=dict, repr=False)
-    _changed: Condition = field(default_factory=Condition, repr=False)
-
-    def issue(self) -> str:
-        """Return a new code."""
-        code = make_token()
-        with self._changed:
-            self._expiries[_hash(code)] = time.monotonic() + self.seconds
-        return code
-
-    def redeem(self, code: str) -> bool:
-        """Consume a code; False if it is unknown, used or expired."""
-        with self._changed:
-            until = self._expiries.pop(_hash(code), 0.0)
-            self._changed.notify_all()
-        return until > time.monotonic()
-
-    def wait_until_used(self, code: str) -> None:
-        """Wait until a code is used or expired."""
-        with self._changed:
-            until = self._expiries.get(_hash(code), 0.0)
-            self._changed.wait_for(lambda: _hash(code) not in self._expiries, until - time.monotonic())
-
-    def drop(self) -> None:
-        """Invalidate all codes."""
-        with self._changed:
-            self._expiries.clear()
-            self._changed.notify_all()
 
 
 @contextmanager
@@ -75,7 +31,7 @@ def opened_browser(address: str, codes: OneTimeCodes, session_path: Path | None)
     file = session_path.with_name(f"{session_path.name}.{secrets.token_hex(4)}.html")
     _remove_leftovers(session_path)
     try:
-        _write(file, REDIRECT.format(address=html.escape(f"{address}/?code={code}")))
+        _write_private_file(file, REDIRECT.format(address=html.escape(f"{address}/?code={code}")))
     except OSError:  # the link is printed anyway
         yield
         return
@@ -88,7 +44,7 @@ def opened_browser(address: str, codes: OneTimeCodes, session_path: Path | None)
         file.unlink(missing_ok=True)
 
 
-def _write(file: Path, text: str) -> None:
+def _write_private_file(file: Path, text: str) -> None:
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as opened:
         opened.write(text)
 
@@ -106,7 +62,3 @@ def _remove_leftovers(session_path: Path) -> None:
 def _remove_used(file: Path, code: str, codes: OneTimeCodes) -> None:
     codes.wait_until_used(code)
     file.unlink(missing_ok=True)
-
-
-def _hash(code: str) -> bytes:
-    return sha256(code.encode("utf-8", "surrogateescape")).digest()

@@ -9,8 +9,8 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 from urllib.request import Request, urlopen
 
+from fewlabels.data.names import ItemId
 from fewlabels.errors import InputError
-from fewlabels.sessions.session import ItemId
 
 TIMEOUT = 60.0  # seconds until a request times out
 

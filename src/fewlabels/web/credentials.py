@@ -148,8 +148,8 @@ class Credentials(BaseModel):
     @cached_property
     def _by_secret(self) -> dict[bytes, Credential]:
         """Credentials by the hash of their secrets, so that the time of a lookup reveals nothing about a secret."""
-        tokens = {_hash("token", one.token): one for one in self.credentials}
-        return tokens | {_hash("cookie", one.cookie): one for one in self.credentials}
+        tokens = {_hash_secret("token", one.token): one for one in self.credentials}
+        return tokens | {_hash_secret("cookie", one.cookie): one for one in self.credentials}
 
     @cached_property
     def _by_name(self) -> dict[str, Credential]:
@@ -157,7 +157,7 @@ class Credentials(BaseModel):
 
     def find(self, kind: Literal["token", "cookie"], secret: str) -> Credential | None:
         """Return the credential of a token or a cookie."""
-        return self._by_secret.get(_hash(kind, secret))
+        return self._by_secret.get(_hash_secret(kind, secret))
 
     def find_annotator(self, name: str) -> Credential | None:
         """Return the credential of an annotator."""
@@ -215,7 +215,7 @@ class MemoryStore:
         return self.credentials
 
 
-def _hash(kind: str, secret: str) -> bytes:
+def _hash_secret(kind: str, secret: str) -> bytes:
     return sha256(f"{kind}:{secret}".encode("utf-8", "surrogateescape")).digest()
 
 

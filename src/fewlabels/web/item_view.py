@@ -6,7 +6,7 @@ from urllib.parse import urlencode, urlsplit
 
 from pydantic import BaseModel
 
-from fewlabels.sessions.session import ItemId
+from fewlabels.data.names import ItemId
 from fewlabels.text import as_text, sanitize, sanitize_line
 from fewlabels.web.media import MediaFolder, guess_media_kind
 

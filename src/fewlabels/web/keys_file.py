@@ -55,8 +55,8 @@ def get_keys_path(session: str | Path) -> Path:
 def read_keys(path: Path) -> Credentials:
     """Read the credentials; refuse a file that other users can read or write."""
     try:
-        with _opened(path) as handle:
-            return _read(handle, path)
+        with _opened_file(path) as handle:
+            return _read_credentials(handle, path)
     except OSError as error:  # too many open files, or a failing disk: the keys may be valid
         raise KeysUnavailableError(f"{path} cannot be read at the moment: {error.strerror}; try again") from None
 
@@ -65,12 +65,12 @@ def change_keys(path: Path, change: Callable[[Credentials], Credentials]) -> Cre
     """Change the credentials; create the owner's first if there is no file."""
     try:
         if not os.path.lexists(path):
-            _create(path)
-        with _locked(path):
+            _create_keys_file(path)
+        with _locked_keys_file(path):
             before = read_keys(path)
             after = change(before)
             if after != before or before.shared:
-                _replace(path, after)
+                _replace_keys_file(path, after)
             if before.shared:
                 log.warning(SHARED_LINK_WARNING, path)
             return after
@@ -93,7 +93,7 @@ class KeysFile:
         Raises KeysUnavailableError if the file cannot be read at the moment.
         """
         with self._lock:
-            current_stat = _stat(self.path)
+            current_stat = _stat_keys_file(self.path)
             if current_stat != self._last_stat:
                 self._credentials = self._load()  # after a temporary error the next request retries
                 self._last_stat = current_stat
@@ -109,7 +109,7 @@ class KeysFile:
             return None
 
 
-def _stat(path: Path) -> tuple[int, ...]:
+def _stat_keys_file(path: Path) -> tuple[int, ...]:
     """Return the attributes of a file that change when it is replaced or written."""
     try:
         found = path.lstat()
@@ -121,7 +121,7 @@ def _stat(path: Path) -> tuple[int, ...]:
 
 
 @contextmanager
-def _opened(path: Path, how: int = READ_ONLY) -> Iterator[int]:
+def _opened_file(path: Path, how: int = READ_ONLY) -> Iterator[int]:
     try:
         handle = os.open(path, how)
     except FileNotFoundError:
@@ -138,10 +138,10 @@ def _opened(path: Path, how: int = READ_ONLY) -> Iterator[int]:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _locked_keys_file(path: Path) -> Iterator[None]:
     """Lock the file against other writers; retry if the previous writer replaced it."""
     while HAS_LOCKS:
-        with _opened(path, READ_AND_WRITE) as handle:
+        with _opened_file(path, READ_AND_WRITE) as handle:
             fcntl.flock(handle, fcntl.LOCK_EX)
             if os.fstat(handle).st_ino == path.lstat().st_ino:
                 yield
@@ -149,7 +149,7 @@ def _locked(path: Path) -> Iterator[None]:
     yield
 
 
-def _read(handle: int, path: Path) -> Credentials:
+def _read_credentials(handle: int, path: Path) -> Credentials:
     _refuse_unsafe(os.fstat(handle), path)
     with open(handle, "rb", closefd=False) as file:
         text = file.read(MAX_BYTES + 1)
@@ -176,9 +176,9 @@ def _refuse_unsafe(found: os.stat_result, path: Path) -> None:
         raise InputError(f"{path}: other users may read or write it (mode {found.st_mode & 0o777:03o}), so its links are not secret; {DELETE_HINT}")  # fmt: skip
 
 
-def _create(path: Path) -> None:
+def _create_keys_file(path: Path) -> None:
     with temporary_file(path.parent, PRIVATE) as part:
-        _write(part, Credentials.create())
+        _write_credentials(part, Credentials.create())
         try:
             link_new_file(part, path)
         except InputError:  # another process created it first
@@ -186,13 +186,13 @@ def _create(path: Path) -> None:
                 raise
 
 
-def _replace(path: Path, credentials: Credentials) -> None:
+def _replace_keys_file(path: Path, credentials: Credentials) -> None:
     with temporary_file(path.parent, PRIVATE) as part:
-        _write(part, credentials)
+        _write_credentials(part, credentials)
         part.replace(path)
 
 
-def _write(part: Path, credentials: Credentials) -> None:
+def _write_credentials(part: Path, credentials: Credentials) -> None:
     with part.open("wb") as file:
         file.write(credentials.model_dump_json(indent=1).encode())
         file.flush()

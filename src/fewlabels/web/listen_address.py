@@ -109,7 +109,7 @@ class ListenAddress:
         """Return a socket that listens on the first address of the host that can be bound."""
         try:
             found = socket.getaddrinfo(self.bind_host, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-            return _bind([(family, address) for family, *_, address in found])
+            return _bind_first([(family, address) for family, *_, address in found])
         except (OSError, OverflowError, UnicodeError, ValueError) as error:
             raise InputError(self._explain(error)) from None
 
@@ -183,7 +183,7 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _bind(found: list[tuple[socket.AddressFamily, tuple[Any, ...]]]) -> socket.socket:
+def _bind_first(found: list[tuple[socket.AddressFamily, tuple[Any, ...]]]) -> socket.socket:
     """Listen on the first address that can be bound."""
     problem: OSError = OSError("no such address")
     for family, address in found:

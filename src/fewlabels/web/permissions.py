@@ -11,9 +11,9 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from fewlabels.text import sanitize_line
+from fewlabels.web.board import Board
 from fewlabels.web.credentials import Credential, Credentials, check_name
 from fewlabels.web.rate_limit import RateLimit
-from fewlabels.web.service import Board
 
 
 class Identity(BaseModel):

@@ -1,11 +1,11 @@
 """A cache of item rows with prefetching: a query engine takes as long for one row as for a hundred."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any
 
-from fewlabels.sessions.session import ItemId, Session
+from fewlabels.data.names import ItemId
 
 PREFETCH = 200  # items read at a time
 MAX_ROWS = 4000  # cached rows
@@ -13,10 +13,17 @@ MAX_ROW_CHARACTERS = 100_000  # rows with more characters are not cached
 
 
 class RowCache:
-    """The shown rows of a session's items, including the items likely to be asked next."""
+    """The shown rows of items, including the items likely to be asked next.
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    `fetch` reads the shown columns of items, and `foresee` lists up to n items that may be asked next.
+    """
+
+    def __init__(
+        self,
+        fetch: Callable[[Sequence[ItemId]], dict[ItemId, dict[str, Any]]],
+        foresee: Callable[[int], Sequence[ItemId]],
+    ) -> None:
+        self._fetch, self._foresee = fetch, foresee
         self._rows: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self._lock, self._engine_lock = Lock(), Lock()  # of the rows, of the engine
 
@@ -40,8 +47,8 @@ class RowCache:
             return {i: self._rows[str(i)] for i in ids if str(i) in self._rows}
 
     def _read(self, missing: Sequence[ItemId]) -> dict[ItemId, dict[str, Any]]:
-        upcoming = [i for i in self._session.foresee(PREFETCH) if str(i) not in self._rows]
-        rows = self._session.show(list(dict.fromkeys([*missing, *upcoming])))
+        upcoming = [i for i in self._foresee(PREFETCH) if str(i) not in self._rows]
+        rows = self._fetch(list(dict.fromkeys([*missing, *upcoming])))
         short = {str(i): row for i, row in rows.items() if _count_characters(row) <= MAX_ROW_CHARACTERS}
         with self._lock:
             self._rows |= short

@@ -17,9 +17,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fewlabels.web.browser import OneTimeCodes
 from fewlabels.web.credentials import UNAVAILABLE, Credential, CredentialStore, KeysUnavailableError, MemoryStore
 from fewlabels.web.error_log import RETRY_AFTER
+from fewlabels.web.one_time_codes import OneTimeCodes
 from fewlabels.web.rate_limit import RateLimit
 
 MAX_REQUEST_BYTES = 1_000_000  # bytes of a request

@@ -15,7 +15,6 @@ import uvicorn
 from fastapi import FastAPI
 
 from fewlabels.errors import InputError
-from fewlabels.web.app import make_app
 from fewlabels.web.browser import opened_browser
 from fewlabels.web.connections import BACKLOG, MAX_CONNECTIONS, ConnectionMiddleware, Connections, Listener
 from fewlabels.web.credentials import Credentials, CredentialStore, MemoryStore
@@ -31,6 +30,7 @@ SHUTDOWN_TIMEOUT = 5  # seconds that open requests have to finish
 
 def serve(
     service: LabellingService,
+    make_app: Callable[[LabellingService, SecurityPolicy], FastAPI],
     listen_address: ListenAddress,
     *,
     listening_socket: socket.socket | None = None,

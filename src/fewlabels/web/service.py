@@ -7,16 +7,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
+from fewlabels.data.names import ItemId
 from fewlabels.errors import join_names
 from fewlabels.models.posterior import Posterior
 from fewlabels.sessions.annotations import describe_agreement
 from fewlabels.sessions.selection import check_lease
-from fewlabels.sessions.session import ItemId, Session
+from fewlabels.sessions.session import Session
 from fewlabels.text import sanitize_line
 from fewlabels.web.background import BackgroundWorker, CachedResponse
+from fewlabels.web.board import AnnotatorAccuracy, Board, Dispute, GroupEstimate, TeamSummary, Vote
 from fewlabels.web.error_log import FailureLog
 from fewlabels.web.item_view import ItemView, show_item
 from fewlabels.web.media import MediaFolder
@@ -40,73 +41,6 @@ class LabellingRules:
         check_lease(self.lease)
 
 
-class GroupEstimate(BaseModel):
-    """The estimate of the metric in a group."""
-
-    group: str
-    mean: float
-    low: float
-    high: float
-    n_labels: int
-    p_sought: float  # P(worst), or P(best) if that is the goal
-
-
-class AnnotatorAccuracy(BaseModel):
-    """An annotator's estimated accuracy, from the votes of all annotators."""
-
-    who: str
-    n_votes: int
-    mean: float
-    low: float
-    high: float
-
-
-class TeamSummary(BaseModel):
-    """Votes and agreement of the annotators, if each item gets several votes."""
-
-    wanted: int
-    n_votes: int
-    n_short: int  # items that need more votes
-    n_disputed: int
-    agreement: str  # as a sentence; empty if no item has two votes yet
-    sentence: str
-    errs: bool
-    people: list[AnnotatorAccuracy]
-
-
-class Board(BaseModel):
-    """The progress of a session: counts, the answer so far and the estimates of the groups."""
-
-    n_labels: int
-    settled: bool
-    sentence: str
-    obstacle: str | None
-    metric: str
-    goal: str
-    groups: list[GroupEstimate]
-    n_groups: int
-    team: TeamSummary | None = None
-    stale: bool = False  # computing it failed: it leaves out the latest answers
-
-
-class Vote(BaseModel):
-    """An annotator's vote on an item; null for "cannot tell"."""
-
-    who: str
-    label: str | None
-    note: str = ""
-
-
-class Dispute(BaseModel):
-    """An item with conflicting votes.
-
-    It has no class probabilities: they depend on the prediction and could bias the decision.
-    """
-
-    item: ItemView
-    votes: list[Vote]
-
-
 class LabellingService:
     """A session with its item rows, its media folder and its background computations."""
 
@@ -125,10 +59,10 @@ class LabellingService:
             folder,
             log or FailureLog(),
         )
-        self._predicted, self._row_cache = predicted, RowCache(session)
+        self._predicted, self._row_cache = predicted, RowCache(session.show, session.foresee)
         session.set_patience(WRITE_TIMEOUT)
         computations = {"status": session.status, "assessment": lambda: session.assess().to_dict()}
-        self._background = BackgroundWorker(session, self.log, self._refresh, computations)
+        self._background = BackgroundWorker(lambda: session.progress, self.log, self._refresh, computations)
         self._refresh()
         self._background.start()
 

@@ -7,20 +7,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from jaxtyping import Float, Int
 
+from fewlabels.active.acquisition import Policy
 from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.estimation import Estimate
 from fewlabels.active.goals.goal import Goal
 from fewlabels.active.goals.identification import FindBest, FindWorst
-from fewlabels.active.policies import (
-    EpsilonGreedy,
-    MultiPlay,
-    Policy,
-    Random,
-    Stratified,
-    Thompson,
-    TopTwo,
-    UpperBound,
-)
+from fewlabels.active.policies import EpsilonGreedy, MultiPlay, Random, Stratified, Thompson, TopTwo, UpperBound
 from fewlabels.active.simulation.kernels.loop import choose
 from fewlabels.active.simulation.kernels.measures import (
     measure_calibration,

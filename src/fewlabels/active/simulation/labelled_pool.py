@@ -11,9 +11,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.data.checks import require_valid
-from fewlabels.data.counts import SPLITS, CountTable, Split, count_pool
+from fewlabels.data.counts import SPLITS, CountTable, Split
 from fewlabels.data.groups import Bins, Groups
 from fewlabels.data.predictions import Predictions
+from fewlabels.data.tabulation import count_pool
 from fewlabels.errors import InputError
 from fewlabels.metrics.metric import Metric
 from fewlabels.models.posterior import Posterior

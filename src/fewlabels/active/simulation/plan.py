@@ -13,32 +13,32 @@ import numpy as np
 from jaxtyping import Int
 from joblib import delayed
 
+from fewlabels.active.acquisition import Policy
 from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.estimation import Estimate
 from fewlabels.active.goals.goal import Goal, require_enough_groups
 from fewlabels.active.goals.identification import FindWorst
-from fewlabels.active.parsing import resolve_goal, resolve_policy
-from fewlabels.active.policies import Policy, name_policy
+from fewlabels.active.parsing import resolve_design
+from fewlabels.active.policies import name_policy
 from fewlabels.active.simulation.blas import use_one_thread
 from fewlabels.active.simulation.dispatch import run_policy
 from fewlabels.active.simulation.labelled_pool import LabelledPool
 from fewlabels.active.simulation.parallel import spread
 from fewlabels.active.simulation.results import Plan
 from fewlabels.active.simulation.run import Run, count_askable
-from fewlabels.analyses.assess import count_for, require_roles
-from fewlabels.analyses.assessment import require_answerable, require_seed
+from fewlabels.active.study_design import StudyDesign
 from fewlabels.analyses.provenance import record
+from fewlabels.analyses.requirements import count_for, require_answerable, require_roles
 from fewlabels.data.aggregate import aggregate_pool
 from fewlabels.data.checks import require_valid
-from fewlabels.data.counts import NONE, CountTable, to_count_table
+from fewlabels.data.counts import NONE, CountTable
 from fewlabels.data.groups import Bins, Groups, predicted
-from fewlabels.data.parsing import resolve_bins, resolve_groups
 from fewlabels.data.predictions import Predictions
+from fewlabels.data.tabulation import to_count_table
 from fewlabels.distributions.belief import Rng
 from fewlabels.distributions.budgets import N_DRAWS_ROUGH, N_DRAWS_SIMULATED
 from fewlabels.errors import InputError
 from fewlabels.models.inference import infer
-from fewlabels.models.parsing import resolve_prior
 from fewlabels.models.posterior import Posterior
 from fewlabels.models.priors import Flat, Prior
 
@@ -105,14 +105,15 @@ def plan(
     >>> plan(pool, goal=Estimate(width=0.2), runs=20, n_jobs=1).n_more < 200
     True
     """
-    require_seed(seed)
+    design = resolve_design(
+        goal, by=by, policy=policy, prior=prior, bins=bins, level=level, finite_pool=finite_pool, seed=seed
+    )
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
-    goal, by, prior = resolve_goal(goal), resolve_groups(by), resolve_prior(prior)
-    policy = resolve_policy(policy, goal)
+    goal, prior = design.goal, design.prior
     require_roles(pool, goal.metric, prior)
     if runs < 2:
         raise InputError(f"plan: runs is {runs}; variation needs at least 2, use 20 or more")
-    aggregated = aggregate_pool(pool, by, bins=resolve_bins(bins), **count_for(pool, prior))
+    aggregated = aggregate_pool(pool, design.by, bins=design.bins, **count_for(pool, prior))
     warnings = require_valid(pool, aggregated)
     counts = to_count_table(aggregated)
     require_answerable(counts, goal.metric)
@@ -124,13 +125,13 @@ def plan(
             f"plan: every item of {pool.source} that could help is labelled; there is nothing left to plan, "
             "unless you hide these labels (--hide-labels; Python: pool.hide_labels())"
         )
-    choices = {
-        "goal": goal, "policy": policy, "prior": Flat(), "level": level, "finite_pool": finite_pool, "given": posterior,
-    }  # fmt: skip
-    needed = _repeat(
-        partial(_simulate_once, counts, posterior, choices), np.random.SeedSequence(seed).spawn(runs), n_jobs, tick
+    needed = _simulate_futures(
+        partial(_simulate_once, counts, posterior, replace(design, prior=Flat())),
+        np.random.SeedSequence(seed).spawn(runs),
+        n_jobs,
+        tick,
     )
-    found = _summarize_futures(goal, policy, prior, counts, needed, most)
+    found = _summarize_futures(design, counts, needed, most)
     made = record(pool.source, inputs=pool.inputs, counts=counts, seed=seed)
     return replace(found, warnings=warnings, provenance=made, frame=pool.frame)
 
@@ -199,14 +200,14 @@ def _refine_count(future: SimulatedFuture, posterior: Posterior, order: Int[np.n
 
 
 def _simulate_once(
-    counts: CountTable, posterior: Posterior, choices: dict[str, Any], seed: np.random.SeedSequence
+    counts: CountTable, posterior: Posterior, design: StudyDesign, seed: np.random.SeedSequence
 ) -> int | None:
     label_seed, policy_seed, answer_seed = seed.spawn(3)
     labelled = draw_labelled_pool(np.random.default_rng(label_seed), counts, posterior)
-    return count_until_settled(SimulatedFuture(Run(labelled, **choices), policy_seed, answer_seed))
+    return count_until_settled(SimulatedFuture(Run.from_design(labelled, design, posterior), policy_seed, answer_seed))
 
 
-def _repeat(
+def _simulate_futures(
     imagine: Callable[[np.random.SeedSequence], int | None],
     seeds: list[np.random.SeedSequence],
     n_jobs: int | None,
@@ -220,22 +221,21 @@ def _repeat(
     return needed
 
 
-def _summarize_futures(
-    goal: Goal, policy: Policy, prior: Prior, counts: CountTable, needed: list[int | None], most: int
-) -> Plan:
+def _summarize_futures(design: StudyDesign, counts: CountTable, needed: list[int | None], most: int) -> Plan:
     """Summarize futures by quantiles; a future that never settles counts as infinite."""
+    goal = design.goal
     sizes = np.array([np.inf if n is None else n for n in needed], dtype=np.float64)
-    low, middle, high = (_round_up(q) for q in np.quantile(sizes, [0.1, 0.5, 0.9], method="inverted_cdf"))
+    low, middle, high = (_round_up_count(q) for q in np.quantile(sizes, [0.1, 0.5, 0.9], method="inverted_cdf"))
     p_settled = float(np.isfinite(sizes).mean())
     return Plan(
-        goal=goal.name, metric=goal.metric.name, by=counts.by, policy=name_policy(policy), prior=prior.name,
+        goal=goal.name, metric=goal.metric.name, by=counts.by, policy=name_policy(design.policy), prior=design.prior.name,
         n_items=int(counts.n_items.sum()), n_labels=int(counts.n_labels.sum()), n_more=middle, low=low, high=high,
-        p_settled=p_settled, runs=len(needed), sentence=_describe(goal, middle, low, high, p_settled, most),
+        p_settled=p_settled, runs=len(needed), sentence=_describe_plan(goal, middle, low, high, p_settled, most),
         remedy=None if p_settled > 0.5 else getattr(goal, "remedy", None), needed=tuple(needed),
     )  # fmt: skip
 
 
-def _round_up(n: float) -> int | None:
+def _round_up_count(n: float) -> int | None:
     """Round up to two significant digits; None if infinite."""
     if not np.isfinite(n):
         return None
@@ -243,7 +243,9 @@ def _round_up(n: float) -> int | None:
     return int(-(-n // digits) * digits)
 
 
-def _describe(goal: Goal, middle: int | None, low: int | None, high: int | None, p_settled: float, most: int) -> str:
+def _describe_plan(
+    goal: Goal, middle: int | None, low: int | None, high: int | None, p_settled: float, most: int
+) -> str:
     aim = _describe_goal(goal)
     if middle is None:
         often = "in none" if not p_settled else f"in only {p_settled:.0%}"

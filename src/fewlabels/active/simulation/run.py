@@ -12,10 +12,11 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.active.acquisition import AcquisitionView
+from fewlabels.active.acquisition import AcquisitionView, Policy
 from fewlabels.active.goals.goal import Goal, count_sought
-from fewlabels.active.policies import Policy, choose_groups
+from fewlabels.active.policies import choose_groups
 from fewlabels.active.simulation.labelled_pool import LabelledPool
+from fewlabels.active.study_design import StudyDesign
 from fewlabels.data.counts import CountTable
 from fewlabels.distributions.belief import Rng
 from fewlabels.distributions.budgets import N_DRAWS_SIMULATED
@@ -35,6 +36,11 @@ class Run:
     level: float = 0.95
     finite_pool: bool = True
     given: Posterior | None = None  # posterior at the start, if not the prior
+
+    @classmethod
+    def from_design(cls, labelled: LabelledPool, design: StudyDesign, given: Posterior | None = None) -> "Run":
+        """Return the replay of a design on a labelled pool."""
+        return cls(labelled, design.goal, design.policy, design.prior, design.level, design.finite_pool, given)
 
     @cached_property
     def start(self) -> Posterior:

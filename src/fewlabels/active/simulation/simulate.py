@@ -4,16 +4,18 @@ A simulation is flat rows: the mean of a measure over the runs, at a number of l
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 from joblib import delayed
 
+from fewlabels.active.acquisition import Policy
 from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.goal import Goal, require_enough_groups
-from fewlabels.active.parsing import resolve_goal, resolve_policies
-from fewlabels.active.policies import Policy, name_policy, random, thompson
+from fewlabels.active.parsing import resolve_design, resolve_policies
+from fewlabels.active.policies import name_policy, random, thompson
 from fewlabels.active.simulation.blas import use_one_thread
 from fewlabels.active.simulation.dispatch import Measured, is_compiled, measure, run_policy
 from fewlabels.active.simulation.labelled_pool import LabelledPool, make_labelled_pool
@@ -21,12 +23,11 @@ from fewlabels.active.simulation.measures import HIGHER_IS_BETTER, get_target
 from fewlabels.active.simulation.parallel import spread
 from fewlabels.active.simulation.results import Row, Simulation
 from fewlabels.active.simulation.run import Run, mark_checkpoints
-from fewlabels.analyses.assess import require_roles
-from fewlabels.analyses.assessment import require_answerable, require_seed
+from fewlabels.active.study_design import StudyDesign
 from fewlabels.analyses.provenance import record
+from fewlabels.analyses.requirements import require_answerable, require_roles
 from fewlabels.data.counts import STRATA
 from fewlabels.data.groups import Bins, Groups, predicted
-from fewlabels.data.parsing import resolve_bins, resolve_groups
 from fewlabels.data.predictions import Predictions
 from fewlabels.errors import InputError
 from fewlabels.models.parsing import DEFAULT_PRIOR, resolve_priors
@@ -105,22 +106,14 @@ def simulate(
     >>> rows[-1]["n_labels"], rows[-1]["measure"], rows[-1]["mean"]
     (80, 'found', 1.0)
     """
-    require_seed(seed)
-    pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
-    goal, by, bins = resolve_goal(goal), resolve_groups(by), resolve_bins(bins)
     policies, priors = resolve_policies(policies), resolve_priors(priors)
     _require_valid_settings(runs, budget, policies, priors)
-    for prior in priors:
-        require_roles(pool, goal.metric, prior)
-    uses = {use for prior in priors for use in list_uses(prior)}
-    probabilities = "probabilities" in uses and pool.has("probabilities")
-    labelled = make_labelled_pool(
-        pool, by, bins=bins, probabilities=probabilities, strata=STRATA if "strata" in uses else ()
-    )
-    require_answerable(labelled.tally, goal.metric)
-    require_enough_groups(goal, len(labelled.tally.groups))
-    finite_pool = not isinstance(goal, Compare)  # verdicts are for the population
-    planned_runs = [Run(labelled, goal, policy, prior, level, finite_pool) for prior in priors for policy in policies]
+    design = resolve_design(goal, by=by, policy=policies[0], prior=priors[0], bins=bins, level=level, seed=seed)
+    design = replace(design, finite_pool=not isinstance(design.goal, Compare))  # verdicts are for the population
+    pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
+    labelled = _read_labelled_pool(pool, design, priors)
+    designs = [replace(design, policy=policy, prior=prior) for prior in priors for policy in policies]
+    planned_runs = [Run.from_design(labelled, one) for one in designs]
     seeds = np.random.SeedSequence(seed).spawn(runs)
     rows: list[Row] = []
     reached: list[Row] = []
@@ -128,11 +121,26 @@ def simulate(
         most = run.n_askable if budget is None else min(budget, run.n_askable)
         count = _offset_progress(tick, i * runs, len(planned_runs) * runs)
         marks = mark_checkpoints(most, n_checkpoints or (REFIT_CHECKPOINTS if run.learns else CHECKPOINTS))
-        checkpoints, found = _repeat(run, marks, seeds, n_jobs, count)
-        rows += _tabulate(run, checkpoints, found)
+        checkpoints, found = _measure_replays(run, marks, seeds, n_jobs, count)
+        rows += _tabulate_measures(run, checkpoints, found)
         reached += _find_targets(run, checkpoints, found, labelled)
     made = record(pool.source, inputs=pool.inputs, counts=labelled.tally, seed=seed, labels=LABEL_ORIGIN)
     return Simulation(tuple(rows), tuple(reached), labelled.n_items, pool.frame, labelled.warnings, made)
+
+
+def _read_labelled_pool(pool: Predictions, design: StudyDesign, priors: Sequence[Prior]) -> LabelledPool:
+    """Count the pool once, with what every prior needs."""
+    metric = design.goal.metric
+    for prior in priors:
+        require_roles(pool, metric, prior)
+    uses = {use for prior in priors for use in list_uses(prior)}
+    probabilities = "probabilities" in uses and pool.has("probabilities")
+    labelled = make_labelled_pool(
+        pool, design.by, bins=design.bins, probabilities=probabilities, strata=STRATA if "strata" in uses else ()
+    )
+    require_answerable(labelled.tally, metric)
+    require_enough_groups(design.goal, len(labelled.tally.groups))
+    return labelled
 
 
 def _require_valid_settings(runs: int, budget: int | None, policies: Sequence[Policy], priors: Sequence[Prior]) -> None:
@@ -153,16 +161,16 @@ def _offset_progress(tick: ProgressCallback | None, done: int, total: int) -> Ca
 
 def run_once(run: Run, checkpoints: Checkpoints, seed: np.random.SeedSequence) -> Measured:
     """Run a replay once, and return its measures at every checkpoint."""
-    return _run(run, checkpoints, seed)[1]
+    return _measure_replay(run, checkpoints, seed)[1]
 
 
-def _run(run: Run, checkpoints: Checkpoints, seed: np.random.SeedSequence) -> tuple[int, Measured]:
+def _measure_replay(run: Run, checkpoints: Checkpoints, seed: np.random.SeedSequence) -> tuple[int, Measured]:
     """Run a replay once; return its number of labels and its measures."""
     order = run_policy(run, np.random.default_rng(seed), int(checkpoints[-1]))
     return len(order), measure(run, order, checkpoints)
 
 
-def _repeat(
+def _measure_replays(
     run: Run,
     checkpoints: Checkpoints,
     seeds: Sequence[np.random.SeedSequence],
@@ -170,9 +178,9 @@ def _repeat(
     count: Callable[[int], None],
 ) -> Reached:
     """Run every seed: compiled replays in threads, others in processes, unless joblib is configured otherwise."""
-    runs = [_run(run, checkpoints, seeds[0])]  # compiles the kernel, if there is one
+    runs = [_measure_replay(run, checkpoints, seeds[0])]  # compiles the kernel, if there is one
     count(1)
-    calls = (delayed(_run)(run, checkpoints, seed) for seed in seeds[1:])
+    calls = (delayed(_measure_replay)(run, checkpoints, seed) for seed in seeds[1:])
     for i, result in enumerate(spread(calls, n_jobs=n_jobs, prefer="threads" if is_compiled(run) else "processes")):
         runs.append(result)
         count(i + 2)
@@ -186,12 +194,12 @@ def _drop_unreached(checkpoints: Checkpoints, found: Runs, longest: int) -> Reac
     return reached, {name: values[:, at] for name, values in found.items()}
 
 
-def _tabulate(run: Run, checkpoints: Checkpoints, found: Runs) -> Iterable[Row]:
+def _tabulate_measures(run: Run, checkpoints: Checkpoints, found: Runs) -> Iterable[Row]:
     for name, values in found.items():
         runs = len(values)
         mean, se = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(runs)
         for n, m, s in zip(checkpoints.tolist(), mean.tolist(), se.tolist(), strict=True):
-            yield _identify(run) | {
+            yield _name_configuration(run) | {
                 "n_labels": n,
                 "measure": name,
                 "mean": _none_if_nan(m),
@@ -216,10 +224,10 @@ def _find_targets(run: Run, checkpoints: Checkpoints, found: Runs, labelled: Lab
         stays = np.logical_and.accumulate(past[::-1])[::-1]
         n = int(checkpoints[stays.argmax()]) if stays.any() else None
         share = None if n is None else n / labelled.n_items
-        yield _identify(run) | {"measure": name, "target": target, "n_labels": n, "share": share}
+        yield _name_configuration(run) | {"measure": name, "target": target, "n_labels": n, "share": share}
 
 
-def _identify(run: Run) -> Row:
+def _name_configuration(run: Run) -> Row:
     return {
         "goal": run.goal.name, "metric": run.goal.metric.name, "policy": name_policy(run.policy), "prior": run.prior.name,
     }  # fmt: skip

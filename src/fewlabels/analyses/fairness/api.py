@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fewlabels.analyses.assessment import require_seed
+from fewlabels.analyses.assessment_spec import require_seed
 from fewlabels.analyses.fairness.definitions import describe_gap, say_four_fifths
 from fewlabels.analyses.fairness.estimators import METHODS, CalibratedMethod, Method, Sample, StrataDraws
 from fewlabels.analyses.fairness.gaps import LARGEST, ODDS, REST, Gap, GapEstimator
@@ -16,11 +16,11 @@ from fewlabels.analyses.fairness.warnings import list_undefined_warnings, list_w
 from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.analyses.result import Result
 from fewlabels.data.checks import require_valid
-from fewlabels.data.counts import to_count_table
 from fewlabels.data.groups import CROSS, Groups
 from fewlabels.data.parsing import resolve_groups, split_names
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.sources import Frame
+from fewlabels.data.tabulation import to_count_table
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.metrics.metric import METRICS
 from fewlabels.models.diagnostics import ChainDiagnostics, diagnose

@@ -10,9 +10,10 @@ from jaxtyping import Float, Int
 
 from fewlabels.data.aggregate import Aggregate, aggregate_pool
 from fewlabels.data.binary import one_vs_rest, predict_correctness, set_constant_score
-from fewlabels.data.counts import CountTable, to_count_table
+from fewlabels.data.counts import CountTable
 from fewlabels.data.groups import Bins, Groups
 from fewlabels.data.predictions import Predictions
+from fewlabels.data.tabulation import to_count_table
 from fewlabels.errors import InputError, join_names
 
 HALF = (*np.arange(0.25, 4.01, 0.25), *np.arange(4.5, 7.01, 0.5), 8.0, 9.0)  # score bin edges in logits, ±

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fewlabels.analyses.assessment import Assessment, AssessmentSpec, assess_counts
+from fewlabels.analyses.assessment import Assessment, assess_counts
+from fewlabels.analyses.assessment_spec import AssessmentSpec
 from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.analyses.rows import Estimate
 from fewlabels.analyses.surface.attributes import require_few_values, resolve_attributes, warn_constant
@@ -14,17 +15,19 @@ from fewlabels.analyses.surface.result import Arm, Surface
 from fewlabels.analyses.surface.uncertain_attributes import SoftAssignment, Uncertain, assign_uncertain, fit_uncertain
 from fewlabels.data.aggregate import aggregate_pool
 from fewlabels.data.checks import require_valid
-from fewlabels.data.counts import STRATA, Cells, CountTable, to_count_table
+from fewlabels.data.counts import STRATA, Cells, CountTable
 from fewlabels.data.groups import Cross, Groups
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.sources import Frame
+from fewlabels.data.tabulation import to_count_table
 from fewlabels.distributions.belief import Conjugate, include_mean
 from fewlabels.distributions.budgets import MIN_DRAWS
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.metrics.metric import Reads, accuracy
-from fewlabels.models.additive.design import build_design, fit_effects
+from fewlabels.models.additive.design import build_additive_design
 from fewlabels.models.additive.explanation import EffectsSummary, list_scales
 from fewlabels.models.additive.fitted_surface import FittedSurface, make_fitted_surface
+from fewlabels.models.additive.laplace import fit_additive
 from fewlabels.models.baselines import BETA_I, ESTIMATORS, warn_independent
 from fewlabels.models.logit.joint import CellAccuracies
 from fewlabels.models.logit.to_prior import build_prior_fit
@@ -141,7 +144,7 @@ def fit_surface(
     found = assess_counts(
         counts, spec, warnings=(*warnings, *warn_constant(counts.axes)), frame=frame, provenance=provenance
     )
-    return _assemble(found, given, fitted)
+    return _make_surface(found, given, fitted)
 
 
 def _fit_model(
@@ -151,15 +154,15 @@ def _fit_model(
     if model != DEFAULT:
         chances = ESTIMATORS[model](cells, seed)
         return PrecomputedPrior(chances, chances, None, model), None
-    design = build_design(cells)
-    found = fit_effects(design)
+    design = build_additive_design(cells)
+    found = fit_additive(design.select_labelled(), design.priors)
     everything, rest = design.predict_arms(found, finite_pool=finite_pool)
     return PrecomputedPrior(
         everything, rest, EffectsSummary(design, found, np.zeros(cells.n)), model
     ), make_fitted_surface(design, found)
 
 
-def _assemble(found: Assessment, given: PrecomputedPrior, fitted: FittedSurface | None) -> Surface:
+def _make_surface(found: Assessment, given: PrecomputedPrior, fitted: FittedSurface | None) -> Surface:
     cells = found.posterior.cells
     arms = tuple(
         Arm(
@@ -176,7 +179,11 @@ def _assemble(found: Assessment, given: PrecomputedPrior, fitted: FittedSurface 
         overall=found.overall,
         health=health,
         scales=() if fitted is None else list_scales(fitted.effects, fitted.fit),
-        warnings=(*found.warnings, *(warn_independent(cells) if given.name == BETA_I else ()), *_warn(health)),
+        warnings=(
+            *found.warnings,
+            *(warn_independent(cells) if given.name == BETA_I else ()),
+            *_warn_unconverged(health),
+        ),
         level=found.level,
         finite_pool=found.finite_pool,
         axes=cells.axes,
@@ -191,18 +198,18 @@ def _assemble(found: Assessment, given: PrecomputedPrior, fitted: FittedSurface 
 
 def summarize_fit(fitted: FittedSurface) -> dict[str, Any]:
     """Return the diagnostics of the fit."""
-    fit, effects = fitted.fit, fitted.effects
+    found, effects = fitted.fit, fitted.effects
     return {
-        "converged": bool(fit.gradient_norm < MAX_GRADIENT),
-        "slope": fit.gradient_norm,
-        "looks": fit.n_evaluations,
+        "converged": bool(found.gradient_norm < MAX_GRADIENT),
+        "slope": found.gradient_norm,
+        "looks": found.n_evaluations,
         "terms": len(effects.block),
-        "together": fit.together if effects.pairs else None,  # probability
+        "together": found.together if effects.pairs else None,  # probability
         "left_out": [[effects.axes[i].name for i in block] for block in effects.left_out if len(effects.axes) > 2],
     }
 
 
-def _warn(health: dict[str, Any]) -> list[str]:
+def _warn_unconverged(health: dict[str, Any]) -> list[str]:
     if health["converged"]:
         return []
     return [
@@ -250,7 +257,7 @@ def _fit_uncertain_surface(
         overall=Estimate(mean, min(mean, float(tails[0])), max(mean, float(tails[1]))),
         health=health,
         scales=list_scales(fitted.effects, fitted.fit),
-        warnings=(*warnings, *fractions.warnings, *_warn(health)),
+        warnings=(*warnings, *fractions.warnings, *_warn_unconverged(health)),
         level=level,
         finite_pool=False,
         axes=fractions.axes,

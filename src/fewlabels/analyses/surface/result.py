@@ -15,8 +15,8 @@ from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.analyses.result import Result
 from fewlabels.analyses.rows import Estimate
 from fewlabels.data.counts import NONE, Axis
-from fewlabels.data.relation import count_rows
 from fewlabels.data.sources import Frame
+from fewlabels.data.tables import count_rows
 from fewlabels.distributions.belief import include_mean
 from fewlabels.distributions.budgets import MIN_DRAWS, limit_stored_draws
 from fewlabels.errors import InputError, did_you_mean
@@ -25,7 +25,7 @@ from fewlabels.models.additive.fitted_surface import FittedSurface
 from fewlabels.models.logit.joint import CellAccuracies
 
 # The module that stores a Surface imports this one, so it is imported by name on use.
-SAVE, LOAD = "fewlabels.analyses.surface.storage:write_surface", "fewlabels.analyses.surface.storage:read_surface"
+SAVE, LOAD = "fewlabels.analyses.surface.storage:save_surface", "fewlabels.analyses.surface.storage:load_surface"
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,8 @@ from fewlabels.files import write_atomic
 from fewlabels.models.additive.effect_priors import FIXED, EffectPriors
 from fewlabels.models.additive.effects import Effects
 from fewlabels.models.additive.explanation import Scale
+from fewlabels.models.additive.fit import ConditionalFit, Fit
 from fewlabels.models.additive.fitted_surface import FittedSurface
-from fewlabels.models.additive.laplace import Fit
-from fewlabels.models.additive.marginal_likelihood import ConditionalFit
 
 FORMAT = "fewlabels surface"
 VERSION = 1
@@ -32,7 +31,7 @@ MOST, MOST_LOG = 1e9, 20.0  # largest plausible value of a number, and of a log 
 TOLERANCE = 1e-3
 
 
-def write_surface(surface: Surface, path: str | Path) -> Path:
+def save_surface(surface: Surface, path: str | Path) -> Path:
     """Write a surface atomically."""
     fitted = surface.fitted
     if fitted is None:
@@ -66,8 +65,8 @@ def _pack_conditional(conditional: ConditionalFit, i: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def read_surface(path: str | Path) -> Surface:
-    """Read a file written by `write_surface`."""
+def load_surface(path: str | Path) -> Surface:
+    """Read a file written by `save_surface`."""
     try:
         raw = Path(path).read_bytes()
     except OSError as error:
@@ -75,10 +74,10 @@ def read_surface(path: str | Path) -> Surface:
     found = read_arrays(raw, f"{path} is not a surface saved by fewlabels, or is damaged", HOW_TO_SAVE)
     packed = found.take("about", "u", (None,))
     about = parse(SurfaceDocument, packed.tobytes(), str(path), HOW_TO_SAVE)
-    return _assemble(about, found)
+    return _restore_surface(about, found)
 
 
-def _assemble(about: SurfaceDocument, found: Arrays) -> Surface:
+def _restore_surface(about: SurfaceDocument, found: Arrays) -> Surface:
     fitted = _assemble_fitted(about, found)
     return Surface(
         **{name: getattr(about, name) for name in PLAIN if name != "health"},
@@ -101,7 +100,7 @@ def _assemble_fitted(about: SurfaceDocument, found: Arrays) -> FittedSurface:
         raise found.refuse("some arms have no items")
     return FittedSurface(
         effects,
-        level=_read_levels(about, found),
+        level=_read_arm_levels(about, found),
         arm=arm,
         n_items=found.take("n_items", "f", arm.shape, low=1e-9, high=MOST),
         score=found.take("score", "f", arm.shape, low=0, high=1, nan=about.knots is None),
@@ -120,7 +119,7 @@ def _read_effects(about: SurfaceDocument, found: Arrays) -> Effects:
     return Effects(axes, tables, about.pairs, about.left_out)
 
 
-def _read_levels(about: SurfaceDocument, found: Arrays) -> np.ndarray:
+def _read_arm_levels(about: SurfaceDocument, found: Arrays) -> np.ndarray:
     level: np.ndarray = found.take("level", "iu", (len(about.arms), len(about.axes)), low=0)
     if (level >= [len(axis.levels) for axis in about.axes]).any():
         raise found.refuse("arms have values that their attributes do not have")

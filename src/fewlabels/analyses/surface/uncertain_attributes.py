@@ -12,10 +12,11 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.sparse import csr_array
 
-from fewlabels.data.counts import NONE, STRATA, Axis, list_axes
+from fewlabels.data.counts import NONE, STRATA, Axis
 from fewlabels.data.groups import Groups
 from fewlabels.data.names import MISSING
 from fewlabels.data.predictions import Predictions
+from fewlabels.data.tabulation import list_axes
 from fewlabels.errors import InputError, did_you_mean, join_names
 from fewlabels.models.additive.design import build_effect_priors
 from fewlabels.models.additive.effects import choose_effects
@@ -98,8 +99,8 @@ def assign_uncertain(
     pool: Predictions, attributes: Sequence[Groups | Uncertain], method: Method, seed: int
 ) -> SoftAssignment:
     """Fit the membership model, and return P(arm | item)."""
-    _require(pool)
-    found = pool.fetch_columns(_list_values(pool, attributes))
+    _require_scored_pool(pool)
+    found = pool.fetch_columns(_list_attribute_values(pool, attributes))
     axes, scores, known = zip(*(_read_axis(one, i, pool, found) for i, one in enumerate(attributes)), strict=True)
     place = np.stack(known, axis=1)
     (rows,) = np.nonzero((place >= 0).all(axis=1))
@@ -108,8 +109,8 @@ def assign_uncertain(
     chance = model.assign(scores, place[rows], rows, seed=seed)
     kept = np.asarray(chance.sum(axis=0)).reshape(-1) > MIN_ITEMS
     return SoftAssignment(
-        tuple(axes), model.arms[kept], csr_array(chance[:, kept]), _read_numbers(found["right"]),
-        _read_numbers(found["score"]) if "score" in found else np.full(len(place), np.nan),
+        tuple(axes), model.arms[kept], csr_array(chance[:, kept]), _fetch_probabilities(found["right"]),
+        _fetch_probabilities(found["score"]) if "score" in found else np.full(len(place), np.nan),
         (*model.warnings, *_warn_partly_known(place, len(rows))),
     )  # fmt: skip
 
@@ -151,7 +152,7 @@ def _cut_by_score(
     return arm, n_items.data.astype(np.float64), score[n_items.indices]
 
 
-def _list_values(pool: Predictions, attributes: Sequence[Groups | Uncertain]) -> dict[str, object]:
+def _list_attribute_values(pool: Predictions, attributes: Sequence[Groups | Uncertain]) -> dict[str, object]:
     """Return the expressions to read for every item."""
     values: dict[str, object] = {"right": pool.outcome()} | ({"score": pool.score} if pool.has("score") else {})
     for i, one in enumerate(attributes):
@@ -169,7 +170,7 @@ def _read_axis(
 ) -> tuple[Axis, Float[np.ndarray, "item _value"], Int[np.ndarray, " item"]]:
     """Return the axis of an attribute, every item's probability of each value, and known values (−1 elsewhere)."""
     if isinstance(one, Uncertain):
-        score = np.stack([_read_numbers(found[f"p{i}_{j}"]) for j in range(len(one.columns))], axis=1)
+        score = np.stack([_fetch_probabilities(found[f"p{i}_{j}"]) for j in range(len(one.columns))], axis=1)
         axis = Axis(one.name, tuple(value for value, _ in one.columns), ordered=False)
         known_values = found.get(f"k{i}", [None] * len(score))
         return axis, score, _find_known(axis, known_values)
@@ -196,11 +197,11 @@ def _find_known(axis: Axis, known_values: Sequence[object]) -> Int[np.ndarray, "
     return known
 
 
-def _read_numbers(values: Sequence[object]) -> Float[np.ndarray, " item"]:
+def _fetch_probabilities(values: Sequence[object]) -> Float[np.ndarray, " item"]:
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
 
-def _require(pool: Predictions) -> None:
+def _require_scored_pool(pool: Predictions) -> None:
     if pool.n_items > MOST_ITEMS:
         raise InputError(
             f"{pool.n_items:,} items are too many for uncertain attributes, which process items one by one; give at most "

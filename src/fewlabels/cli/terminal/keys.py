@@ -7,11 +7,11 @@ from rich.console import Console
 from rich.text import Text
 
 from fewlabels.cli.items import print_item
+from fewlabels.cli.terminal.answers import Answer, Command
 from fewlabels.cli.terminal.keyboard import BACKSPACE, END, ESCAPE, SPACE, Keyboard
 from fewlabels.cli.terminal.line_editor import LineEditor
-from fewlabels.cli.terminal.loop import Answer, Command
+from fewlabels.data.names import ItemId
 from fewlabels.errors import join_names
-from fewlabels.sessions.session import ItemId
 from fewlabels.sessions.shortcuts import TERMINAL_COMMANDS, Shortcuts, assign_shortcuts
 from fewlabels.text import sanitize_line
 

@@ -7,11 +7,11 @@ from rich.console import Console
 
 from fewlabels.cli.items import print_item
 from fewlabels.cli.session_tables import format_classes, say
-from fewlabels.cli.terminal.loop import Answer, Command
+from fewlabels.cli.terminal.answers import Answer, Command
 from fewlabels.data.label_join import CANNOT_TELL
+from fewlabels.data.names import ItemId
 from fewlabels.errors import InputError
 from fewlabels.sessions.exchange.names import match_class, read_grade, require_class
-from fewlabels.sessions.session import ItemId
 
 UNDO = "undo"
 

@@ -1,46 +1,21 @@
 """The labelling loop: show an item, read an answer, print the updated estimate."""
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum, auto
-from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from rich.console import Console
 
 from fewlabels.cli.session_files import OpenedSession
-from fewlabels.cli.session_tables import NOTHING_LEFT, count_labels, format_standing, say
+from fewlabels.cli.session_tables import NOTHING_LEFT, count_told, format_standing, say
+from fewlabels.cli.terminal.answers import Answer, AnswerSource, Command
 from fewlabels.cli.undo import undo_last
+from fewlabels.data.names import ItemId
 from fewlabels.errors import InputError, count
 from fewlabels.models.posterior import Posterior
-from fewlabels.sessions.session import ItemId
 from fewlabels.text import sanitize_line
 
 SLOW, SHARE = 0.3, 10  # an update slower than SLOW seconds may take at most 1/SHARE of the annotator's time
-
-
-class Command(Enum):
-    """A command instead of an answer."""
-
-    UNDO = auto()
-    STOP = auto()
-
-
-@dataclass(frozen=True)
-class Answer:
-    """An answer; None means cannot tell."""
-
-    label: str | None
-
-
-@runtime_checkable
-class AnswerSource(Protocol):
-    """Shows an item and returns its answer."""
-
-    def ask(self, id: ItemId, row: Mapping[str, Any], classes: tuple[str, ...]) -> Answer | Command:
-        """Show an item and wait for an answer."""
-        ...
 
 
 @dataclass
@@ -93,14 +68,14 @@ class LabellingLoop:
 
     def _print_progress(self, before: Posterior, now: Posterior) -> None:
         """Print the updated estimate; if it takes long to compute, not after every answer."""
-        n_labels = count_labels(now)
+        n_labels = count_told(now)
         labels = count(n_labels, "label")
         if self._computing_time > SLOW and time.monotonic() - self._computed_at < SHARE * self._computing_time:
             say(self.out, f"  {labels}")
             return
         start = time.monotonic()
         standing = self.opened.session.standing()
-        parts = [labels, format_group(before, now), format_standing(standing, n_labels) if n_labels else ""]
+        parts = [labels, format_group_change(before, now), format_standing(standing, n_labels) if n_labels else ""]
         say(self.out, f"  {'; '.join(part for part in parts if part)}")
         if standing.settled and not self.settled:
             self.out.print("[green]settled[/]: you can stop, or continue for more certainty")
@@ -109,7 +84,7 @@ class LabellingLoop:
         self._computing_time = self._computed_at - start
 
 
-def format_group(before: Posterior, now: Posterior) -> str:
+def format_group_change(before: Posterior, now: Posterior) -> str:
     """Return the estimate of the group of the last label; empty if not exactly one group changed."""
     changed = np.nonzero(now.n_told - before.n_told)[0]
     if len(changed) != 1:

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 from rich.console import Console
 
+from fewlabels.cli.console import escape, stdout_console
 from fewlabels.cli.options import File, Names
 from fewlabels.cli.session_files import open_session
 from fewlabels.cli.session_tables import format_session_options, print_next_command
-from fewlabels.cli.tables import escape, stdout_console
 from fewlabels.errors import InputError, join_names
 from fewlabels.text import sanitize_line
 from fewlabels.web.credentials import Credentials, casefold_name
@@ -37,7 +37,7 @@ def access(*, session: File, invite: Names = (), revoke: Names = ()) -> int:
     out = stdout_console()
     _print_names(out, "revoked", revoke)
     if known.address:
-        _print_links(out, known)
+        _print_access_links(out, known)
     else:
         _print_names(out, "invited", (one.name for one in known.annotators))
         print_next_command(
@@ -53,6 +53,6 @@ def _print_names(out: Console, what: str, names: Iterable[str]) -> None:
         out.print(f"{what}: {escape(name)}")
 
 
-def _print_links(out: Console, known: Credentials) -> None:
+def _print_access_links(out: Console, known: Credentials) -> None:
     for line in known.list_links():
         out.print(escape(line), soft_wrap=True)

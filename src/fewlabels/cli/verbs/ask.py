@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from fewlabels.analyses.result import write_json
-from fewlabels.cli.console import add_command, write_text
+from fewlabels.cli.console import add_command, spinner, stderr_console, stdout_console, write_text
 from fewlabels.cli.options import Columns, File, Path
 from fewlabels.cli.output_paths import (
     check_no_unread_answers,
@@ -17,13 +17,12 @@ from fewlabels.cli.output_paths import (
 from fewlabels.cli.session_files import OpenedSession, Who, require_annotator_name, start_or_open
 from fewlabels.cli.session_options import SessionOptions
 from fewlabels.cli.session_tables import print_asked, warn_obstacle
-from fewlabels.cli.tables import spinner, stderr_console, stdout_console
+from fewlabels.data.names import ItemId
 from fewlabels.errors import InputError, count
 from fewlabels.files import write_atomic
 from fewlabels.sessions.exchange.label_studio import LabelingForm, render_tasks
 from fewlabels.sessions.exchange.sheet_reader import AnswerRow
 from fewlabels.sessions.exchange.sheets import LABEL_STUDIO, file_format, make_form_rows, render_sheet
-from fewlabels.sessions.session import ItemId
 from fewlabels.text import to_json_value
 
 ShownItems = dict[ItemId, dict[str, Any]]
@@ -69,13 +68,14 @@ def ask(
     check_output_paths(
         session, {"--out": out, "--config": config, "--json": json}, file, columns.labels, start.cost, start.prior
     )
-    existing = _check(session, n, out)
+    existing = _check_before_asking(session, n, out)
     _check_studio(file, out, config, show_prediction == "before")
     with spinner("opening"):
         opened = start_or_open(session, file, start, columns)
     with opened.session:
         check_no_unread_answers(out, existing, opened.session)
-        warn_obstacle(opened)
+        if opened.is_new:
+            warn_obstacle(opened.session)
         with spinner("asking"):
             shown = opened.session.show(opened.session.ask(n, who=who))
         if out and file_format(out) == LABEL_STUDIO:
@@ -85,7 +85,9 @@ def ask(
         if json:
             write_text(json, write_json(add_command(_as_plain(opened, shown)), None) + "\n")
         if "-" not in (out, json):
-            print_asked(stdout_console(), opened, shown, session=session, who=who, sheet=out)
+            print_asked(
+                stdout_console(), shown, opened.session.classes, has_predictions=opened.pool is not None, session=session, who=who, sheet=out
+            )  # fmt: skip
     if 0 < len(shown) < n:
         stderr_console().print(f"{count(len(shown), 'item')} instead of {n:,}: no more are left to ask")
     for path in (out, config, json):
@@ -94,7 +96,7 @@ def ask(
     return 0
 
 
-def _check(session: str, n: int, out: str | None) -> list[AnswerRow]:
+def _check_before_asking(session: str, n: int, out: str | None) -> list[AnswerRow]:
     """Check the options before a session is started; return the lines of the file that would be overwritten."""
     if n < 1:
         raise InputError(f"ask: n must be at least 1, got {n}")

@@ -1,9 +1,10 @@
 """`fewlabels assess`: estimate a metric, per group and overall."""
 
 from fewlabels.analyses.assess import assess as assess_pool
+from fewlabels.cli.console import spinner
 from fewlabels.cli.options import AssessOptions, Columns, File, Output
 from fewlabels.cli.output import write_result
-from fewlabels.cli.tables import print_assessment, spinner
+from fewlabels.cli.tables import print_assessment
 from fewlabels.data.groups import everything
 
 

@@ -1,9 +1,9 @@
 """`fewlabels backup`: copy a session to a single file, even while it is in use."""
 
+from fewlabels.cli.console import stdout_console
 from fewlabels.cli.options import File, Flag
 from fewlabels.cli.session_files import open_session
 from fewlabels.cli.session_tables import say
-from fewlabels.cli.tables import stdout_console
 from fewlabels.errors import count
 
 

@@ -1,9 +1,10 @@
 """`fewlabels compare`: estimate the difference of a metric between two groups."""
 
 from fewlabels.analyses.assess import compare as compare_groups
+from fewlabels.cli.console import spinner
 from fewlabels.cli.options import AssessOptions, Columns, File, Output
 from fewlabels.cli.output import write_result
-from fewlabels.cli.tables import print_comparison, spinner
+from fewlabels.cli.tables import print_comparison
 from fewlabels.data.parsing import parse_pair
 
 

@@ -1,7 +1,8 @@
 """`fewlabels demo`: a complete assessment on built-in data."""
 
+from fewlabels.cli.console import escape, print_warnings, spinner, stdout_console
 from fewlabels.cli.demo import run_demo
-from fewlabels.cli.tables import escape, print_assessment, print_warnings, spinner, stdout_console
+from fewlabels.cli.tables import print_assessment
 
 
 def demo(*, out: str = "fewlabels-demo") -> int:

@@ -2,10 +2,10 @@
 
 from fewlabels.analyses.doctor import diagnose
 from fewlabels.analyses.result import write_json
-from fewlabels.cli.console import add_command, write_text
+from fewlabels.cli.console import add_command, spinner, stdout_console, write_text
 from fewlabels.cli.options import Columns, File, Path
 from fewlabels.cli.parsing import drop_missing
-from fewlabels.cli.tables import print_diagnosis, spinner, stdout_console
+from fewlabels.cli.tables import print_diagnosis
 from fewlabels.files import check_outputs
 
 

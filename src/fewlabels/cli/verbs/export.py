@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from fewlabels.cli.console import write_text
+from fewlabels.cli.console import stderr_console, write_text
 from fewlabels.cli.options import File, Flag, Path
 from fewlabels.cli.output_paths import (
     check_no_unread_answers,
@@ -12,13 +12,12 @@ from fewlabels.cli.output_paths import (
     read_existing_sheet,
 )
 from fewlabels.cli.session_files import open_session
-from fewlabels.cli.tables import stderr_console
 from fewlabels.data.label_join import CANNOT_TELL
+from fewlabels.data.names import ItemId
 from fewlabels.errors import InputError, count
 from fewlabels.files import STDOUT
 from fewlabels.sessions.exchange.label_studio import LabelingForm, render_tasks
 from fewlabels.sessions.exchange.sheets import LABEL_STUDIO, file_format, make_form_rows, render_sheet
-from fewlabels.sessions.session import ItemId
 
 OTHER_COLUMNS = ("asked", "who", "note", "at")
 

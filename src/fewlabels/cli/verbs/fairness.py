@@ -1,9 +1,10 @@
 """`fewlabels fairness`: estimate gaps of metrics between groups of people."""
 
 from fewlabels.analyses.fairness.api import fairness as estimate_fairness
+from fewlabels.cli.console import spinner
+from fewlabels.cli.fairness_tables import print_fairness
 from fewlabels.cli.options import Columns, File, Flag, Output
 from fewlabels.cli.output import write_result
-from fewlabels.cli.tables import print_fairness, spinner
 
 
 def fairness(

@@ -1,10 +1,10 @@
 """`fewlabels import`: read a file of answers or a Label Studio export into a session."""
 
+from fewlabels.cli.console import stdout_console
 from fewlabels.cli.import_options import ImportOptions
 from fewlabels.cli.options import File
 from fewlabels.cli.session_files import open_session
 from fewlabels.cli.session_tables import print_session, say
-from fewlabels.cli.tables import stdout_console
 from fewlabels.sessions.exchange.importer import import_file
 
 

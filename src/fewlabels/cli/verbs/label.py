@@ -9,6 +9,7 @@ from typing import Literal
 
 from rich.console import Console
 
+from fewlabels.cli.console import spinner, stdout_console
 from fewlabels.cli.options import Columns, File, Flag
 from fewlabels.cli.page_options import PageOptions
 from fewlabels.cli.session_files import OpenedSession, Who, require_annotator_name, start_or_open
@@ -20,7 +21,6 @@ from fewlabels.cli.session_tables import (
     say,
     warn_obstacle,
 )
-from fewlabels.cli.tables import spinner, stdout_console
 from fewlabels.cli.terminal.keyboard import HAS_KEYS, cbreak_mode
 from fewlabels.cli.terminal.keys import KeyAnswers
 from fewlabels.cli.terminal.lines import LineAnswers
@@ -72,15 +72,15 @@ def label(
     if not terminal:
         with (
             resolve_name(PREPARE_PAGE)(page, session) as listening_socket,
-            _open(out, session, file, start, columns) as opened,
+            _open_to_label(out, session, file, start, columns) as opened,
         ):
             resolve_name(RUN_PAGE)(opened, file, session, page, listening_socket=listening_socket, **choices)
         return 0
     require_annotator_name(start, who)
-    with _open(out, session, file, start, columns) as opened:
+    with _open_to_label(out, session, file, start, columns) as opened:
         work = LabellingLoop(opened, out, who, **choices)
         try:
-            _run(work, out, new_classes=new_classes)
+            _label_at_terminal(work, out, new_classes=new_classes)
         except KeyboardInterrupt:
             out.print()
         _print_summary(
@@ -90,17 +90,20 @@ def label(
 
 
 @contextmanager
-def _open(out: Console, session: str, file: str, start: SessionOptions, columns: Columns) -> Iterator[OpenedSession]:
+def _open_to_label(
+    out: Console, session: str, file: str, start: SessionOptions, columns: Columns
+) -> Iterator[OpenedSession]:
     """Open or start the session, and print which columns are shown."""
     with spinner("opening"):
         opened = start_or_open(session, file, start, columns)
     with opened.session:
-        warn_obstacle(opened)
+        if opened.is_new:
+            warn_obstacle(opened.session)
         _print_shown_columns(out, opened)
         yield opened
 
 
-def _run(work: LabellingLoop, out: Console, *, new_classes: bool) -> None:
+def _label_at_terminal(work: LabellingLoop, out: Console, *, new_classes: bool) -> None:
     if HAS_KEYS and sys.stdin.isatty() and sys.stdout.isatty():
         with cbreak_mode(sys.stdin.fileno()) as keys:
             work.run(KeyAnswers(out, keys, new_classes=new_classes))

@@ -6,12 +6,11 @@ from rich.console import Console
 
 from fewlabels.active.simulation.plan import plan as plan_labels
 from fewlabels.active.simulation.results import Plan
-from fewlabels.analyses.result import write_json
-from fewlabels.cli.console import add_command, write_text
+from fewlabels.cli.console import escape
 from fewlabels.cli.options import Columns, File, Flag, Path
+from fewlabels.cli.output import write_simulated
 from fewlabels.cli.progress import progress_bar
 from fewlabels.cli.session_options import PlanOptions
-from fewlabels.cli.tables import escape, print_warnings, stderr_console, stdout_console
 from fewlabels.errors import count
 from fewlabels.files import check_outputs
 
@@ -51,16 +50,11 @@ def plan(
         played = pool.hide_labels() if options.hide_labels else pool
         found = plan_labels(played, runs=runs, n_jobs=jobs, tick=tick, **choices)
     found = _state_if_met(found)
-    if json:
-        write_text(json, write_json(add_command(found.to_dict()), None) + "\n")
-    if not quiet:
-        print_warnings(stderr_console(), found.warnings)
-        if json != "-":
-            _print(stdout_console(), found)
+    write_simulated(found, json, lambda out: _print_plan(out, found), quiet=quiet)
     return 0
 
 
-def _print(out: Console, found: Plan) -> None:
+def _print_plan(out: Console, found: Plan) -> None:
     there = f"{count(found.n_items, 'item')}, {found.n_labels:,} labelled"
     choices = f"by {escape(found.by)}, policy {escape(found.policy)}, prior {escape(found.prior)}"
     out.print(f"{there}; {choices}", soft_wrap=True)

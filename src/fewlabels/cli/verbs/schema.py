@@ -1,8 +1,7 @@
 """`fewlabels schema`: print the JSON Schema of a verb's JSON output."""
 
-from fewlabels.cli.console import write_text
+from fewlabels.cli.console import stdout_console, write_text
 from fewlabels.cli.options import Path
-from fewlabels.cli.tables import stdout_console
 from fewlabels.errors import InputError
 from fewlabels.files import STDOUT, check_outputs
 from fewlabels.reporting.schemas import SCHEMAS

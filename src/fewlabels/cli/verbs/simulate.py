@@ -11,12 +11,11 @@ from rich.table import Table
 from fewlabels.active.parsing import parse_policy
 from fewlabels.active.simulation.results import Simulation
 from fewlabels.active.simulation.simulate import simulate as run_simulation
-from fewlabels.analyses.result import write_json
-from fewlabels.cli.console import add_command, write_text
+from fewlabels.cli.console import escape
 from fewlabels.cli.options import Columns, File, Flag, Path
+from fewlabels.cli.output import write_simulated
 from fewlabels.cli.progress import progress_bar
 from fewlabels.cli.session_options import GOAL_GROUP, GoalOptions, shown_default
-from fewlabels.cli.tables import escape, print_warnings, stderr_console, stdout_console
 from fewlabels.data.parsing import split_names
 from fewlabels.errors import count
 from fewlabels.files import check_outputs
@@ -24,7 +23,7 @@ from fewlabels.models.parsing import DEFAULT_PRIOR, parse_prior
 from fewlabels.reporting.summaries import N_TARGET_NAMES, TARGET_COLUMNS, list_targets
 
 POLICIES = "random,thompson"
-CHECK_FORMAT = "fewlabels.reporting.plots.simulation:check_format"  # imported only to plot
+CHECK_FORMAT = "fewlabels.reporting.plots.figure:check_format"  # imported only to plot
 
 
 @Parameter(name="*", group=GOAL_GROUP)
@@ -94,22 +93,14 @@ def simulate(
                    n_jobs=jobs, tick=tick, **choices)
             for choices in asked
         ]  # fmt: skip
-    return _write_outputs(sum(found[1:], found[0]), json, plot, quiet)
-
-
-def _write_outputs(result: Simulation, json: str | None, plot: str | None, quiet: bool) -> int:
+    result = sum(found[1:], found[0])
     if plot:
         result.write_plots(plot)
-    if json:
-        write_text(json, write_json(add_command(result.to_dict()), None) + "\n")
-    if not quiet:
-        print_warnings(stderr_console(), result.warnings)
-        if json != "-":
-            _print(stdout_console(), result)
+    write_simulated(result, json, lambda out: _print_simulation(out, result), quiet=quiet)
     return 0
 
 
-def _print(out: Console, result: Simulation) -> None:
+def _print_simulation(out: Console, result: Simulation) -> None:
     """Print how many labels each combination needed, and its measures at the end."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     for i, column in enumerate(TARGET_COLUMNS):

@@ -1,12 +1,11 @@
 """`fewlabels status`: show a session's progress and current estimate."""
 
 from fewlabels.analyses.result import write_json
-from fewlabels.cli.console import add_command, write_text
+from fewlabels.cli.console import add_command, spinner, stdout_console, write_text
 from fewlabels.cli.options import File, Path
 from fewlabels.cli.output_paths import check_output_paths
 from fewlabels.cli.session_files import open_session
 from fewlabels.cli.session_tables import print_status
-from fewlabels.cli.tables import spinner, stdout_console
 
 
 def status(*, session: File, json: Path = None) -> int:

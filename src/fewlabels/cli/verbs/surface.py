@@ -8,12 +8,12 @@ from cyclopts import Parameter
 from fewlabels.analyses.surface.api import surface as fit_surface
 from fewlabels.analyses.surface.attributes import parse_attributes
 from fewlabels.analyses.surface.result import Surface
+from fewlabels.cli.console import escape, spinner, stderr_console
 from fewlabels.cli.options import Columns, File, Flag, Output
 from fewlabels.cli.output import write_result
 from fewlabels.cli.parsing import drop_missing
 from fewlabels.cli.surface_queries import answer, parse_query
 from fewlabels.cli.surface_tables import print_surface
-from fewlabels.cli.tables import escape, spinner, stderr_console
 from fewlabels.errors import InputError, join_names
 
 SUFFIX = ".surface"
@@ -66,7 +66,7 @@ def surface(
     """
     conditions = output.conditions(file, columns.labels, mix, save=save)
     asked = [parse_query(text) for text in ask]
-    _check(mix, weight, save)
+    _check_surface_options(mix, weight, save)
     choices = drop_missing(
         attributes=attributes,
         model=model,
@@ -76,7 +76,7 @@ def surface(
         seed=seed,
     )
     with spinner("fitting the surface"):
-        found = _open(file, choices, columns) if file.endswith(SUFFIX) else _fit(file, choices, columns)
+        found = _load_surface(file, choices, columns) if file.endswith(SUFFIX) else _fit_surface(file, choices, columns)
         result = answer(found, asked, mix, weight)
     if save is not None:
         found.save(save)
@@ -86,7 +86,7 @@ def surface(
     return code
 
 
-def _check(mix: str | None, weight: str | None, save: str | None) -> None:
+def _check_surface_options(mix: str | None, weight: str | None, save: str | None) -> None:
     """Check the options before any work is done."""
     if weight is not None and mix is None:
         raise InputError("--weight is a column of the --mix file; add --mix FILE")
@@ -94,7 +94,7 @@ def _check(mix: str | None, weight: str | None, save: str | None) -> None:
         raise InputError(f"save: the file name must end in {SUFFIX}, got {save}")
 
 
-def _open(file: str, choices: dict[str, Any], columns: Columns) -> Surface:
+def _load_surface(file: str, choices: dict[str, Any], columns: Columns) -> Surface:
     """Load a saved surface; options that would change its fit are refused."""
     options = [f"--{name.replace('_', '-')}" for name in choices]
     options += [
@@ -109,7 +109,7 @@ def _open(file: str, choices: dict[str, Any], columns: Columns) -> Surface:
     return Surface.load(file)
 
 
-def _fit(file: str, choices: dict[str, Any], columns: Columns) -> Surface:
+def _fit_surface(file: str, choices: dict[str, Any], columns: Columns) -> Surface:
     pool = columns.read(file)
     if "attributes" not in choices:
         some = ",".join(pool.attributes[:2]) or "COLUMN,COLUMN"

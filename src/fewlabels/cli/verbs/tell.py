@@ -8,10 +8,10 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from rich.console import Console
 
+from fewlabels.cli.console import stdout_console
 from fewlabels.cli.options import File, Flag
 from fewlabels.cli.session_files import Who, open_session
 from fewlabels.cli.session_tables import print_session, say
-from fewlabels.cli.tables import stdout_console
 from fewlabels.cli.undo import undo_last
 from fewlabels.errors import InputError
 from fewlabels.sessions.exchange.names import (
@@ -66,26 +66,28 @@ def tell(
         if undo:
             say(out, undo_last(opened, who))
         else:
-            labels = _read(answers, session, opened.classes, new_classes)
+            labels = _read_answers(answers, session, opened.classes, new_classes)
             with adding_nothing_kept():
                 if decide:
                     opened.decide(labels, who=who, note=note, new_classes=new_classes)
                     _print_decisions(out, labels, who)
                 else:
-                    _record(out, opened, labels, who, note, new_classes)
+                    _record_and_print(out, opened, labels, who, note, new_classes)
         print_session(out, opened)
     return 0
 
 
-def _read(words: tuple[str, ...], path: str, classes: tuple[str, ...], new_classes: bool) -> dict[str, str | None]:
+def _read_answers(
+    words: tuple[str, ...], path: str, classes: tuple[str, ...], new_classes: bool
+) -> dict[str, str | None]:
     found: dict[str, str] = {}
-    for item, label in _split(words, path):
+    for item, label in _split_answer_words(words, path):
         if found.setdefault(item, label) != label:
             raise InputError(f"tell: item {item!r} has two answers, {found[item]!r} and {label!r}; give one")
-    return {item: _read_label(item, label, classes, new_classes) for item, label in found.items()}
+    return {item: _read_typed_label(item, label, classes, new_classes) for item, label in found.items()}
 
 
-def _read_label(item: str, label: str, classes: tuple[str, ...], new_classes: bool) -> str | None:
+def _read_typed_label(item: str, label: str, classes: tuple[str, ...], new_classes: bool) -> str | None:
     if not label.strip() or is_cannot_tell(label, classes):
         return None
     label = match_class(label, classes)
@@ -94,7 +96,7 @@ def _read_label(item: str, label: str, classes: tuple[str, ...], new_classes: bo
     return label
 
 
-def _split(words: tuple[str, ...], path: str) -> list[tuple[str, str]]:
+def _split_answer_words(words: tuple[str, ...], path: str) -> list[tuple[str, str]]:
     """Split each word at the last = whose left side is the id of an item of this session."""
     tries = [[(word[:i], word[i + 1 :]) for i in range(len(word) - 1, 0, -1) if word[i] == "="] for word in words]
     items = find_items(path, [item for pairs in tries for item, _ in pairs])
@@ -119,19 +121,19 @@ def _explain_bad_answer(word: str, words: Sequence[str], path: str) -> str:
     return f"{wrong}; to read a file of answers: fewlabels import {sheet} --session {shlex.quote(path)}"
 
 
-def _record(
+def _record_and_print(
     out: Console, session: Session, labels: dict[str, str | None], who: str, note: str, new_classes: bool
 ) -> None:
-    before = _list_answers(session, who)
+    before = _list_replaced_answers(session, who)
     session.tell(labels, who=who, note=note, new_classes=new_classes)
-    after = _list_answers(session, who)
+    after = _list_replaced_answers(session, who)
     asked = {str(row["id"]) for row in session.answers() if row["asked"]}
     for item in labels:
         changed = _format_change(before.get(item), after[item], asked=item in asked)
         say(out, f"kept: {sanitize_line(item)}: {_format_answer(after[item])}{changed}")
 
 
-def _list_answers(session: Session, who: str) -> dict[str, dict[str, Any]]:
+def _list_replaced_answers(session: Session, who: str) -> dict[str, dict[str, Any]]:
     """Return the answers that a new one would replace: all, or only this annotator's if answers are votes."""
     rows = [row for row in session.votes() if session.wanted == 1 or (row["who"] == who and not row["decided"])]
     return {str(row["id"]): row for row in rows}

@@ -8,11 +8,11 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
+from fewlabels.cli.console import spinner, stderr_console, stdout_console
 from fewlabels.cli.import_options import ImportOptions
 from fewlabels.cli.options import File, Flag
 from fewlabels.cli.session_files import open_session
-from fewlabels.cli.session_tables import count_labels, print_standing, say
-from fewlabels.cli.tables import spinner, stderr_console, stdout_console
+from fewlabels.cli.session_tables import count_told, print_standing, say
 from fewlabels.errors import InputError, count
 from fewlabels.sessions.exchange.importer import ImportSettings, import_file
 from fewlabels.sessions.exchange.watcher import FolderScanner, NewFile
@@ -110,7 +110,7 @@ class FolderWatcher:
     def _print_if_changed(self) -> None:
         """Print the current answer if it changed."""
         with spinner("computing"):
-            standing, n_labels = self.session.standing(), count_labels(self.session.knowledge())
+            standing, n_labels = self.session.standing(), count_told(self.session.knowledge())
         now = standing.settled, standing.sentence
         if now != self._printed:
             print_standing(self.out, standing, n_labels)

@@ -58,13 +58,13 @@ def describe_value(value: Any) -> str:
         return f"an object of {count(len(value), 'field')}"
     if isinstance(value, int) and abs(value) > 10**MAX_VALUE_LENGTH:
         return f"a number of {len(str(abs(value)))} digits"
-    return f"'{_truncate(value)}'" if isinstance(value, str) else _truncate(str(value))
+    return f"'{_truncate_text(value)}'" if isinstance(value, str) else _truncate_text(str(value))
 
 
 def _explain_syntax(where: str, said: str) -> str:
     found = SYNTAX.fullmatch(said)
     if found is None:
-        return f"{where}: not JSON: {_truncate(said)}"
+        return f"{where}: not JSON: {_truncate_text(said)}"
     reason = REWORDED.get(found[1], found[1].removeprefix("EOF while parsing ").replace("EOF", "it ends early"))
     if found[1].startswith("EOF while parsing"):
         reason = f"it ends inside {reason}"
@@ -83,18 +83,18 @@ def _explain_fault(fault: Any) -> str:
     if kind in BOUNDS:
         return f"it should be {BOUNDS[kind].format(**bounds)}, and is {describe_value(value)}"
     if kind == "value_error":
-        return _truncate(str(bounds["error"]), 4 * MAX_VALUE_LENGTH)
-    return (
-        f"{_truncate(fault['msg'][:1].lower() + fault['msg'][1:], 4 * MAX_VALUE_LENGTH)}; it is {describe_value(value)}"
-    )
+        return _truncate_text(str(bounds["error"]), 4 * MAX_VALUE_LENGTH)
+    return f"{_truncate_text(fault['msg'][:1].lower() + fault['msg'][1:], 4 * MAX_VALUE_LENGTH)}; it is {describe_value(value)}"
 
 
 def _format_path(steps: Sequence[str | int]) -> str:
     """Format a path as in JavaScript: samples[3].scores.exact_match."""
-    path = "".join(f"[{step}]" if isinstance(step, int) else f".{_truncate(step)}" for step in steps[:MAX_PATH_STEPS])
+    path = "".join(
+        f"[{step}]" if isinstance(step, int) else f".{_truncate_text(step)}" for step in steps[:MAX_PATH_STEPS]
+    )
     return path.removeprefix(".") + (" …" if len(steps) > MAX_PATH_STEPS else "")
 
 
-def _truncate(text: str, longest: int = MAX_VALUE_LENGTH) -> str:
+def _truncate_text(text: str, longest: int = MAX_VALUE_LENGTH) -> str:
     text = sanitize_line(text)
     return text if len(text) < longest else f"{text[: longest - 1]}…"

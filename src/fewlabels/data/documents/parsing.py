@@ -46,7 +46,7 @@ JSON_VALUE: TypeAdapter[Any] = TypeAdapter(Any)
 def parse(schema: type[S], raw: bytes | str, where: str, advice: str = "") -> S:
     """Parse JSON into a schema; error messages start with `where` and end with `advice`."""
     try:
-        return schema.model_validate_json(_decode(raw, where))
+        return schema.model_validate_json(_decode_utf8(raw, where))
     except ValidationError as error:
         raise as_input_error(error, where, advice) from None
 
@@ -54,7 +54,7 @@ def parse(schema: type[S], raw: bytes | str, where: str, advice: str = "") -> S:
 def parse_any(raw: bytes | str, where: str, advice: str = "") -> Any:
     """Parse JSON without a schema."""
     try:
-        return JSON_VALUE.validate_json(_decode(raw, where))
+        return JSON_VALUE.validate_json(_decode_utf8(raw, where))
     except ValidationError as error:
         raise as_input_error(error, where, advice) from None
 
@@ -134,7 +134,7 @@ def _require_small(n_bytes: int, most: int, where: str) -> None:
         raise InputError(f"{where}: larger than {most >> 20:,} MiB, the limit for a document; split it")
 
 
-def _decode(raw: bytes | str, where: str) -> str:
+def _decode_utf8(raw: bytes | str, where: str) -> str:
     if isinstance(raw, str):
         return raw
     try:

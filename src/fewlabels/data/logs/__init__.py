@@ -22,7 +22,7 @@ READERS = (
 
 def read_log(source: Any) -> Log | None:
     """Read an evaluation log; None for any other source."""
-    paths = _find(source)
+    paths = _find_log_files(source)
     for name, module, endings in READERS:
         if not any(path.name.lower().endswith(endings) for path in paths):
             continue
@@ -39,7 +39,7 @@ def read_log(source: Any) -> Log | None:
     return None
 
 
-def _find(source: Any) -> list[Path]:
+def _find_log_files(source: Any) -> list[Path]:
     if not isinstance(source, str | Path):
         return []
     if Path(source).is_file():

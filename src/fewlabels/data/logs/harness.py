@@ -13,7 +13,7 @@ import numpy as np
 
 from fewlabels.data.documents.parsing import parse, parse_any, read_lines
 from fewlabels.data.logs.harness_schema import HarnessSample
-from fewlabels.data.logs.rows import Item, Log, are_classes, as_unit_float, make_ids_unique, to_columns
+from fewlabels.data.logs.rows import Item, Log, are_classes, as_unit_float, make_ids_unique, to_log_columns
 from fewlabels.errors import InputError, count, join_names
 
 REQUIRED_FIELDS = {"doc_id", "doc", "target", "filtered_resps"}
@@ -48,7 +48,7 @@ def read_logs(paths: Sequence[Path]) -> Log:
     if not classes:
         _require_grading_metrics(grading_metrics, samples)
     graded = f"graded by the harness's own {join_names(sorted({name for name in grading_metrics.values() if name}))}"
-    return Log(to_columns(items, classes=classes), notes if classes else (*notes, graded))
+    return Log(to_log_columns(items, classes=classes), notes if classes else (*notes, graded))
 
 
 def _require_grading_metrics(grading_metrics: Mapping[Path, str | None], samples: Sequence[HarnessSample]) -> None:
@@ -151,10 +151,10 @@ def list_choices(sample: HarnessSample) -> list[str]:
     """Return the texts of the choices, as far as they are logged."""
     given = sample.arguments
     requests = list(given.values()) if isinstance(given, Mapping) else _as_list(given)
-    return [_continuation(request) for request in requests]
+    return [_read_continuation(request) for request in requests]
 
 
-def _continuation(request: Any) -> str:
+def _read_continuation(request: Any) -> str:
     parts = list(request.values()) if isinstance(request, Mapping) else _as_list(request)
     return str(parts[1]).strip() if len(parts) > 1 else ""
 

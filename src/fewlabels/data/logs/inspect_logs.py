@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from fewlabels.data.compression import require_bounded
 from fewlabels.data.documents.parsing import parse, read_file, read_member
 from fewlabels.data.logs.inspect_schema import InspectHeader, InspectLog, InspectSample
-from fewlabels.data.logs.rows import Item, Log, are_classes, as_unit_float, make_ids_unique, to_columns
+from fewlabels.data.logs.rows import Item, Log, are_classes, as_unit_float, make_ids_unique, to_log_columns
 from fewlabels.errors import InputError, count
 
 HEAD_BYTES = 4096  # first bytes, enough to recognise a log in JSON
@@ -47,11 +47,11 @@ def read_logs(paths: Sequence[Path]) -> Log:
     repeated = sum(len(same) for _, same in found) - len(items)
     classes = not repeated and are_classes(items)
     notes = (f"{count(repeated, 'answer')} of later epochs: every question is one item, graded by the mean",)
-    return Log(to_columns(items, classes=classes), notes if repeated else ())
+    return Log(to_log_columns(items, classes=classes), notes if repeated else ())
 
 
 def _read_items(path: Path) -> list[Item]:
-    header, samples = _read_archive(path) if path.suffix.lower() == ".eval" else _read_json(path)
+    header, samples = _read_inspect_archive(path) if path.suffix.lower() == ".eval" else _read_json(path)
     task, model = (header.eval.task, header.eval.model) if header.eval else (None, None)
     if not samples:
         raise InputError(
@@ -66,7 +66,7 @@ def _read_json(path: Path) -> tuple[InspectHeader, Sequence[InspectSample]]:
     return log, log.samples or []
 
 
-def _read_archive(path: Path) -> tuple[InspectHeader, Sequence[InspectSample]]:
+def _read_inspect_archive(path: Path) -> tuple[InspectHeader, Sequence[InspectSample]]:
     try:
         archive = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
@@ -92,15 +92,15 @@ def _read_member(archive: zipfile.ZipFile, path: Path, name: str, schema: type[P
 def _read_sample(task: str, model: str | None, sample: InspectSample) -> Item:
     scores = sample.scores or {}
     first = next(iter(scores.values()), None)
-    grade, is_choice = _grade(first and first.value), bool(sample.choices)
+    grade, is_choice = _read_grade(first and first.value), bool(sample.choices)
     given = _as_answer(first and first.answer)
     others = {
-        "model": model, **(sample.metadata or {}), "input": _as_text(sample.input), "target": _one(sample.target),
-        **{name: _grade(score.value) for name, score in scores.items()},
+        "model": model, **(sample.metadata or {}), "input": _as_text(sample.input), "target": _read_single_target(sample.target),
+        **{name: _read_grade(score.value) for name, score in scores.items()},
     }  # fmt: skip
     return Item(
-        f"{task}/{sample.id}", task, given or (NO_ANSWER if is_choice else _completion(sample)), grade,
-        _one(sample.target) if is_choice and grade is not None else None, others=others,
+        f"{task}/{sample.id}", task, given or (NO_ANSWER if is_choice else _read_completion(sample)), grade,
+        _read_single_target(sample.target) if is_choice and grade is not None else None, others=others,
     )  # fmt: skip
 
 
@@ -109,7 +109,7 @@ def _as_answer(answer: Any) -> str | None:
     return str(answer) if isinstance(answer, str | int | float) else None
 
 
-def _grade(value: Any) -> float | None:
+def _read_grade(value: Any) -> float | None:
     """Convert a score to a number from 0 to 1; None if that is impossible or the sample was not scored."""
     if isinstance(value, str):
         value = GRADE_VALUES.get(value, GRADE_VALUES.get(value.lower(), value))
@@ -121,14 +121,14 @@ def _grade(value: Any) -> float | None:
     return as_unit_float(value)
 
 
-def _one(target: Any) -> str | None:
+def _read_single_target(target: Any) -> str | None:
     """Return the right answer; None if there are several."""
     if isinstance(target, list):
         return str(target[0]) if len(target) == 1 else None
     return None if target is None else str(target)
 
 
-def _completion(sample: InspectSample) -> str | None:
+def _read_completion(sample: InspectSample) -> str | None:
     if sample.output is None:
         return None
     if sample.output.completion:
@@ -151,9 +151,9 @@ def _merge_epochs(items: Sequence[Item]) -> list[Item]:
     asked: dict[str, list[Item]] = {}
     for item in items:
         asked.setdefault(item.id, []).append(item)
-    return [_average(same) if len(same) > 1 else same[0] for same in asked.values()]
+    return [_average_epochs(same) if len(same) > 1 else same[0] for same in asked.values()]
 
 
-def _average(same: Sequence[Item]) -> Item:
+def _average_epochs(same: Sequence[Item]) -> Item:
     grades = [item.grade for item in same if item.grade is not None]
     return replace(same[0], grade=sum(grades) / len(grades) if grades else None)

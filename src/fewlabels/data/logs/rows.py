@@ -49,19 +49,19 @@ def make_ids_unique(items: Sequence[Item], places: Sequence[object]) -> list[Ite
     return [replace(item, id=f"{item.id} ({place})") for item, place in zip(items, places, strict=True)]
 
 
-def to_columns(items: Sequence[Item], *, classes: bool) -> dict[str, list[Any]]:
+def to_log_columns(items: Sequence[Item], *, classes: bool) -> dict[str, list[Any]]:
     """Convert items to columns, as classes or as graded outputs."""
     columns: dict[str, list[Any]] = {"id": [item.id for item in items], "task": [item.task for item in items]}
     if any(item.predicted is not None for item in items):
         columns["predicted"] = [item.predicted for item in items]
     if classes:
-        columns |= {"label": [item.label for item in items]} | _confidence(items)
+        columns |= {"label": [item.label for item in items]} | _list_confidences(items)
     else:
         columns["agreement"] = [item.grade for item in items]
     return columns | attribute_columns([item.others for item in items], taken={*columns, "score", "label", "agreement"})
 
 
-def _confidence(items: Sequence[Item]) -> dict[str, list[Any]]:
+def _list_confidences(items: Sequence[Item]) -> dict[str, list[Any]]:
     """Return a probability column per choice if all items share the choices, else the score of the predicted one."""
     names = list(items[0].probabilities)
     if len(names) > 1 and all(list(item.probabilities) == names for item in items):

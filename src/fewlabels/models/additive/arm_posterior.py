@@ -13,8 +13,7 @@ from jaxtyping import Bool, Float, Int
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import logit, ndtr, ndtri
 
-from fewlabels.models.additive.laplace import Fit
-from fewlabels.models.additive.marginal_likelihood import ConditionalFit
+from fewlabels.models.additive.fit import ConditionalFit, Fit
 from fewlabels.models.logit.random_effects import expit
 
 EDGE = 1e-9

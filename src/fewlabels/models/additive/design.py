@@ -7,9 +7,9 @@ from jaxtyping import Float, Int
 
 from fewlabels.data.counts import NONE, Axis, Cells
 from fewlabels.models.additive.arm_posterior import ArmPosterior, predict_arms
-from fewlabels.models.additive.effect_priors import FIXED, EffectPriors, Scales
+from fewlabels.models.additive.effect_priors import FIXED, EffectPriors
 from fewlabels.models.additive.effects import Effects, choose_effects
-from fewlabels.models.additive.laplace import Fit, fit
+from fewlabels.models.additive.fit import Fit
 from fewlabels.models.additive.strata import Strata, make_strata
 from fewlabels.models.logit.curve import (
     INTERCEPT_PRIOR,
@@ -55,9 +55,9 @@ class AdditiveDesign:
         return everything, rest[0] if finite_pool else None
 
 
-def build_design(cells: Cells) -> AdditiveDesign:
+def build_additive_design(cells: Cells) -> AdditiveDesign:
     """Build the spline of the score and the effects of attributes for these cells."""
-    axes, level = list_axes(cells)
+    axes, level = list_cell_axes(cells)
     effects = choose_effects(axes, level)
     strata = cells.strata_or_cells
     if np.isnan(strata.score).any():
@@ -80,12 +80,7 @@ def build_effect_priors(effects: Effects, knots: tuple[float, ...] | None) -> Ef
     )
 
 
-def fit_effects(design: AdditiveDesign, start: Scales | None = None) -> Fit:
-    """Fit the model to the labels."""
-    return fit(design.select_labelled(), design.priors, start)
-
-
-def list_axes(cells: Cells) -> tuple[tuple[Axis, ...], Int[np.ndarray, "cell axis"]]:
+def list_cell_axes(cells: Cells) -> tuple[tuple[Axis, ...], Int[np.ndarray, "cell axis"]]:
     """Return the axes on which cells differ: those of their groups, and predicted class and score bin where split."""
     axes, columns = list(cells.axes), list(cells.level[cells.group].T)
     for name, place, ordered in (("predicted class", cells.predicted, False), ("score bin", cells.bin, True)):

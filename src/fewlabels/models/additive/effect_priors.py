@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.data.counts import NONE
-from fewlabels.models.additive.effects import Kind
 
+Kind = Literal["main", "pair"]  # of an effect
 FIXED = -1  # the block of terms whose standard deviation is given
 P_INTERACTIONS = 2 / 3  # prior probability that attributes interact: two of the three variants have interactions
 LOG_SCALE_MEANS: dict[str, float] = {"main": -0.5, "pair": -1.8, "arm": -0.8}  # prior mean of log scales

@@ -8,15 +8,14 @@ effects leave unexplained.
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.data.counts import Axis
 from fewlabels.data.names import MISSING
+from fewlabels.models.additive.effect_priors import Kind
 
-Kind = Literal["main", "pair"]
 Block = tuple[int, ...]  # indices of the attributes of an effect
 LENGTH_SCALE = 0.5  # Matérn length scale, as a share of the range of an ordered attribute
 NUGGET = 0.05  # nugget: share of the variance of an ordered value that is independent of its neighbours

@@ -33,22 +33,22 @@ class Sites:
         is_proper = cavity_precision * variance > MIN_CAVITY_SHARE
         cavity_precision = np.where(is_proper, cavity_precision, 1.0)
         cavity_mean = (mean / variance - self.shift) / cavity_precision
-        centre, spread = match_moments(cavity_mean, 1 / cavity_precision, right, total)
+        centre, spread = match_site_moments(cavity_mean, 1 / cavity_precision, right, total)
         precision = np.maximum(1 / spread - cavity_precision, 0.0)
         shift = centre * (precision + cavity_precision) - cavity_mean * cavity_precision
         return Sites(_damp(self.precision, precision, is_proper), _damp(self.shift, shift, is_proper))
 
 
-def match_moments(
+def match_site_moments(
     mean: PerStratum, variance: PerStratum, right: PerStratum, total: PerStratum
 ) -> tuple[PerStratum, PerStratum]:
     """Return mean and variance of normal times binomial likelihood, by quadrature on a grid dense near the mode.
 
-    >>> centre, spread = match_moments(np.zeros(1), np.full(1, 4.0), np.full(1, 3.0), np.full(1, 3.0))
+    >>> centre, spread = match_site_moments(np.zeros(1), np.full(1, 4.0), np.full(1, 3.0), np.full(1, 3.0))
     >>> round(float(centre[0]), 2), round(float(spread[0]), 2)
     (2.05, 1.78)
     """
-    mode, sd = _find_mode(mean, variance, right, total)
+    mode, sd = _find_stratum_modes(mean, variance, right, total)
     half_width = np.arcsinh(GRID_SDS * np.sqrt(variance) / sd)
     steps = half_width[:, None] * GRID
     at = mode[:, None] + sd[:, None] * np.sinh(steps)
@@ -60,7 +60,7 @@ def match_moments(
     return centre, np.einsum("sg,sg->s", weight, (at - centre[:, None]) ** 2)
 
 
-def _find_mode(
+def _find_stratum_modes(
     mean: PerStratum, variance: PerStratum, right: PerStratum, total: PerStratum
 ) -> tuple[PerStratum, PerStratum]:
     """Find the mode of normal times binomial likelihood by Newton's method, and the standard deviation there."""

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from fewlabels.models.additive.design import AdditiveDesign
 from fewlabels.models.additive.effects import Effects
-from fewlabels.models.additive.laplace import Fit
+from fewlabels.models.additive.fit import Fit
 from fewlabels.models.logit.curve import Point, evaluate_curve, score_grid, spline_basis, to_logit
 
 COMBINATION = "combination"  # the name of the arms' random effect

@@ -11,7 +11,7 @@ from fewlabels.models.additive.arm_posterior import ArmPosterior, PosteriorCompo
 from fewlabels.models.additive.design import AdditiveDesign
 from fewlabels.models.additive.effect_priors import Scales
 from fewlabels.models.additive.effects import Effects
-from fewlabels.models.additive.laplace import Fit
+from fewlabels.models.additive.fit import Fit
 from fewlabels.models.logit.curve import spline_basis, to_logit
 
 

@@ -14,38 +14,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from scipy.special import softmax
 
 from fewlabels.models.additive.effect_priors import EffectPriors, Scales, Variant
-from fewlabels.models.additive.marginal_likelihood import ConditionalFit, Evaluation, LaplaceEvidence
+from fewlabels.models.additive.fit import ConditionalFit, Fit
+from fewlabels.models.additive.marginal_likelihood import Evaluation, LaplaceEvidence
 from fewlabels.models.additive.strata import Strata
 from fewlabels.models.optimize import maximize_bfgs
 
 N_SCALE_SAMPLES = 8  # sets of scales to average over, in antithetic pairs around the mode
 INFORMATION_STEP = 0.7  # from the mode, where the information on log scales is measured: it grows with the scales
+MIN_EXPECTED_GAIN, MIN_GAIN = 5e-3, 1e-2  # in log evidence, below which the search for the mode of the scales stops
+MAX_STEP = 1.0  # largest change of a log scale in one step of that search
 MIN_MODEL_PROBABILITY = 0.01  # probability below which a model is dropped from the average
-
-
-@dataclass(frozen=True)
-class Fit:
-    """Fits at several sets of scales, which represent the posterior of the scales."""
-
-    priors: EffectPriors
-    labelled: Int[np.ndarray, " labelled"]  # indices of the labelled arms
-    conditionals: tuple[ConditionalFit, ...]  # centred at the mean
-    mode: ConditionalFit  # at the scales of largest evidence, centred at the mode
-    n_evaluations: int  # of the evidence
-    gradient_norm: float  # largest absolute component of the gradient of the log evidence at the mode
-    together: float = 0.0  # posterior probability of interactions
-
-    def without_arms(self) -> "Fit":
-        """Return the same fit for arms without labels."""
-        nothing = np.zeros(0)
-        conditionals = [
-            replace(one, own=nothing, arm_precision=nothing, loadings=one.loadings[:0]) for one in self.conditionals
-        ]
-        return replace(self, labelled=self.labelled[:0], conditionals=tuple(conditionals))
 
 
 @dataclass(frozen=True)
@@ -88,12 +70,12 @@ class _ScaleMode:
         return one, self.problem.evaluate(top.scales - step)
 
 
-def fit(evidence: Strata, priors: EffectPriors, start: Scales | None = None) -> Fit:
+def fit_additive(evidence: Strata, priors: EffectPriors, start: Scales | None = None) -> Fit:
     """Fit all model variants: find the mode of their scales (from `start` if given), and sample scales around it."""
     begin = priors.start if start is None else np.where(np.isfinite(start), start, priors.start)
     variants, modes = priors.list_variants(), list[_ScaleMode]()
     for variant in variants:  # each starts from the mode of the simpler one
-        modes.append(_maximize(evidence, variant.priors, variant.read(begin)))
+        modes.append(_find_scale_mode(evidence, variant.priors, variant.read(begin)))
         begin = variant.to_full_scales(modes[-1].evaluation.conditional.scales, begin)
     probabilities = _model_probabilities(variants, modes)
     kept = (
@@ -121,10 +103,14 @@ def fit(evidence: Strata, priors: EffectPriors, start: Scales | None = None) -> 
     )
 
 
-def _maximize(evidence: Strata, priors: EffectPriors, start: Scales) -> _ScaleMode:
+def _find_scale_mode(evidence: Strata, priors: EffectPriors, start: Scales) -> _ScaleMode:
     design = np.ascontiguousarray(evidence.design[:, : len(priors.block)])  # terms of pairs come last and may be absent
     problem = LaplaceEvidence(replace(evidence, design=design), priors)
-    return _ScaleMode(problem, maximize_bfgs(problem.evaluate, start, problem.inverse_hessian))
+    _, evaluation = maximize_bfgs(
+        problem.evaluate, start, problem.inverse_hessian,
+        min_expected_gain=MIN_EXPECTED_GAIN, min_gain=MIN_GAIN, max_step=MAX_STEP,
+    )  # fmt: skip
+    return _ScaleMode(problem, evaluation)
 
 
 def _model_probabilities(variants: Sequence[Variant], modes: Sequence[_ScaleMode]) -> Float[np.ndarray, " variant"]:

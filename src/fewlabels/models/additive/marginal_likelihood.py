@@ -5,37 +5,24 @@ propagation instead. `laplace` searches and averages over scales.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.models.additive.effect_priors import FIXED, EffectPriors, Scales, Terms
 from fewlabels.models.additive.expectation_propagation import Sites
+from fewlabels.models.additive.fit import ConditionalFit
 from fewlabels.models.additive.schur_complement import ArmElimination, JointPrecision, propagate_variance
 from fewlabels.models.additive.strata import Strata
 from fewlabels.models.logit.laplace_check import find_contradicted
 from fewlabels.models.logit.random_effects import expit
+from fewlabels.models.optimize import Parameters, maximize_newton
 
 MOST_STEPS, MAX_HALVINGS = 40, 12
 CLOSE = 1e-3  # gain in log posterior below which Newton stops
 MIN_WEIGHT = 1e-10  # smallest weight of a stratum
 MOST_ROUNDS, EP_TOLERANCE = 60, 0.02  # of EP; change of logits at convergence, in standard deviations
-
-
-@dataclass(frozen=True)
-class ConditionalFit:
-    """Normal approximation of terms and arm effects given one set of scales, centred at the mode or at the mean.
-
-    Models without interactions have no terms of pairs; the scales of pairs are 0.
-    """
-
-    weight: float
-    scales: Scales
-    terms: Terms
-    covariance: Float[np.ndarray, "term term"]
-    own: Float[np.ndarray, " labelled"]  # random effect of every labelled arm
-    arm_precision: Float[np.ndarray, " labelled"]  # its conditional precision, given the terms
-    loadings: Float[np.ndarray, "labelled term"]  # minus its derivative with respect to the terms
 
 
 @dataclass(frozen=True)
@@ -116,7 +103,7 @@ class LaplaceEvidence:
     def describe(self, evaluation: Evaluation) -> ConditionalFit:
         """Return the fit centred at the mean; by EP where the normal at the mode contradicts labels."""
         seen, mean = self.evidence, evaluation.mean
-        at, sd = self._logits(mean.terms, mean.own), np.sqrt(evaluation.variance)
+        at, sd = self.logits(mean.terms, mean.own), np.sqrt(evaluation.variance)
         contradicted = find_contradicted(at, sd, seen.right, seen.total).any()
         return self._propagate(evaluation.conditional) if contradicted else mean
 
@@ -127,7 +114,7 @@ class LaplaceEvidence:
             self._term_prior_precisions(conditional.scales),
             float(np.exp(-2 * conditional.scales[self.priors.n])),
         )
-        at = self._logits(conditional.terms, conditional.own)
+        at = self.logits(conditional.terms, conditional.own)
         right = expit(at)
         weight = seen.total * right * (1 - right) + MIN_WEIGHT
         sites = Sites(weight, weight * at + seen.right - seen.total * right)
@@ -137,7 +124,7 @@ class LaplaceEvidence:
             )
             sites = sites.update(at, variance, seen.right, seen.total)
             conditional = self._combine(sites, conditional, prior_precision, arm_prior_precision)
-            before, at = at, self._logits(conditional.terms, conditional.own)
+            before, at = at, self.logits(conditional.terms, conditional.own)
             if np.all(np.abs(at - before) < EP_TOLERANCE * np.sqrt(variance)):
                 break
         return conditional
@@ -149,7 +136,7 @@ class LaplaceEvidence:
         seen = self.evidence
         joint = self.algebra.eliminate(sites.precision, prior_precision, arm_prior_precision)
         covariance = np.linalg.inv(joint.terms)
-        residual = sites.shift - sites.precision * self._logits(conditional.terms, conditional.own)
+        residual = sites.shift - sites.precision * self.logits(conditional.terms, conditional.own)
         term_gradient = seen.design.T @ residual - prior_precision * (conditional.terms - self.priors.centre)
         arm_gradient = self.algebra.sum_by_arm(seen.share * residual) - arm_prior_precision * conditional.own
         terms, own = joint.solve(covariance, term_gradient, arm_gradient)
@@ -180,41 +167,20 @@ class LaplaceEvidence:
         self, prior_precision: Terms, arm_prior_precision: float
     ) -> tuple[float, Float[np.ndarray, " stratum"], JointPrecision]:
         """Find the mode by Newton's method; return the log posterior, P(right) and the joint precision there."""
-        seen = self.evidence
-        value = self._log_posterior(self.terms, self.own, prior_precision, arm_prior_precision)
-        for _ in range(MOST_STEPS):
-            right = expit(self._logits(self.terms, self.own))
-            residual = seen.right - seen.total * right
-            joint = self.algebra.eliminate(
-                seen.total * right * (1 - right) + MIN_WEIGHT, prior_precision, arm_prior_precision
-            )
-            term_gradient = seen.design.T @ residual - prior_precision * (self.terms - self.priors.centre)
-            arm_gradient = self.algebra.sum_by_arm(seen.share * residual) - arm_prior_precision * self.own
-            step = np.linalg.solve(joint.terms, joint.eliminate_arms(term_gradient, arm_gradient))
-            own = joint.substitute(step, arm_gradient)
-            if term_gradient @ step + arm_gradient @ own < 2 * CLOSE:
-                break
-            length = 1.0
-            for _ in range(MAX_HALVINGS):
-                ahead = self._log_posterior(
-                    self.terms + length * step, self.own + length * own, prior_precision, arm_prior_precision
-                )
-                if ahead >= value:
-                    break
-                length /= 2
-            else:
-                break
-            self.terms, self.own, value = self.terms + length * step, self.own + length * own, ahead
-        return value, right, joint
+        at, point = maximize_newton(
+            lambda at: _PosteriorPoint(self, at, prior_precision, arm_prior_precision),
+            np.concatenate([self.terms, self.own]), lambda point: point.step,
+            max_steps=MOST_STEPS, max_halvings=MAX_HALVINGS, min_expected_gain=2 * CLOSE,
+        )  # fmt: skip
+        self.terms, self.own = self.split(at)
+        return point.value, point.right, point.joint
 
-    def _log_posterior(
-        self, terms: Terms, own: Float[np.ndarray, " labelled"], prior_precision: Terms, arm_prior_precision: float
-    ) -> float:
-        logits, off = self._logits(terms, own), terms - self.priors.centre
-        likely = (self.evidence.right * logits - self.evidence.total * np.logaddexp(0.0, logits)).sum()
-        return float(likely - 0.5 * prior_precision @ off**2 - 0.5 * arm_prior_precision * own @ own)
+    def split(self, at: Parameters) -> tuple[Terms, Float[np.ndarray, " labelled"]]:
+        """Split parameters into terms and the random effects of labelled arms."""
+        return at[: len(self.priors.centre)], at[len(self.priors.centre) :]
 
-    def _logits(self, terms: Terms, own: Float[np.ndarray, " labelled"]) -> Float[np.ndarray, " stratum"]:
+    def logits(self, terms: Terms, own: Float[np.ndarray, " labelled"]) -> Float[np.ndarray, " stratum"]:
+        """Return the logit of every stratum."""
         return self.evidence.base + self.evidence.design @ terms + self.evidence.share * own[self.algebra.arm]
 
     def _term_prior_precisions(self, at: Scales) -> Terms:
@@ -223,3 +189,46 @@ class LaplaceEvidence:
         log_spread = np.log(self.priors.spread)
         log_spread[inside] = at[self.priors.block[inside]]
         return np.exp(-2 * log_spread)
+
+
+class _PosteriorPoint:
+    """Log posterior of terms and arm effects, given scales; what only a Newton step needs is computed on demand."""
+
+    def __init__(
+        self, problem: LaplaceEvidence, at: Parameters, prior_precision: Terms, arm_prior_precision: float
+    ) -> None:
+        self.problem, self.prior_precision, self.arm_prior_precision = problem, prior_precision, arm_prior_precision
+        terms, self.own = problem.split(at)
+        self.off = terms - problem.priors.centre
+        self.logits = problem.logits(terms, self.own)
+        seen = problem.evidence
+        likely = (seen.right * self.logits - seen.total * np.logaddexp(0.0, self.logits)).sum()
+        self.value = float(
+            likely - 0.5 * prior_precision @ self.off**2 - 0.5 * arm_prior_precision * self.own @ self.own
+        )
+
+    @cached_property
+    def right(self) -> Float[np.ndarray, " stratum"]:
+        """P(right) of every stratum."""
+        return expit(self.logits)
+
+    @cached_property
+    def joint(self) -> JointPrecision:
+        """Joint precision of terms and arm effects."""
+        weight = self.problem.evidence.total * self.right * (1 - self.right) + MIN_WEIGHT
+        return self.problem.algebra.eliminate(weight, self.prior_precision, self.arm_prior_precision)
+
+    @cached_property
+    def gradient(self) -> Parameters:
+        """Gradient of the log posterior, arms last."""
+        seen = self.problem.evidence
+        residual = seen.right - seen.total * self.right
+        arms = self.problem.algebra.sum_by_arm(seen.share * residual) - self.arm_prior_precision * self.own
+        return np.concatenate([seen.design.T @ residual - self.prior_precision * self.off, arms])
+
+    @property
+    def step(self) -> Parameters:
+        """Newton step of terms and arm effects."""
+        terms, arms = self.problem.split(self.gradient)
+        step = np.linalg.solve(self.joint.terms, self.joint.eliminate_arms(terms, arms))
+        return np.concatenate([step, self.joint.substitute(step, arms)])

@@ -44,7 +44,7 @@ def measure_agreement(vote_matrix: VoteMatrix, level: float = 0.95, seed: int = 
     is_pair = int(voters.sum()) == 2
     table = _one_hot(votes[:, voters], len(vote_matrix.classes))
     weight = np.random.default_rng(seed).standard_gamma(n.astype(np.float64), size=(N_DRAWS_AGREEMENT, len(n)))
-    rate = _cohen if is_pair else _fleiss
+    rate = _compute_cohen_kappa if is_pair else _compute_fleiss_kappa
     draws, (kappa,) = rate(table, weight), rate(table, n[None].astype(np.float64))
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
     agreed = float(n @ _share_pairs(table) / n.sum())
@@ -63,7 +63,7 @@ def _share_pairs(table: Float[np.ndarray, "item annotator class"]) -> Float[np.n
     return ((each * (each - 1)).sum(axis=1)) / (m * (m - 1))
 
 
-def _cohen(
+def _compute_cohen_kappa(
     table: Float[np.ndarray, "item 2 class"], weight: Float[np.ndarray, "draw item"]
 ) -> Float[np.ndarray, " draw"]:
     share = weight / weight.sum(axis=1, keepdims=True)
@@ -71,7 +71,7 @@ def _cohen(
     return _kappa(share @ _share_pairs(table), chance)
 
 
-def _fleiss(
+def _compute_fleiss_kappa(
     table: Float[np.ndarray, "item annotator class"], weight: Float[np.ndarray, "draw item"]
 ) -> Float[np.ndarray, " draw"]:
     share = weight / weight.sum(axis=1, keepdims=True)

@@ -53,7 +53,7 @@ def fit_annotators(rng: Rng, vote_matrix: VoteMatrix, schedule: Schedule | None 
     schedule = (schedule or Schedule()).shorten(len(vote_matrix.votes) * len(vote_matrix.classes))
     posterior = np.zeros((len(vote_matrix.votes), len(vote_matrix.classes)))
     imputations, right = [], []
-    for step, state in enumerate(_run(rng, vote_matrix, schedule.burn + schedule.kept * schedule.thin)):
+    for step, state in enumerate(_sample_truths(rng, vote_matrix, schedule.burn + schedule.kept * schedule.thin)):
         if step < schedule.burn:
             continue
         posterior += state.chance
@@ -76,7 +76,7 @@ class State:
     confusion: Float[np.ndarray, "annotator class class"]  # confusion matrices: true class, then vote
 
 
-def _run(rng: Rng, vote_matrix: VoteMatrix, n: int) -> Iterator[State]:
+def _sample_truths(rng: Rng, vote_matrix: VoteMatrix, n: int) -> Iterator[State]:
     votes, k = _one_hot_votes(vote_matrix), len(vote_matrix.classes)
     annotators, model = (
         _AnnotatorModel(len(vote_matrix.annotators), k, int(vote_matrix.n.sum())),

@@ -104,10 +104,10 @@ def fit_deep(
     start = init_adam(np.random.default_rng(seed), code, warm[0], n_processes=1 if kind == "bern-gp" else 2)
     own = (n, right) if kind == "bern-gp" else warm
     with threadpool_limits(limits=1, user_api="blas"):  # matrices are small: threads would only add overhead
-        return _collect(list(_train(start, code, own, np.log(warm[0] / warm[0].sum()), kind, steps)))
+        return _collect_rounds(list(_train_in_rounds(start, code, own, np.log(warm[0] / warm[0].sum()), kind, steps)))
 
 
-def _train(
+def _train_in_rounds(
     state: AdamState, code: Float[np.ndarray, "arm value"], own: Counts, log_share: PerArm, kind: Kind, steps: int
 ) -> Iterator[Round]:
     """Optimize in rounds; after each, beta-gp-slp pools the counts of sparse arms with those of their neighbours."""
@@ -123,7 +123,7 @@ def _train(
             seen = pool_sparse(np.asarray(found.embedding), float(np.exp(state.at.kernel.log_length[0])), own)
 
 
-def _collect(rounds: list[Round]) -> DeepFit:
+def _collect_rounds(rounds: list[Round]) -> DeepFit:
     """Return the posterior of the last round, with the trace of all rounds."""
     latent, trace = rounds[-1].latent, np.concatenate([np.asarray(each.trace, np.float64) for each in rounds])
     f, *g = (GPPosterior(*(np.asarray(part[i], np.float64) for part in latent)) for i in range(len(latent.mean)))

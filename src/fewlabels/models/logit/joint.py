@@ -8,9 +8,10 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.distributions.belief import Array, Rng
+from fewlabels.distributions.belief import Rng
 from fewlabels.distributions.budgets import MIN_DRAWS, limit_stored_draws
 from fewlabels.distributions.finite_pool import ResidualVariance, draw_right
+from fewlabels.distributions.quantiles import Array
 
 
 @runtime_checkable

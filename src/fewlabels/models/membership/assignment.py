@@ -54,10 +54,10 @@ class Attribution:
         rng, size = np.random.default_rng(seed), max(1, ENTRIES // len(self.potential))
         starts = range(0, len(evidence[0]), size)
         parts = [
-            _sparsify(rng, self._probabilities(tuple(log[start : start + size] for log in evidence)))
+            _sparsify_arm_weights(rng, self._probabilities(tuple(log[start : start + size] for log in evidence)))
             for start in starts
         ]
-        chance = _stack(parts, len(self.potential))
+        chance = _stack_arm_weights(parts, len(self.potential))
         if gold is None or gold_rows is None:
             return chance
         require_gold(gold, gold_rows, sizes, len(evidence[0]))
@@ -74,7 +74,7 @@ class Attribution:
         return logits
 
 
-def _sparsify(rng: np.random.Generator, chance: Float[np.ndarray, "item arm"]) -> Part:
+def _sparsify_arm_weights(rng: np.random.Generator, chance: Float[np.ndarray, "item arm"]) -> Part:
     """Keep large probabilities; sample small ones systematically, with the threshold as their weight."""
     improbable = np.where(chance < SPARSITY_THRESHOLD, chance, 0.0)
     passed = np.floor(
@@ -87,7 +87,7 @@ def _sparsify(rng: np.random.Generator, chance: Float[np.ndarray, "item arm"]) -
     return kept[row, arm].astype(np.float32), arm.astype(np.int32), np.bincount(row, minlength=len(chance))
 
 
-def _stack(parts: list[Part], n_arms: int) -> csr_array:
+def _stack_arm_weights(parts: list[Part], n_arms: int) -> csr_array:
     values, arm, n_kept = (np.concatenate(column) for column in zip(*parts, strict=True))
     ends = np.concatenate([[0], np.cumsum(n_kept)])
     small = np.int32 if ends[-1] < np.iinfo(np.int32).max else np.int64

@@ -48,7 +48,7 @@ def calibrate(
     """
     common = COMMON_TEMPERATURE_PRIOR[0]
     for _ in range(ROUNDS):
-        scales = tuple(_find_mode(log, gold[:, k], common, biased=biased) for k, log in enumerate(evidence))
+        scales = tuple(_find_temperature(log, gold[:, k], common, biased=biased) for k, log in enumerate(evidence))
         total = (
             sum(scale.temperature for scale in scales) / TEMPERATURE_SD**2
             + COMMON_TEMPERATURE_PRIOR[0] / COMMON_TEMPERATURE_PRIOR[1] ** 2
@@ -57,7 +57,9 @@ def calibrate(
     return scales, common
 
 
-def _find_mode(logs: Logs, known: Int[np.ndarray, " item"], common: float, *, biased: bool) -> TemperatureScaling:
+def _find_temperature(
+    logs: Logs, known: Int[np.ndarray, " item"], common: float, *, biased: bool
+) -> TemperatureScaling:
     """Find the mode by Newton's method; the log posterior is concave."""
     code = contrast(logs.shape[1]) if biased else np.zeros((logs.shape[1], 0))
     centre, spread = (

@@ -29,7 +29,7 @@ def count_fractionally(chance: csr_array, outcomes: Float[np.ndarray, " item"]) 
     >>> n_items.tolist(), n_labels.tolist(), right.tolist()
     ([1.75, 1.25], [1.25, 0.75], [1.0, 0.0])
     """
-    labelled = _check(chance, outcomes)
+    labelled = _validate_outcomes(chance, outcomes)
     weights = np.stack([np.ones(len(outcomes)), labelled, np.where(labelled, outcomes, 0.0)])
     n_items, n_labels, right = np.asarray(chance.T @ weights.T).T
     return Counts(n_items, n_labels, right)
@@ -47,7 +47,7 @@ def round_together(counts: PerArm) -> Int[np.ndarray, " arm"]:
     return out
 
 
-def _check(chance: csr_array, outcomes: Float[np.ndarray, " item"]) -> Bool[np.ndarray, " item"]:
+def _validate_outcomes(chance: csr_array, outcomes: Float[np.ndarray, " item"]) -> Bool[np.ndarray, " item"]:
     """Validate outcomes, and return which items have one."""
     if len(outcomes) != chance.shape[0]:
         raise InputError(

@@ -15,10 +15,10 @@ from jaxtyping import Float
 from fewlabels.models.membership.arms import Arms
 from fewlabels.models.membership.scores import LogScores
 from fewlabels.models.membership.terms import Terms
+from fewlabels.models.optimize import maximize_bfgs
 
 MOST_ENTRIES, BLOCK = 40_000_000, 256  # items × arms in all, and items per block
 RIDGE = 0.002  # ridge penalty per item, which keeps weights of poorly identified terms small
-MOST_STEPS, MAX_HALVINGS = 100, 12
 TOLERANCE = 0.5  # expected gain in log likelihood below which BFGS stops
 PRIOR_ITEMS, ROUNDS = 300.0, 10  # pseudo-items of the pairwise model as a Dirichlet prior, and EM steps from there
 TINY = 1e-30  # of likelihoods, in single precision
@@ -56,7 +56,7 @@ class _ItemLikelihoods:
     def evaluate(self, at: Weights) -> _Evaluation:
         """Ridge-penalized log likelihood of weights, and its gradient."""
         design = self.terms.design
-        chance = _normalise(design @ at)
+        chance = _softmax_arms(design @ at)
         value, found = self.e_step(chance)
         ridge = RIDGE * len(self)
         gradient = design.T @ (found - len(self) * chance) - ridge * at
@@ -67,9 +67,9 @@ class _ItemLikelihoods:
         total = np.maximum(self.likelihood @ chance.astype(np.float32), TINY)
         return float(np.log(total, dtype=np.float64).sum()), chance * ((1 / total) @ self.likelihood)
 
-    def precondition(self, chance: PerArm) -> Float[np.ndarray, "term term"]:
+    def precondition(self, evaluation: _Evaluation) -> Float[np.ndarray, "term term"]:
         """Inverse complete-data information: with it, gradient steps are those of expectation-maximisation."""
-        design = self.terms.design
+        design, chance = self.terms.design, evaluation.chance
         mean = chance @ design
         hessian = (design.T * chance) @ design - np.outer(mean, mean)
         return np.linalg.inv(hessian + RIDGE * np.eye(len(mean))) / len(self)
@@ -84,8 +84,9 @@ def estimate_joint(rng: np.random.Generator, log_ratios: LogScores, terms: Terms
     likelihoods = _ItemLikelihoods(
         _relative_likelihoods(tuple(log_ratio[some].astype(np.float32) for log_ratio in log_ratios), terms.arms), terms
     )
-    weights = _bfgs(likelihoods)
-    return Joint(weights, _refine(likelihoods, _normalise(terms.design @ weights)))
+    start = np.zeros(terms.design.shape[1])
+    weights, _ = maximize_bfgs(likelihoods.evaluate, start, likelihoods.precondition, min_expected_gain=TOLERANCE)
+    return Joint(weights, _find_residuals(likelihoods, _softmax_arms(terms.design @ weights)))
 
 
 def _relative_likelihoods(log_ratios: LogScores, arms: Arms) -> Float[np.ndarray, "item arm"]:
@@ -98,7 +99,7 @@ def _relative_likelihoods(log_ratios: LogScores, arms: Arms) -> Float[np.ndarray
     return out
 
 
-def _refine(likelihoods: _ItemLikelihoods, chance: PerArm) -> PerArm:
+def _find_residuals(likelihoods: _ItemLikelihoods, chance: PerArm) -> PerArm:
     """Residual of log P(a) beyond pairwise terms; zero unless it improves the likelihood of a held-out half."""
     train, held_out = (_ItemLikelihoods(half, likelihoods.terms) for half in np.array_split(likelihoods.likelihood, 2))
     if held_out.e_step(_run_em(train, chance))[0] <= held_out.e_step(chance)[0]:
@@ -114,41 +115,6 @@ def _run_em(likelihoods: _ItemLikelihoods, start: PerArm) -> PerArm:
     return chance / chance.sum()
 
 
-def _bfgs(likelihoods: _ItemLikelihoods) -> Weights:
-    """Maximize by BFGS, preconditioned with the steps of expectation-maximisation."""
-    at = np.zeros(likelihoods.terms.design.shape[1])
-    evaluation = likelihoods.evaluate(at)
-    inverse_hessian = likelihoods.precondition(evaluation.chance)
-    for _ in range(MOST_STEPS):
-        step = inverse_hessian @ evaluation.gradient
-        if step @ evaluation.gradient < TOLERANCE:
-            break
-        for _ in range(MAX_HALVINGS):
-            ahead = likelihoods.evaluate(at + step)
-            if ahead.value >= evaluation.value:
-                break
-            step = step / 2
-        inverse_hessian = _update(inverse_hessian, step, evaluation.gradient - ahead.gradient)
-        at, evaluation = at + step, ahead
-    return at
-
-
-def _update(
-    inverse_hessian: Float[np.ndarray, "term term"], step: Weights, gradient_change: Weights
-) -> Float[np.ndarray, "term term"]:
-    """BFGS update of the inverse Hessian from a step and the decrease of the gradient along it."""
-    curvature = float(step @ gradient_change)
-    if curvature <= 0:
-        return inverse_hessian
-    moved = inverse_hessian @ gradient_change
-    cross = np.outer(moved, step)
-    return (
-        inverse_hessian
-        + (1 + gradient_change @ moved / curvature) * np.outer(step, step) / curvature
-        - (cross + cross.T) / curvature
-    )
-
-
-def _normalise(logits: PerArm) -> PerArm:
+def _softmax_arms(logits: PerArm) -> PerArm:
     chance = np.exp(logits - logits.max())
     return chance / chance.sum()

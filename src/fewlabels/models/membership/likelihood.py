@@ -14,7 +14,8 @@ from scipy.sparse import csr_array
 from scipy.special import logit
 
 from fewlabels.models.additive.effect_priors import EffectPriors
-from fewlabels.models.additive.laplace import Fit, fit
+from fewlabels.models.additive.fit import Fit
+from fewlabels.models.additive.laplace import fit_additive
 from fewlabels.models.additive.strata import Strata
 from fewlabels.models.logit.random_effects import expit
 
@@ -65,12 +66,12 @@ def select_labelled(
 def fit_mixture(mixture: MembershipMixture, priors: EffectPriors) -> Fit:
     """Alternate fits and linearizations until convergence."""
     terms, own = priors.centre, np.zeros(len(mixture.design))
-    found = fit(mixture.linearize(terms, own), priors)
+    found = fit_additive(mixture.linearize(terms, own), priors)
     for _ in range(MOST_ROUNDS):
         before = np.append(terms, own)
         terms, own = np.zeros(len(priors.centre)), np.zeros(len(own))
         terms[: len(found.mode.terms)], own[found.labelled] = found.mode.terms, found.mode.own
         if np.abs(np.append(terms, own) - before).max() < TOLERANCE:
             break
-        found = fit(mixture.linearize(terms, own), priors, found.mode.scales)
+        found = fit_additive(mixture.linearize(terms, own), priors, found.mode.scales)
     return found

@@ -6,7 +6,7 @@ few hundred items do not overrule all others. The log posterior is concave; Newt
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,6 +15,7 @@ from fewlabels.models.membership.calibration import TEMPERATURE_SD
 from fewlabels.models.membership.joint_distribution import Joint
 from fewlabels.models.membership.scores import LogScores
 from fewlabels.models.membership.terms import Terms
+from fewlabels.models.optimize import halve_step
 
 COEFFICIENT_PRIOR = 1.0, 0.5  # prior mean and sd of the coefficients of the offsets
 START_SCALE, MIN_SCALE, MAX_SCALE = 0.3, 0.05, 3.0  # initial, smallest and largest scale of terms
@@ -158,6 +159,30 @@ class _Prior:
         return replace(self, spread=spread)
 
 
+@dataclass(frozen=True)
+class _PosteriorPoint:
+    """Log posterior of parameters, its gradient, and the inverse of its negative Hessian."""
+
+    at: Params
+    likelihood: _Evaluation
+    prior: _Prior
+
+    @property
+    def value(self) -> float:
+        """Log posterior, up to a constant."""
+        return self.likelihood.value + self.prior.penalise(self.at)
+
+    @cached_property
+    def gradient(self) -> Params:
+        """Gradient of the log posterior."""
+        return self.likelihood.gradient - (self.at - self.prior.centre) / self.prior.spread**2
+
+    @cached_property
+    def covariance(self) -> Square:
+        """Covariance of the normal approximation."""
+        return np.linalg.inv(self.likelihood.hessian + np.diag(self.prior.spread**-2))
+
+
 def learn_jointly(gold: Gold, start: Float[np.ndarray, " axis"], common: float) -> Learned:
     """Estimate temperatures, coefficients of offsets and weights; `start` are temperatures calibrated separately."""
     n_axes, n_single, given = len(gold.evidence), gold.terms.n_single, gold.given
@@ -168,34 +193,28 @@ def learn_jointly(gold: Gold, start: Float[np.ndarray, " axis"], common: float) 
     )
     centre[first : first + n_single] = given.weights[:n_single]
     prior = _Prior(centre, spread, (slice(first, first + n_single), slice(first + n_single, None)))
-    at, prior = _newton(gold, np.concatenate([start, centre[n_axes:]]), prior)
+    at, prior = _maximize_posterior(gold, np.concatenate([start, centre[n_axes:]]), prior)
     pairs, rest = (float(trust) for trust in at[n_axes:first])
     weights = at[first:] + pairs * np.where(np.arange(n_terms) < n_single, 0.0, given.weights)
     return Learned(at[:n_axes], Joint(weights, rest * given.rest), (pairs, rest), prior.scales)
 
 
-def _newton(gold: Gold, at: Params, prior: _Prior) -> tuple[Params, _Prior]:
+def _maximize_posterior(gold: Gold, at: Params, prior: _Prior) -> tuple[Params, _Prior]:
     """Newton's method, with an update of the scales after each step."""
-    evaluation = gold.evaluate(at)
+    point = _evaluate_posterior(gold, prior, at)
     for _ in range(MOST_STEPS):
-        gradient = evaluation.gradient - (at - prior.centre) / prior.spread**2
-        covariance = np.linalg.inv(evaluation.hessian + np.diag(prior.spread**-2))
-        step = covariance @ gradient
-        at, evaluation = _line_search(gold, at, step, evaluation, prior)
-        before, prior = prior, prior.rescale(at, np.diag(covariance))
-        if step @ gradient < TOLERANCE and np.abs(np.log(prior.spread / before.spread)).max() < SCALE_TOLERANCE:
+        step = point.covariance @ point.gradient
+        is_flat, variance = step @ point.gradient < TOLERANCE, np.diag(point.covariance)
+        ahead = halve_step(
+            partial(_evaluate_posterior, gold, prior), point.at, step, point.value - TOLERANCE, MAX_HALVINGS
+        )
+        point = point if ahead is None else ahead[1]
+        before, prior = prior, prior.rescale(point.at, variance)
+        point = replace(point, prior=prior)
+        if is_flat and np.abs(np.log(prior.spread / before.spread)).max() < SCALE_TOLERANCE:
             break
-    return at, prior
+    return point.at, prior
 
 
-def _line_search(
-    gold: Gold, at: Params, step: Params, evaluation: _Evaluation, prior: _Prior
-) -> tuple[Params, _Evaluation]:
-    """Backtracking line search: halve the step until the log posterior increases."""
-    before = evaluation.value + prior.penalise(at)
-    for _ in range(MAX_HALVINGS):
-        ahead = gold.evaluate(at + step)
-        if ahead.value + prior.penalise(at + step) >= before - TOLERANCE:
-            return at + step, ahead
-        step = step / 2
-    return at, evaluation
+def _evaluate_posterior(gold: Gold, prior: _Prior, at: Params) -> _PosteriorPoint:
+    return _PosteriorPoint(at, gold.evaluate(at), prior)

@@ -3,8 +3,7 @@
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from fewlabels.data.aggregate import ROUNDING
-from fewlabels.data.checks import SUM_TOLERANCE
+from fewlabels.data.tolerances import ROUNDING, SUM_TOLERANCE
 from fewlabels.errors import InputError, join_names
 
 MIN_PROBABILITY = 1e-6  # smallest probability: a zero would exclude an arm regardless of other evidence
@@ -26,7 +25,7 @@ def center_log_scores(scores: Scores, names: tuple[str, ...] = ()) -> LogScores:
     if not n_items[0]:
         raise InputError("there are no items: give the probabilities of at least one")
     names = names or tuple(f"attribute {axis + 1}" for axis in range(len(scores)))
-    return tuple(_center_logs(_normalise(score, name)) for name, score in zip(names, scores, strict=True))
+    return tuple(_center_logs(_normalise_scores(score, name)) for name, score in zip(names, scores, strict=True))
 
 
 def _center_logs(score: Float[np.ndarray, "item level"]) -> Float[np.ndarray, "item level"]:
@@ -34,7 +33,7 @@ def _center_logs(score: Float[np.ndarray, "item level"]) -> Float[np.ndarray, "i
     return logs - logs.mean(axis=1, keepdims=True)
 
 
-def _normalise(score: Float[np.ndarray, "item level"], name: str) -> Float[np.ndarray, "item level"]:
+def _normalise_scores(score: Float[np.ndarray, "item level"], name: str) -> Float[np.ndarray, "item level"]:
     """Normalize rows; raise where sums differ from 1 by more than rounding."""
     if score.shape[1] == 0:
         raise InputError(f"{name} has no values: give one column of probabilities for each value")
@@ -48,11 +47,13 @@ def _normalise(score: Float[np.ndarray, "item level"], name: str) -> Float[np.nd
         ),
     )
     for bad, words in faults:
-        _refuse(np.asarray(bad), name, words, total)
+        _refuse_invalid_scores(np.asarray(bad), name, words, total)
     return np.maximum(score, 0.0) / total[:, None]
 
 
-def _refuse(bad: Bool[np.ndarray, " item"], name: str, words: str, total: Float[np.ndarray, " item"]) -> None:
+def _refuse_invalid_scores(
+    bad: Bool[np.ndarray, " item"], name: str, words: str, total: Float[np.ndarray, " item"]
+) -> None:
     if bad.any():
         row = int(np.argmax(bad))
         raise InputError(f"{name}, row {row + 1:,}: {words.format(total=total[row])}")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from fewlabels.analyses.diagnosis import Diagnosis
 from fewlabels.files import write_atomic
-from fewlabels.reporting.html.figures import CaptionedFigure, render_figure
-from fewlabels.reporting.html.pages import render
+from fewlabels.reporting.html.captions import CaptionedFigure, render_figure
 from fewlabels.reporting.html.tables import ReportTable
+from fewlabels.reporting.html.template import render
 from fewlabels.reporting.plots.diagnosis import plot_diagnosis
 from fewlabels.reporting.summaries import summarize_diagnosis
 
@@ -33,13 +33,13 @@ def render_diagnosis(d: Diagnosis) -> str:
         headings=HEADINGS,
         supported=d.can,
         unsupported=d.warnings,
-        pictures=_draw_figures(d),
+        pictures=_draw_diagnosis_figures(d),
         tables=list(_list_tables(d)),
         method=[METHOD],
     )
 
 
-def _draw_figures(d: Diagnosis) -> Iterator[CaptionedFigure]:
+def _draw_diagnosis_figures(d: Diagnosis) -> Iterator[CaptionedFigure]:
     if d.sizes:
         yield render_figure(plot_diagnosis(d), "Items and labels", CAPTION)
 

@@ -10,9 +10,9 @@ from fewlabels.analyses.fairness.definitions import SELECTION, define, display_n
 from fewlabels.analyses.fairness.gaps import LARGEST, ODDS, Gap
 from fewlabels.errors import count, join_names
 from fewlabels.files import write_atomic
-from fewlabels.reporting.html.figures import CaptionedFigure, render_figure
-from fewlabels.reporting.html.pages import render
+from fewlabels.reporting.html.captions import CaptionedFigure, render_figure
 from fewlabels.reporting.html.tables import ReportTable
+from fewlabels.reporting.html.template import render
 from fewlabels.reporting.plots.fairness import plot_gap_densities, plot_gaps, plot_group_curves
 from fewlabels.text import format_probability
 

@@ -1,27 +1,15 @@
 """The figures of an assessment or comparison report: inline SVG, each with a title and a caption."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-
-from matplotlib.axes import Axes
 
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.comparison import Comparison
 from fewlabels.metrics.metric import accuracy, confusion, ece
+from fewlabels.reporting.html.captions import CaptionedFigure, render_figure
 from fewlabels.reporting.plots.assessment import plot_assessment
 from fewlabels.reporting.plots.difference import plot_comparison
-from fewlabels.reporting.plots.figure import render_svg
 
 MAX_CLASSES = 100  # a larger confusion matrix is unreadable on a page
-
-
-@dataclass(frozen=True)
-class CaptionedFigure:
-    """A figure of a report: its title, its caption (also its text alternative) and its SVG."""
-
-    title: str
-    caption: str
-    svg: str
 
 
 def draw_figures(a: Assessment) -> Iterator[CaptionedFigure]:
@@ -59,11 +47,6 @@ def _draw_related_figures(a: Assessment) -> Iterator[CaptionedFigure]:
     classes = len(a.tally.classes)
     if a.metric == "accuracy" and a.by == "predicted" and 2 <= classes <= MAX_CLASSES and a.tally.label.max() >= 0:
         yield render_figure(plot_assessment(a.about(confusion), "confusion"), "Confusion matrix", _CONFUSION_CAPTION)
-
-
-def render_figure(ax: Axes, title: str, caption: str) -> CaptionedFigure:
-    """Render axes as a captioned figure."""
-    return CaptionedFigure(title, caption, render_svg(ax))
 
 
 _INTERVALS_CAPTION = "Dots are estimates and bars their intervals; the line and band are the overall estimate and its interval. Hollow dots mark groups without labels: their estimates come from the prior, which may use scores and the labels of other groups."

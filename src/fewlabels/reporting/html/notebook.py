@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fewlabels.analyses.result import Result
-from fewlabels.reporting.html.pages import TEMPLATES
+from fewlabels.reporting.html.template import TEMPLATES
 from fewlabels.text import sanitize_line
 
 MAX_ROWS = 10

@@ -1,23 +1,13 @@
-"""Render assessments and comparisons as HTML; `render` fills the template that all reports share."""
+"""Render assessments and comparisons as HTML."""
 
-from collections.abc import Iterable
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
-from fewlabels import __version__
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.comparison import Comparison
 from fewlabels.files import write_atomic
 from fewlabels.reporting.html import assessment_text as words
-from fewlabels.reporting.html.figures import CaptionedFigure, draw_difference, draw_figures
-from fewlabels.text import format_probability
-
-TEMPLATES = Environment(loader=PackageLoader("fewlabels.reporting.html", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # fmt: skip
-TEMPLATES.filters["probability"] = format_probability
-HEADINGS = ("What the estimates support", "What they do not support")
-SIMULATED = ("What the simulations show", "What they do not show")  # headings of plans and simulations
-DEFAULTS: dict[str, object] = {"headings": HEADINGS, "assessment": None, "rows": (), "number": str, "tables": ()}
+from fewlabels.reporting.html.figures import draw_difference, draw_figures
+from fewlabels.reporting.html.template import render
 
 
 def write_report(a: Assessment, path: str | Path) -> Path:
@@ -67,11 +57,4 @@ def render_comparison(c: Comparison) -> str:
             f"Metric: {c.metric}, {words.define_metric(c.metric)}.",
             f"The verdict is the region (lower, practically equivalent, higher) whose posterior probability is at least {c.required:g}; if no region reaches it, the comparison is not settled.",
         ],
-    )
-
-
-def render(*, pictures: Iterable[CaptionedFigure], **content: object) -> str:
-    """Fill the template that all reports share; `headings` are those of the supported and unsupported statements."""
-    return TEMPLATES.get_template("page.html.jinja").render(
-        pictures=list(pictures), version=__version__, **(DEFAULTS | content)
     )

@@ -6,9 +6,9 @@ from pathlib import Path
 from fewlabels.active.simulation.results import Plan
 from fewlabels.errors import count
 from fewlabels.files import write_atomic
-from fewlabels.reporting.html.figures import CaptionedFigure, render_figure
-from fewlabels.reporting.html.pages import SIMULATED, render
+from fewlabels.reporting.html.captions import CaptionedFigure, render_figure
 from fewlabels.reporting.html.tables import ReportTable
+from fewlabels.reporting.html.template import SIMULATED, render
 from fewlabels.reporting.plots.plan import plot_plan
 from fewlabels.reporting.summaries import QUANTILE_COLUMNS, list_quantiles, summarize_plan
 
@@ -41,20 +41,20 @@ def render_plan(p: Plan) -> str:
         headline=summarize_plan(p),
         facts=facts,
         headings=SIMULATED,
-        supported=list(_list_findings(p)),
+        supported=list(_list_plan_findings(p)),
         unsupported=[*p.warnings, *CAVEATS],
-        pictures=_draw_figures(p),
+        pictures=_draw_plan_figures(p),
         tables=[ReportTable("Labels needed", QUANTILE_COLUMNS, list_quantiles(p))],
         method=METHOD,
     )
 
 
-def _list_findings(p: Plan) -> Iterator[str]:
+def _list_plan_findings(p: Plan) -> Iterator[str]:
     yield f"The goal is settled in {p.p_settled:.0%} of {count(p.runs, 'simulated future')}, labelling every item if needed."
     if p.remedy:
         yield f"What would help: {p.remedy}."
 
 
-def _draw_figures(p: Plan) -> Iterator[CaptionedFigure]:
+def _draw_plan_figures(p: Plan) -> Iterator[CaptionedFigure]:
     if p.needed:
         yield render_figure(plot_plan(p), "Labels until the goal is settled", CAPTION)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from fewlabels.active.simulation.results import Simulation
 from fewlabels.files import write_atomic
-from fewlabels.reporting.html.figures import CaptionedFigure, render_figure
-from fewlabels.reporting.html.pages import SIMULATED, render
+from fewlabels.reporting.html.captions import CaptionedFigure, render_figure
 from fewlabels.reporting.html.tables import ReportTable
+from fewlabels.reporting.html.template import SIMULATED, render
 from fewlabels.reporting.plots.simulation import MEASURE_NAMES, list_measures, plot_simulation
 from fewlabels.reporting.summaries import (
     N_TARGET_NAMES,
@@ -48,7 +48,7 @@ def render_simulation(s: Simulation) -> str:
             1 : MAX_SENTENCES + 1
         ],  # the first is the headline
         unsupported=[*s.warnings, *CAVEATS],
-        pictures=_draw_figures(s),
+        pictures=_draw_simulation_figures(s),
         tables=[targets] if targets.rows else [],
         method=METHOD,
     )
@@ -61,7 +61,7 @@ def _list_facts(s: Simulation) -> Iterator[tuple[str, str]]:
     yield "runs of each", f"{max((row['runs'] for row in s), default=0):,}"
 
 
-def _draw_figures(s: Simulation) -> Iterator[CaptionedFigure]:
+def _draw_simulation_figures(s: Simulation) -> Iterator[CaptionedFigure]:
     for measure in list_measures(s):
         name = MEASURE_NAMES.get(measure, measure)
         yield render_figure(plot_simulation(s, measure), f"{name[0].upper()}{name[1:]}", CAPTION)

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from fewlabels.analyses.surface.result import Arm, Surface, SurfaceEstimate
 from fewlabels.files import write_atomic
-from fewlabels.reporting.html.figures import CaptionedFigure, render_figure
-from fewlabels.reporting.html.pages import render
+from fewlabels.reporting.html.captions import CaptionedFigure, render_figure
 from fewlabels.reporting.html.surface_text import (
     explain_method,
     format_percent,
@@ -15,6 +14,7 @@ from fewlabels.reporting.html.surface_text import (
     list_findings,
 )
 from fewlabels.reporting.html.tables import ReportTable
+from fewlabels.reporting.html.template import render
 from fewlabels.reporting.plots.surface import plot_surface
 from fewlabels.text import format_probability
 
@@ -45,26 +45,26 @@ def render_surface(s: Surface, answers: Answers = ()) -> str:
         facts=facts,
         supported=list(list_findings(s)),
         unsupported=list(list_caveats(s)),
-        pictures=_draw_figures(s),
+        pictures=_draw_surface_figures(s),
         number=format_percent,
-        tables=[*([_list_answers(answers)] if answers else []), _list_arms(s)],
+        tables=[*([_list_answer_table(answers)] if answers else []), _list_arm_table(s)],
         method=explain_method(s),
     )
 
 
-def _draw_figures(s: Surface) -> Iterator[CaptionedFigure]:
+def _draw_surface_figures(s: Surface) -> Iterator[CaptionedFigure]:
     yield render_figure(plot_surface(s, "worst"), "Least accurate arms", WORST_CAPTION)
     yield render_figure(plot_surface(s, "effects"), "Effect of each attribute", EFFECTS_CAPTION)
     yield render_figure(plot_surface(s, "heatmap"), "Accuracy by two attributes", HEATMAP_CAPTION)
     yield render_figure(plot_surface(s, "coverage"), "Labels per arm", COVERAGE_CAPTION)
 
 
-def _list_answers(answers: Answers) -> ReportTable:
+def _list_answer_table(answers: Answers) -> ReportTable:
     rows = [(question or "all items", *_format_counts(one), one.mean, one.low, one.high) for question, one in answers]
     return ReportTable("Questions and answers", ("question", "items", "labels", "accuracy", "low", "high"), rows)
 
 
-def _list_arms(s: Surface) -> ReportTable:
+def _list_arm_table(s: Surface) -> ReportTable:
     """List the overall estimate, then arms, worst first."""
     arms, n = s.worst_first[:KEPT], len(s.attributes)
     counts = f"{s.n_items:,}", f"{s.n_labels:,}"

@@ -15,10 +15,10 @@ def render_assessment(a: Assessment) -> str:
     whole = f"{a.overall.mean:.3f} ({format_interval(a.overall.low, a.overall.high)})"
     of = f" of class {escape(a.positive)}" if a.positive is not None else ""
     title = f"### {escape(a.metric)}{of}: {whole}"
-    return join(title, _summarize(a), *_list_groups(a), render_warnings(a.warnings))
+    return join(title, _summarize_assessment(a), *_list_assessed_groups(a), render_warnings(a.warnings))
 
 
-def _summarize(a: Assessment) -> str:
+def _summarize_assessment(a: Assessment) -> str:
     quantity = "exactly these items" if a.finite_pool else "the population these items came from"
     return (
         f"{escape(a.source)}: {count(a.n_items, 'item')}, {a.n_labels:,} labelled; groups by {escape(a.by)}, prior "
@@ -26,7 +26,7 @@ def _summarize(a: Assessment) -> str:
     )
 
 
-def _list_groups(a: Assessment) -> list[str]:
+def _list_assessed_groups(a: Assessment) -> list[str]:
     rows = a.in_order
     if len(rows) < 2:
         return []
@@ -44,10 +44,10 @@ def _list_groups(a: Assessment) -> list[str]:
 
 def _render_rows(a: Assessment, rows: Sequence[Row]) -> str:
     header = (escape(a.by), "items", "labels", escape(a.metric), f"{100 * a.level:g}% interval", "P(worst)", "rank")
-    return render_table(header, [_cells(row) for row in rows])
+    return render_table(header, [_list_row_cells(row) for row in rows])
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _list_row_cells(row: Row) -> tuple[str, ...]:
     interval = format_interval(row.low, row.high)
     return (
         escape(row.group), f"{row.n_items:,}", f"{row.n_labels:,}", f"{row.mean:.3f}", interval, row.chance_of_worst, row.ranks,

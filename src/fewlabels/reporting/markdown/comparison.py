@@ -15,10 +15,10 @@ def render_comparison(c: Comparison) -> str:
         [tuple(format_probability(p) for p in (c.p_below, c.p_equivalent, c.p_above))],
         n_names=0,
     )
-    return join(title, verdict, chances, _list_groups(c), render_warnings(c.warnings))
+    return join(title, verdict, chances, _list_compared_groups(c), render_warnings(c.warnings))
 
 
-def _list_groups(c: Comparison) -> str:
+def _list_compared_groups(c: Comparison) -> str:
     header = ("group", "items", "labels", escape(c.metric), f"{100 * c.level:g}% interval")
     rows = (
         (escape(r.group), f"{r.n_items:,}", f"{r.n_labels:,}", f"{r.mean:.3f}", format_interval(r.low, r.high))

@@ -25,7 +25,7 @@ def render_diagnosis(d: Diagnosis) -> str:
 
 def _list_columns(d: Diagnosis) -> str:
     rows = (
-        (escape(row["column"]), escape(row["type"]), escape(row["role"]) if row["role"] else "", _format(row["n_values"]))
+        (escape(row["column"]), escape(row["type"]), escape(row["role"]) if row["role"] else "", _format_count(row["n_values"]))
         for row in d.list_rows()
     )  # fmt: skip
     return render_table(("column", "type", "role", "values"), rows, n_names=3)
@@ -46,5 +46,5 @@ def _list_commands(d: Diagnosis) -> str:
     return "\n".join(f"    {sanitize_line(line)}" for line in d.next)
 
 
-def _format(n: int | None) -> str:
+def _format_count(n: int | None) -> str:
     return "" if n is None else f"{n:,}"

@@ -17,22 +17,22 @@ def render_surface(s: Surface, answers: Sequence[tuple[str, SurfaceEstimate]] = 
         f"{escape(s.source)}: {count(s.n_items, 'item')}, {s.n_labels:,} labelled, in {count(len(s.arms), 'arm')} of "
         f"{escape(', '.join(s.attributes))}; model {escape(s.model)}, {100 * s.level:g}% intervals, about {quantity}."
     )
-    return join(title, about, _list_answers(s, answers), *_list_arms(s), render_warnings(s.warnings))
+    return join(title, about, _list_query_answers(s, answers), *_list_worst_arms(s), render_warnings(s.warnings))
 
 
-def _list_answers(s: Surface, answers: Sequence[tuple[str, SurfaceEstimate]]) -> str:
+def _list_query_answers(s: Surface, answers: Sequence[tuple[str, SurfaceEstimate]]) -> str:
     if not answers:
         return ""
     rows = [(escape(question or "all items"), *_format_numbers(reading)) for question, reading in answers]
-    return render_table(("question", *_header(s)), rows)
+    return render_table(("question", *_list_arm_columns(s)), rows)
 
 
-def _list_arms(s: Surface) -> list[str]:
+def _list_worst_arms(s: Surface) -> list[str]:
     if len(s.arms) < 2:
         return []
     arms = s.worst_first[:MAX_ARMS]
     rows = [(*(escape(arm.arm[name]) for name in s.attributes), *_format_numbers(arm)) for arm in arms]
-    header = (*map(escape, s.attributes), *_header(s))
+    header = (*map(escape, s.attributes), *_list_arm_columns(s))
     left_out = len(s.arms) - len(arms)
     said = (
         f"The {len(arms)} worst arms; the JSON output has {left_out:,} more." if left_out else "All arms, worst first."
@@ -40,7 +40,7 @@ def _list_arms(s: Surface) -> list[str]:
     return [said, render_table(header, rows, n_names=len(s.attributes))]
 
 
-def _header(s: Surface) -> tuple[str, ...]:
+def _list_arm_columns(s: Surface) -> tuple[str, ...]:
     return ("items", "labels", "accuracy", f"{100 * s.level:g}% interval")
 
 

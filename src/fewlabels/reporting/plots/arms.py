@@ -6,15 +6,15 @@ Values that all rows share are written once, in the title; of the other attribut
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from matplotlib.axes import Axes
 
 from fewlabels.analyses.surface.arm_names import find_common, name_values
 from fewlabels.analyses.surface.ranking import rank_attributes
 from fewlabels.analyses.surface.result import Arm, Surface
 from fewlabels.reporting.plots.figure import new_axes
-from fewlabels.reporting.plots.formatting import format_level, format_value, shorten
-from fewlabels.reporting.plots.style import BLUE, GREY, INK, PALE, ROW, SMALL, clean_axes, scale_axis
+from fewlabels.reporting.plots.formatting import format_level, shorten_label
+from fewlabels.reporting.plots.rows import draw_overall, draw_rows
+from fewlabels.reporting.plots.style import GREY, INK, PALE, ROW, SMALL, clean_axes, scale_axis
 
 MAX_ARMS = 25  # arms
 LETTER_WIDTH, COLUMN_GAP = 5.4, 9  # points: the width of a letter, and the space between columns
@@ -42,16 +42,17 @@ def plot_worst_arms(surface: Surface, *, most: int = MAX_ARMS, ax: Axes | None =
     arms = surface.worst_first[:most]
     common = find_common(arms)
     columns, left_out = _choose_columns(surface, arms, tuple(common))
-    title_lines = _write_title(common, left_out)
+    title_lines = _write_arms_title(common, left_out)
     ax = ax or new_axes(ROW * len(arms) + 1.1 + _header_height(columns) + 0.17 * len(title_lines))
     clean_axes(ax)
     ax.set_yticks([])
     ax.set_ylim(len(arms) - 0.4, -0.6)
     ax.hlines(range(len(arms)), 0, 1, transform=ax.get_yaxis_transform(), color=PALE, linewidth=0.6, zorder=0)
-    _draw_arms(ax, arms)
+    draw_rows(ax, arms, unlabelled="no labels")
     low, high = min(arm.low for arm in arms), max(arm.high for arm in arms)
     scale_axis(ax, "accuracy", min(low, surface.overall.low), max(high, surface.overall.high))
-    _draw_overall(ax, surface)
+    ha = "right" if surface.overall.mean > sum(ax.get_xlim()) / 2 else "left"
+    draw_overall(ax, surface.overall, "accuracy", ha=ha)
     _write_columns(ax, columns)
     _write_counts(ax, arms)
     shown = f" · {len(arms)} worst of {len(surface.arms):,} arms" if len(arms) < len(surface.arms) else ""
@@ -68,7 +69,7 @@ def _choose_columns(surface: Surface, arms: Sequence[Arm], common: Sequence[str]
     chosen: list[str] = []
     room = float(TOTAL_WIDTH)
     columns = {
-        name: TextColumn(shorten(name, 18), tuple(shorten(arm.arm[name], MAX_VALUE_LENGTH) for arm in arms))
+        name: TextColumn(shorten_label(name, 18), tuple(shorten_label(arm.arm[name], MAX_VALUE_LENGTH) for arm in arms))
         for name in surface.attributes
     }
     for name in rank_attributes(surface):
@@ -79,12 +80,12 @@ def _choose_columns(surface: Surface, arms: Sequence[Arm], common: Sequence[str]
     return [columns[name] for name in surface.attributes if name in chosen], left_out
 
 
-def _write_title(common: dict[str, str], left_out: Sequence[str]) -> list[str]:
+def _write_arms_title(common: dict[str, str], left_out: Sequence[str]) -> list[str]:
     said = []
     if common:
-        said.append(shorten(f"all rows: {name_values(common)}", MAX_TITLE_LENGTH))
+        said.append(shorten_label(f"all rows: {name_values(common)}", MAX_TITLE_LENGTH))
     if left_out:
-        said.append(shorten(f"not shown: {', '.join(left_out)}", MAX_TITLE_LENGTH))
+        said.append(shorten_label(f"not shown: {', '.join(left_out)}", MAX_TITLE_LENGTH))
     return said
 
 
@@ -104,9 +105,9 @@ def _write_columns(ax: Axes, columns: Sequence[TextColumn]) -> None:
     at = -sum(column.width for column in columns) - COLUMN_GAP
     lean = 45 if _is_rotated(columns) else 0
     for column in columns:
-        _write(ax, -0.75, at, column.header, colour=GREY, va="bottom", rotation=lean)
+        _write_beside_rows(ax, -0.75, at, column.header, colour=GREY, va="bottom", rotation=lean)
         for y, text in enumerate(column.texts):
-            _write(ax, y, at, text, colour=INK)
+            _write_beside_rows(ax, y, at, text, colour=INK)
         at += column.width
 
 
@@ -116,12 +117,12 @@ def _write_counts(ax: Axes, arms: Sequence[Arm]) -> None:
     for header, name in COUNTS:
         texts = [f"{getattr(arm, name):,}" for arm in arms]
         right += LETTER_WIDTH * max(len(header), *map(len, texts)) + COLUMN_GAP
-        _write(ax, -0.75, right, header, side=1, colour=GREY, va="bottom", ha="right")
+        _write_beside_rows(ax, -0.75, right, header, side=1, colour=GREY, va="bottom", ha="right")
         for y, text in enumerate(texts):
-            _write(ax, y, right, text, side=1, colour=GREY, ha="right")
+            _write_beside_rows(ax, y, right, text, side=1, colour=GREY, ha="right")
 
 
-def _write(
+def _write_beside_rows(
     ax: Axes,
     y: float | int,
     away: float | int,
@@ -137,29 +138,4 @@ def _write(
     ax.annotate(
         text, (side, y), xycoords=ax.get_yaxis_transform(), xytext=(away, 0), textcoords="offset points", fontsize=SMALL,
         color=colour, va=va, ha=ha, rotation=rotation, rotation_mode="anchor", annotation_clip=False,
-    )  # fmt: skip
-
-
-def _draw_arms(ax: Axes, arms: Sequence[Arm]) -> None:
-    for labelled in (True, False):
-        y = np.array([i for i, arm in enumerate(arms) if (arm.n_labels > 0) == labelled], dtype=np.int64)
-        if len(y) == 0:
-            continue
-        low, mean, high = (np.array([getattr(arms[i], name) for i in y]) for name in ("low", "mean", "high"))
-        colour = BLUE if labelled else GREY
-        ax.hlines(y, low, high, color=colour, linewidth=1.8, alpha=1 if labelled else 0.6, zorder=2)
-        ax.plot(
-            mean, y, "o", markersize=5.5, color=colour, markerfacecolor=colour if labelled else "white", zorder=3,
-            label="labelled" if labelled else "no labels",
-        )  # fmt: skip
-
-
-def _draw_overall(ax: Axes, surface: Surface) -> None:
-    whole = surface.overall
-    ax.axvspan(whole.low, whole.high, color=PALE, linewidth=0, zorder=0.5)
-    ax.axvline(whole.mean, color=GREY, linewidth=1, zorder=0.6)
-    ax.annotate(
-        f"overall {format_value(whole.mean, 'accuracy')}", (whole.mean, 1), xycoords=("data", "axes fraction"),
-        xytext=(0, 3), textcoords="offset points", ha="right" if whole.mean > sum(ax.get_xlim()) / 2 else "left",
-        va="bottom", fontsize=SMALL, color=GREY,
     )  # fmt: skip

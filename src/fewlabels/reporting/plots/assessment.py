@@ -31,23 +31,23 @@ def choose_kind(assessment: Assessment) -> str:
     return "reliability" if assessment.metric == "accuracy" and has_bins(assessment) else "intervals"
 
 
-def _reliability(assessment: Assessment, ax: Axes | None) -> Axes:
+def _plot_own_reliability(assessment: Assessment, ax: Axes | None) -> Axes:
     if has_bins(assessment):
         return plot_reliability(_about_accuracy(assessment), ax=ax)
     return plot_reliability(assessment.reliability(), ax=ax)
 
 
-def _scatter(assessment: Assessment, ax: Axes | None) -> Axes:
+def _plot_accuracy_and_ece(assessment: Assessment, ax: Axes | None) -> Axes:
     _require_scores(assessment)
     return plot_scatter(_about_accuracy(assessment), assessment.about(ece), ax=ax)
 
 
-def _ece(assessment: Assessment, ax: Axes | None) -> Axes:
+def _plot_overall_ece(assessment: Assessment, ax: Axes | None) -> Axes:
     _require_scores(assessment)
     return plot_ece(assessment.merged(ece), ax=ax)
 
 
-def _confusion(assessment: Assessment, ax: Axes | None) -> Axes:
+def _plot_own_confusion(assessment: Assessment, ax: Axes | None) -> Axes:
     if not assessment.tally.classes:
         raise InputError("a confusion matrix needs predicted classes, and these predictions have none")
     return plot_confusion(assessment if assessment.matrix else assessment.about(confusion), ax=ax)
@@ -64,10 +64,10 @@ def _require_scores(assessment: Assessment) -> None:
 
 KINDS: Mapping[str, Callable[[Assessment, Axes | None], Axes]] = {
     "intervals": lambda assessment, ax: plot_intervals(assessment, ax=ax),
-    "reliability": _reliability,
+    "reliability": _plot_own_reliability,
     "ranks": lambda assessment, ax: plot_ranks(assessment, ax=ax),
     "extremes": lambda assessment, ax: plot_extremes(assessment, ax=ax),
-    "scatter": _scatter,
-    "ece": _ece,
-    "confusion": _confusion,
+    "scatter": _plot_accuracy_and_ece,
+    "ece": _plot_overall_ece,
+    "confusion": _plot_own_confusion,
 }

@@ -14,7 +14,7 @@ from fewlabels.analyses.surface.ranking import rank_attributes
 from fewlabels.analyses.surface.result import Surface, SurfaceEstimate
 from fewlabels.errors import InputError
 from fewlabels.reporting.plots.figure import new_axes
-from fewlabels.reporting.plots.formatting import format_level, format_value, shorten
+from fewlabels.reporting.plots.formatting import format_level, format_value, shorten_label
 from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, SMALL, clean_axes
 from fewlabels.reporting.plots.value_selection import select_values
 
@@ -63,10 +63,10 @@ def plot_attribute_heatmap(
     if len(names) == 2:
         across = _choose_axis(surface, names[1], fixed, MAX_COLUMNS)
     cells = _fill_cells(surface.marginals(*names, fixed=fixed), down, across)
-    ax = ax or new_axes(0.24 * len(down.values) + 1.3 + 0.07 * max(map(len, map(shorten, across.values))))
+    ax = ax or new_axes(0.24 * len(down.values) + 1.3 + 0.07 * max(map(len, map(shorten_label, across.values))))
     _draw_cells(ax, cells, surface.overall.mean, written=len(across.values) <= MAX_COLUMNS_WITH_WIDTHS)
-    _label_axes(ax, down, across)
-    ax.set_title(_write_title(surface, cells, across, fixed), loc="left", fontsize=SMALL, color=GREY)
+    _label_heatmap_axes(ax, down, across)
+    ax.set_title(_write_heatmap_title(surface, cells, across, fixed), loc="left", fontsize=SMALL, color=GREY)
     return ax
 
 
@@ -139,11 +139,11 @@ def _is_dark(colour: tuple[float, ...]) -> bool:
     return float(np.dot(colour[:3], LUMINANCE)) < 0.55
 
 
-def _label_axes(ax: Axes, down: HeatmapAxis, across: HeatmapAxis) -> None:
+def _label_heatmap_axes(ax: Axes, down: HeatmapAxis, across: HeatmapAxis) -> None:
     clean_axes(ax, keep=())
     ax.set_xlim(-0.5, len(across.values) - 0.5)
     ax.set_ylim(len(down.values) - 0.5, -0.5)
-    names = [shorten(value, 20) for value in across.values]
+    names = [shorten_label(value, 20) for value in across.values]
     crowded = max(map(len, names)) * len(names) > 60
     ax.set_xticks(
         range(len(names)),
@@ -152,20 +152,22 @@ def _label_axes(ax: Axes, down: HeatmapAxis, across: HeatmapAxis) -> None:
         ha="right" if crowded else "center",
         rotation_mode="anchor" if crowded else "default",
     )
-    ax.set_yticks(range(len(down.values)), [shorten(value) for value in down.values])
+    ax.set_yticks(range(len(down.values)), [shorten_label(value) for value in down.values])
     ax.tick_params(length=0)
     ax.set_xlabel(across.caption, color=INK)
     ax.set_ylabel(down.caption, color=INK)
 
 
-def _write_title(surface: Surface, cells: HeatmapCells, across: HeatmapAxis, fixed: Mapping[str, object] | None) -> str:
+def _write_heatmap_title(
+    surface: Surface, cells: HeatmapCells, across: HeatmapAxis, fixed: Mapping[str, object] | None
+) -> str:
     """Return the title, which explains colours, numbers and marks."""
     half = (
         f" ± half the {format_level(surface.level)} interval" if len(across.values) <= MAX_COLUMNS_WITH_WIDTHS else ""
     )
     said = [f"accuracy in %{half}; white: {format_value(surface.overall.mean, 'accuracy')}, as overall"]
     if fixed:
-        said.append(shorten(f"where {name_values({name: str(value) for name, value in fixed.items()})}", 76))
+        said.append(shorten_label(f"where {name_values({name: str(value) for name, value in fixed.items()})}", 76))
     there = ~np.isnan(cells.mean)
     marks = ["italic: no labels"] if (there & (cells.n_labels == 0)).any() else []
     marks += [] if there.all() else ["hatched: no items"]

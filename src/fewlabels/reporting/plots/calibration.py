@@ -23,7 +23,7 @@ def plot_ece(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
     clean_axes(ax)
     ax.set_yticks([])
     row = assessment.groups[0]
-    top = _draw_density(ax, assessment.draws[:, 0])
+    top = _draw_ece_density(ax, assessment.draws[:, 0])
     _mark_interval(ax, row, top)
     whole, ends = (
         format_value(row.mean, assessment.metric),
@@ -37,7 +37,7 @@ def plot_ece(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _draw_density(ax: Axes, draws: np.ndarray) -> float:
+def _draw_ece_density(ax: Axes, draws: np.ndarray) -> float:
     """Draw a histogram of the draws and return its height; draw none if all draws are equal."""
     if np.ptp(draws) < 1e-12:
         return 1.0

@@ -13,7 +13,7 @@ from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.rows import Entry
 from fewlabels.errors import InputError
 from fewlabels.reporting.plots.figure import WIDTH, new_axes
-from fewlabels.reporting.plots.formatting import format_level, shorten
+from fewlabels.reporting.plots.formatting import format_level, shorten_label
 from fewlabels.reporting.plots.heatmap import Grid, add_colour_bars, draw_cells, write_cells
 from fewlabels.reporting.plots.style import GREY, INK, SMALL, clean_axes
 
@@ -34,7 +34,7 @@ def plot_confusion(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
     classes = every if len(every) <= MAX_CLASSES else _most_confused(entries, every)
     ax = ax or new_axes(min(WIDTH, 2.2 + 0.55 * len(classes)) if len(classes) <= MAX_WITH_NUMBERS else 5.7)
     mean, width = _fill_matrix(entries, classes)
-    _label_axes(ax, classes, assessment.level)
+    _label_confusion_axes(ax, classes, assessment.level)
     if len(classes) <= MAX_WITH_NUMBERS:
         draw_cells(ax, mean, np.ones_like(mean))
         write_cells(ax, mean, width)
@@ -73,9 +73,9 @@ def _fill_matrix(entries: Sequence[Entry], classes: Sequence[str]) -> tuple[Grid
     return mean, width
 
 
-def _label_axes(ax: Axes, classes: Sequence[str], level: float) -> None:
+def _label_confusion_axes(ax: Axes, classes: Sequence[str], level: float) -> None:
     n = len(classes)
-    names = [shorten(name, 20) for name in classes]
+    names = [shorten_label(name, 20) for name in classes]
     clean_axes(ax, keep=())
     ax.set_aspect("equal")
     ax.set_xlim(-0.5, n - 0.5)

@@ -29,11 +29,11 @@ def plot_diagnosis(diagnosis: Diagnosis, *, ax: Axes | None = None) -> Axes:
     ax.barh(range(len(sizes)), [size.n_items for size in sizes], color=PALE, height=0.72, label="items")
     ax.barh(range(len(sizes)), [size.n_labels for size in sizes], color=BLUE, height=0.72, label="labelled")
     write_text_column(ax, [f"{size.n_labels:,} of {size.n_items:,}" for size in sizes], "labelled")
-    _label_axes(ax, diagnosis, len(sizes))
+    _label_diagnosis_axes(ax, diagnosis, len(sizes))
     return ax
 
 
-def _label_axes(ax: Axes, diagnosis: Diagnosis, n_shown: int) -> None:
+def _label_diagnosis_axes(ax: Axes, diagnosis: Diagnosis, n_shown: int) -> None:
     n = len(diagnosis.sizes)
     per = (
         f" per predicted class; the {n_shown} largest of {n:,}"

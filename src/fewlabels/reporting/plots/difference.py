@@ -9,7 +9,7 @@ from fewlabels.analyses.comparison import Comparison
 from fewlabels.distributions.difference import Difference
 from fewlabels.errors import InputError
 from fewlabels.reporting.plots.figure import new_axes
-from fewlabels.reporting.plots.formatting import is_share, shorten, spell_metric
+from fewlabels.reporting.plots.formatting import is_share, shorten_label, spell_metric
 from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, SMALL, clean_axes
 from fewlabels.text import format_probability
 
@@ -24,7 +24,7 @@ def plot_comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     ax = ax or new_axes(3.0)
     clean_axes(ax)
     ax.set_yticks([])
-    low, high = _find_limits(comparison)
+    low, high = _find_density_limits(comparison)
     top = 1.0
     if comparison.low < comparison.high:
         x, density = evaluate_density(comparison.difference, low, high, cuts=(-comparison.rope, comparison.rope))
@@ -37,7 +37,7 @@ def plot_comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     ax.set_ylim(-0.16 * top, 1.05 * top)
     ax.set_xlim(low, high)
     _write_probabilities(ax, comparison)
-    _label_axes(ax, comparison)
+    _label_difference_axes(ax, comparison)
     return ax
 
 
@@ -51,7 +51,7 @@ def evaluate_density(difference: Difference, low: float, high: float, *, cuts: t
     return x, np.interp(x, middle, mass / np.diff(edges))
 
 
-def _find_limits(comparison: Comparison) -> tuple[float, float]:
+def _find_density_limits(comparison: Comparison) -> tuple[float, float]:
     """Return the limits of the axis: the tails and the whole ROPE fit."""
     room = max(0.5 * (comparison.high - comparison.low), 0.3 * comparison.rope, 0.01)
     low = min(comparison.low - room, -comparison.rope - room)
@@ -92,8 +92,8 @@ def _format_difference(value: float, metric: str) -> str:
     return f"{100 * value:.3g} points" if is_share(metric) else f"{value:.3g}"
 
 
-def _label_axes(ax: Axes, comparison: Comparison) -> None:
-    a, b = (shorten(group, 22) for group in comparison.groups)
+def _label_difference_axes(ax: Axes, comparison: Comparison) -> None:
+    a, b = (shorten_label(group, 22) for group in comparison.groups)
     unit = " (percentage points)" if is_share(comparison.metric) else ""
     scale = 100 if is_share(comparison.metric) else 1
     ax.xaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 2.5, 5, 10]))

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from fewlabels.analyses.surface.ranking import rank_attributes
 from fewlabels.analyses.surface.result import Surface, SurfaceEstimate
 from fewlabels.reporting.plots.figure import new_axes
-from fewlabels.reporting.plots.formatting import format_level, shorten
+from fewlabels.reporting.plots.formatting import format_level, shorten_label
 from fewlabels.reporting.plots.style import (
     BLUE,
     GREY,
@@ -48,9 +48,9 @@ def plot_effects(surface: Surface, *, attributes: Sequence[str] | None = None, a
     places = list(_place_rows(effects))
     _label_rows(ax, effects, places)
     for y, marginal, adjusted in places:
-        _draw_interval(ax, y + (MARK_OFFSET if adjusted else 0), marginal, GREY, MARGINAL, filled=False)
+        _draw_effect_interval(ax, y + (MARK_OFFSET if adjusted else 0), marginal, GREY, MARGINAL, filled=False)
         if adjusted:
-            _draw_interval(ax, y - MARK_OFFSET, adjusted, BLUE, ADJUSTED, filled=True)
+            _draw_effect_interval(ax, y - MARK_OFFSET, adjusted, BLUE, ADJUSTED, filled=True)
     every = [one for _, marginal, adjusted in places for one in (marginal, adjusted) if one]
     whole = surface.overall
     scale_axis(ax, "accuracy", min(whole.low, *(r.low for r in every)), max(whole.high, *(r.high for r in every)))
@@ -96,7 +96,7 @@ def _place_rows(effects: Sequence[AttributeEffect]) -> Iterator[tuple[int, Surfa
 def _label_rows(
     ax: Axes, effects: Sequence[AttributeEffect], places: Sequence[tuple[int, SurfaceEstimate, SurfaceEstimate | None]]
 ) -> None:
-    ax.set_yticks([y for y, *_ in places], [shorten(next(iter(one.values.values()))) for _, one, _ in places])
+    ax.set_yticks([y for y, *_ in places], [shorten_label(next(iter(one.values.values()))) for _, one, _ in places])
     ax.tick_params(axis="y", length=0)
     rows = [y for y, *_ in places]
     ax.hlines(rows, 0, 1, transform=ax.get_yaxis_transform(), color=PALE, linewidth=0.6, zorder=0)
@@ -117,7 +117,9 @@ def _label_rows(
     write_text_column(ax, [texts.get(y, "") for y in range(max(texts) + 1)], "labels")
 
 
-def _draw_interval(ax: Axes, y: float | int, one: SurfaceEstimate, colour: str, label: str, *, filled: bool) -> None:
+def _draw_effect_interval(
+    ax: Axes, y: float | int, one: SurfaceEstimate, colour: str, label: str, *, filled: bool
+) -> None:
     ax.hlines([y], one.low, one.high, color=colour, linewidth=1.8 if filled else 1.2, zorder=2)
     ax.plot(
         [one.mean],

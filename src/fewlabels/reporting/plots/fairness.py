@@ -13,7 +13,7 @@ from fewlabels.analyses.fairness.api import CurvePoint, Fairness
 from fewlabels.analyses.fairness.gaps import Gap
 from fewlabels.errors import InputError, count
 from fewlabels.reporting.plots.figure import WIDTH, new_axes
-from fewlabels.reporting.plots.formatting import format_level, shorten
+from fewlabels.reporting.plots.formatting import format_level, shorten_label
 from fewlabels.reporting.plots.style import (
     BLUE,
     GREY,
@@ -41,7 +41,7 @@ def plot_gaps(fairness: Fairness, *, ax: Axes | None = None) -> Axes:
     if not gaps:
         raise InputError("there is no gap to draw: every gap involves an undefined rate")
     ax = ax or new_axes(rows_height(len(gaps)))
-    label_rows(ax, [f"{gap.metric}  {shorten(gap.group, 18)}" for gap in gaps])
+    label_rows(ax, [f"{gap.metric}  {shorten_label(gap.group, 18)}" for gap in gaps])
     ax.axvspan(-fairness.rope, fairness.rope, color=PALE, linewidth=0, zorder=0.5)
     ax.axvline(0, color=GREY, linewidth=1, zorder=0.6)
     for y, gap in enumerate(gaps):
@@ -49,7 +49,9 @@ def plot_gaps(fairness: Fairness, *, ax: Axes | None = None) -> Axes:
         ax.hlines([y], gap.low, gap.high, color=colour, linewidth=1.8, zorder=2)
         ax.plot([gap.mean], [y], "o", markersize=5.5, color=colour, zorder=3)
     _format_points(ax)
-    ax.set_xlabel(f"minus {shorten(fairness.whom, 22)}, points; {format_level(fairness.level)} intervals", color=INK)
+    ax.set_xlabel(
+        f"minus {shorten_label(fairness.whom, 22)}, points; {format_level(fairness.level)} intervals", color=INK
+    )
     return ax
 
 
@@ -61,14 +63,14 @@ def plot_gap_densities(fairness: Fairness, *, ax: Axes | None = None) -> Axes:
     if not gaps:
         raise InputError("there is no density to draw: no gap is both defined and uncertain")
     ax = ax or new_axes(DENSITY_HEIGHT * len(gaps) + 0.8)
-    label_rows(ax, [f"{gap.metric}  {shorten(gap.group, 18)}" for gap in gaps])
+    label_rows(ax, [f"{gap.metric}  {shorten_label(gap.group, 18)}" for gap in gaps])
     ax.set_ylim(len(gaps) - 0.7, -1.0)
     ax.axvspan(-fairness.rope, fairness.rope, color=PALE, linewidth=0, zorder=0.5)
     ax.axvline(0, color=GREY, linewidth=1, zorder=0.6)
     for y, gap in enumerate(gaps):
         _draw_density(ax, y, gap, _choose_colour(gap, fairness.rope))
     _format_points(ax)
-    ax.set_xlabel(f"minus {shorten(fairness.whom, 22)}, points", color=INK)
+    ax.set_xlabel(f"minus {shorten_label(fairness.whom, 22)}, points", color=INK)
     return ax
 
 
@@ -133,7 +135,7 @@ def _draw_panel(ax: Axes, curves: dict[str, list[CurvePoint]], group: str, level
         ax.fill_between(score, low, high, color=BLUE, alpha=0.15, linewidth=0, zorder=0.5)
         _draw_labels(ax, points, ORANGE, level)
     n = sum(p.n_labels for p in curves[group])
-    ax.set_title(f"{shorten(group, 16)}: {count(n, 'label')}", fontsize=SMALL, color=INK, loc="left")
+    ax.set_title(f"{shorten_label(group, 16)}: {count(n, 'label')}", fontsize=SMALL, color=INK, loc="left")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MultipleLocator(0.5))
         axis.set_major_formatter(FuncFormatter(lambda x, _: f"{100 * x:g}%"))

@@ -9,11 +9,14 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from fewlabels.errors import InputError
 
 WIDTH = 6.5  # inches
 
@@ -64,3 +67,11 @@ def render_svg(ax: Axes) -> str:
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
     svg = svg.replace("<svg ", '<svg role="img" style="max-width: 100%; height: auto; overflow: visible" ', 1)
     return re.sub(r'<g id="[^"]*"', "<g", svg)  # a page holds several figures, and ids must be unique
+
+
+def check_format(path: str | Path) -> str:
+    """Return the image format from the file extension, or raise InputError."""
+    kind = Path(path).suffix
+    if kind not in (".png", ".svg", ".pdf"):
+        raise InputError(f"plot: {path} should end in .png, .svg or .pdf")
+    return kind[1:]

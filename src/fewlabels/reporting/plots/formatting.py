@@ -2,7 +2,6 @@
 
 from unicodedata import east_asian_width
 
-from fewlabels.analyses.assessment import Assessment
 from fewlabels.metrics.metric import METRICS
 
 MAX_WIDTH = 28  # columns; a wide character (East Asian) takes two
@@ -14,12 +13,12 @@ METRIC_NAMES = {
 }  # fmt: skip
 
 
-def shorten(name: str, longest: int = MAX_WIDTH) -> str:
+def shorten_label(name: str, longest: int = MAX_WIDTH) -> str:
     r"""Shorten a name to one line by cutting its middle, and escape `$` so that it is not read as mathtext.
 
-    >>> shorten("a name of\nmany words, the last of which matter")
+    >>> shorten_label("a name of\nmany words, the last of which matter")
     'a name of man…which matter'
-    >>> shorten("$5 and $6")
+    >>> shorten_label("$5 and $6")
     '\\$5 and \\$6'
     """
     line = " ".join(name.split())
@@ -65,13 +64,6 @@ def format_level(level: float) -> str:
     return f"{100 * level:g}%"
 
 
-def describe_axis(assessment: Assessment, shown: int) -> str:
-    """Return the label of an axis of intervals: metric, level, and how many groups are shown."""
-    text = f"{spell_metric(assessment.metric)}, {format_level(assessment.level)} intervals"
-    return text + describe_shown(assessment, shown)
-
-
-def describe_shown(assessment: Assessment, shown: int) -> str:
-    """Return a note that only the worst groups are shown; empty if all are."""
-    n = len(assessment.groups)
+def describe_shown(shown: int, n: int) -> str:
+    """Return a note that only the worst of n groups are shown; empty if all are."""
     return f" · {shown} worst of {n:,}" if shown < n else ""

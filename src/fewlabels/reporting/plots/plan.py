@@ -17,9 +17,9 @@ def plot_plan(plan: Plan, *, ax: Axes | None = None) -> Axes:
     ax = ax or new_axes(3.2)
     clean_axes(ax, keep=("bottom", "left"))
     end = _find_end(plan)
-    _draw_interval(ax, plan, end)
+    _draw_central_futures(ax, plan, end)
     _draw_steps(ax, plan, end)
-    _label_axes(ax, plan, end)
+    _label_plan_axes(ax, plan, end)
     return ax
 
 
@@ -37,7 +37,7 @@ def _draw_steps(ax: Axes, plan: Plan, end: float) -> None:
     ax.step(x, share, where="post", color=BLUE, linewidth=1.8)
 
 
-def _draw_interval(ax: Axes, plan: Plan, end: float) -> None:
+def _draw_central_futures(ax: Axes, plan: Plan, end: float) -> None:
     """Shade the central 80% of futures and mark the median; both need a finite end."""
     if plan.low is not None:
         ax.axvspan(plan.low, end if plan.high is None else plan.high, color=PALE, linewidth=0, zorder=0.5)
@@ -54,7 +54,7 @@ def _describe_quantiles(plan: Plan) -> str:
     return f"{median}; band: central 80% of futures, {plan.low:,} to {high}"
 
 
-def _label_axes(ax: Axes, plan: Plan, end: float) -> None:
+def _label_plan_axes(ax: Axes, plan: Plan, end: float) -> None:
     ax.set_xlim(0, end)
     ax.set_ylim(0, 1.02)
     ax.set_xlabel(f"more labels ({plan.n_labels:,} of {plan.n_items:,} items are labelled)", color=INK)

@@ -28,5 +28,5 @@ def plot_ranks(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
     ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     write_text_column(ax, [row.ranks for row in rows], "ranks")
     text = f"rank by {spell_metric(assessment.metric)} (1 = best), {format_level(assessment.level)} intervals"
-    ax.set_xlabel(text + describe_shown(assessment, len(rows)), color=INK)
+    ax.set_xlabel(text + describe_shown(len(rows), len(assessment.groups)), color=INK)
     return ax

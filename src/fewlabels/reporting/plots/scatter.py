@@ -10,7 +10,7 @@ from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.rows import Row
 from fewlabels.errors import InputError
 from fewlabels.reporting.plots.figure import new_axes
-from fewlabels.reporting.plots.formatting import format_level, shorten, spell_metric
+from fewlabels.reporting.plots.formatting import format_level, shorten_label, spell_metric
 from fewlabels.reporting.plots.style import BLUE, GREY, INK, SMALL, clean_axes, scale_axis
 
 N_NAMED = 3  # groups named for each metric
@@ -79,6 +79,6 @@ def _draw_points(ax: Axes, first: Sequence[Row], second: Sequence[Row], *, label
 def _label_point(ax: Axes, a: Row, b: Row) -> None:
     left = a.mean > sum(ax.get_xlim()) / 2
     ax.annotate(
-        shorten(a.group), (a.mean, b.mean), xytext=(-5 if left else 5, 4), textcoords="offset points",
+        shorten_label(a.group), (a.mean, b.mean), xytext=(-5 if left else 5, 4), textcoords="offset points",
         ha="right" if left else "left", fontsize=SMALL, color=INK, zorder=4,
     )  # fmt: skip

@@ -13,8 +13,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from fewlabels.active.simulation.results import Simulation
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.files import write_atomic
-from fewlabels.reporting.plots.figure import WIDTH, QuietFigure, new_axes
-from fewlabels.reporting.plots.formatting import shorten
+from fewlabels.reporting.plots.figure import WIDTH, QuietFigure, check_format, new_axes
+from fewlabels.reporting.plots.formatting import shorten_label
 from fewlabels.reporting.plots.style import GREY, INK, PALE, SMALL, clean_axes
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F")
@@ -41,7 +41,7 @@ def plot_simulation(simulation: Simulation, measure: str | None = None, *, ax: A
         configurations.items(), _assign_line_styles(list(configurations)), strict=False
     ):
         _draw_line(ax, name, found, colour, dash)
-    _label_axes(ax, measure, simulation.n_items)
+    _label_simulation_axes(ax, measure, simulation.n_items)
     return ax
 
 
@@ -62,14 +62,6 @@ def write_curves(simulation: Simulation, path: str | Path) -> Path:
     return write_atomic(path, drawn.getvalue())
 
 
-def check_format(path: str | Path) -> str:
-    """Return the image format from the file extension, or raise InputError."""
-    kind = Path(path).suffix
-    if kind not in (".png", ".svg", ".pdf"):
-        raise InputError(f"plot: {path} should end in .png, .svg or .pdf")
-    return kind[1:]
-
-
 def _group_configurations(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """Group rows by configuration (goal, metric, policy, prior), named by what differs between them."""
     keys = [key for key in ("goal", "metric", "policy", "prior") if len({row[key] for row in rows}) > 1] or ["policy"]
@@ -86,13 +78,13 @@ def _assign_line_styles(names: list[str]) -> list[tuple[str, str]]:
 
 def _draw_line(ax: Axes, name: str, rows: list[dict[str, Any]], colour: str, dash: str) -> None:
     x, mean, se = (np.array([row[key] for row in rows], dtype=np.float64) for key in ("n_labels", "mean", "se"))
-    ax.plot(x, mean, color=colour, linestyle=dash, linewidth=1.6, label=shorten(name, 40))
+    ax.plot(x, mean, color=colour, linestyle=dash, linewidth=1.6, label=shorten_label(name, 40))
     top = 1.0 if rows[0]["measure"] in SHARE_MEASURES else np.inf
     low, high = np.maximum(mean - 2 * se, 0.0), np.minimum(mean + 2 * se, top)
     ax.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
 
 
-def _label_axes(ax: Axes, measure: str, n_items: int) -> None:
+def _label_simulation_axes(ax: Axes, measure: str, n_items: int) -> None:
     ax.set_xlabel(f"labels (of {n_items:,} items)", color=INK)
     ax.set_ylabel(MEASURE_NAMES.get(measure, measure), color=INK)
     ax.set_xlim(left=0)

@@ -6,7 +6,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from fewlabels.reporting.plots.formatting import is_share, shorten
+from fewlabels.reporting.plots.formatting import is_share, shorten_label
 
 BLUE, ORANGE, GREY, PALE = "#0072B2", "#D55E00", "#737373", "#E4E4E4"
 INK = "#222222"
@@ -31,7 +31,7 @@ def clean_axes(ax: Axes, *, keep: Sequence[str] = ("bottom",)) -> None:
 def label_rows(ax: Axes, names: Sequence[str]) -> None:
     """Label rows with names, the first on top, with faint grid lines."""
     clean_axes(ax)
-    ax.set_yticks(range(len(names)), [shorten(name) for name in names])
+    ax.set_yticks(range(len(names)), [shorten_label(name) for name in names])
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="y", color=PALE, linewidth=0.6)

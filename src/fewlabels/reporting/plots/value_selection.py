@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from fewlabels.analyses.surface.result import Surface, SurfaceEstimate
-from fewlabels.reporting.plots.formatting import shorten
+from fewlabels.reporting.plots.formatting import shorten_label
 
 MAX_WIDTH = 40
 
@@ -17,7 +17,7 @@ def select_values(
     by accuracy, and the least accurate are shown.
     """
     axis = next(axis for axis in surface.axes if axis.name == attribute)
-    name = shorten(attribute, MAX_WIDTH)
+    name = shorten_label(attribute, MAX_WIDTH)
     if axis.ordered:
         kept = sorted(readings, key=lambda one: -one.n_items)[:most]
         kept.sort(key=lambda one: axis.levels.index(one.values[attribute]))

@@ -93,12 +93,12 @@ def import_file(session: Session, path: str, file: str, settings: ImportSettings
                 _group_by_annotator(new_answers) if session.wanted > 1 else _order_by_last(batch, new_answers)
             ):
                 session.tell(labels, who=who, new_classes=settings.new_classes)
-    return _count(
+    return _count_imported(
         session, batch, n_new=sum(answer.key not in before for answer in new_answers), n_told=len(new_answers)
     )
 
 
-def _count(session: Session, batch: Batch, *, n_new: int, n_told: int) -> ImportResult:
+def _count_imported(session: Session, batch: Batch, *, n_new: int, n_told: int) -> ImportResult:
     asked = {str(row["id"]) for row in session.answers() if row["asked"]}
     unasked = {answer.item for answer in batch.answers} - asked
     return ImportResult(n_new, n_told - n_new, len(batch.answers) - n_told, len(unasked), batch.notes)
@@ -134,7 +134,7 @@ def _match_lines(
                 f"answers, {first.label!r} and {row.label!r}; keep one"
             )
     return tuple(
-        Answer(item, who, _read_label(row, f"{file}, line {row.number}, column label: ", classes, settings))
+        Answer(item, who, _read_imported_label(row, f"{file}, line {row.number}, column label: ", classes, settings))
         for (item, who), row in found.items()
     )
 
@@ -149,7 +149,7 @@ def _read_studio(file: str, path: str, export: Export, classes: Sequence[str], s
     for row in sorted(known, key=lambda row: row.at):  # stable: answers with the same time keep their order
         if row.is_answer:
             where = f"{file}, task {row.number}, item {row.id!r}: "
-            answer = Answer(items[row.id], row.who or settings.who, _read_label(row, where, classes, settings))
+            answer = Answer(items[row.id], row.who or settings.who, _read_imported_label(row, where, classes, settings))
             answers.pop(answer.key, None)
             answers[answer.key] = answer
     n_open = len({items[row.id] for row in known} - {answer.item for answer in answers.values()})
@@ -164,7 +164,7 @@ def _read_studio(file: str, path: str, export: Export, classes: Sequence[str], s
     return Batch(tuple(in_order), tuple(text for text, n in notes.items() if n), has_history=True)
 
 
-def _read_label(row: AnswerRow, where: str, classes: Sequence[str], settings: ImportSettings) -> str | None:
+def _read_imported_label(row: AnswerRow, where: str, classes: Sequence[str], settings: ImportSettings) -> str | None:
     label = to_name(row.label)
     if row.is_skipped or is_cannot_tell(label, classes, settings.cannot_tell):
         return None

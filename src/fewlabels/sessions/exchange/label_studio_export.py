@@ -57,7 +57,7 @@ def _read_task(where: str, number: int, id: str, task: Mapping[str, Any]) -> Ite
     if not _is_full_task(task):
         label, at = (
             _read_json_min(where, task.get(CONTROL)),
-            _read_time(task.get("updated_at") or task.get("created_at")),
+            _read_export_time(task.get("updated_at") or task.get("created_at")),
         )
         yield AnswerRow(number, id, label, name_annotator(task.get("annotator")), at=at)
         return
@@ -66,7 +66,7 @@ def _read_task(where: str, number: int, id: str, task: Mapping[str, Any]) -> Ite
         yield AnswerRow(number, id, None)
     for one in annotations or ():
         label = None if one.was_cancelled else _read_results(where, one)
-        at = _read_time(one.updated_at or one.created_at)
+        at = _read_export_time(one.updated_at or one.created_at)
         yield AnswerRow(number, id, label, name_annotator(one.completed_by), bool(one.was_cancelled), at)
 
 
@@ -79,10 +79,10 @@ def _read_results(where: str, annotation: Annotation) -> Any:
         raise InputError(
             f"{where}: answers in {join_names(controls)}; call the one that is meant {CONTROL} in the labelling config"
         )
-    return _require_single(where, [value for one in named for value in _list_values(where, one)])
+    return _require_single(where, [value for one in named for value in _list_result_values(where, one)])
 
 
-def _list_values(where: str, result: Result) -> list[Any]:
+def _list_result_values(where: str, result: Result) -> list[Any]:
     value, name = result.value, VALUES[result.type]
     if not isinstance(value, dict) or name not in value:
         raise InputError(f"{where}: a result of type {result.type} without {name}; {EXPORT_AS_JSON}")
@@ -125,7 +125,7 @@ def name_annotator(who: Any) -> str:
     return who if isinstance(who, str) and who != "None" else ""
 
 
-def _read_time(at: Any) -> float:
+def _read_export_time(at: Any) -> float:
     try:
         return datetime.fromisoformat(str(at)).timestamp()
     except (ValueError, OverflowError, OSError):

@@ -40,14 +40,17 @@ class AnswerRow:
 def read_sheet(path: str, *, by_annotator: bool = False) -> list[AnswerRow]:
     """Read ids and labels, one row per item, or one per item and annotator (column who)."""
     found: dict[tuple[str, str], AnswerRow] = {}
-    for number, record in _read_csv(path) if file_format(path) == "csv" else _read_jsonl(path):
+    for number, record in _read_sheet_csv(path) if file_format(path) == "csv" else _read_jsonl(path):
         line = AnswerRow(
-            number, to_name(record["id"]), _clean(record[_answer_column(record)]), _name(record) if by_annotator else ""
+            number,
+            to_name(record["id"]),
+            _read_sheet_label(record[_find_answer_column(record)]),
+            _read_annotator_name(record) if by_annotator else "",
         )
         earlier = found.get((line.id, line.who))
         if earlier and None not in (earlier.label, line.label) and earlier.label != line.label:
             raise InputError(
-                f"{path}, lines {earlier.number} and {number}, column {_answer_column(record)}: item {line.id!r} has two "
+                f"{path}, lines {earlier.number} and {number}, column {_find_answer_column(record)}: item {line.id!r} has two "
                 f"answers, {earlier.label!r} and {line.label!r}; keep one"
             )
         if earlier is None or earlier.label is None:
@@ -55,17 +58,17 @@ def read_sheet(path: str, *, by_annotator: bool = False) -> list[AnswerRow]:
     return list(found.values())
 
 
-def _name(record: Record) -> str:
+def _read_annotator_name(record: Record) -> str:
     who = record.get("who")
     return "" if who is None else to_name(who).strip()
 
 
-def _clean(label: Any) -> Any:
+def _read_sheet_label(label: Any) -> Any:
     is_missing = not label.strip() if isinstance(label, str) else label != label  # NaN, which some JSON has
     return None if is_missing else label
 
 
-def _answer_column(record: Record) -> str:
+def _find_answer_column(record: Record) -> str:
     return next(name for name in ANSWER_COLUMNS if name in record)
 
 
@@ -80,7 +83,7 @@ def read_text(path: str) -> str:
         raise InputError(f"{path}, line {number}: this is not UTF-8; save the file as CSV UTF-8") from None
 
 
-def _read_csv(path: str) -> Iterator[tuple[int, Record]]:
+def _read_sheet_csv(path: str) -> Iterator[tuple[int, Record]]:
     csv.field_size_limit(sys.maxsize)  # an item's text may be long
     text = read_text(path)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=_find_delimiter(text), strict=True)
@@ -91,7 +94,7 @@ def _read_csv(path: str) -> Iterator[tuple[int, Record]]:
             if any(row) and not header:
                 header = _check_header(path, row)
             elif any(row):
-                yield number, _match(path, number, header, row)
+                yield number, _match_sheet_row(path, number, header, row)
             number = rows.line_num + 1
     except csv.Error as error:
         raise InputError(f"{path}, line {rows.line_num}: not CSV: {error}") from None
@@ -121,7 +124,7 @@ def _check_header(path: str, row: list[str]) -> list[str]:
     return header
 
 
-def _match(path: str, number: int, header: list[str], row: list[str]) -> Record:
+def _match_sheet_row(path: str, number: int, header: list[str], row: list[str]) -> Record:
     if len(row) > len(header) and any(row[len(header) :]):
         raise InputError(
             f"{path}, line {number}: {len(row)} values for {len(header)} columns; a value with a comma goes in double quotes"
@@ -141,7 +144,7 @@ def _read_jsonl(path: str) -> Iterator[tuple[int, Record]]:
             raise InputError(
                 f'{path}, line {number}, column id: every line is an object like {{"id": 12, "label": "cat"}}'
             )
-        if not record.keys() & set(ANSWER_COLUMNS) or not _is_scalar(record[_answer_column(record)]):
+        if not record.keys() & set(ANSWER_COLUMNS) or not _is_scalar(record[_find_answer_column(record)]):
             raise InputError(
                 f"{path}, line {number}, column label: there is none; write null where there is no answer yet"
             )

@@ -13,13 +13,13 @@ PRIVATE = 0o600  # answers, names and notes are private; to share a session, cha
 def link_new_file(part: Path, path: Path) -> None:
     """Link the finished file to its name, unless the name exists; a rename would replace it."""
     try:
-        _link(part, path)
+        _link_new_file(part, path)
     except FileExistsError:
         raise InputError(f"{path} {ALREADY_EXISTS}") from None
     _sync_folder(path.parent)
 
 
-def _link(part: Path, path: Path) -> None:
+def _link_new_file(part: Path, path: Path) -> None:
     try:
         path.hardlink_to(part)
     except FileExistsError:

@@ -60,7 +60,7 @@ def begin(connection: sqlite3.Connection, path: Path, checkpointed: str | None) 
     connection.execute("BEGIN IMMEDIATE")
     mark = read_mark(connection)
     while mark is None or mark != checkpointed:
-        tries, mark = (1, mark) if mark else (CHECKPOINT_TRIES, _mark(connection, path))
+        tries, mark = (1, mark) if mark else (CHECKPOINT_TRIES, _read_mark(connection, path))
         connection.execute("COMMIT")
         checkpointed = mark if _checkpoint(connection, tries) else None
         connection.execute("BEGIN IMMEDIATE")
@@ -124,7 +124,7 @@ def _find_missing(mark: str | None, path: Path) -> Missing:
     _, _, file = (mark or "").partition(" ")
     if mark is None or (file != INCOMPLETE and is_nonempty(sidecar_path(path, "-wal"))):
         return Missing.NOTHING
-    return Missing.LOG if file == _identify(path) else Missing.ANSWERS
+    return Missing.LOG if file == _identify_file(path) else Missing.ANSWERS
 
 
 @cache
@@ -138,13 +138,13 @@ def mark_incomplete(connection: sqlite3.Connection) -> None:
     connection.execute(_REPLACE, (f"{utc_now()} {INCOMPLETE}",))
 
 
-def _mark(connection: sqlite3.Connection, path: Path) -> str:
-    mark = f"{utc_now()} {_identify(path)}"
+def _read_mark(connection: sqlite3.Connection, path: Path) -> str:
+    mark = f"{utc_now()} {_identify_file(path)}"
     connection.execute(_MARK, (mark,))
     return mark
 
 
-def _identify(path: Path) -> str:
+def _identify_file(path: Path) -> str:
     """Return device and inode: the same after a move on the disk, different for a copy."""
     found = path.stat()
     return f"{found.st_dev}:{found.st_ino}"

@@ -34,6 +34,7 @@ from fewlabels.active.simulation.kernels.rope import (
     likeliest_region_probability,
 )
 from fewlabels.active.simulation.kernels.top_groups import TopGroups, clear_top, entry_threshold, insert_if_top
+from fewlabels.active.simulation.kernels.variance_gain import set_variance_gain
 from fewlabels.distributions.belief import Rng
 
 VALUE_GAIN, VARIANCE_GAIN, COMPARISON_GAIN = range(
@@ -72,7 +73,7 @@ class BetaState(NamedTuple):
 def prepare_beta(state: BetaState, group: int) -> None:
     """Update the linear gains that depend on a group's posterior."""
     if state.kind == VARIANCE_GAIN:
-        set_variance_line(state, group)
+        set_variance_gain(state.records[group])
     elif state.kind == COMPARISON_GAIN:
         set_comparison_line(state)
 
@@ -84,17 +85,6 @@ def observe_beta(state: BetaState, item: int, group: int) -> None:
     record.alpha += state.right[item]
     record.beta += 1.0 - state.right[item]
     prepare(state, group)
-
-
-@compiled
-def set_variance_line(state: BetaState, group: int) -> None:
-    """Set the gain to the variance minus its expectation after a label: linear in θ, the probability of an outcome."""
-    record = state.records[group]
-    total = record.alpha + record.beta
-    later = (total + 1.0) ** 2 * (total + 2.0)
-    now = record.alpha * record.beta / (total**2 * (total + 1.0))
-    record.base = record.scale * (now - record.alpha * (record.beta + 1.0) / later)
-    record.slope = record.scale * (record.alpha - record.beta) / later
 
 
 @compiled

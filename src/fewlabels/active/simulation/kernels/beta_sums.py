@@ -32,6 +32,7 @@ from fewlabels.active.simulation.kernels.pruning import (
 from fewlabels.active.simulation.kernels.queue import Floats, Ints, ItemQueue, Records
 from fewlabels.active.simulation.kernels.random_variates import draw_beta
 from fewlabels.active.simulation.kernels.top_groups import TopGroups
+from fewlabels.active.simulation.kernels.variance_gain import set_variance_gain
 from fewlabels.distributions.belief import Rng
 
 BETA_CELL = np.dtype(
@@ -65,7 +66,7 @@ def prepare_beta_sum(state: BetaSumState, group: int) -> None:
     """Initialize all cells of a group."""
     if state.is_variance:
         for i in range(state.start[group], state.start[group + 1]):
-            set_linear_gain(state, i)
+            set_variance_gain(state.cells[i])
     set_bounds(state, group)
 
 
@@ -77,17 +78,6 @@ def observe_beta_sum(state: BetaSumState, item: int, group: int) -> None:
     cell.beta += 1.0 - state.right[item]
     if state.is_variance:
         prepare(state, group)
-
-
-@compiled
-def set_linear_gain(state: BetaSumState, i: int) -> None:
-    """Set the gain to the variance minus its expectation after a label."""
-    cell = state.cells[i]
-    total = cell.alpha + cell.beta
-    later = (total + 1.0) ** 2 * (total + 2.0)
-    now = cell.alpha * cell.beta / (total**2 * (total + 1.0))
-    cell.base = cell.scale * (now - cell.alpha * (cell.beta + 1.0) / later)
-    cell.slope = cell.scale * (cell.alpha - cell.beta) / later
 
 
 @compiled

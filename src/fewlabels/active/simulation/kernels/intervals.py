@@ -8,8 +8,8 @@ import numpy as np
 from fewlabels.active.simulation.kernels.jit import compiled, entry_point
 from fewlabels.active.simulation.kernels.quantiles import beta_quantile
 from fewlabels.active.simulation.kernels.queue import Floats, Ints
-from fewlabels.distributions.belief import TINY
 from fewlabels.distributions.beta_binomial import EXACT_UP_TO, TIE_TOLERANCE
+from fewlabels.distributions.quantiles import TINY
 
 NEGLIGIBLE = 1e-100  # relative to the largest probability
 ROUNDING = 1e-9  # of a share

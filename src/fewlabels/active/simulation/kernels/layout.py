@@ -9,7 +9,7 @@ from fewlabels.active.simulation.kernels.pool import Pool
 from fewlabels.active.simulation.kernels.pruning import make_pruning_table
 from fewlabels.active.simulation.kernels.queue import Floats, Ints, Records
 from fewlabels.active.simulation.kernels.weighted_shares import CLASS_RECORD, DIRICHLET_CELL, PART
-from fewlabels.distributions.belief import TINY
+from fewlabels.distributions.quantiles import TINY
 
 MAX_TAIL, MAX_EXPECTED_TAILS = 0.16, 32.0  # measured: a tail draw costs about as much as a Beta draw
 MIN_GROUPS_TO_PRUNE = 200  # from which on pruning pays off

@@ -22,7 +22,8 @@ from fewlabels.active.simulation.kernels.queue import Ints
 PerItem = Float[np.ndarray, " item"]
 PerCell = Float[np.ndarray, " cell"]
 PerClass = Float[np.ndarray, "cell class"]
-State = TypeVar("State", bound=BetaState | BetaSumState | DirichletState | PruningTable)
+KernelState = BetaState | BetaSumState | DirichletState
+State = TypeVar("State", bound=KernelState | PruningTable)
 
 
 @runtime_checkable
@@ -39,7 +40,7 @@ class Problem(Protocol):
         """Groups that can be chosen."""
         ...
 
-    def start(self) -> BetaState | BetaSumState | DirichletState:
+    def start(self) -> KernelState:
         """Return the state before any label, for one run."""
         ...
 
@@ -53,10 +54,23 @@ def copy_state(state: State) -> State:
 
 
 @dataclass(frozen=True)
-class _AllGroups:
-    """A problem in which every group can be chosen."""
+class _StoredState:
+    """A problem that builds its state once."""
 
     pool: Pool
+
+    @cached_property
+    def _state(self) -> KernelState:
+        raise NotImplementedError
+
+    def start(self) -> KernelState:
+        """Return the state before any label, for one run."""
+        return copy_state(self._state)
+
+
+@dataclass(frozen=True)
+class _AllGroups(_StoredState):
+    """A problem in which every group can be chosen."""
 
     @property
     def eligible_groups(self) -> Ints:
@@ -77,10 +91,6 @@ class Rate(_AllGroups):
     def _state(self) -> BetaState:
         return make_beta_state(self.pool, self.alpha, self.beta, self.right, VALUE_GAIN, slope=self.sign)
 
-    def start(self) -> BetaState:
-        """Return the state before any label, for one run."""
-        return copy_state(self._state)
-
 
 @dataclass(frozen=True)
 class CalibrationError(_AllGroups):
@@ -97,10 +107,6 @@ class CalibrationError(_AllGroups):
         kink = self.sign * self.pool.weight
         return make_beta_sum_state(self.pool, self.alpha, self.beta, self.right, kink=kink, score=self.score)
 
-    def start(self) -> BetaSumState:
-        """Return the state before any label, for one run."""
-        return copy_state(self._state)
-
 
 @dataclass(frozen=True)
 class Cost(_AllGroups):
@@ -115,10 +121,6 @@ class Cost(_AllGroups):
     def _state(self) -> DirichletState:
         slope = self.sign * self.pool.weight
         return make_dirichlet_state(self.pool, self.alpha, self.label, slope=slope, price=self.price)
-
-    def start(self) -> DirichletState:
-        """Return the state before any label, for one run."""
-        return copy_state(self._state)
 
 
 @dataclass(frozen=True)
@@ -137,10 +139,6 @@ class Variance(_AllGroups):
             return make_beta_state(self.pool, self.alpha, self.beta, self.right, VARIANCE_GAIN, scale=scale)
         return make_beta_sum_state(self.pool, self.alpha, self.beta, self.right, scale=scale)
 
-    def start(self) -> BetaState | BetaSumState:
-        """Return the state before any label, for one run."""
-        return copy_state(self._state)
-
 
 @dataclass(frozen=True)
 class ShareVariance(_AllGroups):
@@ -155,16 +153,11 @@ class ShareVariance(_AllGroups):
         scale = self.pool.share[self.pool.group] * self.coefficient
         return make_dirichlet_state(self.pool, self.alpha, self.label, scale=scale)
 
-    def start(self) -> DirichletState:
-        """Return the state before any label, for one run."""
-        return copy_state(self._state)
-
 
 @dataclass(frozen=True)
-class RopeComparison:
+class RopeComparison(_StoredState):
     """Compare two groups: gain the expected probability of the likeliest of Δ < −ε, |Δ| ≤ ε, Δ > ε; one cell each."""
 
-    pool: Pool
     right: PerItem
     alpha: PerCell
     beta: PerCell
@@ -182,7 +175,3 @@ class RopeComparison:
         return make_beta_state(
             self.pool, self.alpha, self.beta, self.right, COMPARISON_GAIN, compared=(self.a, self.b), margin=self.margin
         )
-
-    def start(self) -> BetaState:
-        """Return the state before any label, for one run."""
-        return copy_state(self._state)

@@ -1,0 +1,69 @@
+"""Create the spec and the queue of a new session from predictions and the design of the study."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from fewlabels.active.goals.goal import require_enough_groups
+from fewlabels.active.study_design import StudyDesign
+from fewlabels.analyses.requirements import count_for, require_answerable
+from fewlabels.data.aggregate import aggregate_pool
+from fewlabels.data.checks import require_valid
+from fewlabels.data.groups import Bins
+from fewlabels.data.predictions import Predictions
+from fewlabels.data.tabulation import to_count_table
+from fewlabels.errors import InputError
+from fewlabels.models.inference import infer
+from fewlabels.sessions.file_schema import MAX_VOTES
+from fewlabels.sessions.pool_fingerprint import fingerprint_aggregate
+from fewlabels.sessions.queue import ItemQueue, build_queue
+from fewlabels.sessions.spec import SessionSpec
+
+
+def create_spec(
+    pool: Predictions, design: StudyDesign, *, classes: Sequence[str] = ()
+) -> tuple[SessionSpec, ItemQueue]:
+    """Aggregate a pool once, and queue its unlabelled items in random order within their groups."""
+    require_valid_votes(pool, design.votes)
+    design = replace(design, bins=design.bins or Bins())
+    goal, prior = design.goal, design.prior
+    aggregated = aggregate_pool(
+        pool, design.by, bins=design.bins, rule=pool.choose_sampling_rule(design.seed), **count_for(pool, prior)
+    )
+    notes = require_valid(pool, aggregated)
+    counts = to_count_table(aggregated)
+    counts = counts.add_classes([name for name in dict.fromkeys(map(str, classes)) if name not in counts.classes])
+    require_answerable(counts, goal.metric)
+    require_enough_groups(goal, len(counts.groups))
+    known = infer(counts, goal.metric, prior, finite_pool=design.finite_pool)
+    goal.gain(known, known.expect())  # raises if the goal names groups that do not exist
+    queue = build_queue(aggregated, counts.group, design.seed)
+    if not len(queue):
+        raise InputError(
+            f"every item of {pool.source} is labelled: there is nothing to ask; assess it, or try --hide-labels (Python: pool.hide_labels())"
+        )
+    spec = SessionSpec(
+        tally=counts,
+        n_askable=np.bincount(queue.group, minlength=len(counts.groups)),
+        design=design,
+        fingerprint=fingerprint_aggregate(aggregated),
+        source=pool.source,
+        notes=notes,
+        graded=pool.has("agreement"),
+        whole_ids=pool.has_integer_ids,
+        frame=pool.frame,
+    )
+    return spec, queue
+
+
+def require_valid_votes(pool: Predictions, votes: int) -> None:
+    """Refuse a number of votes out of range, and several votes on grades."""
+    if not 1 <= votes <= MAX_VOTES:
+        raise InputError(
+            f"votes must be between 1 and {MAX_VOTES}, got {votes}; often 2 or 3 annotators answer each item"
+        )
+    if votes > 1 and pool.has("agreement"):
+        raise InputError(
+            f"votes: {pool.source} has grades of agreement, and only classes can be voted on; leave votes at 1"
+        )

@@ -1,0 +1,60 @@
+"""The fingerprint of predictions and their groups, and how two fingerprints differ."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fewlabels.data.aggregate import Aggregate
+from fewlabels.data.fingerprint import fingerprint, fingerprint_sample
+from fewlabels.data.groups import Groups
+from fewlabels.data.predictions import Predictions
+from fewlabels.errors import join_names
+
+
+def fingerprint_aggregate(aggregated: Aggregate) -> dict[str, Any]:
+    """Return the fingerprint of predictions and groups, from the sample of an aggregate if it has one."""
+    if aggregated.sample is None:
+        return compute_fingerprint(aggregated.pool, aggregated.by)
+    groups = [aggregated.cut.name(key) for key in aggregated.groups]
+    return fingerprint_sample(aggregated.pool, aggregated.found, groups, aggregated.sample)
+
+
+def compute_fingerprint(pool: Predictions, by: Groups) -> dict[str, Any]:
+    """Return the fingerprint of predictions and their groups."""
+    keys = list(by.cut(pool).keys.values())
+    return fingerprint(pool, keys[0] if len(keys) == 1 else None)
+
+
+def describe_difference(made_from: Mapping[str, Any], given: Mapping[str, Any]) -> str | None:
+    """Describe how predictions differ from those a session was created from; None if they do not."""
+    words = {
+        "n_items": "items",
+        "first": "first id",
+        "last": "last id",
+        "length": "length of ids",
+        "score": "sum of scores",
+    }
+    large = ("part" in made_from) != ("part" in given)  # earlier versions had another fingerprint of large tables
+    for name, word in words.items():
+        if large and name != "n_items":
+            continue
+        old, new = made_from.get(name), given.get(name)
+        if isinstance(old, float) and isinstance(new, float):
+            if abs(old - new) > 1e-6 * max(abs(old), 1.0):
+                return f"{word}: {old:.6g} then, {new:.6g} now"
+        elif old != new:
+            return f"{word}: {old} then, {new} now"
+    counted = "predicted" in made_from and "predicted" in given
+    moved = counted and [
+        name
+        for name in {**made_from.get("predicted", {}), **given.get("predicted", {})}
+        if made_from.get("predicted", {}).get(name) != given.get("predicted", {}).get(name)
+    ]
+    if moved:
+        return f"how often {join_names(sorted(moved), most=3)} is predicted"
+    words = {"said": "which items get which prediction", "placed": "which items are in which group",
+             "part": "which items get which prediction, score or group"}  # fmt: skip
+    return next((word for key, word in words.items() if _differ(made_from, given, key)), None)
+
+
+def _differ(made_from: Mapping[str, Any], given: Mapping[str, Any], key: str) -> bool:
+    return key in made_from and key in given and made_from[key] != given[key]

@@ -1,0 +1,136 @@
+"""Write the spec of a session as a JSON document and an archive of counts, and restore it from them."""
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from fewlabels.active.acquisition import Policy
+from fewlabels.active.goals.goal import Goal
+from fewlabels.active.study_design import StudyDesign
+from fewlabels.data.counts import NONE, STRATA, Axis, CountTable
+from fewlabels.data.documents.arrays import Arrays, read_arrays
+from fewlabels.data.documents.parsing import check
+from fewlabels.data.groups import Bins, Groups
+from fewlabels.errors import InputError
+from fewlabels.models.priors import Prior
+from fewlabels.sessions.file_schema import SessionDocument
+from fewlabels.sessions.serialize import find_custom, restore_choice, to_plain
+from fewlabels.sessions.spec import RESTORE_COPY, SessionSpec
+
+OPTIONAL_ARRAYS = ("probability", "stratum", "level")
+SCALAR_FIELDS = ("source", "notes", "graded", "whole_ids", "frame")
+MAX_ITEMS, MAX_STRATA, TOLERANCE = 2**53, len(STRATA), 1e-6
+ARRAYS = ("group", "predicted", "bin", "label", "n_items", "n_labels", "score", "right")
+
+
+def write_spec(spec: SessionSpec) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Return a spec as a JSON document and binary attachments."""
+    design = spec.design
+    about = {
+        "goal": to_plain(design.goal), "policy": to_plain(design.policy), "prior": to_plain(design.prior),
+        "by": to_plain(design.by), "level": design.level, "finite": design.finite_pool, "seed": design.seed,
+        "fingerprint": dict(spec.fingerprint), "source": spec.source,
+        "notes": list(spec.notes), "graded": spec.graded, "whole_ids": spec.whole_ids, "frame": spec.frame, "by_name": spec.tally.by,
+        "groups": list(spec.tally.groups), "classes": list(spec.tally.classes), "bins": list(spec.tally.bins),
+        "positive": spec.tally.positive, "n_askable": spec.n_askable.tolist(), "ranges": to_plain(design.bins),
+        "axes": [asdict(axis) for axis in spec.tally.axes], "votes": design.votes,
+    }  # fmt: skip
+    return about, {"tally": _pack_counts(spec.tally)}
+
+
+def read_spec(
+    about: Mapping[str, Any],
+    blobs: Mapping[str, bytes],
+    *,
+    goal: Goal | None = None,
+    policy: Policy | None = None,
+    where: object = "the session",
+) -> SessionSpec:
+    """Restore the spec from the contents of a file; `where` is the path that messages about damage begin with."""
+    found = check(SessionDocument, about, f"{where}: damaged", RESTORE_COPY)
+    arrays = read_arrays(blobs.get("tally", b""), f"{where}: damaged: its counts", RESTORE_COPY)
+    if len(found.n_askable) != len(found.groups):
+        raise arrays.refuse("the items to ask about do not fit the groups")
+    return SessionSpec(
+        tally=_read_counts(found, arrays),
+        n_askable=np.array(found.n_askable, dtype=np.int64),
+        design=StudyDesign(
+            goal=_restore_choice(found.goal, goal, "goal", Goal, where),
+            by=_restore_choice(found.by, None, "by", Groups, where),
+            policy=_restore_choice(found.policy, policy, "policy", Callable, where),
+            prior=_restore_choice(found.prior, None, "prior", Prior, where),
+            level=found.level,
+            finite_pool=found.finite,
+            bins=_restore_choice(found.ranges, None, "ranges", Bins | None, where),
+            seed=found.seed,
+            votes=found.votes,
+        ),
+        fingerprint=found.fingerprint.model_dump(exclude_unset=True),
+        **{name: getattr(found, name) for name in SCALAR_FIELDS},
+    )
+
+
+def _restore_choice(plain: Any, given: Any, what: str, kind: Any, where: object) -> Any:
+    """Restore a choice stored in a file, or refuse the file as damaged."""
+    try:
+        made = restore_choice(plain, given, what)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, InputError) and find_custom(plain) is not None:
+            raise
+        raise InputError(
+            f"{where}: damaged: {what}: no choice that fewlabels wrote ({str(error)[:100]}); {RESTORE_COPY}"
+        ) from None
+    if not isinstance(made, kind):
+        raise InputError(f"{where}: damaged: {what}: this is another kind of choice; {RESTORE_COPY}")
+    return made
+
+
+def _pack_counts(counts: CountTable) -> bytes:
+    file = io.BytesIO()
+    arrays = {name: getattr(counts, name) for name in ARRAYS}
+    arrays |= {name: getattr(counts, name) for name in OPTIONAL_ARRAYS if getattr(counts, name) is not None}
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
+
+
+def _read_counts(found: SessionDocument, arrays: Arrays) -> CountTable:
+    """Read the counts from their archive, and check their types, shapes and ranges."""
+    n_groups, n_classes, n_bins = len(found.groups), len(found.classes), len(found.bins)
+    group = arrays.take("group", "iu", (None,), low=0, high=n_groups - 1)
+    shape, axes = group.shape, tuple(Axis(a.name, a.levels, a.ordered, a.edges) for a in found.axes)
+    n_items = arrays.take("n_items", "iu", shape, low=1, high=MAX_ITEMS)
+    n_labels = arrays.take("n_labels", "iu", shape, low=0, high=MAX_ITEMS)
+    right = arrays.take("right", "f", shape, low=0, high=MAX_ITEMS)
+    if (n_labels > n_items).any() or (right > n_labels + TOLERANCE).any() or len(np.unique(group)) < n_groups:
+        raise arrays.refuse("the array n_labels does not fit n_items")
+    probability, stratum, level = (arrays.found.get(name) for name in OPTIONAL_ARRAYS)
+    return CountTable(
+        by=found.by_name,
+        groups=found.groups,
+        classes=found.classes,
+        bins=found.bins,
+        group=group,
+        predicted=arrays.take("predicted", "iu", shape, low=NONE, high=n_classes - 1),
+        bin=arrays.take("bin", "iu", shape, low=NONE, high=n_bins - 1),
+        label=arrays.take("label", "iu", shape, low=NONE, high=n_classes - 1),
+        n_items=n_items,
+        n_labels=n_labels,
+        score=arrays.take("score", "f", shape, low=0, high=MAX_ITEMS, nan=not found.bins),
+        right=right,
+        probability=probability if probability is None else arrays.take("probability", "f", (*shape, n_classes), low=0, high=MAX_ITEMS),
+        positive=found.positive,
+        stratum=stratum if stratum is None else arrays.take("stratum", "iu", shape, low=0, high=MAX_STRATA),
+        axes=axes,
+        level=level if level is None else _read_axis_levels(arrays, n_groups, axes),
+    )  # fmt: skip
+
+
+def _read_axis_levels(arrays: Arrays, n_groups: int, axes: Sequence[Axis]) -> Int[np.ndarray, "group axis"]:
+    level: np.ndarray = arrays.take("level", "iu", (n_groups, len(axes)), low=0)
+    if (level >= [len(axis.levels) for axis in axes]).any():
+        raise arrays.refuse("groups have values that no attribute takes")
+    return level

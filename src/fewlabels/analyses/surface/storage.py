@@ -153,7 +153,7 @@ def _read_conditional(
     if n > most_terms:
         raise found.refuse(f"the array terms_{i} has more terms than the model")
     covariance = found.take(f"covariance_{i}", "f", (n, n), low=-MOST, high=MOST)
-    if not np.allclose(covariance, covariance.T, rtol=TOLERANCE) or (np.diagonal(covariance) < 0).any():
+    if not np.allclose(covariance, covariance.T, rtol=TOLERANCE) or not _is_positive_definite(covariance):
         raise found.refuse(f"the array covariance_{i} is not a covariance matrix")
     return ConditionalFit(
         weight,
@@ -164,3 +164,11 @@ def _read_conditional(
         found.take(f"stiff_{i}", "f", (n_labelled,), low=1e-12, high=MOST),
         found.take(f"lean_{i}", "f", (n_labelled, n), low=-MOST, high=MOST),
     )
+
+
+def _is_positive_definite(covariance: np.ndarray) -> bool:
+    try:
+        np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        return False
+    return True

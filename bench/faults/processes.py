@@ -26,16 +26,7 @@ from bench.faults import preload  # noqa: F401
 from fewlabels.cli.app import main
 
 CODE = str(Path(fewlabels.__file__).parent)
-WRITING = (
-    "journal",
-    "files",
-    "session",
-    "fold",
-    "intake",
-    "arrivals",
-    "places",
-    "delivery",
-)  # parts of the code that write
+WRITING = ("journal", "files", "session", "store", "recording", "opening", "importer", "watcher", "output")  # parts of the code that write
 SAID = {
     "tell": "kept:", "ask": "labels:", "import": "new answer", "watch": "new answer", "assess": "written:", "backup": "a copy of",
 }  # fmt: skip  # how each verb acknowledges
@@ -190,7 +181,8 @@ def run_verb(place: Place, words: Sequence[str], moment: Moment | None = None) -
         process.join()
     at, printed = time.monotonic(), place.log.read_text()
     code = None if process.exitcode in KILLED else process.exitcode
-    return Ended(code, printed, at - began, SAID[words[0]] in printed, at, place.read_marks())
+    marks = Marks() if code is None else place.read_marks()  # a killed process may have begun to note them
+    return Ended(code, printed, at - began, SAID[words[0]] in printed, at, marks)
 
 
 def _work(work: Callable[..., object], words: Sequence[Any], place: Place, moment: Moment | None, said: str) -> None:

@@ -12,6 +12,7 @@ import pytest
 import fewlabels as fl
 from fewlabels.analyses.commands import quote
 from fewlabels.cli.tables import stderr_console, stdout_console
+from fewlabels.errors import naming_options
 from fewlabels.metrics.parsing import parse_metric
 
 N = 24
@@ -131,12 +132,18 @@ def test_a_metric_that_is_not_known_is_explained(metric, said):
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("columns", "option", "argument"),
     [
-        ({"score": [0.1, 0.9] * 20}, "--positive-score score (Python: positive_score='score')"),
-        ({"truth_val": ["0", "1"] * 20}, "--label truth_val (Python: label='truth_val')"),
+        ({"score": [0.1, 0.9] * 20}, "--positive-score score", "positive_score='score'"),
+        ({"my truth": ["0", "1"] * 20}, "--label 'my truth'", "label='my truth'"),
     ],
 )
-def test_warnings_say_what_to_type_on_the_command_line_and_in_python(columns, said):
-    warnings = fl.assess({"predicted": ["0", "1"] * 20, **columns}).warnings
-    assert any(said in warning for warning in warnings)
+def test_warnings_say_what_to_write_on_the_command_line_or_in_python(columns, option, argument):
+    table = {"predicted": ["0", "1"] * 20, **columns}
+    in_python = "\n".join(fl.assess(table).warnings)
+    with naming_options():
+        on_the_command_line = "\n".join(fl.assess(table).warnings)
+    assert argument in in_python
+    assert "--" not in in_python
+    assert option in on_the_command_line
+    assert argument not in on_the_command_line

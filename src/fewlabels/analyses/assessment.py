@@ -19,7 +19,7 @@ from fewlabels.analyses.warnings import collect_warnings
 from fewlabels.data.counts import CountTable
 from fewlabels.data.sources import Frame
 from fewlabels.distributions.budgets import N_DRAWS
-from fewlabels.errors import InputError, did_you_mean, join_names
+from fewlabels.errors import InputError, did_you_mean, format_option, join_names
 from fewlabels.metrics.metric import ClassRate, Cost, Metric, accuracy, confusion, mcc
 from fewlabels.models.annotators.imputation import ImputedCounts
 from fewlabels.models.inference import infer, infer_imputed
@@ -229,9 +229,11 @@ def _is_of_one_class(metric: Metric, tally: CountTable) -> bool:
 def require_answerable(tally: CountTable, metric: Metric) -> None:
     """Raise if the metric is not defined for these groups."""
     if metric is mcc and "predicted" in tally.by.split(","):
-        raise InputError("mcc is not defined for a single predicted class; use --by all, or group by an attribute")
+        raise InputError(
+            f"mcc is not defined for a single predicted class; use {format_option('by', 'all')}, or group by an attribute"
+        )
     if _is_of_one_class(metric, tally) and tally.positive is None:
         known = join_names(tally.classes)
         raise InputError(
-            f"metric {metric.name}: which class is the positive one? the classes are {known}; say it with --positive (Python: positive=)"
+            f"metric {metric.name}: which class is the positive one? the classes are {known}; say it with {format_option('positive')}"
         )

@@ -13,7 +13,7 @@ from fewlabels.data.groups import everything
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.relation import Value
 from fewlabels.data.sampling import Sample
-from fewlabels.errors import InputError, count, did_you_mean, join_names
+from fewlabels.errors import InputError, count, did_you_mean, format_option, join_names
 
 SUM_TOLERANCE = 0.02  # rounding of half-precision probabilities over a thousand classes
 MIN_LABELS = 10
@@ -290,7 +290,7 @@ def _check_polarity(
     flip = "swap the two classes in the predicted column"
     if pool.roles.positive_score and not pool.roles.predicted:
         other = next(name for name in pool.classes if name != pool.roles.positive)
-        flip = f"say --positive {other} (Python: positive={other!r}), or give 1 minus the score"
+        flip = f"say {format_option('positive', other)}, or give 1 minus the score"
     return [Finding("warning", f"only {right:,} of {total:,} labelled items are right, far below chance for two classes: the scores may be those of the other class; if so, {flip}")]  # fmt: skip
 
 

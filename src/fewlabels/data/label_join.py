@@ -36,7 +36,9 @@ def join_labels(table: ir.Table, source: Any, engine: BaseBackend, given: Mappin
     answer_id = roles.id if roles.id in answers.columns else resolve_roles(column_kinds(answers)).id
     if roles.id is None or answer_id is None:
         where = "predictions" if roles.id is None else "labels"
-        raise InputError(f"labels are matched by id, but the {where} have no id column; name it id, or give --id")
+        raise InputError(
+            f"labels are matched by id, but the {where} have no id column; name it id, or give {format_option('id')}"
+        )
     has_mark = _has_mark(answers, column, engine) and not _predicts_mark(table, roles, engine)
     answers, left_out = _drop_unusable(answers, column, engine, has_mark=has_mark)
     answers = _unescape(answers, answer_id, engine, column_of=table[roles.id])

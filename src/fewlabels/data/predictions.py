@@ -27,7 +27,7 @@ from fewlabels.data.relation import Columns, Relation, Value
 from fewlabels.data.roles import LEAKING, Roles
 from fewlabels.data.sampling import Sample, SamplingRule, choose_sampling_rule, sample_from_lists
 from fewlabels.data.sources import Frame, open_source
-from fewlabels.errors import InputError, join_names
+from fewlabels.errors import InputError, format_option, join_names
 
 INTEGER = r"-?[0-9]{1,18}"
 TOLERANCE, SCORE_TOLERANCE = 1e-6, 0.01  # between two probabilities: rounding, and a relevant difference
@@ -176,12 +176,20 @@ class Predictions(Relation):
     @property
     def predicted(self) -> Value:
         """The predicted class, as text."""
-        return self._role("predicted", PREDICTED, "name the column with --predicted, or give scores or positive_score")
+        return self._role(
+            "predicted",
+            PREDICTED,
+            f"name the column with {format_option('predicted')}, or give scores or positive_score",
+        )
 
     @property
     def score(self) -> Value:
         """The score: the confidence in the predicted class."""
-        return self._role("score", SCORE, "name the column with --score, or use what needs no scores (--prior flat)")
+        return self._role(
+            "score",
+            SCORE,
+            f"name the column with {format_option('score')}, or use what needs no scores ({format_option('prior', 'flat')})",
+        )
 
     @property
     def label(self) -> Value:
@@ -191,7 +199,7 @@ class Predictions(Relation):
     @property
     def agreement(self) -> Value:
         """The agreement of prediction and truth, in [0, 1]; null if not graded."""
-        return self._role("agreement", AGREEMENT, "name the column with --agreement")
+        return self._role("agreement", AGREEMENT, f"name the column with {format_option('agreement')}")
 
     @property
     def probabilities(self) -> tuple[Value, ...]:

@@ -193,7 +193,7 @@ def _note_likely(columns: Columns, notes: list[str]) -> Iterator[str]:
     if not _has_scores(roles):
         likely = [name for name in free if _looks_like_score(columns, name)]
         if likely:
-            yield f"no scores are used, though the name of column {join_names(map(repr, likely))} suggests some: say --score (confidence in the predicted class), --positive-score (probability of the positive class) or --scores (one per class); in Python score=, positive_score= or scores="  # fmt: skip
+            yield f"no scores are used, though the name of column {join_names(map(repr, likely))} suggests some: say {format_option('score')} (confidence in the predicted class), {format_option('positive_score')} (probability of the positive class) or {format_option('scores')} (one per class)"  # fmt: skip
     if not (roles.label or roles.agreement):
         likely = [name for name in free if ROLE_PATTERNS["label"].match(name) and columns.holds_classes(name)]
         if likely:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fewlabels.data.names import to_name
-from fewlabels.errors import InputError, did_you_mean, end_sentence, join_names
+from fewlabels.errors import InputError, choose_words, did_you_mean, end_sentence, join_names
 from fewlabels.sessions.journal.events import Event, Journal
 from fewlabels.sessions.state import Action, SessionState
 
@@ -83,7 +83,7 @@ def _check_class(item: str, label: Any, classes: Sequence[str], new_classes: boo
     if name not in classes and not new_classes:
         raise InputError(
             f"tell: {name!r} (item {item!r}) is no class of this session; {end_sentence(did_you_mean(name, classes))} "
-            "If it is a true class that the model never predicts, say so with --new-classes (Python: new_classes=True). Nothing was kept"
+            f"If it is a true class that the model never predicts, say so with {choose_words('--new-classes', 'new_classes=True')}. Nothing was kept"
         )
     return name
 

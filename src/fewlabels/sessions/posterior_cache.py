@@ -13,7 +13,7 @@ from fewlabels.active.policies import choose_groups
 from fewlabels.data.counts import NONE, CountTable
 from fewlabels.data.names import natural_order
 from fewlabels.distributions.belief import Rng
-from fewlabels.errors import InputError
+from fewlabels.errors import InputError, choose_words
 from fewlabels.models.annotators.imputation import ImputedCounts
 from fewlabels.models.inference import infer, infer_imputed
 from fewlabels.models.posterior import Posterior
@@ -189,7 +189,7 @@ def list_warnings(spec: SessionSpec, state: SessionState) -> tuple[str, ...]:
     if spec.tally.n_labels.any():
         notes.append(
             f"labels that were there from the start: {spec.tally.n_labels.sum():,}; they count as drawn at random "
-            "within their groups; if they were not, start anew without them (--hide-labels)"
+            f"within their groups; if they were not, start anew without them ({choose_words('--hide-labels', 'pool.hide_labels()')})"
         )
     if state.waiting:
         notes.append(

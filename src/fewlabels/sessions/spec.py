@@ -27,7 +27,7 @@ from fewlabels.data.predictions import Predictions
 from fewlabels.data.sampling import SamplingRule
 from fewlabels.data.sources import Frame
 from fewlabels.distributions.belief import Rng
-from fewlabels.errors import InputError, join_names
+from fewlabels.errors import InputError, choose_words, join_names
 from fewlabels.metrics.metric import Cost, Metric
 from fewlabels.models.inference import infer
 from fewlabels.models.priors import Prior
@@ -201,7 +201,7 @@ def create_spec(
     queue = build_queue(aggregated, counts.group, seed)
     if not len(queue):
         raise InputError(
-            f"every item of {pool.source} is labelled: there is nothing to ask; assess it, or try --hide-labels (Python: pool.hide_labels())"
+            f"every item of {pool.source} is labelled: there is nothing to ask; assess it, or try {choose_words('--hide-labels', 'pool.hide_labels()')}"
         )
     spec = SessionSpec(
         tally=counts,

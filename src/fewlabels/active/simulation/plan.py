@@ -36,7 +36,7 @@ from fewlabels.data.parsing import resolve_bins, resolve_groups
 from fewlabels.data.predictions import Predictions
 from fewlabels.distributions.belief import Rng
 from fewlabels.distributions.budgets import N_DRAWS_ROUGH, N_DRAWS_SIMULATED
-from fewlabels.errors import InputError
+from fewlabels.errors import InputError, choose_words
 from fewlabels.models.inference import infer
 from fewlabels.models.parsing import resolve_prior
 from fewlabels.models.posterior import Posterior
@@ -122,7 +122,7 @@ def plan(
     if not most:
         raise InputError(
             f"plan: every item of {pool.source} that could help is labelled; there is nothing left to plan, "
-            "unless you hide these labels (--hide-labels; Python: pool.hide_labels())"
+            f"unless you hide these labels ({choose_words('--hide-labels', 'pool.hide_labels()')})"
         )
     choices = {
         "goal": goal, "policy": policy, "prior": Flat(), "level": level, "finite_pool": finite_pool, "given": posterior,

@@ -15,7 +15,7 @@ from fewlabels.analyses.surface.result import Arm, Surface
 from fewlabels.data.counts import Axis
 from fewlabels.data.documents.arrays import Arrays, read_arrays
 from fewlabels.data.documents.parsing import parse
-from fewlabels.errors import InputError
+from fewlabels.errors import InputError, choose_words
 from fewlabels.files import write_atomic
 from fewlabels.models.additive.effect_priors import FIXED, EffectPriors
 from fewlabels.models.additive.effects import Effects
@@ -27,7 +27,6 @@ from fewlabels.models.additive.marginal_likelihood import ConditionalFit
 FORMAT = "fewlabels surface"
 VERSION = 1
 PLAIN = ("attributes", "model", "health", "warnings", "level", "finite_pool", "source", "frame")
-HOW_TO_SAVE = "make one with surface --save"
 MOST, MOST_LOG = 1e9, 20.0  # largest plausible value of a number, and of a log scale
 TOLERANCE = 1e-3
 
@@ -72,9 +71,10 @@ def read_surface(path: str | Path) -> Surface:
         raw = Path(path).read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or 'it cannot be read'}") from None
-    found = read_arrays(raw, f"{path} is not a surface saved by fewlabels, or is damaged", HOW_TO_SAVE)
+    advice = f"make one with {choose_words('surface --save', 'Surface.save')}"
+    found = read_arrays(raw, f"{path} is not a surface saved by fewlabels, or is damaged", advice)
     packed = found.take("about", "u", (None,))
-    about = parse(SurfaceDocument, packed.tobytes(), str(path), HOW_TO_SAVE)
+    about = parse(SurfaceDocument, packed.tobytes(), str(path), advice)
     return _assemble(about, found)
 
 

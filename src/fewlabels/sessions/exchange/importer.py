@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from fewlabels.data.label_join import CANNOT_TELL
 from fewlabels.data.names import to_name
-from fewlabels.errors import InputError, count
+from fewlabels.errors import InputError, choose_words, count
 from fewlabels.sessions.exchange.label_studio_export import Export, read_export
 from fewlabels.sessions.exchange.names import (
     adding_nothing_kept,
@@ -83,7 +83,7 @@ def import_file(session: Session, path: str, file: str, settings: ImportSettings
     with adding_nothing_kept():
         batch = read_batch(file, path, session.classes, settings, by_annotator=session.wanted > 1)
         if session.wanted > 1 and not all(answer.who for answer in batch.answers):
-            raise InputError(f"{file}: this session has several annotators per item: say who answered, in a column who or with --as NAME")  # fmt: skip
+            raise InputError(f"{file}: this session has several annotators per item: say who answered, in a column who or with {choose_words('--as NAME', 'who=')}")  # fmt: skip
         with session.together():
             before = _previous_answers(session, batch, settings)
             new_answers = [

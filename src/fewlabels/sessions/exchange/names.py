@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from fewlabels.data.label_join import CANNOT_TELL
-from fewlabels.errors import InputError, did_you_mean, end_sentence, join_names
+from fewlabels.errors import InputError, choose_words, did_you_mean, end_sentence, join_names
 from fewlabels.sessions.answers import BOOLEAN_SPELLINGS
 from fewlabels.sessions.journal.sqlite import SqliteJournal
 
@@ -67,7 +67,7 @@ def require_class(label: str, classes: Sequence[str], *, about: str = "", kept: 
     if label not in classes:
         raise InputError(
             f"{about}{label!r} is no class of this session; {end_sentence(did_you_mean(label, classes))} "
-            f"If it is a true class that the model never predicts, add --new-classes. {kept}"
+            f"If it is a true class that the model never predicts, add {choose_words('--new-classes', 'new_classes=True')}. {kept}"
         )
 
 

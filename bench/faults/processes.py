@@ -26,12 +26,22 @@ from bench.faults import preload  # noqa: F401
 from fewlabels.cli.app import main
 
 CODE = str(Path(fewlabels.__file__).parent)
-WRITING = ("journal", "files", "session", "store", "recording", "opening", "importer", "watcher", "output")  # parts of the code that write
+WRITING = (
+    "journal",
+    "files",
+    "session",
+    "store",
+    "recording",
+    "opening",
+    "importer",
+    "watcher",
+    "output",
+)  # parts of the code that write
 SAID = {
     "tell": "kept:", "ask": "labels:", "import": "new answer", "watch": "new answer", "assess": "written:", "backup": "a copy of",
 }  # fmt: skip  # how each verb acknowledges
 KILLED = (-signal.SIGKILL, -signal.SIGALRM)
-PATIENCE = 60.0  # seconds after which a process hangs
+PATIENCE = 300.0  # seconds after which a process hangs, on a busy machine too
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["bench.faults.processes"])
 

@@ -32,6 +32,15 @@ def truncate_name(name: str) -> str:
     )
 
 
+def quote_name(name: object) -> str:
+    """Quote a name for a message, without its middle if it is long.
+
+    >>> quote_name("cat"), quote_name(3), len(quote_name("x" * 2000))
+    ("'cat'", '3', 85)
+    """
+    return repr(truncate_name(name)) if isinstance(name, str) else truncate_name(repr(name))
+
+
 def join_names(names: Iterable[object], most: int = 6) -> str:
     """Join the first names with commas and count the rest.
 
@@ -65,7 +74,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     begun = [name for name in known if word and name.lower().startswith(word.lower())]
     close = begun[:2] or get_close_matches(word, known, n=2, cutoff=0.6)
     if close:
-        return f"did you mean {' or '.join(repr(name) for name in close)}?"
+        return f"did you mean {' or '.join(map(quote_name, close))}?"
     return f"there is: {join_names(known, most=20)}"
 
 

@@ -106,7 +106,7 @@ def test_assess_proposes_the_label_column_that_doctor_proposes(tmp_path):
     table = pd.DataFrame({"id": range(40), "predicted": ["a", "b"] * 20, "verdict": ["a", "b", "b", "b"] * 10})
     path = tmp_path / "p.csv"
     table.to_csv(path, index=False)
-    proposal = "if it is the true class, say --label verdict"
+    proposal = "if it is the true class, say label='verdict'"
     assert any(proposal in finding.message for finding in fl.diagnose(path).findings)
     assert any(proposal in warning for warning in fl.assess(fl.Predictions.read(path)).warnings)
 

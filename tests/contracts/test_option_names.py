@@ -21,7 +21,9 @@ ABOUT_COMMANDS = (
 
 
 def test_options_are_named_where_they_are_typed() -> None:
-    found = [f"{name}: {text}" for name in _list_modules() for text in _list_texts(SOURCE / name) if OPTION.search(text)]
+    found = [
+        f"{name}: {text}" for name in _list_modules() for text in _list_texts(SOURCE / name) if OPTION.search(text)
+    ]
     assert found == []
 
 

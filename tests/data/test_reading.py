@@ -165,7 +165,7 @@ class TestSpellings:
         [
             (FRAME.rename(columns={"score": "probability"}), "no scores are used.*'probability'"),
             (FRAME.rename(columns={"score": "p_a"}), "no scores are used.*'p_a'"),
-            (FRAME.rename(columns={"label": "truth"}), "no labels are used.*'truth'.*--label"),
+            (FRAME.rename(columns={"label": "truth"}), "no labels are used.*'truth'.*label="),
             (FRAME.assign(score="high"), "column 'score' is not used: row 1 has 'high', which is no number"),
             (FRAME.assign(agreement=0.5), "column 'label' is not used: outputs are graded"),
         ],
@@ -417,7 +417,7 @@ class TestConflicts:
         pool = fl.Predictions.read(self.TWO, positive_score="risk")
         assert sorted(zip(pool.pairs["predicted"], pool.pairs["n"], strict=True)) == [("0", 10), ("1", 10), ("1", 20)]
         assert "column 'predicted' is used, and differs in 10 of 40 rows" in self.said(pool)
-        assert any("--threshold 0.5" in text for text in fl.assess(pool).warnings)
+        assert any("threshold=0.5" in text for text in fl.assess(pool).warnings)
 
     def test_a_threshold_that_is_given_beats_a_recognised_column(self) -> None:
         pool = fl.Predictions.read(self.TWO, positive_score="risk", threshold=0.5)

@@ -13,7 +13,7 @@ from fewlabels.data.groups import everything
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.relation import Value
 from fewlabels.data.sampling import Sample
-from fewlabels.errors import InputError, count, did_you_mean, format_option, join_names
+from fewlabels.errors import InputError, count, did_you_mean, format_option, join_names, quote_name
 
 SUM_TOLERANCE = 0.02  # rounding of half-precision probabilities over a thousand classes
 MIN_LABELS = 10
@@ -131,9 +131,7 @@ def _check_stored_ids(pool: Predictions, n: int) -> tuple[int, Any]:
 def describe_duplicate(pool: Predictions, first: Any) -> str:
     """Name the rows of a duplicate id."""
     rows = pool.find(pool.id == first, most=3)["row"]
-    return (
-        f"column {pool.roles.id!r}: id {first!r} occurs in rows {join_names(rows)}; every item needs an id of its own"
-    )
+    return f"column {pool.roles.id!r}: id {quote_name(first)} occurs in rows {join_names(rows)}; every item needs an id of its own"
 
 
 def _check_scores(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
@@ -239,7 +237,7 @@ def _check_scored(pool: Predictions, predicted: set[str], labels: set[str]) -> l
         if unknown:
             row = pool.find(value == unknown[0])["row"][0]
             column = getattr(pool.roles, role) or role
-            return [_error(f"column {column!r}: {unknown[0]!r} in row {row:,} is not among the classes that have scores ({join_names(sorted(scored))}); {_nearest(unknown[0], scored)}")]  # fmt: skip
+            return [_error(f"column {column!r}: {quote_name(unknown[0])} in row {row:,} is not among the classes that have scores ({join_names(sorted(scored))}); {_nearest(unknown[0], scored)}")]  # fmt: skip
     return []
 
 
@@ -274,7 +272,7 @@ def _check_overlap(pool: Predictions, predicted: set[str], labels: set[str]) -> 
 def _nearest(name: str, known: set[str]) -> str:
     tidy = {other.strip().casefold(): other for other in known}
     same = tidy.get(name.strip().casefold())
-    return f"is it {same!r} written differently?" if same else did_you_mean(name, sorted(known))
+    return f"is it {quote_name(same)} written differently?" if same else did_you_mean(name, sorted(known))
 
 
 def _check_polarity(

@@ -17,7 +17,7 @@ from fewlabels.data.names import as_name, natural_order
 from fewlabels.data.roles import NUMBERS, PREFIXES, RECOGNISED, SUGGESTED, Kind, Roles, resolve_roles
 from fewlabels.data.suggestions import Columns, assign_suggested
 from fewlabels.data.text_numbers import Numerals, read_numerals
-from fewlabels.errors import InputError, format_option, join_names
+from fewlabels.errors import InputError, format_option, join_names, quote_name
 from fewlabels.text import shorten
 
 # Prefixed names, because the user may group by a column called score.
@@ -181,7 +181,7 @@ def _two_classes(table: ir.Table, roles: Roles, engine: BaseBackend, booleans: t
         labels = _class_names(table, replace(roles, predicted=None), engine, booleans)
         is_misled = roles.predicted and len(labels - {positive}) <= 1
         how = f"; to predict from the score alone, say {format_option('threshold', roles.threshold)} instead of {format_option('predicted')}" if is_misled else ""  # fmt: skip
-        raise InputError(f"positive_score is for models of two classes, and {positive!r} is the positive one; but the classes are {join_names(seen)}. Say which is positive with {format_option('positive')}, or give one score column per class with {format_option('scores')}{how}")  # fmt: skip
+        raise InputError(f"positive_score is for models of two classes, and {quote_name(positive)} is the positive one; but the classes are {join_names(seen)}. Say which is positive with {format_option('positive')}, or give one score column per class with {format_option('scores')}{how}")  # fmt: skip
     fallback = {"1": "0", "0": "1", "True": "False", "False": "True"}.get(positive, f"not {positive}")
     return positive, others[0] if others else fallback
 

@@ -17,7 +17,7 @@ from fewlabels.data.names import as_name
 from fewlabels.data.roles import PREFIXES, SUGGESTED, Roles, list_prefixed, resolve_roles
 from fewlabels.data.sources import open_source
 from fewlabels.data.suggestions import Columns
-from fewlabels.errors import InputError, format_option
+from fewlabels.errors import InputError, format_option, quote_name
 from fewlabels.text import ESCAPED
 
 Joined = tuple[ir.Table, dict[str, Any], tuple[str, ...]]
@@ -203,7 +203,9 @@ def _one_per_id(answers: ir.Table, id: str, column: str, engine: BaseBackend) ->
     repeated = answers.group_by("__fl_key").having(answers.count() > 1).aggregate(n=answers.count()).limit(1)
     found = engine.to_pyarrow(repeated).to_pylist()
     if found:
-        raise InputError(f"the labels give id {found[0]['__fl_key']!r} {found[0]['n']} different answers; keep one")
+        raise InputError(
+            f"the labels give id {quote_name(found[0]['__fl_key'])} {found[0]['n']} different answers; keep one"
+        )
     return answers
 
 
@@ -224,12 +226,14 @@ def _check_ids(table: ir.Table, id: str, answers: ir.Table, engine: BaseBackend)
         example = engine.to_pyarrow(table.select(x=as_name(table[id])).limit(1))["x"].to_pylist()
         theirs = repr(example[0]) if example else "no rows"
         which = "the only labelled id is not" if total == 1 else f"none of the {total:,} labelled ids is"
-        raise InputError(f"{which} among the predictions: labels have {counts['example']!r}, predictions have {theirs}")
+        raise InputError(
+            f"{which} among the predictions: labels have {quote_name(counts['example'])}, predictions have {theirs}"
+        )
     if counts["lost"]:
         have = "has an id that is" if counts["lost"] == 1 else "have ids that are"
         return (
             f"{counts['lost']:,} of {total:,} labels {have} not among the predictions "
-            f"(for instance {counts['example']!r}), and left out",
+            f"(for instance {quote_name(counts['example'])}), and left out",
         )
     return ()
 

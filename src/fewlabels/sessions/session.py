@@ -17,7 +17,7 @@ from fewlabels.analyses.provenance import Provenance
 from fewlabels.data.groups import Bins, Groups, predicted
 from fewlabels.data.names import to_name
 from fewlabels.data.predictions import Predictions
-from fewlabels.errors import InputError
+from fewlabels.errors import InputError, quote_name
 from fewlabels.metrics.metric import Metric
 from fewlabels.metrics.parsing import resolve_metric
 from fewlabels.models.posterior import Posterior
@@ -350,7 +350,7 @@ class Session:
         """Return the group of an item of the session's queue."""
         found = self._store.journal.find([str(id)])
         if str(id) not in found:
-            raise InputError(f"there is no item {id!r} in this session")
+            raise InputError(f"there is no item {quote_name(id)} in this session")
         return self._spec.tally.groups[found[str(id)].group]
 
     @property

@@ -253,7 +253,7 @@ class TestLabelsApart:
     def test_that_nobody_could_tell_are_no_labels(self) -> None:
         pool = fl.Predictions.read(self.PREDICTIONS, labels={"id": ["a", "b"], "label": ["x", "?"]})
         assert (pool.n_labels, pool.classes) == (1, ("x", "y"))
-        assert "annotators could not label: 1" in pool.notes[0]
+        assert "items answered with cannot tell: 1;" in pool.notes[0]
         graded = fl.Predictions.read(self.PREDICTIONS, labels={"id": ["a", "b"], "agreement": ["0.25", "?"]})
         assert (graded.n_labels, fl.assess(graded, by=fl.everything, finite_pool=True).tally.right.sum()) == (1, 0.25)
         named = {"id": ["a", "b"], "label": ["x", "y"], "grade": ["0.25", "?"]}

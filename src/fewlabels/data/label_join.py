@@ -162,10 +162,13 @@ def _drop_unusable(
             f"labels that were not asked for: {found['unasked']:,}; they are left out of every estimate, because only randomly drawn items represent their group"
         )
     if found["untold"]:
-        notes.append(
-            f"items that annotators could not label: {found['untold']:,}; if they are harder than the rest, the estimates are too optimistic"
-        )
+        notes.append(note_cannot_tell(found["untold"]))
     return answers.filter(told & asked), tuple(notes)
+
+
+def note_cannot_tell(n: int) -> str:
+    """Return the warning about items that annotators could not label."""
+    return f"items answered with cannot tell: {n:,}; if they are harder than the rest, the estimates are too optimistic"
 
 
 def _was_requested(answers: ir.Table, engine: BaseBackend) -> ir.BooleanValue:

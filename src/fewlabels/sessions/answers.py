@@ -78,7 +78,7 @@ def _check_class(item: str, label: Any, classes: Sequence[str], new_classes: boo
         name = BOOLEAN_SPELLINGS[name]
     if not name.strip():
         raise InputError(
-            f"tell: the label of item {quote_name(item)} is empty; leave it out, or give None if the item cannot be labelled"
+            f"tell: the label of item {quote_name(item)} is empty; leave it out, or give None for cannot tell"
         )
     if name not in classes and not new_classes:
         raise InputError(

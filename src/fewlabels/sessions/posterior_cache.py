@@ -11,6 +11,7 @@ from fewlabels.active.acquisition import AcquisitionView
 from fewlabels.active.goals.goal import count_sought
 from fewlabels.active.policies import choose_groups
 from fewlabels.data.counts import NONE, CountTable
+from fewlabels.data.label_join import note_cannot_tell
 from fewlabels.data.names import natural_order
 from fewlabels.distributions.belief import Rng
 from fewlabels.errors import InputError, choose_words
@@ -197,8 +198,5 @@ def list_warnings(spec: SessionSpec, state: SessionState) -> tuple[str, ...]:
             "their turn comes, because only items drawn at random represent their group"
         )
     if state.skipped:
-        notes.append(
-            f"items that could not be labelled: {len(state.skipped):,}; if they are harder than the rest, the estimates "
-            "are too optimistic"
-        )
+        notes.append(note_cannot_tell(len(state.skipped)))
     return tuple(notes)

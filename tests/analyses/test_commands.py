@@ -111,7 +111,7 @@ def test_assess_proposes_the_label_column_that_doctor_proposes(tmp_path):
     assert any(proposal in warning for warning in fl.assess(fl.Predictions.read(path)).warnings)
 
 
-@pytest.mark.parametrize("name", ["score_date", "score_version", "prob_id"])
+@pytest.mark.parametrize("name", ["score_date", "score_version", "prob_id", "score_updated", "conf_level", "score_at"])
 def test_a_column_about_scores_is_not_proposed_as_a_score(name):
     table = {"predicted": ["a", "b"] * 20, "label": ["a"] * 40, name: [0.25, 0.75] * 20}
     assert not any(name in note for note in fl.Predictions.read(table).notes)

@@ -176,20 +176,12 @@ class Predictions(Relation):
     @property
     def predicted(self) -> Value:
         """The predicted class, as text."""
-        return self._role(
-            "predicted",
-            PREDICTED,
-            f"name the column with {format_option('predicted')}, or give scores or positive_score",
-        )
+        return self._role("predicted", PREDICTED, ", or give scores or positive_score")
 
     @property
     def score(self) -> Value:
         """The score: the confidence in the predicted class."""
-        return self._role(
-            "score",
-            SCORE,
-            f"name the column with {format_option('score')}, or use what needs no scores ({format_option('prior', 'flat')})",
-        )
+        return self._role("score", SCORE, f", or use what needs no scores ({format_option('prior', 'flat')})")
 
     @property
     def label(self) -> Value:
@@ -199,7 +191,7 @@ class Predictions(Relation):
     @property
     def agreement(self) -> Value:
         """The agreement of prediction and truth, in [0, 1]; null if not graded."""
-        return self._role("agreement", AGREEMENT, f"name the column with {format_option('agreement')}")
+        return self._role("agreement", AGREEMENT)
 
     @property
     def probabilities(self) -> tuple[Value, ...]:
@@ -266,11 +258,11 @@ class Predictions(Relation):
             return self.items[AGREEMENT]
         return self.is_labelled().ifelse((self.predicted == self.label).ifelse(1.0, 0.0), ibis.null("float64"))
 
-    def _role(self, role: str, column: str, remedy: str) -> Value:
+    def _role(self, role: str, column: str, instead: str = "") -> Value:
         if column not in self.items.columns:
-            raise InputError(
-                f"{self.source} has no {role} column; {remedy}. Its columns: {join_names(self.columns(), most=20)}"
-            )
+            remedy = f"name the column with {format_option(role)}{instead}"
+            known = join_names(self.columns(), most=20)
+            raise InputError(f"{self.source} has no {role} column; {remedy}. Its columns: {known}")
         return self.items[column]
 
     @property

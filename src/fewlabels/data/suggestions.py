@@ -22,7 +22,8 @@ from fewlabels.errors import format_option, join_names
 ROUNDING, OFF_SUM = 1e-6, 0.02  # tolerances of probabilities, and of their sum
 MAX_CLASSES = 10_000  # maximum number of classes that are compared
 NOT_SCORE_PATTERN = re.compile(
-    r".*[_\W](dates?|day|month|year|time|timestamp|dt|at|updated|created|level|rank|std|sd|diff|versions?|ids?|names?|types?|source|count|n|model|threshold)$", re.IGNORECASE
+    r".*[_\W](dates?|day|month|year|time|timestamp|dt|at|updated|created|level|rank|std|sd|diff|versions?|ids?|names?|types?|source|count|n|model|threshold)$",
+    re.IGNORECASE,
 )  # names that start like a score but describe something else
 ROLE_PATTERNS = {  # names similar to the recognised ones
     "score": re.compile(

@@ -2,7 +2,7 @@
 
 Makes a virtual environment for each, in a temporary folder, installs fewlabels into it, runs `tests/smoke.py` there, and
 prints a table; exit code 1 where something failed. Run from the root of the repository: python -m tests.versions
-Lowest is the lowest version that there is a wheel of for that Python, of all packages that pyproject.toml names; what these
+Lowest is the lowest version, of all packages that pyproject.toml names, that needs no compiler on that Python; what these
 depend on is as new as they allow. It needs the Pythons (on the path, or installed by pyenv), and a package index as pip is set to; uv is installed into a
 folder of its own. Spark needs Java, and postgres a PostgreSQL server's programs. All of it takes about half an hour.
 """
@@ -25,6 +25,7 @@ PYTHONS = ("3.11", "3.13")
 RESOLUTIONS = {"lowest": "lowest-direct", "newest": "highest"}
 EXTRAS = ("base", "demo", "polars", "arviz", "mlflow", "postgres", "dask", "deep", "spark")
 WITH_PYTEST = ("postgres", "dask", "spark")  # whose servers are started by what tests share
+COMPILED = ("pydantic-core",)  # packages in other languages that are not named in pyproject.toml
 SECONDS = 1800  # for one environment
 NAME = re.compile(r"[A-Za-z0-9._-]+")
 
@@ -46,7 +47,7 @@ class Environment:
     def make(self, uv: Path) -> None:
         """Install what pyproject.toml asks for, then fewlabels itself."""
         extra = [] if self.extra == "base" else ["--extra", self.extra]
-        wheels = [word for name in read_packages() for word in ("--only-binary", name)]
+        wheels = [word for name in self.need_wheels() for word in ("--only-binary", name)]
         chosen = ["--resolution", RESOLUTIONS[self.versions], *wheels, "-r", str(ROOT / "pyproject.toml"), *extra]
         install = [str(uv), "pip", "install", "--quiet", "--python", str(self.program)]
         execute([str(uv), "venv", "--quiet", "--python", find_python(self.python), str(self.folder)])
@@ -54,6 +55,10 @@ class Environment:
         execute([*install, "--no-deps", str(ROOT)])
         if self.extra in WITH_PYTEST:
             execute([*install, "pytest"])
+
+    def need_wheels(self) -> list[str]:
+        """Name the packages that are not to be compiled: all, but for Spark, which has no wheels."""
+        return [*read_packages(), *COMPILED] if self.extra == "spark" else [":all:"]
 
     def check(self) -> str:
         """Run the smoke test; return what failed."""

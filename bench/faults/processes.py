@@ -30,17 +30,18 @@ WRITING = (
     "journal",
     "files",
     "session",
-    "fold",
-    "intake",
-    "arrivals",
-    "places",
-    "delivery",
+    "store",
+    "recording",
+    "opening",
+    "importer",
+    "watcher",
+    "output",
 )  # parts of the code that write
 SAID = {
     "tell": "kept:", "ask": "labels:", "import": "new answer", "watch": "new answer", "assess": "written:", "backup": "a copy of",
 }  # fmt: skip  # how each verb acknowledges
 KILLED = (-signal.SIGKILL, -signal.SIGALRM)
-PATIENCE = 60.0  # seconds after which a process hangs
+PATIENCE = 300.0  # seconds after which a process hangs, on a busy machine too
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["bench.faults.processes"])
 
@@ -190,7 +191,8 @@ def run_verb(place: Place, words: Sequence[str], moment: Moment | None = None) -
         process.join()
     at, printed = time.monotonic(), place.log.read_text()
     code = None if process.exitcode in KILLED else process.exitcode
-    return Ended(code, printed, at - began, SAID[words[0]] in printed, at, place.read_marks())
+    marks = Marks() if code is None else place.read_marks()  # a killed process may have begun to note them
+    return Ended(code, printed, at - began, SAID[words[0]] in printed, at, marks)
 
 
 def _work(work: Callable[..., object], words: Sequence[Any], place: Place, moment: Moment | None, said: str) -> None:

@@ -3,7 +3,10 @@
 The command line prints the message on one line and exits with code 1.
 """
 
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from difflib import get_close_matches
 from types import FunctionType
 from typing import TypeVar
@@ -27,6 +30,15 @@ def truncate_name(name: str) -> str:
     return (
         name if len(name) <= MAX_NAME_LENGTH else f"{name[: MAX_NAME_LENGTH // 2]} … {name[-(MAX_NAME_LENGTH // 2) :]}"
     )
+
+
+def quote_name(name: object) -> str:
+    """Quote a name for a message, without its middle if it is long.
+
+    >>> quote_name("cat"), quote_name(3), len(quote_name("x" * 2000))
+    ("'cat'", '3', 85)
+    """
+    return repr(truncate_name(name)) if isinstance(name, str) else truncate_name(repr(name))
 
 
 def join_names(names: Iterable[object], most: int = 6) -> str:
@@ -62,23 +74,53 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     begun = [name for name in known if word and name.lower().startswith(word.lower())]
     close = begun[:2] or get_close_matches(word, known, n=2, cutoff=0.6)
     if close:
-        return f"did you mean {' or '.join(repr(name) for name in close)}?"
+        return f"did you mean {' or '.join(map(quote_name, close))}?"
     return f"there is: {join_names(known, most=20)}"
 
 
-def format_option(role: str, value: object = None) -> str:
-    """Format an option as it is typed on the command line and in Python.
+@dataclass
+class _Interface:
+    """What the user works with: messages name the options of the command line, or the arguments of Python."""
 
-    >>> format_option("positive_score", "risk")
-    "--positive-score risk (Python: positive_score='risk')"
-    >>> format_option("label")
-    '--label (Python: label=)'
+    is_command_line: bool = False
+
+
+_interface = _Interface()  # of the whole process: a page server's threads belong to the command that started them
+
+
+@contextmanager
+def naming_options() -> Iterator[None]:
+    """Name the options of the command line in messages, instead of Python's arguments."""
+    before, _interface.is_command_line = _interface.is_command_line, True
+    try:
+        yield
+    finally:
+        _interface.is_command_line = before
+
+
+def choose_words(command_line: str, python: str) -> str:
+    """Return how something is said with the interface in use.
+
+    >>> choose_words("--hide-labels", "pool.hide_labels()")
+    'pool.hide_labels()'
     """
-    option = f"--{role.replace('_', '-')}"
+    return command_line if _interface.is_command_line else python
+
+
+def format_option(role: str, value: object = None) -> str:
+    """Format a choice as it is written with the interface in use.
+
+    >>> format_option("positive_score", "risk"), format_option("label")
+    ("positive_score='risk'", 'label=')
+    >>> with naming_options():
+    ...     format_option("positive_score", "risk"), format_option("label")
+    ('--positive-score risk', '--label')
+    """
+    option, is_float = f"--{role.replace('_', '-')}", isinstance(value, float)
     if value is None:
-        return f"{option} (Python: {role}=)"
-    typed = f"{value:g}" if isinstance(value, float) else str(value)
-    return f"{option} {typed} (Python: {role}={typed if isinstance(value, float) else repr(value)})"
+        return choose_words(option, f"{role}=")
+    typed = f"{value:g}" if is_float else str(value)
+    return choose_words(f"{option} {shlex.quote(typed)}", f"{role}={typed if is_float else repr(value)}")
 
 
 def end_sentence(said: str) -> str:

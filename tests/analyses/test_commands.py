@@ -12,6 +12,7 @@ import pytest
 import fewlabels as fl
 from fewlabels.analyses.commands import quote
 from fewlabels.cli.console import stderr_console, stdout_console
+from fewlabels.errors import naming_options
 from fewlabels.metrics.parsing import parse_metric
 
 N = 24
@@ -105,12 +106,12 @@ def test_assess_proposes_the_label_column_that_doctor_proposes(tmp_path):
     table = pd.DataFrame({"id": range(40), "predicted": ["a", "b"] * 20, "verdict": ["a", "b", "b", "b"] * 10})
     path = tmp_path / "p.csv"
     table.to_csv(path, index=False)
-    proposal = "if it is the true class, say --label verdict"
+    proposal = "if it is the true class, say label='verdict'"
     assert any(proposal in finding.message for finding in fl.diagnose(path).findings)
     assert any(proposal in warning for warning in fl.assess(fl.Predictions.read(path)).warnings)
 
 
-@pytest.mark.parametrize("name", ["score_date", "score_version", "prob_id"])
+@pytest.mark.parametrize("name", ["score_date", "score_version", "prob_id", "score_updated", "conf_level", "score_at"])
 def test_a_column_about_scores_is_not_proposed_as_a_score(name):
     table = {"predicted": ["a", "b"] * 20, "label": ["a"] * 40, name: [0.25, 0.75] * 20}
     assert not any(name in note for note in fl.Predictions.read(table).notes)
@@ -131,12 +132,18 @@ def test_a_metric_that_is_not_known_is_explained(metric, said):
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("columns", "option", "argument"),
     [
-        ({"score": [0.1, 0.9] * 20}, "--positive-score score (Python: positive_score='score')"),
-        ({"truth_val": ["0", "1"] * 20}, "--label truth_val (Python: label='truth_val')"),
+        ({"score": [0.1, 0.9] * 20}, "--positive-score score", "positive_score='score'"),
+        ({"my truth": ["0", "1"] * 20}, "--label 'my truth'", "label='my truth'"),
     ],
 )
-def test_warnings_say_what_to_type_on_the_command_line_and_in_python(columns, said):
-    warnings = fl.assess({"predicted": ["0", "1"] * 20, **columns}).warnings
-    assert any(said in warning for warning in warnings)
+def test_warnings_say_what_to_write_on_the_command_line_or_in_python(columns, option, argument):
+    table = {"predicted": ["0", "1"] * 20, **columns}
+    in_python = "\n".join(fl.assess(table).warnings)
+    with naming_options():
+        on_the_command_line = "\n".join(fl.assess(table).warnings)
+    assert argument in in_python
+    assert "--" not in in_python
+    assert option in on_the_command_line
+    assert argument not in on_the_command_line

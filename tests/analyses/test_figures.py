@@ -193,6 +193,43 @@ def test_arms_by_themselves_have_numbers_where_all_labels_agree(right, finite_po
     assert all(arm.high - arm.low > 0.05 for arm in found.arms)
 
 
+N_EQUAL = 21
+
+
+def make_equal_groups(right):
+    """Two groups with the same labels of every item, and predictions of both classes."""
+    said = ["1"] * (N_EQUAL - 1) + ["0"]
+    label = ["1"] * right + ["0"] * (N_EQUAL - right)
+    groups = ["x"] * N_EQUAL + ["y"] * N_EQUAL
+    return {"predicted": said * 2, "label": label * 2, "g": groups, "score": [0.7] * (2 * N_EQUAL)}
+
+
+@pytest.mark.parametrize("right", [1, 7, 20])
+@pytest.mark.parametrize("prior", PRIORS, ids=lambda prior: prior.name)
+def test_a_difference_that_is_known_to_be_zero_is_inside_its_interval(prior, right):
+    """The mean of draws was -0.0001, outside of [0, 0]."""
+    found = fl.compare(make_equal_groups(right), ("x", "y"), by=fl.column("g"), prior=prior, finite_pool=True)
+    assert found.low <= found.mean <= found.high
+    assert (found.low, found.mean, found.high) == pytest.approx((0, 0, 0), abs=1e-12)
+
+
+@pytest.mark.parametrize("right", [1, 7, 20])
+def test_a_surface_of_items_that_are_all_labelled_is_exact(right):
+    found = fl.surface(make_equal_groups(right), attributes=("g",), finite_pool=True)
+    require_figures(found)
+    for row in (*found.arms, found.overall):
+        assert row.low <= row.mean <= row.high
+        assert (row.low, row.mean, row.high) == pytest.approx((found.overall.mean,) * 3)
+    assert all(row.low <= row.mean <= row.high for row in (*found.marginals("g"), found.query()))
+
+
+def test_gaps_between_items_that_are_all_labelled_are_exact_and_blame_no_chains():
+    pool = fl.Predictions.read(make_equal_groups(7), positive="1")
+    found = fl.fairness(pool, by=fl.column("g"), metrics=("accuracy", "tpr"), finite_pool=True)
+    assert [(gap.low, gap.mean, gap.high) for gap in found.gaps] == [(0, 0, 0)] * 2
+    assert not any("chain" in text for text in found.warnings)
+
+
 # -- what is refused, and what takes no part ----------------------------------------------------------------------
 
 
@@ -231,6 +268,14 @@ def test_a_fairness_metric_of_ones_own_is_refused_not_replaced_by_its_name():
 def test_a_fairness_figure_that_rests_on_a_handful_of_labels_says_so():
     found = fl.fairness(FAIR, by=fl.column("g"), metrics=("tpr",), method="beta-binomial")
     assert any("fewer than 5 labels '1' in y (0)" in text for text in found.warnings)
+
+
+def test_a_rate_of_a_group_with_three_positives_says_so():
+    label = ["1"] * 30 + ["0"] * 30 + ["1"] * 3 + ["0"] * 57
+    pool = {"predicted": ["1", "0"] * 60, "label": label, "g": ["x"] * 60 + ["y"] * 60}
+    found = fl.fairness(pool, by=fl.column("g"), metrics=("tpr", "accuracy"), method="beta-binomial")
+    [warning] = (text for text in found.warnings if "fewer than 5" in text)
+    assert warning.startswith("tpr: fewer than 5 labels '1' in y (3)")
 
 
 def test_a_negative_seed_is_refused():

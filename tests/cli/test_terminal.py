@@ -205,6 +205,7 @@ class TestKeys:
         [
             ("a", ["a"]), ("é", ["é"]), ("東", ["東"]), ("\r", [ENTER]), ("\n", [ENTER]), ("\x08", [BACKSPACE]),
             ("\x1b[A1", ["", "1"]), ("\x1b[3~1", ["", "1"]), ("\x1bOP1", ["", "1"]), ("\x1bx1", ["", "1"]), ("\x1b", [ESCAPE]),
+            ("\x1b[\x04", [END]), ("\x1b[1;\x7f", [BACKSPACE]), ("\x1b[é", ["é"]), ("\x1b[\x1b[A1", ["", "1"]), ("\x1bO", [""]),
         ],
     )  # fmt: skip
     def test_reads_characters_and_skips_arrows(self, sent: str, keys: list[str]) -> None:
@@ -218,6 +219,13 @@ class TestKeys:
         os.close(far)
         assert Keyboard(near).read() == END  # whoever hung up wants to stop
         os.close(near)
+
+    def test_a_hang_up_within_a_sequence_is_the_end(self) -> None:
+        read_end, write_end = os.pipe()
+        os.write(write_end, b"\x1b[1")
+        os.close(write_end)
+        assert Keyboard(read_end).read() == END  # it waited for the end of the sequence for ever
+        os.close(read_end)
 
     def test_forgets_what_was_typed_too_early(self) -> None:
         far, near = pty.openpty()

@@ -1,8 +1,12 @@
 """A few faults of every kind, as `python -m bench.faults` injects them by the hundred: nothing is lost, twice, half-kept or littered."""
 
+from pathlib import Path
+
 import pytest
 
+import fewlabels
 from bench.faults.__main__ import SCENARIOS, run_scenarios
+from bench.faults.processes import WRITING, Place, run_verb
 
 FEW = 2
 REPEATS = {"kill: library that tells": 6, "full disk: reports": 1, "full disk: page server": 1}
@@ -14,3 +18,30 @@ def test_a_fault_does_no_harm(name: str) -> None:
     assert row.total.is_clean, row.total.notes
     assert row.faults == REPEATS.get(name, FEW)
     assert row.total.acknowledged >= row.faults, "a scenario that acknowledges nothing shows nothing"
+
+
+def test_lines_are_counted_in_modules_that_exist() -> None:
+    paths = {part for path in Path(fewlabels.__file__).parent.rglob("*.py") for part in path.with_suffix("").parts[-2:]}
+    assert set(WRITING) <= paths
+
+
+def test_marks_of_a_process_killed_while_it_noted_them_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed:
+        exitcode = -9
+
+        def join(self, _: float) -> None:
+            """Be dead."""
+
+        def is_alive(self) -> bool:
+            return False
+
+    place = Place.make(tmp_path)
+
+    def start(*_: object, **__: object) -> Killed:
+        place.marks.write_text("")
+        return Killed()
+
+    monkeypatch.setattr("bench.faults.processes.start", start)
+    assert run_verb(place, ["tell"]).code is None

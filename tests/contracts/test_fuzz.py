@@ -1,6 +1,8 @@
 """A few hundred cases of the fuzzer, and what must hold of any table; `python -m tests.fuzz` runs as many as one likes."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ import fewlabels as fl
 from tests.fuzz.cases import Case, lay_out, run, set_up
 from tests.fuzz.commands import KINDS, NO_DOCUMENT, SESSIONS, list_commands
 from tests.fuzz.corpus import build
-from tests.fuzz.crew import run_cases
+from tests.fuzz.crew import Worker, run_cases
 from tests.fuzz.judge import Run, list_faults
 from tests.fuzz.strategies import choices, tables
 
@@ -82,3 +84,22 @@ def test_any_table_gives_sound_numbers_or_is_refused(table: dict, chosen: dict) 
 )
 def test_the_judge_sees_what_is_wrong(code: int, out: str, err: str, fault: str) -> None:
     assert fault in " ".join(list_faults(Run(("assess", "x.csv", "--json", "-"), code, out, err)))
+
+
+@pytest.mark.parametrize(
+    ("slow", "limits", "faults"),
+    [((90, 0), (0.5, 80.0), ()), ((90, 90), (0.2, 0.4), ("no end within 0.4 seconds",))],
+)
+def test_a_late_case_runs_again_with_more_time(monkeypatch, tmp_path, slow, limits, faults):
+    answer = json.dumps({"number": 3, "kind": "x", "words": [], "code": 0, "faults": []})
+    seconds = iter(slow)
+
+    def start(self):
+        code = f"import sys, time\nfor _ in sys.stdin: time.sleep({next(seconds)}); print({answer!r}, flush=True)"
+        return subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    monkeypatch.setattr(Worker, "_start", start)
+    monkeypatch.setattr("tests.fuzz.crew.LIMITS", limits)
+    worker = Worker(0, tmp_path)
+    assert worker.run(3).faults == faults
+    worker.stop()

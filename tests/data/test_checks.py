@@ -112,7 +112,7 @@ def test_swapped_scores_say_how_to_swap_them_back() -> None:
     s = np.linspace(0, 1, N)
     pool = fl.Predictions.read({"id": range(N), "s": s, "label": (s < 0.5).astype(int)}, positive_score="s")
     warning = next(w for w in fl.assess(pool).warnings if "far below chance" in w)
-    assert "--positive 0" in warning
+    assert "positive='0'" in warning
     flipped = fl.Predictions.read(
         {"id": range(N), "s": s, "label": (s < 0.5).astype(int)}, positive_score="s", positive="0"
     )

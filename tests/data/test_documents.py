@@ -166,6 +166,7 @@ def test_a_damaged_session_is_refused_with_its_name(type_in: Type, session: Path
         ("n_items", lambda array: array[:1], "the array n_items has the shape"),
         ("terms_0", lambda array: array * np.nan, "no numbers"),
         ("covariance_0", lambda array: -array, "is not a covariance matrix"),
+        ("covariance_0", np.ones_like, "is not a covariance matrix"),  # symmetric, but singular
         ("level", None, "the array level is missing"),
     ],
 )  # fmt: skip

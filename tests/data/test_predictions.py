@@ -101,7 +101,7 @@ class TestRoles:
 
     def test_two_candidates_are_refused(self) -> None:
         frame = FRAME.rename(columns={"label": "y_true"}).assign(true_label="cat")
-        with pytest.raises(InputError, match="ambiguous.*'y_true' and 'true_label'.*--label"):
+        with pytest.raises(InputError, match="ambiguous.*'y_true' and 'true_label'.*label="):
             fl.Predictions.read(frame)
 
     def test_a_column_that_is_not_there_is_refused_with_a_suggestion(self) -> None:
@@ -109,7 +109,7 @@ class TestRoles:
             fl.Predictions.read(FRAME, score="scroe")
 
     def test_a_table_without_predictions_says_what_to_name(self) -> None:
-        with pytest.raises(InputError, match="--positive-score s"):
+        with pytest.raises(InputError, match="positive_score='s'"):
             fl.Predictions.read({"s": [0.1], "label": [1]})
 
     def test_both_kinds_of_scores_are_refused(self) -> None:
@@ -253,7 +253,7 @@ class TestLabelsApart:
     def test_that_nobody_could_tell_are_no_labels(self) -> None:
         pool = fl.Predictions.read(self.PREDICTIONS, labels={"id": ["a", "b"], "label": ["x", "?"]})
         assert (pool.n_labels, pool.classes) == (1, ("x", "y"))
-        assert "annotators could not label: 1" in pool.notes[0]
+        assert "items answered with cannot tell: 1;" in pool.notes[0]
         graded = fl.Predictions.read(self.PREDICTIONS, labels={"id": ["a", "b"], "agreement": ["0.25", "?"]})
         assert (graded.n_labels, fl.assess(graded, by=fl.everything, finite_pool=True).tally.right.sum()) == (1, 0.25)
         named = {"id": ["a", "b"], "label": ["x", "y"], "grade": ["0.25", "?"]}

@@ -165,7 +165,7 @@ class TestSpellings:
         [
             (FRAME.rename(columns={"score": "probability"}), "no scores are used.*'probability'"),
             (FRAME.rename(columns={"score": "p_a"}), "no scores are used.*'p_a'"),
-            (FRAME.rename(columns={"label": "truth"}), "no labels are used.*'truth'.*--label"),
+            (FRAME.rename(columns={"label": "truth"}), "no labels are used.*'truth'.*label="),
             (FRAME.assign(score="high"), "column 'score' is not used: row 1 has 'high', which is no number"),
             (FRAME.assign(agreement=0.5), "column 'label' is not used: outputs are graded"),
         ],
@@ -417,7 +417,7 @@ class TestConflicts:
         pool = fl.Predictions.read(self.TWO, positive_score="risk")
         assert sorted(zip(pool.pairs["predicted"], pool.pairs["n"], strict=True)) == [("0", 10), ("1", 10), ("1", 20)]
         assert "column 'predicted' is used, and differs in 10 of 40 rows" in self.said(pool)
-        assert any("--threshold 0.5" in text for text in fl.assess(pool).warnings)
+        assert any("threshold=0.5" in text for text in fl.assess(pool).warnings)
 
     def test_a_threshold_that_is_given_beats_a_recognised_column(self) -> None:
         pool = fl.Predictions.read(self.TWO, positive_score="risk", threshold=0.5)
@@ -468,7 +468,7 @@ class TestConfidence:
         p = np.random.default_rng(0).random(400)
         table = {"id": range(400), "predicted": (p > 0.5).astype(int), "score": p, "label": (p > 0.4).astype(int)}
         [finding] = self.warn(**{k: v for k, v in table.items() if k != "id"})
-        assert "it looks like the probability of class '1'; if so, say --positive-score score" in finding.message
+        assert "it looks like the probability of class '1'; if so, say positive_score='score'" in finding.message
         assert finding.options == {"positive_score": "score"}
         assert finding.message in fl.assess(table, metric=fl.ece, by=fl.everything).warnings
         assert check_pool(fl.Predictions.read(table, positive_score="score")) == ()
@@ -477,7 +477,7 @@ class TestConfidence:
     def test_whatever_the_threshold(self, threshold: float) -> None:
         p = np.random.default_rng(1).beta(0.6, 0.6, 400)
         [finding] = self.warn(predicted=np.where(p > threshold, "yes", "no"), score=p)
-        assert "positive" in finding.message.replace("--positive-score score --positive yes", "positive")
+        assert "positive" in finding.message.replace("positive_score='score'", "")
 
     def test_probabilities_of_class_zero_are_seen(self) -> None:
         p = np.random.default_rng(0).random(400)
@@ -598,7 +598,7 @@ class TestAttributes:
         pool = fl.Predictions.read(frame, positive_score="risk")
         assert (pool.roles.predicted, pool.classes) == (None, ("0", "1"))
         assert "column 'pred' is not used" in pool.notes[0]
-        with pytest.raises(InputError, match="--threshold 0.5"):
+        with pytest.raises(InputError, match="say threshold=0.5 instead of predicted="):
             fl.Predictions.read(frame, positive_score="risk", predicted="pred")
 
     @pytest.mark.parametrize("words", [{}, {"positive_score": "p_-", "positive": "-"}])

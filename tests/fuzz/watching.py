@@ -112,7 +112,8 @@ def _import_one_by_one(words: tuple[str, ...], folder: Path, do: Do) -> list[tup
 
 
 def _list_by_age(folder: Path) -> list[Path]:
-    files = [path for path in folder.iterdir() if path.is_file()]
+    """List files, the oldest first, as `watch` reads them: hidden and temporary files of other programs are left alone."""
+    files = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith((".", "~"))]
     return sorted(files, key=lambda path: (path.stat().st_mtime_ns, path.name))
 
 

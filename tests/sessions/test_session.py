@@ -557,8 +557,8 @@ def test_an_item_nobody_can_tell_is_skipped(nothing):
     assert [status[k] for k in ("n_labels", "n_skipped", "n_pending", "n_left")] == [1, 1, 0, 88]
     assert answers_of(s)[one] is None
     assert one not in s.ask(5)
-    assert any("items that could not be labelled: 1;" in note for note in status["warnings"])
-    assert any("items that could not be labelled: 1;" in note for note in s.assess().warnings)
+    assert any("items answered with cannot tell: 1;" in note for note in status["warnings"])
+    assert any("items answered with cannot tell: 1;" in note for note in s.assess().warnings)
 
 
 def test_what_pandas_calls_missing_is_skipped_too():

@@ -138,7 +138,7 @@ def test_a_group_that_is_labelled_to_the_last_item_has_nothing_to_ask():
 def test_a_pool_that_is_all_labelled_is_refused():
     with pytest.raises(
         InputError,
-        match="every item of the table is labelled: there is nothing to ask; assess it, or try --hide-labels",
+        match="every item of the table is labelled: there is nothing to ask; assess it, or try pool.hide_labels",
     ):
         lay(outcome_pool(a=(3, 2, 0)))
 

@@ -619,9 +619,9 @@ def test_pictures_come_from_elsewhere_only_if_allowed():
 def test_a_port_that_is_taken_is_said_and_another_is_found(tmp_path):
     with ListenAddress().listen() as listening_socket:
         port = listening_socket.getsockname()[1]
-        with pytest.raises(fl.InputError, match=f"port {port} on 127.0.0.1 is in use .* --port ([0-9]+)$") as said:
+        with pytest.raises(fl.InputError, match=f"port {port} on 127.0.0.1 is in use .* port=([0-9]+)$") as said:
             ListenAddress(port=port).listen()
-        with ListenAddress(port=int(str(said.value).rpartition(" ")[2])).listen():  # the one that is proposed is free
+        with ListenAddress(port=int(str(said.value).rpartition("=")[2])).listen():  # the one that is proposed is free
             pass
         change_keys(tmp_path / "s.db.keys", lambda known: known.served_at("http://127.0.0.1", port))
         with open_listener(ListenAddress(), tmp_path / "s.db.keys") as other:

@@ -20,7 +20,7 @@ from fewlabels.analyses.rows import Entry, Estimate, Row, estimate_groups, estim
 from fewlabels.analyses.warnings import collect_warnings
 from fewlabels.data.counts import CountTable
 from fewlabels.data.sources import Frame
-from fewlabels.errors import InputError, did_you_mean
+from fewlabels.errors import InputError, did_you_mean, quote_name
 from fewlabels.metrics.metric import Cost, Metric, accuracy, confusion
 from fewlabels.models.annotators.imputation import ImputedCounts
 from fewlabels.models.inference import infer, infer_imputed
@@ -83,7 +83,9 @@ class Assessment(Result):
         for row in self.groups:
             if row.group == group:
                 return row
-        raise InputError(f"there is no group {group!r}; {did_you_mean(group, [r.group for r in self.groups])}")
+        raise InputError(
+            f"there is no group {quote_name(group)}; {did_you_mean(group, [r.group for r in self.groups])}"
+        )
 
     def about(self, metric: Metric) -> "Assessment":
         """Assess another metric from the same counts."""

@@ -13,7 +13,7 @@ from fewlabels.analyses.result import Result
 from fewlabels.analyses.rows import Row
 from fewlabels.analyses.warnings import describe_undefined
 from fewlabels.distributions.difference import NOT_SETTLED, Difference, describe_not_settled
-from fewlabels.errors import InputError
+from fewlabels.errors import InputError, quote_name
 from fewlabels.text import format_probability
 
 DEFAULT_CONFIDENCE = 0.95
@@ -81,7 +81,7 @@ def compare_groups(
     require_choices(rope, confidence)
     groups = (str(groups[0]), str(groups[1]))
     if groups[0] == groups[1]:
-        raise InputError(f"groups: {groups[0]!r} cannot be compared with itself; name two groups")
+        raise InputError(f"groups: {quote_name(groups[0])} cannot be compared with itself; name two groups")
     first, second = (_find_group(a, group) for group in groups)
     difference = a.posterior.difference(first, second)
     mean, (low, high) = difference.mean(), difference.interval(a.level)

@@ -14,7 +14,7 @@ from fewlabels.data.names import natural_order
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.roles import is_recognised
 from fewlabels.data.tables import read_columns
-from fewlabels.errors import InputError
+from fewlabels.errors import InputError, choose_words
 
 MAX_GROUP_VALUES = 50  # largest number of values of a column that is suggested for grouping
 
@@ -124,7 +124,9 @@ def _list_possible(pool: Predictions) -> tuple[str, ...]:
             can.append("tpr, fpr and similar rates, selection-rate")
     if not pool.n_labels:
         answer = "agreement" if pool.has("agreement") else "label"
-        can.append(f"labels in a separate file (--labels FILE with the columns id and {answer})")
+        can.append(
+            f"labels in a separate file ({choose_words('--labels FILE', 'labels=')} with the columns id and {answer})"
+        )
     priors = ["calibrated", "scores", "flat"] if pool.has("score") else ["calibrated", "flat"]
     return (*can, f"priors: {', '.join(priors)}")
 

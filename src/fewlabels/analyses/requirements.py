@@ -4,7 +4,7 @@ from typing import Any
 
 from fewlabels.data.counts import STRATA, CountTable
 from fewlabels.data.predictions import Predictions
-from fewlabels.errors import InputError, join_names
+from fewlabels.errors import InputError, format_option, join_names
 from fewlabels.metrics.metric import ClassRate, Metric, mcc
 from fewlabels.models.priors import Prior, list_uses
 
@@ -33,11 +33,13 @@ def require_roles(pool: Predictions, metric: Metric, prior: Prior) -> None:
 def require_answerable(tally: CountTable, metric: Metric) -> None:
     """Raise if the metric is not defined for these groups."""
     if metric is mcc and "predicted" in tally.by.split(","):
-        raise InputError("mcc is not defined for a single predicted class; use --by all, or group by an attribute")
+        raise InputError(
+            f"mcc is not defined for a single predicted class; use {format_option('by', 'all')}, or group by an attribute"
+        )
     if is_of_one_class(metric, tally) and tally.positive is None:
         known = join_names(tally.classes)
         raise InputError(
-            f"metric {metric.name}: which class is the positive one? the classes are {known}; say it with --positive (Python: positive=)"
+            f"metric {metric.name}: which class is the positive one? the classes are {known}; say it with {format_option('positive')}"
         )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from fewlabels.data.counts import CountTable
 from fewlabels.distributions.belief import Beta
 from fewlabels.distributions.budgets import MIN_DRAWS
-from fewlabels.errors import format_option, join_names
+from fewlabels.errors import choose_words, format_option, join_names
 from fewlabels.metrics.metric import ClassRate, Metric, ece, selection_rate
 from fewlabels.models.posterior import Posterior
 
@@ -17,7 +17,7 @@ WIDE = 0.5  # interval width from which no conclusion is possible
 EARLIER_LABELS = "the prior is an earlier assessment: none of its labels may be among these, or they count twice"
 SCORES_TRUSTED = (
     "the scores prior trusts the scores in groups whose labels show no mistake: if the model is overconfident, "
-    "their intervals are too narrow; --prior flat (Python: prior=fl.flat()) does not use the scores"
+    "their intervals are too narrow; {flat} does not use the scores"
 )
 
 
@@ -54,7 +54,11 @@ def collect_warnings(
         *_warn_undefined(metric, posterior, rows, m),
         *(_warn_wide(rows) if metric.is_share else ()),
         *((EARLIER_LABELS,) if earlier else ()),
-        *((SCORES_TRUSTED,) if posterior.trust is None and _is_overconfident_prior(posterior) else ()),
+        *(
+            (SCORES_TRUSTED.format(flat=format_option("prior", "flat")),)
+            if posterior.trust is None and _is_overconfident_prior(posterior)
+            else ()
+        ),
         *_warn_prior(posterior),
         *(_warn_never_predicted(posterior) if isinstance(metric, ClassRate) else ()),
         *(_warn_bins(posterior) if metric is ece and posterior.trust is None else ()),
@@ -103,7 +107,7 @@ def _warn_prior(posterior: Posterior) -> list[str]:
     pseudo, real = posterior.prior.strength().sum(), posterior.cells.n_labels.sum()
     return [
         f"the overall estimate depends on the prior, which counts as {pseudo:,.0f} labels in all against {real:,} real "
-        "ones, and its interval may be too narrow; use more labels or a smaller --strength (Python: fl.flat(strength))"
+        f"ones, and its interval may be too narrow; use more labels or a smaller strength ({choose_words('--strength', 'fl.flat(strength)')})"
     ]
 
 
@@ -170,4 +174,4 @@ def _warn_bins(posterior: Posterior) -> list[str]:
     unlabelled = cells.n_items[cells.n_labels == 0].sum() / cells.n_items.sum()
     if unlabelled <= 0.1:
         return []
-    return [f"{unlabelled:.0%} of the items are in score bins without labels, where calibration error comes from the prior alone; use fewer {format_option('bins')} or more labels"]  # fmt: skip
+    return [f"{unlabelled:.0%} of the items are in score bins without labels, where calibration error comes from the prior alone; use fewer bins ({format_option('bins')}) or more labels"]  # fmt: skip

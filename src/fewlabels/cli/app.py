@@ -6,7 +6,7 @@ import sys
 from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnknownOptionError, UnusedCliTokensError
 
 from fewlabels import __version__
-from fewlabels.errors import InputError
+from fewlabels.errors import InputError, naming_options
 from fewlabels.text import sanitize, shorten
 
 VERBS = {
@@ -61,7 +61,8 @@ app.register_install_completion_command(
 def main() -> None:
     """Run a verb and exit: 0 done, 1 could not run, 2 done and a `--fail-if` condition holds."""
     try:
-        code = app(sys.argv[1:], print_error=False)
+        with naming_options():
+            code = app(sys.argv[1:], print_error=False)
     except CycloptsError as error:
         code = _print_error(" ".join(_explain_usage_error(error).split("\n")))
     except InputError as error:

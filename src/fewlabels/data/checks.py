@@ -14,7 +14,7 @@ from fewlabels.data.predictions import Predictions
 from fewlabels.data.relation import Value
 from fewlabels.data.sampling import Sample
 from fewlabels.data.tolerances import ROUNDING, SUM_TOLERANCE
-from fewlabels.errors import InputError, count, did_you_mean, join_names
+from fewlabels.errors import InputError, count, did_you_mean, format_option, join_names, quote_name
 
 MIN_LABELS = 10
 MAX_GRADE = 10  # the highest value that is taken for a grade
@@ -135,9 +135,7 @@ def _check_stored_ids(pool: Predictions, n: int) -> tuple[int, Any]:
 def describe_duplicate(pool: Predictions, first: Any) -> str:
     """Name the rows of a duplicate id."""
     rows = pool.find(pool.id == first, most=3)["row"]
-    return (
-        f"column {pool.roles.id!r}: id {first!r} occurs in rows {join_names(rows)}; every item needs an id of its own"
-    )
+    return f"column {pool.roles.id!r}: id {quote_name(first)} occurs in rows {join_names(rows)}; every item needs an id of its own"
 
 
 def _check_scores(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
@@ -245,7 +243,7 @@ def _check_scored(pool: Predictions, predicted: set[str], labels: set[str]) -> l
         if unknown:
             row = pool.find(value == unknown[0])["row"][0]
             column = getattr(pool.roles, role) or role
-            return [_make_error(f"column {column!r}: {unknown[0]!r} in row {row:,} is not among the classes that have scores ({join_names(sorted(scored))}); {_suggest_class(unknown[0], scored)}")]  # fmt: skip
+            return [_make_error(f"column {column!r}: {quote_name(unknown[0])} in row {row:,} is not among the classes that have scores ({join_names(sorted(scored))}); {_suggest_class(unknown[0], scored)}")]  # fmt: skip
     return []
 
 
@@ -280,7 +278,7 @@ def _check_overlap(pool: Predictions, predicted: set[str], labels: set[str]) -> 
 def _suggest_class(name: str, known: set[str]) -> str:
     tidy = {other.strip().casefold(): other for other in known}
     same = tidy.get(name.strip().casefold())
-    return f"is it {same!r} written differently?" if same else did_you_mean(name, sorted(known))
+    return f"is it {quote_name(same)} written differently?" if same else did_you_mean(name, sorted(known))
 
 
 def _check_polarity(
@@ -296,7 +294,7 @@ def _check_polarity(
     flip = "swap the two classes in the predicted column"
     if pool.roles.positive_score and not pool.roles.predicted:
         other = next(name for name in pool.classes if name != pool.roles.positive)
-        flip = f"say --positive {other} (Python: positive={other!r}), or give 1 minus the score"
+        flip = f"say {format_option('positive', other)}, or give 1 minus the score"
     return [Finding("warning", f"only {right:,} of {total:,} labelled items are right, far below chance for two classes: the scores may be those of the other class; if so, {flip}")]  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from fewlabels.data.names import as_name, natural_order
 from fewlabels.data.roles import NUMBERS, PREFIXES, RECOGNISED, SUGGESTED, Kind, Roles, resolve_roles
 from fewlabels.data.suggestions import Columns, assign_suggested
 from fewlabels.data.text_numbers import Numerals, read_numerals
-from fewlabels.errors import InputError, format_option, join_names
+from fewlabels.errors import InputError, format_option, join_names, quote_name
 from fewlabels.text import shorten
 
 Derived = tuple[ir.Table, Roles, tuple[str, ...]]
@@ -184,8 +184,8 @@ def _two_classes(table: ir.Table, roles: Roles, engine: BaseBackend, booleans: t
     if len(others) > 1:
         labels = _class_names(table, replace(roles, predicted=None), engine, booleans)
         is_misled = roles.predicted and len(labels - {positive}) <= 1
-        how = f"; to predict from the score alone, say --threshold {roles.threshold:g} instead of --predicted" if is_misled else ""  # fmt: skip
-        raise InputError(f"positive_score is for models of two classes, and {positive!r} is the positive one; but the classes are {join_names(seen)}. Say which is positive with --positive, or give one score column per class with --scores{how}")  # fmt: skip
+        how = f"; to predict from the score alone, say {format_option('threshold', roles.threshold)} instead of {format_option('predicted')}" if is_misled else ""  # fmt: skip
+        raise InputError(f"positive_score is for models of two classes, and {quote_name(positive)} is the positive one; but the classes are {join_names(seen)}. Say which is positive with {format_option('positive')}, or give one score column per class with {format_option('scores')}{how}")  # fmt: skip
     fallback = {"1": "0", "0": "1", "True": "False", "False": "True"}.get(positive, f"not {positive}")
     return positive, others[0] if others else fallback
 
@@ -232,10 +232,16 @@ def _require_predictions(table: ir.Table, roles: Roles) -> None:
         return
     one = next((name for name, kind in table.schema().items() if kind.is_floating()), None)
     many = next((name for name, kind in table.schema().items() if kind.is_array()), None)
-    hint = f"; if {one!r} is the probability of the positive class, with --positive-score {one}" if one else ""
-    hint += f"; if {many!r} lists the probabilities of all classes, with --scores {many}" if many else ""
+    hint = (
+        f"; if {one!r} is the probability of the positive class, with {format_option('positive_score', one)}"
+        if one
+        else ""
+    )
+    hint += (
+        f"; if {many!r} lists the probabilities of all classes, with {format_option('scores', many)}" if many else ""
+    )
     notes = f" ({'; '.join(roles.notes)})" if roles.notes else ""
     raise InputError(
         "no predictions found: no column is called predicted or p_<class>. "
-        f"Name one with --predicted COLUMN{hint}. Columns: {join_names(table.columns, most=20)}{notes}"
+        f"Name one with {format_option('predicted')}{hint}. Columns: {join_names(table.columns, most=20)}{notes}"
     )

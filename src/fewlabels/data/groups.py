@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 from fewlabels.data.names import MISSING, bin_names, natural_order
 from fewlabels.data.relation import Columns, Value
 from fewlabels.data.role_table import RoleTable
-from fewlabels.errors import InputError, did_you_mean
+from fewlabels.errors import InputError, did_you_mean, format_option
 
 CROSS = " × "
 
@@ -244,7 +244,7 @@ def _require_column(pool: RoleTable, column: str) -> None:
         raise InputError(f"by: there is no column {column!r}; {did_you_mean(column, pool.columns())}")
     if column in (pool.roles.label, pool.roles.agreement):
         raise InputError(
-            f"by: {column!r} holds the labels, which are unknown for most items; for results per true class use --by predicted --metric recall"
+            f"by: {column!r} holds the labels, which are unknown for most items; for results per true class use {format_option('by', 'predicted')} and {format_option('metric', 'recall')}"
         )
 
 

@@ -16,7 +16,7 @@ from fewlabels.data.columns import column_kinds
 from fewlabels.data.names import as_name
 from fewlabels.data.roles import PREFIXES, SUGGESTED, Roles, list_prefixed, resolve_roles
 from fewlabels.data.suggestions import Columns
-from fewlabels.errors import InputError, format_option
+from fewlabels.errors import InputError, format_option, quote_name
 from fewlabels.text import ESCAPED
 
 Joined = tuple[ir.Table, dict[str, Any], tuple[str, ...]]
@@ -35,7 +35,9 @@ def join_labels(table: ir.Table, labels: ir.Table, engine: BaseBackend, given: M
     answer_id = roles.id if roles.id in answers.columns else resolve_roles(column_kinds(answers)).id
     if roles.id is None or answer_id is None:
         where = "predictions" if roles.id is None else "labels"
-        raise InputError(f"labels are matched by id, but the {where} have no id column; name it id, or give --id")
+        raise InputError(
+            f"labels are matched by id, but the {where} have no id column; name it id, or give {format_option('id')}"
+        )
     has_mark = _has_mark(answers, column, engine) and not _predicts_mark(table, roles, engine)
     answers, left_out = _drop_unusable(answers, column, engine, has_mark=has_mark)
     answers = _unescape_formulas(answers, answer_id, engine, column_of=table[roles.id])
@@ -151,10 +153,13 @@ def _drop_unusable(
             f"labels that were not asked for: {found['unasked']:,}; they are left out of every estimate, because only randomly drawn items represent their group"
         )
     if found["untold"]:
-        notes.append(
-            f"items that annotators could not label: {found['untold']:,}; if they are harder than the rest, the estimates are too optimistic"
-        )
+        notes.append(note_cannot_tell(found["untold"]))
     return answers.filter(told & asked), tuple(notes)
+
+
+def note_cannot_tell(n: int) -> str:
+    """Return the warning about items that annotators could not label."""
+    return f"items answered with cannot tell: {n:,}; if they are harder than the rest, the estimates are too optimistic"
 
 
 def _was_requested(answers: ir.Table, engine: BaseBackend) -> ir.BooleanValue:
@@ -192,7 +197,9 @@ def _one_per_id(answers: ir.Table, id: str, column: str, engine: BaseBackend) ->
     repeated = answers.group_by("__fl_key").having(answers.count() > 1).aggregate(n=answers.count()).limit(1)
     found = engine.to_pyarrow(repeated).to_pylist()
     if found:
-        raise InputError(f"the labels give id {found[0]['__fl_key']!r} {found[0]['n']} different answers; keep one")
+        raise InputError(
+            f"the labels give id {quote_name(found[0]['__fl_key'])} {found[0]['n']} different answers; keep one"
+        )
     return answers
 
 
@@ -213,12 +220,14 @@ def _check_label_ids(table: ir.Table, id: str, answers: ir.Table, engine: BaseBa
         example = engine.to_pyarrow(table.select(x=as_name(table[id])).limit(1))["x"].to_pylist()
         theirs = repr(example[0]) if example else "no rows"
         which = "the only labelled id is not" if total == 1 else f"none of the {total:,} labelled ids is"
-        raise InputError(f"{which} among the predictions: labels have {counts['example']!r}, predictions have {theirs}")
+        raise InputError(
+            f"{which} among the predictions: labels have {quote_name(counts['example'])}, predictions have {theirs}"
+        )
     if counts["lost"]:
         have = "has an id that is" if counts["lost"] == 1 else "have ids that are"
         return (
             f"{counts['lost']:,} of {total:,} labels {have} not among the predictions "
-            f"(for instance {counts['example']!r}), and left out",
+            f"(for instance {quote_name(counts['example'])}), and left out",
         )
     return ()
 

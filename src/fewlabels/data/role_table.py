@@ -11,7 +11,7 @@ from fewlabels.data.frames import Frame
 from fewlabels.data.names import as_name
 from fewlabels.data.relation import Relation, Value
 from fewlabels.data.roles import LEAKING, Roles
-from fewlabels.errors import InputError, join_names
+from fewlabels.errors import InputError, format_option, join_names
 
 TOLERANCE, SCORE_TOLERANCE = 1e-6, 0.01  # between two probabilities: rounding, and a relevant difference
 
@@ -59,12 +59,12 @@ class RoleTable(Relation):
     @property
     def predicted(self) -> Value:
         """The predicted class, as text."""
-        return self._role("predicted", PREDICTED, "name the column with --predicted, or give scores or positive_score")
+        return self._role("predicted", PREDICTED, ", or give scores or positive_score")
 
     @property
     def score(self) -> Value:
         """The score: the confidence in the predicted class."""
-        return self._role("score", SCORE, "name the column with --score, or use what needs no scores (--prior flat)")
+        return self._role("score", SCORE, f", or use what needs no scores ({format_option('prior', 'flat')})")
 
     @property
     def label(self) -> Value:
@@ -74,7 +74,7 @@ class RoleTable(Relation):
     @property
     def agreement(self) -> Value:
         """The agreement of prediction and truth, in [0, 1]; null if not graded."""
-        return self._role("agreement", AGREEMENT, "name the column with --agreement")
+        return self._role("agreement", AGREEMENT)
 
     @property
     def probabilities(self) -> tuple[Value, ...]:
@@ -141,11 +141,11 @@ class RoleTable(Relation):
             return self.items[AGREEMENT]
         return self.is_labelled().ifelse((self.predicted == self.label).ifelse(1.0, 0.0), ibis.null("float64"))
 
-    def _role(self, role: str, column: str, remedy: str) -> Value:
+    def _role(self, role: str, column: str, instead: str = "") -> Value:
         if column not in self.items.columns:
-            raise InputError(
-                f"{self.source} has no {role} column; {remedy}. Its columns: {join_names(self.columns(), most=20)}"
-            )
+            remedy = f"name the column with {format_option(role)}{instead}"
+            known = join_names(self.columns(), most=20)
+            raise InputError(f"{self.source} has no {role} column; {remedy}. Its columns: {known}")
         return self.items[column]
 
     @property

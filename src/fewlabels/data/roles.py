@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from fewlabels.errors import InputError, did_you_mean
+from fewlabels.errors import InputError, did_you_mean, format_option
 
 Kind = Literal["number", "text", "boolean", "list", "other"]
 
@@ -151,9 +151,8 @@ def _recognise_column(
     same = [name for name in free if name.lower() == first]
     found = same or [name for name in free if name.lower() in others and not exact]
     if len(found) > 1 and strict:
-        option = role.replace("_", "-")
         raise InputError(
-            f"{role} is ambiguous: columns {' and '.join(map(repr, found))} could all be it; say which with --{option} (Python: {role}=)"
+            f"{role} is ambiguous: columns {' and '.join(map(repr, found))} could all be it; say which with {format_option(role)}"
         )
     return found[0] if found else None
 

@@ -22,7 +22,8 @@ from fewlabels.errors import format_option, join_names
 
 MAX_CLASSES = 10_000  # maximum number of classes that are compared
 NOT_SCORE_PATTERN = re.compile(
-    r".*[_\W](dates?|time|timestamp|versions?|ids?|names?|types?|source|count|n|model|threshold)$", re.IGNORECASE
+    r".*[_\W](dates?|day|month|year|time|timestamp|dt|at|updated|created|level|rank|std|sd|diff|versions?|ids?|names?|types?|source|count|n|model|threshold)$",
+    re.IGNORECASE,
 )  # names that start like a score but describe something else
 ROLE_PATTERNS = {  # names similar to the recognised ones
     "score": re.compile(
@@ -193,7 +194,7 @@ def _note_likely(columns: Columns, notes: list[str]) -> Iterator[str]:
     if not _has_scores(roles):
         likely = [name for name in free if _looks_like_score(columns, name)]
         if likely:
-            yield f"no scores are used, though the name of column {join_names(map(repr, likely))} suggests some: say --score (confidence in the predicted class), --positive-score (probability of the positive class) or --scores (one per class); in Python score=, positive_score= or scores="  # fmt: skip
+            yield f"no scores are used, though the name of column {join_names(map(repr, likely))} suggests some: say {format_option('score')} (confidence in the predicted class), {format_option('positive_score')} (probability of the positive class) or {format_option('scores')} (one per class)"  # fmt: skip
     if not (roles.label or roles.agreement):
         likely = [name for name in free if ROLE_PATTERNS["label"].match(name) and columns.holds_classes(name)]
         if likely:

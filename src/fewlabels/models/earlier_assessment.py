@@ -6,9 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from fewlabels.data.documents.parsing import Schema, check, parse_any, read_file
-from fewlabels.errors import InputError
+from fewlabels.errors import InputError, choose_words
 
-ADVICE = "write one with assess --json FILE"
 MAX_PSEUDO_COUNT = 1e15  # largest pseudo-count of a cell
 PseudoCount = Annotated[float, Field(ge=0, le=MAX_PSEUDO_COUNT)]
 
@@ -43,7 +42,8 @@ class EarlierAssessment(Schema):
 
 def read_earlier(source: Path | dict[str, Any], where: str) -> EarlierAssessment:
     """Read an assessment from its JSON file or its dict."""
-    found = source if isinstance(source, dict) else parse_any(read_file(source), where, f"not a JSON file; {ADVICE}")
+    advice = f"write one with {choose_words('assess --json FILE', 'to_json')}"
+    found = source if isinstance(source, dict) else parse_any(read_file(source), where, f"not a JSON file; {advice}")
     if not isinstance(found, dict) or "belief" not in found:
-        raise InputError(f"{where}: this is no assessment written by fewlabels (it has no 'belief'); {ADVICE}")
-    return check(EarlierAssessment, found, where, ADVICE)
+        raise InputError(f"{where}: this is no assessment written by fewlabels (it has no 'belief'); {advice}")
+    return check(EarlierAssessment, found, where, advice)

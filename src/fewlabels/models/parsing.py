@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from fewlabels.data.parsing import split_names
-from fewlabels.errors import InputError, require_instance
+from fewlabels.errors import InputError, format_option, require_instance
 from fewlabels.models.calibrated.prior import calibrated
 from fewlabels.models.priors import Prior, flat, from_earlier, from_scores
 from fewlabels.models.smooth import smooth
@@ -39,6 +39,8 @@ def parse_prior(text: str, strength: float | None = None) -> Prior:
     if text == "scores":
         return from_scores(strength)
     if strength is not None:
-        raise InputError("--strength needs --prior flat or scores; other priors set their own strength")
+        raise InputError(
+            f"{format_option('strength')} needs {format_option('prior')} flat or scores; other priors set their own strength"
+        )
     learned: dict[str, Callable[[], Prior]] = {"calibrated": calibrated, "smooth": smooth}
     return learned[text]() if text in learned else from_earlier(text)

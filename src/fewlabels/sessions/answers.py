@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fewlabels.data.names import to_name
-from fewlabels.errors import InputError, did_you_mean, end_sentence, join_names
+from fewlabels.errors import InputError, choose_words, did_you_mean, end_sentence, join_names, quote_name
 from fewlabels.sessions.journal.events import Event, Journal
 from fewlabels.sessions.state import Action, SessionState
 
@@ -78,12 +78,12 @@ def _check_class(item: str, label: Any, classes: Sequence[str], new_classes: boo
         name = BOOLEAN_SPELLINGS[name]
     if not name.strip():
         raise InputError(
-            f"tell: the label of item {item!r} is empty; leave it out, or give None if the item cannot be labelled"
+            f"tell: the label of item {quote_name(item)} is empty; leave it out, or give None for cannot tell"
         )
     if name not in classes and not new_classes:
         raise InputError(
-            f"tell: {name!r} (item {item!r}) is no class of this session; {end_sentence(did_you_mean(name, classes))} "
-            "If it is a true class that the model never predicts, say so with --new-classes (Python: new_classes=True). Nothing was kept"
+            f"tell: {quote_name(name)} (item {quote_name(item)}) is no class of this session; {end_sentence(did_you_mean(name, classes))} "
+            f"If it is a true class that the model never predicts, say so with {choose_words('--new-classes', 'new_classes=True')}. Nothing was kept"
         )
     return name
 
@@ -96,7 +96,9 @@ def _check_grade(item: str, label: Any) -> str | None:
     except (TypeError, ValueError):
         grade = -1.0
     if not 0 <= grade <= 1:
-        raise InputError(f"tell: {label!r} (item {item!r}) is no grade between 0 and 1; nothing was kept")
+        raise InputError(
+            f"tell: {quote_name(label)} (item {quote_name(item)}) is no grade between 0 and 1; nothing was kept"
+        )
     return repr(grade)
 
 

@@ -13,7 +13,7 @@ from fewlabels.data.checks import require_valid
 from fewlabels.data.groups import Bins
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.tabulation import to_count_table
-from fewlabels.errors import InputError
+from fewlabels.errors import InputError, choose_words
 from fewlabels.models.inference import infer
 from fewlabels.sessions.file_schema import MAX_VOTES
 from fewlabels.sessions.pool_fingerprint import fingerprint_aggregate
@@ -41,7 +41,7 @@ def create_spec(
     queue = build_queue(aggregated, counts.group, design.seed)
     if not len(queue):
         raise InputError(
-            f"every item of {pool.source} is labelled: there is nothing to ask; assess it, or try --hide-labels (Python: pool.hide_labels())"
+            f"every item of {pool.source} is labelled: there is nothing to ask; assess it, or try {choose_words('--hide-labels', 'pool.hide_labels()')}"
         )
     spec = SessionSpec(
         tally=counts,

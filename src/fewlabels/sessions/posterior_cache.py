@@ -11,8 +11,9 @@ from fewlabels.active.acquisition import AcquisitionView
 from fewlabels.active.goals.goal import count_sought
 from fewlabels.active.policies import choose_groups
 from fewlabels.data.counts import NONE, CountTable
+from fewlabels.data.label_join import note_cannot_tell
 from fewlabels.distributions.belief import Rng
-from fewlabels.errors import InputError
+from fewlabels.errors import InputError, choose_words
 from fewlabels.models.annotators.imputation import ImputedCounts
 from fewlabels.models.inference import infer, infer_imputed
 from fewlabels.models.posterior import Posterior
@@ -181,7 +182,7 @@ def list_label_warnings(spec: SessionSpec, state: SessionState) -> tuple[str, ..
     if spec.tally.n_labels.any():
         notes.append(
             f"labels that were there from the start: {spec.tally.n_labels.sum():,}; they count as drawn at random "
-            "within their groups; if they were not, start anew without them (--hide-labels)"
+            f"within their groups; if they were not, start anew without them ({choose_words('--hide-labels', 'pool.hide_labels()')})"
         )
     if state.waiting:
         notes.append(
@@ -189,8 +190,5 @@ def list_label_warnings(spec: SessionSpec, state: SessionState) -> tuple[str, ..
             "their turn comes, because only items drawn at random represent their group"
         )
     if state.skipped:
-        notes.append(
-            f"items that could not be labelled: {len(state.skipped):,}; if they are harder than the rest, the estimates "
-            "are too optimistic"
-        )
+        notes.append(note_cannot_tell(len(state.skipped)))
     return tuple(notes)

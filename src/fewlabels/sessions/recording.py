@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fewlabels.errors import InputError
+from fewlabels.errors import InputError, choose_words
 from fewlabels.sessions.answers import check_answers
 from fewlabels.sessions.journal.events import NewEvent
 from fewlabels.sessions.spec import SessionSpec
@@ -15,7 +15,7 @@ def require_name(spec: SessionSpec, who: str) -> None:
     """Raise if answers are votes and the annotator has no name."""
     if spec.design.votes > 1 and not who.strip():
         raise InputError(
-            f"this session has {spec.design.votes} annotators per item: say who you are (--as NAME; Python: who=)"
+            f"this session has {spec.design.votes} annotators per item: say who you are ({choose_words('--as NAME', 'who=')})"
         )
 
 

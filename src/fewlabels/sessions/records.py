@@ -8,7 +8,7 @@ from typing import Any
 from fewlabels.active.goals.goal import Goal
 from fewlabels.data.names import ItemId, to_name
 from fewlabels.data.predictions import Predictions
-from fewlabels.errors import InputError
+from fewlabels.errors import InputError, quote_name
 from fewlabels.sessions.answers import find_last_answers, list_answers, list_disputes, list_votes
 from fewlabels.sessions.journal.events import Journal
 from fewlabels.sessions.spec import SessionSpec
@@ -96,7 +96,7 @@ class SessionRecords:
         """Return the group of an item of the session's queue."""
         found = self._store.journal.find([str(id)])
         if str(id) not in found:
-            raise InputError(f"there is no item {id!r} in this session")
+            raise InputError(f"there is no item {quote_name(id)} in this session")
         return self._spec.tally.groups[found[str(id)].group]
 
     def show(self, ids: Sequence[ItemId]) -> dict[ItemId, dict[str, Any]]:

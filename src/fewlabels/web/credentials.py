@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from fewlabels.errors import InputError, did_you_mean, join_names
+from fewlabels.errors import InputError, choose_words, did_you_mean, join_names
 from fewlabels.text import sanitize_line
 
 UNAVAILABLE = "the keys file cannot be read at the moment; send the request again"
@@ -45,7 +45,7 @@ def check_annotator(name: str) -> str:
     """Return the normalized name of an annotator to invite; refuse empty names and control characters."""
     found = check_name(name)
     if not found:
-        raise InputError("an annotator needs a name; write for instance --invite ann,bob")
+        raise InputError(f"an annotator needs a name; write for instance {choose_words('--invite ann,bob', 'ann')}")
     if sanitize_line(found) != found:
         raise InputError(f"the name {sanitize_line(found)!r} has characters that cannot be shown; use another")
     return found

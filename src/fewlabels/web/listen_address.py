@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fewlabels.errors import InputError
+from fewlabels.errors import InputError, format_option
 
 WILDCARD_HOSTS = ("0.0.0.0", "::")  # all interfaces
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -62,10 +62,10 @@ class ListenAddress:
             )
         if self.bind_host in WILDCARD_HOSTS and not self.names:
             raise InputError(
-                f"host: browsers do not open {self.host}, but a host name of this machine; say which: --names NAME"
+                f"host: browsers do not open {self.host}, but a host name of this machine; say which: {format_option('names')}"
             )
         if (self.certificate is None) != (self.key is None):
-            raise InputError("--certificate and --key go together")
+            raise InputError(f"{format_option('certificate')} and {format_option('key')} go together")
         self.list_allowed_hosts(self.port)  # refuses invalid host names
         if self.certificate is not None and self.key is not None:
             check_certificate(self.certificate, self.key)
@@ -118,9 +118,9 @@ class ListenAddress:
         if getattr(error, "errno", None) == errno.EADDRINUSE and self.port:
             with replace(self, port=0).listen() as free:
                 other = free.getsockname()[1]
-            return f"port {self.port} on {self.host} is in use by another program; choose another, for instance --port {other}"
+            return f"port {self.port} on {self.host} is in use by another program; choose another, for instance {format_option('port', other)}"
         reason = getattr(error, "strerror", None) or error
-        return f"cannot listen on {self.host}:{self.port}: {reason}; choose another --port or --host"
+        return f"cannot listen on {self.host}:{self.port}: {reason}; choose another {format_option('port')} or {format_option('host')}"
 
 
 def normalize_host(name: str, option: str) -> str:

@@ -37,7 +37,7 @@ from fewlabels.data.predictions import Predictions
 from fewlabels.data.tabulation import to_count_table
 from fewlabels.distributions.belief import Rng
 from fewlabels.distributions.budgets import N_DRAWS_ROUGH, N_DRAWS_SIMULATED
-from fewlabels.errors import InputError
+from fewlabels.errors import InputError, choose_words
 from fewlabels.models.inference import infer
 from fewlabels.models.posterior import Posterior
 from fewlabels.models.priors import Flat, Prior
@@ -123,7 +123,7 @@ def plan(
     if not most:
         raise InputError(
             f"plan: every item of {pool.source} that could help is labelled; there is nothing left to plan, "
-            "unless you hide these labels (--hide-labels; Python: pool.hide_labels())"
+            f"unless you hide these labels ({choose_words('--hide-labels', 'pool.hide_labels()')})"
         )
     needed = _simulate_futures(
         partial(_simulate_once, counts, posterior, replace(design, prior=Flat())),

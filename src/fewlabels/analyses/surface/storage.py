@@ -15,7 +15,7 @@ from fewlabels.analyses.surface.result import Arm, Surface
 from fewlabels.data.counts import Axis
 from fewlabels.data.documents.arrays import Arrays, read_arrays
 from fewlabels.data.documents.parsing import parse
-from fewlabels.errors import InputError
+from fewlabels.errors import InputError, choose_words
 from fewlabels.files import write_atomic
 from fewlabels.models.additive.effect_priors import FIXED, EffectPriors
 from fewlabels.models.additive.effects import Effects
@@ -26,7 +26,6 @@ from fewlabels.models.additive.fitted_surface import FittedSurface
 FORMAT = "fewlabels surface"
 VERSION = 1
 PLAIN = ("attributes", "model", "health", "warnings", "level", "finite_pool", "source", "frame")
-HOW_TO_SAVE = "make one with surface --save"
 MOST, MOST_LOG = 1e9, 20.0  # largest plausible value of a number, and of a log scale
 TOLERANCE = 1e-3
 
@@ -71,9 +70,10 @@ def load_surface(path: str | Path) -> Surface:
         raw = Path(path).read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or 'it cannot be read'}") from None
-    found = read_arrays(raw, f"{path} is not a surface saved by fewlabels, or is damaged", HOW_TO_SAVE)
+    advice = f"make one with {choose_words('surface --save', 'Surface.save')}"
+    found = read_arrays(raw, f"{path} is not a surface saved by fewlabels, or is damaged", advice)
     packed = found.take("about", "u", (None,))
-    about = parse(SurfaceDocument, packed.tobytes(), str(path), HOW_TO_SAVE)
+    about = parse(SurfaceDocument, packed.tobytes(), str(path), advice)
     return _restore_surface(about, found)
 
 
@@ -152,7 +152,7 @@ def _read_conditional(
     if n > most_terms:
         raise found.refuse(f"the array terms_{i} has more terms than the model")
     covariance = found.take(f"covariance_{i}", "f", (n, n), low=-MOST, high=MOST)
-    if not np.allclose(covariance, covariance.T, rtol=TOLERANCE) or (np.diagonal(covariance) < 0).any():
+    if not np.allclose(covariance, covariance.T, rtol=TOLERANCE) or not _is_positive_definite(covariance):
         raise found.refuse(f"the array covariance_{i} is not a covariance matrix")
     return ConditionalFit(
         weight,
@@ -163,3 +163,11 @@ def _read_conditional(
         found.take(f"stiff_{i}", "f", (n_labelled,), low=1e-12, high=MOST),
         found.take(f"lean_{i}", "f", (n_labelled, n), low=-MOST, high=MOST),
     )
+
+
+def _is_positive_definite(covariance: np.ndarray) -> bool:
+    try:
+        np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        return False
+    return True

@@ -30,10 +30,10 @@ class Keyboard:
 
     def read(self) -> str:
         """Wait for a key and return its character or one of the constants above; empty for escape sequences."""
-        key = self._read_character()
-        if key == ESCAPE and self._has_pending():
-            return self._skip_sequence()
-        return ALIASES.get(key, key)
+        key: str | None = self._read_character()
+        while key == ESCAPE and self._has_pending():
+            key = self._skip_sequence()
+        return "" if key is None else ALIASES.get(key, key)
 
     def discard_pending(self) -> bool:
         """Discard pending input; return whether there was any."""
@@ -55,15 +55,22 @@ class Keyboard:
     def _has_pending(self, timeout: float = ESCAPE_TIMEOUT) -> bool:
         return bool(select.select([self._handle], [], [], timeout)[0])
 
-    def _skip_sequence(self) -> str:
-        """Read and ignore the rest of an escape sequence (arrow, function or Alt key)."""
+    def _skip_sequence(self) -> str | None:
+        """Read the rest of an escape sequence (arrow, function or Alt key); return the character that interrupts it, if any.
+
+        Sequences that start with a bracket have characters from space to "?" until one from "@" to "~". Any other
+        character, or the end of input, is no part of them: waiting for the last character would never end.
+        """
         start = self._read_character()
-        if start == "O":
+        if start == "O" and self._has_pending():
             self._read_character()
         while start == "[" and self._has_pending():
-            if "@" <= self._read_character() <= "~":
+            key = self._read_character()
+            if not " " <= key <= "~":
+                return key
+            if key >= "@":
                 break
-        return ""
+        return None
 
 
 @contextmanager

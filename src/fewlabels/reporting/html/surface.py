@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fewlabels.analyses.surface.result import Arm, Surface, SurfaceEstimate
+from fewlabels.errors import choose_words
 from fewlabels.files import write_atomic
 from fewlabels.reporting.html.captions import CaptionedFigure, render_figure
 from fewlabels.reporting.html.surface_text import (
@@ -73,7 +74,7 @@ def _list_arm_table(s: Surface) -> ReportTable:
         (*arm.arm.values(), *_format_counts(arm), arm.mean, arm.low, arm.high, format_probability(arm.p_worst))
         for arm in arms
     ]
-    left = f"Only the {KEPT:,} worst of {len(s.arms):,} arms are listed; --json (Python: to_json, to_frame) gives them all."
+    left = f"Only the {KEPT:,} worst of {len(s.arms):,} arms are listed; {choose_words('--json', 'to_json')} gives them all."
     return ReportTable(
         "Every arm, worst first" if len(arms) == len(s.arms) else f"The worst of {len(s.arms):,} arms",
         (*s.attributes, "items", "labels", "accuracy", "low", "high", "P(worst)"), rows, n_names=n, shown=VISIBLE_ARMS + 1,

@@ -173,7 +173,7 @@ class Status(TypedDict):
     n_items: Count
     n_labels: Count
     n_pending: Annotated[Count, Field(description="asked and not answered yet")]
-    n_skipped: Annotated[Count, Field(description="no annotator could tell")]
+    n_skipped: Annotated[Count, Field(description="answered with cannot tell")]
     n_not_asked: Annotated[Count, Field(description="labelled without being asked for, and left out of the estimates")]
     n_left: Annotated[Count, Field(description="items left to ask")]
     goal: str
@@ -194,7 +194,7 @@ class ExportedLine(TypedDict):
     """One line of `export --out FILE.jsonl`."""
 
     id: str | int
-    label: NotRequired[Annotated[str | None, Field(description='"?" where no annotator could tell')]]
+    label: NotRequired[Annotated[str | None, Field(description='"?" for cannot tell')]]
     agreement: NotRequired[str | float | None]
     asked: NotRequired[bool]
     decided: NotRequired[bool]

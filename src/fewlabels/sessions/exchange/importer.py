@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from fewlabels.data.label_join import CANNOT_TELL
 from fewlabels.data.names import to_name
-from fewlabels.errors import InputError, count
+from fewlabels.errors import InputError, choose_words, count, quote_name
 from fewlabels.sessions.exchange.label_studio_export import Export, read_export
 from fewlabels.sessions.exchange.names import (
     adding_nothing_kept,
@@ -83,7 +83,7 @@ def import_file(session: Session, path: str, file: str, settings: ImportSettings
     with adding_nothing_kept():
         batch = read_batch(file, path, session.classes, settings, by_annotator=session.wanted > 1)
         if session.wanted > 1 and not all(answer.who for answer in batch.answers):
-            raise InputError(f"{file}: this session has several annotators per item: say who answered, in a column who or with --as NAME")  # fmt: skip
+            raise InputError(f"{file}: this session has several annotators per item: say who answered, in a column who or with {choose_words('--as NAME', 'who=')}")  # fmt: skip
         with session.together():
             before = _previous_answers(session, batch, settings)
             new_answers = [
@@ -131,7 +131,7 @@ def _match_lines(
         if first.label != row.label:  # the same item under two spellings of its id
             raise InputError(
                 f"{file}, lines {first.number} and {row.number}, column label: item {items[row.id]!r} has two "
-                f"answers, {first.label!r} and {row.label!r}; keep one"
+                f"answers, {quote_name(first.label)} and {quote_name(row.label)}; keep one"
             )
     return tuple(
         Answer(item, who, _read_imported_label(row, f"{file}, line {row.number}, column label: ", classes, settings))
@@ -148,7 +148,7 @@ def _read_studio(file: str, path: str, export: Export, classes: Sequence[str], s
     answers: dict[tuple[str, str], Answer] = {}
     for row in sorted(known, key=lambda row: row.at):  # stable: answers with the same time keep their order
         if row.is_answer:
-            where = f"{file}, task {row.number}, item {row.id!r}: "
+            where = f"{file}, task {row.number}, item {quote_name(row.id)}: "
             answer = Answer(items[row.id], row.who or settings.who, _read_imported_label(row, where, classes, settings))
             answers.pop(answer.key, None)
             answers[answer.key] = answer

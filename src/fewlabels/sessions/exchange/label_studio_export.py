@@ -8,7 +8,7 @@ from typing import Any
 
 from fewlabels.data.documents.parsing import check, parse, read_file
 from fewlabels.data.names import to_name
-from fewlabels.errors import InputError, join_names
+from fewlabels.errors import InputError, join_names, quote_name
 from fewlabels.sessions.exchange.label_studio import CONTROL, ID
 from fewlabels.sessions.exchange.label_studio_schema import Annotation, Result, Task, TaskList
 from fewlabels.sessions.exchange.sheet_reader import AnswerRow
@@ -34,7 +34,7 @@ def read_export(path: str) -> Export:
         if id is None:
             n_foreign += 1
         else:
-            rows += _read_task(f"{path}, task {number}, item {id!r}", number, id, task)
+            rows += _read_task(f"{path}, task {number}, item {quote_name(id)}", number, id, task)
     return Export(tuple(rows), n_foreign)
 
 

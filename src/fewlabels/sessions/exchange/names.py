@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from fewlabels.data.label_join import CANNOT_TELL
-from fewlabels.errors import InputError, did_you_mean, end_sentence, join_names
+from fewlabels.errors import InputError, choose_words, did_you_mean, end_sentence, join_names, quote_name
 from fewlabels.sessions.answers import BOOLEAN_SPELLINGS
 from fewlabels.sessions.journal.sqlite import SqliteJournal
 
@@ -66,8 +66,8 @@ def require_class(label: str, classes: Sequence[str], *, about: str = "", kept: 
     """Refuse a label that is no class; `kept` says whether other answers were saved."""
     if label not in classes:
         raise InputError(
-            f"{about}{label!r} is no class of this session; {end_sentence(did_you_mean(label, classes))} "
-            f"If it is a true class that the model never predicts, add --new-classes. {kept}"
+            f"{about}{quote_name(label)} is no class of this session; {end_sentence(did_you_mean(label, classes))} "
+            f"If it is a true class that the model never predicts, add {choose_words('--new-classes', 'new_classes=True')}. {kept}"
         )
 
 
@@ -82,7 +82,7 @@ def is_grade(text: str) -> bool:
 def read_grade(text: str, *, about: str = "", kept: str) -> str:
     """Return a grade in the session's format, or refuse it; `kept` says whether other answers were saved."""
     if not is_grade(text):
-        raise InputError(f"{about}{text!r} is no grade between 0 and 1; {kept}")
+        raise InputError(f"{about}{quote_name(text)} is no grade between 0 and 1; {kept}")
     return repr(float(text))
 
 

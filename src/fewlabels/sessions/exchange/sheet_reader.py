@@ -10,7 +10,7 @@ from typing import Any
 
 from fewlabels.data.documents.parsing import parse_any
 from fewlabels.data.names import to_name
-from fewlabels.errors import InputError, join_names
+from fewlabels.errors import InputError, join_names, quote_name
 from fewlabels.sessions.exchange.label_studio import ID
 from fewlabels.sessions.exchange.sheets import Record, file_format
 from fewlabels.text import unescape_formula
@@ -51,7 +51,7 @@ def read_sheet(path: str, *, by_annotator: bool = False) -> list[AnswerRow]:
         if earlier and None not in (earlier.label, line.label) and earlier.label != line.label:
             raise InputError(
                 f"{path}, lines {earlier.number} and {number}, column {_find_answer_column(record)}: item {line.id!r} has two "
-                f"answers, {earlier.label!r} and {line.label!r}; keep one"
+                f"answers, {quote_name(earlier.label)} and {quote_name(line.label)}; keep one"
             )
         if earlier is None or earlier.label is None:
             found[line.id, line.who] = line

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
-from fewlabels.errors import InputError, join_names
+from fewlabels.errors import InputError, join_names, quote_name
 
 Kind = Literal["asked", "told", "skipped", "decided", "withdrawn"]
 KINDS = frozenset(get_args(Kind))
@@ -122,7 +122,7 @@ def require_unique_ids(items: Iterable[Item]) -> Iterator[Item]:
     seen: set[str] = set()
     for item in items:
         if item.id in seen:
-            raise InputError(f"item {item.id!r} comes twice; every item needs a unique id")
+            raise InputError(f"item {quote_name(item.id)} comes twice; every item needs a unique id")
         seen.add(item.id)
         yield item
 

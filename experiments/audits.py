@@ -18,7 +18,7 @@ from experiments.published_fairness import MODELS
 from experiments.replays import Effort, Floats, Ints
 from fewlabels.active.simulation.parallel import spread
 from fewlabels.analyses.fairness.estimators import METHODS, CalibratedMethod, Method
-from fewlabels.analyses.fairness.rates import RATES, Masses
+from fewlabels.analyses.fairness.quantities import RATES, Masses
 from fewlabels.analyses.fairness.strata import BORDERS, EDGE, Strata
 from fewlabels.models.hmc import ChainSettings as Chains
 

@@ -4,7 +4,7 @@ Definitions of Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021): chains a
 the normal scores of their ranks; for the tails, by indicators of lying below the 5 % and 95 % quantiles.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -54,9 +54,14 @@ def diagnose(values: Quantities, divergences: int = 0) -> ChainDiagnostics:
     n = values.shape[0] * values.shape[1]
     varying = np.ptp(values.reshape(-1, values.shape[2]), axis=0) > NOISE
     if not varying.any():
-        return ChainDiagnostics(1.0, float(n), divergences, n, is_exact=True)
+        return replace(exact_diagnostics(n), divergences=divergences)
     rhat, ess = measure_rhat(values[:, :, varying]), measure_ess(values[:, :, varying])
     return ChainDiagnostics(float(rhat.max()), float(ess.min()), divergences, n)
+
+
+def exact_diagnostics(n_draws: int) -> ChainDiagnostics:
+    """Diagnostics of independent draws, which need no chains."""
+    return ChainDiagnostics(1.0, float(n_draws), 0, n_draws, is_exact=True)
 
 
 def measure_rhat(values: Quantities) -> PerQuantity:

@@ -123,6 +123,17 @@ def build_strata(counts: CountTable) -> Strata:
     return Strata(counts.by, counts.groups, positive, key[order, 0], predicted[order], probability[order], *whole)
 
 
+def find_threshold(strata: Strata) -> float:
+    """Return the score that best separates predicted negatives from positives; of several, the nearest to 0.5."""
+    order = np.argsort(strata.score, kind="stable")
+    score, items = strata.score[order], strata.n_items[order]
+    accepted = strata.predicted[order] == 1
+    wrong = np.cumsum(np.append(0, items * accepted)) + np.cumsum(np.append(items * ~accepted, 0)[::-1])[::-1]
+    lows, highs = np.append(EDGE, score), np.append(score, 1 - EDGE)
+    nearest = np.clip(0.5, lows, highs)[wrong == wrong.min()]
+    return float(nearest[np.abs(nearest - 0.5).argmin()])
+
+
 def add_empty_strata(strata: Strata) -> Strata:
     """Add an empty stratum per group and decision, for population members that the sample does not contain.
 

@@ -9,10 +9,10 @@ import numba as nb
 import numpy as np
 
 from fewlabels.analyses.fairness.calibration_curves import (
+    MAX_CURVED,
     MAX_LOG_FACTOR,
     MAX_LOG_SLOPE,
     MAX_LOGIT,
-    MAX_STANDARDISED,
     Curves,
     helmert_expand,
 )
@@ -47,8 +47,10 @@ class CompiledCurves(Curves):
 
 @nb.njit(cache=True, nogil=True)
 def _stretch(z: float, scale: float, tail: float) -> tuple[float, float]:
-    up = np.exp(tail * min(max(z, -MAX_STANDARDISED), MAX_STANDARDISED))
-    return 0.5 * scale / tail * (up - 1 / up), 0.5 * scale * (up + 1 / up)
+    curved = min(max(z, -MAX_CURVED), MAX_CURVED)
+    up = np.exp(tail * curved)
+    slope = 0.5 * scale * (up + 1 / up)
+    return 0.5 * scale / tail * (up - 1 / up) + slope * (z - curved), slope
 
 
 @nb.njit(cache=True, nogil=True)

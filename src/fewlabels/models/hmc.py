@@ -48,6 +48,11 @@ class Chains:
     divergences: int
     acceptance: float
 
+    @property
+    def n_transitions(self) -> int:
+        """Transitions of all chains."""
+        return self.draws.shape[0] * self.draws.shape[1]
+
 
 @dataclass(frozen=True)
 class _State:

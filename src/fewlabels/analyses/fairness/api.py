@@ -207,7 +207,7 @@ def _diagnose(gap_estimator: GapEstimator, names: Sequence[str]) -> ChainDiagnos
         return exact_diagnostics(MIN_DRAWS)
     values = [sample.expect(quantities[name]) for name in names or ODDS_PARTS]
     draws = np.nan_to_num(np.concatenate(values, axis=1))
-    return diagnose(draws.reshape(-1, sample.n_chains, draws.shape[1]), sample.divergences)
+    return diagnose(draws.reshape(-1, sample.n_chains, draws.shape[1]), sample.divergences, sample.n_transitions)
 
 
 def _list_own(asked: Asked) -> dict[str, Quantity]:

@@ -24,7 +24,7 @@ from fewlabels.models.hmc import PerChain, Points
 
 MAX_LOGIT = 40.0  # logits are clipped to this magnitude
 MAX_LOG_SLOPE = 5.0  # largest log a and log b
-MAX_STANDARDISED = 20.0  # standard normals are clipped to this magnitude in the transform
+MAX_CURVED = 3.0  # standard normals up to this magnitude are transformed by sinh, larger ones linearly
 MIN_TAIL = 1e-4  # tail parameter at which the transform is linear up to rounding
 FEW_GROUPS = 50  # up to which the contrast matrix is stored
 MAX_LOG_FACTOR = 20.0  # largest log of a common factor
@@ -110,9 +110,11 @@ class SinhTransform(NamedTuple):
 
     def __call__(self, z: Float[np.ndarray, "chain *size"]) -> tuple[np.ndarray, np.ndarray]:
         """Values and their derivatives."""
-        up = np.exp(self.tail * np.minimum(np.maximum(z, -MAX_STANDARDISED), MAX_STANDARDISED))
+        curved = np.minimum(np.maximum(z, -MAX_CURVED), MAX_CURVED)
+        up = np.exp(self.tail * curved)
         down, half = 1 / up, 0.5 * self.scale
-        return half / self.tail * (up - down), half * (up + down)
+        slope = half * (up + down)
+        return half / self.tail * (up - down) + slope * (z - curved), slope
 
 
 class _Shifted(NamedTuple):

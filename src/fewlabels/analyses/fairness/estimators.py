@@ -50,6 +50,11 @@ class Sample(Protocol):
         """Number of divergent transitions."""
         ...
 
+    @property
+    def n_transitions(self) -> int:
+        """Number of transitions of all chains."""
+        ...
+
     def value(self, quantity: Quantity, *, rest: bool = False) -> Values:
         """Draws of a metric in every group, or in the rest of the pool outside each group."""
         ...
@@ -90,6 +95,7 @@ class StrataDraws:
     divergences: int
     probability: Values  # probability of the positive class in every stratum
     finite_pool: bool
+    n_transitions: int
 
     def value(self, quantity: Quantity, *, rest: bool = False) -> Values:
         """Evaluate the metric in every draw."""
@@ -125,6 +131,7 @@ class BetaDraws:
     seed: int
     n_chains: int = 0
     divergences: int = 0
+    n_transitions: int = 0
 
     def value(self, quantity: Quantity, *, rest: bool = False) -> Values:
         """Draw from the posterior; NaN without labels if the prior has no pseudo-counts."""
@@ -222,7 +229,7 @@ class CalibratedMethod:
             masses = expect_masses(strata, probability, observed=True)
         else:
             masses = _draw_masses(strata, probability, rng, finite_pool=finite_pool)
-        return StrataDraws(masses, N_CHAINS, found.divergences, probability, finite_pool or self.of_pool)
+        return StrataDraws(masses, N_CHAINS, found.divergences, probability, finite_pool or self.of_pool, found.n_transitions)
 
 
 @dataclass
@@ -281,7 +288,7 @@ def _group_or_rest(parts: Parts, *, rest: bool) -> Parts:
 def _thin(curves: Curves, draws: Draws) -> Draws:
     """Thin the draws to the budget."""
     n_chains = draws.shape[1]
-    n = limit_draws(len(draws) * n_chains, len(curves.strata.group)) // n_chains
+    n = limit_draws(min(len(draws) * n_chains, MIN_DRAWS), len(curves.strata.group)) // n_chains
     return draws[np.linspace(0, len(draws) - 1, n).astype(int)]
 
 

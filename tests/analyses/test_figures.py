@@ -1,8 +1,8 @@
 """Figures that must hold whatever the data are: intervals that labels support, and means inside of them."""
 
 import json
-from dataclasses import dataclass
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 import pytest

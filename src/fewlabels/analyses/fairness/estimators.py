@@ -229,7 +229,9 @@ class CalibratedMethod:
             masses = expect_masses(strata, probability, observed=True)
         else:
             masses = _draw_masses(strata, probability, rng, finite_pool=finite_pool)
-        return StrataDraws(masses, N_CHAINS, found.divergences, probability, finite_pool or self.of_pool, found.n_transitions)
+        return StrataDraws(
+            masses, N_CHAINS, found.divergences, probability, finite_pool or self.of_pool, found.n_transitions
+        )
 
 
 @dataclass
@@ -285,7 +287,7 @@ def _group_or_rest(parts: Parts, *, rest: bool) -> Parts:
     return parts.sum(axis=1, keepdims=True) - parts if rest else parts
 
 
-def _thin(curves: Curves, draws: Draws) -> Draws:
+def _thin(curves: Curves, draws: Draws) -> Float[np.ndarray, "kept chain parameter"]:
     """Thin the draws to the budget."""
     n_chains = draws.shape[1]
     n = limit_draws(min(len(draws) * n_chains, MIN_DRAWS), len(curves.strata.group)) // n_chains

@@ -46,13 +46,12 @@ def find_rate(metric: Metric) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
 def _to_sample(metric: Metric, outcomes: Outcomes) -> Sample:
     """Return the outcomes as draws of the cells that a metric asks for."""
     n_draws, n_groups, _ = outcomes.shape
-    by_class = outcomes.reshape(n_draws, n_groups, 2, 2)  # predicted, label
     n_cells = 2 if "predicted" in metric.splits else 1
+    cells_of_group = outcomes.reshape(n_draws, n_groups, 2, 2)  # predicted, label
+    right = outcomes[:, :, [0, 3]]
     if n_cells == 1:
-        by_class, right = by_class.sum(axis=2, keepdims=True), outcomes[:, :, [0, 3]].sum(axis=2)
-    else:
-        right = outcomes[:, :, [0, 3]]
-    by_class, right = by_class.reshape(n_draws, -1, 2), right.reshape(n_draws, -1)
+        cells_of_group, right = cells_of_group.sum(axis=2, keepdims=True), right.sum(axis=2, keepdims=True)
+    by_class, right = cells_of_group.reshape(n_draws, -1, 2), right.reshape(n_draws, -1)
     weight = by_class.sum(axis=2)
     some = np.maximum(weight, np.finfo(float).tiny)
     theta = right / some if metric.reads == "right" else by_class / some[:, :, None]

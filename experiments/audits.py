@@ -18,7 +18,7 @@ from experiments.published_fairness import MODELS
 from experiments.replays import Effort, Floats, Ints
 from fewlabels.active.simulation.parallel import spread
 from fewlabels.analyses.fairness.estimators import METHODS, CalibratedMethod, Method
-from fewlabels.analyses.fairness.rates import RATES, Masses
+from fewlabels.analyses.fairness.quantities import RATES, Masses
 from fewlabels.analyses.fairness.strata import BORDERS, EDGE, Strata
 from fewlabels.models.hmc import ChainSettings as Chains
 
@@ -27,6 +27,11 @@ PRIVILEGED = {
     "compas-r_race": "Caucasian", "compas-r_sex": "Male", "compas-vr_race": "Caucasian", "compas-vr_sex": "Male",
     "ricci_race": "W",
 }  # fmt: skip
+LARGER = {  # pools of several attributes, scored by other models; the papers do not have them
+    "law_race": "White", "law_sex": "male", "dutch_sex": "male", "dutch_citizenship": "1", "celeba_male": "y",
+    "celeba_young": "y",
+}  # fmt: skip
+LARGER_MODELS = ("lr", "gb", "rf", "nb")
 RATES_ASKED = ("accuracy", "tpr", "fpr")
 LEVEL, ROUNDING = (0.025, 0.975), 1e-9
 BRIEF = Chains(warm_up=(30, 30, 40), n_draws=60, batches=1, acceptance=0.85)  # 960 draws; tests hold it to longer runs
@@ -64,19 +69,25 @@ class Audit:
 @cache
 def read_audit(folder: Path, pool: str, model: str) -> Audit:
     """Read a pool of people, as one of its models scores them."""
-    table = pd.read_parquet(folder / f"fair_{pool}.parquet")
-    attribute = pool.split("_")[1]
-    score, other = table[f"score_{model}"].to_numpy(float), (table[attribute] != PRIVILEGED[pool]).to_numpy(int)
+    source, attribute = pool.split("_")
+    table = pd.read_parquet(folder / f"fair_{source if pool in LARGER else pool}.parquet")
+    privileged = (PRIVILEGED | LARGER)[pool]
+    score, other = table[f"score_{model}"].to_numpy(float), (table[attribute] != privileged).to_numpy(int)
     said = (score >= 0.5).astype(int)
     key = (2 * other + said) * len(BORDERS) + np.digitize(score, BORDERS[1:-1])
     found, stratum = np.unique(key, return_inverse=True)
     n_items = np.bincount(stratum)
     cell, nobody = found // len(BORDERS), np.zeros(len(found), dtype=np.int64)
     strata = Strata(
-        attribute, (PRIVILEGED[pool], "others"), "1", cell // 2, cell % 2,
+        attribute, (privileged, "others"), "1", cell // 2, cell % 2,
         np.clip(np.bincount(stratum, score) / n_items, EDGE, 1 - EDGE), n_items, nobody, nobody,
     )  # fmt: skip
     return Audit(strata, stratum, table["label"].to_numpy().astype(int))
+
+
+def list_models(pool: str) -> tuple[str, ...]:
+    """The models that score a pool."""
+    return LARGER_MODELS if pool in LARGER else MODELS
 
 
 def hasten(method: Method) -> Method:

@@ -9,11 +9,11 @@ import numba as nb
 import numpy as np
 
 from fewlabels.analyses.fairness.calibration_curves import (
+    MAX_CURVED,
+    MAX_LOG_FACTOR,
     MAX_LOG_SLOPE,
     MAX_LOGIT,
-    MAX_STANDARDISED,
     Curves,
-    basis_functions,
     helmert_expand,
 )
 from fewlabels.models.hmc import PerChain, Points
@@ -38,42 +38,49 @@ class CompiledCurves(Curves):
         labelled = self.strata.n_labels > 0
         n = self.strata.n_labels[labelled].astype(np.float64)
         return (
-            basis_functions(self.strata)[:, labelled], self.strata.group[labelled], n, n - self.strata.n_positive[labelled],
+            self.basis[:, labelled], self.offset, self.strata.group[labelled], n, n - self.strata.n_positive[labelled],
             np.ascontiguousarray(helmert_expand(np.eye(self.n_groups - 1)[None])[0].T), np.ascontiguousarray(self.shape.weights),
-            np.array([[*term.level, *term.spread] for term in self.shape.terms]),
+            np.array([[*term.level, *term.spread] for term in self.shape.terms]), np.array(self.shape.factors or (0.0, 0.0)),
+            self.shape.n_factors,
         )  # fmt: skip
 
 
 @nb.njit(cache=True, nogil=True)
 def _stretch(z: float, scale: float, tail: float) -> tuple[float, float]:
-    up = np.exp(tail * min(max(z, -MAX_STANDARDISED), MAX_STANDARDISED))
-    return 0.5 * scale / tail * (up - 1 / up), 0.5 * scale * (up + 1 / up)
+    curved = min(max(z, -MAX_CURVED), MAX_CURVED)
+    up = np.exp(tail * curved)
+    slope = 0.5 * scale * (up + 1 / up)
+    return 0.5 * scale / tail * (up - 1 / up) + slope * (z - curved), slope
 
 
 @nb.njit(cache=True, nogil=True)
-def _evaluate(at, basis, group, n, n_negative, contrasts, weights, sizes, value, slope):  # noqa: ANN001, ANN202
+def _evaluate(at, basis, offset, group, n, n_negative, contrasts, weights, sizes, factors, n_factors, value, slope):  # noqa: ANN001, ANN202
     """Chain by chain: curves of groups, the likelihood, and the way back."""
     n_groups, n_parts, n_terms = len(contrasts), len(basis), len(sizes)
-    shift, traced = np.empty((n_terms, n_groups)), np.empty((n_terms, 4))
+    shift, traced = np.empty((n_terms, n_groups)), np.empty((n_terms, 5))
     linked, gradient = np.empty((n_parts, n_groups)), np.empty((n_parts, n_groups))
+    log_factors = np.zeros(2)
     for chain in range(len(at)):
         here, back = at[chain], slope[chain]
-        _shift(here, contrasts, sizes, shift, traced)
+        for i in range(n_factors):
+            log_factors[i] = min(max(factors[i] * here[len(here) - n_factors + i], -MAX_LOG_FACTOR), MAX_LOG_FACTOR)
+        _shift(here, contrasts, sizes, np.exp(log_factors), shift, traced)
         _bend(shift, weights, linked)
-        value[chain] = _compare(basis, group, n, n_negative, linked, gradient) - 0.5 * (here**2).sum()
-        _trace(here, contrasts, sizes, traced, weights.T @ gradient, back)
+        value[chain] = _compare(basis, offset, group, n, n_negative, linked, gradient) - 0.5 * (here**2).sum()
+        _trace(here, contrasts, traced, weights.T @ gradient, factors, n_factors, back)
 
 
 @nb.njit(cache=True, nogil=True)
-def _shift(here, contrasts, sizes, shift, traced):  # noqa: ANN001, ANN202
+def _shift(here, contrasts, sizes, common, shift, traced):  # noqa: ANN001, ANN202
     """How far each group is shifted in each term, and how that came about."""
     n_groups = len(contrasts)
     for t in range(len(sizes)):
         own = here[t * (1 + n_groups) : (t + 1) * (1 + n_groups)]
-        spread, widening = _stretch(own[1], sizes[t, 2], sizes[t, 3])
-        level, rising = _stretch(own[0], sizes[t, 0], sizes[t, 1])
-        wider = np.sqrt(1 + (spread / sizes[t, 0]) ** 2 / n_groups)
-        traced[t, 0], traced[t, 1], traced[t, 2], traced[t, 3] = wider * level, wider * rising, spread, widening
+        spread, widening = _stretch(own[1], common[1] * sizes[t, 2], sizes[t, 3])
+        level, rising = _stretch(own[0], common[0] * sizes[t, 0], sizes[t, 1])
+        variance = (common[0] * sizes[t, 0]) ** 2
+        wider = np.sqrt(1 + spread**2 / (variance * n_groups))
+        traced[t] = np.array([wider * level, wider * rising, spread, widening, variance])
         for g in range(n_groups):
             shift[t, g] = wider * level
             for j in range(n_groups - 1):
@@ -92,12 +99,12 @@ def _bend(shift, weights, linked):  # noqa: ANN001, ANN202
 
 
 @nb.njit(cache=True, nogil=True)
-def _compare(basis, group, n, n_negative, linked, gradient):  # noqa: ANN001, ANN202
+def _compare(basis, offset, group, n, n_negative, linked, gradient):  # noqa: ANN001, ANN202
     """The likelihood, and what it pulls at the parts of each group's curve."""
     gradient[:] = 0.0
     total = 0.0
     for s in range(len(n)):
-        g, logit = group[s], 0.0
+        g, logit = group[s], offset
         for p in range(len(linked)):
             logit += linked[p, g] * basis[p, s]
         logit = min(max(logit, -MAX_LOGIT), MAX_LOGIT)
@@ -111,25 +118,24 @@ def _compare(basis, group, n, n_negative, linked, gradient):  # noqa: ANN001, AN
 
 
 @nb.njit(cache=True, nogil=True)
-def _trace(here, contrasts, sizes, traced, gradient, back):  # noqa: ANN001, ANN202
+def _trace(here, contrasts, traced, gradient, factors, n_factors, back):  # noqa: ANN001, ANN202
     """Follow what pulls at shifts back to the parameters."""
     n_groups = len(contrasts)
     back[:] = -here
-    for t in range(len(sizes)):
-        own, level, rising, spread, widening = (
-            t * (1 + n_groups),
-            traced[t, 0],
-            traced[t, 1],
-            traced[t, 2],
-            traced[t, 3],
-        )
+    for t in range(len(traced)):
+        own = t * (1 + n_groups)
+        level, rising, spread, widening, variance = traced[t]
         together = gradient[t].sum()
         back[own] += together * rising
-        more = together * level * spread / (n_groups * sizes[t, 0] ** 2 + spread * spread)
+        wider = together * level * spread / (n_groups * variance + spread * spread)
+        by_spread = wider
         for j in range(n_groups - 1):
             differing = 0.0
             for g in range(n_groups):
                 differing += gradient[t, g] * contrasts[g, j]
             back[own + 2 + j] += spread * differing
-            more += differing * here[own + 2 + j]
-        back[own + 1] += widening * more
+            by_spread += differing * here[own + 2 + j]
+        back[own + 1] += widening * by_spread
+        if n_factors:
+            back[len(back) - 2] += factors[0] * (together * level - wider * spread)
+            back[len(back) - 1] += factors[1] * by_spread * spread

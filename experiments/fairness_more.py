@@ -10,7 +10,7 @@ from experiments.options import Options, start
 from experiments.studies import OURS, QUICK_CELLS
 from experiments.tables import Page, Table, show
 from fewlabels.analyses.fairness.estimators import METHODS, Sample
-from fewlabels.analyses.fairness.rates import RATES
+from fewlabels.analyses.fairness.quantities import RATES
 
 CELLS = (("adult_race", "rf"), ("adult_sex", "mlp"), ("compas-r_sex", "mlp"), ("compas-r_sex", "nb"))
 FEW, TIMES, RUNS = (20, 100), (2, 10), 20

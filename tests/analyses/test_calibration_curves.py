@@ -17,11 +17,15 @@ from fewlabels.analyses.fairness.calibration_curves import (
     helmert_project,
 )
 from fewlabels.analyses.fairness.estimators import METHODS
-from fewlabels.analyses.fairness.rates import sum_strata
+from fewlabels.analyses.fairness.quantities import sum_strata
 from fewlabels.analyses.fairness.strata import Strata
 from fewlabels.models.hmc import ChainSettings, run_chains
 
-SHAPES_TRIED = {"ours": Shape(STEP_TERMS), "beta": Shape(SHAPES["beta"]), "apart": Shape(SHAPES["beta"], pooled=False)}
+SHAPES_TRIED = {
+    "ours": Shape(STEP_TERMS),
+    "beta": Shape(SHAPES["beta"], centred=False, factors=()),
+    "apart": Shape(SHAPES["beta"], pooled=False),
+}
 
 
 def rng(seed=0):

@@ -15,10 +15,11 @@ import fewlabels as fl
 from fewlabels.analyses.fairness.api import fairness
 from fewlabels.analyses.fairness.calibration_curves import SHAPES, STEP_TERMS, Curves, Shape
 from fewlabels.analyses.fairness.definitions import say_four_fifths
-from fewlabels.analyses.fairness.estimators import METHODS
+from fewlabels.analyses.fairness.estimators import METHODS, CalibratedMethod
 from fewlabels.analyses.fairness.gaps import ODDS, Ratio
-from fewlabels.analyses.fairness.rates import QUANTITIES, RATES
-from fewlabels.analyses.fairness.strata import add_empty_strata, count_strata, expected_unseen
+from fewlabels.analyses.fairness.quantities import QUANTITIES, RATES
+from fewlabels.analyses.fairness.strata import add_empty_strata, count_strata, expected_unseen, find_threshold
+from fewlabels.analyses.fairness.warnings import RateCount, list_rare_warnings
 from fewlabels.cli.app import app
 from fewlabels.cli.conditions import parse_condition
 from fewlabels.cli.fairness_tables import print_fairness
@@ -80,9 +81,12 @@ def test_slopes_are_those_of_the_density(shape, groups):
         assert (curves(at + step)[0] - curves(at - step)[0]) / 2e-5 == pytest.approx(slope[:, i], abs=1e-4)
 
 
+PAPER = Shape(SHAPES["beta"], centred=False, factors=())
+
+
 def test_groups_vary_as_the_papers_say():
     """Draws of the prior: the level of a coefficient, and how far two groups are apart."""
-    curves = Curves(Shape(SHAPES["beta"]), count(make_people(n_labels=0)))
+    curves = Curves(PAPER, count(make_people(n_labels=0)))
     a, b, c, _ = curves.coefficients(rng().standard_normal((200_000, curves.n_parameters))).transpose(1, 0, 2)
     mean, spread = rng(1).normal(0, 2, size=200_000), np.abs(rng(2).normal(0, 0.75, size=200_000))
     expected = mean[:, None] + spread[:, None] * rng(3).normal(size=(200_000, 2))
@@ -167,7 +171,8 @@ def test_attributes_are_crossed_and_a_handful_of_people_borrow_from_the_others()
     assert found.reference == "m × a"
     assert {row.group for row in found.groups} == {f"{sex} × {name}" for sex in "fm" for name in ("a", "b", "few")}
     width = {row.group: row.high - row.low for row in found.groups}
-    alone = fairness(read(change(pool, race=race)), by=crossed, metrics=("accuracy",), method="bc-apart")
+    method = CalibratedMethod("apart", Shape(pooled=False))
+    alone = fairness(read(change(pool, race=race)), by=crossed, metrics=("accuracy",), method=method)
     apart = {row.group: row.high - row.low for row in alone.groups}
     for group in ("f × few", "m × few"):
         assert width["f × a"] < width[group] < apart[group]
@@ -450,6 +455,66 @@ def test_four_fifths_that_no_interval_tells_are_not_settled():
     ratio = Ratio(median=0.81, low=0.7, high=0.93, p_below_four_fifths=0.45)
     gap = replace(ask(make_people(n=200, n_labels=50), metrics=("selection-rate",)).gaps[0], ratio=ratio)
     assert say_four_fifths(gap, "m", level=0.95).endswith("not settled, at least four fifths with probability 0.55")
+
+
+@pytest.mark.parametrize("method", ["beta-binomial", "frequency"])
+def test_labels_alone_know_the_labelled_of_a_finite_pool(method):
+    pool = make_people(n=600, n_labels=600)
+    exact = ask(pool, method=method, metrics=("accuracy", "tpr"), finite_pool=True)
+    for row in exact.groups:
+        assert (row.low, row.mean, row.high) == pytest.approx((brute(pool, RATES[row.metric])[row.group],) * 3)
+    assert exact.health.is_exact
+    most = np.where(np.arange(600) < 30, None, pool["label"])
+    some = [
+        ask(change(pool, label=most), method=method, metrics=("accuracy",), finite_pool=finite)
+        for finite in (True, False)
+    ]
+    known, population = (found.groups[0].high - found.groups[0].low for found in some)
+    assert known < 0.5 * population
+
+
+def test_the_papers_method_keeps_the_pool_and_its_labels():
+    """Eq. 4.3: labelled people as they are, the others by their probability; the selection rate is that of the pool."""
+    pool = make_people(n=600, n_labels=600)
+    found = ask(pool, method="bc", metrics=("accuracy", "selection-rate"))
+    for row in found.groups:
+        assert (row.low, row.mean, row.high) == pytest.approx((brute(pool, RATES[row.metric])[row.group],) * 3)
+
+
+def test_curves_turn_around_the_threshold_of_decisions():
+    strata = count(make_people())
+    assert find_threshold(strata) == 0.5
+    moved = replace(strata, predicted=(strata.score > 0.3).astype(np.int64))
+    threshold = find_threshold(moved)
+    assert strata.score[strata.score < threshold].max() <= 0.3 < strata.score[strata.score > threshold].min()
+    curves = Curves(Shape(), moved)
+    calibrated = curves.probability(np.zeros((1, curves.n_parameters)))[0]
+    assert calibrated == pytest.approx(strata.score)
+
+
+def test_a_rate_of_a_handful_of_people_says_so():
+    strata = count(make_people(n_labels=60))
+    told = list(list_rare_warnings(strata, [RateCount("tpr", "f", 3.04), RateCount("tpr", "m", 50.0)]))
+    assert told == ["tpr: a share of fewer than 5 expected items that are '1' in f (3.0); one of them moves it far"]
+    pool = make_people(n=600, n_labels=200)
+    few = np.where((pool["sex"] == "f") & (np.arange(600) > 6), "m", pool["sex"])
+    found = ask(change(pool, sex=few), method="beta-binomial", metrics=(ODDS,))
+    assert any("tpr: a share of fewer than 5 expected items" in warning for warning in found.warnings)
+
+
+@pytest.mark.parametrize("name", ["f1", "mcc", "balanced-accuracy"])
+def test_other_metrics_of_outcomes_are_those_of_the_registry(name):
+    pool = make_people(n=400, n_labels=400)
+    found = ask(pool, method="beta-binomial", metrics=(name,), finite_pool=True)
+    data = read(pool)
+    expected = fl.assess(data, by=SEX, metric=name, finite_pool=True, prior="flat")
+    for row in found.groups:
+        assert row.mean == pytest.approx(expected.row(row.group).mean)
+
+
+def test_metrics_of_score_bins_are_refused():
+    with pytest.raises(InputError, match="choose 'calibration'"):
+        ask(make_people(), metrics=("ece",))
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -9,7 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import fewlabels as fl
-from fewlabels.analyses.fairness.rates import Rate
 from fewlabels.errors import InputError
 
 
@@ -258,11 +258,40 @@ def test_an_attribute_named_twice_is_refused():
 FAIR = {"predicted": ["1", "0"] * 20, "label": ["1"] * 11 + ["0"] * 19 + [None] * 10, "g": ["x"] * 20 + ["y"] * 20}
 
 
-def test_a_fairness_metric_of_ones_own_is_refused_not_replaced_by_its_name():
-    own = Rate("tpr", (), ("fn", "tp"))
-    with pytest.raises(InputError, match="'tpr' is not one of fewlabels"):
-        fl.fairness(FAIR, by=fl.column("g"), metrics=(own,), method="beta-binomial")
+@dataclass(frozen=True)
+class ShareRight:
+    """A metric of a user's own: the share of right decisions, squared."""
+
+    name: str = "squared"
+    splits: tuple[str, ...] = ()
+    reads: str = "right"
+    worst: str = "lowest"
+    needs: tuple[str, ...] = ()
+    is_share: bool = True
+    is_cell_accuracy: bool = False
+
+    def value(self, sample):
+        """Square the accuracy."""
+        return fl.accuracy.value(sample) ** 2
+
+
+def test_a_fairness_metric_of_ones_own_is_used_and_a_namesake_refused():
+    own = fl.fairness(FAIR, by=fl.column("g"), metrics=(ShareRight(), "accuracy"), method="frequency", finite_pool=True)
+    rows = {(row.metric, row.group): row.mean for row in own.groups}
+    assert rows["squared", "x"] == pytest.approx(rows["accuracy", "x"] ** 2)
+    assert own.to_markdown()
+    with pytest.raises(InputError, match="your metric is called 'tpr'"):
+        fl.fairness(FAIR, by=fl.column("g"), metrics=(ShareRight("tpr"),), method="beta-binomial")
+    with pytest.raises(InputError, match="needs groups split by bin"):
+        fl.fairness(FAIR, by=fl.column("g"), metrics=(ShareRight(splits=("bin",)),), method="beta-binomial")
+    with pytest.raises(InputError, match="two different metrics are called 'squared'"):
+        fl.fairness(
+            FAIR, by=fl.column("g"), metrics=(ShareRight(), ShareRight(worst="highest")), method="beta-binomial"
+        )
     assert fl.fairness(FAIR, by=fl.column("g"), metrics=(fl.tpr,), method="beta-binomial").gaps
+    prices = fl.cost({"0": {"0": 0.0, "1": 1.0}, "1": {"0": 5.0, "1": 0.0}})
+    pool = fl.Predictions.read(FAIR, positive="1")
+    assert fl.fairness(pool, by=fl.column("g"), metrics=(prices,), method="beta-binomial").groups[0].mean > 0
 
 
 def test_a_fairness_figure_that_rests_on_a_handful_of_labels_says_so():

@@ -75,7 +75,7 @@ def test_health_is_what_arviz_says(kind):
 def test_what_never_varies_is_not_ill():
     values = np.concatenate([np.ones((100, 4, 1)), rng().normal(size=(100, 4, 1))], axis=2)
     assert diagnose(values).rhat < 1.05
-    assert diagnose(np.ones((100, 4, 2))) == ChainDiagnostics(1.0, 400.0, 0, 400, is_exact=True)
+    assert diagnose(np.ones((100, 4, 2))) == ChainDiagnostics(1.0, 400.0, 0, 400, 400, is_exact=True)
     assert diagnose(np.ones((100, 4, 2)) + 1e-15 * rng().normal(size=(100, 4, 2)), divergences=90).is_good
 
 

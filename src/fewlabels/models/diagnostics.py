@@ -4,7 +4,7 @@ Definitions of Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021): chains a
 the normal scores of their ranks; for the tails, by indicators of lying below the 5 % and 95 % quantiles.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -27,6 +27,7 @@ class ChainDiagnostics:
     ess: float
     divergences: int
     n_draws: int
+    n_transitions: int  # of all chains, of which the draws may be a part
     is_exact: bool = False  # every quantity is constant: nothing depends on the chains
 
     @property
@@ -39,8 +40,8 @@ class ChainDiagnostics:
         faults = {
             f"the chains disagree (R-hat {self.rhat:.3f})": self.rhat >= MAX_RHAT,
             f"the effective sample size is only {self.ess:,.0f}": self.ess <= MIN_ESS,
-            f"{self.divergences:,} of {self.n_draws:,} transitions diverged": self.divergences
-            > MAX_DIVERGENT_SHARE * self.n_draws,
+            f"{self.divergences:,} of {self.n_transitions:,} transitions diverged": self.divergences
+            > MAX_DIVERGENT_SHARE * self.n_transitions,
         }
         return [] if self.is_exact else [fault for fault, is_there in faults.items() if is_there]
 
@@ -49,14 +50,20 @@ class ChainDiagnostics:
         return {"rhat": self.rhat, "ess": self.ess, "divergences": self.divergences}
 
 
-def diagnose(values: Quantities, divergences: int = 0) -> ChainDiagnostics:
+def diagnose(values: Quantities, divergences: int = 0, n_transitions: int | None = None) -> ChainDiagnostics:
     """Return the worst diagnostics over all quantities; constant ones are left out."""
     n = values.shape[0] * values.shape[1]
+    n_transitions = n_transitions or n
     varying = np.ptp(values.reshape(-1, values.shape[2]), axis=0) > NOISE
     if not varying.any():
-        return ChainDiagnostics(1.0, float(n), divergences, n, is_exact=True)
+        return replace(exact_diagnostics(n), divergences=divergences, n_transitions=n_transitions)
     rhat, ess = measure_rhat(values[:, :, varying]), measure_ess(values[:, :, varying])
-    return ChainDiagnostics(float(rhat.max()), float(ess.min()), divergences, n)
+    return ChainDiagnostics(float(rhat.max()), float(ess.min()), divergences, n, n_transitions)
+
+
+def exact_diagnostics(n_draws: int) -> ChainDiagnostics:
+    """Diagnostics of independent draws, which need no chains."""
+    return ChainDiagnostics(1.0, float(n_draws), 0, n_draws, n_draws, is_exact=True)
 
 
 def measure_rhat(values: Quantities) -> PerQuantity:

@@ -15,14 +15,12 @@ from jaxtyping import Bool, Float
 
 from fewlabels.distributions.belief import Rng
 
-PATH_LENGTH, MIN_STEP_SHARE = (
-    1.6,
-    0.3,
-)  # path length in standard deviations, about a quarter of a period; least share of it
+PATH_LENGTH = 2.0  # in standard deviations, about a third of a period
+MIN_STEP_SHARE = 0.3  # least share of the step size
 MAX_STEPS = 40
 FIRST_STEP, FIRST_SPREAD = 0.3, 0.2  # initial step size, and standard deviations of the initial metric
 REGULARIZATION = 5.0  # pseudo-draws of the diagonal in the regularised covariance
-MAX_DENSE = 300  # largest number of parameters with a dense metric
+MAX_DENSE = 60  # largest number of parameters with a dense metric; the warm-up has too few draws for more
 DIVERGENT = 1000.0  # energy error from which a transition counts as divergent
 DELAY, RATE, DECAY = 10.0, 0.05, 0.75  # of dual averaging: t0, gamma, kappa
 Points = Float[np.ndarray, "chain parameter"]
@@ -49,6 +47,11 @@ class Chains:
     draws: Float[np.ndarray, "draw chain parameter"]
     divergences: int
     acceptance: float
+
+    @property
+    def n_transitions(self) -> int:
+        """Transitions of all chains."""
+        return self.draws.shape[0] * self.draws.shape[1]
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,12 @@ def run_chains(
     density: Density, start: Points, rng: Rng, settings: ChainSettings | None = None, enough: Enough = lambda _: True
 ) -> Chains:
     """Warm up from these starting points, then draw batches until `enough` accepts the draws."""
-    settings = settings or ChainSettings()
+    with np.errstate(all="ignore"):  # divergent trajectories overflow; they are rejected
+        return _run(density, start, rng, settings or ChainSettings(), enough)
+
+
+def _run(density: Density, start: Points, rng: Rng, settings: ChainSettings, enough: Enough) -> Chains:
+    """Warm up and draw."""
     state, metric, step = _add_warm_start(density, _State(start, *density(start)), rng, settings)
     draws, lost, taken = np.empty((0, *start.shape)), 0, []
     for i in range(settings.batches):

@@ -1,6 +1,6 @@
 """`fairness`: one call from predictions to gaps between groups, and its result."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -9,10 +9,11 @@ import numpy as np
 from fewlabels.analyses.assessment_spec import require_seed
 from fewlabels.analyses.fairness.definitions import describe_gap, say_four_fifths
 from fewlabels.analyses.fairness.estimators import METHODS, CalibratedMethod, Method, Sample, StrataDraws
-from fewlabels.analyses.fairness.gaps import LARGEST, ODDS, REST, Gap, GapEstimator
-from fewlabels.analyses.fairness.rates import QUANTITIES
+from fewlabels.analyses.fairness.gaps import LARGEST, ODDS, ODDS_PARTS, REST, Gap, GapEstimator
+from fewlabels.analyses.fairness.metrics import Asked, resolve_quantities
+from fewlabels.analyses.fairness.quantities import QUANTITIES, Quantity, Rate
 from fewlabels.analyses.fairness.strata import Strata, aggregate_strata, build_strata, count_strata, to_binary
-from fewlabels.analyses.fairness.warnings import list_undefined_warnings, list_warnings
+from fewlabels.analyses.fairness.warnings import RateCount, list_rare_warnings, list_undefined_warnings, list_warnings
 from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.analyses.result import Result
 from fewlabels.data.checks import require_valid
@@ -21,12 +22,11 @@ from fewlabels.data.parsing import resolve_groups, split_names
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.sources import Frame
 from fewlabels.data.tabulation import to_count_table
+from fewlabels.distributions.budgets import MIN_DRAWS
 from fewlabels.errors import InputError, did_you_mean
-from fewlabels.metrics.metric import METRICS
-from fewlabels.models.diagnostics import ChainDiagnostics, diagnose
+from fewlabels.models.diagnostics import ChainDiagnostics, diagnose, exact_diagnostics
 
 DEFAULT = ("accuracy", "tpr", "fpr")
-NAMES = (*QUANTITIES, ODDS)
 
 
 @dataclass(frozen=True)
@@ -159,9 +159,10 @@ def fairness(
     pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
     by = resolve_groups(by)
     several = split_names(metrics) if isinstance(metrics, str) else metrics
-    names = tuple(dict.fromkeys(_name(metric) for metric in (several if isinstance(several, Sequence) else (several,))))
+    asked = resolve_quantities(several if isinstance(several, Sequence) else (several,), pool)
+    names = tuple(asked)
     estimator = METHODS[_find(method, METHODS, "method")] if isinstance(method, str) else method
-    _check(names, rope, level, seed)
+    _check(rope, level, seed)
     aggregated = aggregate_strata(pool, by)
     warnings = require_valid(pool, aggregated)
     binary, assumed = to_binary(pool, names)
@@ -170,26 +171,25 @@ def fairness(
     whom = _find_reference(strata, reference)
     rng = np.random.default_rng(seed)
     sample = estimator.learn(strata, rng, finite_pool=finite_pool)
-    gap_estimator = GapEstimator(strata, sample, whom, rope, level)
+    gap_estimator = GapEstimator(strata, sample, whom, rope, level, {**QUANTITIES, **_list_own(asked)})
     gaps = tuple(gap for name in names for gap in gap_estimator.compare(name))
-    groups, health = _measure(gap_estimator, [name for name in names if name != ODDS], sample)
+    groups, health = _measure(gap_estimator, [name for name in names if name != ODDS])
     pooled = isinstance(estimator, CalibratedMethod) and estimator.shape.pooled
     found_warnings = list_warnings(
         strata, health, warnings, names, by_scores=isinstance(sample, StrataDraws), pooled=pooled
     )
+    rare = list_rare_warnings(strata, _count_wholes(sample, strata, names, asked))
     blanks = list_undefined_warnings(strata, _list_undefined(gaps, groups))
     return Fairness(
         strata.by, whom, gaps, groups, estimator.name, health, rope, level, int(strata.n_items.sum()),
-        int(strata.n_labels.sum()), finite_pool, strata.positive, pool.source, (*warnings, *assumed, *found_warnings, *blanks),
+        int(strata.n_labels.sum()), finite_pool, strata.positive, pool.source, (*warnings, *assumed, *found_warnings, *rare, *blanks),
         _curve_points(sample, gap_estimator), pool.frame, record(pool.source, inputs=pool.inputs, counts=counts, seed=seed),
     )  # fmt: skip
 
 
-def _measure(
-    gap_estimator: GapEstimator, names: Sequence[str], sample: Sample
-) -> tuple[tuple[GroupRow, ...], ChainDiagnostics]:
+def _measure(gap_estimator: GapEstimator, names: Sequence[str]) -> tuple[tuple[GroupRow, ...], ChainDiagnostics]:
     """Estimate every metric in every group, and the convergence diagnostics of these draws."""
-    strata, rows, shown = gap_estimator.strata, [], []
+    strata, rows = gap_estimator.strata, []
     for name in names:
         values = gap_estimator.measure(name)
         for i, group in enumerate(strata.groups):
@@ -197,10 +197,36 @@ def _measure(
             low, high = gap_estimator.interval(draws) if len(draws) else (float("nan"), float("nan"))
             mean = float(draws.mean()) if len(draws) else float("nan")
             rows.append(GroupRow(group, name, mean, low, high, int(strata.size[i]), int(strata.group_labels[i])))
-        shown.append(values)
-    draws = np.nan_to_num(np.concatenate(shown, axis=1)) if shown else np.zeros((2 * sample.n_chains, 1))
-    chains = draws.reshape(-1, sample.n_chains, draws.shape[1])
-    return tuple(rows), diagnose(chains, sample.divergences)
+    return tuple(rows), _diagnose(gap_estimator, names)
+
+
+def _diagnose(gap_estimator: GapEstimator, names: Sequence[str]) -> ChainDiagnostics:
+    """Diagnose what the chains contribute to every metric; independent draws have no chains."""
+    sample, quantities = gap_estimator.sample, gap_estimator.quantities
+    if not sample.n_chains:
+        return exact_diagnostics(MIN_DRAWS)
+    values = [sample.expect(quantities[name]) for name in names or ODDS_PARTS]
+    draws = np.nan_to_num(np.concatenate(values, axis=1))
+    return diagnose(draws.reshape(-1, sample.n_chains, draws.shape[1]), sample.divergences, sample.n_transitions)
+
+
+def _list_own(asked: Asked) -> dict[str, Quantity]:
+    """Return the metrics that have one value per group: all but equalised odds."""
+    return {name: quantity for name, quantity in asked.items() if quantity is not None}
+
+
+def _count_wholes(sample: Sample, strata: Strata, names: Sequence[str], asked: Asked) -> Iterator[RateCount]:
+    """Yield the expected number of items that a rate is a share of, in every group where it is not known exactly."""
+    rates = {
+        part: asked.get(part) or QUANTITIES[part]
+        for name in names
+        for part in (ODDS_PARTS if name == ODDS else (name,))
+    }
+    for name, rate in rates.items():
+        if isinstance(rate, Rate):
+            spread = np.ptp(sample.value(rate), axis=0)
+            counts = zip(strata.groups, sample.count_whole(rate), spread, strict=True)
+            yield from (RateCount(name, group, float(n)) for group, n, width in counts if width > 0)
 
 
 def _list_undefined(gaps: Sequence[Gap], groups: Sequence[GroupRow]) -> list[tuple[str, str]]:
@@ -231,10 +257,8 @@ def _curve_points(sample: Sample, gap_estimator: GapEstimator) -> tuple[CurvePoi
     )
 
 
-def _check(names: Sequence[str], rope: float, level: float, seed: int) -> None:
+def _check(rope: float, level: float, seed: int) -> None:
     require_seed(seed)
-    if not names:
-        raise InputError(f"metric: none given; choose from {', '.join(NAMES)}")
     if not rope >= 0:
         raise InputError(f"rope is {rope}; it is a half-width and cannot be negative")
     if rope > 1:
@@ -243,19 +267,6 @@ def _check(names: Sequence[str], rope: float, level: float, seed: int) -> None:
         )
     if not 0 < level < 1:
         raise InputError(f"level is {level}; it must lie between 0 and 1, for instance 0.95")
-
-
-def _name(metric: Any) -> str:
-    """Return the name of a metric; custom metric objects are refused, so that none is replaced by a built-in one."""
-    if isinstance(metric, str):
-        return _find(metric, NAMES, "metric")
-    name = str(getattr(metric, "name", metric))
-    if metric not in (METRICS.get(name), QUANTITIES.get(name)):
-        raise InputError(
-            f"fairness: the metric {name!r} is not one of fewlabels; fairness has its own metrics, and cannot use "
-            f"other objects; give one of these names: {', '.join(NAMES)}"
-        )
-    return _find(name, NAMES, "metric")
 
 
 def _find(name: str, known: Any, kind: str) -> str:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fewlabels.analyses.fairness.gaps import LARGEST, ODDS, Gap
+from fewlabels.metrics.metric import METRICS
 from fewlabels.text import format_probability
 
 SELECTION = "selection-rate"
@@ -42,11 +43,13 @@ DEFINITIONS: Mapping[str, Definition] = {
 
 def display_name(metric: str) -> str:
     """Return the display name of a metric."""
-    return DEFINITIONS[metric].name
+    return DEFINITIONS[metric].name if metric in DEFINITIONS else metric
 
 
 def define(metric: str, positive: str) -> str:
     """Return the definition of a metric."""
+    if metric not in DEFINITIONS:
+        return "as in fewlabels assess" if metric in METRICS else "as defined by its author"
     return DEFINITIONS[metric].definition.format(yes=repr(positive))
 
 

@@ -1,14 +1,14 @@
 """Gaps between groups from posterior draws: against a reference group, against the rest, and the largest gap."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from fewlabels.analyses.fairness.estimators import Sample
-from fewlabels.analyses.fairness.rates import QUANTITIES
+from fewlabels.analyses.fairness.quantities import QUANTITIES, Quantity
 from fewlabels.analyses.fairness.sample_size import count_labels
 from fewlabels.analyses.fairness.strata import Strata
 
@@ -67,10 +67,11 @@ class GapEstimator:
     reference: str
     rope: float
     level: float
+    quantities: Mapping[str, Quantity] = field(default_factory=lambda: QUANTITIES)
 
     def measure(self, name: str) -> Float[np.ndarray, "draw group"]:
         """Draws of a metric in every group."""
-        return self.sample.value(QUANTITIES[name])
+        return self.sample.value(self.quantities[name])
 
     def compare(self, name: str) -> Iterator[Gap]:
         """Yield the gap of every group but the reference; with more than two groups, also the largest pairwise gap."""
@@ -88,7 +89,7 @@ class GapEstimator:
     def _reference_draws(self, name: str, values: Float[np.ndarray, "draw group"]) -> Float[np.ndarray, "draw group"]:
         """Draws of the metric that each group is compared with."""
         if self.reference == REST:
-            return self.sample.value(QUANTITIES[name], rest=True)
+            return self.sample.value(self.quantities[name], rest=True)
         which = self.strata.groups.index(self.reference)
         return np.broadcast_to(values[:, which : which + 1], values.shape)
 

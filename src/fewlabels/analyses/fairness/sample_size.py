@@ -15,7 +15,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.analyses.fairness.rates import Values, sum_strata
+from fewlabels.analyses.fairness.quantities import Values, sum_strata
 from fewlabels.analyses.fairness.strata import TWO, Strata
 
 LEAST = 1e-12  # least variance
@@ -37,10 +37,12 @@ class RootNForecast:
     """Labels alone: the width is proportional to 1 / √n."""
 
     n: float  # labels plus prior pseudo-counts
+    n_rest: int | None = None  # unlabelled items of a finite pool
 
     def relative_width(self, n_more: int) -> float:
-        """√(n / (n + n_more))."""
-        return (self.n / (self.n + n_more)) ** 0.5 if self.n else 1.0
+        """√(n / (n + n_more)); a finite pool also shrinks by its labelled share."""
+        left = 1 - n_more / self.n_rest if self.n_rest else 1.0
+        return (self.n / (self.n + n_more) * max(left, 0.0)) ** 0.5 if self.n else float(left > 0)
 
 
 @dataclass(frozen=True)

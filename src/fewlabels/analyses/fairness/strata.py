@@ -21,7 +21,7 @@ BORDERS = (0.0, *(1 / (1 + math.exp(-x)) for x in sorted({*(-h for h in HALF), 0
 EDGE = 1e-5  # scores are clipped to this distance from 0 and 1
 TWO = 2
 DIGITS = 11
-MAX_STRATA = 10_000
+MAX_STRATA = 1_000
 HARD = 0.8  # assumed score of a prediction without one
 OF_RIGHT = ("accuracy", "calibration")  # metrics that need no positive class
 PerStratum = Float[np.ndarray, " stratum"]
@@ -122,6 +122,17 @@ def build_strata(counts: CountTable) -> Strata:
     probability = np.where(predicted == 1, confidence, 1 - confidence)
     whole = (values.astype(np.int64)[order] for values in (n_items, n_labels, n_positive))
     return Strata(counts.by, counts.groups, positive, key[order, 0], predicted[order], probability[order], *whole)
+
+
+def find_threshold(strata: Strata) -> float:
+    """Return the score that best separates predicted negatives from positives; of several, the nearest to 0.5."""
+    order = np.argsort(strata.score, kind="stable")
+    score, items = strata.score[order], strata.n_items[order]
+    accepted = strata.predicted[order] == 1
+    wrong = np.cumsum(np.append(0, items * accepted)) + np.cumsum(np.append(items * ~accepted, 0)[::-1])[::-1]
+    lows, highs = np.append(EDGE, score), np.append(score, 1 - EDGE)
+    nearest = np.clip(0.5, lows, highs)[wrong == wrong.min()]
+    return float(nearest[np.abs(nearest - 0.5).argmin()])
 
 
 def add_empty_strata(strata: Strata) -> Strata:

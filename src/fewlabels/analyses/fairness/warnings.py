@@ -1,6 +1,7 @@
 """Warnings of a fairness result: missing or few labels, undefined metrics, constant or reversed scores, convergence."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -18,6 +19,12 @@ UNDEFINED_REASONS = {
     **dict.fromkeys(("ppv", "fdr"), "no item there is predicted {yes}"),
     **dict.fromkeys(("npv", "for"), "all items there are predicted {yes}"),
 }  # why a metric is 0/0
+WHOLES = {
+    **dict.fromkeys(("tpr", "fnr"), "items that are {yes}"),
+    **dict.fromkeys(("fpr", "tnr"), "items that are not {yes}"),
+    **dict.fromkeys(("ppv", "fdr"), "items predicted {yes}"),
+    **dict.fromkeys(("npv", "for"), "items not predicted {yes}"),
+}  # what a rate is a share of
 OF_POSITIVE = frozenset({"tpr", "fnr", "equalised-odds", "balance-positive"})
 OF_NEGATIVE = frozenset({"fpr", "tnr", "equalised-odds", "balance-negative"})
 
@@ -42,6 +49,23 @@ def list_warnings(
     yield from _warn_no_variation(strata)
     if not health.is_good:
         yield f"the Markov chains did not converge: {', '.join(health.list_problems())}; run again with another seed"
+
+
+class RateCount(NamedTuple):
+    """How many items of a group a rate is expected to be a share of."""
+
+    metric: str
+    group: str
+    n: float
+
+
+def list_rare_warnings(strata: Strata, counts: Iterable[RateCount]) -> Iterator[str]:
+    """Yield, for every rate, the groups where it is a share of a handful of items."""
+    rare = [found for found in counts if found.n < HANDFUL]
+    for metric in dict.fromkeys(found.metric for found in rare):
+        groups = [f"{found.group} ({found.n:.1f})" for found in rare if found.metric == metric]
+        whole = WHOLES.get(metric, "items").format(yes=repr(strata.positive))
+        yield f"{metric}: a share of fewer than {HANDFUL} expected {whole} in {join_names(groups)}; one of them moves it far"
 
 
 def list_undefined_warnings(strata: Strata, undefined: Sequence[tuple[str, str]]) -> Iterator[str]:

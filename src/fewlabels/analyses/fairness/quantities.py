@@ -1,7 +1,8 @@
-"""Fairness metrics of groups: rates of decisions, and properties of the scores.
+"""Metrics of groups of people, computed from draws of the number of items and of positives in every stratum.
 
-A rate is a part of a whole, both sums of the four outcomes (tn, fn, fp, tp). All metrics are computed from the number of
-items and of positives in each stratum.
+Rates such as tpr are those of the metric registry: a rate is a part of a whole, both sums of the four outcomes (tn, fn,
+fp, tp), and which these are follows from the registered metric itself. Other metrics, users' own included, are evaluated
+as they are. The properties of scores (calibration and balance) are defined here.
 """
 
 from collections.abc import Mapping
@@ -12,9 +13,10 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
+from fewlabels.analyses.fairness.outcomes import OUTCOMES, Outcomes, evaluate_outcomes, find_rate
 from fewlabels.analyses.fairness.strata import Strata
+from fewlabels.metrics.metric import METRICS, Metric
 
-OUTCOMES = ("tn", "fn", "fp", "tp")
 BINS = 10  # score bins of the calibration error within groups
 Values = Float[np.ndarray, "draw group"]
 Parts = Float[np.ndarray, "draw group part"]
@@ -29,7 +31,7 @@ class Masses:
     positive: Float[np.ndarray, "draw stratum"]
 
     @cached_property
-    def outcomes(self) -> Parts:
+    def outcomes(self) -> Outcomes:
         """Sums of the four outcomes in every group."""
         n = 2 * len(self.strata.groups)
         positive, items = (sum_strata(values, self.strata.cell, n) for values in (self.positive, self.items))
@@ -65,17 +67,40 @@ class Rate:
 
     name: str
     part: tuple[str, ...]
-    whole: tuple[str, ...] = OUTCOMES
+    whole: tuple[str, ...]
 
     def gather(self, masses: Masses) -> Parts:
         """Sum part and whole."""
-        counts = masses.outcomes
+        return self.select(masses.outcomes)
+
+    def select(self, outcomes: Outcomes) -> Parts:
+        """Sum the outcomes of part and whole."""
         chosen = ([OUTCOMES.index(name) for name in names] for names in (self.part, self.whole))
-        return np.stack([counts[:, :, which].sum(axis=2) for which in chosen], axis=2)
+        return np.stack([outcomes[:, :, which].sum(axis=2) for which in chosen], axis=2)
 
     def evaluate(self, parts: Parts) -> Values:
         """Divide."""
         return _divide(parts[:, :, 0], parts[:, :, 1])
+
+
+@dataclass(frozen=True)
+class OutcomeMetric:
+    """Any other metric of the registry or of the user, evaluated on the four outcomes."""
+
+    metric: Metric
+
+    @property
+    def name(self) -> str:
+        """The name of the metric."""
+        return self.metric.name
+
+    def gather(self, masses: Masses) -> Parts:
+        """Sum the outcomes."""
+        return masses.outcomes
+
+    def evaluate(self, parts: Parts) -> Values:
+        """Evaluate the metric."""
+        return evaluate_outcomes(self.metric, parts)
 
 
 @dataclass(frozen=True)
@@ -114,21 +139,14 @@ class Calibration:
         return _divide(np.abs(parts[:, :, :BINS]).sum(axis=2), parts[:, :, BINS])
 
 
-RATES: Mapping[str, Rate] = {
-    rate.name: rate
-    for rate in (
-        Rate("accuracy", ("tn", "tp")), Rate("tpr", ("tp",), ("fn", "tp")), Rate("fpr", ("fp",), ("tn", "fp")),
-        Rate("tnr", ("tn",), ("tn", "fp")), Rate("fnr", ("fn",), ("fn", "tp")), Rate("ppv", ("tp",), ("fp", "tp")),
-        Rate("npv", ("tn",), ("tn", "fn")), Rate("fdr", ("fp",), ("fp", "tp")), Rate("for", ("fn",), ("tn", "fn")),
-        Rate("selection-rate", ("fp", "tp")),
-    )
-}  # fmt: skip
-QUANTITIES: Mapping[str, Quantity] = {
-    **RATES,
-    "balance-positive": Balance("balance-positive", truth=True),
-    "balance-negative": Balance("balance-negative", truth=False),
-    "calibration": Calibration(),
-}
+def to_quantity(metric: Metric) -> Quantity:
+    """Return a metric of outcomes as a quantity: a rate where it is one.
+
+    >>> to_quantity(METRICS["ppv"]), to_quantity(METRICS["mcc"]).name
+    (Rate(name='ppv', part=('tp',), whole=('fp', 'tp')), 'mcc')
+    """
+    found = find_rate(metric)
+    return OutcomeMetric(metric) if found is None else Rate(metric.name, *found)
 
 
 def sum_strata(
@@ -147,3 +165,19 @@ def sum_strata(
 def _divide(part: Values, whole: Values) -> Values:
     """Divide; 0/0 is NaN."""
     return np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0)
+
+
+REFUSED = {
+    "ece": "it compares scores with accuracies in bins of the confidence; choose 'calibration'",
+    "confusion": "it is the accuracy by another name; choose 'accuracy'",
+}
+OUTCOME_QUANTITIES: Mapping[str, Quantity] = {
+    name: to_quantity(metric) for name, metric in METRICS.items() if name not in REFUSED
+}
+RATES: Mapping[str, Rate] = {name: rate for name, rate in OUTCOME_QUANTITIES.items() if isinstance(rate, Rate)}
+QUANTITIES: Mapping[str, Quantity] = {
+    **OUTCOME_QUANTITIES,
+    "balance-positive": Balance("balance-positive", truth=True),
+    "balance-negative": Balance("balance-negative", truth=False),
+    "calibration": Calibration(),
+}

@@ -23,8 +23,6 @@ from bench.harness.page import figure, show_table, text
 from bench.harness.processes import TOOL, Cost, measure
 from bench.harness.rows import Row, Rows, find_settings, select
 
-__all__ = ["Cost", "measure"]
-
 QUERY = (
     "select predicted, count(*), sum(score), count(label), sum((predicted = label)::int) "
     "from read_parquet('{path}') group by 1 order by 1"

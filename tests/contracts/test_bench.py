@@ -18,7 +18,7 @@ from bench.label_efficiency.__main__ import QUESTIONS
 from bench.parts import HERE, PARTS, Part
 
 RENDERERS: dict[str, Callable[[Rows], Iterator[str]]] = {
-    **{name: import_module(f"bench.{name}").render for name in ("asking", "learning", "page", "replay", "scale", "speed", "surfaces", "votes")},
+    **{name: import_module(f"bench.{name}").render for name in ("asking", "fairness", "learning", "page", "replay", "scale", "speed", "surfaces", "votes")},
     "coverage": import_module("bench.coverage.page").render,
     "peers": peers_page.render,
     **{f"label_efficiency/{name}": question.render for name, question in QUESTIONS.items()},

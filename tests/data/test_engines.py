@@ -21,7 +21,7 @@ from makers import make_pool
 import fewlabels as fl
 from fewlabels.data import fingerprint as fingerprints
 from fewlabels.data import sampling as samples
-from fewlabels.sessions import queue, spec
+from fewlabels.sessions import queue
 
 N, MOST, FEW = 1500, 40, 200
 CLOSE = 1e-9
@@ -62,7 +62,7 @@ def label(source: Any) -> Any:
         session.tell({i: "abc"[int(i) % 3] for i in ids})
     answer = session.assess().to_dict()
     seen = pool.show([str(i) for ids in asked for i in ids])
-    return asked, answer, dict(sorted(seen.items())), spec.compute_fingerprint(pool, fl.predicted)
+    return asked, answer, dict(sorted(seen.items())), pool_fingerprint.compute_fingerprint(pool, fl.predicted)
 
 
 def label_of_many(source: Any) -> Any:
@@ -75,7 +75,7 @@ def label_of_many(source: Any) -> Any:
         by = fl.column("site")
         session = fl.Session.create(None, some(source), goal=fl.Estimate(fl.accuracy), by=by, prior=fl.flat())
         made = session._spec.fingerprint
-        return session.ask(5), session.status(), made, spec.compute_fingerprint(some(source), by)
+        return session.ask(5), session.status(), made, pool_fingerprint.compute_fingerprint(some(source), by)
 
 
 def join(source: Any) -> Any:

@@ -272,7 +272,7 @@ def test_of_very_many_arms_the_page_says_where_they_are(monkeypatch: pytest.Monk
     monkeypatch.setattr("fewlabels.reporting.html.surface.KEPT", 100)
     html = render_surface(get("many values"))
     assert len(read_table(html, "The worst of")) == 101
-    assert "--json" in html
+    assert "to_json gives them all" in html
 
 
 def test_the_page_says_where_it_is_worst_and_what_matters() -> None:

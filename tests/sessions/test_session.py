@@ -1578,7 +1578,7 @@ def check_answers_so_far(path, sure, perhaps):
     """Every answer that was acknowledged is there, counts once, and nothing else does."""
     with Session.open(path) as s:
         found, status = answers_of(s), s.status()
-        tally = posterior_cache.count_labels(s._spec, s._store.state)
+        tally = posterior_cache.tally_labels(s._spec, s._store.state)
     for i in {*sure, *found}:
         allowed = [told[i] for told in (sure, *perhaps) if i in told]
         assert i in found or i not in sure, f"the answer to {i} is lost"

@@ -651,7 +651,7 @@ def test_a_server_that_cannot_start_stops_its_thread(tmp_path):
     [
         (PageOptions(certificate="a.pem"), "go together"),
         (PageOptions(lease=0.0), "lease"),
-        (PageOptions(host="0.0.0.0"), "say which: --names"),
+        (PageOptions(host="0.0.0.0"), "say which: names="),
         (PageOptions(media_from=("elsewhere.example",)), "not an origin"),
         (PageOptions(media_from=("https://elsewhere.example/pictures",)), "not an origin"),
     ],

@@ -11,9 +11,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.distributions.quantiles import TINY, Array, beta_interval
+from fewlabels.distributions.randomness import Rng as Rng
 from fewlabels.distributions.sparse import SparseDraws, draw_dirichlet
-
-Rng = np.random.Generator
 
 
 @runtime_checkable

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.randomness import Rng
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.distributions.belief import Rng
 from fewlabels.distributions.quantiles import Array
+from fewlabels.distributions.randomness import Rng
 
 NEARLY_POISSON = 1e-3  # |variance / mean − 1| below which counts are Poisson
 TINY = 1e-300

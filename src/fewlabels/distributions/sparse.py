@@ -12,7 +12,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
-Rng = np.random.Generator
+from fewlabels.distributions.randomness import Rng
+
 SMALLEST_JUMP = 1e-7
 N_JUMPS = -np.log(SMALLEST_JUMP) + np.exp(-1.0)  # proposed per unit of shape
 SMALL_SHAPE = 1 / N_JUMPS  # shapes below need less than one jump per draw

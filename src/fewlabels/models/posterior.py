@@ -21,7 +21,7 @@ from fewlabels.distributions.mixture import Mixture
 from fewlabels.distributions.partial_pooling import PooledCells, fit_prior_level
 from fewlabels.distributions.ranking import rank_groups
 from fewlabels.metrics.evaluate import Evaluation, Theta, fill_undefined
-from fewlabels.metrics.metric import Metric
+from fewlabels.metrics.metric import Metric, selection_rate
 from fewlabels.models.draws import Sampler
 
 HANDFUL = 10  # total prior strength, in labels, up to which the prior's level is not pooled
@@ -111,8 +111,8 @@ class Posterior:
 
     @cached_property
     def exact(self) -> Belief | None:
-        """The closed form per group, where there is one; mixtures and correlated cells have none."""
-        if self.parts or self.joint is not None:
+        """The closed form per group, where there is one; mixtures have none, nor labels of correlated cells."""
+        if self.parts or (self.joint is not None and self.metric is not selection_rate):
             return None
         return self.evaluation.closed_form(self.cell_posterior, finite_pool=self.finite_pool)
 

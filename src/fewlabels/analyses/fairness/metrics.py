@@ -6,7 +6,7 @@ from typing import Any
 from fewlabels.analyses.fairness.gaps import ODDS
 from fewlabels.analyses.fairness.quantities import QUANTITIES, REFUSED, Quantity, to_quantity
 from fewlabels.data.predictions import Predictions
-from fewlabels.errors import InputError, did_you_mean, join_names, require_instance
+from fewlabels.errors import InputError, did_you_mean, format_option, join_names, require_instance
 from fewlabels.metrics.metric import METRICS, Cost, Metric
 
 NAMES = (*QUANTITIES, ODDS)
@@ -75,6 +75,6 @@ def _bind_classes(metric: Metric, pool: Predictions) -> Metric:
         return metric
     if len(pool.classes) != 2 or pool.positive is None:
         raise InputError(
-            "fairness: a cost needs a pool of two classes with a positive one; name it with --positive CLASS"
+            f"fairness: a cost needs a pool of two classes with a positive one; name it with {format_option('positive')}"
         )
     return metric.for_classes(sorted(pool.classes, key=lambda name: name == pool.positive))

@@ -70,7 +70,7 @@ def build_design(cells: Cells) -> CurveDesign:
 
 def _doubt(cells: Cells, group: Int[np.ndarray, " cell"]) -> Float[np.ndarray, " cell"]:
     """One minus the mean score of each cell's group; zero where groups mix predicted classes, which cannot all be wrong."""
-    if _predicted_class(cells) is None:
+    if cells.by != "predicted" and np.any(cells.predicted == NONE):
         return np.zeros(cells.n)
     n = np.bincount(group, weights=cells.n_items)
     mean = (np.bincount(group, weights=cells.n_items * cells.score) / n)[group]
@@ -78,12 +78,13 @@ def _doubt(cells: Cells, group: Int[np.ndarray, " cell"]) -> Float[np.ndarray, "
 
 
 def _predicted_class(cells: Cells) -> Int[np.ndarray, " cell"] | None:
-    """The predicted class of each cell, where it has one."""
+    """The predicted class of each cell, where every cell has one among the classes."""
+    predicted = cells.predicted
     if cells.by == "predicted":
         place = {name: i for i, name in enumerate(cells.classes)}
         names = cells.axes[0].levels
-        return np.array([place[names[level]] for level in cells.level[cells.group, 0]])
-    return None if np.any(cells.predicted == NONE) else cells.predicted
+        predicted = np.array([place.get(names[level], NONE) for level in cells.level[cells.group, 0]])
+    return None if np.any(predicted == NONE) else predicted
 
 
 def expand(

@@ -10,7 +10,7 @@ from fewlabels.distributions.belief import Rng
 from fewlabels.distributions.class_masses import ClassMassDraws
 from fewlabels.distributions.finite_pool import ResidualVariance, draw_right
 from fewlabels.distributions.matched_counts import draw_counts, draw_masses
-from fewlabels.models.logit.joint import DrawnBelief
+from fewlabels.models.logit.drawn_belief import DrawnBelief
 from fewlabels.models.logit.true_classes import TINY, TrueClasses
 
 PerCell = Float[np.ndarray, "draw cell"]

@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from fewlabels.distributions.belief import Rng
 from fewlabels.distributions.budgets import limit_acquisition_draws
+from fewlabels.distributions.randomness import Rng
 from fewlabels.metrics.evaluate import Theta
 from fewlabels.models.posterior import PerGroup, Posterior
 

@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from fewlabels.active.acquisition import AcquisitionView, Policy
-from fewlabels.distributions.belief import Rng
 from fewlabels.distributions.budgets import N_DRAWS_QUANTILE
+from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import InputError
 
 MAX_DRAWS, DRAWS_AT_ONCE = 100, 10

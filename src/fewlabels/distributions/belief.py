@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.distributions.quantiles import TINY, Array, beta_interval
-from fewlabels.distributions.randomness import Rng as Rng
+from fewlabels.distributions.randomness import Rng
 from fewlabels.distributions.sparse import SparseDraws, draw_dirichlet
 
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.distributions.belief import Beta, Conjugate, Dirichlet, Rng, include_mean
+from fewlabels.distributions.belief import Beta, Conjugate, Dirichlet, include_mean
 from fewlabels.distributions.beta_binomial import count_interval
 from fewlabels.distributions.matched_counts import draw_counts
 from fewlabels.distributions.quantiles import Array
+from fewlabels.distributions.randomness import Rng
 
 ResidualVariance = Float[np.ndarray, " group"] | None
 """Share of an outcome's variance, 0 to 1, that remains given the item's own probability; None is 1: exchangeable items."""

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.distributions.belief import Belief, Beta, Conjugate, Dirichlet, Rng
+from fewlabels.distributions.belief import Belief, Beta, Conjugate, Dirichlet
 from fewlabels.distributions.budgets import MIN_DRAWS
 from fewlabels.distributions.quantiles import TINY, Array
+from fewlabels.distributions.randomness import Rng
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import betaln, expit, log_expit, logit, softmax
 
-from fewlabels.distributions.belief import Beta, Rng
+from fewlabels.distributions.belief import Beta
+from fewlabels.distributions.randomness import Rng
 
 WIDEST, N_SHIFTS, ROUNDS = 9.0, 31, 20
 FACTORS = 2.0 ** np.arange(-1, 8)  # grid of multipliers of the prior strength

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.randomness import Rng
 
 
 def rank_groups(

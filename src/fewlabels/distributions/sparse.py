@@ -12,8 +12,6 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.distributions.randomness import Rng
-
 SMALLEST_JUMP = 1e-7
 N_JUMPS = -np.log(SMALLEST_JUMP) + np.exp(-1.0)  # proposed per unit of shape
 SMALL_SHAPE = 1 / N_JUMPS  # shapes below need less than one jump per draw
@@ -84,7 +82,7 @@ class SparseBelief(Protocol):
         """Shapes of the Gamma variables behind its draws; None if it has only dense draws."""
         ...
 
-    def draw_sparse(self, rng: Rng, n: int) -> SparseDraws:
+    def draw_sparse(self, rng: np.random.Generator, n: int) -> SparseDraws:
         """Joint draws of the entries above zero."""
         ...
 
@@ -95,7 +93,7 @@ def count_entries(alpha: Float[np.ndarray, "cell outcome"]) -> int:
     return int((~small).sum()) + ceil(N_JUMPS * alpha[small].sum())
 
 
-def draw_gammas(rng: Rng, alpha: Float[np.ndarray, "cell outcome"], n: int) -> SparseDraws:
+def draw_gammas(rng: np.random.Generator, alpha: Float[np.ndarray, "cell outcome"], n: int) -> SparseDraws:
     """Draw independent Gamma variables with these shapes."""
     (large,) = np.nonzero(alpha.reshape(-1) >= SMALL_SHAPE)
     gammas = rng.standard_gamma(alpha.reshape(-1)[large], size=(n, len(large)))
@@ -105,13 +103,13 @@ def draw_gammas(rng: Rng, alpha: Float[np.ndarray, "cell outcome"], n: int) -> S
     return SparseDraws(draws, cell, outcome, np.concatenate([gammas.reshape(-1), jump]), (n, *alpha.shape))
 
 
-def draw_dirichlet(rng: Rng, alpha: Float[np.ndarray, "cell outcome"], n: int) -> SparseDraws:
+def draw_dirichlet(rng: np.random.Generator, alpha: Float[np.ndarray, "cell outcome"], n: int) -> SparseDraws:
     """Draw shares of outcomes: Gamma variables divided by their sum."""
     gammas = fill_empty(rng, draw_gammas(rng, alpha, n), alpha)
     return gammas.multiply(1 / gammas.sum_cells())
 
 
-def fill_empty(rng: Rng, gammas: SparseDraws, alpha: Float[np.ndarray, "cell outcome"]) -> SparseDraws:
+def fill_empty(rng: np.random.Generator, gammas: SparseDraws, alpha: Float[np.ndarray, "cell outcome"]) -> SparseDraws:
     """Put the mass of cells without an entry on one outcome each, drawn in proportion to its shape."""
     draw, cell = np.nonzero(gammas.sum_cells() <= 0)
     outcome = [int(rng.choice(alpha.shape[1], p=alpha[c] / alpha[c].sum())) for c in cell]
@@ -120,7 +118,7 @@ def fill_empty(rng: Rng, gammas: SparseDraws, alpha: Float[np.ndarray, "cell out
 
 
 def _draw_jumps(
-    rng: Rng, alpha: Float[np.ndarray, " place"], n: int
+    rng: np.random.Generator, alpha: Float[np.ndarray, " place"], n: int
 ) -> tuple[Int[np.ndarray, " jump"], Int[np.ndarray, " jump"], Float[np.ndarray, " jump"]]:
     """Draw the jumps above SMALLEST_JUMP by thinning: intensity 1 / x up to 1 and e^(−x) above dominates e^(−x) / x."""
     place = np.repeat(np.arange(len(alpha)), rng.poisson(n * N_JUMPS * alpha))

@@ -10,9 +10,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.data.counts import NONE, Cells, CountTable
-from fewlabels.distributions.belief import Belief, Beta, Dirichlet, Rng
+from fewlabels.distributions.belief import Belief, Beta, Dirichlet
 from fewlabels.distributions.class_masses import ClassMassDraws
 from fewlabels.distributions.finite_pool import FinitePoolBeta, FinitePoolDirichlet
+from fewlabels.distributions.randomness import Rng
 from fewlabels.distributions.sparse import SparseDraws
 from fewlabels.metrics.metric import ClassRate, ConfusionAccuracy, Metric, Sample, ScopeRate, selection_rate
 

@@ -8,8 +8,9 @@ import numpy as np
 from jaxtyping import Float
 
 from fewlabels.data.counts import Cells
-from fewlabels.distributions.belief import Beta, Rng
+from fewlabels.distributions.belief import Beta
 from fewlabels.distributions.budgets import MIN_DRAWS
+from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import InputError, join_names
 from fewlabels.models.logit.joint import CellAccuracies
 

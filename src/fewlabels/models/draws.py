@@ -11,9 +11,10 @@ import numpy as np
 from jaxtyping import Float
 
 from fewlabels.distributions import budgets
-from fewlabels.distributions.belief import Belief, Rng
+from fewlabels.distributions.belief import Belief
 from fewlabels.distributions.class_masses import ClassMassBelief
 from fewlabels.distributions.partial_pooling import PooledCells
+from fewlabels.distributions.randomness import Rng
 from fewlabels.distributions.sparse import MIN_STRENGTH, SparseBelief, count_entries
 from fewlabels.metrics.evaluate import CellDraws, Evaluation
 

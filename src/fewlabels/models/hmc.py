@@ -13,7 +13,7 @@ from math import ceil, exp, log, sqrt
 import numpy as np
 from jaxtyping import Bool, Float
 
-from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.randomness import Rng
 
 PATH_LENGTH = 2.0  # in standard deviations, about a third of a period
 MIN_STEP_SHARE = 0.3  # least share of the step size

@@ -11,9 +11,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.data.counts import Cells
-from fewlabels.distributions.belief import Beta, Rng
+from fewlabels.distributions.belief import Beta
 from fewlabels.distributions.class_masses import ClassMassDraws
 from fewlabels.distributions.partial_pooling import fit_prior_level
+from fewlabels.distributions.randomness import Rng
 from fewlabels.models.logit.drawn_belief import DrawnBelief
 from fewlabels.models.logit.joint_shares import JointShares, Unlabelled
 from fewlabels.models.logit.true_classes import fit_true_classes

@@ -12,13 +12,14 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from fewlabels.data.counts import Cells
-from fewlabels.distributions.belief import Belief, Beta, Conjugate, Dirichlet, Draws, Rng, include_mean
+from fewlabels.distributions.belief import Belief, Beta, Conjugate, Dirichlet, Draws, include_mean
 from fewlabels.distributions.budgets import N_DRAWS, N_DRAWS_ROUGH, limit_acquisition_draws
 from fewlabels.distributions.covariance import CellCovariance, independent_cells
 from fewlabels.distributions.difference import BetaDifference, Difference, DrawnDifference
 from fewlabels.distributions.finite_pool import FinitePoolBeta, FinitePoolDirichlet, restrict_to_pool
 from fewlabels.distributions.mixture import Mixture
 from fewlabels.distributions.partial_pooling import PooledCells, fit_prior_level
+from fewlabels.distributions.randomness import Rng
 from fewlabels.distributions.ranking import rank_groups
 from fewlabels.metrics.evaluate import Evaluation, Theta, fill_undefined
 from fewlabels.metrics.metric import Metric, selection_rate

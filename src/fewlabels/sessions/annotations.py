@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Int
 
 from fewlabels.data.counts import NONE, CountTable
-from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import count
 from fewlabels.models.annotators.agreement import measure_agreement
 from fewlabels.models.annotators.dawid_skene import fit_annotators

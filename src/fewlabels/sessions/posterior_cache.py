@@ -12,7 +12,7 @@ from fewlabels.active.goals.goal import count_sought
 from fewlabels.active.policies import choose_groups
 from fewlabels.data.counts import NONE, CountTable
 from fewlabels.data.label_join import note_cannot_tell
-from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import InputError, choose_words
 from fewlabels.models.annotators.imputation import ImputedCounts
 from fewlabels.models.inference import infer, infer_imputed

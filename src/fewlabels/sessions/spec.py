@@ -15,7 +15,7 @@ from fewlabels.active.study_design import StudyDesign
 from fewlabels.data.counts import CountTable
 from fewlabels.data.names import natural_order
 from fewlabels.data.sources import Frame
-from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import InputError
 from fewlabels.metrics.metric import Cost, Metric
 from fewlabels.sessions.journal.events import EntryItems

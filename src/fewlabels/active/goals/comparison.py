@@ -16,8 +16,9 @@ from fewlabels.active.goals.goal import (
     resolve_own_metric,
 )
 from fewlabels.active.goals.variance import gain_by_variance
-from fewlabels.distributions.belief import Belief, Beta, Draws, Rng
+from fewlabels.distributions.belief import Belief, Beta, Draws
 from fewlabels.distributions.difference import NOT_SETTLED, PANELS, BetaDifference, Difference, describe_not_settled
+from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.metrics.evaluate import Theta
 from fewlabels.models.posterior import Posterior

@@ -16,7 +16,8 @@ from fewlabels.active.goals.goal import (
     resolve_own_metric,
 )
 from fewlabels.active.goals.variance import expect_variance_reduction, gain_by_variance, measure_variance
-from fewlabels.distributions.belief import Belief, Rng
+from fewlabels.distributions.belief import Belief
+from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import InputError
 from fewlabels.metrics.evaluate import Theta
 from fewlabels.models.posterior import Posterior

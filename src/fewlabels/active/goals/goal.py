@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.distributions.belief import Belief, Rng
+from fewlabels.distributions.belief import Belief
+from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import InputError, join_names
 from fewlabels.metrics.evaluate import Theta
 from fewlabels.metrics.metric import Metric, accuracy

@@ -16,7 +16,8 @@ from fewlabels.active.goals.goal import (
     require_confidence,
     resolve_own_metric,
 )
-from fewlabels.distributions.belief import Belief, Draws, Rng
+from fewlabels.distributions.belief import Belief, Draws
+from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import InputError, join_names
 from fewlabels.metrics.evaluate import Theta
 from fewlabels.models.posterior import Posterior

@@ -34,7 +34,8 @@ from fewlabels.active.simulation.kernels.problems import Cost as CostProblem
 from fewlabels.active.simulation.kernels.rules import EQUAL, NEYMAN, PROPORTIONAL, RANDOM, Rule, RuleKind, multi_play
 from fewlabels.active.simulation.measures import choose_measures, find_true_verdict
 from fewlabels.active.simulation.run import Run, follow_posterior, next_refit
-from fewlabels.distributions.belief import Beta, Dirichlet, Rng
+from fewlabels.distributions.belief import Beta, Dirichlet
+from fewlabels.distributions.randomness import Rng
 from fewlabels.metrics.metric import Cost, accuracy, confusion, ece
 
 Measured = dict[str, Float[np.ndarray, " checkpoint"]]

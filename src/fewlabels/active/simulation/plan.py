@@ -35,8 +35,8 @@ from fewlabels.data.counts import NONE, CountTable
 from fewlabels.data.groups import Bins, Groups, predicted
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.tabulation import to_count_table
-from fewlabels.distributions.belief import Rng
 from fewlabels.distributions.budgets import N_DRAWS_ROUGH, N_DRAWS_SIMULATED
+from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import InputError, choose_words
 from fewlabels.models.inference import infer
 from fewlabels.models.posterior import Posterior

@@ -18,8 +18,8 @@ from fewlabels.active.policies import choose_groups
 from fewlabels.active.simulation.labelled_pool import LabelledPool
 from fewlabels.active.study_design import StudyDesign
 from fewlabels.data.counts import CountTable
-from fewlabels.distributions.belief import Rng
 from fewlabels.distributions.budgets import N_DRAWS_SIMULATED
+from fewlabels.distributions.randomness import Rng
 from fewlabels.models.inference import infer
 from fewlabels.models.posterior import Posterior
 from fewlabels.models.priors import LearningPrior, Prior

@@ -19,7 +19,7 @@ from jaxtyping import Float
 from scipy.sparse import csr_array
 
 from fewlabels.analyses.fairness.strata import Strata, find_threshold
-from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.randomness import Rng
 from fewlabels.models.hmc import PerChain, Points
 
 MAX_LOGIT = 40.0  # logits are clipped to this magnitude

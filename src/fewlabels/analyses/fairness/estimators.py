@@ -24,8 +24,8 @@ from fewlabels.analyses.fairness.quantities import (
 )
 from fewlabels.analyses.fairness.sample_size import Forecaster, RootNForecast, WidthForecast
 from fewlabels.analyses.fairness.strata import Strata, add_empty_strata, expected_unseen
-from fewlabels.distributions.belief import Rng
 from fewlabels.distributions.budgets import MIN_DRAWS, limit_draws
+from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import InputError
 from fewlabels.models.diagnostics import diagnose
 from fewlabels.models.hmc import ChainSettings, run_chains

@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from scipy.sparse import csr_array
 from scipy.special import betainc, betaln, gammaln, softmax
 
-from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.randomness import Rng
 from fewlabels.models.annotators.result import AnnotatorFit, Imputation
 from fewlabels.models.annotators.vote_matrix import NONE, VoteMatrix
 

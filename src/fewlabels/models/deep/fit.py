@@ -12,7 +12,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
-from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import InputError
 from fewlabels.models.deep.kernels import encode
 from fewlabels.models.deep.pooling import Counts, pool_sparse

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.randomness import Rng
 
 DIMENSIONS, UNITS = 8, 32  # of the embedding and of its hidden layer; half or twice as many make no difference
 # The paper does not say how weights are regularized. Without a prior they overfit single labels: the error is then

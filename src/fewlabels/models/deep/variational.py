@@ -16,7 +16,7 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float, Int
 from numpy.polynomial.hermite_e import hermegauss
 
-from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.randomness import Rng
 from fewlabels.models.deep.kernels import (
     Kernel,
     Network,

@@ -5,9 +5,9 @@ from functools import cached_property
 
 import numpy as np
 
-from fewlabels.distributions.belief import Rng
 from fewlabels.distributions.budgets import MIN_DRAWS, limit_stored_draws
 from fewlabels.distributions.quantiles import Array
+from fewlabels.distributions.randomness import Rng
 
 
 class DrawnBelief(ABC):

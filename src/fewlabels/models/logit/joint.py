@@ -6,8 +6,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.distributions.belief import Rng
 from fewlabels.distributions.finite_pool import ResidualVariance, draw_right
+from fewlabels.distributions.randomness import Rng
 from fewlabels.models.logit.drawn_belief import DrawnBelief
 
 

@@ -6,10 +6,10 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
-from fewlabels.distributions.belief import Rng
 from fewlabels.distributions.class_masses import ClassMassDraws
 from fewlabels.distributions.finite_pool import ResidualVariance, draw_right
 from fewlabels.distributions.matched_counts import draw_counts, draw_masses
+from fewlabels.distributions.randomness import Rng
 from fewlabels.models.logit.drawn_belief import DrawnBelief
 from fewlabels.models.logit.true_classes import TINY, TrueClasses
 

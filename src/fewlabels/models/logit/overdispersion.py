@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import betaln, softmax
 
-from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.randomness import Rng
 from fewlabels.models.logit.joint import CellAccuracies
 
 STRENGTHS = np.array([50.0, 200.0, 1000.0, 1e5])  # the last is practically none

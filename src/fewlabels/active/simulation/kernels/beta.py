@@ -35,7 +35,7 @@ from fewlabels.active.simulation.kernels.rope import (
 )
 from fewlabels.active.simulation.kernels.top_groups import TopGroups, clear_top, entry_threshold, insert_if_top
 from fewlabels.active.simulation.kernels.variance_gain import set_variance_gain
-from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.randomness import Rng
 
 VALUE_GAIN, VARIANCE_GAIN, COMPARISON_GAIN = range(
     3

@@ -33,7 +33,7 @@ from fewlabels.active.simulation.kernels.queue import Floats, Ints, ItemQueue, R
 from fewlabels.active.simulation.kernels.random_variates import draw_beta
 from fewlabels.active.simulation.kernels.top_groups import TopGroups
 from fewlabels.active.simulation.kernels.variance_gain import set_variance_gain
-from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.randomness import Rng
 
 BETA_CELL = np.dtype(
     [

@@ -9,7 +9,7 @@ import math
 from fewlabels.active.simulation.kernels.jit import compiled
 from fewlabels.active.simulation.kernels.quantiles import TINIEST, beta_cdf, guess_log_odds, solve_log_odds
 from fewlabels.active.simulation.kernels.random_variates import draw_beta
-from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.randomness import Rng
 
 MIN_ACCEPTANCE = 0.3  # smallest acceptance rate for a power of y as envelope
 NEAR_ONE = 1.0 - 1e-9

@@ -37,7 +37,7 @@ from fewlabels.active.simulation.kernels.weighted_shares import (
     set_lead,
     value_of,
 )
-from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.randomness import Rng
 
 
 class DirichletState(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 from fewlabels.active.simulation.kernels.jit import compiled, entry_point
 from fewlabels.active.simulation.kernels.quantiles import TINIEST, TOLERANCE, cdf_and_derivative, log_beta
 from fewlabels.active.simulation.kernels.queue import Floats
-from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.randomness import Rng
 
 N_SLOTS = 32
 WIDTH = 1.0 / N_SLOTS

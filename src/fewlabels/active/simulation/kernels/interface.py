@@ -8,7 +8,7 @@ import numpy as np
 from fewlabels.active.simulation.kernels.jit import compiled, generic
 from fewlabels.active.simulation.kernels.queue import ItemQueue
 from fewlabels.active.simulation.kernels.top_groups import TopGroups, clear_top, entry_threshold, insert_if_top
-from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.randomness import Rng
 
 N_DRAWS = 1000  # for the upper quantile of a gain
 

@@ -33,7 +33,7 @@ from fewlabels.active.simulation.kernels.queue import (
 from fewlabels.active.simulation.kernels.random_variates import draw_index
 from fewlabels.active.simulation.kernels.rules import Rule, RuleKind
 from fewlabels.active.simulation.kernels.top_groups import TopGroups, clear_top, insert_if_top, make_top, shuffle_top
-from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.randomness import Rng
 
 MAX_DRAWS = 100  # draws of top-two for a challenger
 PROPORTIONAL, EQUAL, NEYMAN = int(RuleKind.PROPORTIONAL), int(RuleKind.EQUAL), int(RuleKind.NEYMAN)

@@ -22,7 +22,7 @@ from fewlabels.active.simulation.kernels.jit import compiled, entry_point, force
 from fewlabels.active.simulation.kernels.quantiles import TINIEST
 from fewlabels.active.simulation.kernels.queue import Floats, Ints, Record, Records
 from fewlabels.active.simulation.kernels.top_groups import TopGroups, clear_top, entry_threshold, insert_if_top
-from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.randomness import Rng
 
 Units = NDArray[np.int16]
 N_UNITS = 256  # up to the largest gain of any group

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from fewlabels.active.simulation.kernels.jit import compiled
 from fewlabels.active.simulation.kernels.random_variates import draw_index
-from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.randomness import Rng
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -3,7 +3,7 @@
 import math
 
 from fewlabels.active.simulation.kernels.jit import compiled
-from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.randomness import Rng
 
 MAX_SUMMED_EXPONENTIALS = 4  # integer shapes up to which a sum of exponentials is the fastest Gamma
 

@@ -7,7 +7,7 @@ import numpy as np
 from fewlabels.active.simulation.kernels.jit import compiled
 from fewlabels.active.simulation.kernels.queue import Ints, Records
 from fewlabels.active.simulation.kernels.random_variates import draw_index
-from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.randomness import Rng
 
 TOP_ENTRY = np.dtype([("gain", "f8"), ("tie_break", "f8"), ("group", "i8")])
 

@@ -12,7 +12,7 @@ import numpy as np
 from fewlabels.active.simulation.kernels.jit import compiled, force_inlined
 from fewlabels.active.simulation.kernels.queue import Record, Records
 from fewlabels.active.simulation.kernels.random_variates import draw_integer_gamma
-from fewlabels.distributions.belief import Rng
+from fewlabels.distributions.randomness import Rng
 
 DIRICHLET_CELL = np.dtype(
     [

@@ -117,8 +117,7 @@ def estimate_overall(
 
 def _overall_mean(tally: CountTable, metric: Metric, posterior: Posterior, rows: tuple[Row, ...]) -> float:
     per_class = isinstance(metric, ClassRate) and tally.by == "predicted"
-    is_sum = metric.is_cell_accuracy and posterior.cells.n == len(rows) and not posterior.parts
-    if per_class or not is_sum:
+    if not metric.is_cell_accuracy or per_class or not posterior.sums_cells:
         return float(posterior.overall.mean()[0])
     means = posterior.pooled_cells.mean() if posterior.pooled_cells else [row.mean for row in rows]
     return float(sum(row.share * mean for row, mean in zip(rows, means, strict=True)))

@@ -118,6 +118,12 @@ class Posterior:
         return self.evaluation.closed_form(self.cell_posterior, finite_pool=self.finite_pool)
 
     @property
+    def sums_cells(self) -> bool:
+        """Is each group one cell, whose accuracy is the metric? Then the overall mean is the weighted sum of the groups'."""
+        closed = self.evaluation.closed_form(self.cell_posterior, finite_pool=self.finite_pool)
+        return closed is not None and not self.parts
+
+    @property
     def pools_classes(self) -> bool:
         """Is the guessed level of the prior learned from all cells, for a metric of classes?"""
         return self.joint is not None and self.is_level_guessed and self.metric.reads == "label"

@@ -21,7 +21,7 @@ from makers import make_pool
 import fewlabels as fl
 from fewlabels.data import fingerprint as fingerprints
 from fewlabels.data import sampling as samples
-from fewlabels.sessions import queue
+from fewlabels.sessions import pool_fingerprint, queue
 
 N, MOST, FEW = 1500, 40, 200
 CLOSE = 1e-9

@@ -4,7 +4,6 @@ Given the predicted accuracy m, a cell's accuracy is Beta(m S, (1 − m) S). The
 evidence of the labels, so that calibration errors converge to the counts however the curve is shaped.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -42,10 +41,9 @@ class OverdispersedAccuracies:
         """Variance of the probability of being right over a cell's items."""
         return self.model.within_variance
 
-    @property
-    def interval(self) -> Callable[[float], tuple[Float[np.ndarray, " cell"], Float[np.ndarray, " cell"]]]:
+    def interval(self, level: float) -> tuple[Float[np.ndarray, " cell"], Float[np.ndarray, " cell"]]:
         """Central interval of the accuracy by the model alone."""
-        return self.model.interval
+        return self.model.interval(level)
 
     @cached_property
     def weights(self) -> Float[np.ndarray, " strength"]:

@@ -22,7 +22,7 @@ MAX_NAME_LENGTH = 80  # maximum number of characters of a name in a message
 
 
 def truncate_name(name: str) -> str:
-    """Shorten a long name for a message by removing its middle.
+    """Shorten a long name for an error message by removing its middle.
 
     >>> truncate_name("cat"), len(truncate_name("x" * 2000))
     ('cat', 83)
@@ -33,7 +33,7 @@ def truncate_name(name: str) -> str:
 
 
 def quote_name(name: object) -> str:
-    """Quote a name for a message, without its middle if it is long.
+    """Quote a name for an error message, without its middle if it is long.
 
     >>> quote_name("cat"), quote_name(3), len(quote_name("x" * 2000))
     ("'cat'", '3', 85)
@@ -42,7 +42,7 @@ def quote_name(name: object) -> str:
 
 
 def join_names(names: Iterable[object], most: int = 6) -> str:
-    """Join the first names with commas and count the rest.
+    """Join the first names in an error message with commas and count the rest.
 
     >>> join_names(["a", "b", "c"], most=2)
     'a, b and 1 more'
@@ -54,7 +54,7 @@ def join_names(names: Iterable[object], most: int = 6) -> str:
 
 
 def count(n: int, what: str) -> str:
-    """Format a count with its noun in singular or plural.
+    """Format a count in an error message with its noun in singular or plural.
 
     >>> count(1, "answer"), count(2000, "answer"), count(3, "class")
     ('1 answer', '2,000 answers', '3 classes')
@@ -63,7 +63,7 @@ def count(n: int, what: str) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Suggest the closest known words; list all of them if none is close.
+    """Suggest the closest known words in an error message; list all of them if none is close.
 
     >>> did_you_mean("lable", ["id", "label"])
     "did you mean 'label'?"
@@ -90,7 +90,7 @@ _interface = _Interface()  # of the whole process: a page server's threads belon
 
 @contextmanager
 def naming_options() -> Iterator[None]:
-    """Name the options of the command line in messages, instead of Python's arguments."""
+    """Name the options of the command line in error messages, instead of Python's arguments."""
     before, _interface.is_command_line = _interface.is_command_line, True
     try:
         yield
@@ -99,7 +99,7 @@ def naming_options() -> Iterator[None]:
 
 
 def choose_words(command_line: str, python: str) -> str:
-    """Return how something is said with the interface in use.
+    """Return how an error message says something with the interface in use.
 
     >>> choose_words("--hide-labels", "pool.hide_labels()")
     'pool.hide_labels()'
@@ -108,7 +108,7 @@ def choose_words(command_line: str, python: str) -> str:
 
 
 def format_option(role: str, value: object = None) -> str:
-    """Format a choice as it is written with the interface in use.
+    """Format a choice in an error message as it is written with the interface in use.
 
     >>> format_option("positive_score", "risk"), format_option("label")
     ("positive_score='risk'", 'label=')
@@ -124,7 +124,7 @@ def format_option(role: str, value: object = None) -> str:
 
 
 def end_sentence(said: str) -> str:
-    """Add a full stop unless the text already ends with a question mark.
+    """Add a full stop to an error message unless it already ends with a question mark.
 
     >>> end_sentence(did_you_mean("lable", ["id", "label"])), end_sentence(did_you_mean("x", ["id", "label"]))
     ("did you mean 'label'?", 'there is: id, label.')
@@ -133,7 +133,7 @@ def end_sentence(said: str) -> str:
 
 
 def require_instance(argument: str, given: T, method: str, example: str) -> T:
-    """Return an object that has a method; raise for a class or a function that was not called, and for other objects.
+    """Return an object that has a method; raise an error for a class, an uncalled function, and other objects.
 
     >>> require_instance("metric", 3, "value", "fl.recall")
     Traceback (most recent call last):

@@ -58,7 +58,7 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str | None
 
 
 def check_output(path: str | Path, inputs: Iterable[str | None] = ()) -> None:
-    """Refuse a path that cannot be written or that is one of the inputs."""
+    """Refuse an output file that cannot be written or that is one of the inputs."""
     try:
         found = _stat_target(path)
     except (OSError, ValueError) as error:
@@ -69,7 +69,7 @@ def check_output(path: str | Path, inputs: Iterable[str | None] = ()) -> None:
 
 
 def is_stream(path: str | Path) -> bool:
-    """Return whether a path is a pipe, a character device, or an open file descriptor of this process."""
+    """Return whether an output file is a pipe, a character device, or an open file descriptor of this process."""
     found = _stat_target(path)
     kind = 0 if found is None else found.st_mode
     return stat.S_ISFIFO(kind) or stat.S_ISCHR(kind) or bool(DESCRIPTOR.fullmatch(str(path)))

@@ -2,6 +2,8 @@
 
 import json
 import re
+import unicodedata
+from math import ceil
 from typing import Any
 
 # Control characters (except tab and newline), bidirectional controls, and lone surrogates.
@@ -15,7 +17,7 @@ NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?")
 
 
 def escape_formula(cell: str) -> str:
-    """Prefix a cell that a spreadsheet would evaluate with an apostrophe; numbers stay as they are.
+    """Escape the text of a cell that a spreadsheet would evaluate by an apostrophe; numbers stay as they are.
 
     >>> escape_formula("=1+1"), escape_formula("-1"), escape_formula("'=1")
     ("'=1+1", '-1', "''=1")
@@ -24,7 +26,7 @@ def escape_formula(cell: str) -> str:
 
 
 def unescape_formula(cell: str) -> str:
-    """Remove the apostrophe that `escape_formula` added.
+    """Remove from text the apostrophe that `escape_formula` added.
 
     >>> unescape_formula("'=1+1"), unescape_formula("'tis"), unescape_formula("''=1")
     ('=1+1', "'tis", "'=1")
@@ -33,7 +35,7 @@ def unescape_formula(cell: str) -> str:
 
 
 def sanitize(text: str) -> str:
-    """Replace control characters with visible ones, so that a terminal does not interpret them.
+    """Sanitize text: replace control characters with visible ones, so that a terminal does not interpret them.
 
     >>> sanitize("red: \\x1b[31m")
     'red: ␛[31m'
@@ -42,12 +44,12 @@ def sanitize(text: str) -> str:
 
 
 def sanitize_line(text: object) -> str:
-    """Sanitize a name for one line: newlines and tabs become visible too."""
+    """Sanitize text for one line, such as a name: newlines and tabs become visible too."""
     return sanitize(str(text)).replace("\n", "␊").replace("\t", "␉")
 
 
 def dump_json(value: Any, indent: int | None = None) -> str:
-    """Serialize to JSON with control characters written as \\u escapes.
+    """Serialize to JSON text with control characters written as \\u escapes.
 
     >>> print(dump_json({"name": "\\x1b[31m é \\u202e"}))
     {"name": "\\u001b[31m é \\u202e"}
@@ -57,7 +59,7 @@ def dump_json(value: Any, indent: int | None = None) -> str:
 
 
 def shorten(text: str, most: int = 900) -> str:
-    """Join a message into one line, and remove the middle if it is too long.
+    """Shorten the text of a message to one line, removing the middle if it is too long.
 
     >>> shorten("one\\n  two"), shorten("abcdefgh", most=5)
     ('one two', 'ab … gh')
@@ -76,7 +78,7 @@ def redact_passwords(text: str) -> str:
 
 
 def format_probability(p: float | None) -> str:
-    """Format a probability with two digits, which is what draws resolve; never 0 or 1.
+    """Format a probability as text with two digits, which is what draws resolve; never 0 or 1.
 
     >>> [format_probability(p) for p in (0.0, 0.004, 0.25, 0.9999, None)]
     ['<0.01', '<0.01', '0.25', '>0.99', '–']
@@ -87,7 +89,7 @@ def format_probability(p: float | None) -> str:
 
 
 def as_text(value: Any) -> str:
-    """Format a table value for display."""
+    """Format a table value as text for display."""
     if value is None or value != value:
         return ""
     if isinstance(value, bytes):
@@ -98,7 +100,7 @@ def as_text(value: Any) -> str:
 
 
 def to_json_value(value: Any) -> Any:
-    """Convert a table value to one that JSON can represent."""
+    """Convert a table value, such as text or a number, to one that JSON can represent."""
     if isinstance(value, float) and (value != value or abs(value) == float("inf")):
         return None
     return value if value is None or isinstance(value, bool | int | float | str) else as_text(value)
@@ -109,3 +111,41 @@ def _to_visible(found: re.Match[str]) -> str:
     if code < 0x20:
         return chr(0x2400 + code)
     return "␡" if code == 0x7F else f"\\u{code:04x}"
+
+
+def normalize_name(text: str) -> str:
+    """Normalize the text of a name so that its spellings are equal: NFKC, stripped, casefolded.
+
+    >>> normalize_name(" Ｃat ")
+    'cat'
+    """
+    return unicodedata.normalize("NFKC", text).strip().casefold()
+
+
+def format_share(share: float) -> str:
+    """Format a share as text in percent; never 0 % or 100 % of a share between them.
+
+    >>> [format_share(share) for share in (0.0, 0.004, 0.25, 0.999, 1.0)]
+    ['0%', 'less than 1%', '25%', 'more than 99%', '100%']
+    """
+    return "less than 1%" if 0 < share < 0.01 else "more than 99%" if 0.99 < share < 1 else f"{share:.0%}"
+
+
+def round_up_count(n: int | float) -> int:
+    """Round a number of labels up to two significant digits, as forecasts are not more exact.
+
+    >>> round_up_count(247), round_up_count(7.2)
+    (250, 8)
+    """
+    whole = ceil(n)
+    unit = 10 ** max(0, len(str(whole)) - 2)
+    return -(-whole // unit) * unit
+
+
+def display_width(text: str) -> int:
+    """Return how many columns of a terminal a text takes; Chinese, Japanese and Korean characters take two.
+
+    >>> display_width("cat"), display_width("猫")
+    (3, 2)
+    """
+    return sum(1 + (unicodedata.east_asian_width(character) in "WF") for character in text)

@@ -3,3 +3,5 @@
 The only package that imports Ibis and DuckDB. The packages above query `Predictions` and receive counts, sums and a few
 rows.
 """
+
+import fewlabels.data.engine_imports  # noqa: F401 (before anything imports Ibis)

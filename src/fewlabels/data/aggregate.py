@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
+import ibis
+
 from fewlabels.data.groups import Bins, Cut, Everything, Groups, Predicted, search
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.relation import Columns, Value
@@ -54,11 +56,17 @@ class Aggregate:
 
         Missing scores and scores outside [0, 1] have neither.
         """
-        if "slot" not in found:
+        if not any(name.startswith("slot") for name in found):
             return {}
         edges_and_strata = merge_edges(self.edges, self.strata)
-        placed = {"bin": _map_slots(found["slot"], edges_and_strata, self.edges)}
-        return placed | {"stratum": _map_slots(found["slot"], edges_and_strata, self.strata)} if self.strata else placed
+        placed = {
+            name.replace("slot", "bin"): _map_slots(slots, edges_and_strata, self.edges)
+            for name, slots in found.items()
+            if name.startswith("slot")
+        }
+        if not self.strata or "slot" not in found:
+            return placed
+        return placed | {"stratum": _map_slots(found["slot"], edges_and_strata, self.strata)}
 
     def lowest(self, name: str) -> float | None:
         """The minimum of a column of minima; None if all are missing."""
@@ -86,7 +94,7 @@ def aggregate_pool(
     and `grades` counts every value of agreement separately (for simulations). `rule` also samples item ids.
     """
     cut = by.cut(pool)
-    edges = tuple((bins or Bins()).edges(pool)) if pool.has("score") else ()
+    edges = tuple((bins or Bins()).edges(pool)) if pool.has("score") or pool.has_further_scores else ()
     _refuse_ids(pool, by, cut, most_groups)
     keys = group_keys(pool, cut, merge_edges(edges, strata)) | _label_keys(pool, grades=grades)
     sums = {**_sum_expressions(pool, probabilities=probabilities), **_range_expressions(pool)}
@@ -105,16 +113,20 @@ def aggregate_pool(
 
 
 def merge_edges(edges: Sequence[float], strata: Sequence[float]) -> list[float]:
-    """Merge the edges of bins and strata into one sorted list; empty without scores."""
+    """Merge the edges of bins and strata for the aggregate query into one sorted list; empty without scores."""
     return sorted({*edges, *strata}) if edges else []
 
 
 def group_keys(pool: Predictions, cut: Cut, edges_and_strata: Sequence[float]) -> dict[str, Value]:
-    """Return the GROUP BY keys of items, except the label."""
+    """Return the GROUP BY keys of items in the aggregate query, except the label."""
     keys = dict(cut.keys)
     if pool.has("predicted") and not pool.has("agreement"):
         keys["predicted"] = pool.predicted
-    return keys | {"slot": search(pool.score, _add_outlier_bins(edges_and_strata))} if edges_and_strata else keys
+    if not edges_and_strata:
+        return keys | pool.list_further_keys(None)
+    edges = _add_outlier_bins(edges_and_strata)
+    slot = {"slot": search(pool.score, edges)} if pool.has("score") else {}
+    return keys | slot | pool.list_further_keys(lambda score: search(score, edges))
 
 
 def _add_outlier_bins(edges_and_strata: Sequence[float]) -> list[float]:
@@ -133,9 +145,13 @@ def _label_keys(pool: Predictions, *, grades: bool) -> dict[str, Value]:
 
 
 def _sum_expressions(pool: Predictions, *, probabilities: bool) -> dict[str, Value]:
-    sums = {"score": pool.score.sum()} if pool.has("score") else {}
+    sums = ({"score": pool.score.sum()} if pool.has("score") else {}) | pool.sum_further_scores()
     if pool.has("agreement"):
         sums |= {"n_labels": pool.is_labelled().ifelse(1, 0).sum(), "right": pool.outcome().sum()}
+    if pool.has("propensity"):
+        weight = (pool.propensity > 0).ifelse(1 / pool.propensity, ibis.null("float64"))
+        sums |= {"n_weighted": weight.count(), "weight": weight.sum(), "square": (weight * weight).sum()}
+        sums |= {"weighted_right": (weight * pool.outcome()).sum()}
     if probabilities:
         sums |= {f"p{i}": value.sum() for i, value in enumerate(pool.probabilities)}
     return sums
@@ -146,6 +162,8 @@ def _range_expressions(pool: Predictions) -> dict[str, Value]:
     out: dict[str, Value] = {}
     if pool.has("agreement"):
         out |= {"agreement_low": pool.agreement.min(), "agreement_high": pool.agreement.max()}
+    if pool.has("propensity"):
+        out |= {"propensity_low": pool.propensity.min(), "propensity_high": pool.propensity.max()}
     if pool.has("probabilities") and not pool.roles.positive_score:
         total = pool.total_probability()
         out |= {"off_sum": (total - 1).abs().max(), "p_bad": (total.isnull() | total.isnan()).ifelse(1, 0).sum()}

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from fewlabels.data.frames import align_series
 from fewlabels.data.names import to_name
 from fewlabels.errors import InputError, join_names
 
@@ -15,7 +16,7 @@ PREFIX = "p_"
 def to_columns(
     y_pred: Any = None, y_score: Any = None, y_true: Any = None, classes: Any = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return columns and roles of a pool; see `Predictions.from_arrays`.
+    """Convert arrays to columns and roles of a pool; see `Predictions.from_arrays`.
 
     >>> columns, roles = to_columns(y_score=[[0.9, 0.1]], y_true=["cat"], classes=["cat", "dog"])
     >>> list(columns), roles
@@ -23,7 +24,14 @@ def to_columns(
     """
     if y_pred is None and y_score is None:
         raise InputError("give the predictions: a pool (a path, a frame or a dict), or the arrays y_pred or y_score")
-    names = None if classes is None else [to_name(value) for value in np.asarray(classes).tolist()]
+    if classes is None and hasattr(y_score, "columns"):  # a frame of scores names its classes
+        classes = list(y_score.columns)
+    arrays = {"y_pred": y_pred, "y_score": y_score, "y_true": y_true}
+    aligned = align_series({name: values for name, values in arrays.items() if values is not None})
+    y_pred, y_score, y_true = (aligned.get(name) for name in arrays)
+    names = (
+        None if classes is None else [to_name(value) for value in np.asarray(_name_mixed_booleans(classes)).tolist()]
+    )
     given = {"predicted": ("y_pred", y_pred), "label": ("y_true", y_true)}
     columns = {role: _to_arrow(*array) for role, array in given.items() if array[1] is not None}
     if names is not None:
@@ -85,10 +93,18 @@ def _require_same_length(columns: Mapping[str, Any]) -> None:
 
 def _to_arrow(argument: str, values: Any) -> pa.Array:
     """Return one value per item; NaN is null."""
-    array = np.asarray(values)
+    array = np.asarray(_name_mixed_booleans(values))
     if array.ndim != 1:
         raise InputError(f"{argument} has {array.ndim} dimensions; give one class per item")
     try:
         return pa.array(array, from_pandas=True)
     except pa.ArrowException as error:
         raise InputError(f"{argument} cannot be read: {str(error).splitlines()[0]}") from None
+
+
+def _name_mixed_booleans(values: Any) -> Any:
+    """Replace a list of booleans and other values by their names: NumPy would turn True into 1."""
+    kinds = {type(value) for value in values if value is not None} if isinstance(values, list | tuple) else set()
+    if bool not in kinds or kinds == {bool}:
+        return values
+    return [None if value is None else str(value) for value in values]

@@ -20,7 +20,7 @@ DICTIONARY = 2  # header type of a dictionary batch, which wraps a record batch
 
 
 def read_batches(paths: Sequence[str]) -> pa.RecordBatchReader:
-    """Return a reader over the batches of several files with the same columns."""
+    """Return a reader over the batches of several Arrow files with the same columns."""
     schemas = [_read_schema(path) for path in paths]
     for path, schema in zip(paths, schemas, strict=True):
         if schema != schemas[0]:

@@ -12,7 +12,7 @@ RIGHT, WRONG = "right", "wrong"  # classes of the right-versus-wrong problem
 
 
 def one_vs_rest(pool: Predictions, positive: str) -> Predictions:
-    """Return the one-versus-rest predictions of a class."""
+    """Return the binary, one-versus-rest predictions of a class."""
     rest = f"not {positive}"
     said, told = ((name == positive).ifelse(positive, rest) for name in (pool.predicted, pool.label))
     if positive in pool.scored_classes:
@@ -29,7 +29,7 @@ def predict_correctness(pool: Predictions) -> Predictions:
 
 
 def set_constant_score(pool: Predictions, score: float) -> Predictions:
-    """Return the same predictions with one constant score."""
+    """Return the same binary predictions with one constant score."""
     return replace(pool, items=pool.items.mutate(**{SCORE: ibis.literal(score)}))
 
 

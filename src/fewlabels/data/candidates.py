@@ -28,7 +28,7 @@ Key: TypeAlias = tuple[Any, ...]
 
 
 def priority_expression(id: ir.Value, engine: BaseBackend, seed: int) -> ir.Value:
-    """Return the priority of an item, an integer below PRIME: a random polynomial of its id (Wegman and Carter, 1981).
+    """Return a candidate's priority, an integer below PRIME: a random polynomial of its id (Wegman and Carter, 1981).
 
     For integer ids it is the same in every engine.
     """
@@ -41,7 +41,7 @@ def priority_expression(id: ir.Value, engine: BaseBackend, seed: int) -> ir.Valu
 
 
 def compute_priority(ids: Int[np.ndarray, " item"], seed: int) -> Int[np.ndarray, " item"]:
-    """Compute the same priorities in NumPy."""
+    """Compute the same priorities of candidates in NumPy."""
     x = np.abs(np.fmod(ids, PRIME).astype(np.int64))
     first, *others = _draw_coefficients(seed)
     priority = np.full(len(ids), first)
@@ -57,7 +57,7 @@ def _draw_coefficients(seed: int) -> list[int]:
 
 
 def hash_to_integer(id: ir.Value, engine: BaseBackend) -> ir.Value:
-    """Hash an id to an integer below PRIME."""
+    """Hash the id of a candidate to an integer below PRIME."""
     if id.type().is_integer():
         return (id % PRIME).cast("int64").abs()
     name = as_name(id)
@@ -93,7 +93,7 @@ def filter_by_priority(
     wanted: Mapping[Key, int],
     within: Sequence[str],
 ) -> ir.Table:
-    """Filter out items whose priority is above the limit of their group; `within` are the keys of groups."""
+    """Filter out candidates whose priority is above the limit of their group; `within` are the keys of groups."""
     limits = {key: _find_limit(n, wanted[key]) for key, n in sizes.items()}
     near = items.filter(items["__fl_priority"] < max(limits.values())).mutate(**keys)  # drop most items before the join
     if not within:
@@ -109,10 +109,10 @@ def _find_limit(n: int, wanted: int) -> int:
     return PRIME if likely >= n else ceil(PRIME * likely / n)
 
 
-def draw_smallest(
+def draw_candidates(
     ids: Int[np.ndarray, " item"], group: Int[np.ndarray, " item"], wanted: Sequence[int], seed: int
 ) -> Int[np.ndarray, " drawn"]:
-    """Return the indices of the `wanted` items with the smallest priorities in every group."""
+    """Draw the candidates of every group: the indices of the `wanted` items with the smallest priorities."""
     sizes = np.bincount(group, minlength=len(wanted)).tolist()
     limits = np.array([_find_limit(n, w) if w else 0 for n, w in zip(sizes, wanted, strict=True)])
     priority = compute_priority(ids, seed)
@@ -120,10 +120,10 @@ def draw_smallest(
     return near[_smallest_per_group(priority[near], ids[near], group[near], wanted)]
 
 
-def keep_smallest(
+def keep_candidates(
     found: dict[str, list[Any]], within: Sequence[str], wanted: Mapping[Key, int]
 ) -> dict[str, list[Any]]:
-    """Keep the `wanted` items with the smallest priorities in every group."""
+    """Keep the `wanted` candidates with the smallest priorities in every group."""
     at = {key: i for i, key in enumerate(wanted)}
     keys = zip(*(found[key] for key in within), strict=True) if within else [()] * len(found["name"])
     group = np.array([at[key] for key in keys], dtype=np.int64)

@@ -5,6 +5,7 @@ validation adds one query over the ids (none if the aggregate sampled ids), and 
 invalid.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from fewlabels.data.aggregate import Aggregate, aggregate_pool
@@ -13,7 +14,7 @@ from fewlabels.data.groups import everything
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.relation import Value
 from fewlabels.data.sampling import Sample
-from fewlabels.data.tolerances import ROUNDING, SUM_TOLERANCE
+from fewlabels.data.tolerances import LEAST_PROPENSITY, ROUNDING, SUM_TOLERANCE
 from fewlabels.errors import InputError, count, did_you_mean, format_option, join_names, quote_name
 
 MIN_LABELS = 10
@@ -39,16 +40,20 @@ UNLABELLED_MARKERS = {
 }
 
 
-def require_valid(pool: Predictions, aggregated: Aggregate | None = None) -> tuple[str, ...]:
-    """Raise the first error; return the warnings."""
-    findings = check_pool(pool, aggregated)
+def require_valid(
+    pool: Predictions, aggregated: Aggregate | None = None, *, uses_propensities: bool = False
+) -> tuple[str, ...]:
+    """Raise the first error; return the warnings, also of propensities that the caller does not use."""
+    findings = check_pool(pool, aggregated, uses_propensities=uses_propensities)
     for finding in findings:
         if finding.severity == "error":
             raise InputError(finding.message)
     return tuple(finding.message for finding in findings)
 
 
-def check_pool(pool: Predictions, aggregated: Aggregate | None = None) -> tuple[Finding, ...]:
+def check_pool(
+    pool: Predictions, aggregated: Aggregate | None = None, *, uses_propensities: bool = False
+) -> tuple[Finding, ...]:
     """Check ids, scores, probabilities and classes of a pool."""
     aggregated = aggregated or aggregate_pool(pool, everything)
     if not aggregated.n_items:
@@ -57,6 +62,7 @@ def check_pool(pool: Predictions, aggregated: Aggregate | None = None) -> tuple[
     if not _looks_valid(aggregated):
         facts = pool.measure(_range_queries(pool))
         found += [*_check_scores(pool, facts), *_check_sums(pool, facts), *_check_agreement(pool, facts)]
+    found += [*_check_propensities(pool, aggregated, is_used=uses_propensities)]
     if not any(f.severity == "error" for f in found):
         found += [
             *_check_classes(pool),
@@ -133,7 +139,7 @@ def _check_stored_ids(pool: Predictions, n: int) -> tuple[int, Any]:
 
 
 def describe_duplicate(pool: Predictions, first: Any) -> str:
-    """Name the rows of a duplicate id."""
+    """Name the rows of a duplicate id that the checks found."""
     rows = pool.find(pool.id == first, most=3)["row"]
     return f"column {pool.roles.id!r}: id {quote_name(first)} occurs in rows {join_names(rows)}; every item needs an id of its own"
 
@@ -218,6 +224,30 @@ def _check_agreement(pool: Predictions, facts: dict[str, Any]) -> list[Finding]:
         hit = pool.find((pool.agreement < 0) | (pool.agreement > 1), value=pool.agreement)
         return [_make_error(f"column {pool.roles.agreement!r}: agreement must lie between 0 and 1, but row {hit['row'][0]:,} has {hit['value'][0]:g}; {_suggest_rescaling(facts['agreement_low'], facts['agreement_high'])}")]  # fmt: skip
     return []
+
+
+def _check_propensities(pool: Predictions, aggregated: Aggregate, *, is_used: bool) -> Iterator[Finding]:
+    """Check that propensities are probabilities, and warn about labels without one and about those that are not used."""
+    if not pool.has("propensity"):
+        return
+    found, column = aggregated.found, pool.roles.propensity
+    low, high = aggregated.lowest("propensity_low"), aggregated.highest("propensity_high")
+    if low is not None and high is not None and (low < LEAST_PROPENSITY or high > 1):
+        hit = pool.find((pool.propensity < LEAST_PROPENSITY) | (pool.propensity > 1), value=pool.propensity)
+        row, value = hit["row"][0], hit["value"][0]
+        yield Finding("error", f"column {column!r}: a propensity is the probability with which a labelled item was chosen, more than 0 and at most 1, but row {row:,} has {value:g}; {_explain_propensity(value)}")  # fmt: skip
+        return
+    if low is not None and high is not None and high - low > ROUNDING * high and not is_used:
+        yield Finding("warning", f"propensities in column {column!r} differ, and only the overall accuracy of fewlabels assess is weighted by them: all other figures count labels as drawn at random within their group")  # fmt: skip
+    n_labels, n_known = sum(found["n_labels"]), sum(k or 0 for k in found["n_weighted"])
+    if n_labels > n_known:
+        yield Finding("warning", f"labels without a propensity in column {column!r}: {n_labels - n_known:,} of {n_labels:,}; they count as drawn at random within their groups, and are left out of the check of the overall figure")  # fmt: skip
+
+
+def _explain_propensity(value: float) -> str:
+    if 0 <= value < LEAST_PROPENSITY:
+        return "an item that could not be chosen has no label: leave its label out, or give the probability it had"
+    return "is it a weight? Then give 1 divided by it" if value > 1 else "leave it empty where it is not known"
 
 
 def _check_classes(pool: Predictions) -> list[Finding]:

@@ -7,20 +7,18 @@ name.
 import json
 import re
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from fewlabels.errors import InputError
 
 RESERVED_PREFIX = "__fl_"  # prefix of the columns that fewlabels adds
 # Columns derived from the user's; prefixed, because the user may group by a column called score.
-ID, PREDICTED, SCORE, LABEL, AGREEMENT, PROBABILITY, MAX_PROBABILITY = (
-    RESERVED_PREFIX + name for name in ("id", "predicted", "score", "label", "agreement", "p", "top")
+ID, PREDICTED, SCORE, LABEL, AGREEMENT, PROPENSITY, PROBABILITY, MAX_PROBABILITY = (
+    RESERVED_PREFIX + name for name in ("id", "predicted", "score", "label", "agreement", "propensity", "p", "top")
 )
-HEAD_BYTES = 1 << 20  # first bytes of a text file, searched for column names
 
 
 def require_distinct(names: Iterable[object], where: str) -> None:
-    """Refuse names that are equal or differ only in case; empty names are filled by `name_unnamed` first."""
+    """Refuse column names that are equal or differ only in case, once `name_unnamed` has filled empty ones."""
     seen: dict[str, str] = {}
     for name in name_unnamed(names):
         if seen.get(name.casefold()) == name:
@@ -32,7 +30,7 @@ def require_distinct(names: Iterable[object], where: str) -> None:
 
 
 def name_unnamed(names: Iterable[object]) -> list[str]:
-    """Name unnamed columns, such as the index that pandas writes, by position."""
+    """Give names to columns without one, such as the index that pandas writes, by position."""
     return [str(name) or f"column{i}" for i, name in enumerate(names)]
 
 
@@ -42,7 +40,7 @@ def note_unnamed(names: Iterable[object]) -> tuple[str, ...]:
 
 
 def refuse_renamed(columns: Sequence[str], path: str, head: bytes) -> None:
-    """Refuse a table in which the engine renamed a duplicate: a name like label_1 that the file does not contain."""
+    """Refuse column names that the engine made for duplicates: a name like label_1 that the file does not contain."""
     names = {name.casefold(): name for name in columns}
     for name in columns:
         found = re.fullmatch(r"(.+)_\d+", name, re.DOTALL)
@@ -60,15 +58,9 @@ def _occurs_in(name: str, head: bytes) -> bool:
 
 
 def refuse_reserved(columns: Iterable[str]) -> None:
-    """Refuse names with the reserved prefix."""
+    """Refuse column names with the reserved prefix."""
     taken = next((name for name in columns if name.casefold().startswith(RESERVED_PREFIX)), None)
     if taken is not None:
         raise InputError(
             f"column {taken!r}: names that begin with {RESERVED_PREFIX} are reserved for fewlabels; rename it"
         )
-
-
-def read_head(path: str) -> bytes:
-    """Return the first bytes of a file."""
-    with Path(path).open("rb") as file:
-        return file.read(HEAD_BYTES)

@@ -19,15 +19,18 @@ from fewlabels.data.column_names import (
     MAX_PROBABILITY,
     PREDICTED,
     PROBABILITY,
+    PROPENSITY,
     SCORE,
 )
 from fewlabels.data.names import as_name, natural_order
+from fewlabels.data.query_results import fetch_arrow
 from fewlabels.data.roles import NUMBERS, PREFIXES, RECOGNISED, SUGGESTED, Kind, Roles, resolve_roles
 from fewlabels.data.suggestions import Columns, assign_suggested
 from fewlabels.data.text_numbers import Numerals, read_numerals
 from fewlabels.errors import InputError, format_option, join_names, quote_name
 from fewlabels.text import shorten
 
+NUMERALS = ("score", "agreement", "propensity")  # roles recognised by name whose numbers may be stored as text
 Derived = tuple[ir.Table, Roles, tuple[str, ...]]
 
 
@@ -37,16 +40,24 @@ def derive_columns(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any
     _require_predictions(table, roles)
     _refuse_nested(table, roles)
     booleans = _boolean_names(table, roles)
-    new: dict[str, ir.Value] = {ID: table[roles.id]} if roles.id else {}
+    new: dict[str, ir.Value] = {ID: _read_id(table[roles.id])} if roles.id else {}
     new[LABEL] = as_name(table[roles.label], booleans=booleans) if roles.label else ibis.null("string")
     if roles.agreement:
         agreement = _cast_agreement(table, roles.agreement, engine)
         new[AGREEMENT] = agreement.isnan().ifelse(ibis.null("float64"), agreement)
+    if roles.propensity:
+        chance = _cast_to_number(table, "propensity", roles.propensity)
+        new[PROPENSITY] = chance.isnan().ifelse(ibis.null("float64"), chance)
     if roles.positive_score:
         roles, scored, columns = _derive_binary(table, roles, engine, booleans)
         return table.mutate(**new, **columns), roles, scored
     table, scored = _derive_multiclass(table.mutate(**new), roles, engine, booleans)
     return table, roles, scored
+
+
+def _read_id(column: ir.Value) -> ir.Value:
+    """Return the ids; NaN is a missing one."""
+    return column.isnan().ifelse(ibis.null(column.type()), column) if column.type().is_floating() else column
 
 
 def _find_roles(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) -> tuple[ir.Table, Roles]:
@@ -61,7 +72,7 @@ def _find_roles(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) 
     scores = given.get("scores")
     named = [name for name in read.numbers if name in asked or (scores and name.startswith(scores))]
     numeric = table.mutate(**read.numbers) if read.numbers else table
-    fit = [name for name in read.fitting if name.lower() in (*RECOGNISED["score"], *RECOGNISED["agreement"])]
+    fit = [name for name in read.fitting if any(name.lower() in RECOGNISED[role] for role in NUMERALS)]
     roles = resolve_roles(column_kinds(table) | dict.fromkeys((*named, *fit), "number"), **given)
     roles = _drop_unfit_predicted(table, roles, engine, given)
     roles = assign_suggested(Columns(numeric, engine, column_kinds(numeric), roles), given)
@@ -73,14 +84,14 @@ def _find_roles(table: ir.Table, engine: BaseBackend, given: Mapping[str, Any]) 
 
 
 def _note_unread(read: Numerals, roles: Roles) -> Iterator[str]:
-    """Note the columns that are named like a score but hold something else."""
-    if roles.score:
-        return
+    """Note the columns that are named like a score or a propensity but hold something else."""
+    named = () if roles.score else (*RECOGNISED["score"], *SUGGESTED["score"])
+    named += () if roles.propensity else RECOGNISED["propensity"]
     for column, row, text in read.words:
-        if column.lower() in (*RECOGNISED["score"], *SUGGESTED["score"]):
+        if column.lower() in named:
             yield f"column {column!r} is not used: row {row:,} has {shorten(text, most=60)!r}, which is no number"
     for column in read.numbers:
-        if column.lower() in RECOGNISED["score"] and column not in read.fitting:
+        if column.lower() in named and column.lower() not in SUGGESTED["score"] and column not in read.fitting:
             yield f"column {column!r} is not used: it holds text, and not only numbers between 0 and 1"
 
 
@@ -100,12 +111,12 @@ def _drop_unfit_predicted(table: ir.Table, roles: Roles, engine: BaseBackend, gi
 def _may_hold_numbers(name: str, scores: str | None) -> bool:
     """Return whether a column of this name would get a role if it held numbers."""
     plain = name.lower()
-    is_score = plain in (*RECOGNISED["score"], *SUGGESTED["score"], *RECOGNISED["agreement"])
+    is_score = plain in SUGGESTED["score"] or any(plain in RECOGNISED[role] for role in NUMERALS)
     return is_score or (name.startswith(scores) if scores else plain.startswith(PREFIXES))
 
 
 def column_kinds(table: ir.Table) -> dict[str, Kind]:
-    """Return the kind of data in each column."""
+    """Return the kind of data in each column, from which ours are derived."""
     return {name: _column_kind(kind) for name, kind in table.schema().items()}
 
 
@@ -153,7 +164,7 @@ def _list_probability_columns(table: ir.Table, roles: Roles, engine: BaseBackend
     if roles.scores_list is None:
         return {name: table[column].cast("float64") for name, column in roles.scores.items()}
     column = table[roles.scores_list]
-    shortest, longest = engine.to_pyarrow(
+    shortest, longest = fetch_arrow(engine,
         table.aggregate(low=column.length().min(), high=column.length().max())
     ).to_pylist()[0].values()  # fmt: skip
     if shortest != longest or not longest:
@@ -195,7 +206,7 @@ def _class_names(table: ir.Table, roles: Roles, engine: BaseBackend, booleans: t
     found: set[str] = set()
     for column in filter(None, (roles.label, roles.predicted)):
         names = table.select(name=as_name(table[column], booleans=booleans)).distinct().limit(100)
-        found |= {name for name in engine.to_pyarrow(names)["name"].to_pylist() if name is not None}
+        found |= {name for name in fetch_arrow(engine, names)["name"].to_pylist() if name is not None}
     return found
 
 
@@ -214,7 +225,7 @@ def _cast_agreement(table: ir.Table, column: str, engine: BaseBackend) -> ir.Val
     """Return agreement as numbers; an empty CSV column is read as text and becomes null."""
     if table[column].type().is_string():
         filled = table[column].strip().nullif("")
-        if not engine.to_pyarrow(table.aggregate(any=filled.notnull().any()))["any"][0].as_py():
+        if not fetch_arrow(engine, table.aggregate(any=filled.notnull().any()))["any"][0].as_py():
             return ibis.null("float64")
     return _cast_to_number(table, "agreement", column)
 

@@ -20,16 +20,16 @@ LIMIT_VARIABLE = "FEWLABELS_MAX_UNPACKED"
 CHUNK_BYTES = 1 << 20
 
 
-def find_limit(n_packed: int) -> int:
-    """Return how many bytes a file of this size may decompress to."""
+def find_limit(n_packed: int, least: int | None = None) -> int:
+    """Return how many bytes a file of this size may decompress to, or be downloaded."""
     said = os.environ.get(LIMIT_VARIABLE, "")
     if said and not said.isdecimal():
         raise InputError(f"{LIMIT_VARIABLE} is {said!r}; give a number of bytes")
-    return int(said) if said else max(MAX_BYTES, MAX_RATIO * n_packed)
+    return int(said) if said else max(MAX_BYTES if least is None else least, MAX_RATIO * n_packed)
 
 
 def require_bounded(path: str | Path, n_unpacked: int) -> None:
-    """Refuse a file that decompresses to more than the limit."""
+    """Refuse a compressed file that decompresses to more than the limit."""
     n_packed = Path(path).stat().st_size
     limit = find_limit(n_packed)
     if n_unpacked > limit:

@@ -41,7 +41,7 @@ class ClassScores:
 
 
 def find_conflicts(pool: Predictions, found: Columns) -> Iterator[Finding]:
-    """Warn in how many rows two columns contradict each other, and which of them is used."""
+    """Warn of conflicts: in how many rows two columns contradict each other, and which of them is used."""
     roles, n = pool.roles, int(sum(found["n"]))
     disagree, off = (sum(found.get(name, [])) for name in ("n_disagree", "n_off_score"))
     if disagree and roles.positive_score:
@@ -62,7 +62,7 @@ def find_conflicts(pool: Predictions, found: Columns) -> Iterator[Finding]:
 
 
 def check_confidence(pool: Predictions, found: Columns, edges: Sequence[float]) -> list[Finding]:
-    """Warn if scores are below 1/K for K classes, the least that the most probable class can have."""
+    """Warn if scores conflict with being confidences: they are below 1/K for K classes."""
     k = len(pool.classes)
     if (
         not pool.roles.score
@@ -121,7 +121,7 @@ def _suggest_positive(pool: Predictions, by_class: list[ClassScores], positive: 
 
 
 def find_label_columns(pool: Predictions, values: Mapping[str, int]) -> tuple[Finding, ...]:
-    """If no column is the label, find columns that hold only predicted classes and agree with them."""
+    """Find columns that hold only predicted classes and agree with them, without conflict, if none is the label."""
     if pool.n_labels or pool.has("agreement") or not pool.has("predicted") or not values:
         return ()
     said = {name for name in pool.pairs["predicted"] if name is not None}
@@ -153,7 +153,7 @@ def _agrees_with_predicted(pool: Predictions, column: str) -> bool:
 
 
 def count_values(pool: Predictions) -> dict[str, int]:
-    """Count the distinct values of every attribute; missing counts as a value."""
+    """Count the distinct values of every attribute, to find conflicts; missing counts as a value."""
     if not pool.attributes:
         return {}
     names = {str(i): pool.attribute(name) for i, name in enumerate(pool.attributes)}

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Real
 
+from fewlabels.data.model_columns import ModelColumns
 from fewlabels.data.names import MISSING, bin_names, to_name
 from fewlabels.errors import InputError
 
@@ -52,9 +53,10 @@ class Strata:
 
     cell: Int[np.ndarray, " stratum"]
     n_items: Int[np.ndarray, " stratum"]
-    n_labels: Int[np.ndarray, " stratum"]
+    n_labels: Real[np.ndarray, " stratum"]  # fractional where labels are discounted
     right: Float[np.ndarray, " stratum"]  # summed outcomes of the labelled items
     score: Float[np.ndarray, " stratum"]  # mean score of the items; nan without scores
+    predicted: Int[np.ndarray, " stratum"] | None = None  # where strata are split by predicted class
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Cells:
     predicted: Int[np.ndarray, " cell"]  # NONE if cells are not split by predicted class
     bin: Int[np.ndarray, " cell"]
     n_items: Int[np.ndarray, " cell"]
-    n_labels: Int[np.ndarray, " cell"]
+    n_labels: Real[np.ndarray, " cell"]
     score: Float[np.ndarray, " cell"]  # mean score of the items; nan without scores
     right: Float[np.ndarray, " cell"]  # summed outcomes of the labelled items
     labels: Float[np.ndarray, "cell class"]  # number of labels of each class
@@ -76,6 +78,9 @@ class Cells:
     by: str
     axes: tuple[Axis, ...]  # attributes by which groups differ
     level: Int[np.ndarray, "group axis"]
+    by_class: Strata | None = (
+        None  # strata split by predicted class; None where cells are, or where all are of one class
+    )
 
     @property
     def n(self) -> int:
@@ -86,6 +91,13 @@ class Cells:
     def strata_or_cells(self) -> Strata:
         """The strata; if they were not counted, one per cell."""
         return self.strata or Strata(np.arange(self.n), self.n_items, self.n_labels, self.right, self.score)
+
+    def count_unlabelled(self) -> Float[np.ndarray, " stratum"]:
+        """Count the unlabelled items of every stratum; where a cell has none, count all its items."""
+        strata = self.strata_or_cells
+        rest = strata.n_items - strata.n_labels
+        left = np.bincount(strata.cell, weights=rest, minlength=self.n)[strata.cell]
+        return np.where(left > 0, rest, strata.n_items).astype(np.float64)
 
     @property
     def outcomes(self) -> Float[np.ndarray, "cell 2"]:
@@ -114,6 +126,8 @@ class CountTable:
     stratum: Int[np.ndarray, " entry"] | None = None  # finer ranges of the score, for priors that are fitted to them
     axes: tuple[Axis, ...] = ()  # attributes by which groups differ, if known
     level: Int[np.ndarray, "group axis"] | None = None  # the level of each group on each axis
+    models: ModelColumns | None = None  # where several models predict the same items; the table is the first one's
+    graded: bool = False  # are outcomes grades, and the labelled items of every entry of the same grade?
 
     def count(self, what: Literal["n_items", "n_labels"]) -> Int[np.ndarray, " group"]:
         """Sum items or labels per group."""
@@ -147,12 +161,13 @@ class CountTable:
             right=_sum_by_cell(where, self.right, len(key)),
             labels=_count_labels(where, self.label, self.n_labels, (len(key), len(self.classes))),
             probability=probability,
-            strata=None if self.stratum is None else self._stratify(splits, key),
-            names=tuple(self._name(*k[:3]) for k in key.tolist()),
+            strata=None if self.stratum is None or "stratum" in splits else self._stratify(splits, key),
+            names=tuple(self._name(*k) for k in key.tolist()),
             classes=self.classes,
             by=self.by,
             axes=self.axes or (Axis(self.by, self.groups, ordered=False),),
             level=np.arange(len(self.groups))[:, None] if self.level is None else self.level,
+            by_class=None if "predicted" in splits or "stratum" in splits else self._stratify_by_class(splits),
         )
 
     def _stratify(self, splits: Sequence[Split], cells: Int[np.ndarray, "cell 4"]) -> Strata:
@@ -167,6 +182,20 @@ class CountTable:
             _sum_by_cell(where, self.score, n) / n_items,
         )  # fmt: skip
 
+    def _stratify_by_class(self, splits: Sequence[Split]) -> Strata | None:
+        """Split cells by predicted class and stratum; None where all predictions are of one class."""
+        if np.all(self.predicted == self.predicted[:1]):
+            return None
+        finest: tuple[Split, ...] = ("predicted",) if self.stratum is None else ("predicted", "stratum")
+        key, where = self.assign_cells((*splits, *finest))
+        n, order = len(key), np.lexsort((key[:, 3], key[:, 1], key[:, 2], key[:, 0]))
+        n_items, n_labels, right, score = (
+            _sum_by_cell(where, values, n)[order] for values in (self.n_items, self.n_labels, self.right, self.score)
+        )
+        starts = np.any(np.diff(key[order][:, [0, 2]], axis=0), axis=1)
+        cell = np.concatenate([[0], np.cumsum(starts)])
+        return Strata(cell, n_items.astype(np.int64), n_labels.astype(np.int64), right, score / n_items, key[order, 1])
+
     def drop_labels(self) -> "CountTable":
         """Return the same items without labels: one entry per (group, predicted class, bin, stratum)."""
         key, where = self.assign_cells(SPLITS)
@@ -176,7 +205,7 @@ class CountTable:
             stratum=None if self.stratum is None else key[:, 3],
             n_items=_sum_by_cell(where, self.n_items, n).astype(np.int64), n_labels=np.zeros(n, dtype=np.int64),
             score=_sum_by_cell(where, self.score, n), right=np.zeros(n),
-            probability=None if self.probability is None else _sum_rows(where, self.probability, n),
+            probability=None if self.probability is None else _sum_rows(where, self.probability, n), models=None,
         )  # fmt: skip
 
     def add_labels(
@@ -206,6 +235,7 @@ class CountTable:
             score=np.concatenate([self.score, nothing]),
             right=np.concatenate([self.right, right]),
             probability=probability,
+            models=None if self.models is None else self.models.append(entry),
         )
 
     def add_classes(self, classes: Sequence[str]) -> "CountTable":
@@ -230,12 +260,14 @@ class CountTable:
         axis, level = Axis("score", names, ordered=True), np.arange(len(used))[:, None]
         return replace(self, by="bins", groups=names, group=group.reshape(-1), axes=(axis,), level=level)
 
-    def _name(self, group: int, predicted: int, bin: int) -> str:
+    def _name(self, group: int, predicted: int, bin: int, stratum: int) -> str:
         parts = [self.groups[group]]
         if predicted != NONE:
             parts.append(self.classes[predicted])
         if bin != NONE:
             parts.append(self.bins[bin])
+        if stratum != NONE:
+            parts.append(str(stratum))
         return SEPARATOR.join(parts)
 
 

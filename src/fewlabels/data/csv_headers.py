@@ -13,7 +13,7 @@ KNOWN = {name for names in RECOGNISED.values() for name in names}
 
 
 def list_skipped(head: bytes, columns: Sequence[str]) -> list[str]:
-    """Return the lines before the detected header; none if it is not among the first lines."""
+    """Return the lines before the detected header of a CSV file; none if it is not among the first lines."""
     lines = head.decode("utf-8-sig", errors="replace").splitlines()[:LINES]
     for i, line in enumerate(lines):
         if any(_is_header(_split_csv_line(line, mark), columns) for mark in DELIMITERS):
@@ -22,7 +22,7 @@ def list_skipped(head: bytes, columns: Sequence[str]) -> list[str]:
 
 
 def holds_header(skipped: Sequence[str], columns: Sequence[str]) -> bool:
-    """Return whether a skipped line looks like the true header: about as many fields, or a known column name."""
+    """Return whether a skipped line looks like the true header of a CSV file: as many fields, or a known name."""
     for fields in (_split_csv_line(line, mark) for line in skipped for mark in DELIMITERS):
         is_long = len(fields) >= 3 and len(fields) >= len(columns) - 1 and all(fields)
         if is_long or (len(fields) > 1 and KNOWN & {field.lower() for field in fields}):
@@ -31,7 +31,7 @@ def holds_header(skipped: Sequence[str], columns: Sequence[str]) -> bool:
 
 
 def note_skipped(skipped: Sequence[str], path: str) -> tuple[str, ...]:
-    """Note how many lines were skipped."""
+    """Note how many lines were skipped before the header of a CSV file."""
     text = next((line for line in skipped if line.strip()), None)
     if text is None:
         return ()

@@ -9,11 +9,12 @@ import duckdb
 import pyarrow as pa
 
 from fewlabels.errors import InputError
+from fewlabels.text import redact_passwords
 
 
 def name_source(source: Any) -> str:
-    """Return the name of a source in messages."""
-    return str(source) if isinstance(source, str | Path) else "the table"
+    """Return the name of a source in messages on engine errors."""
+    return redact_passwords(str(source)) if isinstance(source, str | Path) else "the table"
 
 
 @contextmanager

@@ -20,7 +20,7 @@ SUBSET_SIZE = 4096  # approximate number of items of a large table that are hash
 
 
 def fingerprint_sample(pool: Predictions, found: Columns, groups: Sequence[str], sample: Sample) -> dict[str, Any]:
-    """Fingerprint a large table from its counts, the group of each count, and a sample of ids."""
+    """Fingerprint the predictions of a large table by its counts, the group of each count, and a sample of ids."""
     said = _predicted_names(pool, found)
     facts: dict[str, Any] = {"n_items": sum(found["n"]), "every": sample.rule.every, "seed": sample.rule.seed}
     if pool.has("score"):

@@ -14,7 +14,7 @@ Frame = Literal["pandas", "polars", "arrow"]
 
 
 def to_arrow(source: Any) -> tuple[pa.Table, Frame]:
-    """Convert a frame to Arrow, and return the kind of frame it was."""
+    """Convert a data frame to Arrow, and return the kind of frame it was."""
     home = type(source).__module__.split(".")[0]
     if home == "pandas":
         return _arrow_of_pandas(source), "pandas"
@@ -36,7 +36,7 @@ def to_arrow(source: Any) -> tuple[pa.Table, Frame]:
 
 
 def cast_half_floats(source: pa.Table | pa.RecordBatchReader) -> Any:
-    """Cast half-precision columns to single precision, because DuckDB has no half precision."""
+    """Cast a frame's half-precision columns to single precision, because DuckDB has no half precision."""
     fields = [f.with_type(pa.float32()) if pa.types.is_float16(f.type) else f for f in source.schema]
     schema = pa.schema(fields)
     return source if schema == source.schema else source.cast(schema)
@@ -76,9 +76,9 @@ def _describe_mix(name: str, values: list[Any]) -> str:
 
 
 def arrow_of_arrays(arrays: Mapping[str, Any]) -> pa.Table:
-    """Convert a dict of arrays, lists or Series to a table."""
+    """Convert a dict of arrays, lists or Series, like a frame, to an Arrow table."""
     require_distinct(arrays, "the table")
-    aligned = _align_series(arrays)
+    aligned = align_series(arrays)
     columns = {
         name: _arrow_of_values(name, values)
         for name, values in zip(name_unnamed(aligned), aligned.values(), strict=True)
@@ -89,8 +89,8 @@ def arrow_of_arrays(arrays: Mapping[str, Any]) -> pa.Table:
     return pa.table(columns)
 
 
-def _align_series(arrays: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Align pandas Series by index; refuse if some columns have none or their rows differ."""
+def align_series(arrays: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Align pandas Series (and frames, of scores) by index; refuse if some columns have none or their rows differ."""
     series = {name: values for name, values in arrays.items() if _is_series(values)}
     if not series:
         return arrays
@@ -107,7 +107,7 @@ def _align_series(arrays: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _is_series(values: Any) -> bool:
-    return type(values).__module__.split(".")[0] == "pandas" and hasattr(values, "index") and values.ndim == 1
+    return type(values).__module__.split(".")[0] == "pandas" and hasattr(values, "index") and values.ndim in (1, 2)
 
 
 def _has_same_rows(one: Any, other: Any) -> bool:

@@ -189,6 +189,19 @@ class Bins:
 
 
 @dataclass(frozen=True)
+class DecisionRanges:
+    """One group per predicted class and range of its score, of equal mass over the pool; without scores, per class."""
+
+    n: int = 5
+    name: str = "decisions"
+
+    def cut(self, pool: RoleTable) -> Cut:
+        """Group by the predicted class and the range of the score."""
+        facets = Predicted().cut(pool).facets
+        return Cut(facets + Bins(self.n, equal_mass=True).cut(pool).facets) if pool.has("score") else Cut(facets)
+
+
+@dataclass(frozen=True)
 class Cross:
     """Every combination of several partitions."""
 
@@ -226,12 +239,12 @@ def bins(n: int = 10, *, equal_mass: bool = False) -> Bins:
 
 
 def bin_index(pool: RoleTable, edges: Sequence[float]) -> Value:
-    """Return the bin index of the score; it is the same in every engine, and exact at the edges."""
+    """Return the bin of the score as the index of a group; it is the same in every engine, and exact at the edges."""
     return pool.score.notnull().ifelse(search(pool.score, edges), None)
 
 
 def search(score: Value, edges: Sequence[float], first: int = 0) -> Value | int:
-    """Return the bin index by binary search: comparing with every edge would cost far more than the scan."""
+    """Return the group (bin index) by binary search: comparing with every edge would cost far more than the scan."""
     if len(edges) == 2:
         return first
     middle = len(edges) // 2

@@ -14,7 +14,7 @@ from ibis.backends import BaseBackend
 
 from fewlabels.data.columns import column_kinds
 from fewlabels.data.names import as_name
-from fewlabels.data.roles import PREFIXES, SUGGESTED, Roles, list_prefixed, resolve_roles
+from fewlabels.data.roles import PREFIXES, SUGGESTED, Kind, Roles, is_recognised, list_prefixed, resolve_roles
 from fewlabels.data.suggestions import Columns
 from fewlabels.errors import InputError, format_option, quote_name
 from fewlabels.text import ESCAPED
@@ -30,7 +30,9 @@ def join_labels(table: ir.Table, labels: ir.Table, engine: BaseBackend, given: M
     """Return the predictions joined with the labels of another table, the updated roles, and notes for the user."""
     answers = _read_grades(labels, given, engine)
     role, column, notes = _find_label_column(answers, given)
-    elsewhere = {name for name in ("label", "agreement") if name in given and given[name] not in table.columns}
+    elsewhere = {
+        name for name in ("label", "agreement", "propensity") if name in given and given[name] not in table.columns
+    }
     roles = resolve_roles(column_kinds(table), **{k: v for k, v in given.items() if k not in elsewhere})
     answer_id = roles.id if roles.id in answers.columns else resolve_roles(column_kinds(answers)).id
     if roles.id is None or answer_id is None:
@@ -49,7 +51,30 @@ def join_labels(table: ir.Table, labels: ir.Table, engine: BaseBackend, given: M
     if role == "label":
         notes += _note_attributes(Columns(table, engine, column_kinds(table), roles))
     joined, name = _join_by_id(table, roles, answers, role)
-    return joined, {**{k: v for k, v in given.items() if k not in elsewhere}, role: name}, notes
+    joined, unused = _join_propensities(joined, roles, labels, answer_id, given)
+    kept = {k: v for k, v in given.items() if k not in elsewhere or k == "propensity"}
+    return joined, {**kept, role: name}, (*notes, *unused)
+
+
+def _join_propensities(
+    table: ir.Table, roles: Roles, labels: ir.Table, answer_id: str, given: Mapping[str, Any]
+) -> tuple[ir.Table, tuple[str, ...]]:
+    """Add the propensities that stand beside the labels, unless the predictions have such a column; note it if so."""
+    numbers: dict[str, Kind] = {name: "number" if is_recognised("propensity", name) else kind for name, kind in column_kinds(labels).items()}  # numbers may be text  # fmt: skip
+    column = given.get("propensity") or resolve_roles(numbers).propensity
+    if column is None or column not in labels.columns:
+        return table, ()
+    if column in table.columns:
+        return table, (f"column {column!r} of the labels is not used: the predictions have one of that name",)
+    theirs = labels.select(__fl_key=as_name(labels[answer_id]), __fl_chance=labels[column])
+    theirs = (
+        theirs.filter(theirs["__fl_chance"].notnull())
+        .group_by("__fl_key")
+        .aggregate(__fl_chance=theirs["__fl_chance"].min())
+    )
+    joined = table.mutate(__fl_key=as_name(table[roles.id])).left_join(theirs, "__fl_key")
+    extra = [name for name in joined.columns if name in ("__fl_key", "__fl_chance", "__fl_key_right")]
+    return joined.mutate(**{column: joined["__fl_chance"]}).drop(*extra), ()
 
 
 def _note_attributes(columns: Columns) -> tuple[str, ...]:
@@ -158,7 +183,7 @@ def _drop_unusable(
 
 
 def note_cannot_tell(n: int) -> str:
-    """Return the warning about items that annotators could not label."""
+    """Return the warning about joined labels of items that annotators could not label."""
     return f"items answered with cannot tell: {n:,}; if they are harder than the rest, the estimates are too optimistic"
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import ibis
+import ibis.expr.datatypes as dt
 import ibis.expr.types as ir
 
 MISSING = "(missing)"
@@ -11,7 +12,7 @@ ItemId = str | int  # as users give it; its name is text
 
 
 def natural_order(name: str) -> tuple[int, float, str]:
-    """Sort key: numbers by value, then words.
+    """Sort key of names: numbers by value, then words.
 
     >>> sorted(["10", "b", "9", "nan", "a"], key=natural_order)
     ['9', '10', 'a', 'b', 'nan']
@@ -35,26 +36,28 @@ def to_name(value: object) -> str:
 
 
 def as_name(value: ir.Value, *, booleans: tuple[str, str] = ("False", "True")) -> ir.Value:
-    """Return text that is the same for 1, 1.0 and '1': frames convert integers with missing values to floats."""
+    """Return the name of a value in the engine: the same for 1, 1.0 and '1', as frames convert integers to floats."""
     kind = value.type()
     if kind.is_string():
         return value
     if kind.is_boolean():
         false, true = booleans
         return ibis.cases((value, true), (~value, false), else_=ibis.null("string"))
-    if kind.is_floating() or kind.is_decimal():
+    if isinstance(kind, dt.Decimal):
+        text = value.cast("string")  # exact: ids of more than 15 digits would collide as floats
+        return text.contains(".").ifelse(text.re_replace(r"\.?0+$", ""), text)
+    if kind.is_floating():
         real = value.cast("float64")
         whole = (real.abs() < 2**53) & (real.floor() == real)
+        number = whole.ifelse(real, 0.0).cast("int64")  # engines may cast rows that the case leaves out
         return ibis.cases(
-            (real.isnan(), ibis.null("string")),
-            (whole, real.cast("int64").cast("string")),
-            else_=real.cast("string"),
+            (real.isnan(), ibis.null("string")), (whole, number.cast("string")), else_=real.cast("string")
         )
     return value.cast("string")
 
 
 def bin_names(edges: Sequence[float]) -> tuple[str, ...]:
-    """Name the ranges between edges, with as many digits as make the names distinct.
+    """Return the names of ranges between edges, with as many digits as make them distinct.
 
     >>> bin_names([0.0, 0.5, 1.0])
     ('[0, 0.5)', '[0.5, 1]')

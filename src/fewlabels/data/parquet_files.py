@@ -14,7 +14,7 @@ NUMBER_BYTES = 8  # bytes of a number
 
 
 def check_footer(path: str) -> None:
-    """Refuse a file that decompresses to more than the limit."""
+    """Refuse a Parquet file that decompresses to more than the limit, by its footer."""
     require_bounded(path, sum(_list_sizes(pq.read_metadata(path))))
 
 

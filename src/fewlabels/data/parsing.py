@@ -9,7 +9,7 @@ from fewlabels.errors import InputError, require_instance
 
 
 def resolve_groups(by: Groups | str | Sequence[Groups | str]) -> Groups:
-    """Return groups given as words or as an object; several are crossed.
+    """Parse groups given as words; objects are returned unchanged, and several are crossed.
 
     >>> resolve_groups("site").name, resolve_groups(predicted).name, resolve_groups(("site", "bins:4")).name
     ('site', 'predicted', 'site,bins:4')
@@ -23,7 +23,7 @@ def resolve_groups(by: Groups | str | Sequence[Groups | str]) -> Groups:
 
 
 def resolve_bins(bins: Bins | str | int | None) -> Bins | None:
-    """Return score bins given as a number, as words such as `equal-mass:10`, or as an object.
+    """Parse score bins given as a number or as words such as `equal-mass:10`; an object is returned unchanged.
 
     >>> resolve_bins("equal-mass:5"), resolve_bins(4), resolve_bins(None)
     (Bins(n=5, equal_mass=True), Bins(n=4, equal_mass=False), None)
@@ -36,7 +36,7 @@ def resolve_bins(bins: Bins | str | int | None) -> Bins | None:
 
 
 def cross(*parts: Groups | str) -> Cross:
-    """Group by every combination of several partitions.
+    """Group by every combination of several partitions, which are parsed if given as words.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def parse_groups(text: str) -> Groups:
 
 
 def parse_group(word: str) -> Groups:
-    """Parse one word into groups."""
+    """Parse one word for groups."""
     if word == "all":
         return everything
     if word == "predicted":
@@ -95,7 +95,7 @@ def parse_pair(text: str) -> tuple[str, str]:
 
 
 def split_names(text: str) -> list[str]:
-    """Split at commas; a name that contains a comma is written in double quotes.
+    """Parse names separated by commas; a name that contains a comma is written in double quotes.
 
     >>> split_names('"a,b",c')
     ['a,b', 'c']

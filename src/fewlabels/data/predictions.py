@@ -5,29 +5,39 @@ Other modules query it for counts, sums and a few rows. `aggregate` and `checks`
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import ibis
 import ibis.expr.types as ir
 
 from fewlabels.data import sampling as samples
+from fewlabels.data.addresses import (
+    download,
+    is_address,
+    is_database,
+    list_inputs,
+    name_in_messages,
+    open_table_at,
+)
 from fewlabels.data.arrays import to_columns
-from fewlabels.data.candidates import Key, filter_by_priority, hash_to_integer, keep_smallest, priority_expression
+from fewlabels.data.candidates import Key, filter_by_priority, hash_to_integer, keep_candidates, priority_expression
 from fewlabels.data.column_names import AGREEMENT, ID, LABEL, PREDICTED
 from fewlabels.data.columns import derive_columns
 from fewlabels.data.engine_errors import explain_engine_errors, name_source
 from fewlabels.data.label_join import join_labels
-from fewlabels.data.logs import read_log
+from fewlabels.data.logs.reading import read_log
 from fewlabels.data.names import natural_order
 from fewlabels.data.relation import Columns, Value
 from fewlabels.data.role_table import RoleTable
 from fewlabels.data.sampling import Sample, SamplingRule, choose_sampling_rule, sample_from_lists
 from fewlabels.data.sources import open_source, open_table
 from fewlabels.errors import InputError, join_names
+from fewlabels.text import redact_passwords
 
+MAKE_GRADED_POOL = "fewlabels.data.grades.pool:make_graded_pool"  # imported on use: few tables have grades
 INTEGER = r"-?[0-9]{1,18}"
 
 
@@ -40,6 +50,10 @@ class Predictions(RoleTable):
     (2, 1, ('cat', 'dog'))
     """
 
+    grades: tuple[tuple[str, float], ...] = field(
+        default=(), kw_only=True
+    )  # that people can give, lowest first, and their place from 0 to 1; empty if they give classes
+
     @classmethod
     def read(cls, source: Any, *, labels: Any = None, **roles: Any) -> "Predictions":
         """Open predictions, and assign a column to each role.
@@ -48,14 +62,22 @@ class Predictions(RoleTable):
         ----------
         source: path, frame, dict of arrays or Ibis table
             A path or glob of Parquet, CSV(.gz), JSON lines or Arrow files; a pandas, Polars or Arrow table; a table of any
-            engine. A path may also be an evaluation log: samples of lm-evaluation-harness, or a log of Inspect.
+            engine. A path may also be an evaluation log: samples of lm-evaluation-harness, or a log of Inspect; or an
+            address: `https://` of a file, or `postgresql://user@host/database?table=name`. Several files that match a glob
+            have a column `filename`.
         labels: path, frame or dict of arrays
             A second source with the columns id and label, joined by id.
         **roles: object
-            Column roles: id, predicted, score, scores, positive_score, positive, threshold, label, agreement, show. A given
+            Column roles: id, predicted, score, scores, positive_score, positive, threshold, label, agreement, propensity, show; of
+            outputs that people grade: grade, judge, scale (see `rate`), id and show. A given
             role overrides one recognised by column name; but a recognised `predicted` column overrides the classes derived
             from scores, unless a threshold is given. If they differ, a warning reports the number of rows.
         """
+        if is_address(source):
+            return cls._read_address(source, labels=labels, **roles)
+        if {"grade", "judge"} & roles.keys():
+            graded = resolve_name(MAKE_GRADED_POOL)(source, labels=labels, **roles)
+            return cls(**{f.name: getattr(graded.table, f.name) for f in fields(graded.table)}, grades=graded.grades)
         name, log = name_source(source), read_log(source)
         table, engine, frame, notes = open_source(log.columns if log else source)
         notes += log.notes if log else ()
@@ -64,8 +86,18 @@ class Predictions(RoleTable):
                 table, roles, more = join_labels(table, open_table(labels, engine), engine, roles)
                 notes += more
             items, found, scored = derive_columns(table, engine, roles)
-        inputs = tuple(str(one) for one in (source, labels) if isinstance(one, str | Path))
+        inputs = list_inputs(source, labels)
         return cls(items, engine, name, found, frame, scored, (*notes, *found.notes), inputs)
+
+    @classmethod
+    def _read_address(cls, address: str, **choices: Any) -> "Predictions":
+        """Open a table of a database, or a file at an address: it is downloaded first."""
+        name = redact_passwords(address)
+        if is_database(address):
+            return replace(cls.read(open_table_at(address), **choices), source=name)
+        path = download(address)
+        with name_in_messages(path, name):
+            return replace(cls.read(path, **choices), source=name, inputs=())
 
     @classmethod
     def from_arrays(
@@ -81,7 +113,7 @@ class Predictions(RoleTable):
             Probabilities of all classes, in the order of `classes`; or one number per item: the probability of the
             positive class if there are two `classes`, else the confidence in `y_pred`.
         y_true: array of shape (n_items,)
-            True classes; None or NaN where unknown.
+            True classes; None or NaN where unknown. pandas Series are matched by their index.
         classes: sequence
             Names of the classes in the order of the columns of `y_score`, as in `model.classes_`; for a binary model,
             the negative and the positive class.
@@ -204,7 +236,7 @@ class Predictions(RoleTable):
         """
         items = self._list_unlabelled(self.items.mutate(__fl_priority=priority_expression(self.id, self.engine, seed)))
         items = filter_by_priority(items, keys, sizes, wanted, within)
-        return keep_smallest(
+        return keep_candidates(
             self._query(items.select("__fl_priority", name="__fl_name", **{k: k for k in keys})), within, wanted
         )
 

@@ -16,6 +16,7 @@ from ibis.backends import BaseBackend
 from fewlabels.data.column_names import RESERVED_PREFIX
 from fewlabels.data.engine_errors import explain_engine_errors
 from fewlabels.data.names import as_name
+from fewlabels.data.query_results import fetch_arrow
 
 Value: TypeAlias = Any  # an Ibis expression; its methods depend on its type in the engine
 Columns = dict[str, list[Any]]
@@ -72,6 +73,10 @@ class Relation:
         """Fetch expressions for every row: for small tables, and for what the engine cannot aggregate."""
         return self._query(self.items.select(**values))
 
+    def fetch_rows(self, rows: ir.Table) -> Columns:
+        """Fetch a query of few rows that was made from this table."""
+        return self._query(rows)
+
     def find(self, where: Value, *, most: int = 1, **show: Value) -> Columns:
         """Fetch the first rows that satisfy a condition, with their row numbers."""
         numbered = self.items.mutate(
@@ -79,6 +84,11 @@ class Relation:
         )
         hits = numbered.filter(numbered["__fl_hit"]).order_by("__fl_row").limit(most)
         return self._query(hits.select(row="__fl_row", **{k: f"__fl_show_{k}" for k in show}))
+
+    def find_items(self, where: Value, *, most: int, **show: Value) -> Columns:
+        """Fetch up to `most` rows that satisfy a condition, the first by id."""
+        found = self.items.select(__fl_hit=where, **show)
+        return self._query(found.filter(found["__fl_hit"]).drop("__fl_hit").order_by("id").limit(most))
 
     def count_distinct(self, keys: Mapping[str, Value], *, first: int | None = None) -> int:
         """Count the distinct combinations of keys; only within the first rows if `first` is given."""
@@ -95,4 +105,4 @@ class Relation:
 
     def _fetch(self, expression: ir.Table) -> pa.Table:
         with _ENGINE_LOCK, explain_engine_errors(self.source):
-            return self.engine.to_pyarrow(expression)
+            return fetch_arrow(self.engine, expression)

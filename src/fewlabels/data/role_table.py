@@ -1,12 +1,23 @@
 """A table in some engine (`relation`) in which columns have roles, and the expressions of these columns."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
 import ibis
+import ibis.expr.datatypes as dt
 
-from fewlabels.data.column_names import AGREEMENT, ID, LABEL, PREDICTED, PROBABILITY, RESERVED_PREFIX, SCORE
+from fewlabels.data.column_names import (
+    AGREEMENT,
+    ID,
+    LABEL,
+    PREDICTED,
+    PROBABILITY,
+    PROPENSITY,
+    RESERVED_PREFIX,
+    SCORE,
+)
 from fewlabels.data.frames import Frame
 from fewlabels.data.names import as_name
 from fewlabels.data.relation import Relation, Value
@@ -27,8 +38,10 @@ class RoleTable(Relation):
     inputs: tuple[str, ...] = ()  # paths or glob patterns of the files it was read from
 
     def has(self, role: str) -> bool:
-        """Return whether a role has a column: predicted, score, label, agreement or probabilities."""
-        wanted = {"predicted": PREDICTED, "score": SCORE, "label": LABEL, "agreement": AGREEMENT}
+        """Return whether a role has a column: predicted, score, label, agreement, propensity or probabilities."""
+        wanted = {
+            "predicted": PREDICTED, "score": SCORE, "label": LABEL, "agreement": AGREEMENT, "propensity": PROPENSITY,
+        }  # fmt: skip
         return bool(self.scored_classes) if role == "probabilities" else wanted[role] in self.items.columns
 
     @property
@@ -77,6 +90,11 @@ class RoleTable(Relation):
         return self._role("agreement", AGREEMENT)
 
     @property
+    def propensity(self) -> Value:
+        """The known probability with which a labelled item was chosen; null where unknown, and where unlabelled."""
+        return self.is_labelled().ifelse(self._role("propensity", PROPENSITY), ibis.null("float64"))
+
+    @property
     def probabilities(self) -> tuple[Value, ...]:
         """The probability of each scored class."""
         return tuple(self.items[f"{PROBABILITY}{i}"] for i in range(len(self.scored_classes)))
@@ -92,6 +110,19 @@ class RoleTable(Relation):
     def max_probability(self) -> Value:
         """The largest probability among the scored classes."""
         return ibis.greatest(*self.probabilities)
+
+    @property
+    def has_further_scores(self) -> bool:
+        """Whether another model has scores: not where there is one model."""
+        return False
+
+    def list_further_keys(self, place_score: Callable[[Value], Value] | None) -> dict[str, Value]:  # noqa: ARG002
+        """Return the GROUP BY keys of other models: none where there is one model."""
+        return {}
+
+    def sum_further_scores(self) -> dict[str, Value]:
+        """Return the summed scores of other models: none where there is one model."""
+        return {}
 
     def conflicts(self) -> dict[str, Value]:
         """Conditions under which the predicted class or the score contradicts the probabilities."""
@@ -156,4 +187,5 @@ class RoleTable(Relation):
     @property
     def has_integer_ids(self) -> bool:
         """Whether ids are stored as integers."""
-        return not self.roles.id or bool(self.items[ID].type().is_integer())
+        kind = self.items[ID].type() if self.roles.id else dt.int64
+        return bool(kind.is_integer()) and kind != dt.uint64  # which may exceed signed integers

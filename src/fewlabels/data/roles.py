@@ -20,12 +20,13 @@ RECOGNISED: dict[str, tuple[str, ...]] = {
     "score": ("score", "confidence"),
     "label": ("label", "y_true", "true_label", "ground_truth"),
     "agreement": ("agreement",),
+    "propensity": ("propensity", "inclusion_probability"),
 }
 # Names that attributes may have too: used only if no other column has the role and the values fit (`suggestions`).
 SUGGESTED: dict[str, tuple[str, ...]] = {"score": ("proba", "prob"), "label": ("target", "gold")}
 SCORES_PREFIX = "p_"
 PREFIXES = (SCORES_PREFIX, "prob_", "proba_")
-NUMBERS = ("score", "positive_score", "agreement")  # roles of numeric columns
+NUMBERS = ("score", "positive_score", "agreement", "propensity")  # roles of numeric columns
 # Names of columns that may leak predictions or labels, and would bias annotators.
 LEAKING = re.compile(
     r"(pred|predicted|predictions?|scores?|proba?|probability|p|conf|confidence|logits?|labels?|y|true|truth|ground|gold)([_\W\d]|$)",
@@ -47,13 +48,14 @@ class Roles:
     threshold: float = 0.5
     label: str | None = None
     agreement: str | None = None
+    propensity: str | None = None
     show: tuple[str, ...] = ()
     set_aside: Mapping[str, str] = field(default_factory=dict)  # role -> recognised column that a given role replaces
     notes: tuple[str, ...] = ()
 
     def used(self) -> dict[str, str]:
         """Return role -> column, for display."""
-        names = ("id", "predicted", "score", "positive_score", "label", "agreement")
+        names = ("id", "predicted", "score", "positive_score", "label", "agreement", "propensity")
         found = {name: getattr(self, name) for name in names if getattr(self, name)}
         if self.scores_list:
             found["scores"] = self.scores_list
@@ -75,6 +77,7 @@ def resolve_roles(
     threshold: float | None = None,
     label: str | None = None,
     agreement: str | None = None,
+    propensity: str | None = None,
     show: Sequence[str] = (),
 ) -> Roles:
     """Assign a column to each role: the given one, else one recognised by name.
@@ -83,7 +86,7 @@ def resolve_roles(
     'pred'
     """
     asked = {"id": id, "predicted": predicted, "score": score, "positive_score": positive_score,
-             "label": label, "agreement": agreement}  # fmt: skip
+             "label": label, "agreement": agreement, "propensity": propensity}  # fmt: skip
     for role, column in asked.items():
         if column is not None:
             _require_column(columns, role, column)
@@ -115,6 +118,7 @@ def resolve_roles(
         threshold=0.5 if threshold is None else threshold,
         label=found_label,
         agreement=found_agreement,
+        propensity=propensity or _recognise_column(columns, "propensity", taken),
         show=tuple(show),
         set_aside=aside,
     )

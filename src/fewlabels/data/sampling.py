@@ -77,12 +77,12 @@ class Sample:
 
 
 def choose_sampling_rule(n_items: int, seed: int) -> SamplingRule:
-    """Choose the sampling rate for a pool of `n_items`."""
+    """Choose the rule (rate) of sampling for a pool of `n_items`."""
     return SamplingRule(max(2, n_items // SAMPLE_SIZE), seed)
 
 
 def sample_from_lists(rule: SamplingRule, lists: pa.ListArray, n_missing: int) -> Sample:
-    """Build a sample from lists of ids, one list per row of the counts."""
+    """Build a sample from lists of sampled ids, one list per row of the counts."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
     ids = lists.flatten().to_numpy(zero_copy_only=False)
     return Sample(rule, ids, np.repeat(np.arange(len(lists)), lengths), n_missing)

@@ -7,6 +7,7 @@ File names are literal: an existing file is opened even if its name looks like a
 import glob
 import gzip
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,26 +20,30 @@ from ibis.backends import BaseBackend
 
 from fewlabels.data.arrow_files import read_batches
 from fewlabels.data.column_names import (
-    HEAD_BYTES,
     name_unnamed,
     note_unnamed,
-    read_head,
     refuse_renamed,
     require_distinct,
 )
 from fewlabels.data.compression import check_stream
-from fewlabels.data.csv_headers import holds_header, list_skipped, note_skipped
+from fewlabels.data.csv_headers import DELIMITERS, holds_header, list_skipped, note_skipped
 from fewlabels.data.frames import arrow_of_arrays, cast_half_floats
 from fewlabels.data.json_columns import read_json_columns
+from fewlabels.data.nan_values import clear_nan
 from fewlabels.data.parquet_files import check_footer
+from fewlabels.data.query_results import fetch_arrow
+from fewlabels.data.ragged_lines import refuse_ragged
 from fewlabels.errors import InputError, join_names
 
+HEAD_BYTES = 1 << 20  # first bytes of a text file, searched for column names
 SUFFIXES = {
     "parquet": (".parquet", ".pq"),
     "csv": (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".csv.zst"),
     "json": (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz", ".json", ".json.gz"),
     "arrow": (".arrow", ".feather", ".ipc"),
 }
+SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
+FILE_NAME = "filename"  # column that says from which of several files a row comes
 
 
 class Opened(NamedTuple):
@@ -49,7 +54,7 @@ class Opened(NamedTuple):
 
 
 def open_files(pattern: str, engine: BaseBackend) -> Opened:
-    """Open a file, or all files that match a glob pattern."""
+    """Open a file, or all files that match a glob pattern, to scan as a DuckDB table."""
     paths = find_files(pattern)
     kinds = {_kind_of(path) for path in paths}
     if len(kinds) > 1:
@@ -58,7 +63,7 @@ def open_files(pattern: str, engine: BaseBackend) -> Opened:
     try:
         opened = _scan_files(kind, paths, engine)
         if kind == "parquet":
-            opened.table.count().to_pyarrow()  # detects a truncated file now, not in a later query
+            fetch_arrow(engine, opened.table.aggregate(n=opened.table.count()))  # detects a truncated file now
     except (duckdb.Error, pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{pattern}: cannot be read as {kind}: {_explain_duckdb_error(str(error))}") from None
     return opened
@@ -73,7 +78,7 @@ def _explain_duckdb_error(error: str) -> str:
 
 
 def find_files(pattern: str) -> list[str]:
-    """Return the file of that name, else the files that match the glob pattern."""
+    """Return the files to scan: the one of that name, else those that match the glob pattern."""
     if Path(pattern).is_file():
         return [pattern]
     if Path(pattern).is_dir():
@@ -88,6 +93,10 @@ def _kind_of(path: str) -> str:
     for kind, endings in SUFFIXES.items():
         if path.lower().endswith(endings):
             return kind
+    if path.lower().endswith(SPREADSHEETS):
+        raise InputError(
+            f"{path} is a spreadsheet; save the sheet as CSV (in Excel: File, Save As, CSV UTF-8) and give that file"
+        )
     known = join_names([e for endings in SUFFIXES.values() for e in endings], most=20)
     raise InputError(f"{path}: unknown file extension, which determines the format; known are {known}")
 
@@ -105,10 +114,10 @@ def _scan_parquet(paths: list[str], engine: BaseBackend) -> Opened:
         check_footer(path)
     names = pq.read_schema(paths[0]).names
     require_distinct(names, paths[0])
-    table = engine.read_parquet(_escape_glob(paths), hive_partitioning=False)
+    table = _name_files(paths, lambda **more: engine.read_parquet(_escape_glob(paths), hive_partitioning=False, **more))
     if "" in names:
         table = table.rename(dict(zip(name_unnamed(names), table.columns, strict=True)))
-    return Opened(table, note_unnamed(names))
+    return Opened(clear_nan(table), note_unnamed(names))
 
 
 def _load_csv(paths: list[str], engine: BaseBackend) -> Opened:
@@ -116,11 +125,15 @@ def _load_csv(paths: list[str], engine: BaseBackend) -> Opened:
     # Booleans are not inferred: a class called yes stays yes.
     kinds = ["BIGINT", "DOUBLE", "DATE", "TIMESTAMP", "VARCHAR"]
     words = {"sample_size": -1, "header": True, "auto_type_candidates": kinds, "hive_partitioning": False}
-    table, head = engine.read_csv(_escape_glob(paths), **words), _unpack_head(paths[0])
+    table, head = engine.read_csv(_escape_glob(paths), **words), _read_head(paths[0])
     skipped = list_skipped(head, table.columns)
     if holds_header(skipped, table.columns):
-        table, skipped = engine.read_csv(_escape_glob(paths), skip=0, **words), []
+        words["skip"] = 0
+        table, skipped = engine.read_csv(_escape_glob(paths), **words), []
     refuse_renamed(table.columns, paths[0], head)
+    for path in paths if len(table.columns) == 1 else ():
+        refuse_ragged(path, read_lines(path), table.columns, DELIMITERS)
+    table = _name_files(paths, lambda **more: engine.read_csv(_escape_glob(paths), **words, **more), table)
     return Opened(_load_into_engine(table, engine), note_skipped(skipped, paths[0]))
 
 
@@ -132,9 +145,19 @@ def _load_json(paths: list[str], engine: BaseBackend) -> Opened:
     if columns:
         table = pa.concat_tables([arrow_of_arrays(one.columns) for one in columns])
         return Opened(_load_arrow_table(table, engine), tuple(note for one in columns for note in one.notes))
-    table = engine.read_json(_escape_glob(paths), hive_partitioning=False)
-    refuse_renamed(table.columns, paths[0], _unpack_head(paths[0]))
+    table = _name_files(paths, lambda **more: engine.read_json(_escape_glob(paths), hive_partitioning=False, **more))
+    refuse_renamed(table.columns, paths[0], _read_head(paths[0]))
     return Opened(_load_into_engine(table, engine))
+
+
+def _name_files(paths: list[str], read: Callable[..., ir.Table], table: ir.Table | None = None) -> ir.Table:
+    """Add the column `filename` to the rows of several files, unless they have such a column; short where names differ."""
+    table = read() if table is None else table
+    if len(paths) == 1 or FILE_NAME in table.columns:
+        return table
+    named = read(filename=True)
+    common = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in paths])  # noqa: PTH100, PTH120
+    return named.mutate(**{FILE_NAME: named[FILE_NAME].substr(len(common.rstrip("/")) + 1)})
 
 
 def _load_arrow(paths: list[str], engine: BaseBackend) -> Opened:
@@ -166,11 +189,22 @@ def _escape_glob(paths: list[str]) -> list[str]:
     return [os.path.abspath(path).translate(marks) for path in paths]  # noqa: PTH100 (links stay links)
 
 
-def _unpack_head(path: str) -> bytes:
+def _read_head(path: str) -> bytes:
     """Return the first bytes of a text file, decompressed if it is .gz or .zst."""
     if path.lower().endswith(".gz"):
         with gzip.open(path, "rb") as file:
             return file.read(HEAD_BYTES)
     if path.lower().endswith(".zst"):
         return bytes(pa.CompressedInputStream(path, "zstd").read(HEAD_BYTES))
-    return read_head(path)
+    with Path(path).open("rb") as file:
+        return file.read(HEAD_BYTES)
+
+
+def read_lines(path: str) -> Iterator[str]:
+    """Yield the lines of a text file to scan, decompressed if it is .gz; of a .zst file the first ones."""
+    if path.lower().endswith(".zst"):
+        yield from _read_head(path).decode("utf-8-sig", errors="replace").splitlines(keepends=True)[:-1]
+        return
+    open_text = gzip.open if path.lower().endswith(".gz") else open
+    with open_text(path, "rt", encoding="utf-8-sig", newline="") as file:
+        yield from file

@@ -10,10 +10,14 @@ import ibis.expr.types as ir
 import pyarrow as pa
 from ibis.backends import BaseBackend
 
+from fewlabels.data.addresses import download, is_address, is_database, name_in_messages, open_table_at
 from fewlabels.data.column_names import note_unnamed, refuse_reserved
 from fewlabels.data.frames import Frame, cast_half_floats, to_arrow
+from fewlabels.data.nan_values import clear_nan
+from fewlabels.data.query_results import fetch_arrow
 from fewlabels.data.scan import open_files
 from fewlabels.errors import InputError
+from fewlabels.text import redact_passwords
 
 __all__ = ["Frame", "Source", "open_source", "open_table"]
 
@@ -28,7 +32,7 @@ class Source(NamedTuple):
 
 
 def open_source(source: Any, engine: BaseBackend | None = None) -> Source:
-    """Open a path, a frame, a mapping of arrays or an Ibis table."""
+    """Open any source (a path, a frame, a mapping of arrays or an Ibis table) as a table with its engine."""
     found = _open(source, engine)
     refuse_reserved(found.table.columns)
     return found
@@ -36,15 +40,29 @@ def open_source(source: Any, engine: BaseBackend | None = None) -> Source:
 
 def _open(source: Any, engine: BaseBackend | None) -> Source:
     if isinstance(source, ir.Table) and source.get_backend().name != "polars":
-        return Source(source, source.get_backend(), "pandas")
+        given = source.get_backend()
+        return Source(clear_nan(source) if given.name == "duckdb" else source, given, "pandas")
     engine = engine or ibis.duckdb.connect()
     if isinstance(source, ir.Table):  # Ibis has no window functions there; DuckDB scans the data in place
-        return Source(_register_arrow(source.to_pyarrow(), engine), engine, "polars")
+        return Source(register_arrow(source.to_pyarrow(), engine), engine, "polars")
+    if is_address(source):
+        return _open_address(source, engine)
     if isinstance(source, str | Path):
         opened = open_files(str(source), engine)
         return Source(opened.table, engine, "pandas", opened.notes)
     arrow, frame = to_arrow(source)
-    return Source(_register_arrow(arrow, engine), engine, frame, note_unnamed(_list_names(source)))
+    return Source(register_arrow(arrow, engine), engine, frame, note_unnamed(_list_names(source)))
+
+
+def _open_address(address: str, engine: BaseBackend) -> Source:
+    """Open a file at an address, or a table of a database, which is copied to the engine."""
+    if is_database(address):
+        table = open_table_at(address)
+        return Source(register_arrow(fetch_arrow(table.get_backend(), table), engine), engine, "pandas")
+    path = download(address)
+    with name_in_messages(path, redact_passwords(address)):
+        opened = open_files(str(path), engine)
+    return Source(opened.table, engine, "pandas", opened.notes)
 
 
 def _list_names(source: Any) -> list[object]:
@@ -58,8 +76,8 @@ def _list_names(source: Any) -> list[object]:
     return list(getattr(source, "columns", ()))
 
 
-def _register_arrow(arrow: pa.Table, engine: BaseBackend) -> ir.Table:
-    """Let DuckDB scan Arrow data in place; upload it with the query for other engines."""
+def register_arrow(arrow: pa.Table, engine: BaseBackend) -> ir.Table:
+    """Let DuckDB scan a source of Arrow data in place; upload it with the query for other engines."""
     if engine.name != "duckdb":
         return ibis.memtable(arrow)
     name = ibis.util.gen_name("fewlabels")
@@ -71,8 +89,8 @@ def _register_arrow(arrow: pa.Table, engine: BaseBackend) -> ir.Table:
 
 
 def open_table(source: Any, engine: BaseBackend) -> ir.Table:
-    """Open a second table in the engine of the first; if that cannot read files, upload it with the query."""
+    """Open a second source in the engine of the first; if that cannot read files, upload it with the query."""
     if engine.name == "duckdb" or isinstance(source, ir.Table):
         return open_source(source, engine).table
     opened = open_source(source)
-    return ibis.memtable(opened.engine.to_pyarrow(opened.table))
+    return ibis.memtable(fetch_arrow(opened.engine, opened.table))

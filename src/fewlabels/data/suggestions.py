@@ -30,6 +30,7 @@ ROLE_PATTERNS = {  # names similar to the recognised ones
         r"(scores?|conf|confidences?|proba?s?|probability|probabilities|softmax|logits?)([_\W\d]|$)|.*[_\W](score|conf|confidence|proba?|probability)$",
         re.IGNORECASE,
     ),
+    "agreement": re.compile(r"(is_?|was_?)?(correct|right)(ness)?", re.IGNORECASE),
     "label": re.compile(
         r"(labels?|true|truth|y_?true|gold|ground|actual|annotation|reference)([_\W\d]|$)|.*[_\W](label|labels|truth|true|gold|actual)$",
         re.IGNORECASE,
@@ -84,6 +85,13 @@ class Columns:
         low, high, gaps = self.find_range(self.table[column])
         return low >= -ROUNDING and high <= 1 + ROUNDING and not gaps
 
+    def holds_grades(self, column: str) -> bool:
+        """Return whether a column holds numbers in [0, 1] where none is missing."""
+        if self.kinds[column] != "number":
+            return False
+        low, high, _ = self.find_range(self.table[column])
+        return low >= -ROUNDING and high <= 1 + ROUNDING
+
     def holds_classes(self, column: str) -> bool:
         """Return whether all values of a column are predicted classes."""
         return self.kinds[column] in ("text", "number", "boolean") and self.find_unknown_class(column) is None
@@ -100,7 +108,7 @@ class Columns:
 
 
 def assign_suggested(columns: Columns, given: Mapping[str, Any]) -> Roles:
-    """Assign unfilled roles to columns whose names suggest them and whose values fit; note the others."""
+    """Assign unfilled roles to columns whose names suggest them and whose values fit; note the others' suggestions."""
     notes: list[str] = []
     for take in (_assign_scores, _assign_score, _assign_label):
         roles, more = take(columns, given)
@@ -199,6 +207,9 @@ def _note_likely(columns: Columns, notes: list[str]) -> Iterator[str]:
         likely = [name for name in free if ROLE_PATTERNS["label"].match(name) and columns.holds_classes(name)]
         if likely:
             yield f"no labels are used, though the name of column {join_names(map(repr, likely))} suggests some: say {format_option('label')} with the column of the true class"  # fmt: skip
+        graded = [name for name in free if ROLE_PATTERNS["agreement"].fullmatch(name) and columns.holds_grades(name)]
+        if graded and not likely:
+            yield f"no labels are used; if column {join_names(map(repr, graded))} says whether each prediction is right (1) or wrong (0), say {format_option('agreement', graded[0])}"  # fmt: skip
 
 
 def _looks_like_score(columns: Columns, name: str) -> bool:

@@ -8,13 +8,14 @@ import ibis.expr.types as ir
 from fewlabels.data.column_names import RESERVED_PREFIX
 from fewlabels.data.engine_errors import explain_engine_errors, name_source
 from fewlabels.data.names import MISSING, as_name
+from fewlabels.data.query_results import fetch_arrow
 from fewlabels.data.relation import Columns
 from fewlabels.data.sources import open_source
 from fewlabels.errors import InputError, did_you_mean
 
 
 def read_columns(source: Any) -> dict[str, str]:
-    """Return the columns of any source and their types."""
+    """Return the columns of any table, roles or not, and their types."""
     table = source if isinstance(source, ir.Table) else open_source(source).table
     return {name: str(kind) for name, kind in table.schema().items() if not name.startswith(RESERVED_PREFIX)}
 
@@ -32,4 +33,4 @@ def count_rows(source: Any, columns: Sequence[str], weight: str | None = None) -
     n = table.count() if weight is None else table[weight].cast("float64").sum()
     keys = {column: as_name(table[column]).fill_null(MISSING) for column in columns}
     with explain_engine_errors(name_source(source)):
-        return engine.to_pyarrow(table.group_by(**keys).aggregate(n=n)).to_pydict()
+        return fetch_arrow(engine, table.group_by(**keys).aggregate(n=n)).to_pydict()

@@ -9,6 +9,8 @@ from jaxtyping import Float, Int
 from fewlabels.data.aggregate import Aggregate, aggregate_pool
 from fewlabels.data.counts import NONE, Axis, CountTable
 from fewlabels.data.groups import Cut, Groups
+from fewlabels.data.joint_predictions import JointPredictions
+from fewlabels.data.model_columns import ModelColumns
 from fewlabels.data.names import bin_names
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.relation import Columns
@@ -16,12 +18,12 @@ from fewlabels.errors import InputError
 
 
 def count_pool(pool: Predictions, by: Groups, **choices: Any) -> CountTable:
-    """Count a pool by group, predicted class, score bin and label, in one query; `choices` as for the aggregate."""
+    """Tabulate a pool: count it in one query and build the count table; `choices` as for the aggregate."""
     return to_count_table(aggregate_pool(pool, by, **choices))
 
 
 def to_count_table(aggregated: Aggregate) -> CountTable:
-    """Convert the aggregate of a valid pool to a count table."""
+    """Tabulate the aggregate of a valid pool: convert it to a count table."""
     pool, found, cut = aggregated.pool, aggregated.found, aggregated.cut
     if not aggregated.n_items:
         raise InputError(f"{pool.source} has no rows")
@@ -47,7 +49,19 @@ def to_count_table(aggregated: Aggregate) -> CountTable:
         stratum=_list_strata(aggregated),
         axes=axes,
         level=level,
+        models=_list_models(found, pool) if isinstance(pool, JointPredictions) else None,
+        graded="grade" in found,
     )
+
+
+def _list_models(found: Columns, pool: JointPredictions) -> ModelColumns:
+    """Return what every model predicts in every entry."""
+    names = ["", *(f"_{i}" for i in range(1, len(pool.models)))]
+    blank = [NONE] * len(found["n"])
+    predicted = [_class_index(found, f"predicted{name}", pool.classes) for name in names]
+    slot, bin = ([np.array(found.get(f"{what}{name}", blank)) for name in names] for what in ("slot", "bin"))
+    score = [_to_floats(found, f"score{name}", missing=np.nan) for name in names]
+    return ModelColumns(pool.models, *(np.stack(columns, axis=1) for columns in (predicted, slot, bin, score)))
 
 
 def _list_strata(aggregated: Aggregate) -> Int[np.ndarray, " entry"] | None:
@@ -58,7 +72,7 @@ def _list_strata(aggregated: Aggregate) -> Int[np.ndarray, " entry"] | None:
 
 
 def list_axes(cut: Cut, groups: Sequence[Any]) -> tuple[tuple[Axis, ...], Int[np.ndarray, "group axis"] | None]:
-    """Return one axis per facet with its sorted levels, and the level of each group on each axis."""
+    """Return the axes to tabulate, one per facet with its sorted levels, and the level of each group on each."""
     axes, places = [], []
     for i, facet in enumerate(cut.facets):
         values = sorted({group[i] for group in groups}, key=facet.order)

@@ -8,6 +8,8 @@ import ibis.expr.operations as ops
 import ibis.expr.types as ir
 from ibis.backends import BaseBackend
 
+from fewlabels.data.query_results import fetch_arrow
+
 
 @dataclass(frozen=True)
 class Numerals:
@@ -19,7 +21,7 @@ class Numerals:
 
 
 def read_numerals(table: ir.Table, engine: BaseBackend, columns: Sequence[str]) -> Numerals:
-    """Parse text columns in which every value is a number; report the first other value. Empty columns stay text."""
+    """Parse numbers stored as text, if all in a column are; report the first other value. Empty columns stay text."""
     if not columns or not engine.has_operation(ops.TryCast):
         return Numerals()
     numbers = {name: _as_number(table[name]) for name in columns}
@@ -28,7 +30,7 @@ def read_numerals(table: ir.Table, engine: BaseBackend, columns: Sequence[str]) 
     bad = {f"bad{i}": _is_word(texts[name], numbers[name]).ifelse(1, 0).sum() for i, name in enumerate(columns)}
     out = {f"out{i}": ~numbers[name].between(0, 1) for i, name in enumerate(columns)}
     outside = {name: value.fill_null(False).ifelse(1, 0).sum() for name, value in out.items()}
-    found = engine.to_pyarrow(table.aggregate(**counts, **bad, **outside)).to_pylist()[0]
+    found = fetch_arrow(engine, table.aggregate(**counts, **bad, **outside)).to_pylist()[0]
     words = [name for i, name in enumerate(columns) if found[f"bad{i}"]]
     read = [name for i, name in enumerate(columns) if found[f"n{i}"] and name not in words]
     fitting = tuple(name for i, name in enumerate(columns) if name in read and not found[f"out{i}"])
@@ -53,5 +55,5 @@ def _find_word(table: ir.Table, engine: BaseBackend, name: str) -> tuple[int, st
     text = table[name].strip().nullif("")
     rows = table.select(row=ibis.row_number() + 1, text=text, number=_as_number(table[name]))
     hit = rows.filter(_is_word(rows["text"], rows["number"])).order_by("row").limit(1)
-    found = engine.to_pyarrow(hit.select("row", "text")).to_pylist()[0]
+    found = fetch_arrow(engine, hit.select("row", "text")).to_pylist()[0]
     return int(found["row"]), str(found["text"])

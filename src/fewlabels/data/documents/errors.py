@@ -33,7 +33,7 @@ REWORDED = {
 
 
 def as_input_error(error: ValidationError, where: str, advice: str = "") -> InputError:
-    """Convert a validation error to an `InputError` of one line: the file, the position and the reason."""
+    """Convert the validation errors of a document to an `InputError` of one line: file, position and reason."""
     faults = error.errors(include_url=False)
     first, more = faults[0], len(faults) - 1
     end = f"; {advice}" if advice else ""
@@ -45,7 +45,7 @@ def as_input_error(error: ValidationError, where: str, advice: str = "") -> Inpu
 
 
 def describe_value(value: Any) -> str:
-    """Describe a value in a few words, whatever its length.
+    """Describe a value of a document in a few words for an error, whatever its length.
 
     >>> describe_value(None), describe_value("x" * 100), describe_value([1, 2]), describe_value(10**400)
     ('null', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…'", 'a list of 2', 'a number of 401 digits')

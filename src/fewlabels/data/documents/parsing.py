@@ -44,7 +44,7 @@ JSON_VALUE: TypeAdapter[Any] = TypeAdapter(Any)
 
 
 def parse(schema: type[S], raw: bytes | str, where: str, advice: str = "") -> S:
-    """Parse JSON into a schema; error messages start with `where` and end with `advice`."""
+    """Parse a JSON document into a schema; error messages start with `where` and end with `advice`."""
     try:
         return schema.model_validate_json(_decode_utf8(raw, where))
     except ValidationError as error:
@@ -52,7 +52,7 @@ def parse(schema: type[S], raw: bytes | str, where: str, advice: str = "") -> S:
 
 
 def parse_any(raw: bytes | str, where: str, advice: str = "") -> Any:
-    """Parse JSON without a schema."""
+    """Parse a JSON document without a schema."""
     try:
         return JSON_VALUE.validate_json(_decode_utf8(raw, where))
     except ValidationError as error:
@@ -60,12 +60,12 @@ def parse_any(raw: bytes | str, where: str, advice: str = "") -> Any:
 
 
 def check(schema: type[S], value: Any, where: str, advice: str = "") -> S:
-    """Validate a Python value against a schema; tuples count as lists, as in JSON."""
+    """Validate a parsed value against a schema of documents; tuples count as lists, as in JSON."""
     return parse(schema, json.dumps(value, default=str), where, advice)
 
 
 def check_type(type_: Any, value: Any, name: str) -> None:
-    """Raise `InputError` (a ValueError) if a value does not match its declared type."""
+    """Raise `InputError` (a ValueError) if a parsed value does not match its declared type."""
     try:
         TypeAdapter(type_, config=STRICT_CONFIG).validate_python(value)
     except ValidationError as error:
@@ -73,7 +73,7 @@ def check_type(type_: Any, value: Any, name: str) -> None:
 
 
 def read_file(path: Path) -> bytes:
-    """Read a whole file; refuse one that is too large for a document."""
+    """Read the whole file of a document to parse; refuse one that is too large."""
     try:
         with path.open("rb") as file:
             return _read_within(file, str(path))
@@ -82,7 +82,7 @@ def read_file(path: Path) -> bytes:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield numbered lines, decompressed if the file ends in .gz; blank lines are skipped."""
+    """Yield the numbered lines of a document to parse, decompressed if the file ends in .gz; skip blank ones."""
     n_bytes = number = 0
     try:
         with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
@@ -99,7 +99,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def read_member(archive: zipfile.ZipFile, name: str, where: str) -> bytes:
-    """Read a member of a zip archive, including zstandard compression."""
+    """Read a document to parse from a zip archive, including zstandard compression."""
     try:
         info = archive.getinfo(name)
         _require_small(info.file_size, MAX_BYTES, f"{where}, {name}")

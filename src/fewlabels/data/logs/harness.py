@@ -24,7 +24,7 @@ CUT_SHORT = "was the log cut short?"
 
 
 def is_log(path: Path) -> bool:
-    """Return whether the first line of a file is a sample."""
+    """Return whether the first line of a file is a sample of lm-evaluation-harness."""
     try:
         _, line = next(read_lines(path), (1, b"null"))
         first = parse_any(line, str(path))
@@ -34,7 +34,7 @@ def is_log(path: Path) -> bool:
 
 
 def read_logs(paths: Sequence[Path]) -> Log:
-    """Read the samples of one or several tasks."""
+    """Read the samples that lm-evaluation-harness logged of one or several tasks."""
     kept, notes = _keep_one_filter([(path, sample) for path in paths for sample in _read_samples(path)])
     samples = [sample for _, sample in kept]
     grading_metrics = {
@@ -148,7 +148,7 @@ def _find_target(sample: HarnessSample) -> str | None:
 
 
 def list_choices(sample: HarnessSample) -> list[str]:
-    """Return the texts of the choices, as far as they are logged."""
+    """Return the texts of the choices in a sample of lm-evaluation-harness, as far as they are logged."""
     given = sample.arguments
     requests = list(given.values()) if isinstance(given, Mapping) else _as_list(given)
     return [_read_continuation(request) for request in requests]

@@ -35,7 +35,7 @@ def is_log(path: Path) -> bool:
 
 
 def read_logs(paths: Sequence[Path]) -> Log:
-    """Read the samples of one or several logs."""
+    """Read the samples of one or several logs of Inspect."""
     found = [(path, _read_items(path)) for path in paths]
     merged = [(path, item) for path, items in found for item in _merge_epochs(items)]
     items = make_ids_unique([item for _, item in merged], [path for path, _ in merged])

@@ -38,19 +38,19 @@ class Item:
 
 
 def are_classes(items: Sequence[Item]) -> bool:
-    """Return whether the answers are classes: some have a label, and every grade agrees with predicted = label."""
+    """Return whether the answers in rows of a log are classes: some have a label, and grades agree with them."""
     return any(item.label is not None for item in items) and all(item.is_consistent for item in items)
 
 
 def make_ids_unique(items: Sequence[Item], places: Sequence[object]) -> list[Item]:
-    """Append the log to ids if several logs hold the same questions, for example of several models."""
+    """Append the log to ids of rows if several logs hold the same questions, for example of several models."""
     if len({item.id for item in items}) == len(items):
         return list(items)
     return [replace(item, id=f"{item.id} ({place})") for item, place in zip(items, places, strict=True)]
 
 
 def to_log_columns(items: Sequence[Item], *, classes: bool) -> dict[str, list[Any]]:
-    """Convert items to columns, as classes or as graded outputs."""
+    """Convert the rows of a log to columns, as classes or as graded outputs."""
     columns: dict[str, list[Any]] = {"id": [item.id for item in items], "task": [item.task for item in items]}
     if any(item.predicted is not None for item in items):
         columns["predicted"] = [item.predicted for item in items]
@@ -71,7 +71,7 @@ def _list_confidences(items: Sequence[Item]) -> dict[str, list[Any]]:
 
 
 def attribute_columns(records: Sequence[Mapping[str, Any]], taken: set[str]) -> dict[str, list[Any]]:
-    """Convert the other fields to columns: plain values only, renamed if their name is that of a role."""
+    """Convert other fields of a log's rows to columns: plain values only, renamed if named like a role."""
     names = dict.fromkeys(name for record in records for name in record)
     found = {name: [record.get(name) for record in records] for name in names}
     plain = {name: _one_type(values) for name, values in found.items() if _are_plain(values)}
@@ -103,7 +103,7 @@ def _is_long(value: Scalar) -> bool:
 
 
 def as_unit_float(value: Any) -> float | None:
-    """Return a number from 0 to 1 as float; None for anything else."""
+    """Return a number from 0 to 1 in a log's row as float; None for anything else."""
     if isinstance(value, bool | int | float) and 0 <= value <= 1:
         return float(value)
     return None

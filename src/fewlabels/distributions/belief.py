@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from fewlabels.distributions.quantiles import TINY, Array, beta_interval
 from fewlabels.distributions.randomness import Rng
 from fewlabels.distributions.sparse import SparseDraws, draw_dirichlet
+from fewlabels.distributions.trimming import trim_interval
 
 
 @runtime_checkable
@@ -164,13 +165,17 @@ class Draws:
 
     groups: tuple[str, ...]
     samples: Float[np.ndarray, "draw group"]
+    is_skewed: bool = False  # is its figure the median? of a distance the mean is mostly noise where it is near 0
+    is_discrete: bool = False  # does it take few values, as in a finite pool?
 
     def mean(self) -> Float[np.ndarray, " group"]:
-        """Average over draws."""
-        return self.samples.mean(axis=0)
+        """Average over draws; their median where the quantity is skewed."""
+        return np.median(self.samples, axis=0) if self.is_skewed else self.samples.mean(axis=0)
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
-        """Quantiles of the draws."""
+        """Quantiles of the draws; trimmed where there are few values."""
+        if self.is_discrete:
+            return trim_interval(self.samples, level)
         low, high = np.quantile(self.samples, [(1 - level) / 2, (1 + level) / 2], axis=0)
         return low, high
 
@@ -180,7 +185,7 @@ class Draws:
 
 
 def include_mean(mean: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Widen intervals that do not contain their mean.
+    """Widen the intervals of a belief that do not contain their mean.
 
     This happens where most of the mass is at one end: a single item that is right with probability 0.96 has the 95 %
     interval [1, 1].

@@ -23,7 +23,7 @@ def count_interval(
     level: float,
     residual_variance: Float[np.ndarray, "*shape"] | None = None,
 ) -> Interval:
-    """Return the interval of the number right among n, element by element: beta-binomial for exchangeable items.
+    """Return the beta-binomial interval of the number right among n, element by element, for exchangeable items.
 
     The residual variance is the share of an outcome's variance that remains given the item's own probability (1 for
     exchangeable items).

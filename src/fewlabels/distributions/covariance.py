@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 
 LEAST = 0.05  # least share of an outcome's variance that is noise
 EDGE = 1e-9
+N_FACTORS, N_ROUNDS = 4, 3  # of the covariance of draws: factors, and rounds of subspace iteration
 PerCell = Float[np.ndarray, " cell"]
 
 
@@ -70,6 +71,25 @@ class CellCovariance:
         along = np.einsum("cf,cf->c", self.shared @ (mine.T @ (worth[:, None] * mine)), self.shared)
         beside = alone * (2 * np.einsum("cf,cf->c", mine[aim], self.shared) + alone)
         return (along + worth[aim] * beside) / self.outcome
+
+
+def estimate_covariance(draws: Float[np.ndarray, "draw cell"]) -> CellCovariance:
+    """Return the low-rank covariance of cells that joint draws of their accuracies show.
+
+    The factors are the leading directions of the draws; all other variance is taken as the cells' own, since that of a
+    few hundred draws is mostly chance.
+    """
+    mean, centred = draws.mean(axis=0), draws - draws.mean(axis=0)
+    centred = centred / np.sqrt(len(draws))
+    basis = np.linalg.qr(centred[:N_FACTORS].T)[0]
+    for _ in range(N_ROUNDS):
+        basis = np.linalg.qr(centred.T @ (centred @ basis))[0]
+    seen = centred @ basis
+    shared = basis @ np.linalg.qr(seen)[1].T
+    own = np.maximum((centred**2).sum(axis=0) - (shared**2).sum(axis=1), 0.0)
+    outcome = mean * (1 - mean)
+    variance = (shared**2).sum(axis=1) + own
+    return CellCovariance(shared, own, np.zeros(len(mean)), np.maximum(outcome - variance, LEAST * outcome + EDGE))
 
 
 def independent_cells(variance: PerCell, outcome: PerCell) -> CellCovariance:

@@ -13,12 +13,22 @@ from jaxtyping import Float
 from scipy.special import betainc, betaincinv
 
 from fewlabels.distributions.belief import Beta
+from fewlabels.errors import InputError
 from fewlabels.text import format_probability
 
 PANELS, NODES, HALVINGS = 256, 16, 32
 ROUNDING = 1e-9  # tolerance, so that 0.7 − 0.8 is within 0.1 despite floating point
 
 NOT_SETTLED = "not settled"  # verdict where no region of a difference is probable enough
+
+
+def require_rope(rope: float, *, is_share: bool, where: str = "") -> None:
+    """Raise unless a difference can be beyond this half-width on either side; shares differ by less than 1."""
+    if not rope >= 0:
+        raise InputError(f"{where}rope is {rope}; it is a half-width and cannot be negative")
+    if is_share and rope >= 1:
+        points = f"; if {rope:g} points are meant, give {rope / 100:g}"
+        raise InputError(f"{where}rope is {rope:g}, and no difference is that large{points if rope > 1 else ''}")
 
 
 @runtime_checkable

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 
 from fewlabels.distributions.belief import Beta, Conjugate, Dirichlet, include_mean
 from fewlabels.distributions.beta_binomial import count_interval
-from fewlabels.distributions.matched_counts import draw_counts
+from fewlabels.distributions.matched_counts import draw_matched_counts
 from fewlabels.distributions.quantiles import Array
 from fewlabels.distributions.randomness import Rng
 
@@ -84,10 +84,8 @@ class FinitePoolDirichlet:
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group outcome"]:
         """Draw θ, then the outcomes of the rest."""
-        theta = self.belief.draw(rng, n)
-        drawn = rng.multinomial(self.rest, theta)
         return (
-            self.known + scale_deviations(drawn, self.rest[:, None] * theta, _as_column(self.residual_variance))
+            self.known + draw_outcomes(rng, self.rest, self.belief.draw(rng, n), self.residual_variance)
         ) / self._size()
 
     def marginal(self, outcome: Int[np.ndarray, " group"]) -> FinitePoolBeta:
@@ -117,15 +115,28 @@ def restrict_to_pool(
     return FinitePoolDirichlet(belief, counts, rest, residual_variance)
 
 
-def scale_deviations(
-    drawn: Int[np.ndarray, "*shape"], expected: Float[np.ndarray, "*shape"], residual_variance: Array | None
-) -> Array:
-    """Scale the deviations of binomial counts from their expectation to the residual variance."""
-    return (
-        drawn.astype(np.float64)
-        if residual_variance is None
-        else expected + np.sqrt(residual_variance) * (drawn - expected)
-    )
+def draw_outcomes(
+    rng: Rng,
+    rest: Int[np.ndarray, " group"],
+    theta: Float[np.ndarray, "draw group outcome"],
+    residual_variance: ResidualVariance,
+) -> Int[np.ndarray, "draw group outcome"]:
+    """Draw how many unlabelled items of a finite pool have each outcome: whole numbers, 0 among them.
+
+    Where items differ, the residual share of the items is multinomial, and the others are allotted in proportion
+    (systematic sampling), so that variances are the residual share of the multinomial's, up to rounding.
+
+    >>> drawn = draw_outcomes(np.random.default_rng(0), np.array([1000]), np.full((5000, 1, 2), 0.5), np.array([0.4]))
+    >>> drawn.sum(axis=2).min(), round(float(drawn.var(axis=0)[0, 0]) / 100)
+    (np.int64(1000), 1)
+    """
+    if residual_variance is None:
+        return rng.multinomial(rest, theta)
+    n_open = np.floor(rest * residual_variance + rng.random(theta.shape[:2])).astype(np.int64)
+    allotted = np.cumsum(theta, axis=2) * (rest - n_open)[:, :, None]
+    allotted[:, :, -1] = rest - n_open  # the sum, without rounding
+    steps = np.floor(allotted + rng.random(theta.shape[:2])[:, :, None]).astype(np.int64)
+    return rng.multinomial(n_open, theta) + np.diff(steps, axis=2, prepend=0)
 
 
 def draw_right(
@@ -134,7 +145,7 @@ def draw_right(
     accuracy: Float[np.ndarray, "draw group"],
     residual_variance: ResidualVariance,
 ) -> Float[np.ndarray, "draw group"]:
-    """Draw how many of the unlabelled items are right, given their mean accuracy.
+    """Draw how many of the unlabelled items of a finite pool are right, given their mean accuracy.
 
     Where items differ, the variance is the residual share of the binomial's. The rarer outcome is drawn, so that all right
     and all wrong stay possible.
@@ -147,9 +158,5 @@ def draw_right(
     if residual_variance is None:
         return rng.binomial(rest, accuracy).astype(np.float64)
     rare = np.minimum(accuracy, 1 - accuracy)
-    drawn = draw_counts(rng, rest * rare, residual_variance * (rest * rare * (1 - rare)))
+    drawn = draw_matched_counts(rng, rest * rare, residual_variance * (rest * rare * (1 - rare)))
     return np.where(accuracy > rare, rest - drawn, drawn).astype(np.float64)
-
-
-def _as_column(residual_variance: ResidualVariance) -> Float[np.ndarray, "group 1"] | None:
-    return None if residual_variance is None else residual_variance[:, None]

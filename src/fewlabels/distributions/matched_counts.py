@@ -10,12 +10,12 @@ NEARLY_POISSON = 1e-3  # |variance / mean − 1| below which counts are Poisson
 TINY = 1e-300
 
 
-def draw_counts(
+def draw_matched_counts(
     rng: Rng, mean: Float[np.ndarray, "*shape"], variance: Float[np.ndarray, "*shape"]
 ) -> Int[np.ndarray, "*shape"]:
-    """Draw counts with this mean and variance; whole ones may vary a little more.
+    """Draw counts matched to this mean and variance; whole ones may vary a little more.
 
-    >>> drawn = draw_counts(np.random.default_rng(0), np.full(100_000, 3.0), np.full(100_000, 1.2))
+    >>> drawn = draw_matched_counts(np.random.default_rng(0), np.full(100_000, 3.0), np.full(100_000, 1.2))
     >>> round(float(drawn.mean()), 1), round(float(drawn.var()), 1), int(drawn.max())
     (3.0, 1.2, 5)
     """
@@ -46,8 +46,8 @@ def _draw_binomial(
     return rng.binomial(trials.astype(np.int64), np.minimum(mean / np.maximum(trials, 1), 1.0))
 
 
-def draw_masses(rng: Rng, mean: Float[np.ndarray, "*shape"], variance: Float[np.ndarray, "*shape"]) -> Array:
-    """Draw positive masses with this mean and variance: Gamma; the mean itself where the variance is 0."""
+def draw_matched_masses(rng: Rng, mean: Float[np.ndarray, "*shape"], variance: Float[np.ndarray, "*shape"]) -> Array:
+    """Draw positive masses, like counts, matched to this mean and variance: Gamma; the mean where the variance is 0."""
     is_open = (variance > TINY) & (mean > TINY)
     ratio = np.where(is_open, variance / np.maximum(mean, TINY), 1.0)
     drawn = ratio * rng.standard_gamma(np.where(is_open, mean / ratio, 1.0))

@@ -46,7 +46,7 @@ class Mixture:
 
 
 def match_moments(parts: Sequence[Conjugate]) -> Conjugate:
-    """Return the conjugate belief with the mixture's mean and variance; a Dirichlet matches the summed variance.
+    """Return the conjugate belief with a mixture's mean and variance; a Dirichlet matches the summed variance.
 
     >>> one = match_moments([Beta(("a",), np.array([a]), np.array([10 - a])) for a in (2.0, 8.0)])
     >>> one.mean(), bool(one.strength()[0] < 10)

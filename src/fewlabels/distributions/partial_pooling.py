@@ -52,7 +52,7 @@ class PooledCells:
 def fit_prior_level(
     before: Beta, counts: Float[np.ndarray, "cell 2"], rest: Int[np.ndarray, " cell"], *, finite_pool: bool = False
 ) -> PooledCells:
-    """Weigh every setting of the prior's level and strength by its marginal likelihood (beta-binomial).
+    """Weigh the settings of partial pooling, the prior's level and strength, by their marginal likelihood.
 
     The shift has a standard logistic hyperprior (so a flat prior has a uniform level), the strength factor a log-uniform
     one. The grid of shifts is refined around its posterior.

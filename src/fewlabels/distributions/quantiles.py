@@ -9,7 +9,7 @@ TINY = 1e-12
 
 
 def beta_interval(alpha: Array, beta: Array, level: float) -> tuple[Array, Array]:
-    """Return the equal-tailed interval of a Beta."""
+    """Return the equal-tailed interval of a Beta, from its quantiles."""
     return beta_quantile(alpha, beta, (1 - level) / 2), beta_quantile(alpha, beta, (1 + level) / 2)
 
 

@@ -88,13 +88,13 @@ class SparseBelief(Protocol):
 
 
 def count_entries(alpha: Float[np.ndarray, "cell outcome"]) -> int:
-    """Return the expected number of entries of one draw, rounded up."""
+    """Return the expected number of entries of one sparse draw, rounded up."""
     small = alpha < SMALL_SHAPE
     return int((~small).sum()) + ceil(N_JUMPS * alpha[small].sum())
 
 
 def draw_gammas(rng: np.random.Generator, alpha: Float[np.ndarray, "cell outcome"], n: int) -> SparseDraws:
-    """Draw independent Gamma variables with these shapes."""
+    """Draw sparse independent Gamma variables with these shapes."""
     (large,) = np.nonzero(alpha.reshape(-1) >= SMALL_SHAPE)
     gammas = rng.standard_gamma(alpha.reshape(-1)[large], size=(n, len(large)))
     draw, place, jump = _draw_jumps(rng, np.where(alpha < SMALL_SHAPE, alpha, 0.0).reshape(-1), n)
@@ -104,13 +104,13 @@ def draw_gammas(rng: np.random.Generator, alpha: Float[np.ndarray, "cell outcome
 
 
 def draw_dirichlet(rng: np.random.Generator, alpha: Float[np.ndarray, "cell outcome"], n: int) -> SparseDraws:
-    """Draw shares of outcomes: Gamma variables divided by their sum."""
+    """Draw sparse shares of outcomes (a Dirichlet): Gamma variables divided by their sum."""
     gammas = fill_empty(rng, draw_gammas(rng, alpha, n), alpha)
     return gammas.multiply(1 / gammas.sum_cells())
 
 
 def fill_empty(rng: np.random.Generator, gammas: SparseDraws, alpha: Float[np.ndarray, "cell outcome"]) -> SparseDraws:
-    """Put the mass of cells without an entry on one outcome each, drawn in proportion to its shape."""
+    """Put the mass of cells without an entry in a sparse draw on one outcome each, in proportion to its shape."""
     draw, cell = np.nonzero(gammas.sum_cells() <= 0)
     outcome = [int(rng.choice(alpha.shape[1], p=alpha[c] / alpha[c].sum())) for c in cell]
     value = np.full(len(cell), SMALLEST_JUMP)

@@ -40,7 +40,7 @@ class Costs:
 
 
 def read_costs(source: Any) -> Costs:
-    """Read costs from a CSV file, a pandas frame indexed by true class, or nested dicts."""
+    """Read a cost table from a CSV file, a pandas frame indexed by true class, or nested dicts."""
     if isinstance(source, str | Path):
         return _read_cost_csv(Path(source))
     if hasattr(source, "to_dict") and hasattr(source, "index"):

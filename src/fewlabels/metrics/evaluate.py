@@ -98,11 +98,11 @@ class Evaluation:
 
 
 def build_evaluation(tally: CountTable, metric: Metric) -> Evaluation:
-    """Split the counts into the cells that a metric needs."""
+    """Evaluate a metric: split the counts into the cells that it needs."""
     return Evaluation(tally, metric, tally.cells(metric.splits))
 
 
 def fill_undefined(rng: Rng, values: Float[np.ndarray, "draw group"]) -> Float[np.ndarray, "draw group"]:
-    """Replace undefined rates (0/0) by uniform draws."""
+    """Replace rates that evaluate to 0/0 by uniform draws."""
     missing = np.isnan(values)
     return np.where(missing, rng.random(values.shape), values) if missing.any() else values

@@ -17,6 +17,8 @@ from fewlabels.distributions.sparse import SparseDraws
 from fewlabels.metrics import rates
 from fewlabels.metrics.cost_table import Costs, read_costs
 from fewlabels.metrics.rates import TINY, ClassMasses
+from fewlabels.metrics.scoring_rules import Losses, brier_losses, log_losses
+from fewlabels.metrics.sums import average, sum_by
 
 PerScope = Float[np.ndarray, "draw scope"]
 Worst = Literal["lowest", "highest"]
@@ -106,7 +108,7 @@ class Accuracy(RegisteredMetric):
     def value(self, sample: Sample) -> PerScope:
         """Σ p θ."""
         assert isinstance(sample.theta, np.ndarray)
-        return _average(sample.theta, sample.weight, sample.scope, sample.n_scopes)
+        return average(sample.theta, sample.weight, sample.scope, sample.n_scopes)
 
 
 @dataclass(frozen=True)
@@ -120,16 +122,43 @@ class CalibrationError(RegisteredMetric):
     needs: tuple[str, ...] = ("score",)
     is_cell_accuracy: bool = False
     is_share: bool = True
+    is_skewed: bool = True  # a mean of distances: its figure is the posterior median
 
     def value(self, sample: Sample) -> PerScope:
         """Average accuracies and scores over the cells of a bin before taking the absolute gap."""
         n_bins = int(sample.cells.bin.max()) + 1
         place = sample.scope * n_bins + sample.cells.bin
         weighted = sample.weight * (sample.theta - sample.cells.score)
-        gap = (
-            np.abs(_sum_by(weighted, place, sample.n_scopes * n_bins)).reshape(-1, sample.n_scopes, n_bins).sum(axis=2)
-        )
-        return gap / _sum_by(sample.weight, sample.scope, sample.n_scopes)
+        gap = np.abs(sum_by(weighted, place, sample.n_scopes * n_bins)).reshape(-1, sample.n_scopes, n_bins).sum(axis=2)
+        return gap / sum_by(sample.weight, sample.scope, sample.n_scopes)
+
+
+@dataclass(frozen=True)
+class ScoringRule(RegisteredMetric):
+    """The mean loss of the score as the probability of being right: Σ p (θ loss(right) + (1 − θ) loss(wrong)).
+
+    It is proper for the outcome right or wrong; with two classes that is the usual binary score. Cells are so narrow in
+    the score that their mean score stands for every item's.
+    """
+
+    name: str
+    losses: Losses
+    splits: tuple[Split, ...] = ("bin", "stratum")
+    reads: Reads = "right"
+    worst: Worst = "highest"
+    needs: tuple[str, ...] = ("score",)
+    is_cell_accuracy: bool = False
+    is_share: bool = False
+
+    def value(self, sample: Sample) -> PerScope:
+        """Average the expected loss over the cells of a scope."""
+        right, wrong = self.losses(sample.cells.score)
+        return average(wrong + sample.theta * (right - wrong), sample.weight, sample.scope, sample.n_scopes)
+
+    def slope(self, cells: Cells) -> Float[np.ndarray, " cell"]:
+        """Return how much the loss in each cell changes with its accuracy."""
+        right, wrong = self.losses(cells.score)
+        return right - wrong
 
 
 @dataclass(frozen=True)
@@ -150,7 +179,7 @@ class Cost:
         """Average the expected cost over the cells of a scope."""
         assert self.matrix is not None, "the cost matrix needs the classes of a pool first"
         price = self.matrix[:, sample.cells.predicted].T
-        return _average((sample.theta * price).sum(axis=2), sample.weight, sample.scope, sample.n_scopes)
+        return average((sample.theta * price).sum(axis=2), sample.weight, sample.scope, sample.n_scopes)
 
     def for_classes(self, classes: Sequence[str]) -> "Cost":
         """Return the same costs with the matrix for the classes of a pool."""
@@ -203,7 +232,7 @@ class ClassRate(RegisteredMetric):
         Whether a class occurs as truth may be uncertain, so it is counted in every draw: fully from one item on, and in
         proportion below. The average is then of the same classes however many labels there are.
         """
-        n_items = _sum_by(sample.weight, sample.scope, sample.n_scopes)[:, :, None]
+        n_items = sum_by(sample.weight, sample.scope, sample.n_scopes)[:, :, None]
         is_true = np.where(_count_labels(sample) > 0, 1.0, np.minimum(masses.actual_positive * n_items, 1.0))
         occurs = is_true if self.only_true_classes else np.maximum(is_true, masses.predicted_positive > 0)
         if self.is_zero_without_truth:
@@ -240,45 +269,15 @@ class ConfusionAccuracy(ScopeRate):
 
     def value(self, sample: Sample) -> PerScope:
         """Average over cells: masses of classes would take a number per scope and class."""
-        return _average(_take_predicted(sample), sample.weight, sample.scope, sample.n_scopes)
-
-
-def _sum_by(
-    values: Float[np.ndarray, "draw cell *class"], index: Int[np.ndarray, " cell"], n: int
-) -> Float[np.ndarray, "draw scope *class"]:
-    """Sum the cells with the same index; unused indices are zero."""
-    if n == 1:
-        return values.sum(axis=1, keepdims=True)
-    if _is_identity(index, n):
-        return values
-    order = np.argsort(index, kind="stable")
-    places, starts = np.unique(index[order], return_index=True)
-    out = np.zeros((len(values), n, *values.shape[2:]))
-    out[:, places] = np.add.reduceat(values[:, order], starts, axis=1)
-    return out
-
-
-def _is_identity(index: Int[np.ndarray, " cell"], n: int) -> bool:
-    return len(index) == n and bool((index == np.arange(n)).all())
-
-
-def _average(
-    values: Float[np.ndarray, "draw cell"],
-    weight: Float[np.ndarray, "#draw cell"],
-    scope: Int[np.ndarray, " cell"],
-    n: int,
-) -> PerScope:
-    if _is_identity(scope, n):
-        return values.copy()
-    return _sum_by(weight * values, scope, n) / _sum_by(weight, scope, n)
+        return average(_take_predicted(sample), sample.weight, sample.scope, sample.n_scopes)
 
 
 def _class_masses(sample: Sample) -> ClassMasses:
     n, k = sample.n_scopes, sample.theta.shape[2]
     place = sample.scope * k + sample.cells.predicted
-    total = _sum_by(sample.weight, sample.scope, n)[:, :, None]
-    true_positive = _sum_by(sample.weight * _take_predicted(sample), place, n * k).reshape(-1, n, k)
-    predicted_positive = _sum_by(sample.weight, place, n * k).reshape(-1, n, k)
+    total = sum_by(sample.weight, sample.scope, n)[:, :, None]
+    true_positive = sum_by(sample.weight * _take_predicted(sample), place, n * k).reshape(-1, n, k)
+    predicted_positive = sum_by(sample.weight, place, n * k).reshape(-1, n, k)
     actual_positive = _sum_classes(sample)
     return ClassMasses(
         true_positive / total, np.broadcast_to(predicted_positive / total, true_positive.shape), actual_positive / total
@@ -302,16 +301,18 @@ def _sum_classes(sample: Sample) -> Float[np.ndarray, "draw scope class"]:
     if isinstance(sample.theta, SparseDraws):
         weight = np.broadcast_to(sample.weight, sample.theta.shape[:2])
         return sample.theta.multiply(weight).sum_scopes(sample.scope, sample.n_scopes)
-    return _sum_by(sample.weight[:, :, None] * sample.theta, sample.scope, sample.n_scopes)
+    return sum_by(sample.weight[:, :, None] * sample.theta, sample.scope, sample.n_scopes)
 
 
 def _count_labels(sample: Sample) -> Float[np.ndarray, "scope class"]:
     """Count the labels of each class in each scope."""
-    return _sum_by(sample.cells.labels[None], sample.scope, sample.n_scopes)[0]
+    return sum_by(sample.cells.labels[None], sample.scope, sample.n_scopes)[0]
 
 
 accuracy = Accuracy()
 ece = CalibrationError()
+brier = ScoringRule("brier", brier_losses)
+log_loss = ScoringRule("log-loss", log_losses)
 confusion = ConfusionAccuracy()
 precision = ClassRate("precision", rates.precision, is_macro_average=True, is_cell_accuracy=True)
 recall = ClassRate("recall", rates.recall, is_macro_average=True, is_zero_without_truth=True)
@@ -330,16 +331,16 @@ selection_rate = ClassRate("selection-rate", lambda s: s.predicted_positive.copy
 
 METRICS: Mapping[str, Metric] = {
     metric.name: metric
-    for metric in (accuracy, ece, confusion, precision, recall, f1, balanced_accuracy, mcc, tpr, fpr, tnr, fnr, ppv,
-                   npv, fdr, for_, selection_rate)
+    for metric in (accuracy, ece, brier, log_loss, confusion, precision, recall, f1, balanced_accuracy, mcc, tpr, fpr,
+                   tnr, fnr, ppv, npv, fdr, for_, selection_rate)
 }  # fmt: skip
 
 
 def find_metric(name: str) -> Metric:
-    """Return the metric of that name."""
+    """Return the registered metric of that name."""
     return METRICS[name]
 
 
 def cost(costs: Any) -> Cost:
-    """Expected cost, from a table with a row per true class and a column per predicted class: CSV, frame or dicts."""
+    """Metric of expected cost, from a table (row per true class, column per predicted class): CSV, frame or dicts."""
     return Cost(costs if isinstance(costs, Costs) else read_costs(costs))

@@ -7,7 +7,7 @@ from fewlabels.metrics.metric import METRICS, Metric, cost
 
 
 def resolve_metric(metric: Metric | str) -> Metric:
-    """Return a metric given as a word or as an object.
+    """Parse a metric given as a word; an object is returned unchanged.
 
     >>> resolve_metric("recall") is METRICS["recall"], resolve_metric(METRICS["ece"]).name
     (True, 'ece')
@@ -16,7 +16,7 @@ def resolve_metric(metric: Metric | str) -> Metric:
 
 
 def parse_metric(text: str, costs: Any = None) -> Metric:
-    """Return the metric with this name; `costs` is the table of the metric `cost`."""
+    """Parse the name of a metric; `costs` is the table of the metric `cost`."""
     if text == "cost":
         if costs is None:
             raise InputError(

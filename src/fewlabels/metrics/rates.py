@@ -17,52 +17,52 @@ class ClassMasses(NamedTuple):
 
 
 def divide(a: np.ndarray, b: np.ndarray) -> Float[np.ndarray, "draw scope class"]:
-    """Divide; 0/0 is NaN."""
+    """Divide masses to a rate; 0/0 is NaN."""
     return np.divide(a, b, out=np.full_like(a, np.nan), where=b > TINY)
 
 
 def recall(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
-    """True positives of actual positives (TPR)."""
+    """Rate of true positives of actual positives (TPR)."""
     return divide(s.true_positive, s.actual_positive)
 
 
 def precision(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
-    """True positives of predicted positives (PPV)."""
+    """Rate of true positives of predicted positives (PPV)."""
     return divide(s.true_positive, s.predicted_positive)
 
 
 def false_positive(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
-    """False positives of actual negatives (FPR)."""
+    """Rate of false positives of actual negatives (FPR)."""
     return divide(s.predicted_positive - s.true_positive, 1 - s.actual_positive)
 
 
 def false_omission(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
-    """False negatives of predicted negatives (FOR)."""
+    """Rate of false negatives of predicted negatives (FOR)."""
     return divide(s.actual_positive - s.true_positive, 1 - s.predicted_positive)
 
 
 def false_negative(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
-    """False negatives of actual positives (FNR)."""
+    """Rate of false negatives of actual positives (FNR)."""
     return divide(s.actual_positive - s.true_positive, s.actual_positive)
 
 
 def true_negative(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
-    """True negatives of actual negatives (TNR)."""
+    """Rate of true negatives of actual negatives (TNR)."""
     return divide(1 - s.actual_positive - s.predicted_positive + s.true_positive, 1 - s.actual_positive)
 
 
 def false_discovery(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
-    """False positives of predicted positives (FDR)."""
+    """Rate of false positives of predicted positives (FDR)."""
     return divide(s.predicted_positive - s.true_positive, s.predicted_positive)
 
 
 def negative_predictive(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
-    """True negatives of predicted negatives (NPV)."""
+    """Rate of true negatives of predicted negatives (NPV)."""
     return divide(1 - s.actual_positive - s.predicted_positive + s.true_positive, 1 - s.predicted_positive)
 
 
 def f1(s: ClassMasses) -> Float[np.ndarray, "draw scope class"]:
-    """Harmonic mean of precision and recall."""
+    """Harmonic mean of the rates precision and recall."""
     return divide(2 * s.true_positive, s.predicted_positive + s.actual_positive)
 
 

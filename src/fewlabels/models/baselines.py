@@ -72,13 +72,13 @@ class Sampled:
 
 
 def estimate_constant(cells: Cells, seed: int) -> CellAccuracies:  # noqa: ARG001
-    """Assume that every arm has the accuracy of the pool."""
+    """Baseline of a surface: assume that every arm has the accuracy of the pool."""
     right, n = cells.right.sum() + 0.5, cells.n_labels.sum() + 1.0
     return IndependentBetas(Beta(cells.names, np.full(cells.n, right), np.full(cells.n, n - right)), alike=True)
 
 
 def estimate_independent(cells: Cells, seed: int) -> CellAccuracies:  # noqa: ARG001
-    """Beta-I: independent Beta posteriors."""
+    """Baseline of a surface, Beta-I: independent Beta posteriors."""
     (right, wrong), (start_right, start_wrong) = cells.outcomes.T, _prior_counts(cells)
     return IndependentBetas(Beta(cells.names, right + start_right, wrong + start_wrong))
 
@@ -93,7 +93,7 @@ def _prior_counts(cells: Cells) -> tuple[float, float]:
 
 
 def warn_independent(cells: Cells) -> tuple[str, ...]:
-    """Warn of arms whose labels all agree, where the weak prior of Beta-I makes intervals too narrow."""
+    """Warn of arms whose labels all agree, where the baseline Beta-I makes intervals too narrow."""
     n_right, n = cells.right, cells.n_labels
     alike = (n > 0) & ((n_right == 0) | (n_right == n))
     if alike.sum() == (n > 0).sum():  # Jeffreys' prior, or no label

@@ -51,7 +51,7 @@ class ChainDiagnostics:
 
 
 def diagnose(values: Quantities, divergences: int = 0, n_transitions: int | None = None) -> ChainDiagnostics:
-    """Return the worst diagnostics over all quantities; constant ones are left out."""
+    """Return the worst convergence diagnostics of chains over all quantities; constant ones are left out."""
     n = values.shape[0] * values.shape[1]
     n_transitions = n_transitions or n
     varying = np.ptp(values.reshape(-1, values.shape[2]), axis=0) > NOISE
@@ -62,12 +62,12 @@ def diagnose(values: Quantities, divergences: int = 0, n_transitions: int | None
 
 
 def exact_diagnostics(n_draws: int) -> ChainDiagnostics:
-    """Diagnostics of independent draws, which need no chains."""
+    """Return the diagnostics of independent draws, which need no chains."""
     return ChainDiagnostics(1.0, float(n_draws), 0, n_draws, n_draws, is_exact=True)
 
 
 def measure_rhat(values: Quantities) -> PerQuantity:
-    """The larger of bulk R-hat and folded R-hat (of distances from the median)."""
+    """Convergence diagnostic R-hat: the larger of bulk R-hat and folded R-hat (of distances from the median)."""
     halves = _split_chains(values)
     folded = np.abs(halves - np.median(halves, axis=(0, 1)))
     return np.maximum(
@@ -76,7 +76,7 @@ def measure_rhat(values: Quantities) -> PerQuantity:
 
 
 def measure_ess(values: Quantities) -> PerQuantity:
-    """The smallest of the effective sample sizes of the bulk and of both tails."""
+    """Convergence diagnostic: the smallest of the effective sample sizes of the bulk and of both tails."""
     halves = _split_chains(values)
     low, high = np.quantile(values, TAILS, axis=(0, 1))
     kinds = (_normal_scores(halves), (halves <= low).astype(np.float64), (halves <= high).astype(np.float64))

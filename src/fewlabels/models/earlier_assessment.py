@@ -1,4 +1,4 @@
-"""Reader of an earlier assessment's JSON: the pseudo-counts of every cell, for `priors.from_earlier`."""
+"""Reader of an earlier assessment's JSON: pseudo-counts of every cell, and labels where it kept them, for `earlier`."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -33,11 +33,31 @@ class EarlierBelief(Schema):
         return self
 
 
+class EarlierRow(Schema):
+    """Labels of the items of one group, predicted class and range of scores."""
+
+    group: str
+    predicted: str | None
+    score: Annotated[float, Field(ge=0, le=1)] | None
+    n_labels: PseudoCount
+    right: PseudoCount
+    labels: dict[str, PseudoCount]
+
+
+class EarlierProvenance(Schema):
+    """What the earlier assessment was made from."""
+
+    fingerprint: str | None = None
+
+
 class EarlierAssessment(Schema):
-    """The posterior of an earlier assessment."""
+    """The posterior of an earlier assessment; its labels, if the prior was one that is fitted to them."""
 
     by: str
     belief: EarlierBelief
+    prior: str | None = None
+    evidence: tuple[EarlierRow, ...] | None = None
+    provenance: EarlierProvenance | None = None
 
 
 def read_earlier(source: Path | dict[str, Any], where: str) -> EarlierAssessment:

@@ -3,6 +3,9 @@
 One call of the density evaluates all chains, so NumPy is fast enough for models with tens of parameters and nothing needs
 compiling. During warm-up the covariance of all chains together becomes the metric (inverse mass matrix). Step sizes are
 random, so that path lengths vary and trajectories are not periodic.
+
+Where a block of parameters can change sign without changing the density, every draw has its mirror images. `Reflections`
+keeps one of them: the covariance of both together would be that of no mode, and steps would be far too short.
 """
 
 from collections.abc import Callable
@@ -11,16 +14,15 @@ from functools import cached_property
 from math import ceil, exp, log, sqrt
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from fewlabels.distributions.randomness import Rng
 
-PATH_LENGTH = 2.0  # in standard deviations, about a third of a period
+PATH_LENGTH = 2.5  # in standard deviations, 0.4 of a period
 MIN_STEP_SHARE = 0.3  # least share of the step size
 MAX_STEPS = 40
 FIRST_STEP, FIRST_SPREAD = 0.3, 0.2  # initial step size, and standard deviations of the initial metric
-REGULARIZATION = 5.0  # pseudo-draws of the diagonal in the regularised covariance
-MAX_DENSE = 60  # largest number of parameters with a dense metric; the warm-up has too few draws for more
+MAX_DENSE = 300  # largest number of parameters with a dense metric; the warm-up has too few draws for more
 DIVERGENT = 1000.0  # energy error from which a transition counts as divergent
 DELAY, RATE, DECAY = 10.0, 0.05, 0.75  # of dual averaging: t0, gamma, kappa
 Points = Float[np.ndarray, "chain parameter"]
@@ -55,12 +57,45 @@ class Chains:
 
 
 @dataclass(frozen=True)
+class Reflections:
+    """Blocks of parameters that can change sign together without changing the density.
+
+    After every transition a block is reflected so that its first parameter is positive. That leaves the posterior as it is
+    only if the metric is the same for all mirror images: it has no covariances between different blocks.
+    """
+
+    block: Int[np.ndarray, " parameter"]  # 0 for parameters that keep their sign
+
+    @cached_property
+    def _first(self) -> Int[np.ndarray, " parameter"]:
+        """Index of the first parameter of everyone's block."""
+        _, first, which = np.unique(self.block, return_index=True, return_inverse=True)
+        return first[which]
+
+    @cached_property
+    def is_together(self) -> Bool[np.ndarray, "parameter parameter"]:
+        """Which pairs of parameters are of one block."""
+        return self.block[:, None] == self.block
+
+    def find_signs(self, at: Points) -> Points:
+        """Signs that move each chain to the mirror image whose blocks begin with a positive parameter."""
+        return np.where((at[:, self._first] < 0) & (self.block > 0), -1.0, 1.0)
+
+
+@dataclass(frozen=True)
 class _State:
     """Position, log density and gradient of every chain."""
 
     at: Points
     value: PerChain
     gradient: Points
+
+    def reflect(self, reflections: Reflections | None) -> "_State":
+        """Return the mirror image with positive leading parameters."""
+        if reflections is None:
+            return self
+        signs = reflections.find_signs(self.at)
+        return replace(self, at=signs * self.at, gradient=signs * self.gradient)
 
 
 @dataclass(frozen=True)
@@ -112,16 +147,29 @@ class _StepSize:
 
 
 def run_chains(
-    density: Density, start: Points, rng: Rng, settings: ChainSettings | None = None, enough: Enough = lambda _: True
+    density: Density,
+    start: Points,
+    rng: Rng,
+    settings: ChainSettings | None = None,
+    enough: Enough = lambda _: True,
+    *,
+    reflections: Reflections | None = None,
 ) -> Chains:
-    """Warm up from these starting points, then draw batches until `enough` accepts the draws."""
+    """Run chains of Hamiltonian Monte Carlo: warm up, then draw batches until `enough` accepts the draws."""
     with np.errstate(all="ignore"):  # divergent trajectories overflow; they are rejected
-        return _run(density, start, rng, settings or ChainSettings(), enough)
+        return _run(density, start, rng, settings or ChainSettings(), enough, reflections)
 
 
-def _run(density: Density, start: Points, rng: Rng, settings: ChainSettings, enough: Enough) -> Chains:
+def _run(
+    density: Density,
+    start: Points,
+    rng: Rng,
+    settings: ChainSettings,
+    enough: Enough,
+    reflections: Reflections | None,
+) -> Chains:
     """Warm up and draw."""
-    state, metric, step = _add_warm_start(density, _State(start, *density(start)), rng, settings)
+    state, metric, step = _add_warm_start(density, _State(start, *density(start)), rng, settings, reflections)
     draws, lost, taken = np.empty((0, *start.shape)), 0, []
     for i in range(settings.batches):
         if i and enough(draws):
@@ -129,6 +177,7 @@ def _run(density: Density, start: Points, rng: Rng, settings: ChainSettings, eno
         batch = np.empty((settings.n_draws, *start.shape))
         for draw in batch:
             state, accepted, divergent = _transition(density, state, rng, metric, step)
+            state = state.reflect(reflections)
             draw[:] = state.at
             lost += int(divergent.sum())
             taken.append(float(accepted.mean()))
@@ -137,7 +186,7 @@ def _run(density: Density, start: Points, rng: Rng, settings: ChainSettings, eno
 
 
 def _add_warm_start(
-    density: Density, state: _State, rng: Rng, settings: ChainSettings
+    density: Density, state: _State, rng: Rng, settings: ChainSettings, reflections: Reflections | None
 ) -> tuple[_State, _Metric, float]:
     """Reach the posterior, and adapt the metric and the step size."""
     metric, step = _Metric(np.full(state.at.shape[1], FIRST_SPREAD**2)), FIRST_STEP
@@ -145,11 +194,12 @@ def _add_warm_start(
         seen, step_size = [], _StepSize(settings.acceptance, step, step, step)
         for _ in range(n):
             state, accepted, _ = _transition(density, state, rng, metric, step_size.at)
+            state = state.reflect(reflections)
             step_size = step_size.adapt(float(accepted.mean()))
             seen.append(state.at)
         step = step_size.settled
         if i < len(settings.warm_up) - 1:  # the last round adapts the step size to the final metric
-            metric, step = _estimate_metric(seen[n // 3 :]), FIRST_STEP
+            metric, step = _estimate_metric(seen[n // 3 :], reflections), FIRST_STEP
     return state, metric, step
 
 
@@ -183,10 +233,13 @@ def _leapfrog(
     return state, momentum
 
 
-def _estimate_metric(seen: list[Points]) -> _Metric:
-    """Estimate the covariance from all chains, shrunk towards its diagonal."""
+def _estimate_metric(seen: list[Points], reflections: Reflections | None) -> _Metric:
+    """Estimate the covariance from all chains; for each parameter of a block, one pseudo-draw shrinks it to its diagonal."""
     draws = np.concatenate(seen)
-    n, spread = len(draws), draws.var(axis=0) + 1e-6
-    if draws.shape[1] > MAX_DENSE:
+    n, n_parameters = draws.shape
+    spread = draws.var(axis=0) + 1e-6
+    if n_parameters > MAX_DENSE:
         return _Metric(spread)
-    return _Metric((n * np.atleast_2d(np.cov(draws.T)) + REGULARIZATION * np.diag(spread)) / (n + REGULARIZATION))
+    together = np.ones((n_parameters, n_parameters), dtype=bool) if reflections is None else reflections.is_together
+    share = n / (n + together.sum(axis=0))
+    return _Metric(share * together * np.atleast_2d(np.cov(draws.T)) + np.diag((1 - share) * spread))

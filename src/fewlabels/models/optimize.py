@@ -88,7 +88,7 @@ def maximize_newton(
 def halve_step(
     evaluate: Callable[[Parameters], V], at: Parameters, step: Parameters, least: float, max_halvings: int
 ) -> tuple[Parameters, V] | None:
-    """Halve a step until the value is at least `least`; None if it never is."""
+    """Halve a step of an optimizer until the value is at least `least`; None if it never is."""
     for _ in range(max_halvings):
         ahead = evaluate(at + step)
         if ahead.value >= least:

@@ -5,14 +5,15 @@ from collections.abc import Callable, Sequence
 from fewlabels.data.parsing import split_names
 from fewlabels.errors import InputError, format_option, require_instance
 from fewlabels.models.calibrated.prior import calibrated
-from fewlabels.models.priors import Prior, flat, from_earlier, from_scores
+from fewlabels.models.earlier import from_earlier
+from fewlabels.models.priors import Prior, flat, from_scores
 from fewlabels.models.smooth import smooth
 
 DEFAULT_PRIOR = "calibrated"
 
 
 def resolve_prior(prior: Prior | str | None) -> Prior:
-    """Return a prior given as a word, as the path of an earlier assessment, or as an object; None is the default.
+    """Parse a prior given as a word or as the path of an earlier assessment; None is the default.
 
     >>> resolve_prior("flat").name, resolve_prior(None).name
     ('flat', 'calibrated')
@@ -23,7 +24,7 @@ def resolve_prior(prior: Prior | str | None) -> Prior:
 
 
 def resolve_priors(priors: Prior | str | Sequence[Prior | str]) -> tuple[Prior, ...]:
-    """Return one or several priors; words may be separated by commas.
+    """Parse one or several priors; words may be separated by commas.
 
     >>> [prior.name for prior in resolve_priors("flat,scores")]
     ['flat', 'scores']
@@ -32,8 +33,13 @@ def resolve_priors(priors: Prior | str | Sequence[Prior | str]) -> tuple[Prior, 
     return tuple(map(resolve_prior, several if isinstance(several, Sequence) else (several,)))
 
 
-def parse_prior(text: str, strength: float | None = None) -> Prior:
-    """Return the prior with this name, or the one in the JSON file of an earlier assessment."""
+def parse_prior(text: str, strength: float | None = None, discount: float | None = None) -> Prior:
+    """Parse the name of a prior, or the JSON file of an earlier assessment, discounted."""
+    learned: dict[str, Callable[[], Prior]] = {"calibrated": calibrated, "smooth": smooth}
+    if discount is not None and text in (*learned, "flat", "scores"):
+        raise InputError(
+            f"{format_option('discount')} needs {format_option('prior', 'EARLIER.json')}: it says what a label of an earlier assessment counts for"
+        )
     if text == "flat":
         return flat(strength)
     if text == "scores":
@@ -42,5 +48,6 @@ def parse_prior(text: str, strength: float | None = None) -> Prior:
         raise InputError(
             f"{format_option('strength')} needs {format_option('prior')} flat or scores; other priors set their own strength"
         )
-    learned: dict[str, Callable[[], Prior]] = {"calibrated": calibrated, "smooth": smooth}
-    return learned[text]() if text in learned else from_earlier(text)
+    if text in learned:
+        return learned[text]()
+    return from_earlier(text) if discount is None else from_earlier(text, discount)

@@ -1,4 +1,4 @@
-"""Class shares under a prior whose level is a guess: the level is learned from all cells, for metrics of classes.
+"""Accuracies and class shares under a prior whose level is a guess: the level is learned from all cells.
 
 A flat prior over K classes expects every prediction to be right once in K times, and says nothing about which classes are
 missed. Accuracies therefore come from partial pooling, and the true classes of wrong predictions from an effect per class.
@@ -16,8 +16,16 @@ from fewlabels.distributions.class_masses import ClassMassDraws
 from fewlabels.distributions.partial_pooling import fit_prior_level
 from fewlabels.distributions.randomness import Rng
 from fewlabels.models.logit.drawn_belief import DrawnBelief
+from fewlabels.models.logit.joint import JointAccuracies
 from fewlabels.models.logit.joint_shares import JointShares, Unlabelled
 from fewlabels.models.logit.true_classes import fit_true_classes
+
+
+def pool_accuracies(cells: Cells, right: Beta, *, finite_pool: bool) -> JointAccuracies:
+    """Return the joint accuracies of all cells under a prior whose level is learned from all of them."""
+    rest = cells.n_items - cells.n_labels
+    pooled = fit_prior_level(right, cells.outcomes, rest)
+    return JointAccuracies(cells.names, pooled, cells.outcomes, rest if finite_pool else None, None)
 
 
 @dataclass(frozen=True)
@@ -32,6 +40,11 @@ class PooledShares(DrawnBelief):
     def groups(self) -> tuple[str, ...]:
         """Names of the cells."""
         return self.cells.names
+
+    @property
+    def is_discrete(self) -> bool:
+        """Are the shares counts of a finite pool?"""
+        return self.finite_pool
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell class"]:
         """Joint draws."""
@@ -50,4 +63,4 @@ class PooledShares(DrawnBelief):
         outcomes = np.stack([right, cells.labels.sum(axis=1) - right], axis=1)
         accuracies = fit_prior_level(self.right, outcomes, rest)
         unlabelled = Unlabelled(cells.labels, rest, None) if self.finite_pool else None
-        return JointShares(cells.names, accuracies, fit_true_classes(cells), cells.predicted, unlabelled)
+        return JointShares(cells.names, accuracies, fit_true_classes(cells), cells.predicted, cells.n_items, unlabelled)

@@ -11,37 +11,38 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from fewlabels.data.counts import Cells
 from fewlabels.distributions.belief import Belief, Beta, Conjugate, Dirichlet, Draws, include_mean
-from fewlabels.distributions.budgets import N_DRAWS, N_DRAWS_ROUGH, limit_acquisition_draws
-from fewlabels.distributions.covariance import CellCovariance, independent_cells
+from fewlabels.distributions.budgets import N_DRAWS, N_DRAWS_ROUGH, limit_acquisition_draws, limit_covariance_draws
+from fewlabels.distributions.covariance import CellCovariance, estimate_covariance, independent_cells
 from fewlabels.distributions.difference import BetaDifference, Difference, DrawnDifference
 from fewlabels.distributions.finite_pool import FinitePoolBeta, FinitePoolDirichlet, restrict_to_pool
 from fewlabels.distributions.mixture import Mixture
 from fewlabels.distributions.partial_pooling import PooledCells, fit_prior_level
 from fewlabels.distributions.randomness import Rng
 from fewlabels.distributions.ranking import rank_groups
-from fewlabels.metrics.evaluate import Evaluation, Theta, fill_undefined
-from fewlabels.metrics.metric import Metric, selection_rate
+from fewlabels.metrics.evaluate import Theta, fill_undefined
+from fewlabels.metrics.metric import selection_rate
 from fewlabels.models.draws import Sampler
+from fewlabels.models.joint_outcomes.standing import ModelStanding
+from fewlabels.models.labelled_cells import LabelledCells
+from fewlabels.models.logit.joint import JointAccuracies
 
 HANDFUL = 10  # total prior strength, in labels, up to which the prior's level is not pooled
 PerGroup = Float[np.ndarray, " group"]
+OF_LABELS = (  # computed from the labels alone: still right when items are asked
+    "per_group", "overall", "exact", "undefined", "ranks", "_samples", "belief", "cell_posterior", "joint_cell_posterior", "pooled_cells",
+    "learned_covariance", "n_items", "n_labelled", "n_told",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
-class Posterior:
+class Posterior(LabelledCells):
     """The posterior of a metric in every group and overall, and how far the pool has been labelled.
 
     `pending` items were asked and not answered yet. The next acquisition assumes their expected answers, so that a batch
     does not spend all its labels on the same group.
     """
 
-    evaluation: Evaluation
-    prior: Conjugate  # of each cell, before its own labels
-    counts: Float[np.ndarray, "cell outcome"]  # labels so far
-    pending: Int[np.ndarray, " cell"]
-    left: Int[np.ndarray, " group"]  # items that can still be asked
     finite_pool: bool = False
     level: float = 0.95
     is_level_guessed: bool = (
@@ -54,24 +55,15 @@ class Posterior:
     )
     trust: Any = None  # summary of the learned calibration, where the prior learns one
     covariance: CellCovariance | None = None  # covariance of the cells, where they are correlated
+    models: ModelStanding | None = None  # where several models predict the items; the rest is about the first one
     parts: tuple["Posterior", ...] = ()  # where labels are uncertain: the posterior with each set of imputed labels
     n_draws: int = N_DRAWS
     seed: int | tuple[int, ...] = 0
 
     # -- the metric ------------------------------------------------------------------------------------------
 
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """Group names, in the order of the group axis."""
-        return self.evaluation.tally.groups
-
-    @property
-    def metric(self) -> Metric:
-        """The metric that is estimated."""
-        return self.evaluation.metric
-
     def mean(self) -> PerGroup:
-        """Expected metric per group."""
+        """Return the figure that is shown per group: the expected metric; the median of a metric that is skewed."""
         return self.per_group.mean()
 
     def interval(self, level: float | None = None) -> tuple[PerGroup, PerGroup]:
@@ -98,7 +90,7 @@ class Posterior:
     @cached_property
     def per_group(self) -> Belief:
         """The distribution of the metric in every group."""
-        return Draws(self.groups, self.draws) if self.exact is None else self.exact
+        return self._wrap_draws(self.groups, self.draws) if self.exact is None else self.exact
 
     @property
     def draws(self) -> Float[np.ndarray, "draw group"]:
@@ -108,7 +100,10 @@ class Posterior:
     @cached_property
     def overall(self) -> Draws:
         """The distribution of the metric over the whole pool."""
-        return Draws(("overall",), self._samples[1])
+        return self._wrap_draws(("overall",), self._samples[1])
+
+    def _wrap_draws(self, names: tuple[str, ...], samples: Float[np.ndarray, "draw group"]) -> Draws:
+        return Draws(names, samples, getattr(self.metric, "is_skewed", False), self.finite_pool)
 
     @cached_property
     def exact(self) -> Belief | None:
@@ -124,9 +119,9 @@ class Posterior:
         return closed is not None and not self.parts
 
     @property
-    def pools_classes(self) -> bool:
-        """Is the guessed level of the prior learned from all cells, for a metric of classes?"""
-        return self.joint is not None and self.is_level_guessed and self.metric.reads == "label"
+    def learns_level(self) -> bool:
+        """Is the guessed level of the prior learned from all cells, for the groups too?"""
+        return self.joint is not None and self.is_level_guessed
 
     @cached_property
     def undefined(self) -> Bool[np.ndarray, " group"]:
@@ -182,16 +177,6 @@ class Posterior:
 
     # -- the cells -------------------------------------------------------------------------------------------
 
-    @property
-    def cells(self) -> Cells:
-        """The cells that are counted."""
-        return self.evaluation.cells
-
-    @cached_property
-    def belief(self) -> Conjugate:
-        """The conjugate posterior of each cell, given its own labels."""
-        return self.prior.observe(self.counts)
-
     @cached_property
     def cell_posterior(self) -> "Conjugate | FinitePoolBeta | FinitePoolDirichlet":
         """The posterior of each cell: of the population, or of the finite pool."""
@@ -228,34 +213,23 @@ class Posterior:
         return fit_prior_level(self.prior, self.cells.outcomes, rest, finite_pool=self.finite_pool)
 
     @cached_property
-    def with_pending(self) -> Conjugate:
-        """The posterior of each cell, given the expected answers of pending items."""
-        return (
-            self.belief.observe(_outcome_probabilities(self.belief) * self.pending[:, None])
-            if self.pending.any()
-            else self.belief
-        )
-
-    @cached_property
     def covariance_with_pending(self) -> CellCovariance:
         """The covariance of cells after the pending answers; it does not depend on their values."""
-        if self.covariance is not None:
-            return self.covariance.observe(self.pending.astype(np.float64))
+        if self.learned_covariance is not None:
+            return self.learned_covariance.observe(self.pending.astype(np.float64))
         mean, variance = self.with_pending.mean(), self.with_pending.variance()
         outcome = mean * (1 - mean)
         return independent_cells(*(x if x.ndim == 1 else x.sum(axis=1) for x in (variance, outcome)))
 
+    @cached_property
+    def learned_covariance(self) -> CellCovariance | None:
+        """The covariance of cells that a learning prior correlates; None where they are independent."""
+        if self.covariance is not None or self.parts or not isinstance(self.joint, JointAccuracies):
+            return self.covariance
+        rng = np.random.default_rng([*np.atleast_1d(self.seed), 2])
+        return estimate_covariance(self.joint.accuracies.draw(rng, limit_covariance_draws(self.cells.n)))
+
     # -- items and labels ------------------------------------------------------------------------------------
-
-    @cached_property
-    def n_items(self) -> Int[np.ndarray, " group"]:
-        """Items per group."""
-        return self.sum_by_group(self.cells.n_items.astype(np.float64)).astype(np.int64)
-
-    @cached_property
-    def n_labels(self) -> PerGroup:
-        """Labels per group, pending ones included."""
-        return self.sum_by_group(self.counts.sum(axis=1) + self.pending)
 
     @cached_property
     def n_labelled(self) -> Float[np.ndarray, " cell"]:
@@ -267,42 +241,12 @@ class Posterior:
         """Is the estimate of a group based on more than a guessed prior level?"""
         return (self.n_told > 0) | (self.sum_by_group(self.counts.sum(axis=1)) > 0) | (not self.is_level_guessed)
 
-    @property
-    def share(self) -> PerGroup:
-        """The share of the pool in each group."""
-        return self.n_items / self.n_items.sum()
-
-    @property
-    def weight(self) -> Float[np.ndarray, " cell"]:
-        """Each cell's share of its group."""
-        return self.cells.n_items / self.n_items[self.cells.group]
-
-    @cached_property
-    def n_told(self) -> Int[np.ndarray, " group"]:
-        """Labelled items per group, with weight 1 each."""
-        return self.sum_by_group(self.cells.n_labels.astype(np.float64)).astype(np.int64)
-
-    def sum_by_group(self, values: Float[np.ndarray, " cell"]) -> PerGroup:
-        """Sum the cells of each group."""
-        return np.bincount(self.cells.group, weights=values, minlength=len(self.groups))
-
-    def position(self, group: str) -> int:
-        """Index of a group on the group axis."""
-        return self.groups.index(group)
-
     # -- hypothetical cells and labels -----------------------------------------------------------------------
 
-    def draw_cells(self, rng: Rng, n: int = 1) -> Theta:
-        """Draw the cells from their posterior, pending answers included: (draw, cell, ...)."""
-        return self.with_pending.draw(rng, n)
-
-    def expect(self) -> Theta:
-        """Return the posterior mean of the cells as a single draw."""
-        return self.with_pending.mean()[None]
-
-    def values(self, truth: Theta) -> Float[np.ndarray, "draw group"]:
-        """Return the metric per group for these values of the cells."""
-        return self.evaluation.value(truth, self.cells.n_items[None].astype(np.float64))
+    def draw_cells_jointly(self, rng: Rng, n: int = 1) -> Theta:
+        """Draw the cells with what they have in common, where a prior correlates them; pending answers left open."""
+        joint = None if self.parts else self.joint
+        return joint.draw(rng, n) if isinstance(joint, JointAccuracies) else self.draw_cells(rng, n)
 
     def simulate_completion(self, rng: Rng) -> "Posterior":
         """Return the posterior after labelling every remaining item, with labels drawn from the posterior predictive."""
@@ -318,7 +262,7 @@ class Posterior:
 
     def label(self, counts: Float[np.ndarray, "cell outcome"]) -> "Posterior":
         """Return the posterior with these labels added to their own cells, without refitting the prior."""
-        covariance = None if self.covariance is None else self.covariance.observe(counts.sum(axis=1))
+        covariance = None if self.learned_covariance is None else self.learned_covariance.observe(counts.sum(axis=1))
         parts = tuple(part.label(counts) for part in self.parts)
         return replace(
             self,
@@ -330,17 +274,15 @@ class Posterior:
             parts=parts,
         )
 
+    def set_queue(self, pending: Int[np.ndarray, " cell"], left: Int[np.ndarray, " group"]) -> "Posterior":
+        """Return the posterior of the same labels with other pending and remaining items; nothing is computed again."""
+        moved = replace(self, pending=pending, left=left)
+        moved.__dict__.update({name: self.__dict__[name] for name in OF_LABELS if name in self.__dict__})
+        return moved
+
     def _count_askable(self) -> Int[np.ndarray, " cell"]:
         """Items of each cell that can still be labelled; a group's remaining items are spread over its cells."""
         rest = self.cells.n_items - self.n_labelled
         askable = self.left + self.sum_by_group(self.pending.astype(np.float64))
         share = np.minimum(askable / np.maximum(self.sum_by_group(rest), 1.0), 1.0)
         return np.round(rest * share[self.cells.group]).astype(np.int64)
-
-
-def _outcome_probabilities(belief: Conjugate) -> Float[np.ndarray, "cell outcome"]:
-    """Predictive probability of each outcome of the next label."""
-    if isinstance(belief, Beta):
-        return np.stack([belief.mean(), 1 - belief.mean()], axis=1)
-    assert isinstance(belief, Dirichlet)
-    return belief.mean()

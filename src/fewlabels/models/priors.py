@@ -1,15 +1,12 @@
-"""Priors of cells: flat, from the model's scores, or from an earlier assessment.
+"""Priors of cells: flat, or from the model's scores; `earlier` has those from an earlier assessment.
 
 A prior maps cells (names, mean scores, mean probabilities) to a Beta (right or wrong) or a Dirichlet (classes) per cell.
 Most do not use labels. A learning prior is fitted to the labels of all cells, and returns for each cell the prior without
 its own labels, and the joint distribution of all cells.
 """
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -17,16 +14,11 @@ from jaxtyping import Float
 from fewlabels.data.counts import NONE, Cells
 from fewlabels.distributions.belief import Belief, Beta, Conjugate, Dirichlet
 from fewlabels.distributions.covariance import CellCovariance
-from fewlabels.errors import InputError, did_you_mean, join_names
+from fewlabels.errors import InputError
 from fewlabels.metrics.metric import Reads
-
-if TYPE_CHECKING:
-    from fewlabels.models.earlier_assessment import EarlierAssessment
 
 STRENGTH: dict[Reads, float] = {"right": 2.0, "label": 1.0}  # the papers' N0 for Beta and for Dirichlet
 MAX_STRENGTH = 1e12
-KNOWN = ("calibrated", "smooth", "scores", "flat")  # by name, on the command line
-READ_EARLIER = "fewlabels.models.earlier_assessment:read_earlier"  # imported on use: its parser is slow to import
 EDGE = 1e-6  # a mean score of exactly 1 would exclude errors
 
 
@@ -127,42 +119,6 @@ class FromScores:
         return _from_mean(cells, reads, centre, self.strength)
 
 
-@dataclass(frozen=True)
-class FromEarlier:
-    """The posterior of an earlier assessment of the same groups, discounted by `weight`.
-
-    Its labels are counted again here, so the two assessments must not share labels.
-    """
-
-    belief: Mapping[str, tuple[float, ...]]
-    by: str
-    reads: Reads
-    outcomes: tuple[str, ...]
-    weight: float = 1.0
-    name: str = "earlier"
-    needs: tuple[str, ...] = ()
-    guesses_level: bool = False
-
-    def before(self, cells: Cells, reads: Reads) -> Conjugate:
-        """The earlier pseudo-counts of cells it has; a flat prior for other cells."""
-        if reads != self.reads or cells.by != self.by or not set(cells.names) & set(self.belief):
-            raise InputError(
-                "prior: the earlier assessment is about other groups or another kind of metric, and cannot be the prior here"
-            )
-        outcomes = ("right", "wrong") if reads == "right" else cells.classes
-        unknown_classes = sorted(set(self.outcomes) - set(outcomes))
-        if unknown_classes:
-            raise InputError(
-                f"prior: the earlier assessment has classes that these predictions lack: {join_names(unknown_classes)}"
-            )
-        place = [outcomes.index(name) for name in self.outcomes]
-        rows = pseudo_counts(Flat().before(cells, reads))
-        for i, name in enumerate(cells.names):
-            if name in self.belief:
-                rows[i, place] = np.maximum(self.weight * np.array(self.belief[name]), EDGE)
-        return _to_conjugate(cells.names, reads, rows)
-
-
 def flat(strength: float | None = None) -> Flat:
     """Use a flat prior; `strength` in labels, 2 for Beta and 1 for Dirichlet unless given."""
     return Flat(_check_strength(strength))
@@ -173,33 +129,12 @@ def from_scores(strength: float | None = None) -> FromScores:
     return FromScores(_check_strength(strength))
 
 
-def from_earlier(earlier: Any, weight: float = 1.0) -> FromEarlier:
-    """Use the posterior of an earlier assessment as prior: the object, its dict, or the path of its JSON file."""
-    if not 0 < weight <= 1:
-        raise InputError(f"prior: weight is {weight}; an earlier assessment counts for more than 0 and at most 1")
-    found = _read_earlier(earlier)
-    belief = found.belief
-    counts = dict(zip(belief.cells, belief.counts, strict=True))
-    return FromEarlier(counts, found.by, belief.reads, belief.outcomes, weight)
-
-
 def pseudo_counts(belief: Conjugate) -> Float[np.ndarray, "cell outcome"]:
-    """Return the pseudo-counts of a conjugate belief."""
+    """Return the pseudo-counts of a prior given as a conjugate belief."""
     if isinstance(belief, Beta):
         return np.stack([belief.alpha, belief.beta], axis=1)
     assert isinstance(belief, Dirichlet)
     return belief.alpha.copy()
-
-
-def _read_earlier(earlier: Any) -> "EarlierAssessment":
-    read: Callable[[Any, str], EarlierAssessment] = resolve_name(READ_EARLIER)
-    if isinstance(earlier, Mapping) or hasattr(earlier, "to_dict"):
-        return read(dict(earlier if isinstance(earlier, Mapping) else earlier.to_dict()), "prior")
-    if not Path(earlier).is_file():
-        raise InputError(
-            f"prior: {str(earlier)!r} is neither a file nor a known prior; {did_you_mean(str(earlier), KNOWN)}"
-        )
-    return read(Path(earlier), f"prior: {earlier}")
 
 
 def _check_strength(strength: float | None) -> float | None:
@@ -213,10 +148,11 @@ def _check_strength(strength: float | None) -> float | None:
 def _from_mean(
     cells: Cells, reads: Reads, centre: Float[np.ndarray, "cell outcome"], strength: float | None
 ) -> Conjugate:
-    return _to_conjugate(cells.names, reads, centre * (STRENGTH[reads] if strength is None else strength))
+    return to_conjugate(cells.names, reads, centre * (STRENGTH[reads] if strength is None else strength))
 
 
-def _to_conjugate(names: tuple[str, ...], reads: Reads, counts: Float[np.ndarray, "cell outcome"]) -> Conjugate:
+def to_conjugate(names: tuple[str, ...], reads: Reads, counts: Float[np.ndarray, "cell outcome"]) -> Conjugate:
+    """Return the prior, a conjugate belief, with these pseudo-counts."""
     return Beta(names, counts[:, 0], counts[:, 1]) if reads == "right" else Dirichlet(names, counts)
 
 

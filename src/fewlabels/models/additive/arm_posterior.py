@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.polynomial.hermite_e import hermegauss
+from scipy.linalg import block_diag
 from scipy.special import logit, ndtr, ndtri
 
 from fewlabels.models.additive.fit import ConditionalFit, Fit
@@ -20,6 +21,7 @@ EDGE = 1e-9
 POINTS, MASSES = hermegauss(9)
 MASSES = MASSES / MASSES.sum()
 NEWTON_STEPS = 8  # for a quantile
+HALF_ITEM = 0.5  # keeps the variance of logits bounded where an arm is nearly always right
 PerArm = Float[np.ndarray, " arm"]
 
 
@@ -41,11 +43,12 @@ class PosteriorComponent:
 
     def join(self, other: "PosteriorComponent") -> "PosteriorComponent":
         """Concatenate the arms of both."""
-        centre, loadings, own = (
-            np.concatenate(parts)
-            for parts in ((self.centre, other.centre), (self.loadings, other.loadings), (self.own, other.own))
-        )
-        return replace(self, centre=centre, loadings=loadings, own=own)
+        n = self.loadings.shape[1]
+        more = np.pad(
+            other.loadings, ((0, 0), (0, n - other.loadings.shape[1]))
+        )  # factors that the other does not have
+        centre, own = (np.concatenate(parts) for parts in ((self.centre, other.centre), (self.own, other.own)))
+        return replace(self, centre=centre, loadings=np.concatenate([self.loadings, more]), own=own)
 
     def draw(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "draw arm"]:
         """Joint draws of logits."""
@@ -91,6 +94,31 @@ class ArmPosterior:
         logits = np.concatenate([part.draw(rng, count) for part, count in zip(self.components, counts, strict=True)])
         return expit(rng.permutation(logits))
 
+    def sample_items(self, n_items: PerArm) -> "ArmPosterior":
+        """Return the posterior for the population, of whose items the pool's are a sample.
+
+        The items of an arm differ in their score and predicted class, so the mean of a few of them varies. How much they
+        differ is taken from the arm, with one more item that differs as in the whole pool.
+        """
+        outcome = np.maximum(self.mean * (1 - self.mean), EDGE)
+        ratio = self.within_variance / outcome
+        ratio = (n_items * ratio + np.average(ratio, weights=n_items)) / (n_items + 1)
+        extra = ratio / (n_items * outcome + HALF_ITEM)  # of the logit
+        components = tuple(replace(part, own=np.sqrt(part.own**2 + extra)) for part in self.components)
+        return ArmPosterior(components, np.zeros(len(extra)))
+
+    def add_factors(self, loadings: Float[np.ndarray, "arm factor"]) -> "ArmPosterior":
+        """Add independent standard normal factors to the logits of arms."""
+        components = tuple(
+            replace(
+                part,
+                loadings=np.concatenate([part.loadings, loadings], axis=1),
+                cholesky_factor=block_diag(part.cholesky_factor, np.eye(loadings.shape[1])),
+            )
+            for part in self.components
+        )
+        return replace(self, components=components)
+
     def take(self, arms: Int[np.ndarray, " taken"] | Bool[np.ndarray, " arm"]) -> "ArmPosterior":
         """Return the joint posterior of some of the arms."""
         components = [
@@ -129,7 +157,7 @@ def predict_arms(
     arm: Int[np.ndarray, " stratum"],
     weights: Sequence[Float[np.ndarray, " stratum"]],
 ) -> tuple[ArmPosterior, ...]:
-    """Return the posterior of the arms' accuracies, once per weighting of their strata.
+    """Return the joint posterior of the arms' accuracies, once per weighting of their strata.
 
     Strata are sorted by arm. The first fitted terms belong to the curve, the others to the effects.
     """

@@ -16,7 +16,7 @@ EDGE = 1e-9
 
 
 def build_covariance(posterior: ArmPosterior, outlier: PerArm) -> CellCovariance:
-    """Return the covariance of cells on the probability scale, with an extra variance per cell for outliers."""
+    """Return the posterior covariance of cells' accuracies (as probabilities), with extra variance for outliers."""
     part = max(posterior.components, key=lambda one: one.weight)
     shared, rest = _reduce_rank(part.loadings.astype(np.float32) @ part.cholesky_factor.astype(np.float32))
     own = part.own**2 + rest

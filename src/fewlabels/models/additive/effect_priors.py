@@ -9,12 +9,29 @@ from jaxtyping import Float, Int
 
 from fewlabels.data.counts import NONE
 
-Kind = Literal["main", "pair"]  # of an effect
+Kind = Literal["slope", "class", "classifier", "main", "pair"]  # of an effect
 FIXED = -1  # the block of terms whose standard deviation is given
 P_INTERACTIONS = 2 / 3  # prior probability that attributes interact: two of the three variants have interactions
-LOG_SCALE_MEANS: dict[str, float] = {"main": -0.5, "pair": -1.8, "arm": -0.8}  # prior mean of log scales
-LOG_SCALE_SDS: dict[str, float] = {"main": 0.7, "pair": 0.8, "arm": 1.0}  # prior sd of their common mean, per kind
+LOG_SCALE_MEANS: dict[str, float] = {
+    "slope": -1.8,
+    "class": -0.8,
+    "classifier": -1.5,
+    "main": -0.5,
+    "pair": -1.8,
+    "arm": -0.8,
+}  # prior mean of log scales
+LOG_SCALE_SDS: dict[str, float] = {
+    "slope": 0.7,
+    "class": 0.7,
+    "classifier": 1.0,
+    "main": 0.7,
+    "pair": 0.8,
+    "arm": 1.0,
+}  # prior sd of their common mean, per kind
 WITHIN_KIND_SDS: dict[Kind, float] = {
+    "slope": 0.7,
+    "class": 0.7,
+    "classifier": 0.7,
     "main": 0.7,
     "pair": 1.2,
 }  # sd of log scales around that mean: few pairs have large effects

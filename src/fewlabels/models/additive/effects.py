@@ -66,7 +66,7 @@ class Effects:
 
 
 def choose_effects(axes: tuple[Axis, ...], level: Int[np.ndarray, "arm axis"], n_rows: int = 0) -> Effects:
-    """Choose effects for these arms within the budget of terms, those with the fewest terms first.
+    """Choose the effects of attributes for these arms within the budget of terms, those with the fewest terms first.
 
     Pairs with more than half as many terms as arms are left out: the arms' random effects cover them. `n_rows` is the
     number of rows of a fit to single items.

@@ -42,7 +42,7 @@ class Sites:
 def match_site_moments(
     mean: PerStratum, variance: PerStratum, right: PerStratum, total: PerStratum
 ) -> tuple[PerStratum, PerStratum]:
-    """Return mean and variance of normal times binomial likelihood, by quadrature on a grid dense near the mode.
+    """Return the mean and variance that expectation propagation matches: of normal times binomial, by quadrature.
 
     >>> centre, spread = match_site_moments(np.zeros(1), np.full(1, 4.0), np.full(1, 3.0), np.full(1, 3.0))
     >>> round(float(centre[0]), 2), round(float(spread[0]), 2)

@@ -44,12 +44,12 @@ class EffectsSummary:
 
     def draw_curve(self, level: float = 0.95) -> tuple[Point, ...]:
         """Return the calibration curve over the range of the scores."""
-        if self.design.knots is None:
+        if self.design.items.knots is None:
             return ()
-        score, mode = self.design.cells.strata_or_cells.score, self.fit.mode
+        score, mode = self.design.strata.score, self.fit.mode
         scores = score_grid(float(score.min()), float(score.max()))
         return evaluate_curve(
-            scores, spline_basis(to_logit(scores), self.design.knots), mode.terms, mode.covariance, level
+            scores, spline_basis(to_logit(scores), self.design.items.knots), mode.terms, mode.covariance, level
         )
 
     def say(self, level: float = 0.95) -> str:  # noqa: ARG002
@@ -73,11 +73,11 @@ class EffectsSummary:
 
 
 def list_scales(effects: Effects, found: Fit) -> tuple[Scale, ...]:
-    """Return the scales of all effects, largest first; that of the arms' random effect comes last.
+    """Explain an additive model by the scales of its effects, largest first; that of the random effect is last.
 
     Pairs are left out where a model without interactions is more probable.
     """
-    logs = found.mode.scales
+    logs = found.mode.scales[len(found.priors.kinds) - len(effects.blocks) :]  # slopes and classifiers come first
     names = [tuple(effects.axes[i].name for i in block) for block in effects.blocks]
     each = zip(names, logs[: len(names)], strict=True)
     scales = [Scale(name, float(np.exp(log))) for name, log in each if np.isfinite(log)]

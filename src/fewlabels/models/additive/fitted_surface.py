@@ -8,11 +8,12 @@ from jaxtyping import Float, Int
 
 from fewlabels.data.counts import NONE, STRATA
 from fewlabels.models.additive.arm_posterior import ArmPosterior, PosteriorComponent, predict_arms
-from fewlabels.models.additive.design import AdditiveDesign
+from fewlabels.models.additive.design import AdditiveDesign, describe_items
 from fewlabels.models.additive.effect_priors import Scales
 from fewlabels.models.additive.effects import Effects
 from fewlabels.models.additive.fit import Fit
-from fewlabels.models.logit.curve import spline_basis, to_logit
+from fewlabels.models.additive.item_terms import ItemTerms
+from fewlabels.models.additive.items import Items
 
 
 @dataclass(frozen=True)
@@ -23,16 +24,20 @@ class FittedSurface:
     level: Int[np.ndarray, "arm axis"]
     arm: Int[np.ndarray, " stratum"]
     n_items: Float[np.ndarray, " stratum"]
-    score: Float[np.ndarray, " stratum"]  # nan without scores
-    knots: tuple[float, ...] | None
+    values: Items
+    items: ItemTerms
     fit: Fit
+    doubt: Float[np.ndarray, "arm factor"] | None = (
+        None  # of the logits, where it is not certain which items an arm has
+    )
 
     @cached_property
     def posterior(self) -> ArmPosterior:
         """Joint posterior of the arms of the pool."""
-        return predict_arms(
-            self.fit, self._curve(self.score), self.effects.expand(self.level), self.arm, [self.n_items]
-        )[0]
+        curve = self.items.expand(self.values, self.effects, self.level[self.arm])
+        (found,) = predict_arms(self.fit, curve, self.effects.expand(self.level), self.arm, [self.n_items])
+        found = found if self.doubt is None else found.add_factors(self.doubt)
+        return found.sample_items(np.bincount(self.arm, weights=self.n_items, minlength=len(self.level)))
 
     def draw(
         self, level: Int[np.ndarray, "asked axis"], at: Int[np.ndarray, " asked"], n: int
@@ -47,11 +52,13 @@ class FittedSurface:
 
     def predict_unseen(self, level: Int[np.ndarray, "asked axis"]) -> ArmPosterior:
         """Posterior of combinations without items in the pool; their scores are assumed distributed as in the pool."""
-        score, weight = self._merge_scores()
-        n = len(score)
-        arm = np.repeat(np.arange(len(level)), n)
-        curve, effects = np.tile(self._curve(score), (len(level), 1)), self.effects.expand(level)
-        (found,) = predict_arms(self.fit.without_arms(), curve, effects, arm, [np.tile(weight, len(level))])
+        values, weight = self._merge_strata()
+        n, times = len(weight), len(level)
+        arm = np.repeat(np.arange(times), n)
+        curve = self.items.expand(values.take(np.tile(np.arange(n), times)), self.effects, level[arm])
+        (found,) = predict_arms(
+            self.fit.without_arms(), curve, self.effects.expand(level), arm, [np.tile(weight, times)]
+        )
         parts = zip(found.components, self.fit.conditionals, strict=True)
         return replace(
             found,
@@ -64,26 +71,26 @@ class FittedSurface:
         self, part: PosteriorComponent, variance: Scales, level: Int[np.ndarray, "asked axis"]
     ) -> PosteriorComponent:
         """Add the prior variance of the effects of unseen attribute values."""
-        extra = np.zeros(len(level))
+        extra, variance = np.zeros(len(level)), variance[len(self.items.kinds) :]
         for i, block in enumerate(self.effects.blocks):
             extra += variance[i] * (level[:, list(block)] == NONE).any(axis=1)
         return replace(part, own=np.sqrt(part.own**2 + extra))
 
-    def _curve(self, score: Float[np.ndarray, " stratum"]) -> Float[np.ndarray, "stratum curve_term"]:
-        return np.ones((len(score), 1)) if self.knots is None else spline_basis(to_logit(score), self.knots)
-
-    def _merge_scores(self) -> tuple[Float[np.ndarray, " stratum"], Float[np.ndarray, " stratum"]]:
-        """Return the mean scores of the pool's strata, and their numbers of items."""
-        if self.knots is None:
-            return np.full(1, np.nan), np.ones(1)
-        place = np.unique(np.digitize(self.score, STRATA[1:-1]), return_inverse=True)[1].reshape(-1)
+    def _merge_strata(self) -> tuple[Items, Float[np.ndarray, " stratum"]]:
+        """Merge the strata of the whole pool that are alike; also return their numbers of items."""
+        values = self.values
+        edges = np.zeros(len(self.arm)) if self.items.knots is None else np.digitize(values.score, STRATA[1:-1])
+        key, place = np.unique(np.stack([edges, values.predicted]), axis=1, return_inverse=True)
+        place = place.reshape(-1)
         weight = np.bincount(place, weights=self.n_items)
-        return np.bincount(place, weights=self.n_items * self.score) / weight, weight
+        columns = np.column_stack([values.score, values.classifier_terms]).T
+        score, *terms = (np.bincount(place, weights=self.n_items * column) / weight for column in columns)
+        return Items(score, key[1].astype(np.int64), np.reshape(terms, (len(terms), len(weight))).T), weight
 
 
 def make_fitted_surface(design: AdditiveDesign, found: Fit) -> FittedSurface:
-    """Keep what predictions need of a fit."""
-    strata = design.cells.strata_or_cells
+    """Keep what predictions need of a fit, as a fitted surface."""
+    strata = design.strata
     return FittedSurface(
-        design.effects, design.level, strata.cell, strata.n_items.astype(np.float64), strata.score, design.knots, found
-    )
+        design.effects, design.level, strata.cell, strata.n_items.astype(np.float64), describe_items(strata), design.items, found
+    )  # fmt: skip

@@ -71,7 +71,7 @@ class _ScaleMode:
 
 
 def fit_additive(evidence: Strata, priors: EffectPriors, start: Scales | None = None) -> Fit:
-    """Fit all model variants: find the mode of their scales (from `start` if given), and sample scales around it."""
+    """Fit variants of the additive model by Laplace: find the mode of scales (from `start` if given), sample by it."""
     begin = priors.start if start is None else np.where(np.isfinite(start), start, priors.start)
     variants, modes = priors.list_variants(), list[_ScaleMode]()
     for variant in variants:  # each starts from the mode of the simpler one

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
+from fewlabels.models.additive.arm_quadrature import correct_evidence
 from fewlabels.models.additive.effect_priors import FIXED, EffectPriors, Scales, Terms
 from fewlabels.models.additive.expectation_propagation import Sites
 from fewlabels.models.additive.fit import ConditionalFit
@@ -80,11 +81,19 @@ class LaplaceEvidence:
         term_shift, arm_shift = joint.solve(
             covariance, seen.design.T @ tilt, self.algebra.sum_by_arm(seen.share * tilt)
         )
+        correction = correct_evidence(
+            self.algebra, self.logits(self.terms, self.own), self.own, joint.arms, arm_prior_precision
+        )
+        term_change, arm_change = joint.solve(  # of the mode along the gradient of what is added to the log posterior
+            covariance,
+            seen.design.T @ (tilt + correction.by_logit),
+            self.algebra.sum_by_arm(seen.share * tilt) + correction.by_own,
+        )
         off = self.terms - self.priors.centre
         each = (
             prior_precision * off**2
             - (1 - prior_precision * np.diag(covariance))
-            + 2 * prior_precision * off * term_shift
+            + 2 * prior_precision * off * term_change
         )
         inside = self.priors.block != FIXED
         gradient[: self.priors.n] += np.bincount(
@@ -93,11 +102,15 @@ class LaplaceEvidence:
         gradient[self.priors.n] += (
             arm_prior_precision * self.own**2
             - (1 - arm_prior_precision * arm_variance)
-            + 2 * arm_prior_precision * self.own * arm_shift
-        ).sum()
+            + 2 * arm_prior_precision * self.own * arm_change
+        ).sum() + correction.by_log_scale
         conditional = ConditionalFit(1.0, at, self.terms, covariance, self.own, joint.arms, loadings)
         return Evaluation(
-            value - 0.5 * log_determinant + prior, gradient, conditional, (term_shift, arm_shift), logit_variance
+            value + correction.value - 0.5 * log_determinant + prior,
+            gradient,
+            conditional,
+            (term_shift, arm_shift),
+            logit_variance,
         )
 
     def describe(self, evaluation: Evaluation) -> ConditionalFit:

@@ -108,6 +108,6 @@ def _multiply(
 def propagate_variance(
     rows: Float[np.ndarray, "row term"], covariance: Float[np.ndarray, "term term"]
 ) -> Float[np.ndarray, " row"]:
-    """Variance of x · terms, row by row."""
+    """Variance of x · terms, row by row, in the Schur complement's system of terms."""
     design_float32 = rows.astype(BRIEF, copy=False)
     return np.einsum("rt,rt->r", design_float32 @ covariance.astype(BRIEF), design_float32).astype(np.float64)

@@ -22,5 +22,5 @@ def make_strata(
     right: Float[np.ndarray, " stratum"],
     total: Float[np.ndarray, " stratum"],
 ) -> Strata:
-    """Make strata that belong wholly to their arms (share 1, base 0)."""
+    """Make strata of the additive model that belong wholly to their arms (share 1, base 0)."""
     return Strata(design, arm, right, total, np.ones(len(arm)), np.zeros(len(arm)))

@@ -27,7 +27,7 @@ class Agreement:
 
 
 def measure_agreement(vote_matrix: VoteMatrix, level: float = 0.95, seed: int = 0) -> Agreement | None:
-    """Return kappa with its interval; None where no item has two votes.
+    """Return the annotators' agreement (kappa) with its interval; None where no item has two votes.
 
     >>> votes = np.array([[0, 0], [0, 0], [1, 1], [0, 1]])
     >>> nothing = np.full(4, NONE)
@@ -81,5 +81,5 @@ def _compute_fleiss_kappa(
 
 
 def _kappa(observed: Float[np.ndarray, " draw"], chance: Float[np.ndarray, " draw"]) -> Float[np.ndarray, " draw"]:
-    """(observed − chance) / (1 − chance); 1 where all votes are the same class."""
-    return np.where(chance > 1 - 1e-12, 1.0, (observed - chance) / np.maximum(1 - chance, 1e-12))
+    """(observed − chance) / (1 − chance); 1 where all votes are the same class, and never more by rounding."""
+    return np.where(chance > 1 - 1e-12, 1.0, np.minimum((observed - chance) / np.maximum(1 - chance, 1e-12), 1.0))

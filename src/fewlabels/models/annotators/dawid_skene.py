@@ -20,6 +20,7 @@ from scipy.special import betainc, betaln, gammaln, softmax
 from fewlabels.distributions.randomness import Rng
 from fewlabels.models.annotators.result import AnnotatorFit, Imputation
 from fewlabels.models.annotators.vote_matrix import NONE, VoteMatrix
+from fewlabels.models.diagnostics import diagnose
 
 EDGES = np.array([0, .005, .01, .02, .03, .04, .06, .08, .1, .13, .16, .2, .25, .3, .35, .4, .5, .6, .7, .8, .9])  # fmt: skip
 ERROR_RATES = (EDGES[1:] + EDGES[:-1]) / 2  # of an annotator, relative to that of random guessing
@@ -32,39 +33,72 @@ ACCURACY_LEVELS = np.linspace(0.025, 0.975, 20)  # grid of the model's common ac
 CELL_STRENGTHS = np.array([2.0, 8.0, 32.0, 128.0])  # concentrations of cells around that level, in labels
 OTHER_CLASS_STRENGTH = 1.0  # concentration of the distribution over wrong classes, in labels
 TINY = 1e-300
-LARGE = 200_000  # items × classes above which the chain is shorter
+LARGE = 200_000  # items × classes above which chains are shorter
+FARTHEST_START = 0.8  # share of equal probabilities in the start of the last chain; the first starts from the votes
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Length of the chain: burn-in, kept states, and thinning between them."""
+    """Length of each chain: burn-in, kept states, and thinning between them; and the number of chains."""
 
-    burn: int = 150
-    kept: int = 40
+    burn: int = 80
+    kept: int = 10
     thin: int = 8
+    chains: int = 4
+
+    @property
+    def n_steps(self) -> int:
+        """Steps of a chain after burn-in."""
+        return self.kept * self.thin
 
     def shorten(self, size: int) -> "Schedule":
-        """Return a shorter schedule for large data, where the chain converges faster."""
-        return self if size <= LARGE else Schedule(self.burn // 3, self.kept, max(1, self.thin // 4))
+        """Return a shorter schedule for large data, where chains converge faster."""
+        return self if size <= LARGE else Schedule(self.burn // 2, self.kept, max(2, self.thin // 4), self.chains)
 
 
 def fit_annotators(rng: Rng, vote_matrix: VoteMatrix, schedule: Schedule | None = None) -> AnnotatorFit:
-    """Sample the posterior of the true labels and of the annotators' accuracies."""
+    """Sample the Dawid-Skene posterior of true labels and annotators' accuracies, by several chains from apart."""
     schedule = (schedule or Schedule()).shorten(len(vote_matrix.votes) * len(vote_matrix.classes))
+    starts = np.linspace(0, FARTHEST_START, schedule.chains)
+    chains = [_run_chain(rng, vote_matrix, schedule, share) for share in starts]
+    posterior = np.sum([chain.posterior for chain in chains], axis=0)
+    traced = np.stack([np.column_stack([chain.right, chain.accuracy]) for chain in chains], axis=1)
+    return AnnotatorFit(
+        vote_matrix,
+        posterior / posterior.sum(axis=1, keepdims=True),
+        tuple(imputation for chain in chains for imputation in chain.imputations),
+        np.concatenate([chain.right for chain in chains]),
+        diagnose(traced),
+        schedule.chains,
+    )
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """What is kept of a chain after burn-in."""
+
+    posterior: Float[np.ndarray, "item class"]  # summed over steps
+    imputations: list[Imputation]
+    right: Float[np.ndarray, "step annotator"]  # accuracy of each annotator
+    accuracy: Float[np.ndarray, " step"]  # of the classifier, on the items with votes
+
+
+def _run_chain(rng: Rng, vote_matrix: VoteMatrix, schedule: Schedule, share_uniform: float) -> _Chain:
+    """Run one chain."""
     posterior = np.zeros((len(vote_matrix.votes), len(vote_matrix.classes)))
-    imputations, right = [], []
-    for step, state in enumerate(_sample_truths(rng, vote_matrix, schedule.burn + schedule.kept * schedule.thin)):
+    imputations, right, accuracy = [], [], []
+    start, predicted = _start_near_majority(vote_matrix, share_uniform), vote_matrix.predicted[vote_matrix.cell]
+    for step, state in enumerate(_sample_truths(rng, vote_matrix, schedule.burn + schedule.n_steps, start)):
         if step < schedule.burn:
             continue
         posterior += state.chance
         share = state.truth.sum(axis=0) / state.truth.sum()
         right.append(np.einsum("wtt,t->w", state.confusion, share))
+        accuracy.append(state.truth[np.arange(len(predicted)), predicted].sum() / state.truth.sum())
         if (step - schedule.burn) % schedule.thin == schedule.thin - 1:
             item, label = np.nonzero(state.truth)
             imputations.append(Imputation(item, label, state.truth[item, label]))
-    return AnnotatorFit(
-        vote_matrix, posterior / posterior.sum(axis=1, keepdims=True), tuple(imputations), np.array(right)
-    )
+    return _Chain(posterior, imputations, np.array(right), np.array(accuracy))
 
 
 @dataclass(frozen=True)
@@ -76,13 +110,14 @@ class State:
     confusion: Float[np.ndarray, "annotator class class"]  # confusion matrices: true class, then vote
 
 
-def _sample_truths(rng: Rng, vote_matrix: VoteMatrix, n: int) -> Iterator[State]:
+def _sample_truths(
+    rng: Rng, vote_matrix: VoteMatrix, n: int, chance: Float[np.ndarray, "item class"]
+) -> Iterator[State]:
     votes, k = _one_hot_votes(vote_matrix), len(vote_matrix.classes)
     annotators, model = (
         _AnnotatorModel(len(vote_matrix.annotators), k, int(vote_matrix.n.sum())),
         _ClassifierModel(vote_matrix),
     )
-    chance = _start_at_majority(vote_matrix)
     for _ in range(n):
         truth = rng.multinomial(vote_matrix.n, chance)
         said = (votes.T @ truth).reshape(len(vote_matrix.annotators), k, k).transpose(0, 2, 1)
@@ -101,11 +136,12 @@ def _one_hot_votes(vote_matrix: VoteMatrix) -> csr_array:
     return csr_array((np.ones(len(item)), (item, column)), shape=shape)
 
 
-def _start_at_majority(vote_matrix: VoteMatrix) -> Float[np.ndarray, "item class"]:
-    """Initial class probabilities from the shares of votes."""
+def _start_near_majority(vote_matrix: VoteMatrix, share_uniform: float) -> Float[np.ndarray, "item class"]:
+    """Initial class probabilities: the shares of votes, mixed with equal probabilities so that chains start apart."""
     k = len(vote_matrix.classes)
     said = (vote_matrix.votes[:, :, None] == np.arange(k)).sum(axis=1) + 0.1
-    return _set_decided(said / said.sum(axis=1, keepdims=True), vote_matrix.truth)
+    mixed = (1 - share_uniform) * said / said.sum(axis=1, keepdims=True) + share_uniform / k
+    return _set_decided(mixed, vote_matrix.truth)
 
 
 def _set_decided(
@@ -165,7 +201,7 @@ class _AnnotatorModel:
 
 
 def compute_error_prior() -> tuple[Float[np.ndarray, "setting error"], Float[np.ndarray, " setting"]]:
-    """P(error rate | common rate, concentration) on the grids, and the log prior of the common settings."""
+    """P(error rate | common rate, concentration) on the grids of Dawid-Skene, and the log prior of the settings."""
     rate, alike = (grid.reshape(-1, 1) for grid in np.meshgrid(ERROR_RATES, RATE_STRENGTHS, indexing="ij"))
     mass = np.diff(betainc(alike * rate, alike * (1 - rate), EDGES[None]), axis=1) + TINY
     before = np.diff(betainc(*ERROR_RATE_PRIOR, EDGES))

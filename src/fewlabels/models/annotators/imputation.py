@@ -20,8 +20,10 @@ class ImputedCounts:
         return replace(self, imputations=tuple(change(truth) for truth in self.imputations))
 
     def collect_warnings(self, level: float) -> tuple[str, ...]:
-        """Warn where annotators err."""
-        return (self.annotator_fit.say(level),) if self.annotator_fit.errs else ()
+        """Warn where annotators err, and where the chains disagree."""
+        warning = self.annotator_fit.warning
+        said = (self.annotator_fit.say(level),) if self.annotator_fit.errs else ()
+        return said if warning is None else (*said, warning)
 
     def to_dict(self, level: float) -> dict[str, Any]:
         """Return the annotator fit as plain data."""

@@ -7,8 +7,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.models.annotators.vote_matrix import VoteMatrix
+from fewlabels.models.diagnostics import ChainDiagnostics
 
 ERROR_THRESHOLD = 0.99  # an annotator errs if the upper end of the accuracy interval is below this
+MAX_RHAT, MIN_ESS = 1.1, 50.0  # of chains of 80 steps, whose R-hat is itself uncertain by some hundredths
 MAX_NAMED = 3  # annotators named in a sentence
 
 
@@ -39,6 +41,8 @@ class AnnotatorFit:
     posterior: Float[np.ndarray, "item class"]
     imputations: tuple[Imputation, ...]  # posterior draws of the true labels
     right: Float[np.ndarray, "draw annotator"]  # draws of each annotator's accuracy
+    diagnostics: ChainDiagnostics  # of the annotators' accuracies and of the classifier's
+    n_chains: int
 
     def rate(self, level: float = 0.95) -> tuple[Annotator, ...]:
         """Return the accuracy of every annotator with its interval, most votes first."""
@@ -60,6 +64,23 @@ class AnnotatorFit:
         return any(one.high < ERROR_THRESHOLD for one in self.rate())
 
     @property
+    def warning(self) -> str | None:
+        """A warning where the chains disagree, or have too few effective draws for an interval."""
+        found = self.diagnostics
+        if found.is_exact or (found.rhat < MAX_RHAT and found.ess > MIN_ESS):
+            return None
+        return (
+            f"the {self.n_chains} chains that estimate true labels from votes disagree (R-hat {found.rhat:.2f}, {found.ess:,.0f} "
+            "effective draws): the votes fit several explanations of who errs, and the figures that rest on them are rough; "
+            "let several people answer more items, or decide disputed ones"
+        )
+
+    @property
+    def health(self) -> dict[str, float | int]:
+        """R-hat and effective draws, as plain data."""
+        return {"rhat": self.diagnostics.rhat, "ess": self.diagnostics.ess, "chains": self.n_chains}
+
+    @property
     def claim(self) -> str:
         """Whether annotators err, in a few words."""
         n = f"{self.vote_matrix.n_shared:,} item{'' if self.vote_matrix.n_shared == 1 else 's'} with several votes"
@@ -78,5 +99,5 @@ class AnnotatorFit:
         """Return it as plain data."""
         return {
             "n_shared": self.vote_matrix.n_shared, "errs": self.errs, "sentence": self.say(level),
-            "people": [asdict(one) for one in self.rate(level)],
+            "people": [asdict(one) for one in self.rate(level)], "health": self.health,
         }  # fmt: skip

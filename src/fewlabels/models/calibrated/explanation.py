@@ -1,15 +1,18 @@
 """Summary of the learned calibration, for reports: curve, scale of the random effects, and strength in labels."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
 from fewlabels.models.calibrated.design import CurveDesign
-from fewlabels.models.logit.cells import Logits
 from fewlabels.models.logit.curve import Point, evaluate_curve, score_grid
 from fewlabels.models.logit.laplace import Fit
+from fewlabels.models.logit.model import AT_SCALE
+
+if TYPE_CHECKING:
+    from fewlabels.models.logit.cells import Logits
 
 EXAMPLE = 0.9
 LEVEL = 0.95  # of the intervals that Monte-Carlo errors are compared with
@@ -21,7 +24,7 @@ MIN_WIDTH = 1e-6  # least width that errors are compared with
 class CalibrationSummary:
     """The learned calibration: the curve, the scale of the random effects, and the prior strength in labels."""
 
-    logits: Logits
+    logits: "Logits"
     design_matrix: CurveDesign
     worth: Float[np.ndarray, " cell"]  # prior strength of each cell, in labels, without its own labels
     range: tuple[float, float] | None  # of the scores; None without scores
@@ -34,7 +37,7 @@ class CalibrationSummary:
     @property
     def scale(self) -> float:
         """σ: the scale of the random effects, in logits."""
-        return float(np.exp(self.fit.mode[-2]))
+        return float(np.exp(self.fit.mean[AT_SCALE]))
 
     @property
     def strength(self) -> float:
@@ -43,14 +46,18 @@ class CalibrationSummary:
 
     @property
     def warning(self) -> str | None:
-        """A warning where the importance sample is too small for the cells' intervals."""
+        """A warning where the posterior is importance-sampled and the sample is unreliable, or too small for the cells."""
+        sample = self.fit.sample
+        if sample is None:
+            return None
         low, high = self.logits.interval(LEVEL)
         error = float(np.max(self.logits.error / np.maximum(high - low, MIN_WIDTH), initial=0.0))
-        if error <= MAX_RELATIVE_ERROR:
+        if error <= MAX_RELATIVE_ERROR and sample.is_reliable:
             return None
         return (
             f"the posterior of the curve is far from normal, and its approximation is off by about {error:.0%} of an interval's "
-            "width: intervals are approximate; --prior flat (Python: prior=fl.flat()) does not use the curve"
+            f"width (importance sampling: Pareto k {sample.pareto_k:.2f}, {sample.effective_size:.0f} effective points): intervals "
+            "are approximate; --prior flat (Python: prior=fl.flat()) does not use the curve"
         )
 
     def draw_curve(self, level: float = 0.95) -> tuple[Point, ...]:
@@ -77,7 +84,7 @@ class CalibrationSummary:
         return {"strength": self.strength, "departure": self.scale, "curve": curve, "sentence": self.say(level)}
 
     def _trace(self, scores: Float[np.ndarray, " score"], level: float) -> tuple[Point, ...]:
-        return evaluate_curve(scores, self.design_matrix.expand(scores), self.fit.mode, self.fit.covariance, level)
+        return evaluate_curve(scores, self.design_matrix.expand(scores), self.fit.mean, self.fit.covariance, level)
 
 
 def _say(p: float) -> str:

@@ -14,7 +14,7 @@ from fewlabels.models.logit.cells import Logits, project_to_cells
 from fewlabels.models.logit.joint import CellAccuracies
 from fewlabels.models.logit.laplace import integrate
 from fewlabels.models.logit.overdispersion import OverdispersedAccuracies
-from fewlabels.models.logit.to_prior import build_prior_fit, count_unlabelled
+from fewlabels.models.logit.to_prior import build_prior_fit
 from fewlabels.models.priors import PriorFit
 
 
@@ -33,32 +33,41 @@ class Calibrated:
 
     def learn(self, cells: Cells, reads: Reads, *, finite_pool: bool) -> PriorFit:
         """Fit the curve to all labels, and project it to every cell."""
-        design_matrix = build_design(cells)
-        seen = design_matrix.collect_labelled(cells)
-        found = fit_once(seen, design_matrix.model)
-        weights = [
-            cells.strata_or_cells.n_items.astype(np.float64),
-            *([count_unlabelled(cells)] if finite_pool else []),
-        ]
+        return fit_calibrated(cells, cells, reads, finite_pool=finite_pool)
+
+
+def fit_calibrated(cells: Cells, observed: Cells, reads: Reads, *, finite_pool: bool) -> PriorFit:
+    """Fit the curve of the calibrated prior to the observed labels, and project it to every cell.
+
+    The observed cells are the same cells with the labels that are learned from: their own, and maybe some of an earlier
+    assessment, which are no items of this pool.
+    """
+    design_matrix = build_design(cells)
+    seen = design_matrix.collect_labelled(observed)
+    found = fit_once(seen, design_matrix.model)
+    weights = [
+        cells.strata_or_cells.n_items.astype(np.float64),
+        *([cells.count_unlabelled()] if finite_pool else []),
+    ]
+    everything, *rest = project_to_cells(
+        found, design_matrix.design, weights, cells.strata_or_cells.cell, design_matrix.group, design_matrix.traits
+    )
+    if not everything.agrees_with_labels(observed.right, observed.n_labels.astype(np.float64)):
+        found = integrate(seen, found)
         everything, *rest = project_to_cells(
-            found, design_matrix.design, weights, cells.strata_or_cells.cell, design_matrix.group, design_matrix.doubt
+            found,
+            design_matrix.design,
+            weights,
+            cells.strata_or_cells.cell,
+            design_matrix.group,
+            design_matrix.traits,
         )
-        if not everything.agrees_with_labels(cells.right, cells.n_labels.astype(np.float64)):
-            found = integrate(seen, found)
-            everything, *rest = project_to_cells(
-                found,
-                design_matrix.design,
-                weights,
-                cells.strata_or_cells.cell,
-                design_matrix.group,
-                design_matrix.doubt,
-            )
-        projected = [_add_overdispersion(cells, accuracies) for accuracies in (everything, *rest)]
-        prior_fit = build_prior_fit(cells, reads, projected[0], projected[1] if finite_pool else None)
-        return replace(
-            prior_fit,
-            trust=CalibrationSummary(everything, design_matrix, prior_fit.before.strength(), _score_range(cells)),
-        )
+    projected = [_add_overdispersion(observed, accuracies) for accuracies in (everything, *rest)]
+    prior_fit = build_prior_fit(cells, reads, projected[0], projected[1] if finite_pool else None, observed)
+    return replace(
+        prior_fit,
+        trust=CalibrationSummary(everything, design_matrix, prior_fit.before.strength(), _score_range(cells)),
+    )
 
 
 def calibrated() -> Calibrated:

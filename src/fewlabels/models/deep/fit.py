@@ -10,11 +10,11 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import expit
-from threadpoolctl import threadpool_limits
 
 from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import InputError
-from fewlabels.models.deep.kernels import encode
+from fewlabels.models.blas import use_one_thread
+from fewlabels.models.deep.kernels import encode_arms
 from fewlabels.models.deep.pooling import Counts, pool_sparse
 from fewlabels.models.deep.variational import AdamState, ArmData, Round, init_adam, run_adam
 
@@ -94,16 +94,16 @@ def fit_deep(
     seed: int = 0,
     steps: int = STEPS,
 ) -> DeepFit:
-    """Fit one of the paper's surfaces to arms with `right` right predictions among `n` labels; both may be fractional.
+    """Fit one of the paper's deep surfaces to arms with `right` right predictions among `n` labels, maybe fractional.
 
     An arm is one level of each attribute; `sizes` are the numbers of levels. The first fit of a kind and number of
     arms takes some seconds longer, to compile.
     """
     _require_arms(level, sizes, n, right)
-    code, warm = encode(level, sizes), _add_warm_start(n, right)
+    code, warm = encode_arms(level, sizes), _add_warm_start(n, right)
     start = init_adam(np.random.default_rng(seed), code, warm[0], n_processes=1 if kind == "bern-gp" else 2)
     own = (n, right) if kind == "bern-gp" else warm
-    with threadpool_limits(limits=1, user_api="blas"):  # matrices are small: threads would only add overhead
+    with use_one_thread():  # matrices are small: threads would only add overhead
         return _collect_rounds(list(_train_in_rounds(start, code, own, np.log(warm[0] / warm[0].sum()), kind, steps)))
 
 
@@ -124,7 +124,7 @@ def _train_in_rounds(
 
 
 def _collect_rounds(rounds: list[Round]) -> DeepFit:
-    """Return the posterior of the last round, with the trace of all rounds."""
+    """Return the fit after the last round of training, with the loss of all rounds as its trace."""
     latent, trace = rounds[-1].latent, np.concatenate([np.asarray(each.trace, np.float64) for each in rounds])
     f, *g = (GPPosterior(*(np.asarray(part[i], np.float64) for part in latent)) for i in range(len(latent.mean)))
     return DeepFit(f, g[0] if g else None, trace)

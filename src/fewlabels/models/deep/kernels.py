@@ -32,10 +32,10 @@ class Kernel(NamedTuple):
     log_length: Float[Array, " process"]
 
 
-def encode(level: Int[np.ndarray, "arm axis"], sizes: tuple[int, ...]) -> Float[np.ndarray, "arm value"]:
-    """One-hot encode the values of all attributes.
+def encode_arms(level: Int[np.ndarray, "arm axis"], sizes: tuple[int, ...]) -> Float[np.ndarray, "arm value"]:
+    """One-hot encode the attribute values of arms for the deep kernel.
 
-    >>> encode(np.array([[0, 2], [1, 0]]), (2, 3))
+    >>> encode_arms(np.array([[0, 2], [1, 0]]), (2, 3))
     array([[1., 0., 0., 0., 1.],
            [0., 1., 1., 0., 0.]], dtype=float32)
     """
@@ -43,29 +43,29 @@ def encode(level: Int[np.ndarray, "arm axis"], sizes: tuple[int, ...]) -> Float[
 
 
 def start_network(rng: Rng, n_values: int) -> Network:
-    """Draw weights from their prior, with NumPy, as every JAX draw would be compiled."""
+    """Draw weights of the deep kernel's network from their prior, with NumPy, as every JAX draw would be compiled."""
     shapes = (n_values, DIMENSIONS), (n_values, UNITS), (UNITS,), (UNITS, DIMENSIONS)
     return Network(*(jnp.asarray(rng.normal(0, WEIGHT, shape), jnp.float32) for shape in shapes))
 
 
 def start_kernel(n_processes: int) -> Kernel:
-    """Start every process at the prior mean."""
+    """Start the kernel of every Gaussian process at the prior mean."""
     return Kernel(*(jnp.full(n_processes, centre, jnp.float32) for centre in (SCALE, LENGTH)))
 
 
 def log_prior_network(network: Network) -> Float[Array, ""]:
-    """Log prior of the weights."""
+    """Log prior of the weights of the deep kernel's network."""
     return -0.5 * sum(((weights**2).sum() for weights in network), jnp.zeros(())) / WEIGHT**2
 
 
 def log_prior_kernel(kernel: Kernel) -> Float[Array, ""]:
-    """Log prior of scales and lengths."""
+    """Log prior of the scales and lengths of the deep kernel."""
     scale, length = (kernel.log_scale - SCALE) / SCALE_SPREAD, (kernel.log_length - LENGTH) / LENGTH_SPREAD
     return -0.5 * (scale**2 + length**2).sum()
 
 
 def embed(network: Network, code: Float[Array, "arm value"]) -> Float[Array, "arm dimension"]:
-    """V(a), the embedding of arms."""
+    """V(a), the deep kernel's embedding of arms."""
     return (
         code @ network.linear_weights
         + jnp.tanh(code @ network.hidden_weights + network.hidden_bias) @ network.output_weights
@@ -75,6 +75,6 @@ def embed(network: Network, code: Float[Array, "arm value"]) -> Float[Array, "ar
 def kernel_matrix(
     kernel: Kernel, left: Float[Array, "left dimension"], right: Float[Array, "right dimension"]
 ) -> Float[Array, "process left right"]:
-    """K(a, a') = s exp(-|V(a) - V(a')|² / l), for every process."""
+    """Deep kernel of arms, for every process: K(a, a') = s exp(-|V(a) - V(a')|² / l)."""
     square = jnp.maximum((left**2).sum(1)[:, None] + (right**2).sum(1) - 2 * left @ right.T, 0)
     return jnp.exp(kernel.log_scale[:, None, None] - square / jnp.exp(kernel.log_length)[:, None, None])

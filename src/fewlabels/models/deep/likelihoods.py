@@ -9,12 +9,12 @@ Numbers = Float[Array, "..."]
 
 
 def log_bernoulli(f: Numbers, n: Numbers, right: Numbers) -> Numbers:
-    """Eq. 3, for all labels of an arm."""
+    """Log likelihood of all labels of an arm in the deep model (Eq. 3)."""
     return right * jax.nn.log_sigmoid(f) + (n - right) * jax.nn.log_sigmoid(-f)
 
 
 def log_beta_binomial(f: Numbers, g: Numbers, n: Numbers, right: Numbers) -> Numbers:
-    """Eq. 9: beta-binomial with mean sigmoid(f) and scale softplus(g); the accuracy is integrated out."""
+    """Log likelihood (Eq. 9): beta-binomial with mean sigmoid(f) and scale softplus(g); accuracy is integrated out."""
     scale = jax.nn.softplus(g)
     alpha, beta = jax.nn.sigmoid(f) * scale, jax.nn.sigmoid(-f) * scale
     before = jnp.stack(jnp.broadcast_arrays(alpha, beta, scale))
@@ -28,7 +28,7 @@ def log_beta_binomial(f: Numbers, g: Numbers, n: Numbers, right: Numbers) -> Num
 def log_dirichlet(
     scale: Float[Array, "node arm"], weight: Float[Array, " node"], log_share: Float[Array, " arm"]
 ) -> Float[Array, ""]:
-    """Eq. 11, averaged over nodes of the scales: the Dirichlet density of the arms' shares of the labels.
+    """Log likelihood (Eq. 11), averaged over nodes of the scales: the Dirichlet density of arms' shares of labels.
 
     The last term stands outside the sum over arms, as a density requires. By Jensen's inequality its expectation is
     at least its value at the mean scales, so the result remains a lower bound.

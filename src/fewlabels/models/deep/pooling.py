@@ -11,7 +11,7 @@ Counts = tuple[PerArm, PerArm]  # labels, and right predictions among them
 
 
 def pool_sparse(embedding: Float[np.ndarray, "arm dimension"], length: float, counts: Counts) -> Counts:
-    """Add the kernel-weighted mean count of its neighbours to the counts of each arm with few labels.
+    """Pool arms with few labels: add the kernel-weighted mean count of their neighbours to their counts.
 
     Neighbours contribute their own counts, before pooling.
     """
@@ -24,7 +24,7 @@ def pool_sparse(embedding: Float[np.ndarray, "arm dimension"], length: float, co
 def find_neighbours(
     embedding: Float[np.ndarray, "arm dimension"],
 ) -> tuple[Int[np.ndarray, "arm neighbour"], Float[np.ndarray, "arm neighbour"]]:
-    """Return the nearest other arms of each arm, and their squared distances."""
+    """Return the arms to pool each arm with, its nearest others, and their squared distances."""
     n = min(N_NEIGHBOURS, len(embedding) - 1)
     distance, arm = map(np.asarray, KDTree(embedding).query(embedding, k=n + 1))
     own = arm == np.arange(len(embedding))[:, None]

@@ -92,7 +92,7 @@ class Round(NamedTuple):
 def init_adam(
     rng: Rng, code: Float[np.ndarray, "arm value"], n: Float[np.ndarray, " arm"], *, n_processes: int
 ) -> AdamState:
-    """Initialize a random network, and inducing points at arms drawn in proportion to their labels."""
+    """Initialize the variational fit: a random network, and inducing points at arms drawn in proportion to labels."""
     network, n_inducing = start_network(rng, code.shape[1]), min(MAX_INDUCING, len(n))
     chosen = rng.choice(len(n), n_inducing, replace=False, p=n / n.sum())
     root = np.tile(START_LOG_SD * np.eye(n_inducing, dtype=np.float32), (n_processes, 1, 1))
@@ -103,7 +103,7 @@ def init_adam(
 
 
 def predict_latent(at: Parameters, code: Float[Array, "arm value"]) -> tuple[Float[Array, "arm dimension"], Latent]:
-    """Return the embedding of the arms, and the posterior of f and g there."""
+    """Return the embedding of the arms, and the variational posterior of f and g there."""
     own, eye = embed(at.network, code), jnp.eye(len(at.inducing_points))
     scale = jnp.exp(at.kernel.log_scale)
     low = jnp.linalg.cholesky(
@@ -118,7 +118,7 @@ def predict_latent(at: Parameters, code: Float[Array, "arm value"]) -> tuple[Flo
 
 
 def bound_evidence(at: Parameters, seen: ArmData, *, supervised: bool) -> Scalar:
-    """Evidence lower bound: expected log likelihood minus the KL divergence from the prior.
+    """Evidence lower bound (variational): expected log likelihood minus the KL divergence from the prior.
 
     Where `supervised`, the scales also model the distribution of labels over arms (Eq. 11).
     """

@@ -28,7 +28,7 @@ class Problem:
 
 
 def fit_once(evidence: Observations, model: Model) -> Fit:
-    """Return the fit of these labels, made anew only where it is not among the latest."""
+    """Return the cached fit of the curve to these labels, made anew only where it is not among the latest."""
     return _fit(Problem(evidence, model, _digest(evidence, model)))
 
 

@@ -1,7 +1,8 @@
 """From the fit to cells: the logit of each cell's accuracy, as a mixture over random effects, linear in the curve.
 
 The accuracy of a cell is the mean over its strata. Its logit is nearly linear in the curve's terms, so it is computed
-exactly at their mode, for every node of the random effect's grid, and linearised around the mode.
+exactly at their mode, for every node of the random effect's grid, and linearised around the mode. That of an outlier does
+not depend on the curve.
 """
 
 from collections.abc import Sequence
@@ -15,8 +16,9 @@ from scipy.special import logit, ndtri
 
 from fewlabels.models.logit.laplace import MAX_ELEMENTS, Component, Fit
 from fewlabels.models.logit.laplace_check import find_contradicted
-from fewlabels.models.logit.model import N_HYPER, read_spread
-from fewlabels.models.logit.random_effects import NODES, expit
+from fewlabels.models.logit.model import N_HYPER
+from fewlabels.models.logit.node_draws import NodeDraws
+from fewlabels.models.logit.random_effects import LOOSE, N_SHIFTS, N_T, NODES, OutlierGrid, expit
 
 EDGE = 1e-6
 MIN_WEIGHT = 0.02  # weight up to which a component is ignored in the check against labels
@@ -55,10 +57,11 @@ class Logits:
         if self.fit.is_sampled:
             return self.weight @ self._given_curve
         moved = sum(
-            m * expit(self.at + x * self.curve_standard_deviation[:, :, None])
+            m * expit(self.at[:, :, :N_SHIFTS] + x * self.curve_standard_deviation[:, :, None])
             for x, m in zip(POINTS, MASSES, strict=True)
         )
-        return np.einsum("s,scn,scn->c", self.weight, self.probability, moved)
+        right = np.concatenate([moved, expit(self.at[:, :, N_SHIFTS:])], axis=2)
+        return np.einsum("s,scn,scn->c", self.weight, self.probability, right)
 
     @property
     def error(self) -> Float[np.ndarray, " cell"]:
@@ -73,13 +76,13 @@ class Logits:
         return np.einsum("scn,scn->sc", self.probability, expit(self.at))
 
     def agrees_with_labels(self, right: Float[np.ndarray, " cell"], total: Float[np.ndarray, " cell"]) -> bool:
-        """Check the normal approximation of the curve against each cell's own labels."""
+        """Check the normal approximation of the curve against each cell's own labels, unless the cell is an outlier."""
         kept = self.weight > MIN_WEIGHT
-        centre, sd = (
-            np.einsum("scn,scn->sc", self.probability[kept], self.at[kept]),
-            self.curve_standard_deviation[kept],
-        )
-        return not find_contradicted(centre, sd, right, total).any()
+        probability, at = (values[kept][:, :, :N_T] for values in (self.probability, self.at))
+        follows = probability.sum(axis=2)
+        centre = np.einsum("scn,scn->sc", probability, at) / np.maximum(follows, EDGE)
+        contradicted = find_contradicted(centre, self.curve_standard_deviation[kept], right, total)
+        return not (contradicted & (follows > MIN_WEIGHT)).any()
 
     def interval(self, level: float) -> tuple[Float[np.ndarray, " cell"], Float[np.ndarray, " cell"]]:
         """Central interval of the accuracy: of the mixture over random effects, widened by the curve's variance."""
@@ -99,26 +102,18 @@ class Logits:
         node = _sample_nodes(self.probability[:, first], components, rng.random((n, len(first))))
         offset = 2 * rng.random(node.shape) - 1  # draws are spread over the node's interval
         node, offset = node[:, place.reshape(-1)], offset[:, place.reshape(-1)]
-        where = components[:, None], np.arange(len(self.group)), node
-        out = self.at[where] + offset * np.where(offset < 0, self._half_gaps[0][where], self._half_gaps[1][where])
+        out = self._node_draws.spread(components, node, offset)
         if not self.fit.is_sampled:
             for component in np.unique(components):
                 (drawn,) = np.nonzero(components == component)
                 root = np.linalg.cholesky(self.fit.components[component].covariance)
                 deviations = rng.standard_normal((len(drawn), len(root))) @ root.T  # of the terms from their mode
-                out[drawn] += deviations @ self.gradient[component].T
+                out[drawn] += (node[drawn] < N_SHIFTS) * (deviations @ self.gradient[component].T)
         return expit(out)
 
     @cached_property
-    def _half_gaps(self) -> tuple[Float[np.ndarray, "component cell node"], Float[np.ndarray, "component cell node"]]:
-        """Half the distances from each node to the next lower and higher ones; groups that are never right are a point."""
-        order = np.argsort(self.at, axis=2)
-        gaps = np.diff(np.take_along_axis(self.at, order, axis=2), axis=2) / 2
-        none = np.zeros_like(gaps[:, :, :1])
-        below = np.concatenate([none, gaps[:, :, 1:2], gaps[:, :, 1:]], axis=2)
-        above = np.concatenate([none, gaps[:, :, 1:], gaps[:, :, -1:]], axis=2)
-        back = np.argsort(order, axis=2)
-        return np.take_along_axis(below, back, axis=2), np.take_along_axis(above, back, axis=2)
+    def _node_draws(self) -> NodeDraws:
+        return NodeDraws(self.at, self.probability)
 
 
 def _sample_nodes(
@@ -139,9 +134,9 @@ def project_to_cells(
     weights: Sequence[Float[np.ndarray, " stratum"]],
     cell: Int[np.ndarray, " stratum"],
     group: Int[np.ndarray, " cell"],
-    doubt: Float[np.ndarray, " cell"],
+    traits: Float[np.ndarray, "cell trait"],
 ) -> tuple[Logits, ...]:
-    """Project a fit to the accuracies of cells made of strata (sorted by cell), for each weighting of the strata.
+    """Project a fit of the logit curve to the accuracies of cells made of sorted strata, for each weighting.
 
     Each cell belongs to one group.
     """
@@ -149,11 +144,14 @@ def project_to_cells(
     shares = [weight / np.add.reduceat(weight, start)[cell] for weight in weights]
     n = max(1, MAX_ELEMENTS // (len(design) * NODES))
     blocks = [fit.components[i : i + n] for i in range(0, len(fit.components), n)]
-    parts = [_project(block, fit, design, shares, start, group, doubt) for block in blocks]
+    parts = [_project(block, fit, design, shares, start, group, traits) for block in blocks]
     weight = np.array([component.weight for component in fit.components])
     out = []
     for of_share in zip(*parts, strict=True):
         at, probability, gradient, within_variance = (np.concatenate(values) for values in zip(*of_share, strict=True))
+        within_variance = within_variance * (
+            1 - probability[:, :, N_SHIFTS:].sum(axis=2)
+        )  # an outlier's items are alike
         out.append(Logits(fit, group, at, probability, gradient, weight @ within_variance))
     return tuple(out)
 
@@ -165,7 +163,7 @@ def _project(
     shares: Sequence[Float[np.ndarray, " stratum"]],
     start: Int[np.ndarray, " cell"],
     group: Int[np.ndarray, " cell"],
-    doubt: Float[np.ndarray, " cell"],
+    traits: Float[np.ndarray, "cell trait"],
 ) -> list[
     tuple[
         Float[np.ndarray, "component cell node"],
@@ -179,21 +177,30 @@ def _project(
     Importance-sampling points have no gradient. The arrays of nodes by strata are large and need six digits only, so they
     are float32; strata are the last axis because they are the longest.
     """
-    place, probability, score_by_node = _effects_by_cell(components, fit, group, doubt)
+    place, probability, score_by_node = _effects_by_cell(components, fit, group, traits)
     n_strata = np.diff(np.append(start, len(design)))
     curve = np.stack([component.terms for component in components]) @ design.T
-    right = expit(curve.astype(np.float32)[:, None] + np.repeat(_nodes_first(place), n_strata, axis=2))
-    typical = expit(curve + np.repeat((probability * place).sum(axis=2), n_strata, axis=1))
+    shifts, alone = place[:, :, :N_SHIFTS], place[:, :, N_SHIFTS:]
+    right = expit(curve.astype(np.float32)[:, None] + np.repeat(_nodes_first(shifts), n_strata, axis=2))
+    chance = probability[:, :, :N_T] / np.maximum(probability[:, :, :N_T].sum(axis=2, keepdims=True), EDGE)
+    typical = expit(curve + np.repeat((chance * place[:, :, :N_T]).sum(axis=2), n_strata, axis=1))
     out = []
     for share in shares:
         summed = np.add.reduceat(share.astype(np.float32) * right, start, axis=2)
         at = logit(np.clip(np.swapaxes(summed, 1, 2).astype(np.float64), EDGE, 1 - EDGE))
-        centred = at - (probability * at).sum(axis=2, keepdims=True)
+        near = at[:, :, :N_T]
+        centred = near - (chance * near).sum(axis=2, keepdims=True)
         learned = np.einsum(
-            "pcn,pcnt->pct", probability * centred, score_by_node
+            "pcn,pcnt->pct", chance * centred, score_by_node[:, :, :N_T]
         )  # the node probabilities depend on the curve
         gradient, within_variance = _linearize(design, share, typical, start)
-        out.append((at, probability, learned if fit.is_sampled else gradient + learned, within_variance))
+        if fit.is_sampled:
+            out.append((np.concatenate([at, alone], axis=2), probability, learned, within_variance))
+            continue
+        gradient = gradient + learned
+        shift = np.einsum("pct,pt->pc", gradient, np.stack([component.shift for component in components]))
+        nodes = np.concatenate([at + shift[:, :, None], alone], axis=2)
+        out.append((nodes, probability, gradient, within_variance))
     return out
 
 
@@ -215,7 +222,7 @@ def _nodes_first(values: Float[np.ndarray, "component cell node"]) -> Float[np.n
 
 
 def _effects_by_cell(
-    components: Sequence[Component], fit: Fit, group: Int[np.ndarray, " cell"], doubt: Float[np.ndarray, " cell"]
+    components: Sequence[Component], fit: Fit, group: Int[np.ndarray, " cell"], traits: Float[np.ndarray, "cell trait"]
 ) -> tuple[
     Float[np.ndarray, "component cell node"],
     Float[np.ndarray, "component cell node"],
@@ -223,11 +230,12 @@ def _effects_by_cell(
 ]:
     """Nodes, probabilities and scores of every cell's random effect; groups without labels have the prior's and score 0."""
     random_effects, n = fit.model.random_effects, len(components)
-    spread = read_spread(np.repeat(np.stack([component.at for component in components]), len(group), axis=0))
+    at = np.repeat(np.stack([component.at for component in components]), len(group), axis=0)
+    spread = fit.model.read_spread(at, np.tile(traits, (n, 1)))
     zero = np.zeros(n * len(group))
-    grid = random_effects.build_grid(spread, np.tile(doubt, n), zero, zero + random_effects.outlier_scale)
+    grid = random_effects.build_grid(spread, zero, zero + LOOSE, OutlierGrid.build(zero, zero))
     place, probability = (values.reshape(n, len(group), -1) for values in (grid.nodes, grid.weight))
-    score_by_node = np.zeros((*probability.shape, 0 if fit.is_sampled else len(fit.mode) - N_HYPER))
+    score_by_node = np.zeros((*probability.shape, 0 if fit.is_sampled else len(fit.mean) - N_HYPER))
     where = np.searchsorted(fit.group, group)
     labelled = np.nonzero((where < len(fit.group)) & (np.append(fit.group, -1)[where] == group))[0]
     fitted = zip(

@@ -32,7 +32,7 @@ class ClassShares:
         mean, strength = right.mean()[:, None], right.strength()[:, None]
         return Dirichlet(right.groups, strength * (mean * one_hot_predicted(self.cells) + (1 - mean) * self.wrong))
 
-    def start(self, right: Beta) -> Dirichlet:
+    def start(self, right: Beta, labels: Float[np.ndarray, "cell class"]) -> Dirichlet:
         """Subtract a cell's own labels: the prior without them."""
         after = self.to_dirichlet(right)
-        return Dirichlet(after.groups, after.alpha - self.cells.labels)
+        return Dirichlet(after.groups, after.alpha - labels)

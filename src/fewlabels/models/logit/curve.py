@@ -30,7 +30,7 @@ class Point:
 
 
 def place_knots(x: Float[np.ndarray, " stratum"], n: Int[np.ndarray, " stratum"]) -> tuple[float, ...]:
-    """Place knots at the terciles of the items; none where all scores are equal."""
+    """Place the calibration curve's knots at the terciles of the items; none where all scores are equal."""
     order = np.argsort(x)
     below = np.cumsum(n[order]) / n.sum()
     found = {float(x[order][np.searchsorted(below, share)]) for share in (1 / 3, 2 / 3)}
@@ -38,12 +38,12 @@ def place_knots(x: Float[np.ndarray, " stratum"], n: Int[np.ndarray, " stratum"]
 
 
 def spline_basis(x: Float[np.ndarray, " point"], knots: tuple[float, ...]) -> Float[np.ndarray, "point term"]:
-    """Return the spline basis at these logits: intercept, slope, and a hinge at each knot."""
+    """Return the calibration curve's spline basis at these logits: intercept, slope, and a hinge at each knot."""
     return np.stack([np.ones(len(x)), x, *(np.maximum(x - knot, 0.0) for knot in knots)], axis=1)
 
 
 def to_logit(score: Float[np.ndarray, " point"]) -> Float[np.ndarray, " point"]:
-    """Logits of scores, clipped away from 0 and 1."""
+    """Return the logits of scores for the calibration curve, clipped away from 0 and 1."""
     found: Float[np.ndarray, " point"] = logit(np.clip(score, EDGE, 1 - EDGE))
     return found
 
@@ -70,7 +70,7 @@ class EndScores:
 
 
 def find_end_scores(score: Float[np.ndarray, " stratum"]) -> EndScores:
-    """Find scores of exactly 0 and 1, and the logits at which to place them.
+    """Find scores of exactly 0 and 1, and the logits at which to place them on the calibration curve.
 
     >>> find_end_scores(np.array([0.6, 0.9, 1.0])).to_logits(np.array([0.6, 1.0])).round(2).tolist()
     [0.41, 2.94]
@@ -82,7 +82,7 @@ def find_end_scores(score: Float[np.ndarray, " stratum"]) -> EndScores:
 
 
 def score_grid(low: float, high: float) -> Float[np.ndarray, " score"]:
-    """Return scores at which to show a curve, within the range of the scores."""
+    """Return scores at which to show a calibration curve, within the range of the scores."""
     return np.unique([low, *SCORE_GRID[(low < SCORE_GRID) & (high > SCORE_GRID)], high])
 
 
@@ -93,7 +93,7 @@ def evaluate_curve(
     covariance: Float[np.ndarray, "term term"],
     level: float,
 ) -> tuple[Point, ...]:
-    """Return the fitted curve at these scores, with intervals; the design holds the first of the fitted terms."""
+    """Return the calibration curve at these scores, with intervals; the design holds the first of the fitted terms."""
     k = design.shape[1]
     middle = design @ terms[:k]
     reach = ndtri((1 + level) / 2) * np.sqrt(np.einsum("st,tu,su->s", design, covariance[:k, :k], design))

@@ -2,12 +2,24 @@
 
 from abc import ABC, abstractmethod
 from functools import cached_property
+from typing import Protocol, runtime_checkable
 
 import numpy as np
+from jaxtyping import Float
 
 from fewlabels.distributions.budgets import MIN_DRAWS, limit_stored_draws
 from fewlabels.distributions.quantiles import Array
 from fewlabels.distributions.randomness import Rng
+from fewlabels.distributions.trimming import trim_interval
+
+
+@runtime_checkable
+class AccuracyDraws(Protocol):
+    """Joint draws of the accuracy of every cell."""
+
+    def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell"]:
+        """Joint draws."""
+        ...
 
 
 class DrawnBelief(ABC):
@@ -17,6 +29,11 @@ class DrawnBelief(ABC):
     def draw(self, rng: Rng, n: int) -> Array:
         """Joint draws, (draw, cell, ...)."""
 
+    @property
+    def is_discrete(self) -> bool:
+        """Does it take few values, as in a finite pool?"""
+        return False
+
     def mean(self) -> Array:
         """Expected value."""
         mean = self._sample.mean(axis=0)
@@ -25,7 +42,9 @@ class DrawnBelief(ABC):
         )  # rounding moves the mean of equal draws
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
-        """Quantiles of draws."""
+        """Quantiles of draws; trimmed where there are few values."""
+        if self.is_discrete:
+            return trim_interval(self._sample, level)
         low, high = np.quantile(self._sample, [(1 - level) / 2, (1 + level) / 2], axis=0)
         return low, high
 

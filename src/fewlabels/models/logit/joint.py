@@ -8,11 +8,11 @@ from jaxtyping import Float, Int
 
 from fewlabels.distributions.finite_pool import ResidualVariance, draw_right
 from fewlabels.distributions.randomness import Rng
-from fewlabels.models.logit.drawn_belief import DrawnBelief
+from fewlabels.models.logit.drawn_belief import AccuracyDraws, DrawnBelief
 
 
 @runtime_checkable
-class CellAccuracies(Protocol):
+class CellAccuracies(AccuracyDraws, Protocol):
     """A model's joint posterior of the accuracy of every cell."""
 
     @property
@@ -29,20 +29,21 @@ class CellAccuracies(Protocol):
         """Central interval of the accuracy."""
         ...
 
-    def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell"]:
-        """Joint draws."""
-        ...
-
 
 @dataclass(frozen=True)
 class JointAccuracies(DrawnBelief):
     """Joint accuracies of all cells; with `rest`, of the finite pool."""
 
     groups: tuple[str, ...]
-    accuracies: CellAccuracies
+    accuracies: AccuracyDraws
     known: Float[np.ndarray, "cell 2"]
     rest: Int[np.ndarray, " cell"] | None
     residual_variance: ResidualVariance
+
+    @property
+    def is_discrete(self) -> bool:
+        """Are the shares counts of a finite pool?"""
+        return self.rest is not None
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell"]:
         """Joint draws."""

@@ -1,28 +1,18 @@
 """The joint belief about the true classes in all cells: accuracies from a model, true classes of errors from another."""
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from fewlabels.distributions.class_masses import ClassMassDraws
 from fewlabels.distributions.finite_pool import ResidualVariance, draw_right
-from fewlabels.distributions.matched_counts import draw_counts, draw_masses
+from fewlabels.distributions.matched_counts import draw_matched_counts, draw_matched_masses
 from fewlabels.distributions.randomness import Rng
-from fewlabels.models.logit.drawn_belief import DrawnBelief
+from fewlabels.models.logit.drawn_belief import AccuracyDraws, DrawnBelief
 from fewlabels.models.logit.true_classes import TINY, TrueClasses
 
 PerCell = Float[np.ndarray, "draw cell"]
-
-
-@runtime_checkable
-class AccuracyDraws(Protocol):
-    """Joint draws of the accuracy of every cell."""
-
-    def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell"]:
-        """Joint draws."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -51,20 +41,24 @@ class JointShares(DrawnBelief):
     accuracies: AccuracyDraws
     classes: TrueClasses
     predicted: Int[np.ndarray, " cell"]
+    n_items: Int[np.ndarray, " cell"]
     unlabelled: Unlabelled | None = None
+
+    @property
+    def is_discrete(self) -> bool:
+        """Are the shares counts of a finite pool?"""
+        return self.unlabelled is not None
 
     def draw(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell class"]:
         """Joint draws: accuracies, then A and the effects of the classes, then the shares of every cell."""
-        right, theta, cell = (
-            self.accuracies.draw(rng, n),
-            self._draw_wrong_shares(rng, n),
-            np.arange(len(self.predicted)),
-        )
+        right, cell = self.accuracies.draw(rng, n), np.arange(len(self.predicted))
         if self.unlabelled is None:
+            theta = self._draw_wrong_shares(rng, right * self.n_items)
             theta *= (1 - right)[:, :, None]
             theta[:, cell, self.predicted] = right
             return theta / theta.sum(axis=2, keepdims=True)
         wrong = self.unlabelled.draw_wrong(rng, right)
+        theta = self._draw_wrong_shares(rng, self.unlabelled.n - wrong)
         counts = rng.multinomial(wrong.astype(np.int64), theta)
         counts[:, cell, self.predicted] = self.unlabelled.n - wrong
         return (self.unlabelled.known + counts) / self.unlabelled.size[:, None]
@@ -74,13 +68,13 @@ class JointShares(DrawnBelief):
     ) -> ClassMassDraws:
         """Joint draws of accuracies, and of the mass of each class, whose wrong part has matched moments."""
         right, labelled = self.accuracies.draw(rng, len(weight)), np.zeros_like(self.classes.wrong)
-        sums = _WrongSums.start(self.classes, *self.classes.draw(rng, len(weight)))
         if self.unlabelled is None:
             n_wrong, n_right = weight * (1 - right), weight * right
         else:
             n_wrong = self.unlabelled.draw_wrong(rng, right)
             n_right, labelled = self.unlabelled.n - n_wrong, self.unlabelled.known
             right = (labelled[np.arange(len(self.predicted)), self.predicted] + n_right) / self.unlabelled.size
+        sums = _WrongSums.start(self.classes, *self.classes.draw(rng, self._sum_hits(n_right)))
         actual = np.empty((len(weight), n_scopes, labelled.shape[1]))
         for s in range(n_scopes):
             (cells,) = np.nonzero(scope == s)
@@ -89,10 +83,18 @@ class JointShares(DrawnBelief):
             actual[:, s] = drawn + hits + labelled[cells].sum(axis=0)
         return ClassMassDraws(right, actual)
 
-    def _draw_wrong_shares(self, rng: Rng, n: int) -> Float[np.ndarray, "draw cell class"]:
-        """Draw the shares of the true classes among each cell's wrong predictions."""
-        strength, factor = self.classes.draw(rng, n)
+    def _sum_hits(self, right: PerCell) -> Float[np.ndarray, "draw class"]:
+        """Sum the right predictions of each class."""
+        return right @ np.eye(self.classes.base.shape[1])[self.predicted]
+
+    def _draw_wrong_shares(self, rng: Rng, right: PerCell) -> Float[np.ndarray, "draw cell class"]:
+        """Draw the shares of the true classes among each cell's wrong predictions, given its unlabelled right ones."""
+        strength, factor = self.classes.draw(rng, self._sum_hits(right))
         shape = self.classes.base * factor[:, None, :]
+        is_impossible = (
+            shape.sum(axis=2, keepdims=True) < TINY
+        )  # all other classes absent: but a wrong item has a class
+        shape = np.where(is_impossible, self.classes.base, shape)
         shape *= strength[:, None, None] / np.maximum(shape.sum(axis=2, keepdims=True), TINY)
         gammas = rng.standard_gamma(shape + self.classes.wrong)
         return gammas / np.maximum(gammas.sum(axis=2, keepdims=True), TINY)
@@ -124,7 +126,11 @@ class _WrongSums:
         mean = self._sum(cells, n)
         loose = n * (n + strength) / (1 + strength) if finite else n**2 / (1 + strength)
         variance = np.maximum(self._sum(cells, loose) - self._sum_squares(cells, loose), 0.0)
-        drawn = draw_counts(rng, mean, variance).astype(np.float64) if finite else draw_masses(rng, mean, variance)
+        drawn = (
+            draw_matched_counts(rng, mean, variance).astype(np.float64)
+            if finite
+            else draw_matched_masses(rng, mean, variance)
+        )
         return _keep_sum(rng, drawn, mean)
 
     def _sum(

@@ -19,7 +19,7 @@ def find_contradicted(
     right: Float[np.ndarray, "..."],
     total: Float[np.ndarray, "..."],
 ) -> Bool[np.ndarray, "*shape"]:
-    """Find the normal approximations of logits that put mass where the labels rule it out.
+    """Check Laplace (normal) approximations of logits: find those with mass where the labels rule it out.
 
     >>> find_contradicted(np.array([11.5, 2.0]), np.array([6.0, 0.5]), np.array([13.0, 13.0]), np.array([13.0, 13.0])).tolist()
     [True, False]
@@ -31,5 +31,5 @@ def find_contradicted(
 def log_likelihood(
     at: Float[np.ndarray, "*shape"], right: Float[np.ndarray, "..."], total: Float[np.ndarray, "..."]
 ) -> Float[np.ndarray, "*shape"]:
-    """Binomial log likelihood of the right labels at these logits."""
+    """Binomial log likelihood of the right labels at these logits, to check Laplace approximations."""
     return right * np.log(expit(at)) + (total - right) * np.log(expit(-at))

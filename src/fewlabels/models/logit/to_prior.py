@@ -22,24 +22,25 @@ MIN_WIDTH = 1e-6  # least width of a matched interval
 LEAST = 0.05  # least residual variance, as a share of an outcome's variance
 
 
-def build_prior_fit(cells: Cells, reads: Reads, everything: CellAccuracies, rest: CellAccuracies | None) -> PriorFit:
-    """Build the prior fit from the posterior of all items and, for a finite pool, that of the unlabelled items."""
+def build_prior_fit(
+    cells: Cells,
+    reads: Reads,
+    everything: CellAccuracies,
+    rest: CellAccuracies | None,
+    observed: Cells | None = None,
+) -> PriorFit:
+    """Build the prior fit from the joint logit model's posterior of all items and, if finite, the unlabelled ones.
+
+    `observed` are the cells with all labels that the posterior was fitted to, if they are more than the cells' own.
+    """
     after = _match_beta(cells, everything, sampled=True)
-    shares = ClassShares(cells) if reads == "label" else None
-    before = _remove_labels(after, cells) if shares is None else shares.start(after)
+    shares = ClassShares(observed or cells) if reads == "label" else None
+    before = _remove_labels(after, cells) if shares is None else shares.start(after, cells.labels)
     if rest is None:
         return PriorFit(before, _build_joint(cells, everything, shares))
     unlabelled, residual_variance = _match_beta(cells, rest, sampled=False), _residual_variance(rest)
     joint = _build_joint(cells, rest, shares, cells.n_items - cells.n_labels, residual_variance)
     return PriorFit(before, joint, unlabelled if shares is None else shares.to_dirichlet(unlabelled), residual_variance)
-
-
-def count_unlabelled(cells: Cells) -> Float[np.ndarray, " stratum"]:
-    """Count the unlabelled items of every stratum; where a cell has none, count all its items."""
-    strata = cells.strata_or_cells
-    rest = strata.n_items - strata.n_labels
-    left = np.bincount(strata.cell, weights=rest, minlength=cells.n)[strata.cell]
-    return np.where(left > 0, rest, strata.n_items).astype(np.float64)
 
 
 def _residual_variance(accuracies: CellAccuracies) -> Float[np.ndarray, " cell"]:
@@ -55,13 +56,15 @@ def _match_beta(cells: Cells, accuracies: CellAccuracies, *, sampled: bool) -> B
     """
     low, high = accuracies.interval(LEVEL)
     extra = WIDTH_IN_SD**2 * accuracies.within_variance / cells.n_items if sampled else 0.0
-    return match_width(cells.names, accuracies.mean, np.sqrt((high - low) ** 2 + extra))
+    return convert_width_to_prior(cells.names, accuracies.mean, np.sqrt((high - low) ** 2 + extra))
 
 
-def match_width(names: tuple[str, ...], mean: Float[np.ndarray, " cell"], width: Float[np.ndarray, " cell"]) -> Beta:
-    """Return the Beta with this mean whose central 95 % interval has this width.
+def convert_width_to_prior(
+    names: tuple[str, ...], mean: Float[np.ndarray, " cell"], width: Float[np.ndarray, " cell"]
+) -> Beta:
+    """Convert a cell's mean and interval width in the logit model to a prior: the Beta with both (95 %, central).
 
-    >>> low, high = match_width(("a",), np.array([0.8]), np.array([0.3])).interval()
+    >>> low, high = convert_width_to_prior(("a",), np.array([0.8]), np.array([0.3])).interval()
     >>> round(float(high[0] - low[0]), 2)
     0.3
     """
@@ -90,4 +93,4 @@ def _build_joint(
     if shares is None:
         return JointAccuracies(cells.names, accuracies, cells.outcomes, rest, residual_variance)
     unlabelled = None if rest is None else Unlabelled(cells.labels, rest, residual_variance)
-    return JointShares(cells.names, accuracies, shares.classes, cells.predicted, unlabelled)
+    return JointShares(cells.names, accuracies, shares.classes, cells.predicted, cells.n_items, unlabelled)

@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 from scipy.special import digamma, gammaln, polygamma, softmax
 
 from fewlabels.data.counts import NONE, Cells
+from fewlabels.models.logit.occurrence import Occurrence, fit_occurrence
 
 SCALES = np.array([0.12, 0.35, 1.0, 2.5])  # grid of σ
 STRENGTHS = np.array([3.0, 15.0, 80.0, 500.0])  # grid of A, in labels
@@ -108,17 +109,20 @@ class TrueClasses:
     base: Float[np.ndarray, "cell class"]  # m_kj; 0 for the predicted class, else each row sums to one
     wrong: Float[np.ndarray, "cell class"]  # labels of wrong predictions
     settings: tuple[Setting, ...]
+    occurrence: Occurrence
 
     def draw(
-        self, rng: np.random.Generator, n: int
+        self, rng: np.random.Generator, hits: Float[np.ndarray, "draw class"]
     ) -> tuple[Float[np.ndarray, " draw"], Float[np.ndarray, "draw class"]]:
-        """Draws of A and of exp(r)."""
+        """Draws of A and of exp(r), 0 for absent classes, given how many items are rightly predicted to be of each class."""
+        n = len(hits)
         weight = np.array([setting.weight for setting in self.settings])
         counts = rng.multinomial(n, weight / weight.sum())
         effects = [setting.draw(rng, m) for setting, m in zip(self.settings, counts.tolist(), strict=True)]
         strength = np.repeat([setting.strength for setting in self.settings], counts)
         order = rng.permutation(n)
-        return strength[order], np.exp(np.concatenate(effects)[order])
+        factor = np.exp(np.concatenate(effects)[order])
+        return strength[order], np.where(self.occurrence.draw(rng, hits), 0.0, factor)
 
     def mean(self) -> Float[np.ndarray, "cell class"]:
         """Expected shares of the true classes of wrong predictions, at the modes of the effects."""
@@ -139,11 +143,11 @@ def fit_true_classes(cells: Cells) -> TrueClasses:
     row, label = np.nonzero(wrong[rows])
     labels = WrongLabels(base[rows], row, label, wrong[rows][row, label])
     typical = TYPICAL_STRENGTH_WITHOUT_SCORES if cells.probability is None else TYPICAL_STRENGTH
-    return TrueClasses(base, wrong, fit_settings(labels, typical))
+    return TrueClasses(base, wrong, fit_settings(labels, typical), fit_occurrence(cells))
 
 
 def one_hot_predicted(cells: Cells) -> Float[np.ndarray, "cell class"]:
-    """One-hot encoding of each cell's predicted class."""
+    """One-hot encoding of each cell's predicted class, to fit true classes of wrong predictions."""
     out = np.zeros_like(cells.labels)
     said = cells.predicted != NONE
     out[np.nonzero(said)[0], cells.predicted[said]] = 1.0
@@ -165,7 +169,7 @@ def _normalise(values: Float[np.ndarray, "cell class"]) -> Float[np.ndarray, "ce
 
 
 def fit_settings(labels: WrongLabels, typical_strength: float) -> tuple[Setting, ...]:
-    """Fit the effects for every setting on the grid, and weigh the settings by prior and Laplace evidence."""
+    """Fit the effects of true classes for every setting on the grid, and weigh the settings by their evidence."""
     scale, strength = (grid.reshape(-1) for grid in np.meshgrid(SCALES, STRENGTHS, indexing="ij"))
     prior = np.log(scale) - np.log1p((scale / SCALE_PRIOR) ** 2)  # of log σ
     prior = prior - (np.log(strength / typical_strength) / STRENGTH_PRIOR) ** 2 / 2

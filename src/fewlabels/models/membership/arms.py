@@ -82,7 +82,7 @@ class Arms:
 def list_arms(
     sizes: tuple[int, ...], guesses: Int[np.ndarray, "item axis"], gold: Int[np.ndarray, "gold axis"]
 ) -> Arms:
-    """List all combinations; if there are too many, those of known items and the most probable ones of others."""
+    """List all combinations of uncertain attributes (arms); if too many, those of known items and probable others."""
     if prod(sizes) <= MOST_ARMS:
         return Arms(np.indices(sizes).reshape(len(sizes), -1).T, sizes)
     table = np.concatenate([gold, guesses])
@@ -94,7 +94,7 @@ def list_arms(
 
 
 def encode_combinations(table: Int[np.ndarray, "item axis"], sizes: tuple[int, ...]) -> Int[np.ndarray, " item"]:
-    """Encode combinations as integers; re-encode prefixes by rank where integers would overflow."""
+    """Encode the combinations of attributes (arms) as integers; re-encode prefixes by rank where they overflow."""
     key, span = np.zeros(len(table), dtype=np.int64), 1
     for column, size in zip(table.T, sizes, strict=True):
         if span > np.iinfo(np.int64).max // size:

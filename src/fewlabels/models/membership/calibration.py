@@ -42,7 +42,7 @@ class _PosteriorPoint(NamedTuple):
 def calibrate(
     evidence: LogScores, gold: Int[np.ndarray, "item axis"], *, biased: bool
 ) -> tuple[tuple[TemperatureScaling, ...], float]:
-    """Return the posterior mode of temperatures (and of biases, if `biased`), and of the common temperature.
+    """Calibrate attribute classifiers: the mode of temperatures (and biases, if `biased`), and the common one.
 
     Temperatures are partially pooled: classifiers trained alike tend to be overconfident alike.
     """

@@ -29,8 +29,11 @@ def learn_attribution(
     method: Method,
     seed: int = 0,
     names: tuple[str, ...] = (),
+    resampled: Int[np.ndarray, " gold"] | None = None,
 ) -> Attribution:
-    """Learn P(arm | item) from the classifiers' probabilities of all items and the known attributes of a few.
+    """Fit P(arm | item) to the classifiers' probabilities of all items and the known attributes of a few.
+
+    `resampled` are the places of known items to learn from instead of all, drawn with replacement (bootstrap).
 
     `raw` uses the probabilities as they are and assumes independent attributes. `temperature` calibrates each
     classifier. `full` also estimates the joint distribution of attribute values, from all items, corrected on known
@@ -51,7 +54,8 @@ def learn_attribution(
     warnings = _list_warnings(method, terms, len(gold))
     if method == "raw":
         return Attribution(arms, np.ones(len(sizes)), np.zeros(len(arms)), {}, warnings)
-    known = tuple(log[gold_rows] for log in evidence)
+    at = np.arange(len(gold)) if resampled is None else resampled
+    gold, known = gold[at], tuple(log[gold_rows[at]] for log in evidence)
     separate, common = calibrate(known, gold, biased=method == "full")
     temperatures = np.array([one.temperature for one in separate])
     if method == "temperature":

@@ -20,7 +20,7 @@ class Counts(NamedTuple):
 
 
 def count_fractionally(chance: csr_array, outcomes: Float[np.ndarray, " item"]) -> Counts:
-    """Count items, labels and right predictions in every arm, weighted by P(arm | item).
+    """Count items, labels and right predictions in every arm fractionally, weighted by P(arm | item).
 
     Outcomes are 1 for a right prediction, 0 for a wrong one, a grade between, or NaN without a label.
 
@@ -36,7 +36,7 @@ def count_fractionally(chance: csr_array, outcomes: Float[np.ndarray, " item"]) 
 
 
 def round_together(counts: PerArm) -> Int[np.ndarray, " arm"]:
-    """Round counts so that their sum is kept: those with the largest remainders are rounded up.
+    """Round fractional counts so that their sum is kept: those with the largest remainders are rounded up.
 
     >>> round_together(np.array([1.4, 1.4, 0.2])).tolist()
     [2, 1, 0]

@@ -76,7 +76,7 @@ class _ItemLikelihoods:
 
 
 def estimate_joint(rng: np.random.Generator, log_ratios: LogScores, terms: Terms) -> Joint:
-    """Estimate the distribution over arms by maximum likelihood.
+    """Estimate the joint distribution over arms by maximum likelihood, from attribute classifiers' outputs.
 
     `log_ratios` are log likelihood ratios of each value against the base rate. Large pools are subsampled.
     """

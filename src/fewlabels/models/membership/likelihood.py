@@ -55,7 +55,7 @@ def select_labelled(
     curve: Float[np.ndarray, "item curve_term"],
     design: Float[np.ndarray, "arm effect_term"],
 ) -> MembershipMixture:
-    """Select the labelled items."""
+    """Select the labelled items with uncertain arms for the likelihood."""
     (labelled,) = np.nonzero(~np.isnan(outcome))
     arm = np.asarray(chance[labelled].argmax(axis=1), dtype=np.int64).reshape(-1)
     order = np.argsort(arm, kind="stable")
@@ -64,7 +64,7 @@ def select_labelled(
 
 
 def fit_mixture(mixture: MembershipMixture, priors: EffectPriors) -> Fit:
-    """Alternate fits and linearizations until convergence."""
+    """Fit the mixture likelihood of uncertain arms: alternate fits and linearizations until convergence."""
     terms, own = priors.centre, np.zeros(len(mixture.design))
     found = fit_additive(mixture.linearize(terms, own), priors)
     for _ in range(MOST_ROUNDS):

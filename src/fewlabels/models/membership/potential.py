@@ -184,7 +184,7 @@ class _PosteriorPoint:
 
 
 def learn_jointly(gold: Gold, start: Float[np.ndarray, " axis"], common: float) -> Learned:
-    """Estimate temperatures, coefficients of offsets and weights; `start` are temperatures calibrated separately."""
+    """Learn temperatures and the potential's coefficients together; `start` are temperatures calibrated separately."""
     n_axes, n_single, given = len(gold.evidence), gold.terms.n_single, gold.given
     first, n_terms = n_axes + N_OFFSETS, len(given.weights)
     centre, spread = (

@@ -14,7 +14,7 @@ LogScores = tuple[
 
 
 def center_log_scores(scores: Scores, names: tuple[str, ...] = ()) -> LogScores:
-    """Validate the probabilities of every attribute, and return their logarithms, centred over values."""
+    """Validate the scores (probabilities) of every uncertain attribute, and return their centred logarithms."""
     if not scores:
         raise InputError("there are no attributes: give the probabilities of at least one")
     n_items = [len(score) for score in scores]
@@ -62,7 +62,7 @@ def _refuse_invalid_scores(
 def require_gold(
     gold: Int[np.ndarray, "gold axis"], rows: Int[np.ndarray, " gold"], sizes: tuple[int, ...], n_items: int
 ) -> None:
-    """Validate known attributes: one row per item, with values that have a probability column."""
+    """Validate known attributes beside the scores: one row per item, with values that have a probability column."""
     if gold.shape[0] != len(rows) or gold.shape[1] != len(sizes):
         raise InputError(
             f"known attributes are a table of {gold.shape[0]:,} by {gold.shape[1]}, but there are {len(rows):,} rows and {len(sizes)} attributes; give one row of values for each item"

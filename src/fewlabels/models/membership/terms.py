@@ -68,7 +68,7 @@ class Terms:
 
 
 def contrast(size: int) -> Float[np.ndarray, "level contrast"]:
-    """Contrast coding with size − 1 columns: orthogonal to the constant and to each other, with rows of length 1.
+    """Contrast coding of an attribute's main terms: orthogonal to the constant and each other, with rows of length 1.
 
     >>> contrast(2).round(3).tolist()
     [[1.0], [-1.0]]
@@ -79,7 +79,7 @@ def contrast(size: int) -> Float[np.ndarray, "level contrast"]:
 
 
 def choose_pairs(sizes: tuple[int, ...], guesses: Int[np.ndarray, "item axis"]) -> tuple[Pair, ...]:
-    """Choose all pairs of attributes, or the most strongly associated ones in the classifiers' predictions."""
+    """Choose the pairwise terms: all pairs of attributes, or the most strongly associated ones in predictions."""
     pairs = [(k, m) for k, m in combinations(range(len(sizes)), 2) if sizes[k] > 1 and sizes[m] > 1]
     n_terms = {pair: (sizes[pair[0]] - 1) * (sizes[pair[1]] - 1) for pair in pairs}
     if sum(n_terms.values()) <= MOST_TERMS:

@@ -5,15 +5,17 @@ from typing import Any
 
 from fewlabels.analyses.assessment import Assessment, assess_counts
 from fewlabels.analyses.assessment_spec import AssessmentSpec
-from fewlabels.analyses.comparison import Comparison, compare_groups, require_choices
+from fewlabels.analyses.comparison import Comparison, compare_groups, require_comparison_choices
+from fewlabels.analyses.overall_check import Sample, is_checked, warn_too_uneven
 from fewlabels.analyses.provenance import record
 from fewlabels.analyses.requirements import count_for, require_roles
-from fewlabels.data.aggregate import aggregate_pool
+from fewlabels.data.aggregate import Aggregate, aggregate_pool
 from fewlabels.data.checks import require_valid
 from fewlabels.data.conflicts import count_values, find_label_columns
 from fewlabels.data.groups import Bins, Groups, predicted
 from fewlabels.data.parsing import parse_pair, resolve_bins, resolve_groups
 from fewlabels.data.predictions import Predictions
+from fewlabels.data.propensities import find_signs, read_weights
 from fewlabels.data.tabulation import to_count_table
 from fewlabels.distributions.budgets import N_DRAWS
 from fewlabels.errors import InputError, join_names
@@ -80,14 +82,25 @@ def assess(
     pool = _open_pool(pool, y_pred=y_pred, y_score=y_score, y_true=y_true, classes=classes)
     by, metric, prior = resolve_groups(by), resolve_metric(metric), resolve_prior(prior)
     require_roles(pool, metric, prior)
-    aggregated = aggregate_pool(pool, by, bins=resolve_bins(bins), **count_for(pool, prior))
-    warnings = require_valid(pool, aggregated)
+    aggregated = aggregate_pool(pool, by, bins=resolve_bins(bins), **count_for(pool, metric, prior))
+    sample = _take_weighted_sample(aggregated)
+    warnings = require_valid(pool, aggregated, uses_propensities=is_checked(metric, sample))
+    warnings += warn_too_uneven(metric, sample)
     counts = to_count_table(aggregated)
     if not counts.n_labels.any():
         warnings += tuple(finding.message for finding in find_label_columns(pool, count_values(pool)))
     spec = AssessmentSpec(metric, prior, level, finite_pool, m, seed, n_draws)
     made = record(pool.source, inputs=pool.inputs, counts=counts)
-    return assess_counts(counts, spec, warnings=warnings, frame=pool.frame, provenance=made)
+    warnings += tuple(finding.message for finding in find_signs(pool, aggregated))
+    return assess_counts(counts, spec, warnings=warnings, frame=pool.frame, provenance=made, sample=sample)
+
+
+def _take_weighted_sample(aggregated: Aggregate) -> Sample | None:
+    """Return the labels with known propensities, which check the overall figure; None without any."""
+    found = read_weights(aggregated)
+    if found is None or not len(found.entry):
+        return None
+    return Sample(found.entry, found.right, found.weight, found.square, int(found.n.sum()), "with known propensities")
 
 
 def compare(
@@ -112,7 +125,7 @@ def compare(
     >>> compare(pool, ("a", "b")).verdict
     'above'
     """
-    require_choices(rope, confidence)
+    require_comparison_choices(rope, confidence)
     return compare_groups(assess(pool, **choices), _resolve_pair(groups), rope, confidence)
 
 

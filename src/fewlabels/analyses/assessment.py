@@ -3,7 +3,7 @@
 Plots, report and command line show what an Assessment holds and compute nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -13,8 +13,9 @@ from jaxtyping import Float
 
 from fewlabels.analyses.assessment_spec import AssessmentSpec
 from fewlabels.analyses.frames import to_inference_data
+from fewlabels.analyses.overall_check import Sample, check_overall
 from fewlabels.analyses.provenance import Provenance, record
-from fewlabels.analyses.requirements import is_of_one_class, require_answerable
+from fewlabels.analyses.requirements import require_answerable, requires_single_class
 from fewlabels.analyses.result import Result
 from fewlabels.analyses.rows import Entry, Estimate, Row, estimate_groups, estimate_matrix, estimate_overall
 from fewlabels.analyses.warnings import collect_warnings
@@ -23,12 +24,15 @@ from fewlabels.data.sources import Frame
 from fewlabels.errors import InputError, did_you_mean, quote_name
 from fewlabels.metrics.metric import Cost, Metric, accuracy, confusion
 from fewlabels.models.annotators.imputation import ImputedCounts
+from fewlabels.models.calibrated.prior import Calibrated
+from fewlabels.models.earlier import FromEarlier
+from fewlabels.models.earlier_labels import list_evidence
 from fewlabels.models.inference import infer, infer_imputed
 from fewlabels.models.posterior import Posterior
-from fewlabels.models.priors import Flat, FromEarlier, pseudo_counts
+from fewlabels.models.priors import Flat, pseudo_counts
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Assessment(Result):
     """How good the model is, per group and overall, with credible intervals."""
 
@@ -60,7 +64,7 @@ class Assessment(Result):
     @property
     def positive(self) -> str | None:
         """The positive class, for metrics that have one."""
-        return self.tally.positive if is_of_one_class(self.spec.metric, self.tally) else None
+        return self.tally.positive if requires_single_class(self.spec.metric, self.tally) else None
 
     @property
     def draws(self) -> Float[np.ndarray, "draw group"]:
@@ -77,6 +81,18 @@ class Assessment(Result):
         """The rows, worst first."""
         sign = 1 if self.spec.metric.worst == "lowest" else -1
         return tuple(sorted(self.groups, key=lambda row: sign * row.mean))
+
+    def __getitem__(self, group: object) -> Row:
+        """Return one group's row: `a["9"]`."""
+        return self.row(str(group))
+
+    def __iter__(self) -> Iterator[Row]:
+        """Iterate over the rows of the groups."""
+        return iter(self.groups)
+
+    def __len__(self) -> int:
+        """Return the number of groups."""
+        return len(self.groups)
 
     def row(self, group: str) -> Row:
         """Return one group's row."""
@@ -125,11 +141,23 @@ class Assessment(Result):
             "cells": list(self.posterior.cells.names),
             "counts": counts.tolist(),
         }
+        evidence = self._list_evidence()
+        if evidence is not None:
+            plain["evidence"] = evidence
         if self.posterior.trust is not None:
             plain["trust"] = self.posterior.trust.to_dict(self.level)
         if self.imputed is not None:
             plain["annotators"] = self.imputed.to_dict(self.level)
         return plain | {"warnings": list(self.warnings), "provenance": self.provenance.to_dict()}
+
+    def _list_evidence(self) -> list[dict[str, Any]] | None:
+        """Return the labels that a later assessment can continue from; None where the prior is not fitted to labels."""
+        prior = self.spec.prior
+        if self.imputed is not None:
+            return None
+        if isinstance(prior, FromEarlier):
+            return None if prior.labels is None else list_evidence(self.tally, prior.labels, prior.weight)
+        return list_evidence(self.tally, None, 1.0) if isinstance(prior, Calibrated) else None
 
     def list_rows(self) -> list[dict[str, Any]]:
         """Return one row per group."""
@@ -149,8 +177,12 @@ def assess_counts(
     imputed: ImputedCounts | None = None,
     provenance: Provenance | None = None,
     posterior: Posterior | None = None,
+    sample: Sample | None = None,
 ) -> Assessment:
-    """Assess counts; where labels are votes, average over the imputed counts."""
+    """Assess counts; where labels are votes, average over the imputed counts.
+
+    A `sample` of labels with known probabilities checks the overall figure.
+    """
     if isinstance(spec.metric, Cost):
         spec = replace(spec, metric=spec.metric.for_classes(tally.classes))
     metric = spec.metric
@@ -161,6 +193,8 @@ def assess_counts(
     posterior = posterior or infer_posterior(tally, spec, imputed)
     rows = estimate_groups(tally, posterior, level=spec.level, m=spec.m)
     n_items, n_labels = int(tally.n_items.sum()), int(tally.n_labels.sum())
+    overall = estimate_overall(tally, metric, posterior, rows, level=spec.level)
+    check = check_overall(posterior, overall, sample, is_learned=posterior.joint is not None)
     return Assessment(
         metric=metric.name,
         by=tally.by,
@@ -169,12 +203,20 @@ def assess_counts(
         finite_pool=spec.finite_pool,
         n_items=n_items,
         n_labels=n_labels,
-        overall=estimate_overall(tally, metric, posterior, rows, level=spec.level),
+        overall=overall if check is None else check.shown,
         groups=rows,
         notes=warnings,
         estimate_warnings=(
             *(() if imputed is None else imputed.collect_warnings(spec.level)),
-            *collect_warnings(tally, metric, posterior, rows, earlier=isinstance(spec.prior, FromEarlier), m=spec.m),
+            *collect_warnings(
+                tally,
+                metric,
+                posterior,
+                rows,
+                earlier=spec.prior if isinstance(spec.prior, FromEarlier) else None,
+                m=spec.m,
+            ),
+            *(() if check is None or check.warning is None else (check.warning,)),
         ),
         matrix=estimate_matrix(tally, posterior, level=spec.level) if metric is confusion else (),
         tally=tally,
@@ -188,7 +230,7 @@ def assess_counts(
 
 
 def infer_posterior(tally: CountTable, spec: AssessmentSpec, imputed: ImputedCounts | None = None) -> Posterior:
-    """Return the posterior for these counts and choices."""
+    """Return the posterior that the figures of an assessment come from, for these counts and choices."""
     terms: dict[str, Any] = {
         "finite_pool": spec.finite_pool, "level": spec.level, "n_draws": spec.n_draws, "seed": spec.seed,
     }  # fmt: skip

@@ -31,6 +31,6 @@ class AssessmentSpec:
 
 
 def require_seed(seed: int) -> None:
-    """Raise if the seed is negative."""
+    """Raise if the seed in the choices of an assessment is negative."""
     if seed < 0:
         raise InputError(f"seed is {seed}; it cannot be negative")

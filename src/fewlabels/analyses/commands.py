@@ -9,7 +9,7 @@ from fewlabels.data.groups import Column
 
 
 def format_file(source: Any) -> str:
-    """Return a shell argument for a file; FILE where the source has no path.
+    """Return the argument of a command for a file; FILE where the source has no path.
 
     >>> format_file("my file.csv"), format_file("-x.csv"), format_file({})
     ("'my file.csv'", './-x.csv', 'FILE')
@@ -21,7 +21,7 @@ def format_file(source: Any) -> str:
 
 
 def format_options(words: Mapping[str, Any]) -> str:
-    """Format roles as command-line options.
+    """Format roles as options of a command to paste.
 
     >>> print(format_options({"positive_score": "my risk", "threshold": 0.3, "show": ["a,b", "c"], "label": "-x"}).strip())
     --positive-score 'my risk' --threshold 0.3 --show '"a,b",c' --label=-x
@@ -41,7 +41,7 @@ def _format_option(name: str, value: Any) -> str:
 
 
 def format_group(column: str) -> str | None:
-    """Return the argument of --by for a column; None for names that --by cannot express."""
+    """Return the argument of --by in a command for a column; None for names that --by cannot express."""
     name = Column(column).name
     if not name or name != name.strip() or not name.isprintable() or name.startswith("-"):
         return None
@@ -54,7 +54,7 @@ def _quote_name(name: str) -> str:
 
 
 def quote(text: str) -> str:
-    """Quote for a shell; control characters are escaped."""
+    """Quote an argument of a command for a shell; control characters are escaped."""
     if text.isprintable():
         return shlex.quote(text)
     codes = (c if c.isprintable() and c not in "\\'" else "".join(f"\\x{b:02x}" for b in c.encode()) for c in text)

@@ -8,18 +8,19 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from fewlabels.analyses.assessment import Assessment
+from fewlabels.analyses.overall_check import UNEVEN, UNEVEN_COMPARED
 from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.analyses.result import Result
 from fewlabels.analyses.rows import Row
 from fewlabels.analyses.warnings import describe_undefined
-from fewlabels.distributions.difference import NOT_SETTLED, Difference, describe_not_settled
+from fewlabels.distributions.difference import NOT_SETTLED, Difference, describe_not_settled, require_rope
 from fewlabels.errors import InputError, quote_name
 from fewlabels.text import format_probability
 
 DEFAULT_CONFIDENCE = 0.95
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison(Result):
     """The difference a − b between two groups, and the region of practical equivalence it falls in."""
 
@@ -78,7 +79,8 @@ def compare_groups(
     a: Assessment, groups: tuple[str, str], rope: float, confidence: float = DEFAULT_CONFIDENCE
 ) -> Comparison:
     """Compare two groups of an assessment; a verdict is stated from a probability of `confidence` on."""
-    require_choices(rope, confidence)
+    require_comparison_choices(rope, confidence)
+    require_rope(rope, is_share=a.posterior.metric.is_share)
     groups = (str(groups[0]), str(groups[1]))
     if groups[0] == groups[1]:
         raise InputError(f"groups: {quote_name(groups[0])} cannot be compared with itself; name two groups")
@@ -98,8 +100,8 @@ def compare_groups(
     )  # fmt: skip
 
 
-def require_choices(rope: float, confidence: float) -> None:
-    """Raise if rope or confidence is out of range."""
+def require_comparison_choices(rope: float, confidence: float) -> None:
+    """Raise if the rope or confidence of a comparison is out of range."""
     if not rope >= 0:
         raise InputError(f"rope is {rope}; it is a half-width and cannot be negative")
     if not 0 < confidence < 1:
@@ -110,7 +112,8 @@ def _warn_compared_groups(a: Assessment, groups: tuple[str, str]) -> tuple[str, 
     blank = [group for group in groups if a.row(group).n_labels == 0]
     said = [f"no labels in {' and '.join(blank)}: the estimate there comes from the prior alone"] if blank else []
     empty = [group for group in groups if a.posterior.undefined[_find_group(a, group)]]
-    return (*said, *([describe_undefined(a.metric, empty)] if empty else []))
+    uneven = [UNEVEN_COMPARED] if any(warning.startswith(UNEVEN) for warning in a.estimate_warnings) else []
+    return (*said, *([describe_undefined(a.metric, empty)] if empty else []), *uneven)
 
 
 def _find_group(a: Assessment, group: str) -> int:

@@ -18,7 +18,7 @@ class GroupSize:
     n_labels: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diagnosis(Result):
     """Columns, roles, findings and suggestions for a table."""
 

@@ -1,26 +1,36 @@
 """Diagnose a table: its columns and roles, problems, what can be assessed, and which commands to run next."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from fewlabels.analyses.commands import format_file, format_group, format_options
 from fewlabels.analyses.diagnosis import Diagnosis, GroupSize
+from fewlabels.analyses.graded_doctor import diagnose_graded, is_graded, suggest_rating
 from fewlabels.analyses.provenance import record
+from fewlabels.data.aggregate import aggregate_pool
 from fewlabels.data.checks import check_pool
 from fewlabels.data.conflicts import Finding, count_values, find_label_columns
 from fewlabels.data.engine_errors import name_source
+from fewlabels.data.groups import everything, predicted
 from fewlabels.data.names import natural_order
 from fewlabels.data.predictions import Predictions
+from fewlabels.data.propensities import find_signs
+from fewlabels.data.relation import Value
 from fewlabels.data.roles import is_recognised
 from fewlabels.data.tables import read_columns
 from fewlabels.errors import InputError, choose_words
 
 MAX_GROUP_VALUES = 50  # largest number of values of a column that is suggested for grouping
+# Usual names of true answers and of metrics: to group by them would select items by the result.
+ANSWERS = re.compile(
+    r"(doc_)?(target|gold|answer|exact_match|em|acc|accuracy|acc_norm|pass(@|_at_)1|f1)", re.IGNORECASE
+)
 
 
 def diagnose(source: Any, **roles: Any) -> Diagnosis:
-    """Diagnose a table: its columns and roles, problems, and what to run next.
+    """Diagnose a table, as `doctor` does: its columns and roles, problems, and what to run next.
 
     Parameters
     ----------
@@ -35,13 +45,15 @@ def diagnose(source: Any, **roles: Any) -> Diagnosis:
     try:
         pool = source if isinstance(source, Predictions) else Predictions.read(source, **roles)
     except InputError as error:
-        return _diagnose_unreadable(source, roles, error)
+        return (
+            diagnose_graded(source) if not roles and is_graded(source) else _diagnose_unreadable(source, roles, error)
+        )
     findings = check_pool(pool)
     sound = all(f.severity != "error" for f in findings)
-    most = max(MAX_GROUP_VALUES, pool.n_items // 2)  # a column with nearly one value per item is not a group
     values = count_values(pool) if sound else {}
-    attributes = {name: n for name, n in values.items() if 1 < n <= most}
+    attributes = _keep_groups(pool, values)
     findings += find_label_columns(pool, values)
+    findings += _find_signs(pool) if sound else ()
     words = roles or _list_roles(pool)
     return Diagnosis(
         source=pool.source,
@@ -59,6 +71,35 @@ def diagnose(source: Any, **roles: Any) -> Diagnosis:
         role_of=_list_role_of(pool),
         sizes=_count_sizes(pool) if sound else (),
     )
+
+
+def _keep_groups(pool: Predictions, values: Mapping[str, int]) -> dict[str, int]:
+    """Return the attributes to group by: neither nearly one value per item, nor the true answer, nor the result itself."""
+    most = max(pool.n_items // 2, 2)
+    named = {name: n for name, n in values.items() if 1 < n <= most and not ANSWERS.fullmatch(name)}
+    few = [name for name, n in named.items() if n <= MAX_GROUP_VALUES]
+    if not pool.n_labels or not (pool.has("predicted") or pool.has("agreement")):
+        return named
+    unlike = {f"{kind}{i}": value for i, name in enumerate(few) for kind, value in _count_unlike(pool, name).items()}
+    found = pool.measure(unlike) if unlike else {}
+    repeats = {few[int(key[1:])] for key, n in found.items() if n == 0}
+    return {name: n for name, n in named.items() if name not in repeats}
+
+
+def _count_unlike(pool: Predictions, name: str) -> dict[str, Value]:
+    """Count the labelled items where a column differs from the label, or as a number from the outcome."""
+    kind, counted = pool.items[name].type(), {}
+    if not pool.has("agreement"):
+        counted["l"] = pool.attribute(name) != pool.label
+    if kind.is_numeric() or kind.is_boolean():
+        counted["o"] = pool.items[name].cast("float64") != pool.outcome()
+    return {key: (pool.is_labelled() & differs.fill_null(True)).ifelse(1, 0).sum() for key, differs in counted.items()}
+
+
+def _find_signs(pool: Predictions) -> tuple[Finding, ...]:
+    """Look for signs that labels were not drawn at random within the predicted classes."""
+    by_class = pool.has("predicted") and not pool.has("agreement")
+    return find_signs(pool, aggregate_pool(pool, predicted if by_class else everything))
 
 
 def _list_role_of(pool: Predictions) -> dict[str, str]:
@@ -143,7 +184,7 @@ def _suggest_commands(pool: Predictions, attributes: dict[str, int], words: Mapp
         lines.append(f"fewlabels label {file} --session {_free_name()} {_suggest_goal(pool, column)} --terminal")
     if column:
         lines.append(f"{head} --by {column}")
-    return tuple(lines)
+    return (*lines, *suggest_rating(pool, column))
 
 
 def _free_name() -> str:
@@ -168,7 +209,7 @@ def _find_column(attributes: dict[str, int]) -> str | None:
 def _list_roles(pool: Predictions) -> dict[str, Any]:
     """Return the roles that cannot be recognised from column names."""
     roles = pool.roles
-    names = ("id", "predicted", "score", "positive_score", "label", "agreement")
+    names = ("id", "predicted", "score", "positive_score", "label", "agreement", "propensity")
     words: dict[str, Any] = {name: getattr(roles, name) for name in names}
     words = {name: value for name, value in words.items() if value and not is_recognised(name, value)}
     if roles.scores_list or not is_recognised("scores", *roles.scores.values()):

@@ -12,7 +12,7 @@ from fewlabels.errors import InputError
 
 
 def to_frame(rows: Sequence[Mapping[str, Any]], kind: Frame) -> Any:
-    """Return rows as a pandas, Polars or Arrow table."""
+    """Return the rows of a result as a data frame: pandas, Polars or Arrow."""
     columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
     if kind == "polars":
         return _import_extra("polars", "polars").DataFrame(columns)
@@ -22,7 +22,7 @@ def to_frame(rows: Sequence[Mapping[str, Any]], kind: Frame) -> Any:
 
 
 def to_inference_data(metric: str, groups: Sequence[str], draws: Float[np.ndarray, "draw group"]) -> Any:
-    """Return draws as one chain of ArviZ InferenceData, with groups as a coordinate."""
+    """Convert the draws of a result, like rows to frames, to one chain of ArviZ InferenceData, by groups."""
     arviz = _import_extra("arviz", "arviz")
     name = metric.replace("-", "_")
     return arviz.from_dict(posterior={name: draws[None]}, coords={"group": list(groups)}, dims={name: ["group"]})

@@ -58,7 +58,7 @@ def record(
 
 
 def digest_counts(counts: CountTable) -> str:
-    """Return a digest of the counts of predicted classes and of the mean score, independent of labels and groups.
+    """Return a digest, for the provenance, of predicted classes and the mean score, whatever labels and groups are.
 
     It uses existing counts, so the table is not read again.
     """
@@ -69,7 +69,7 @@ def digest_counts(counts: CountTable) -> str:
 
 
 def get_timestamp(environment: Mapping[str, str]) -> str:
-    """Return the time in UTC, or the one set by SOURCE_DATE_EPOCH.
+    """Return the time of a provenance in UTC, or the one set by SOURCE_DATE_EPOCH.
 
     >>> get_timestamp({"SOURCE_DATE_EPOCH": "0"})
     '1970-01-01T00:00:00Z'
@@ -84,5 +84,5 @@ def get_timestamp(environment: Mapping[str, str]) -> str:
 
 @cache
 def find_version() -> str:
-    """Return the installed version of fewlabels."""
+    """Return the installed version of fewlabels, for the provenance."""
     return version("fewlabels")

@@ -9,15 +9,16 @@ from fewlabels.metrics.metric import ClassRate, Metric, mcc
 from fewlabels.models.priors import Prior, list_uses
 
 
-def count_for(pool: Predictions, prior: Prior) -> dict[str, Any]:
-    """Return the options of the aggregate query that a prior needs."""
-    uses = list_uses(prior)
+def count_for(pool: Predictions, metric: Metric, *priors: Prior) -> dict[str, Any]:
+    """Return what a metric and any of the priors require of the aggregate query, as its options."""
+    uses = {use for prior in priors for use in list_uses(prior)}
     probabilities = "probabilities" in uses and pool.has("probabilities")
-    return {"probabilities": probabilities, "strata": STRATA if "strata" in uses else ()}
+    strata = STRATA if "strata" in uses or "stratum" in metric.splits else ()
+    return {"probabilities": probabilities, "strata": strata, "grades": pool.has("agreement")}
 
 
 def require_roles(pool: Predictions, metric: Metric, prior: Prior) -> None:
-    """Raise if the pool lacks columns that metric or prior need."""
+    """Raise unless the pool has the columns that metric or prior require."""
     for asker, needs in ((f"metric {metric.name}", metric.needs), (f"prior {prior.name}", prior.needs)):
         for role in needs:
             if not pool.has(role):
@@ -26,23 +27,27 @@ def require_roles(pool: Predictions, metric: Metric, prior: Prior) -> None:
                 )
     if metric.reads == "label" and pool.has("agreement"):
         raise InputError(
-            f"metric {metric.name} needs true classes, but {pool.source} has agreement; only accuracy and ece can be assessed from it"
+            f"metric {metric.name} needs true classes, but {pool.source} has agreement; only accuracy, ece, brier and log-loss can be assessed from it"
         )
 
 
 def require_answerable(tally: CountTable, metric: Metric) -> None:
-    """Raise if the metric is not defined for these groups."""
+    """Raise unless groups and counts meet what the metric requires: it is defined, and they are fine enough."""
+    if "stratum" in metric.splits and tally.stratum is None:
+        raise InputError(
+            f"metric {metric.name} needs counts by narrow ranges of the score, and these were made for another metric; assess it by itself"
+        )
     if metric is mcc and "predicted" in tally.by.split(","):
         raise InputError(
             f"mcc is not defined for a single predicted class; use {format_option('by', 'all')}, or group by an attribute"
         )
-    if is_of_one_class(metric, tally) and tally.positive is None:
+    if requires_single_class(metric, tally) and tally.positive is None:
         known = join_names(tally.classes)
         raise InputError(
             f"metric {metric.name}: which class is the positive one? the classes are {known}; say it with {format_option('positive')}"
         )
 
 
-def is_of_one_class(metric: Metric, tally: CountTable) -> bool:
-    """Is the metric about the positive class only, in these groups?"""
+def requires_single_class(metric: Metric, tally: CountTable) -> bool:
+    """Does the metric require a single class: is it about the positive class only, in these groups?"""
     return isinstance(metric, ClassRate) and not metric.is_macro_average and tally.by != "predicted"

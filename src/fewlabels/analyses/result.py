@@ -29,13 +29,15 @@ class Renderers(NamedTuple):
 
 
 RENDERERS = {
-    "Assessment": Renderers("markdown.assessment:render_assessment", "plots.assessment:plot_assessment", "html.pages:write_report", "html.assessment_text:headline"),
-    "Comparison": Renderers("markdown.comparison:render_comparison", "plots.difference:plot_comparison", "html.pages:write_comparison", "html.assessment_text:headline_comparison"),
-    "Fairness": Renderers("markdown.fairness:render_fairness", "plots.fairness:plot_gaps", "html.fairness:write_fairness", "html.fairness:headline"),
-    "Surface": Renderers("markdown.surface:render_surface", "plots.surface:plot_surface", "html.surface:write_surface", "html.surface_text:headline"),
-    "Diagnosis": Renderers("markdown.diagnosis:render_diagnosis", "plots.diagnosis:plot_diagnosis", "html.diagnosis:write_diagnosis", "summaries:summarize_diagnosis"),
-    "Plan": Renderers("markdown.plan:render_plan", "plots.plan:plot_plan", "html.plan:write_plan", "summaries:summarize_plan"),
-    "Simulation": Renderers("markdown.simulation:render_simulation", "plots.simulation:plot_simulation", "html.simulation:write_simulation", "summaries:summarize_simulation", "plots.simulation:write_curves"),
+    "Assessment": Renderers("markdown.assessment:render_assessment", "plots.assessment:plot_assessment", "html.pages:render_report", "html.assessment_text:headline"),
+    "Comparison": Renderers("markdown.comparison:render_comparison", "plots.difference:plot_comparison", "html.pages:render_comparison", "html.assessment_text:headline_comparison"),
+    "ModelComparison": Renderers("markdown.models:render_models", "plots.models:plot_models", "html.models:render_models", "html.models:headline"),
+    "Fairness": Renderers("markdown.fairness:render_fairness", "plots.fairness:plot_gaps", "html.fairness:render_fairness", "html.fairness:headline"),
+    "Surface": Renderers("markdown.surface:render_surface", "plots.surface:plot_surface", "html.surface:render_surface", "html.surface_text:headline"),
+    "Rating": Renderers("markdown.rating:render_rating", "plots.rating:plot_rating", "html.rating:render_rating", "rating_text:headline"),
+    "Diagnosis": Renderers("markdown.diagnosis:render_diagnosis", "plots.diagnosis:plot_diagnosis", "html.diagnosis:render_diagnosis", "summaries:summarize_diagnosis"),
+    "Plan": Renderers("markdown.plan:render_plan", "plots.plan:plot_plan", "html.plan:render_plan", "summaries:summarize_plan"),
+    "Simulation": Renderers("markdown.simulation:render_simulation", "plots.simulation:plot_simulation", "html.simulation:render_simulation", "summaries:summarize_simulation", "plots.simulation:write_curves"),
 }  # fmt: skip
 
 
@@ -75,10 +77,19 @@ class Result(ABC):
         """Plot it with matplotlib; `kind` names one of its plots."""
         return self._find("plot")(self, *(() if kind is None else (kind,)), ax=ax, **choices)
 
+    def to_html(self, **choices: Any) -> str:
+        """Return its report, a self-contained HTML page."""
+        page: str = self._find("report")(self, **choices)
+        return page
+
     def report(self, path: str | Path, **choices: Any) -> Path:
-        """Write one self-contained HTML file."""
-        written: Path = self._find("report")(self, path, **choices)
-        return written
+        """Write its report as one self-contained HTML file."""
+        return write_atomic(path, self.to_html(**choices), inputs=self.provenance.inputs)
+
+    def __repr__(self) -> str:
+        """Return what a shell shows: a sentence and the first rows of its frame."""
+        text: str = _load_renderer("excerpts:render_text")(self, self._find("headline")(self))
+        return text
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: a sentence, the first rows of its frame, and the warnings."""
@@ -94,7 +105,7 @@ def _load_renderer(name: str) -> Any:
 
 
 def write_json(plain: Mapping[str, Any], path: str | Path | None, inputs: Iterable[str] = ()) -> str:
-    """Return JSON text, and write it to `path` if given."""
+    """Return a result as JSON text, and write it to `path` if given."""
     text = dump_json(drop_undefined(plain), indent=2)
     if path is not None:
         write_atomic(path, text + "\n", inputs=inputs)
@@ -102,7 +113,7 @@ def write_json(plain: Mapping[str, Any], path: str | Path | None, inputs: Iterab
 
 
 def drop_undefined(value: Any) -> Any:
-    """Replace numbers that JSON cannot represent (NaN, infinity) by null.
+    """Replace numbers of a result that JSON cannot represent (NaN, infinity) by null.
 
     >>> drop_undefined({"mean": float("nan"), "rows": [1.0, float("inf")]})
     {'mean': None, 'rows': [1.0, None]}

@@ -69,7 +69,7 @@ class Entry:
 
 
 def estimate_groups(tally: CountTable, posterior: Posterior, *, level: float, m: int) -> tuple[Row, ...]:
-    """Estimate every group; `m` is the number of groups that count as worst."""
+    """Make the rows of an assessment, one estimate per group; `m` is the number of groups that count as worst."""
     n_items, n_labels = tally.count("n_items"), tally.count("n_labels")
     score = np.bincount(tally.group, weights=tally.score, minlength=len(n_items)) / n_items
     mean, (low, high) = posterior.mean(), posterior.interval(level)
@@ -77,7 +77,7 @@ def estimate_groups(tally: CountTable, posterior: Posterior, *, level: float, m:
     return tuple(
         Row(
             group=group, share=float(n_items[g] / n_items.sum()), n_items=int(n_items[g]), n_labels=int(n_labels[g]),
-            score=None if np.isnan(score[g]) else float(score[g]), mean=float(mean[g]), low=float(low[g]), high=float(high[g]),
+            score=None if np.isnan(score[g]) else min(float(score[g]), 1.0), mean=float(mean[g]), low=float(low[g]), high=float(high[g]),
             **rank_fields[g],
         )
         for g, group in enumerate(tally.groups)
@@ -106,7 +106,7 @@ def _rank_groups(posterior: Posterior, level: float, m: int) -> list[dict[str, A
 def estimate_overall(
     tally: CountTable, metric: Metric, posterior: Posterior, rows: tuple[Row, ...], *, level: float
 ) -> Estimate:
-    """Return the estimate of a single group, or from draws over many, with the mean in closed form where possible."""
+    """Return the row of a single group, or from draws over many, with the mean in closed form where possible."""
     per_class = isinstance(metric, ClassRate) and tally.by == "predicted"
     if len(rows) == 1 and not per_class:
         return Estimate(rows[0].mean, rows[0].low, rows[0].high)
@@ -124,7 +124,7 @@ def _overall_mean(tally: CountTable, metric: Metric, posterior: Posterior, rows:
 
 
 def estimate_matrix(tally: CountTable, posterior: Posterior, *, level: float) -> tuple[Entry, ...]:
-    """Estimate every entry of the confusion matrix."""
+    """Make the rows of an assessment's confusion matrix, one estimate per entry."""
     cells = posterior.cells
     mean = posterior.joint_cell_posterior.mean()
     low, high = include_mean(mean, posterior.joint_cell_posterior.interval(level))

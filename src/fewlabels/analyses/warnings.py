@@ -1,20 +1,35 @@
 """Warnings about the estimates of an assessment."""
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
+from fewlabels.analyses.provenance import digest_counts
 from fewlabels.data.counts import CountTable
 from fewlabels.distributions.belief import Beta
 from fewlabels.distributions.budgets import MIN_DRAWS
-from fewlabels.errors import choose_words, format_option, join_names
+from fewlabels.errors import choose_words, count, format_option, join_names
 from fewlabels.metrics.metric import ClassRate, Metric, ece, selection_rate
 from fewlabels.models.posterior import Posterior
+from fewlabels.text import format_share
+
+LARGE_SHARE = 0.1  # of the items in groups without labels, from which the overall figure is said to rest on them
+if TYPE_CHECKING:
+    from fewlabels.models.earlier import FromEarlier
 
 LONG_NAME = 50  # characters; of longer names only two are listed
 WIDE = 0.5  # interval width from which no conclusion is possible
 EARLIER_LABELS = "the prior is an earlier assessment: none of its labels may be among these, or they count twice"
+SAME_PREDICTIONS = (
+    "the prior is an earlier assessment of these same predictions (their fingerprint is the same): labels that it had and that are "
+    "here too count twice; give only the new labels, or assess all of them with {calibrated}"
+)
+LACKS_LABELS = (
+    "the earlier assessment does not say which scores its labels had (an earlier version wrote it, or its labels were votes, or its "
+    "prior is smooth): its groups count as independent, and the interval of the overall estimate may be too narrow; assess its "
+    "labels again and save the JSON anew"
+)
 SCORES_TRUSTED = (
     "the scores prior trusts the scores in groups whose labels show no mistake: if the model is overconfident, "
     "their intervals are too narrow; {flat} does not use the scores"
@@ -27,6 +42,8 @@ class HasInterval(Protocol):
 
     @property
     def group(self) -> str: ...  # noqa: D102
+    @property
+    def share(self) -> float: ...  # noqa: D102
     @property
     def n_labels(self) -> int: ...  # noqa: D102
     @property
@@ -41,10 +58,10 @@ def collect_warnings(
     posterior: Posterior,
     rows: Sequence[HasInterval],
     *,
-    earlier: bool = False,
+    earlier: "FromEarlier | None" = None,
     m: int = 1,
 ) -> tuple[str, ...]:
-    """Return all warnings about these estimates."""
+    """Return all warnings about the estimates of an assessment."""
     if metric is selection_rate:
         return ()
     if not tally.n_labels.any():
@@ -52,8 +69,9 @@ def collect_warnings(
     return (
         *_warn_unlabelled(rows, learned=posterior.trust is not None, scored=bool(tally.bins)),
         *_warn_undefined(metric, posterior, rows, m),
+        *(_warn_macro(metric, tally) if isinstance(metric, ClassRate) else ()),
         *(_warn_wide(rows) if metric.is_share else ()),
-        *((EARLIER_LABELS,) if earlier else ()),
+        *(() if earlier is None else _warn_earlier(earlier, tally)),
         *(
             (SCORES_TRUSTED.format(flat=format_option("prior", "flat")),)
             if posterior.trust is None and _is_overconfident_prior(posterior)
@@ -67,12 +85,31 @@ def collect_warnings(
     )
 
 
+def _warn_earlier(earlier: "FromEarlier", tally: CountTable) -> list[str]:
+    """Warn of labels that may count twice, and of what the earlier assessment lacks."""
+    same = earlier.fingerprint == digest_counts(tally)
+    twice = SAME_PREDICTIONS.format(calibrated=format_option("prior", "calibrated")) if same else EARLIER_LABELS
+    return [twice, LACKS_LABELS] if earlier.lacks_labels else [twice]
+
+
 def _warn_unlabelled(rows: Sequence[HasInterval], *, learned: bool, scored: bool) -> list[str]:
     blank = [row.group for row in rows if row.n_labels == 0]
     few = f"{len(blank):,} of {len(rows):,} groups have no label"
     hints = "other groups' labels and their own scores" if scored else "other groups' labels"
     whose = hints if learned else "the prior alone"
-    return [f"{few}, and their estimates come from {whose}: {_name_few_groups(blank)}"] if blank else []
+    share = sum(row.share for row in rows if row.n_labels == 0)
+    large = f"; the overall figure rests on them for {format_share(share)} of the items" if share >= LARGE_SHARE else ""
+    return [f"{few}, and their estimates come from {whose}: {_name_few_groups(blank)}{large}"] if blank else []
+
+
+def _warn_macro(metric: ClassRate, tally: CountTable) -> list[str]:
+    """Warn of macro averages of two classes, which many tools do not mean by these words."""
+    if tally.by == "predicted" or not metric.is_macro_average or metric.only_true_classes or len(tally.classes) != 2:
+        return []
+    alone = choose_words("--by predicted", 'by="predicted"')
+    return [
+        f"{metric.name} is the mean over both classes (macro average), whatever the positive class is; {alone} shows each class"
+    ]
 
 
 def _warn_undefined(metric: Metric, posterior: Posterior, rows: Sequence[HasInterval], m: int) -> list[str]:
@@ -85,14 +122,15 @@ def _warn_undefined(metric: Metric, posterior: Posterior, rows: Sequence[HasInte
 
 
 def describe_undefined(metric: str, groups: Sequence[str]) -> str:
-    """Return a sentence about groups where a rate is undefined (0/0)."""
+    """Return a warning about groups where a rate is undefined (0/0)."""
     return f"{metric} is not defined in {join_names(groups)}: its denominator is 0 there, so it could have any value"
 
 
 def _warn_wide(rows: Sequence[HasInterval]) -> list[str]:
     wide = list_wide_groups(rows)
-    more = " more" if any(row.n_labels == 0 for row in rows) else ""
-    said = f"too few labels for a conclusion about {len(wide):,}{more}: {_name_few_groups(wide)} (intervals wider than {WIDE:g})"
+    more = "more " if any(row.n_labels == 0 for row in rows) else ""
+    which = count(len(wide), f"{more}group".strip())
+    said = f"too few labels for a conclusion about {which}: {_name_few_groups(wide)} (intervals wider than {WIDE:g})"
     return [said] if wide else []
 
 
@@ -151,7 +189,7 @@ def _is_overconfident_prior(posterior: Posterior) -> bool:
 
 
 def is_prior_dominated(posterior: Posterior) -> bool:
-    """Whether the prior dominates the overall estimate: weak priors of many cells add up to a strong one.
+    """Whether to warn that the prior dominates: weak priors of many cells add up to a strong overall one.
 
     The prior shifts the mean by about its strength over the square root of the number of labels, in standard errors.
     A prior estimated from the labels of all cells, or whose level is, is exempt.
@@ -161,11 +199,11 @@ def is_prior_dominated(posterior: Posterior) -> bool:
     cells = posterior.cells
     many = cells.n > 1 and bool(cells.n_labels.sum() < cells.n_items.sum())
     pull = float(posterior.prior.strength().sum()) / max(float(cells.n_labels.sum()), 1.0) ** 0.5
-    return many and posterior.pooled_cells is None and not posterior.pools_classes and pull > 0.5
+    return many and posterior.pooled_cells is None and not posterior.learns_level and pull > 0.5
 
 
 def list_wide_groups(rows: Sequence[HasInterval]) -> list[str]:
-    """Return labelled groups whose intervals are too wide for a conclusion."""
+    """Return labelled groups to warn about, whose intervals are too wide for a conclusion."""
     return [row.group for row in rows if row.n_labels and row.high - row.low > WIDE]
 
 

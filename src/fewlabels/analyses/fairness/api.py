@@ -12,7 +12,8 @@ from fewlabels.analyses.fairness.estimators import METHODS, CalibratedMethod, Me
 from fewlabels.analyses.fairness.gaps import LARGEST, ODDS, ODDS_PARTS, REST, Gap, GapEstimator
 from fewlabels.analyses.fairness.metrics import Asked, resolve_quantities
 from fewlabels.analyses.fairness.quantities import QUANTITIES, Quantity, Rate
-from fewlabels.analyses.fairness.strata import Strata, aggregate_strata, build_strata, count_strata, to_binary
+from fewlabels.analyses.fairness.strata import Strata
+from fewlabels.analyses.fairness.stratification import aggregate_strata, build_strata, count_strata, to_binary
 from fewlabels.analyses.fairness.warnings import RateCount, list_rare_warnings, list_undefined_warnings, list_warnings
 from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.analyses.result import Result
@@ -24,6 +25,7 @@ from fewlabels.data.sources import Frame
 from fewlabels.data.tabulation import to_count_table
 from fewlabels.distributions.budgets import MIN_DRAWS
 from fewlabels.errors import InputError, did_you_mean
+from fewlabels.models.blas import use_one_thread
 from fewlabels.models.diagnostics import ChainDiagnostics, diagnose, exact_diagnostics
 
 DEFAULT = ("accuracy", "tpr", "fpr")
@@ -56,7 +58,7 @@ class CurvePoint:
     high: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fairness(Result):
     """Metrics of groups, and the gaps between groups."""
 
@@ -116,6 +118,7 @@ class Fairness(Result):
         return say_four_fifths(gap, self.whom, level=self.level)
 
 
+@use_one_thread()
 def fairness(
     pool: Any,
     *,
@@ -171,7 +174,7 @@ def fairness(
     whom = _find_reference(strata, reference)
     rng = np.random.default_rng(seed)
     sample = estimator.learn(strata, rng, finite_pool=finite_pool)
-    gap_estimator = GapEstimator(strata, sample, whom, rope, level, {**QUANTITIES, **_list_own(asked)})
+    gap_estimator = GapEstimator(strata, sample, whom, rope, level, {**QUANTITIES, **_list_own(asked)}, seed)
     gaps = tuple(gap for name in names for gap in gap_estimator.compare(name))
     groups, health = _measure(gap_estimator, [name for name in names if name != ODDS])
     pooled = isinstance(estimator, CalibratedMethod) and estimator.shape.pooled

@@ -7,7 +7,8 @@ curves have a common mean, and their standard deviation is learned from the labe
 all standard deviations share.
 
 Every parameter has a standard normal prior and is transformed to its scale (non-centred). A standard deviation may have
-either sign: the model is the same, without the funnel towards zero that is hard to sample.
+either sign: the model is the same, without the funnel towards zero that is hard to sample. It changes sign together with
+the contrasts that it multiplies (`Curves.reflections`).
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from scipy.sparse import csr_array
 
 from fewlabels.analyses.fairness.strata import Strata, find_threshold
 from fewlabels.distributions.randomness import Rng
-from fewlabels.models.hmc import PerChain, Points
+from fewlabels.models.hmc import PerChain, Points, Reflections
 
 MAX_LOGIT = 40.0  # logits are clipped to this magnitude
 MAX_LOG_SLOPE = 5.0  # largest log a and log b
@@ -241,6 +242,15 @@ class Curves:
     # -- computed once ---------------------------------------------------------------------------------------
 
     @cached_property
+    def reflections(self) -> Reflections | None:
+        """The spread and the contrasts of a term can change sign together; None where groups have no spread."""
+        if not self.shape.pooled:
+            return None
+        block = np.zeros((1, self.n_parameters))
+        self._split(block)[:, :, 1:] = 1 + np.arange(len(self.shape.terms))[:, None]
+        return Reflections(block[0].astype(np.int64))
+
+    @cached_property
     def _contrasts(self) -> Float[np.ndarray, "contrast group"] | None:
         """Helmert contrast matrix; None for many groups, where cumulative sums replace it."""
         return helmert_expand(np.eye(self.n_groups - 1)[None])[0] if self.n_groups <= FEW_GROUPS else None
@@ -281,7 +291,7 @@ class Curves:
 
 
 def helmert_expand(z: Float[np.ndarray, "chain term contrast"]) -> Shifts:
-    """Map Helmert contrasts to deviations of groups that sum to zero.
+    """Map Helmert contrasts of calibration curves to deviations of groups that sum to zero.
 
     >>> helmert_expand(np.ones((1, 1, 1))).round(3).tolist()
     [[[0.707, -0.707]]]
@@ -295,6 +305,6 @@ def helmert_expand(z: Float[np.ndarray, "chain term contrast"]) -> Shifts:
 
 
 def helmert_project(gradient: Shifts) -> Float[np.ndarray, "chain term contrast"]:
-    """Map a gradient by groups to one by Helmert contrasts (the transpose)."""
+    """Map a gradient by the calibration curves of groups to one by Helmert contrasts (the transpose)."""
     n = np.arange(1, gradient.shape[2])
     return (np.cumsum(gradient, axis=2)[:, :, :-1] - n * gradient[:, :, 1:]) / np.sqrt(n * (n + 1))

@@ -42,19 +42,19 @@ DEFINITIONS: Mapping[str, Definition] = {
 
 
 def display_name(metric: str) -> str:
-    """Return the display name of a metric."""
+    """Return the display name of a fairness metric, as its definition has it."""
     return DEFINITIONS[metric].name if metric in DEFINITIONS else metric
 
 
 def define(metric: str, positive: str) -> str:
-    """Return the definition of a metric."""
+    """Return the definition of a fairness metric."""
     if metric not in DEFINITIONS:
         return "as in fewlabels assess" if metric in METRICS else "as defined by its author"
     return DEFINITIONS[metric].definition.format(yes=repr(positive))
 
 
 def describe_gap(gap: Gap, whom: str, *, rope: float, level: float) -> str:
-    """Describe a gap in a sentence."""
+    """Describe a gap in a sentence, by the definition of its fairness metric."""
     if np.isnan(gap.mean):
         return f"the gap in {display_name(gap.metric)} of {gap.group} is undefined (0/0)"
     shown = f"{100 * level:g}% interval {_signed(gap.low)} to {_signed(gap.high)}"
@@ -62,7 +62,7 @@ def describe_gap(gap: Gap, whom: str, *, rope: float, level: float) -> str:
     if gap.metric == ODDS or gap.group == LARGEST:
         what = "the larger of the gaps in true and false positive rate" if gap.metric == ODDS else f"the gap in {display_name(gap.metric)}"  # fmt: skip
         pair = "the two groups furthest apart" if gap.group == LARGEST else f"{gap.group} and {whom}"
-        return f"{what} between {pair} is {gap.mean:.3f} ({shown}); {fair}"
+        return f"{what} between {pair} is {gap.median:.3f} ({shown}); {fair}"
     if gap.low == gap.high == 0:
         return f"the {display_name(gap.metric)} of {gap.group} equals that of {whom} exactly"
     more, sure = ("higher", gap.p_greater) if gap.mean > 0 else ("lower", 1 - gap.p_greater)
@@ -73,7 +73,7 @@ def describe_gap(gap: Gap, whom: str, *, rope: float, level: float) -> str:
 
 
 def say_four_fifths(gap: Gap, whom: str, *, level: float) -> str | None:
-    """Describe a ratio of selection rates by the four-fifths rule; None for other metrics."""
+    """Describe a ratio of selection rates by the definition of the four-fifths rule; None for other metrics."""
     if gap.metric != SELECTION or gap.ratio is None:
         return None
     ratio, below = gap.ratio, gap.ratio.p_below_four_fifths

@@ -4,7 +4,7 @@ Each returns posterior draws of any metric; the calibrated ones also have chains
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
@@ -12,21 +12,13 @@ import numpy as np
 from jaxtyping import Float
 
 from fewlabels.analyses.fairness.calibration_curves import SHAPES, Curves, Shape
-from fewlabels.analyses.fairness.quantities import (
-    RATES,
-    Balance,
-    Calibration,
-    Masses,
-    Parts,
-    Quantity,
-    Rate,
-    Values,
-)
-from fewlabels.analyses.fairness.sample_size import Forecaster, RootNForecast, WidthForecast
+from fewlabels.analyses.fairness.labels_only import LabelsOnly
+from fewlabels.analyses.fairness.partial_pooling import pool_partially
+from fewlabels.analyses.fairness.quantities import RATES, Masses, Quantity, Rate, Values, group_or_rest
+from fewlabels.analyses.fairness.sample_size import Forecaster, WidthForecast
 from fewlabels.analyses.fairness.strata import Strata, add_empty_strata, expected_unseen
 from fewlabels.distributions.budgets import MIN_DRAWS, limit_draws
 from fewlabels.distributions.randomness import Rng
-from fewlabels.errors import InputError
 from fewlabels.models.diagnostics import diagnose
 from fewlabels.models.hmc import ChainSettings, run_chains
 
@@ -59,12 +51,20 @@ class Sample(Protocol):
         """Draws of a metric in every group, or in the rest of the pool outside each group."""
         ...
 
+    def value_pooled(self, rng: Rng, quantity: Quantity) -> Values:
+        """Draws of a metric in every group, partially pooled: of groups that may be alike."""
+        ...
+
     def expect(self, quantity: Quantity) -> Values:
         """Draws of a metric in every group as far as they depend on the chains."""
         ...
 
     def count_whole(self, rate: Rate) -> Float[np.ndarray, " group"]:
         """Expected number of items in each group that a rate is a share of."""
+        ...
+
+    def count_missing_labels(self, quantity: Quantity, groups: Sequence[int]) -> int:
+        """Count the labels these groups lack before an interval can be a verdict."""
         ...
 
     def forecast(self, draws: Float[np.ndarray, " draw"], groups: Sequence[int]) -> WidthForecast:
@@ -96,10 +96,16 @@ class StrataDraws:
     probability: Values  # probability of the positive class in every stratum
     finite_pool: bool
     n_transitions: int
+    pooled: bool  # whether the curves of groups are partially pooled
 
     def value(self, quantity: Quantity, *, rest: bool = False) -> Values:
         """Evaluate the metric in every draw."""
-        return quantity.evaluate(_group_or_rest(quantity.gather(self.masses), rest=rest))
+        return quantity.evaluate(group_or_rest(quantity.gather(self.masses), rest=rest))
+
+    def value_pooled(self, rng: Rng, quantity: Quantity) -> Values:
+        """Evaluate the metric; curves that are partially pooled need no more of it."""
+        values = self.value(quantity)
+        return values if self.pooled else pool_partially(rng, values)
 
     def expect(self, quantity: Quantity) -> Values:
         """Evaluate the metric of expected numbers of positives: what depends on the chains, and nothing else."""
@@ -108,6 +114,10 @@ class StrataDraws:
     def count_whole(self, rate: Rate) -> Float[np.ndarray, " group"]:
         """Expected number of items that a rate is a share of."""
         return rate.gather(self._expected)[:, :, 1].mean(axis=0)
+
+    def count_missing_labels(self, quantity: Quantity, groups: Sequence[int]) -> int:  # noqa: ARG002
+        """Curves have a prior: their intervals are wide where labels are missing."""
+        return 0
 
     def forecast(self, draws: Float[np.ndarray, " draw"], groups: Sequence[int]) -> WidthForecast:
         """Forecast from the draws of the strata."""
@@ -120,88 +130,6 @@ class StrataDraws:
     @cached_property
     def _expected(self) -> Masses:
         return expect_masses(self.masses.strata, self.probability, observed=self.finite_pool)
-
-
-@dataclass(frozen=True)
-class BetaDraws:
-    """Labelled items only: a Beta posterior for every rate, a Dirichlet for other metrics of the outcomes."""
-
-    strata: Strata
-    pseudo: float  # prior pseudo-count of either outcome
-    seed: int
-    n_chains: int = 0
-    divergences: int = 0
-    n_transitions: int = 0
-
-    def value(self, quantity: Quantity, *, rest: bool = False) -> Values:
-        """Draw from the posterior; NaN without labels if the prior has no pseudo-counts."""
-        _require_no_scores(quantity)
-        parts = _group_or_rest(quantity.gather(_labelled_masses(self.strata)), rest=rest)
-        rng = np.random.default_rng([self.seed, rest, *quantity.name.encode()])  # the same draws on every call
-        if isinstance(quantity, Rate):
-            hits, tries = parts[0].T
-            return _draw_beta(rng, hits + self.pseudo, tries - hits + self.pseudo)
-        return quantity.evaluate(rng.standard_gamma(parts + self.pseudo, size=(MIN_DRAWS, *parts.shape[1:])))
-
-    def expect(self, quantity: Quantity) -> Values:
-        """Draws are independent: none depends on a chain."""
-        return self.value(quantity)
-
-    def count_whole(self, rate: Rate) -> Float[np.ndarray, " group"]:
-        """Expected number of items that a rate is a share of, with labels like those seen."""
-        whole = rate.gather(_labelled_masses(self.strata))[0, :, 1]
-        return whole * self.strata.size / np.maximum(self.strata.group_labels, 1)
-
-    def forecast(self, draws: Float[np.ndarray, " draw"], groups: Sequence[int]) -> WidthForecast:  # noqa: ARG002
-        """The width falls with the root of labels plus pseudo-counts."""
-        return RootNForecast(self.n_prior)
-
-    @property
-    def n_prior(self) -> float:
-        """Labels plus pseudo-counts."""
-        return int(self.strata.n_labels.sum()) + 2 * self.pseudo * len(self.strata.groups)
-
-
-@dataclass(frozen=True)
-class FiniteBetaDraws(BetaDraws):
-    """The same on exactly these items: labelled ones are known, the others follow a Beta for each group and decision."""
-
-    def value(self, quantity: Quantity, *, rest: bool = False) -> Values:
-        """Evaluate the metric in every draw; NaN where a cell without labels has no prior either."""
-        _require_no_scores(quantity)
-        return quantity.evaluate(_group_or_rest(quantity.gather(self._masses), rest=rest))
-
-    def forecast(self, draws: Float[np.ndarray, " draw"], groups: Sequence[int]) -> WidthForecast:  # noqa: ARG002
-        """The width falls with the root of labels plus pseudo-counts, and is zero when all are labelled."""
-        return RootNForecast(self.n_prior, int(self.strata.n_rest.sum()))
-
-    @cached_property
-    def _masses(self) -> Masses:
-        """Draws of the positives of every group and decision."""
-        strata, rng = self.strata, np.random.default_rng(self.seed)
-        n = 2 * len(strata.groups)
-        items, rest, labels, positive = (
-            np.bincount(strata.cell, weights=counts, minlength=n).astype(np.int64)
-            for counts in (strata.n_items, strata.n_rest, strata.n_labels, strata.n_positive)
-        )
-        theta = _draw_beta(rng, positive + self.pseudo, labels - positive + self.pseudo)
-        drawn = np.where(np.isnan(theta) & (rest > 0), np.nan, positive + rng.binomial(rest, np.nan_to_num(theta)))
-        group, predicted = np.divmod(np.arange(n), 2)
-        cells = replace(strata, group=group, predicted=predicted, score=np.full(n, np.nan), n_items=items, n_labels=labels, n_positive=positive)  # fmt: skip
-        return Masses(cells, items[None].astype(np.float64), drawn)
-
-
-@dataclass(frozen=True)
-class LabelsOnly:
-    """Labels alone: the beta-binomial of the papers, or the plain frequency without pseudo-counts."""
-
-    name: str
-    pseudo: float
-
-    def learn(self, strata: Strata, rng: Rng, *, finite_pool: bool) -> BetaDraws:
-        """Count the labels."""
-        draws = FiniteBetaDraws if finite_pool else BetaDraws
-        return draws(strata, self.pseudo, int(rng.integers(2**32)))
 
 
 @dataclass(frozen=True)
@@ -223,15 +151,18 @@ class CalibratedMethod:
         strata = strata if finite_pool or self.of_pool else add_empty_strata(strata)
         curves = self.curves(self.shape, strata)
         kept = _Thinned(curves)
-        found = run_chains(curves, curves.start(rng, N_CHAINS), rng, self.effort, kept.have_converged)
+        found = run_chains(
+            curves, curves.start(rng, N_CHAINS), rng, self.effort, kept.have_converged, reflections=curves.reflections
+        )
         probability = kept.probability(found.draws)
         if self.of_pool and not finite_pool:
             masses = expect_masses(strata, probability, observed=True)
         else:
             masses = _draw_masses(strata, probability, rng, finite_pool=finite_pool)
         return StrataDraws(
-            masses, N_CHAINS, found.divergences, probability, finite_pool or self.of_pool, found.n_transitions
-        )
+            masses, N_CHAINS, found.divergences, probability, finite_pool or self.of_pool, found.n_transitions,
+            self.shape.pooled,
+        )  # fmt: skip
 
 
 @dataclass
@@ -259,32 +190,10 @@ class _Thinned:
 
 
 def expect_masses(strata: Strata, probability: Values, *, observed: bool) -> Masses:
-    """Expected positives given the curves; with `observed`, labelled items count as they are."""
+    """Return an estimator's expected positives given the curves; with `observed`, labelled items count as they are."""
     items = strata.n_items[None].astype(np.float64)
     positive = strata.n_positive + strata.n_rest * probability if observed else strata.n_items * probability
     return Masses(strata, items, positive)
-
-
-def _require_no_scores(quantity: Quantity) -> None:
-    if isinstance(quantity, Balance | Calibration):
-        raise InputError(f"{quantity.name} needs scores; choose a method that uses them, for instance calibrated")
-
-
-def _labelled_masses(strata: Strata) -> Masses:
-    """The labelled items of every stratum."""
-    return Masses(strata, strata.n_labels[None].astype(np.float64), strata.n_positive[None].astype(np.float64))
-
-
-def _draw_beta(rng: Rng, alpha: Float[np.ndarray, " group"], beta: Float[np.ndarray, " group"]) -> Values:
-    """Draw from Beta distributions; NaN where both parameters are zero."""
-    gammas = rng.standard_gamma(np.stack([alpha, beta]), size=(MIN_DRAWS, 2, len(alpha)))
-    both = gammas.sum(axis=1)
-    return np.where(alpha + beta > 0, np.divide(gammas[:, 0], both, out=np.zeros_like(both), where=both > 0), np.nan)
-
-
-def _group_or_rest(parts: Parts, *, rest: bool) -> Parts:
-    """Parts of each group, or of the rest of the pool outside it."""
-    return parts.sum(axis=1, keepdims=True) - parts if rest else parts
 
 
 def _thin(curves: Curves, draws: Draws) -> Float[np.ndarray, "kept chain parameter"]:

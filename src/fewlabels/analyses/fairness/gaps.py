@@ -50,7 +50,18 @@ class Gap:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, as in the JSON."""
         plain = {name: value for name, value in vars(self).items() if name != "draws"}
-        return plain | {"ratio": None if self.ratio is None else asdict(self.ratio)}
+        return plain | {"median": self.median, "ratio": None if self.ratio is None else asdict(self.ratio)}
+
+    @property
+    def median(self) -> float:
+        """Median of the draws: the largest of several gaps is skewed, and its mean is pulled up by its tail."""
+        defined = self.draws[~np.isnan(self.draws)]
+        return float(np.median(defined)) if len(defined) else UNDEFINED
+
+    @property
+    def has_sign(self) -> bool:
+        """Can it be negative? The largest gap and equalised odds are distances, and greater than 0 in any case."""
+        return self.group != LARGEST and self.metric != ODDS
 
     @property
     def is_settled(self) -> bool:
@@ -68,6 +79,7 @@ class GapEstimator:
     rope: float
     level: float
     quantities: Mapping[str, Quantity] = field(default_factory=lambda: QUANTITIES)
+    seed: int = 0
 
     def measure(self, name: str) -> Float[np.ndarray, "draw group"]:
         """Draws of a metric in every group."""
@@ -83,7 +95,9 @@ class GapEstimator:
                 sides = [(value[:, i], other[:, i]) for value, other in zip(measured, references, strict=True)]
                 yield self._summarize(name, group, sides)
         if len(self.strata.groups) > 2:
-            extremes = [(np.fmax.reduce(values, axis=1), np.fmin.reduce(values, axis=1)) for values in measured]
+            rng = np.random.default_rng([self.seed, *name.encode()])  # the same draws on every call
+            pooled = [self.sample.value_pooled(rng, self.quantities[part]) for part in parts]
+            extremes = [(np.fmax.reduce(values, axis=1), np.fmin.reduce(values, axis=1)) for values in pooled]
             yield self._summarize(name, LARGEST, extremes)
 
     def _reference_draws(self, name: str, values: Float[np.ndarray, "draw group"]) -> Float[np.ndarray, "draw group"]:
@@ -101,32 +115,33 @@ class GapEstimator:
             return Gap(name, group, *(UNDEFINED,) * 5, None, None, gap)
         mean, (low, high) = float(defined.mean()), self.interval(defined)
         greater, fair = (defined > 0).mean(), (np.abs(defined) <= self.rope).mean()
-        more = self._labels_to_settle(group, gaps, high)
+        more = self._labels_to_settle(name, group, gaps, high)
         ratio = self._divide(sides, directed=name != ODDS and group != LARGEST)
         return Gap(name, group, mean, low, high, float(greater), float(fair), more, ratio, gap)
 
-    def _labels_to_settle(self, group: str, gaps: Float[np.ndarray, "part draw"], high: float) -> int | None:
+    def _labels_to_settle(self, name: str, group: str, gaps: Float[np.ndarray, "part draw"], high: float) -> int | None:
         """Estimate how many more labels would settle a gap: one part outside the rope, or all parts within.
 
         A maximum of several gaps is biased upwards while they are uncertain, so each part is settled by itself.
         """
         if group == LARGEST:
             return 0 if high <= self.rope else None
-        needs = [self._settle(group, gap) for gap in gaps]
+        parts = ODDS_PARTS if name == ODDS else (name,)
+        needs = [self._settle(part, group, gap) for part, gap in zip(parts, gaps, strict=True)]
         beyond = [more for is_beyond, more in needs if is_beyond and more is not None]
         if any(is_beyond for is_beyond, _ in needs):
             return min(beyond, default=None)
         known = [more for _, more in needs if more is not None]
         return max(known) if len(known) == len(needs) else None
 
-    def _settle(self, group: str, gap: Draws) -> tuple[bool, int | None]:
+    def _settle(self, name: str, group: str, gap: Draws) -> tuple[bool, int | None]:
         """Return whether the mean is outside the rope, and the labels until the interval lies entirely on that side."""
         defined = gap[~np.isnan(gap)]
         mean, (low, high) = float(defined.mean()), self.interval(defined)
         wanted = _required_shrinkage(mean, low, high, self.rope)
+        compared = [self.strata.groups.index(one) for one in (group, self.reference) if one != REST]
         if wanted >= 1:
-            return abs(mean) > self.rope, 0
-        compared = [self.strata.groups.index(name) for name in (group, self.reference) if name != REST]
+            return abs(mean) > self.rope, self.sample.count_missing_labels(self.quantities[name], compared)
         more = count_labels(self.sample.forecast(gap, compared), wanted, int(self.strata.n_rest.sum()))
         return abs(mean) > self.rope, more
 

@@ -14,7 +14,7 @@ Asked = Mapping[str, Quantity | None]  # None for equalised odds, which are two 
 
 
 def resolve_quantities(metrics: Sequence[Any], pool: Predictions) -> Asked:
-    """Return the metrics by name, in order; objects are used as they are, and never replaced by a namesake."""
+    """Return the fairness metrics by name, in order; objects are used as they are, never replaced by a namesake."""
     asked: dict[str, Quantity | None] = {}
     for metric in metrics:
         name, quantity = _resolve_word(metric) if isinstance(metric, str) else _resolve_object(metric, pool)

@@ -15,7 +15,7 @@ Outcomes = Float[np.ndarray, "draw group 4"]
 
 
 def evaluate_outcomes(metric: Metric, outcomes: Outcomes) -> Float[np.ndarray, "draw group"]:
-    """Evaluate a metric on the numbers of the four outcomes; NaN in groups without items."""
+    """Evaluate a metric on the four outcomes (tn, fn, fp, tp) of groups of people; NaN in groups without items."""
     items = outcomes.sum(axis=2)
     with np.errstate(divide="ignore", invalid="ignore"):  # of groups without items
         values = np.asarray(metric.value(_to_sample(metric, outcomes)), dtype=np.float64)
@@ -28,7 +28,7 @@ def evaluate_outcomes(metric: Metric, outcomes: Outcomes) -> Float[np.ndarray, "
 
 
 def find_rate(metric: Metric) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Return the outcomes of the part and of the whole of a rate; None if the metric is not such a ratio.
+    """Return the outcomes (of tn, fn, fp, tp) of the part and of the whole of a rate; None if it is not such a ratio.
 
     A rate is 1 on the outcomes of its part, 0 on the others of its whole, and 0/0 elsewhere.
     """

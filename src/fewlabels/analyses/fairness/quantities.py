@@ -11,10 +11,10 @@ from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from fewlabels.analyses.fairness.outcomes import OUTCOMES, Outcomes, evaluate_outcomes, find_rate
-from fewlabels.analyses.fairness.strata import Strata
+from fewlabels.analyses.fairness.strata import Strata, sum_strata
 from fewlabels.metrics.metric import METRICS, Metric
 
 BINS = 10  # score bins of the calibration error within groups
@@ -140,26 +140,13 @@ class Calibration:
 
 
 def to_quantity(metric: Metric) -> Quantity:
-    """Return a metric of outcomes as a quantity: a rate where it is one.
+    """Return a metric of outcomes as a quantity of groups of people: a rate where it is one.
 
     >>> to_quantity(METRICS["ppv"]), to_quantity(METRICS["mcc"]).name
     (Rate(name='ppv', part=('tp',), whole=('fp', 'tp')), 'mcc')
     """
     found = find_rate(metric)
     return OutcomeMetric(metric) if found is None else Rate(metric.name, *found)
-
-
-def sum_strata(
-    values: Float[np.ndarray, "draw stratum"], place: Int[np.ndarray, " stratum"], n: int
-) -> Float[np.ndarray, "draw index"]:
-    """Sum the strata with the same index; unused indices are zero."""
-    if np.any(np.diff(place) < 0):
-        order = np.argsort(place, kind="stable")
-        values, place = values[:, order], place[order]
-    found, starts = np.unique(place, return_index=True)
-    out = np.zeros((len(values), n))
-    out[:, found] = np.add.reduceat(values, starts, axis=1)
-    return out
 
 
 def _divide(part: Values, whole: Values) -> Values:
@@ -169,6 +156,9 @@ def _divide(part: Values, whole: Values) -> Values:
 
 REFUSED = {
     "ece": "it compares scores with accuracies in bins of the confidence; choose 'calibration'",
+    **dict.fromkeys(
+        ("brier", "log-loss"), "it compares scores with outcomes; choose 'calibration' or the balance of scores"
+    ),
     "confusion": "it is the accuracy by another name; choose 'accuracy'",
 }
 OUTCOME_QUANTITIES: Mapping[str, Quantity] = {
@@ -181,3 +171,8 @@ QUANTITIES: Mapping[str, Quantity] = {
     "balance-negative": Balance("balance-negative", truth=False),
     "calibration": Calibration(),
 }
+
+
+def group_or_rest(parts: Parts, *, rest: bool) -> Parts:
+    """Parts of each group, or of the rest of the pool outside it."""
+    return parts.sum(axis=1, keepdims=True) - parts if rest else parts

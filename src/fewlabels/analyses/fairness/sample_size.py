@@ -9,17 +9,16 @@ selection rates, stays.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, floor, log10
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
 
-from fewlabels.analyses.fairness.quantities import Values, sum_strata
-from fewlabels.analyses.fairness.strata import TWO, Strata
+from fewlabels.analyses.fairness.quantities import Values
+from fewlabels.analyses.fairness.strata import TWO, Strata, sum_strata
+from fewlabels.text import round_up_count
 
 LEAST = 1e-12  # least variance
-DIGITS = 2  # significant digits of a number of labels
 Draws = Float[np.ndarray, " draw"]
 
 
@@ -107,7 +106,7 @@ class Forecaster:
 
 
 def count_labels(forecast: WidthForecast, wanted: float, most: int) -> int | None:
-    """Estimate how many labels shrink an interval to `wanted` times its width; None if all remaining ones do not.
+    """Estimate the sample size that shrinks a fairness gap's interval to `wanted` times its width; None if all do not.
 
     >>> count_labels(RootNForecast(100.0), 0.5, 1000), count_labels(RootNForecast(100.0), 0.1, 1000)
     (300, None)
@@ -118,10 +117,4 @@ def count_labels(forecast: WidthForecast, wanted: float, most: int) -> int | Non
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if forecast.relative_width(middle) <= wanted else (middle, high)
-    return min(_round_up(high), most)
-
-
-def _round_up(n: int) -> int:
-    """Round up to two significant digits."""
-    unit = 10 ** max(0, floor(log10(n)) + 1 - DIGITS)
-    return ceil(n / unit) * unit
+    return min(round_up_count(high), most)

@@ -11,6 +11,7 @@ from fewlabels.errors import count, format_option, join_names
 from fewlabels.models.diagnostics import ChainDiagnostics
 
 SIGNIFICANCE = 0.001  # p-value below which scores count as reversed
+OF_RIGHT = frozenset({"accuracy", "calibration"})  # metrics that do not depend on which class is positive
 OTHER_CLASS = "of the other class"
 HANDFUL = 5  # labels
 UNDEFINED_REASONS = {
@@ -38,15 +39,15 @@ def list_warnings(
     by_scores: bool,
     pooled: bool,
 ) -> Iterator[str]:
-    """Yield warnings for a method that uses scores (`by_scores`) or pools groups; `warnings` were given already."""
+    """Yield fairness warnings for a method that uses scores (`by_scores`) or pools groups, after those given."""
     yield from _warn_missing_labels(strata, by_scores=by_scores, pooled=pooled)
-    yield from _warn_few_labels(strata, asked)
+    yield from _warn_few_labels(strata, asked, by_scores=by_scores)
     if by_scores and not any(OTHER_CLASS in warning for warning in warnings) and _are_scores_reversed(strata):
         yield (
             f"items labelled {strata.positive!r} have the lower scores: are these the scores {OTHER_CLASS}? Then use "
             f"1 minus the score, or give that class with {format_option('positive')}: rates are then about that class"
         )
-    yield from _warn_no_variation(strata)
+    yield from _warn_no_variation(strata, asked)
     if not health.is_good:
         yield f"the Markov chains did not converge: {', '.join(health.list_problems())}; run again with another seed"
 
@@ -60,7 +61,7 @@ class RateCount(NamedTuple):
 
 
 def list_rare_warnings(strata: Strata, counts: Iterable[RateCount]) -> Iterator[str]:
-    """Yield, for every rate, the groups where it is a share of a handful of items."""
+    """Yield fairness warnings for every rate on the groups where it is a share of a handful of items."""
     rare = [found for found in counts if found.n < HANDFUL]
     for metric in dict.fromkeys(found.metric for found in rare):
         groups = [f"{found.group} ({found.n:.1f})" for found in rare if found.metric == metric]
@@ -69,7 +70,7 @@ def list_rare_warnings(strata: Strata, counts: Iterable[RateCount]) -> Iterator[
 
 
 def list_undefined_warnings(strata: Strata, undefined: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Yield, for every metric, the groups in which it is undefined and why; pairs are (metric, group)."""
+    """Yield fairness warnings on undefined metrics and why; pairs are (metric, group)."""
     for metric in dict.fromkeys(metric for metric, _ in undefined):
         groups = [group for of, group in undefined if of == metric]
         why = UNDEFINED_REASONS.get(metric, "a rate it compares has no items").format(yes=repr(strata.positive))
@@ -89,7 +90,7 @@ def _warn_missing_labels(strata: Strata, *, by_scores: bool, pooled: bool) -> It
         yield f"{'the only label is' if n == 1 else f'all {n:,} labels are'} of one class: estimates depend on the prior until items of the other class are labelled"
 
 
-def _warn_few_labels(strata: Strata, asked: Sequence[str]) -> Iterator[str]:
+def _warn_few_labels(strata: Strata, asked: Sequence[str], *, by_scores: bool) -> Iterator[str]:
     """Name groups with few labels in all, few positive labels, or few negative labels."""
     n_positive = np.bincount(strata.group, weights=strata.n_positive, minlength=len(strata.groups))
     of = (
@@ -98,21 +99,22 @@ def _warn_few_labels(strata: Strata, asked: Sequence[str]) -> Iterator[str]:
         (f"labels other than {strata.positive!r}", strata.group_labels - n_positive, OF_NEGATIVE.intersection(asked)),
     )
     few = np.zeros(len(strata.groups), dtype=bool)
+    so = "estimates there depend mostly on scores and priors" if by_scores else "one more label can move them far"
     for what, n, metrics in of:
         thin = (strata.group_labels > 0) & (n < HANDFUL) & ~few
         if metrics and thin.any():
             named = [f"{group} ({k:.0f})" for group, k, is_thin in zip(strata.groups, n, thin, strict=True) if is_thin]
-            yield f"{', '.join(sorted(metrics))}: fewer than {HANDFUL} {what} in {join_names(named)}; estimates there depend mostly on scores and priors"
+            yield f"{', '.join(sorted(metrics))}: fewer than {HANDFUL} {what} in {join_names(named)}; {so}"
         few |= thin if what == "labels" else False
 
 
-def _warn_no_variation(strata: Strata) -> Iterator[str]:
-    """Warn where all decisions, or all scores, are the same."""
+def _warn_no_variation(strata: Strata, asked: Sequence[str]) -> Iterator[str]:
+    """Warn where all decisions that are asked about, or all scores, are the same."""
     predicted = np.unique(strata.predicted[strata.n_items > 0])
-    if len(predicted) == 1:
+    if len(predicted) == 1 and not OF_RIGHT.issuperset(asked):
         rate, not_ = ("1", "") if predicted[0] else ("0", "not ")
         yield f"all {count(int(strata.n_items.sum()), 'item')} are predicted {not_}to be {strata.positive!r}: tpr, fpr and selection rate are {rate} in every group"
-    elif len(np.unique(strata.score)) == 1:
+    elif len(predicted) > 1 and len(np.unique(strata.score)) == 1:
         yield "all scores are equal: they carry no information"
 
 

@@ -12,7 +12,12 @@ from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.analyses.rows import Estimate
 from fewlabels.analyses.surface.attributes import require_few_values, resolve_attributes, warn_constant
 from fewlabels.analyses.surface.result import Arm, Surface
-from fewlabels.analyses.surface.uncertain_attributes import SoftAssignment, Uncertain, assign_uncertain, fit_uncertain
+from fewlabels.analyses.surface.uncertain_attributes import (
+    SoftAssignment,
+    Uncertain,
+    assign_uncertain_attributes,
+    fit_uncertain,
+)
 from fewlabels.data.aggregate import aggregate_pool
 from fewlabels.data.checks import require_valid
 from fewlabels.data.counts import STRATA, Cells, CountTable
@@ -115,7 +120,7 @@ def surface(
                 "surface: uncertain attributes need the model smooth, without a finite pool: it is not known which items an arm has"
             )
         warnings = require_valid(pool)
-        return _fit_uncertain_surface(pool, assign_uncertain(pool, parts, method, seed), level, warnings)
+        return _fit_uncertain_surface(pool, assign_uncertain_attributes(pool, parts, method, seed), level, warnings)
     by = Cross(tuple(part for part in parts if isinstance(part, Groups)))
     aggregated = aggregate_pool(pool, by, strata=STRATA if model == DEFAULT else (), most_groups=MOST_ARMS)
     warnings = require_valid(pool, aggregated)
@@ -171,7 +176,7 @@ def _make_surface(found: Assessment, given: PrecomputedPrior, fitted: FittedSurf
         )
         for row, place in zip(found.groups, cells.level.tolist(), strict=True)
     )  # fmt: skip
-    health = {"converged": True} if fitted is None else summarize_fit(fitted)
+    health = {"converged": True} if fitted is None else _summarize_fit(fitted)
     return Surface(
         attributes=tuple(axis.name for axis in cells.axes),
         model=given.name,
@@ -196,8 +201,8 @@ def _make_surface(found: Assessment, given: PrecomputedPrior, fitted: FittedSurf
     )
 
 
-def summarize_fit(fitted: FittedSurface) -> dict[str, Any]:
-    """Return the diagnostics of the fit."""
+def _summarize_fit(fitted: FittedSurface) -> dict[str, Any]:
+    """Return the diagnostics of the fit of a surface."""
     found, effects = fitted.fit, fitted.effects
     return {
         "converged": bool(found.gradient_norm < MAX_GRADIENT),
@@ -247,7 +252,7 @@ def _fit_uncertain_surface(
         for place in fractions.level.tolist()
     ]
     figures = (round_together(counts.n_items), round_together(counts.n_labels), posterior.mean, low, high, p_worst)
-    health = summarize_fit(fitted)
+    health = _summarize_fit(fitted)
     tails = np.quantile(whole, [(1 - level) / 2, (1 + level) / 2])
     mean = float(whole.mean())
     return Surface(

@@ -6,7 +6,7 @@ from fewlabels.analyses.surface.result import Arm
 
 
 def name_values(values: Mapping[str, str]) -> str:
-    """Format attribute values.
+    """Name an arm by its formatted attribute values.
 
     >>> name_values({"light": "night", "rain": "wet"})
     'light=night, rain=wet'
@@ -15,7 +15,7 @@ def name_values(values: Mapping[str, str]) -> str:
 
 
 def find_common(arms: Sequence[Arm]) -> dict[str, str]:
-    """Return the values that all arms share; nothing for a single arm."""
+    """Return the values that all arms share, and their names can leave out; nothing for a single arm."""
     if len(arms) < 2:
         return {}
     return {name: value for name, value in arms[0].arm.items() if all(arm.arm[name] == value for arm in arms)}

@@ -17,7 +17,7 @@ FEW_NUMBERS = 12  # distinct values up to which a numeric column is not cut into
 def resolve_attributes(
     pool: Predictions, attributes: str | Sequence[str | Groups | Uncertain]
 ) -> tuple[Groups | Uncertain, ...]:
-    """Resolve every attribute; numeric columns with many values are cut into ranges."""
+    """Resolve every attribute of a surface; numeric columns with many values are cut into ranges."""
     if not attributes:
         raise InputError(
             f"attributes: name the columns, for instance attributes=({', '.join(map(repr, pool.attributes[:2]))})"
@@ -32,7 +32,7 @@ def resolve_attributes(
 
 
 def parse_attributes(text: str) -> tuple[str | Groups | Uncertain, ...]:
-    """Parse attributes separated by commas; a column stays a string, so that numbers can be grouped into ranges later.
+    """Parse a surface's attributes separated by commas; a column stays a string, to be cut into ranges later.
 
     >>> parse_attributes("age,uncertain:rain")
     ('age', Uncertain(name='rain', scores='rain_'))
@@ -70,13 +70,13 @@ def _resolve_attribute(pool: Predictions, one: str | Groups | Uncertain) -> Grou
 
 
 def warn_constant(axes: Sequence[Axis]) -> tuple[str, ...]:
-    """Warn about attributes with a single value."""
+    """Warn about attributes of a surface with a single value."""
     single = [axis.name for axis in axes if len(axis.levels) == 1]
     return (f"these attributes have a single value, so they have no effect: {join_names(single)}",) if single else ()
 
 
 def require_few_values(counts: CountTable) -> None:
-    """Raise if an attribute has too many values."""
+    """Raise if an attribute of a surface has too many values."""
     for axis in counts.axes:
         if len(axis.levels) > MOST_VALUES:
             raise InputError(

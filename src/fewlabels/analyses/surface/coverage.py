@@ -19,7 +19,7 @@ class Band:
 
 
 def count_bands(surface: Surface) -> tuple[Band, ...]:
-    """Count arms, items and labels in each band of labels per arm."""
+    """Return the coverage of a surface: how many arms, items and labels fall in each band of labels per arm."""
     borders = (*pairwise(STEPS), (STEPS[-1], None))
     return tuple(_count_band(surface, low, high) for low, high in borders)
 

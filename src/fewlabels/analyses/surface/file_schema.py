@@ -77,7 +77,14 @@ class SurfaceDocument(Schema):
     pairs: tuple[tuple[Place, Place], ...]
     left_out: tuple[tuple[Place, ...], ...]
     knots: tuple[float, ...] | None
-    kinds: tuple[Literal["main", "pair"], ...]
+    slopes: tuple[Place, ...] = ()
+    slope_centre: float = 0.0
+    slope_scale: Annotated[float, Field(gt=0)] = 1.0
+    n_classes: Annotated[int, Field(ge=0, le=10_000)] = 0
+    n_factors: Annotated[int, Field(ge=0, le=1_000)] = 0
+    by_class: tuple[Place, ...] = ()
+    classifiers: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    kinds: tuple[Literal["slope", "class", "classifier", "main", "pair"], ...]
     weights: Annotated[tuple[UnitFloat, ...], Field(min_length=2)]
     n_looks: Count
     slope: float

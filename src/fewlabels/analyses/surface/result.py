@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -14,6 +15,7 @@ from scipy.sparse import csr_array
 from fewlabels.analyses.provenance import Provenance, record
 from fewlabels.analyses.result import Result
 from fewlabels.analyses.rows import Estimate
+from fewlabels.analyses.surface.levels import find_levels
 from fewlabels.data.counts import NONE, Axis
 from fewlabels.data.sources import Frame
 from fewlabels.data.tables import count_rows
@@ -26,6 +28,8 @@ from fewlabels.models.logit.joint import CellAccuracies
 
 # The module that stores a Surface imports this one, so it is imported by name on use.
 SAVE, LOAD = "fewlabels.analyses.surface.storage:save_surface", "fewlabels.analyses.surface.storage:load_surface"
+
+WORST_BY = ("mean", "high")
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ class SurfaceEstimate:
     high: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Surface(Result):
     """How good the model is for every combination of attributes, with credible intervals."""
 
@@ -94,6 +98,22 @@ class Surface(Result):
         """The arms, least accurate first."""
         return tuple(sorted(self.arms, key=lambda arm: arm.mean))
 
+    def list_worst(self, *, least_items: int = 1, by: str = "mean") -> tuple[Arm, ...]:
+        """Return arms that have enough items, least accurate first.
+
+        Parameters
+        ----------
+        least_items: int
+            Leave out arms with fewer items.
+        by: str
+            `"mean"` orders by the estimate; `"high"` by the upper end of the interval, so that arms come first that are
+            bad beyond doubt.
+        """
+        if by not in WORST_BY:
+            raise InputError(f"worst by: there is no order {by!r}; {did_you_mean(by, WORST_BY)}")
+        enough = [arm for arm in self.arms if arm.n_items >= least_items]
+        return tuple(sorted(enough, key=lambda arm: (getattr(arm, by), arm.mean)))
+
     # -- queries --------------------------------------------------------------------------------------------
 
     def query(self, values: Mapping[str, object] | None = None, /, **more: object) -> SurfaceEstimate:
@@ -105,19 +125,21 @@ class Surface(Result):
         Parameters
         ----------
         values: mapping
-            The value of each attribute that is fixed, for instance `{"light": "night"}`.
+            The value of each attribute that is fixed, for instance `{"light": "night"}`. Several values are given as a
+            list, and numbers from A to B as `"A..B"`: all values whose number, or whose range's middle, lies between.
         **more: object
             The same as keywords: `light="night"`.
         """
         chosen = self._choose({**(values or {}), **more})
-        said = {self.axes[i].name: self.axes[i].levels[at] for i, at in chosen.items()}
+        said = {self.axes[i].name: ", ".join(self.axes[i].levels[at] for at in where) for i, where in chosen.items()}
         inside = self._match(chosen) * self.size
         if inside.any():
             return self._summarize([said], csr_array(inside[None].astype(np.float64)))[0]
-        place = self.place.copy()
-        for axis, at in chosen.items():
-            place[:, axis] = at
-        return SurfaceEstimate(said, 0, 0, *self._average(place, self.size.astype(np.float64)))
+        combinations = list(product(*chosen.values()))
+        place = np.tile(self.place, (len(combinations), 1))
+        place[:, list(chosen)] = np.repeat(combinations, len(self.place), axis=0)
+        weight = np.tile(self.size.astype(np.float64), len(combinations))
+        return SurfaceEstimate(said, 0, 0, *self._average(place, weight))
 
     def reweight(self, traffic: Any, weight: str | None = None) -> SurfaceEstimate:
         """Estimate the accuracy on another mix of items. Also called `mix`.
@@ -238,28 +260,22 @@ class Surface(Result):
     def _tails(self) -> list[float]:
         return [(1 - self.level) / 2, (1 + self.level) / 2]
 
-    def _choose(self, values: Mapping[str, object]) -> dict[int, int]:
+    def _choose(self, values: Mapping[str, object]) -> dict[int, tuple[int, ...]]:
         """Resolve names and values to indices of axes and levels."""
-        chosen = {}
-        for name, value in values.items():
-            axis = self.axes[self._find_axis(name)]
-            at = axis.find(value)
-            if at == NONE:
-                raise InputError(
-                    f"{name}: no item has the value {value!r}; {did_you_mean(str(value), list(axis.levels))}"
-                )
-            chosen[self._find_axis(name)] = at
-        return chosen
+        return {
+            self._find_axis(name): find_levels(self.axes[self._find_axis(name)], value)
+            for name, value in values.items()
+        }
 
     def _find_axis(self, attribute: str) -> int:
         if attribute not in self.attributes:
             raise InputError(f"the surface is not over {attribute!r}; {did_you_mean(attribute, list(self.attributes))}")
         return self.attributes.index(attribute)
 
-    def _match(self, chosen: Mapping[int, int]) -> Bool[np.ndarray, " arm"]:
+    def _match(self, chosen: Mapping[int, tuple[int, ...]]) -> Bool[np.ndarray, " arm"]:
         inside = np.ones(len(self.arms), dtype=bool)
-        for axis, at in chosen.items():
-            inside &= self.place[:, axis] == at
+        for axis, where in chosen.items():
+            inside &= np.isin(self.place[:, axis], where)
         return inside
 
 

@@ -12,7 +12,7 @@ from fewlabels.analyses.provenance import record
 from fewlabels.analyses.rows import Estimate
 from fewlabels.analyses.surface.file_schema import SurfaceDocument
 from fewlabels.analyses.surface.result import Arm, Surface
-from fewlabels.data.counts import Axis
+from fewlabels.data.counts import NONE, Axis
 from fewlabels.data.documents.arrays import Arrays, read_arrays
 from fewlabels.data.documents.parsing import parse
 from fewlabels.errors import InputError, choose_words
@@ -22,6 +22,8 @@ from fewlabels.models.additive.effects import Effects
 from fewlabels.models.additive.explanation import Scale
 from fewlabels.models.additive.fit import ConditionalFit, Fit
 from fewlabels.models.additive.fitted_surface import FittedSurface
+from fewlabels.models.additive.item_terms import ItemTerms
+from fewlabels.models.additive.items import Items
 
 FORMAT = "fewlabels surface"
 VERSION = 1
@@ -31,7 +33,7 @@ TOLERANCE = 1e-3
 
 
 def save_surface(surface: Surface, path: str | Path) -> Path:
-    """Write a surface atomically."""
+    """Store a surface in a file, written atomically."""
     fitted = surface.fitted
     if fitted is None:
         raise InputError(f"model {surface.model} cannot be saved, as it covers only the arms of its pool; use smooth")
@@ -39,15 +41,24 @@ def save_surface(surface: Surface, path: str | Path) -> Path:
         "format": FORMAT, "version": VERSION, **{name: getattr(surface, name) for name in PLAIN},
         "overall": asdict(surface.overall), "arms": [asdict(arm) for arm in surface.arms],
         "scales": [asdict(scale) for scale in surface.scales], "axes": [asdict(axis) for axis in surface.axes],
-        "pairs": fitted.effects.pairs, "left_out": fitted.effects.left_out, "knots": fitted.knots,
+        "pairs": fitted.effects.pairs, "left_out": fitted.effects.left_out, "knots": fitted.items.knots,
+        "slopes": fitted.items.slopes, "slope_centre": fitted.items.centre, "slope_scale": fitted.items.scale, "classifiers": fitted.items.classifiers,
+        "n_factors": 0 if fitted.doubt is None else fitted.doubt.shape[1], "n_classes": fitted.items.n_classes, "by_class": fitted.items.by_class,
         "kinds": fitted.fit.priors.kinds, "weights": [conditional.weight for conditional in (*fitted.fit.conditionals, fitted.fit.mode)],
         "n_looks": fitted.fit.n_evaluations, "slope": fitted.fit.gradient_norm, "together": fitted.fit.together,
     }  # fmt: skip
     arrays: dict[str, Any] = {f"table_{i}": table for i, table in enumerate(fitted.effects.tables)}
-    arrays |= {name: getattr(fitted, name) for name in ("level", "arm", "n_items", "score")}
+    arrays |= {name: getattr(fitted, name) for name in ("level", "arm", "n_items")}
+    arrays |= {
+        "score": fitted.values.score,
+        "predicted": fitted.values.predicted,
+        "said": fitted.values.classifier_terms,
+    }
     arrays |= {name: getattr(fitted.fit.priors, name) for name in ("block", "centre", "spread")} | {
         "heard": fitted.fit.labelled
     }
+    if fitted.doubt is not None:
+        arrays["doubt"] = fitted.doubt
     conditionals = (*fitted.fit.conditionals, fitted.fit.mode)
     for i, conditional in enumerate(conditionals):
         arrays |= _pack_conditional(conditional, i)
@@ -65,7 +76,7 @@ def _pack_conditional(conditional: ConditionalFit, i: int) -> dict[str, Any]:
 
 
 def load_surface(path: str | Path) -> Surface:
-    """Read a file written by `save_surface`."""
+    """Load a stored surface from a file written by `save_surface`."""
     try:
         raw = Path(path).read_bytes()
     except OSError as error:
@@ -95,6 +106,17 @@ def _restore_surface(about: SurfaceDocument, found: Arrays) -> Surface:
 
 def _assemble_fitted(about: SurfaceDocument, found: Arrays) -> FittedSurface:
     effects, n_arms = _read_effects(about, found), len(about.arms)
+    if any(axis >= len(effects.axes) for axis in (*about.slopes, *about.by_class)):
+        raise found.refuse("slopes refer to attributes that do not exist")
+    items = ItemTerms(
+        about.knots,
+        about.slopes,
+        about.slope_centre,
+        about.slope_scale,
+        about.n_classes,
+        about.by_class,
+        about.classifiers,
+    )
     arm = found.take("arm", "iu", (None,), low=0, high=n_arms - 1)
     if len(np.unique(arm)) < n_arms:
         raise found.refuse("some arms have no items")
@@ -103,10 +125,22 @@ def _assemble_fitted(about: SurfaceDocument, found: Arrays) -> FittedSurface:
         level=_read_arm_levels(about, found),
         arm=arm,
         n_items=found.take("n_items", "f", arm.shape, low=1e-9, high=MOST),
-        score=found.take("score", "f", arm.shape, low=0, high=1, nan=about.knots is None),
-        knots=about.knots,
-        fit=_read_fit(about, found, effects),
+        values=_read_items(about, found, arm.shape),
+        items=items,
+        fit=_read_fit(about, found, effects, items),
+        doubt=found.take("doubt", "f", (n_arms, about.n_factors), low=-MOST, high=MOST) if about.n_factors else None,
     )
+
+
+def _read_items(about: SurfaceDocument, found: Arrays, shape: tuple[int]) -> Items:
+    """Read what is known of the items of every stratum; surfaces of earlier versions have scores alone."""
+    score = found.take("score", "f", shape, low=0, high=1, nan=about.knots is None)
+    predicted, classifier_terms = np.full(shape, NONE), np.zeros((*shape, 0))
+    if about.n_classes:
+        predicted = found.take("predicted", "iu", shape, low=0, high=about.n_classes - 1)
+    if about.classifiers:
+        classifier_terms = found.take("said", "f", (*shape, sum(about.classifiers)), low=-MOST, high=MOST)
+    return Items(score, predicted, classifier_terms)
 
 
 def _read_effects(about: SurfaceDocument, found: Arrays) -> Effects:
@@ -114,6 +148,8 @@ def _read_effects(about: SurfaceDocument, found: Arrays) -> Effects:
     tables = tuple(
         found.take(f"table_{i}", "f", (len(axis.levels) + 1, None), low=-MOST, high=MOST) for i, axis in enumerate(axes)
     )
+    if about.attributes != tuple(axis.name for axis in axes):
+        raise found.refuse("its attributes are not those of its arms")
     if any(place >= len(axes) for block in (*about.pairs, *about.left_out) for place in block):
         raise found.refuse("pairs refer to attributes that do not exist")
     return Effects(axes, tables, about.pairs, about.left_out)
@@ -126,10 +162,9 @@ def _read_arm_levels(about: SurfaceDocument, found: Arrays) -> np.ndarray:
     return level
 
 
-def _read_fit(about: SurfaceDocument, found: Arrays, effects: Effects) -> Fit:
-    n_curve = 1 if about.knots is None else 2 + len(about.knots)
-    n_terms = n_curve + len(effects.block)
-    if about.kinds != effects.kinds or abs(sum(about.weights[:-1]) - 1) > TOLERANCE:
+def _read_fit(about: SurfaceDocument, found: Arrays, effects: Effects, items: ItemTerms) -> Fit:
+    n_terms = items.count_terms(effects) + len(effects.block)
+    if about.kinds != (*items.kinds, *effects.kinds) or abs(sum(about.weights[:-1]) - 1) > TOLERANCE:
         raise found.refuse("its effects or weights are inconsistent")
     priors = EffectPriors(
         found.take("block", "iu", (n_terms,), low=FIXED, high=len(about.kinds) - 1),

@@ -5,29 +5,34 @@ Classifiers are calibrated on these few and on their outputs for all items (see 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.sparse import csr_array
+from scipy.special import logit
 
-from fewlabels.data.counts import NONE, STRATA, Axis
+from fewlabels.data.counts import NONE, Axis
 from fewlabels.data.groups import Groups
 from fewlabels.data.names import MISSING
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.tabulation import list_axes
 from fewlabels.errors import InputError, did_you_mean, join_names
-from fewlabels.models.additive.design import build_effect_priors
+from fewlabels.models.additive.design import choose_item_terms
 from fewlabels.models.additive.effects import choose_effects
 from fewlabels.models.additive.fitted_surface import FittedSurface
-from fewlabels.models.logit.curve import place_knots, spline_basis, to_logit
-from fewlabels.models.membership.fit import Method, learn_attribution
+from fewlabels.models.additive.items import Items
+from fewlabels.models.membership.classifier_terms import describe_classifier
+from fewlabels.models.membership.context import attribute_in_context
+from fewlabels.models.membership.fit import Method
 from fewlabels.models.membership.fractional_counts import Counts, count_fractionally
 from fewlabels.models.membership.likelihood import fit_mixture, select_labelled
+from fewlabels.models.membership.strata import merge_into_strata
 
 MOST_ITEMS = 1_000_000  # rows are processed one by one
 MIN_ITEMS = 1e-9  # expected items below which an arm is dropped
+FEW_KNOWN = 5  # items with known attributes, below which the share of an arm's items is hardly known
 
 
 @dataclass(frozen=True)
@@ -87,6 +92,9 @@ class SoftAssignment:
     chance: csr_array  # (item, arm)
     outcome: Float[np.ndarray, " item"]  # nan without a label
     score: Float[np.ndarray, " item"]  # nan without a score
+    classifier_terms: tuple[Float[np.ndarray, "item _term"], ...] = ()  # of each uncertain attribute
+    predicted: Int[np.ndarray, " item"] | None = None  # number of the predicted class
+    others: tuple[csr_array, ...] = ()  # P(arm | item) if other items had been checked (bootstrap)
     warnings: tuple[str, ...] = ()
 
     @cached_property
@@ -95,23 +103,27 @@ class SoftAssignment:
         return count_fractionally(self.chance, self.outcome)
 
 
-def assign_uncertain(
+def assign_uncertain_attributes(
     pool: Predictions, attributes: Sequence[Groups | Uncertain], method: Method, seed: int
 ) -> SoftAssignment:
-    """Fit the membership model, and return P(arm | item)."""
+    """Assign items to the arms of uncertain attributes: P(arm | item), by fitting the membership model."""
     _require_scored_pool(pool)
     found = pool.fetch_columns(_list_attribute_values(pool, attributes))
     axes, scores, known = zip(*(_read_axis(one, i, pool, found) for i, one in enumerate(attributes)), strict=True)
     place = np.stack(known, axis=1)
     (rows,) = np.nonzero((place >= 0).all(axis=1))
     names = tuple(axis.name for axis in axes)
-    model = learn_attribution(scores, place[rows], rows, method=method, seed=seed, names=names)
-    chance = model.assign(scores, place[rows], rows, seed=seed)
-    kept = np.asarray(chance.sum(axis=0)).reshape(-1) > MIN_ITEMS
+    score = _fetch_probabilities(found["score"]) if "score" in found else np.full(len(place), np.nan)
+    predicted = _number_classes(found.get("predicted"))
+    found_arms = attribute_in_context(scores, place, rows, score, predicted, method=method, seed=seed, names=names)
+    kept = np.asarray(found_arms.chance.sum(axis=0)).reshape(-1) > MIN_ITEMS
+    chance, *others = (csr_array(one[:, kept]) for one in (found_arms.chance, *found_arms.others))
+    classifier_terms = (
+        describe_classifier(one) for one, kind in zip(scores, attributes, strict=True) if isinstance(kind, Uncertain)
+    )
     return SoftAssignment(
-        tuple(axes), model.arms[kept], csr_array(chance[:, kept]), _fetch_probabilities(found["right"]),
-        _fetch_probabilities(found["score"]) if "score" in found else np.full(len(place), np.nan),
-        (*model.warnings, *_warn_partly_known(place, len(rows))),
+        tuple(axes), found_arms.arms[kept], chance, _fetch_probabilities(found["right"]), score, tuple(classifier_terms), predicted, tuple(others),
+        (*found_arms.warnings, *_warn_partly_known(place, len(rows)), *_warn_few_known(found_arms.arms[kept], place[rows])),
     )  # fmt: skip
 
 
@@ -123,38 +135,56 @@ def _warn_partly_known(place: Int[np.ndarray, "item axis"], n_known: int) -> tup
     )
 
 
-def fit_uncertain(fractions: SoftAssignment) -> FittedSurface:
-    """Fit the additive model to items with uncertain arms."""
-    n_labels = int((~np.isnan(fractions.outcome)).sum())
-    effects = choose_effects(fractions.axes, fractions.level, n_labels)
-    design, x = effects.expand(fractions.level), to_logit(fractions.score)
-    knots = None if np.isnan(x).any() else place_knots(x, np.ones(len(x), dtype=np.int64))
-    curve = np.ones((len(x), 1)) if knots is None else spline_basis(x, knots)
-    found = fit_mixture(
-        select_labelled(fractions.chance, fractions.outcome, curve, design), build_effect_priors(effects, knots)
+def _warn_few_known(arms: Int[np.ndarray, "arm axis"], known: Int[np.ndarray, "known axis"]) -> tuple[str, ...]:
+    """Warn of arms with few items whose attributes are known: where classifiers err there, nothing corrects them."""
+    if not len(known):
+        return ()
+    n_known = (arms[:, None, :] == known[None, :, :]).all(axis=2).sum(axis=1)
+    n_few = int((n_known < FEW_KNOWN).sum())
+    if not n_few:
+        return ()
+    return (
+        f"arms with fewer than {FEW_KNOWN} items whose attributes are known: {n_few:,} of {len(arms):,}; which items belong to them rests on "
+        "the classifiers, and their intervals may be too narrow; provide the attributes of more items, drawn at random",
     )
-    arm, n_items, score = _cut_by_score(fractions, scored=knots is not None)
-    return FittedSurface(effects, fractions.level, arm, n_items, score, knots, found)
 
 
-def _cut_by_score(
-    fractions: SoftAssignment, *, scored: bool
-) -> tuple[Int[np.ndarray, " stratum"], Float[np.ndarray, " stratum"], Float[np.ndarray, " stratum"]]:
-    """Split arms into strata of similar scores: arm, number of items and mean score of each."""
-    n = len(fractions.outcome)
-    if not scored:
-        return np.arange(len(fractions.level)), fractions.counts.n_items, np.full(len(fractions.level), np.nan)
-    at = np.unique(np.digitize(fractions.score, STRATA[1:-1]), return_inverse=True)[1].reshape(-1)
-    inside = csr_array((np.ones(n), (np.arange(n), at)), shape=(n, at.max() + 1))
-    score = np.bincount(at, weights=fractions.score) / np.bincount(at)
-    n_items = csr_array(fractions.chance.T @ inside)
-    arm = np.repeat(np.arange(len(fractions.level)), np.diff(n_items.indptr))
-    return arm, n_items.data.astype(np.float64), score[n_items.indices]
+def fit_uncertain(fractions: SoftAssignment) -> FittedSurface:
+    """Fit the additive model to items with uncertain arms; the doubt of the attribution widens intervals."""
+    fitted = _fit_once(fractions)
+    if not fractions.others:
+        return fitted
+    logits = [logit(_fit_once(replace(fractions, chance=one)).posterior.mean) for one in fractions.others]
+    off = np.stack(logits, axis=1)
+    return replace(fitted, doubt=(off - off.mean(axis=1, keepdims=True)) / np.sqrt(len(logits) - 1))
+
+
+def _fit_once(fractions: SoftAssignment) -> FittedSurface:
+    n_labels, n = int((~np.isnan(fractions.outcome)).sum()), len(fractions.outcome)
+    effects = choose_effects(fractions.axes, fractions.level, n_labels)
+    classifier_terms = np.concatenate([np.zeros((n, 0)), *fractions.classifier_terms], axis=1)
+    predicted = np.full(n, NONE) if fractions.predicted is None else fractions.predicted
+    values = Items(fractions.score, predicted, classifier_terms)
+    items = choose_item_terms(
+        effects, values, np.ones(n, dtype=np.int64), tuple(one.shape[1] for one in fractions.classifier_terms)
+    )
+    items = replace(items, slopes=(), by_class=())  # of uncertain attributes it is not known which slope an item has
+    nowhere = np.full((n, len(fractions.axes)), NONE)
+    curve, design = items.expand(values, effects, nowhere), effects.expand(fractions.level)
+    found = fit_mixture(
+        select_labelled(fractions.chance, fractions.outcome, curve, design), items.build_priors(effects)
+    )
+    strata = merge_into_strata(fractions.chance, curve @ found.mode.terms[: curve.shape[1]], predicted)
+    average = strata.average(np.column_stack([fractions.score, classifier_terms]))
+    values = Items(average[:, 0], strata.predicted, average[:, 1:])
+    return FittedSurface(effects, fractions.level, strata.arm, strata.n_items, values, items, found)
 
 
 def _list_attribute_values(pool: Predictions, attributes: Sequence[Groups | Uncertain]) -> dict[str, object]:
     """Return the expressions to read for every item."""
     values: dict[str, object] = {"right": pool.outcome()} | ({"score": pool.score} if pool.has("score") else {})
+    if pool.has("predicted"):
+        values["predicted"] = pool.predicted
     for i, one in enumerate(attributes):
         if not isinstance(one, Uncertain):
             values |= {f"a{i}_{j}": facet.key for j, facet in enumerate(one.cut(pool).facets)}
@@ -195,6 +225,13 @@ def _find_known(axis: Axis, known_values: Sequence[object]) -> Int[np.ndarray, "
                 f"probability; {did_you_mean(str(known_values[row]), list(axis.levels))}"
             )
     return known
+
+
+def _number_classes(predicted: Sequence[object] | None) -> Int[np.ndarray, " item"] | None:
+    """Number the predicted classes; None where they are not known."""
+    if predicted is None:
+        return None
+    return np.unique([str(one) for one in predicted], return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def _fetch_probabilities(values: Sequence[object]) -> Float[np.ndarray, " item"]:

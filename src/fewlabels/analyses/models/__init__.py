@@ -1,0 +1,1 @@
+"""Comparison of several models on one set of labels: figures, differences with verdicts, and which model is best."""

@@ -3,15 +3,18 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from fewlabels.active.pricing import Pricing
 from fewlabels.distributions.budgets import limit_acquisition_draws
 from fewlabels.distributions.randomness import Rng
 from fewlabels.metrics.evaluate import Theta
 from fewlabels.models.posterior import PerGroup, Posterior
 
+MAX_ROUNDS, MIN_DRAWN = 50, 8  # of draws that prices thin out
 Acquisition = Callable[[Posterior, Theta], Float[np.ndarray, "draw group"]]
 
 
@@ -22,6 +25,8 @@ class AcquisitionView:
     posterior: Posterior = field(repr=False)
     gain: Acquisition
     plays: int = 1  # groups the goal seeks
+    prices: PerGroup | None = None  # of a label in each group
+    pricing: Pricing | None = None  # how prices enter; None without prices
 
     @cached_property
     def left(self) -> Int[np.ndarray, " group"]:
@@ -46,12 +51,38 @@ class AcquisitionView:
 
     def draw(self, rng: Rng, n: int = 1) -> Float[np.ndarray, "draw group"]:
         """Draw the gain of one label in each group; minus infinity in closed groups."""
+        if self.prices is not None and self.pricing == "resample":
+            return self._draw_by_price(rng, n)
+        return self._divide_by_price(self._draw_gain(rng, n))
+
+    def _draw_gain(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group"]:
         n = limit_acquisition_draws(n, self.posterior.counts.size)
-        gain = self.gain(self.posterior, self.posterior.draw_cells(rng, n))
-        return self._mask_closed(np.where(np.isnan(gain), self.expect(), gain))  # nan: 0/0 in this draw
+        gain = self.gain(self.posterior, self.posterior.draw_cells_jointly(rng, n))
+        return self._mask_closed(np.where(np.isnan(gain), self._expect_gain(), gain))  # nan: 0/0 in this draw
+
+    def _divide_by_price(self, gain: Float[np.ndarray, "draw group"]) -> Float[np.ndarray, "draw group"]:
+        return gain if self.prices is None or self.pricing != "divide" else gain / self.prices
+
+    def _draw_by_price(self, rng: Rng, n: int) -> Float[np.ndarray, "draw group"]:
+        """Keep draws in inverse proportion to the price of their best group.
+
+        Gains that say which group is extreme have no unit, so it is the number of labels of each group that a price lowers.
+        """
+        assert self.prices is not None
+        least, kept = self.prices[self.is_open].min(), np.zeros((0, len(self.prices)))
+        for _ in range(MAX_ROUNDS):
+            drawn = self._draw_gain(rng, max(n - len(kept), MIN_DRAWN))
+            keep = rng.random(len(drawn)) < least / self.prices[drawn.argmax(axis=1)]
+            kept = np.concatenate([kept, drawn[keep]])
+            if len(kept) >= n:
+                return kept[:n]
+        return np.concatenate([kept, drawn])[:n]
 
     def expect(self) -> PerGroup:
-        """Return the gain of one label in each group at the posterior mean."""
+        """Return the gain of one label in each group at the posterior mean, per price where gains have a unit."""
+        return self._divide_by_price(self._expect_gain()[None])[0]
+
+    def _expect_gain(self) -> PerGroup:
         return self._mask_closed(self.gain(self.posterior, self.posterior.expect()))[0]
 
     def outcome_standard_deviation(self) -> PerGroup:
@@ -65,3 +96,12 @@ class AcquisitionView:
 
 
 Policy = Callable[[Rng, AcquisitionView], Sequence[int]]  # returns groups: one item of each is labelled next
+
+
+@runtime_checkable
+class BatchPolicy(Protocol):
+    """A policy that can choose many groups from one posterior at once."""
+
+    def choose_batch(self, rng: Rng, prospect: AcquisitionView, n: int) -> Sequence[int]:
+        """Return the groups of the next `n` labels, or of fewer."""
+        ...

@@ -1,12 +1,15 @@
 """Parse words for goals, policies and designs, as on the command line and in Python; objects are returned unchanged."""
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from fewlabels.active.acquisition import Policy
 from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.estimation import Estimate, Explore, LeastCertain
-from fewlabels.active.goals.goal import Goal, count_sought
+from fewlabels.active.goals.fairness_gap import FairnessGap
+from fewlabels.active.goals.goal import Goal, count_sought, get_random_share
 from fewlabels.active.goals.identification import FindBest, FindWorst
+from fewlabels.active.goals.models import BestModel, CompareModels
 from fewlabels.active.policies import POLICIES, choose_policy
 from fewlabels.active.study_design import StudyDesign
 from fewlabels.data.groups import Bins, Groups
@@ -15,9 +18,13 @@ from fewlabels.errors import InputError, did_you_mean, require_instance
 from fewlabels.models.parsing import resolve_prior
 from fewlabels.models.priors import Prior
 
-GOALS: dict[str, type[Estimate] | type[FindWorst] | type[Compare]] = {
+MODEL_GOALS = ("compare-models", "best-model")  # about several models
+GoalKind: TypeAlias = (
+    type[Estimate] | type[FindWorst] | type[Compare] | type[FairnessGap] | type[CompareModels] | type[BestModel]
+)
+GOALS: dict[str, GoalKind] = {
     "estimate": Estimate, "explore": Explore, "least-certain": LeastCertain, "find-worst": FindWorst, "find-best": FindBest,
-    "compare": Compare,
+    "compare": Compare, "fairness": FairnessGap, "compare-models": CompareModels, "best-model": BestModel,
 }  # fmt: skip
 
 
@@ -32,17 +39,20 @@ def resolve_design(
     finite_pool: bool = False,
     seed: int,
     votes: int = 1,
+    random_share: float | None = 0.0,
+    price: str | None = None,
 ) -> StudyDesign:
-    """Return a design of which every choice may be given as a word or as an object."""
+    """Parse the words in a design: every choice may be given as a word or as an object."""
     goal = resolve_goal(goal)
     return StudyDesign(
         goal, resolve_groups(by), resolve_policy(policy, goal), resolve_prior(prior), bins=resolve_bins(bins),
-        level=float(level), finite_pool=bool(finite_pool), seed=int(seed), votes=int(votes),
+        level=float(level), finite_pool=bool(finite_pool), seed=int(seed), votes=int(votes), price=price,
+        random_share=get_random_share(goal) if random_share is None else float(random_share),
     )  # fmt: skip
 
 
 def resolve_goal(goal: Goal | str) -> Goal:
-    """Return a goal given as a word (with its default settings) or as an object.
+    """Parse a goal given as a word (with its default settings); an object is returned unchanged.
 
     >>> resolve_goal("find-worst")  # doctest: +ELLIPSIS
     FindWorst(metric=Accuracy(...), m=1, confidence=0.95, rope=0.0, name='find-worst')
@@ -55,22 +65,22 @@ def resolve_goal(goal: Goal | str) -> Goal:
     return kind()
 
 
-def find_goal(name: str) -> type[Estimate] | type[FindWorst] | type[Compare]:
-    """Return the class of the goal with this name."""
+def find_goal(name: str) -> GoalKind:
+    """Parse the name of a goal: return its class."""
     if name not in GOALS:
         raise InputError(f"goal: unknown goal {name!r}; {did_you_mean(name, GOALS)}")
     return GOALS[name]
 
 
 def resolve_policy(policy: Policy | str | None, goal: Goal) -> Policy:
-    """Return a policy given as a word or as an object; None is the default for the goal."""
+    """Parse a policy given as a word; an object is returned unchanged, and None is the default for the goal."""
     if policy is None:
         return choose_policy(count_sought(goal))
     return parse_policy(policy) if isinstance(policy, str) else _require_policy(policy)
 
 
 def resolve_policies(policies: Policy | str | Sequence[Policy | str]) -> tuple[Policy, ...]:
-    """Return one or several policies; words may be separated by commas.
+    """Parse one or several policies; words may be separated by commas.
 
     >>> [policy.name for policy in resolve_policies("random,top-two")]
     ['random', 'top-two']
@@ -81,7 +91,7 @@ def resolve_policies(policies: Policy | str | Sequence[Policy | str]) -> tuple[P
 
 
 def parse_policy(text: str) -> Policy:
-    """Return the policy with this name."""
+    """Parse the name of a policy."""
     if text not in POLICIES:
         raise InputError(f"policy: unknown policy {text!r}; {did_you_mean(text, POLICIES)}")
     return POLICIES[text]

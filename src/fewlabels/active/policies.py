@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float
 
-from fewlabels.active.acquisition import AcquisitionView, Policy
+from fewlabels.active.acquisition import AcquisitionView, BatchPolicy, Policy
 from fewlabels.distributions.budgets import N_DRAWS_QUANTILE
 from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import InputError
@@ -31,6 +31,10 @@ class Random:
         """Draw a group in proportion to its unlabelled items."""
         return [int(rng.choice(len(prospect.left), p=prospect.left / prospect.left.sum()))]
 
+    def choose_batch(self, rng: Rng, prospect: AcquisitionView, n: int) -> Sequence[int]:
+        """Draw the groups of `n` unlabelled items."""
+        return rng.permutation(np.repeat(np.arange(len(prospect.left)), prospect.left))[:n].tolist()
+
 
 @dataclass(frozen=True)
 class Stratified:
@@ -45,10 +49,18 @@ class Stratified:
 
     def __call__(self, rng: Rng, prospect: AcquisitionView) -> Sequence[int]:
         """Choose the open group furthest below its quota."""
+        return self.choose_batch(rng, prospect, 1)
+
+    def choose_batch(self, rng: Rng, prospect: AcquisitionView, n: int) -> Sequence[int]:
+        """Choose `n` times the open group furthest below its quota, counting those chosen before."""
         quota = np.where(prospect.is_open, self._quota_weights(prospect), 0.0)
         n_labels = np.where(prospect.is_open, prospect.n_labels, 0.0)
-        deficit = quota / max(quota.sum(), TINY) * (n_labels.sum() + 1) - n_labels
-        return [_argmax(rng, np.where(prospect.is_open, deficit, -np.inf))]
+        chosen: list[int] = []
+        for _ in range(n):
+            deficit = quota / max(quota.sum(), TINY) * (n_labels.sum() + 1) - n_labels
+            chosen.append(_argmax(rng, np.where(prospect.is_open, deficit, -np.inf)))
+            n_labels[chosen[-1]] += 1
+        return chosen
 
     def _quota_weights(self, prospect: AcquisitionView) -> Float[np.ndarray, " group"]:
         if self.allocation == "equal":
@@ -64,7 +76,11 @@ class Thompson:
 
     def __call__(self, rng: Rng, prospect: AcquisitionView) -> Sequence[int]:
         """Return the group with the largest gain in one draw."""
-        return [_argmax(rng, prospect.draw(rng)[0])]
+        return self.choose_batch(rng, prospect, 1)
+
+    def choose_batch(self, rng: Rng, prospect: AcquisitionView, n: int) -> Sequence[int]:
+        """Return the group with the largest gain in each of `n` draws."""
+        return [_argmax(rng, row) for row in prospect.draw(rng, n)]
 
 
 @dataclass(frozen=True)
@@ -167,6 +183,24 @@ def choose_groups(policy: Policy, rng: Rng, prospect: AcquisitionView) -> list[i
         if not 0 <= g < n:
             raise InputError(f"policy {name_policy(policy)} named group {g}; groups go from 0 to {n - 1}")
     return named
+
+
+def choose_batch(policy: Policy, rng: Rng, prospect: AcquisitionView, n: int) -> list[int]:
+    """Let the policy choose the groups of the next `n` labels, all from one posterior.
+
+    A policy that has no `choose_batch` is called until it has named enough groups.
+    """
+    if not prospect.is_open.any():
+        return []
+    if isinstance(policy, BatchPolicy):
+        return list(policy.choose_batch(rng, prospect, n))[:n]
+    named: list[int] = []
+    while len(named) < n:
+        more = choose_groups(policy, rng, prospect)
+        if not more:
+            break
+        named.extend(more)
+    return named[:n]
 
 
 def name_policy(policy: Policy) -> str:

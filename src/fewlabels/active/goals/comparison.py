@@ -15,9 +15,17 @@ from fewlabels.active.goals.goal import (
     require_confidence,
     resolve_own_metric,
 )
+from fewlabels.active.goals.inspection import inspect
 from fewlabels.active.goals.variance import gain_by_variance
 from fewlabels.distributions.belief import Belief, Beta, Draws
-from fewlabels.distributions.difference import NOT_SETTLED, PANELS, BetaDifference, Difference, describe_not_settled
+from fewlabels.distributions.difference import (
+    NOT_SETTLED,
+    PANELS,
+    BetaDifference,
+    Difference,
+    describe_not_settled,
+    require_rope,
+)
 from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import InputError, did_you_mean
 from fewlabels.metrics.evaluate import Theta
@@ -42,10 +50,14 @@ class Compare:
     def __post_init__(self) -> None:
         resolve_own_metric(self)
         require_confidence(self.name, self.confidence)
-        if not self.rope >= 0:
-            raise InputError(f"goal compare: rope is {self.rope}; it is a half-width and cannot be negative")
+        require_rope(self.rope, is_share=self.metric.is_share, where="goal compare: ")
         if self.a == self.b:
             raise InputError(f"goal compare: {self.a!r} cannot be compared with itself; name two groups")
+
+    @property
+    def aim(self) -> str:
+        """What enough labels will do."""
+        return f"tell whether {self.a} and {self.b} differ by more than {self.rope:g}, with probability {self.confidence:g}"
 
     def gain(self, belief: Posterior, truth: Theta) -> Gains:
         """Return the expected probability of the verdict after a label; without a closed form, variance reduction."""
@@ -109,8 +121,9 @@ class Compare:
         )
 
     def _is_confident(self, belief: Posterior, p: float) -> bool:
-        is_informed = bool(belief.is_informed[self._positions(belief)].all())
-        return p >= self.confidence and is_informed and not self._is_undefined(belief)
+        pair = self._positions(belief)
+        is_known = bool((belief.is_informed & inspect(belief).is_inspected)[pair].all())
+        return p >= self.confidence and is_known and not self._is_undefined(belief)
 
     def _is_undefined(self, belief: Posterior) -> bool:
         """Is the metric undefined in one of the two groups?"""

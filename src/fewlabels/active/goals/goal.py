@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
+from fewlabels.data.groups import Groups
 from fewlabels.distributions.belief import Belief
 from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import InputError, join_names
@@ -17,9 +18,9 @@ from fewlabels.metrics.metric import Metric, accuracy
 from fewlabels.metrics.parsing import resolve_metric
 from fewlabels.models.posterior import Posterior
 
+RANDOM_SHARE = 0.1  # of the items of a session, drawn at random over the whole pool, unless a goal says otherwise
 Gains = Float[np.ndarray, "draw group"]
 ROUNDING = 1e-9
-N_FUTURES = 10  # simulated futures; if none of them settles a goal, more labels are unlikely to
 
 
 if TYPE_CHECKING:
@@ -79,6 +80,22 @@ def count_sought(goal: Goal) -> int:
     return int(getattr(goal, "m", 1))
 
 
+def get_random_share(goal: Goal) -> float:
+    """Return the share of items that a goal draws at random by default; those without an overall figure need none."""
+    return float(getattr(goal, "random_share", RANDOM_SHARE))
+
+
+def refine_groups(goal: Goal, by: Groups) -> Groups:
+    """Return the groups that items are chosen from: a goal may need finer ones than those it is about."""
+    refine = getattr(goal, "refine", None)
+    return by if refine is None else cast("Groups", refine(by))
+
+
+def get_stated_metric(goal: Goal) -> Metric:
+    """Return the metric that a goal is stated in; posteriors are of its `metric`, from which this one may follow."""
+    return cast("Metric", getattr(goal, "rate", goal.metric))
+
+
 def require_enough_groups(goal: Goal, n_groups: int) -> None:
     """Raise unless a goal seeks fewer groups than there are."""
     if count_sought(goal) >= max(n_groups, 2):
@@ -88,7 +105,7 @@ def require_enough_groups(goal: Goal, n_groups: int) -> None:
 
 
 def require_confidence(name: str, confidence: float) -> None:
-    """Raise unless the confidence is a probability."""
+    """Raise unless the confidence of a goal is a probability."""
     if not 0 < confidence < 1:
         raise InputError(f"goal {name}: confidence is {confidence}; it must lie between 0 and 1, for instance 0.95")
 
@@ -99,7 +116,7 @@ def resolve_own_metric(goal: Goal) -> None:
 
 
 def name_undefined(belief: Posterior) -> str | None:
-    """Return a sentence on the groups in which the metric is undefined (0/0)."""
+    """Return a sentence for a goal's status on the groups in which its metric is undefined (0/0)."""
     empty = [group for group, missing in zip(belief.groups, belief.undefined, strict=True) if missing]
     return f"{belief.metric.name} is not defined in {join_names(empty, most=10)}" if empty else None
 
@@ -118,13 +135,18 @@ def describe(goal: Goal, belief: Posterior, rng: Rng) -> GoalStatus:
     return GoalStatus(settled, f"{goal.name} is {'settled' if settled else 'not settled yet'}", {"groups": rows})
 
 
-def explain_unreachable(goal: Goal, belief: Posterior, rng: Rng) -> str | None:
-    """Explain if labelling every item would not settle a goal, and what would; None otherwise."""
-    remedy = getattr(goal, "remedy", "aim for less")
-    if not belief.left.any() and not belief.pending.any():
-        return f"nothing is left to ask, and the goal is not settled: {remedy}"
-    if any(goal.settled(belief.simulate_completion(rng), rng) for _ in range(N_FUTURES)):
+def explain_exhausted_goal(goal: Goal, belief: Posterior) -> str | None:
+    """Explain how to change a goal that is not settled though all items are labelled; None while some are left."""
+    if belief.left.any() or belief.pending.any():
         return None
-    return (
-        f"labelling every item would probably not settle this goal (in none of {N_FUTURES} simulated futures): {remedy}"
-    )
+    return f"nothing is left to ask, and the goal is not settled: {get_remedy(goal)}"
+
+
+def get_aim(goal: Goal) -> str:
+    """Return the aim of a goal: what enough labels will do."""
+    return str(getattr(goal, "aim", f"settle {goal.name}"))
+
+
+def get_remedy(goal: Goal) -> str:
+    """Return the remedy for a goal that is out of reach: what to change about it."""
+    return str(getattr(goal, "remedy", "aim for less"))

@@ -16,7 +16,10 @@ from fewlabels.active.goals.goal import (
     require_confidence,
     resolve_own_metric,
 )
+from fewlabels.active.goals.inspection import FEWEST, count_own_labels, describe_unlabelled
+from fewlabels.active.pricing import Pricing
 from fewlabels.distributions.belief import Belief, Draws
+from fewlabels.distributions.difference import require_rope
 from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import InputError, join_names
 from fewlabels.metrics.evaluate import Theta
@@ -28,7 +31,8 @@ from fewlabels.text import format_probability
 class FindWorst:
     """Identify the m worst groups with posterior probability `confidence`.
 
-    Groups within `rope` of the m-th count as equally bad; without a rope, two equal groups never settle the goal.
+    Groups within `rope` of the m-th count as equally bad; without a rope, two equal groups never settle the goal. The
+    groups that are named need labels of their own.
     """
 
     metric: MetricChoice = DEFAULT_METRIC
@@ -36,6 +40,7 @@ class FindWorst:
     confidence: float = 0.95
     rope: float = 0.0
     name: str = "find-worst"
+    pricing: ClassVar[Pricing] = "resample"
     remedy: ClassVar[str] = (
         "say from which difference on it matters (rope), ask for less confidence or fewer groups, "
         "or about exactly these items (finite pool)"
@@ -45,9 +50,15 @@ class FindWorst:
         resolve_own_metric(self)
         if self.m < 1:
             raise InputError(f"goal {self.name}: m is {self.m}; at least one group is sought")
-        if not self.rope >= 0:
-            raise InputError(f"goal {self.name}: rope is {self.rope}; it cannot be negative")
+        require_rope(self.rope, is_share=self.metric.is_share, where=f"goal {self.name}: ")
         require_confidence(self.name, self.confidence)
+
+    @property
+    def aim(self) -> str:
+        """What enough labels will do."""
+        which = self.name.removeprefix("find-")
+        named = f"the {which} group" if self.m == 1 else f"the {self.m} {which} groups"
+        return f"name {named} by {self.metric.name} with probability {self.confidence:g}"
 
     @property
     def sign(self) -> int:
@@ -81,6 +92,7 @@ class FindWorst:
         said += f", with probability {format_probability(p)}"
         undefined_groups = name_undefined(belief)
         said += f"; {undefined_groups}" if undefined_groups else ""
+        said += describe_unlabelled(belief)
         return GoalStatus(self._is_confident(belief, named, p), said, details)
 
     def _inclusion_probabilities(self, belief: Posterior, values: Gains) -> Float[np.ndarray, " group"]:
@@ -90,7 +102,8 @@ class FindWorst:
         return belief.weigh_places(self.m, worst=self.sign == (1 if self.metric.worst == "highest" else -1))
 
     def _is_confident(self, belief: Posterior, named: list[int], p: float) -> bool:
-        return p >= self.confidence and bool(belief.is_informed[named].all()) and not self._seeks_too_many(belief)
+        has_labels = count_own_labels(belief)[named] >= np.minimum(FEWEST, belief.n_items[named])
+        return p >= self.confidence and bool(has_labels.all()) and not self._seeks_too_many(belief)
 
     def _seeks_too_many(self, belief: Posterior) -> bool:
         """Is the metric defined in at most m groups, while others are undefined?"""

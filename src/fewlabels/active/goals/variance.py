@@ -5,12 +5,12 @@ from jaxtyping import Float
 
 from fewlabels.distributions.belief import Beta, Dirichlet
 from fewlabels.metrics.evaluate import Theta
-from fewlabels.metrics.metric import Cost
+from fewlabels.metrics.metric import Cost, ScoringRule
 from fewlabels.models.posterior import Posterior
 
 
 def gain_by_variance(belief: Posterior, truth: Theta) -> Float[np.ndarray, "draw group"]:
-    """Return the expected variance reduction in each group; a label falls in a cell in proportion to its size."""
+    """Return the expected reduction of a goal's variance in each group; a label falls in cells by their size."""
     reduction = expect_cell_variance_reduction(belief, truth) * belief.weight**3
     starts = np.searchsorted(belief.evaluation.cells.group, np.arange(len(belief.groups)))  # cells are sorted by group
     return np.add.reduceat(reduction, starts, axis=1)
@@ -31,16 +31,28 @@ def expect_variance_reduction(
         aim,
         belief.weight * share,
         belief.weight * item,
-        group_weight if per_group else group_weight[belief.evaluation.cells.group],
+        group_weight if per_group else group_weight[belief.evaluation.cells.group] * square_slope(belief),
     )
     return belief.sum_by_group(belief.weight * reduction)
 
 
+def expect_variance_of_sum(belief: Posterior, slope: Float[np.ndarray, " group"]) -> Float[np.ndarray, " group"]:
+    """Return the expected reduction of the variance of Σ slope × metric by one more label in each group.
+
+    Groups must be single cells. The slopes linearize a function of all groups, such as a difference of rates.
+    """
+    share, item = _find_unlabelled_shares(belief)
+    one = np.zeros(len(slope), dtype=np.int64)
+    return belief.covariance_with_pending.expect_variance_reduction(one, slope * share, slope * item, np.ones(1))
+
+
 def measure_variance(belief: Posterior) -> Float[np.ndarray, " group"]:
-    """Return the variance in each group, with pending items answered as expected; for classes, summed over shares."""
+    """Return the metric's variance in each group, with pending items answered as expected; summed over classes."""
     share, item = _find_unlabelled_shares(belief)
     covariance = belief.covariance_with_pending
-    return belief.sum_by_group(belief.weight**2 * (share**2 * covariance.variance + share * item * covariance.noise))
+    return belief.sum_by_group(
+        belief.weight**2 * square_slope(belief) * (share**2 * covariance.variance + share * item * covariance.noise)
+    )
 
 
 def _find_unlabelled_shares(belief: Posterior) -> tuple[Float[np.ndarray, " cell"], Float[np.ndarray, " cell"]]:
@@ -53,16 +65,22 @@ def _find_unlabelled_shares(belief: Posterior) -> tuple[Float[np.ndarray, " cell
 
 
 def expect_cell_variance_reduction(belief: Posterior, truth: Theta) -> Float[np.ndarray, "draw cell"]:
-    """Return the expected variance reduction of each cell by one more label in it, if a draw were true."""
+    """Return the expected reduction of the variance of each cell by one more label in it, if a draw were true."""
     now = belief.with_pending
     if isinstance(now, Beta):
         after = truth * now.observe_hypothetical(0).variance() + (1 - truth) * now.observe_hypothetical(1).variance()
-        return now.variance() - after
+        return (now.variance() - after) * square_slope(belief)
     assert isinstance(now, Dirichlet)
     if isinstance(belief.metric, Cost):
         assert belief.metric.matrix is not None
         return _cost_variance_reduction(now, truth, belief.metric.matrix[:, belief.evaluation.cells.predicted].T)
     return _share_variance_reduction(now, truth)
+
+
+def square_slope(belief: Posterior) -> Float[np.ndarray, " cell"]:
+    """Return the factor of a cell's variance in the metric's: the squared change of a loss; 1 for other metrics."""
+    metric, cells = belief.metric, belief.cells
+    return metric.slope(cells) ** 2 if isinstance(metric, ScoringRule) else np.ones(cells.n)
 
 
 def _share_variance_reduction(now: Dirichlet, truth: Theta) -> Float[np.ndarray, "draw cell"]:

@@ -12,6 +12,7 @@ from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.estimation import Estimate
 from fewlabels.active.goals.goal import Goal
 from fewlabels.active.goals.identification import FindBest, FindWorst
+from fewlabels.active.goals.variance import square_slope
 from fewlabels.active.policies import EpsilonGreedy, MultiPlay, Random, Stratified, Thompson, TopTwo, UpperBound
 from fewlabels.active.simulation.kernels.loop import choose
 from fewlabels.active.simulation.kernels.measures import (
@@ -32,8 +33,8 @@ from fewlabels.active.simulation.kernels.problems import (
 )
 from fewlabels.active.simulation.kernels.problems import Cost as CostProblem
 from fewlabels.active.simulation.kernels.rules import EQUAL, NEYMAN, PROPORTIONAL, RANDOM, Rule, RuleKind, multi_play
-from fewlabels.active.simulation.measures import choose_measures, find_true_verdict
-from fewlabels.active.simulation.run import Run, follow_posterior, next_refit
+from fewlabels.active.simulation.measures import choose_measures, measure_true_verdict
+from fewlabels.active.simulation.replay import Run, follow_posterior, next_refit
 from fewlabels.distributions.belief import Beta, Dirichlet
 from fewlabels.distributions.randomness import Rng
 from fewlabels.metrics.metric import Cost, accuracy, confusion, ece
@@ -46,12 +47,12 @@ PROBLEM_CACHE: WeakKeyDictionary[Run, Problem | None] = WeakKeyDictionary()  # f
 
 
 def is_compiled(run: Run) -> bool:
-    """Is there a kernel for this goal, policy and prior?"""
+    """Is there a compiled kernel to dispatch this goal, policy and prior to?"""
     return find_problem(run) is not None and find_rule(run.policy, run.plays) is not None
 
 
 def run_policy(run: Run, rng: Rng, budget: int) -> Int[np.ndarray, " step"]:
-    """Return the items in labelling order, from a kernel if there is one."""
+    """Dispatch a replay to a kernel if there is one, and return the items in labelling order."""
     problem, rule = find_problem(run), find_rule(run.policy, run.plays)
     if problem is None or rule is None:
         return run.run_policy(rng, budget)
@@ -74,7 +75,7 @@ def _run_with_refits(run: Run, rng: Rng, rule: Rule, budget: int) -> Int[np.ndar
 
 
 def measure(run: Run, order: Int[np.ndarray, " step"], checkpoints: Int[np.ndarray, " checkpoint"]) -> Measured:
-    """Measure a replay at every checkpoint, with a kernel if there is one."""
+    """Dispatch the measures of a replay at every checkpoint to a kernel if there is one."""
     compiled = _measure_compiled(run, order, checkpoints)
     if compiled is not None:
         return compiled
@@ -91,7 +92,7 @@ def _measure_compiled(
         found = measure_identification(problem, order, checkpoints, min(run.plays, problem.pool.n_groups))
         return {"mrr": found.mrr, "found": found.found.astype(np.float64)}
     if isinstance(problem, RopeComparison):
-        verdict = VERDICTS.index(str(find_true_verdict(run)))
+        verdict = VERDICTS.index(str(measure_true_verdict(run)))
         return {"correct": measure_comparison(problem, order, checkpoints, verdict).astype(np.float64)}
     if type(run.goal) is Estimate and isinstance(problem, Variance | ShareVariance):
         return _measure_estimate(run, problem, order, checkpoints)
@@ -120,7 +121,7 @@ def _measure_estimate(
 
 
 def find_rule(policy: Policy, plays: int) -> Rule | None:
-    """Return the compiled rule of a policy; None for custom policies."""
+    """Return the compiled rule to dispatch a policy to; None for custom policies."""
     rules: dict[type, Callable[[Any], Rule]] = {
         Random: lambda _: RANDOM,
         Stratified: lambda p: ALLOCATIONS[p.allocation],
@@ -134,7 +135,7 @@ def find_rule(policy: Policy, plays: int) -> Rule | None:
 
 
 def find_problem(run: Run) -> Problem | None:
-    """Return the compiled problem of a run, cached; None for custom goals and for rates of classes."""
+    """Return the compiled problem to dispatch a run to, cached; None for custom goals and for rates of classes."""
     if run not in PROBLEM_CACHE:
         PROBLEM_CACHE[run] = _make_problem(run)
     return PROBLEM_CACHE[run]
@@ -148,7 +149,7 @@ def _make_problem(run: Run) -> Problem | None:
 
 
 def make_pool(run: Run) -> Pool:
-    """Convert a labelled pool to the arrays that kernels use."""
+    """Convert a labelled pool to the arrays that kernels use, to dispatch its replays to them."""
     posterior, cells = run.start, run.start.evaluation.cells
     n_labels = posterior.n_labels.round().astype(np.int64)
     return Pool(
@@ -168,7 +169,7 @@ def _make_beta_problem(run: Run, belief: Beta) -> Problem | None:
     if _is_identification(goal) and goal.metric is ece:
         return CalibrationError(*arrays, posterior.evaluation.cells.score, float(goal.sign))
     if type(goal) is Estimate:
-        return Variance(*arrays, posterior.weight**3)
+        return Variance(*arrays, posterior.weight**3 * square_slope(posterior))
     if type(goal) is Compare and goal.metric is accuracy:
         return RopeComparison(*arrays, posterior.position(goal.a), posterior.position(goal.b), goal.rope)
     return None

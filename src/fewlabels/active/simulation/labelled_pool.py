@@ -3,9 +3,9 @@
 Only counts are fetched: items of the same group, predicted class, score bin and label are exchangeable.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -82,22 +82,29 @@ class LabelledPool:
         return posterior.values((shares[:, 0] if posterior.metric.reads == "right" else shares)[None])[0]
 
 
+def require_labels(pool: Predictions, n_labels: int) -> None:
+    """Refuse a table without labels."""
+    if not n_labels:
+        raise InputError(
+            f"simulate replays labelled items, and {pool.source} has none; use plan, which needs no labels"
+        )
+
+
 def make_labelled_pool(
     pool: Predictions,
     by: Groups,
     *,
     bins: Bins | None = None,
-    probabilities: bool = False,
-    strata: Sequence[float] = (),
+    **choices: Any,
 ) -> LabelledPool:
-    """Count a labelled pool and expand it to items; items without a label are dropped."""
-    if not pool.n_labels:
-        raise InputError(
-            f"simulate replays labelled items, and {pool.source} has none; use plan, which needs no labels"
-        )
+    """Count a labelled pool and expand it to items; items without a label are dropped.
+
+    `choices` are those of the aggregate query; every value of agreement is counted separately, whatever they say.
+    """
+    require_labels(pool, pool.n_labels)
     warnings = require_valid(pool)
     pool = pool.drop_unlabelled() if pool.n_labels < pool.n_items else pool
-    counts = count_pool(pool, by, bins=bins, probabilities=probabilities, strata=strata, grades=True)
+    counts = count_pool(pool, by, bins=bins, **(choices | {"grades": True}))
     key, entry = counts.assign_cells(SPLITS)
     entry, order = np.sort(entry, kind="stable"), np.argsort(entry, kind="stable")
     n = counts.n_items[order]

@@ -12,19 +12,19 @@ from jaxtyping import Bool, Float, Int
 from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.goal import Goal
 from fewlabels.active.goals.identification import FindWorst
-from fewlabels.active.simulation.kernels.ranking import TIE
-from fewlabels.active.simulation.run import Run
+from fewlabels.active.simulation.kernels.reciprocal_ranks import TIE
+from fewlabels.active.simulation.replay import Run
 from fewlabels.metrics.metric import Metric, confusion, ece
 from fewlabels.models.posterior import Posterior
 
 Measures = dict[str, float]
-TARGETS = {"mrr": 0.99, "rmse": 0.05, "correct": 0.95, "relative_error": 0.1}
-HIGHER_IS_BETTER = {"mrr", "found", "correct", "coverage"}  # higher is better
+TARGETS = {"mrr": 0.99, "rmse": 0.05, "correct": 0.95, "relative_error": 0.1, "near_best": 0.95}
+HIGHER_IS_BETTER = {"mrr", "found", "correct", "coverage", "near_best"}  # higher is better
 ROUNDING = 1e-9
 
 
 def choose_measures(goal: Goal) -> Callable[[Run, Posterior], Measures]:
-    """Return the measures of a goal."""
+    """Return the measures of a goal in a replay."""
     if isinstance(goal, FindWorst):
         return measure_identification
     if isinstance(goal, Compare):
@@ -35,7 +35,7 @@ def choose_measures(goal: Goal) -> Callable[[Run, Posterior], Measures]:
 
 
 def measure_estimates(run: Run, posterior: Posterior) -> Measures:
-    """RMSE of posterior means, weighted by group size; coverage and width of intervals, averaged over groups.
+    """Measure a replay's estimates: weighted RMSE of posterior means; coverage and width of intervals.
 
     Groups with an undefined metric even with every label are left out.
     """
@@ -53,7 +53,7 @@ def measure_estimates(run: Run, posterior: Posterior) -> Measures:
 
 
 def measure_confusion(run: Run, posterior: Posterior) -> Measures:
-    """RMSE of the columns of the confusion matrix; coverage and width for the probability of a right prediction."""
+    """Measure a replay's confusion matrix: RMSE of columns; coverage and width for P(right prediction)."""
     counts = run.labelled.count(posterior, np.arange(run.labelled.n_items))
     truth = counts / counts.sum(axis=1, keepdims=True)
     cells = posterior.evaluation.cells
@@ -62,7 +62,7 @@ def measure_confusion(run: Run, posterior: Posterior) -> Measures:
 
 
 def measure_calibration(run: Run, posterior: Posterior) -> Measures:
-    """Relative error of the overall ECE, from posterior means of the bins."""
+    """Measure a replay's ECE: its relative error overall, from posterior means of the bins."""
     weight = posterior.evaluation.cells.n_items[None].astype(np.float64)
     counts = run.labelled.count(posterior, np.arange(run.labelled.n_items))
     truth = counts[:, 0] / counts.sum(axis=1)
@@ -73,7 +73,10 @@ def measure_calibration(run: Run, posterior: Posterior) -> Measures:
 
 
 def measure_identification(run: Run, posterior: Posterior) -> Measures:
-    """Mean reciprocal rank of the true m groups, and whether all are found; undefined groups are left out."""
+    """Measure a replay's search: mean reciprocal rank of the true m groups, and whether all are found.
+
+    Undefined groups are left out.
+    """
     assert isinstance(run.goal, FindWorst)
     is_defined = ~np.isnan(run.truth)
     estimate, truth = (run.goal.sign * values[is_defined] for values in (_mean_of_metric(posterior), run.truth))
@@ -84,18 +87,18 @@ def measure_identification(run: Run, posterior: Posterior) -> Measures:
 
 
 def measure_verdict(run: Run, posterior: Posterior) -> Measures:
-    """Is the most probable verdict (below, equivalent, above) the true one on the pool?
+    """Measure a replay's verdict: is the most probable (below, equivalent, above) the true one on the pool?
 
     A tie counts as no verdict.
     """
-    goal, truth = run.goal, find_true_verdict(run)
+    goal, truth = run.goal, measure_true_verdict(run)
     assert isinstance(goal, Compare)
     verdict = goal.name_verdict(replace(posterior, finite_pool=False))
     return {"correct": np.nan if truth is None else float(verdict == truth)}
 
 
-def find_true_verdict(run: Run) -> str | None:
-    """Return the true verdict on the pool; None if the metric is undefined in one of the two groups."""
+def measure_true_verdict(run: Run) -> str | None:
+    """Measure the true verdict on the pool, for `measure_verdict`; None if the metric is undefined in a group."""
     goal = run.goal
     assert isinstance(goal, Compare)
     a, b = (float(run.truth[run.start.position(group)]) for group in (goal.a, goal.b))
@@ -107,7 +110,7 @@ def find_true_verdict(run: Run) -> str | None:
 
 
 def mean_reciprocal_rank(estimate: Float[np.ndarray, " group"], truth: Float[np.ndarray, " group"], m: int) -> float:
-    """Return the mean of 1 / rank by estimate over the m truly largest groups, each ranked among the other groups only.
+    """Measure the mean of 1 / rank by estimate over the m truly largest groups, each ranked among the others.
 
     Ties in the estimate count as worse ranks. If the truth ties at the m-th place, any of the tied groups is correct.
 
@@ -144,7 +147,7 @@ def _mean_of_cells(posterior: Posterior) -> Float[np.ndarray, "cell ..."]:
 
 
 def get_target(measure: str, metric: Metric) -> float | None:
-    """Return the target value of a measure, or None."""
+    """Return the target value of a replay's measure, or None."""
     if measure == "rmse" and not metric.is_share:
         return None
     return TARGETS.get(measure)

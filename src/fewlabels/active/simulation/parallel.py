@@ -10,8 +10,8 @@ from typing import Any, Literal
 from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
 
-from fewlabels.active.simulation.blas import use_one_thread
 from fewlabels.errors import InputError
+from fewlabels.models.blas import use_one_thread
 
 Preference = Literal["threads", "processes"]
 ALL = -1  # cores
@@ -39,6 +39,6 @@ def spread(calls: Iterable[Any], *, n_jobs: int | None = None, prefer: Preferenc
 
 
 def call_single_threaded(function: Callable[..., Any], /, *given: Any, **named: Any) -> Any:
-    """Call with one thread for linear algebra; workers do not inherit the limit of this process."""
+    """Call in a parallel worker with one thread for linear algebra; workers do not inherit this limit."""
     with use_one_thread():
         return function(*given, **named)

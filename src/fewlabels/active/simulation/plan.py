@@ -4,7 +4,7 @@ Without labels, labels are simulated from the prior predictive distribution (tru
 truths); with labels, from the posterior predictive distribution.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,38 +14,40 @@ from jaxtyping import Int
 from joblib import delayed
 
 from fewlabels.active.acquisition import Policy
-from fewlabels.active.goals.comparison import Compare
-from fewlabels.active.goals.estimation import Estimate
-from fewlabels.active.goals.goal import Goal, require_enough_groups
-from fewlabels.active.goals.identification import FindWorst
+from fewlabels.active.goals.goal import Goal, get_aim, get_stated_metric, require_enough_groups
+from fewlabels.active.model_design import design_for_models
 from fewlabels.active.parsing import resolve_design
 from fewlabels.active.policies import name_policy
-from fewlabels.active.simulation.blas import use_one_thread
-from fewlabels.active.simulation.dispatch import run_policy
+from fewlabels.active.simulation.grade_forecast import find_grade_forecast
 from fewlabels.active.simulation.labelled_pool import LabelledPool
+from fewlabels.active.simulation.model_replay import replay_models
 from fewlabels.active.simulation.parallel import spread
+from fewlabels.active.simulation.quick_forecast import count_roughly
+from fewlabels.active.simulation.replay import Run, count_askable
 from fewlabels.active.simulation.results import Plan
-from fewlabels.active.simulation.run import Run, count_askable
 from fewlabels.active.study_design import StudyDesign
+from fewlabels.analyses.models.checks import check_predictions
 from fewlabels.analyses.provenance import record
 from fewlabels.analyses.requirements import count_for, require_answerable, require_roles
 from fewlabels.data.aggregate import aggregate_pool
-from fewlabels.data.checks import require_valid
 from fewlabels.data.counts import NONE, CountTable
 from fewlabels.data.groups import Bins, Groups, predicted
-from fewlabels.data.predictions import Predictions
+from fewlabels.data.joint_predictions import JointPredictions
+from fewlabels.data.model_join import read_predictions
 from fewlabels.data.tabulation import to_count_table
 from fewlabels.distributions.budgets import N_DRAWS_ROUGH, N_DRAWS_SIMULATED
 from fewlabels.distributions.randomness import Rng
 from fewlabels.errors import InputError, choose_words
+from fewlabels.models.blas import use_one_thread
 from fewlabels.models.inference import infer
 from fewlabels.models.posterior import Posterior
 from fewlabels.models.priors import Flat, Prior
+from fewlabels.text import round_up_count
 
 ProgressCallback = Callable[[int, int], None]
 CHECK_RESOLUTION = 20  # check after each of the first 20 labels, then whenever the count has grown by 1/20
+QUICK_RUNS = 10  # futures of a session's status
 REFINED_CHECKS = 10  # checks between the last count that did not settle a goal and the first that did
-BUDGET_GROWTH = 4  # factor on the budget while a future is not settled
 
 
 @use_one_thread()
@@ -68,15 +70,18 @@ def plan(
 
     A learning prior is fixed at its current fit: new labels in one group do not inform other groups, so fewer may be
     enough. Every future is checked after each of its first 20 labels, then after every 5 % more, so it may be found
-    settled up to 5 % late; counts are rounded up to two digits.
+    settled up to 5 % late; counts are rounded up to two digits. The policy chooses all labels between two checks from
+    one posterior, as when people label in batches.
 
     Parameters
     ----------
     pool: Predictions, path, frame, dict of arrays or Ibis table
-        The predictions; anything but `Predictions` is read by `Predictions.read`.
+        The predictions; anything but `Predictions` is read by `Predictions.read`. Of several models, a dict of name to
+        predictions, as for `compare_models`; then `by` is left out.
     goal: Goal or str
         What labels are for: an object like `fl.FindWorst("recall", m=2)`, or the word of a goal with its default
-        settings: `"estimate"`, `"explore"`, `"least-certain"`, `"find-worst"`, `"find-best"`.
+        settings: `"estimate"`, `"explore"`, `"least-certain"`, `"find-worst"`, `"find-best"`; of several models,
+        `"compare-models"`, `"best-model"`.
     by: Groups, str or sequence of them
         The groups: an object like `fl.predicted` or a word of the command line: `"all"`, `"predicted"`, `"bins:20"`,
         `"ranges:age"`, a column, or several separated by commas (every combination).
@@ -105,16 +110,17 @@ def plan(
     >>> plan(pool, goal=Estimate(width=0.2), runs=20, n_jobs=1).n_more < 200
     True
     """
+    pool = read_predictions(pool)
     design = resolve_design(
         goal, by=by, policy=policy, prior=prior, bins=bins, level=level, finite_pool=finite_pool, seed=seed
     )
-    pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
+    design = design_for_models(pool, design) if isinstance(pool, JointPredictions) else design
     goal, prior = design.goal, design.prior
     require_roles(pool, goal.metric, prior)
     if runs < 2:
         raise InputError(f"plan: runs is {runs}; variation needs at least 2, use 20 or more")
-    aggregated = aggregate_pool(pool, design.by, bins=design.bins, **count_for(pool, prior))
-    warnings = require_valid(pool, aggregated)
+    aggregated = aggregate_pool(pool, design.arms, bins=design.bins, **count_for(pool, goal.metric, prior))
+    warnings = check_predictions(pool, aggregated)
     counts = to_count_table(aggregated)
     require_answerable(counts, goal.metric)
     require_enough_groups(goal, len(counts.groups))
@@ -125,19 +131,33 @@ def plan(
             f"plan: every item of {pool.source} that could help is labelled; there is nothing left to plan, "
             f"unless you hide these labels ({choose_words('--hide-labels', 'pool.hide_labels()')})"
         )
-    needed = _simulate_futures(
-        partial(_simulate_once, counts, posterior, replace(design, prior=Flat())),
-        np.random.SeedSequence(seed).spawn(runs),
-        n_jobs,
-        tick,
-    )
-    found = _summarize_futures(design, counts, needed, most)
+    found = plan_labels(counts, posterior, design, runs=runs, n_jobs=n_jobs, tick=tick)
     made = record(pool.source, inputs=pool.inputs, counts=counts, seed=seed)
     return replace(found, warnings=warnings, provenance=made, frame=pool.frame)
 
 
-def draw_labelled_pool(rng: Rng, counts: CountTable, posterior: Posterior) -> LabelledPool:
-    """Draw a truth, then counts of labels for the unlabelled items of each cell (items of a cell are exchangeable)."""
+def plan_labels(
+    counts: CountTable,
+    posterior: Posterior,
+    design: StudyDesign,
+    *,
+    runs: int = QUICK_RUNS,
+    n_jobs: int | None = 1,
+    tick: ProgressCallback | None = None,
+) -> Plan:
+    """Plan how many more labels settle a goal, from its posterior; `status` and the page show the same plan."""
+    posterior = replace(posterior, n_draws=N_DRAWS_SIMULATED)
+    needed = _simulate_futures(
+        find_grade_forecast(counts, posterior, design) or partial(_simulate_once, counts, posterior, design),
+        np.random.SeedSequence(design.seed).spawn(runs),
+        n_jobs,
+        tick,
+    )
+    return _summarize_futures(design, counts, needed, count_askable(design.goal, posterior))
+
+
+def draw_planned_labels(rng: Rng, counts: CountTable, posterior: Posterior) -> LabelledPool:
+    """Draw the labels that a plan simulates: a truth, then labels for the unlabelled items of each cell."""
     n = (posterior.simulate_completion(rng).counts - posterior.counts).round().astype(np.int64)  # (cell, outcome)
     cell, outcome = (np.repeat(index.reshape(-1), n.reshape(-1)) for index in np.indices(n.shape))
     entry = np.unique(counts.assign_cells(posterior.metric.splits)[1], return_index=True)[1][
@@ -156,9 +176,9 @@ class SimulatedFuture:
     policy_seed: np.random.SeedSequence
     answer_seed: np.random.SeedSequence
 
-    def run_policy(self, budget: int) -> Int[np.ndarray, " step"]:
-        """Return the labelled items in order, up to a budget."""
-        return run_policy(self.run, np.random.default_rng(self.policy_seed), budget)
+    def label_in_batches(self) -> Iterator[tuple[Int[np.ndarray, " item"], Posterior]]:
+        """Yield what is labelled between two checks, and the posterior after it."""
+        return self.run.label_in_batches(np.random.default_rng(self.policy_seed), CHECK_RESOLUTION)
 
     def is_settled(self, posterior: Posterior) -> bool:
         """Is the goal settled? As in a session, every check uses the same draws: a few, then all if it is."""
@@ -167,54 +187,53 @@ class SimulatedFuture:
 
 
 def count_until_settled(future: SimulatedFuture) -> int | None:
-    """Find the first label count at which the goal is settled; None if all labels do not settle it.
+    """Find the first label count at which a plan's goal is settled; None if all labels do not settle it.
 
     A settled goal may be unsettled one label later, and labelling stops the first time. So check from the start: after
     each of the first 20 labels, then whenever there are 5 % more; once settled, check about ten counts since the
     previous check. A goal settled only between two checks is missed.
     """
-    posterior, n, budget = future.run.start, 0, CHECK_RESOLUTION
-    order = future.run_policy(budget)
+    posterior, n = future.run.start, 0
     if future.is_settled(posterior):
         return 0
-    while n < len(order):
-        later = min(n + max(1, n // CHECK_RESOLUTION), len(order))
-        then = future.run.update_posterior(posterior, order[n:later])
+    for items, then in future.label_in_batches():
         if future.is_settled(then):
-            return _refine_count(future, posterior, order[:later], n)
-        posterior, n = then, later
-        if n == budget:
-            budget *= BUDGET_GROWTH
-            order = future.run_policy(budget)
+            return n + _refine_count(future, posterior, items)
+        posterior, n = then, n + len(items)
     return None
 
 
-def _refine_count(future: SimulatedFuture, posterior: Posterior, order: Int[np.ndarray, " step"], n: int) -> int:
-    """Refine the count: find the first of about ten counts, between n (not settled) and the end (settled)."""
-    step = max(1, (len(order) - n) // REFINED_CHECKS)
-    for later in range(n + step, len(order), step):
-        posterior = future.run.update_posterior(posterior, order[later - step : later])
+def _refine_count(future: SimulatedFuture, posterior: Posterior, items: Int[np.ndarray, " item"]) -> int:
+    """Refine the count: how many of these items settle the goal, by about ten checks; all of them do."""
+    step = max(1, len(items) // REFINED_CHECKS)
+    for later in range(step, len(items), step):
+        posterior = future.run.update_posterior(posterior, items[later - step : later])
         if future.is_settled(posterior):
             return later
-    return len(order)
+    return len(items)
 
 
 def _simulate_once(
     counts: CountTable, posterior: Posterior, design: StudyDesign, seed: np.random.SeedSequence
 ) -> int | None:
+    if posterior.models is not None:
+        return replay_models(np.random.default_rng(seed), posterior, design)
+    design = replace(design, prior=Flat())
+    if posterior.learned_covariance is not None:
+        return count_roughly(np.random.default_rng(seed), posterior, design.goal, design.policy)
     label_seed, policy_seed, answer_seed = seed.spawn(3)
-    labelled = draw_labelled_pool(np.random.default_rng(label_seed), counts, posterior)
+    labelled = draw_planned_labels(np.random.default_rng(label_seed), counts, posterior)
     return count_until_settled(SimulatedFuture(Run.from_design(labelled, design, posterior), policy_seed, answer_seed))
 
 
 def _simulate_futures(
-    imagine: Callable[[np.random.SeedSequence], int | None],
+    simulate_future: Callable[[np.random.SeedSequence], int | None],
     seeds: list[np.random.SeedSequence],
     n_jobs: int | None,
     tick: ProgressCallback | None,
 ) -> list[int | None]:
     needed = []
-    for i, n in enumerate(spread((delayed(imagine)(seed) for seed in seeds), n_jobs=n_jobs, prefer="threads")):
+    for i, n in enumerate(spread((delayed(simulate_future)(seed) for seed in seeds), n_jobs=n_jobs, prefer="threads")):
         needed.append(n)
         if tick:
             tick(i + 1, len(seeds))
@@ -225,28 +244,23 @@ def _summarize_futures(design: StudyDesign, counts: CountTable, needed: list[int
     """Summarize futures by quantiles; a future that never settles counts as infinite."""
     goal = design.goal
     sizes = np.array([np.inf if n is None else n for n in needed], dtype=np.float64)
-    low, middle, high = (_round_up_count(q) for q in np.quantile(sizes, [0.1, 0.5, 0.9], method="inverted_cdf"))
+    low, middle, high = (
+        round_up_count(q) if np.isfinite(q) else None
+        for q in np.quantile(sizes, [0.1, 0.5, 0.9], method="inverted_cdf")
+    )
     p_settled = float(np.isfinite(sizes).mean())
     return Plan(
-        goal=goal.name, metric=goal.metric.name, by=counts.by, policy=name_policy(design.policy), prior=design.prior.name,
+        goal=goal.name, metric=get_stated_metric(goal).name, by=counts.by, policy=name_policy(design.policy), prior=design.prior.name,
         n_items=int(counts.n_items.sum()), n_labels=int(counts.n_labels.sum()), n_more=middle, low=low, high=high,
         p_settled=p_settled, runs=len(needed), sentence=_describe_plan(goal, middle, low, high, p_settled, most),
         remedy=None if p_settled > 0.5 else getattr(goal, "remedy", None), needed=tuple(needed),
     )  # fmt: skip
 
 
-def _round_up_count(n: float) -> int | None:
-    """Round up to two significant digits; None if infinite."""
-    if not np.isfinite(n):
-        return None
-    digits = 10 ** max(0, len(str(int(n))) - 2)
-    return int(-(-n // digits) * digits)
-
-
 def _describe_plan(
     goal: Goal, middle: int | None, low: int | None, high: int | None, p_settled: float, most: int
 ) -> str:
-    aim = _describe_goal(goal)
+    aim = get_aim(goal)
     if middle is None:
         often = "in none" if not p_settled else f"in only {p_settled:.0%}"
         return f"{often} of the simulated futures would labelling {'the last item' if most == 1 else f'all {most:,} items'} {aim}"
@@ -254,21 +268,3 @@ def _describe_plan(
         return "no more labels are needed: the goal is met already"
     upper = f"{high:,}" if high is not None else "more than there are items"
     return f"about {middle:,} more labels will {aim} (eight in ten simulated futures: {low:,} to {upper})"
-
-
-def _describe_goal(goal: Goal) -> str:
-    if isinstance(goal, Estimate):
-        return (
-            f"get {goal.metric.name} of every group within ±{_format_half_width(goal.width / 2, goal.metric.is_share)}"
-        )
-    if isinstance(goal, FindWorst):
-        which = goal.name.removeprefix("find-")
-        named = f"the {which} group" if goal.m == 1 else f"the {goal.m} {which} groups"
-        return f"name {named} by {goal.metric.name} with probability {goal.confidence:g}"
-    if isinstance(goal, Compare):
-        return f"tell whether {goal.a} and {goal.b} differ by more than {goal.rope:g}, with probability {goal.confidence:g}"
-    return f"settle {goal.name}"
-
-
-def _format_half_width(half: float, is_share: bool) -> str:
-    return f"{100 * half:.3g} points" if is_share else f"{half:.3g}"

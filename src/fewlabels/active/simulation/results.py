@@ -17,7 +17,7 @@ PLAN_COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan(Result):
     """Predicted number of further labels to settle a goal."""
 
@@ -50,7 +50,7 @@ class Plan(Result):
         return [{name: getattr(self, name) for name in PLAN_COLUMNS}]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Simulation(Result):
     """Rows of measures, and the labels each policy and prior needed to reach the target."""
 

@@ -14,24 +14,31 @@ from joblib import delayed
 from fewlabels.active.acquisition import Policy
 from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.goal import Goal, require_enough_groups
+from fewlabels.active.model_design import design_for_models
 from fewlabels.active.parsing import resolve_design, resolve_policies
 from fewlabels.active.policies import name_policy, random, thompson
-from fewlabels.active.simulation.blas import use_one_thread
 from fewlabels.active.simulation.dispatch import Measured, is_compiled, measure, run_policy
-from fewlabels.active.simulation.labelled_pool import LabelledPool, make_labelled_pool
+from fewlabels.active.simulation.labelled_pool import LabelledPool, make_labelled_pool, require_labels
 from fewlabels.active.simulation.measures import HIGHER_IS_BETTER, get_target
+from fewlabels.active.simulation.model_replay import ModelPool, ModelRun
 from fewlabels.active.simulation.parallel import spread
+from fewlabels.active.simulation.replay import Run, schedule_replay
 from fewlabels.active.simulation.results import Row, Simulation
-from fewlabels.active.simulation.run import Run, mark_checkpoints
 from fewlabels.active.study_design import StudyDesign
+from fewlabels.analyses.models.checks import check_models
 from fewlabels.analyses.provenance import record
-from fewlabels.analyses.requirements import require_answerable, require_roles
-from fewlabels.data.counts import STRATA
+from fewlabels.analyses.requirements import count_for, require_answerable, require_roles
+from fewlabels.data.aggregate import aggregate_pool
+from fewlabels.data.counts import CountTable
 from fewlabels.data.groups import Bins, Groups, predicted
+from fewlabels.data.joint_predictions import JointPredictions
+from fewlabels.data.model_join import read_predictions
 from fewlabels.data.predictions import Predictions
+from fewlabels.data.tabulation import to_count_table
 from fewlabels.errors import InputError
+from fewlabels.models.blas import use_one_thread
 from fewlabels.models.parsing import DEFAULT_PRIOR, resolve_priors
-from fewlabels.models.priors import Prior, list_uses
+from fewlabels.models.priors import Prior
 
 Checkpoints = Int[np.ndarray, " checkpoint"]
 Runs = dict[str, Float[np.ndarray, "run checkpoint"]]
@@ -71,10 +78,12 @@ def simulate(
     Parameters
     ----------
     pool: Predictions, path, frame, dict of arrays or Ibis table
-        The predictions; anything but `Predictions` is read by `Predictions.read`.
+        The predictions; anything but `Predictions` is read by `Predictions.read`. Of several models, a dict of name to
+        predictions, as for `compare_models`; then `by` is left out.
     goal: Goal or str
         What labels are for: an object like `fl.FindWorst("recall", m=2)`, or the word of a goal with its default
-        settings: `"estimate"`, `"explore"`, `"least-certain"`, `"find-worst"`, `"find-best"`.
+        settings: `"estimate"`, `"explore"`, `"least-certain"`, `"find-worst"`, `"find-best"`; of several models,
+        `"compare-models"`, `"best-model"`.
     policies: Policy, str or sequence of them
         Objects like `fl.thompson` or words; one string may name several, separated by commas.
     priors: Prior, str or sequence of them
@@ -109,23 +118,48 @@ def simulate(
     policies, priors = resolve_policies(policies), resolve_priors(priors)
     _require_valid_settings(runs, budget, policies, priors)
     design = resolve_design(goal, by=by, policy=policies[0], prior=priors[0], bins=bins, level=level, seed=seed)
+    if design.arms != design.by:
+        raise InputError(f"simulate: goal {design.goal.name} is not replayed; plan says how many labels it takes")
     design = replace(design, finite_pool=not isinstance(design.goal, Compare))  # verdicts are for the population
-    pool = pool if isinstance(pool, Predictions) else Predictions.read(pool)
-    labelled = _read_labelled_pool(pool, design, priors)
+    pool = read_predictions(pool)
     designs = [replace(design, policy=policy, prior=prior) for prior in priors for policy in policies]
-    planned_runs = [Run.from_design(labelled, one) for one in designs]
+    labelled, planned_runs, warnings = _plan_runs(pool, design, designs)
     seeds = np.random.SeedSequence(seed).spawn(runs)
     rows: list[Row] = []
     reached: list[Row] = []
     for i, run in enumerate(planned_runs):
         most = run.n_askable if budget is None else min(budget, run.n_askable)
         count = _offset_progress(tick, i * runs, len(planned_runs) * runs)
-        marks = mark_checkpoints(most, n_checkpoints or (REFIT_CHECKPOINTS if run.learns else CHECKPOINTS))
+        marks = schedule_replay(
+            most, n_checkpoints or (REFIT_CHECKPOINTS if isinstance(run, ModelRun) or run.learns else CHECKPOINTS)
+        )
         checkpoints, found = _measure_replays(run, marks, seeds, n_jobs, count)
         rows += _tabulate_measures(run, checkpoints, found)
-        reached += _find_targets(run, checkpoints, found, labelled)
-    made = record(pool.source, inputs=pool.inputs, counts=labelled.tally, seed=seed, labels=LABEL_ORIGIN)
-    return Simulation(tuple(rows), tuple(reached), labelled.n_items, pool.frame, labelled.warnings, made)
+        reached += _find_targets(run, checkpoints, found, int(labelled.n_items.sum()))
+    n_items = int(labelled.n_items.sum())
+    made = record(pool.source, inputs=pool.inputs, counts=labelled, seed=seed, labels=LABEL_ORIGIN)
+    return Simulation(tuple(rows), tuple(reached), n_items, pool.frame, warnings, made)
+
+
+def _plan_runs(
+    pool: Predictions, design: StudyDesign, designs: Sequence[StudyDesign]
+) -> tuple[CountTable, Sequence[Run | ModelRun], tuple[str, ...]]:
+    """Count the labelled items, and return their counts, one run per design, and notes on the data."""
+    if not isinstance(pool, JointPredictions):
+        labelled = _read_labelled_pool(pool, design, [one.prior for one in designs])
+        return labelled.tally, [Run.from_design(labelled, one) for one in designs], labelled.warnings
+    found, warnings = _read_model_pool(pool, design)
+    return found.start, [ModelRun(found, design_for_models(pool, one)) for one in designs], warnings
+
+
+def _read_model_pool(pool: JointPredictions, design: StudyDesign) -> tuple[ModelPool, tuple[str, ...]]:
+    """Count the labelled items that several models predict."""
+    design = design_for_models(pool, design)
+    choices = count_for(pool, design.goal.metric, design.prior)
+    aggregated = aggregate_pool(pool, design.by, bins=design.bins, **choices)
+    warnings, counts = check_models(pool, aggregated), to_count_table(aggregated)
+    require_labels(pool, int(counts.n_labels.sum()))
+    return ModelPool.from_labelled(counts), warnings
 
 
 def _read_labelled_pool(pool: Predictions, design: StudyDesign, priors: Sequence[Prior]) -> LabelledPool:
@@ -133,11 +167,7 @@ def _read_labelled_pool(pool: Predictions, design: StudyDesign, priors: Sequence
     metric = design.goal.metric
     for prior in priors:
         require_roles(pool, metric, prior)
-    uses = {use for prior in priors for use in list_uses(prior)}
-    probabilities = "probabilities" in uses and pool.has("probabilities")
-    labelled = make_labelled_pool(
-        pool, design.by, bins=design.bins, probabilities=probabilities, strata=STRATA if "strata" in uses else ()
-    )
+    labelled = make_labelled_pool(pool, design.by, bins=design.bins, **count_for(pool, metric, *priors))
     require_answerable(labelled.tally, metric)
     require_enough_groups(design.goal, len(labelled.tally.groups))
     return labelled
@@ -160,18 +190,22 @@ def _offset_progress(tick: ProgressCallback | None, done: int, total: int) -> Ca
 
 
 def run_once(run: Run, checkpoints: Checkpoints, seed: np.random.SeedSequence) -> Measured:
-    """Run a replay once, and return its measures at every checkpoint."""
+    """Simulate one replay, and return its measures at every checkpoint."""
     return _measure_replay(run, checkpoints, seed)[1]
 
 
-def _measure_replay(run: Run, checkpoints: Checkpoints, seed: np.random.SeedSequence) -> tuple[int, Measured]:
+def _measure_replay(
+    run: Run | ModelRun, checkpoints: Checkpoints, seed: np.random.SeedSequence
+) -> tuple[int, Measured]:
     """Run a replay once; return its number of labels and its measures."""
+    if isinstance(run, ModelRun):
+        return run.replay(np.random.default_rng(seed), checkpoints)
     order = run_policy(run, np.random.default_rng(seed), int(checkpoints[-1]))
     return len(order), measure(run, order, checkpoints)
 
 
 def _measure_replays(
-    run: Run,
+    run: Run | ModelRun,
     checkpoints: Checkpoints,
     seeds: Sequence[np.random.SeedSequence],
     n_jobs: int | None,
@@ -181,7 +215,9 @@ def _measure_replays(
     runs = [_measure_replay(run, checkpoints, seeds[0])]  # compiles the kernel, if there is one
     count(1)
     calls = (delayed(_measure_replay)(run, checkpoints, seed) for seed in seeds[1:])
-    for i, result in enumerate(spread(calls, n_jobs=n_jobs, prefer="threads" if is_compiled(run) else "processes")):
+    for i, result in enumerate(
+        spread(calls, n_jobs=n_jobs, prefer="threads" if isinstance(run, Run) and is_compiled(run) else "processes")
+    ):
         runs.append(result)
         count(i + 2)
     found = {name: np.stack([measured[name] for _, measured in runs]) for name in runs[0][1]}
@@ -194,7 +230,7 @@ def _drop_unreached(checkpoints: Checkpoints, found: Runs, longest: int) -> Reac
     return reached, {name: values[:, at] for name, values in found.items()}
 
 
-def _tabulate_measures(run: Run, checkpoints: Checkpoints, found: Runs) -> Iterable[Row]:
+def _tabulate_measures(run: Run | ModelRun, checkpoints: Checkpoints, found: Runs) -> Iterable[Row]:
     for name, values in found.items():
         runs = len(values)
         mean, se = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(runs)
@@ -213,7 +249,7 @@ def _none_if_nan(figure: float) -> float | None:
     return None if np.isnan(figure) else figure
 
 
-def _find_targets(run: Run, checkpoints: Checkpoints, found: Runs, labelled: LabelledPool) -> Iterable[Row]:
+def _find_targets(run: Run | ModelRun, checkpoints: Checkpoints, found: Runs, n_items: int) -> Iterable[Row]:
     """Find the first label count from which the mean measure stays past its target."""
     for name, values in found.items():
         target = get_target(name, run.goal.metric)
@@ -223,11 +259,12 @@ def _find_targets(run: Run, checkpoints: Checkpoints, found: Runs, labelled: Lab
         past = mean >= target - ROUNDING if name in HIGHER_IS_BETTER else mean <= target + ROUNDING
         stays = np.logical_and.accumulate(past[::-1])[::-1]
         n = int(checkpoints[stays.argmax()]) if stays.any() else None
-        share = None if n is None else n / labelled.n_items
+        share = None if n is None else n / n_items
         yield _name_configuration(run) | {"measure": name, "target": target, "n_labels": n, "share": share}
 
 
-def _name_configuration(run: Run) -> Row:
+def _name_configuration(run: Run | ModelRun) -> Row:
+    design = run.design if isinstance(run, ModelRun) else run
     return {
-        "goal": run.goal.name, "metric": run.goal.metric.name, "policy": name_policy(run.policy), "prior": run.prior.name,
+        "goal": run.goal.name, "metric": run.goal.metric.name, "policy": name_policy(design.policy), "prior": design.prior.name,
     }  # fmt: skip

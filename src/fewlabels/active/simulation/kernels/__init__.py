@@ -4,3 +4,12 @@
 order into numbers at checkpoints. One run takes a few hundredths of a second, where drawing every group at every step
 takes seconds; the orders are equal in distribution.
 """
+
+from fewlabels.errors import InputError
+
+try:
+    import numba  # noqa: F401
+except ImportError as missing:
+    raise InputError(
+        "simulations are compiled by Numba, which is not installed: pip install 'fewlabels[simulate]'"
+    ) from missing

@@ -71,7 +71,7 @@ class BetaState(NamedTuple):
 
 @implements(prepare, BetaState)
 def prepare_beta(state: BetaState, group: int) -> None:
-    """Update the linear gains that depend on a group's posterior."""
+    """Update the linear gains that depend on the Beta posterior of a group."""
     if state.kind == VARIANCE_GAIN:
         set_variance_gain(state.records[group])
     elif state.kind == COMPARISON_GAIN:
@@ -80,7 +80,7 @@ def prepare_beta(state: BetaState, group: int) -> None:
 
 @implements(observe, BetaState)
 def observe_beta(state: BetaState, item: int, group: int) -> None:
-    """Update a group's posterior with an outcome."""
+    """Update a group's Beta posterior with an outcome."""
     record = state.records[group]
     record.alpha += state.right[item]
     record.beta += 1.0 - state.right[item]
@@ -89,7 +89,10 @@ def observe_beta(state: BetaState, item: int, group: int) -> None:
 
 @compiled
 def set_comparison_line(state: BetaState) -> None:
-    """Set the gain to the expected λ after a label in either group; exactly equal for equal or mirrored posteriors."""
+    """Set a Beta's linear gain to the expected λ after a label in either group.
+
+    It is exactly equal for equal or mirrored posteriors.
+    """
     a, b, table = state.records[state.first], state.records[state.second], state.table
     fill_table(table, Shapes(a.alpha, a.beta, b.alpha, b.beta), state.margin)
     right, wrong = likeliest_region_probability(table, A_RIGHT), likeliest_region_probability(table, A_WRONG)
@@ -107,7 +110,7 @@ def set_comparison_line(state: BetaState) -> None:
 
 @implements(is_linked, BetaState)
 def is_beta_linked(state: BetaState) -> bool:
-    """A comparison depends on both groups."""
+    """Are the gains of groups with one Beta each linked? A comparison depends on both groups."""
     return state.kind == COMPARISON_GAIN
 
 
@@ -119,20 +122,23 @@ def is_beta_quantile_sampled(state: BetaState) -> bool:  # noqa: ARG001
 
 @compiled
 def round_off(state: BetaState, gain: float) -> float:
-    """Round comparison gains: if no label can change the verdict they tie, and rounding errors must not decide."""
+    """Round gains that compare two Betas.
+
+    If no label can change the verdict they tie, and rounding errors must not decide.
+    """
     return math.floor(gain * 1e9 + 0.5) / 1e9 if state.kind == COMPARISON_GAIN else gain
 
 
 @implements(plug_in_gain, BetaState)
 def plug_in_beta(state: BetaState, group: int) -> float:
-    """Gain at the posterior mean."""
+    """Gain at the posterior mean of the one Beta of a group."""
     record = state.records[group]
     return round_off(state, record.base + record.slope * record.alpha / (record.alpha + record.beta))
 
 
 @implements(upper_gain, BetaState)
 def upper_beta(rng: Rng, state: BetaState, group: int, level: float) -> float:  # noqa: ARG001
-    """Exact quantile of the gain: a quantile of θ, mirrored if the slope is negative."""
+    """Exact quantile of the gain of one Beta: a quantile of θ, mirrored if the slope is negative."""
     record = state.records[group]
     chance = beta_quantile(record.alpha, record.beta, level if record.slope >= 0.0 else 1.0 - level)
     return round_off(state, record.base + record.slope * chance)
@@ -140,21 +146,21 @@ def upper_beta(rng: Rng, state: BetaState, group: int, level: float) -> float:  
 
 @implements(draw_gain, BetaState)
 def draw_beta_gain(rng: Rng, state: BetaState, group: int, floor: float) -> float:  # noqa: ARG001
-    """Gain at a posterior draw."""
+    """Gain at a draw of the one Beta of a group."""
     record = state.records[group]
     return record.base + record.slope * draw_beta(rng, record.alpha, record.beta)
 
 
 @implements(standard_deviation, BetaState)
 def beta_standard_deviation(state: BetaState, group: int) -> float:
-    """Standard deviation of a Bernoulli outcome."""
+    """Standard deviation of a Bernoulli outcome at the mean of one Beta."""
     record = state.records[group]
     return math.sqrt(record.alpha * record.beta) / (record.alpha + record.beta)
 
 
 @implements(ranking_key, BetaState)
 def beta_ranking_key(state: BetaState, group: int) -> float:
-    """Upper bound of the gain, unless the draw falls beyond the threshold."""
+    """Upper bound of a Beta's gain, unless the draw falls beyond the threshold."""
     record = state.records[group]
     lower = 1 if record.slope <= 0.0 else 0
     known = record.threshold if lower == record.lower else 0.0
@@ -167,8 +173,8 @@ def beta_ranking_key(state: BetaState, group: int) -> float:
 
 
 @compiled
-def draw_tails(rng: Rng, state: BetaState, item_queue: ItemQueue, top: TopGroups) -> None:
-    """Draw the groups beyond their thresholds; geometric skips pass over all others."""
+def draw_betas_beyond_thresholds(rng: Rng, state: BetaState, item_queue: ItemQueue, top: TopGroups) -> None:
+    """Draw the groups whose Betas fall beyond their thresholds; geometric skips pass over all others."""
     rate = -math.log1p(-state.max_tail)
     state.draw_number[0] += 1
     at = int(rng.standard_exponential() / rate)
@@ -187,12 +193,12 @@ def draw_tails(rng: Rng, state: BetaState, item_queue: ItemQueue, top: TopGroups
 
 @implements(draw_top, BetaState)
 def draw_top_betas(rng: Rng, state: BetaState, item_queue: ItemQueue, top: TopGroups) -> None:
-    """Visit the groups in order of their upper bounds, and stop when no further group can be among the best.
+    """Visit groups with one Beta each by their upper bounds; stop when no further one can be among the best.
 
     Equal in distribution to a draw of every group.
     """
     clear_top(top)
-    draw_tails(rng, state, item_queue, top)
+    draw_betas_beyond_thresholds(rng, state, item_queue, top)
     for i in range(item_queue.n_ranked[0]):
         group = item_queue.order[i]
         if item_queue.groups[group].key < entry_threshold(top):

@@ -63,16 +63,16 @@ class BetaSumState(NamedTuple):
 
 @implements(prepare, BetaSumState)
 def prepare_beta_sum(state: BetaSumState, group: int) -> None:
-    """Initialize all cells of a group."""
+    """Initialize all cells of a group whose gain is a sum over Betas."""
     if state.is_variance:
         for i in range(state.start[group], state.start[group + 1]):
             set_variance_gain(state.cells[i])
-    set_bounds(state, group)
+    set_beta_sum_bounds(state, group)
 
 
 @implements(observe, BetaSumState)
 def observe_beta_sum(state: BetaSumState, item: int, group: int) -> None:
-    """Update the posterior of a cell with an outcome."""
+    """Update the Beta posterior of one of the group's cells with an outcome."""
     cell = state.cells[state.cell[item]]
     cell.alpha += state.right[item]
     cell.beta += 1.0 - state.right[item]
@@ -81,8 +81,8 @@ def observe_beta_sum(state: BetaSumState, item: int, group: int) -> None:
 
 
 @compiled
-def set_bounds(state: BetaSumState, group: int) -> None:
-    """Sum the upper bounds of the cells' gains, from the last cell to the first."""
+def set_beta_sum_bounds(state: BetaSumState, group: int) -> None:
+    """Sum the upper bounds of the gains of a group's Betas, from the last cell to the first."""
     bound = 0.0
     for i in range(state.start[group + 1] - 1, state.start[group] - 1, -1):
         cell = state.cells[i]
@@ -94,7 +94,7 @@ def set_bounds(state: BetaSumState, group: int) -> None:
 
 @implements(is_linked, BetaSumState)
 def is_beta_sum_linked(state: BetaSumState) -> bool:  # noqa: ARG001
-    """Gains of groups are independent."""
+    """Gains of groups that are sums over Betas are independent."""
     return False
 
 
@@ -106,7 +106,7 @@ def is_beta_sum_quantile_sampled(state: BetaSumState) -> bool:  # noqa: ARG001
 
 @implements(plug_in_gain, BetaSumState)
 def plug_in_beta_sum(state: BetaSumState, group: int) -> float:
-    """Gain at the posterior means."""
+    """Gain at the posterior means, summed over the Betas of the group's cells."""
     gain = 0.0
     for i in range(state.start[group], state.start[group + 1]):
         cell = state.cells[i]
@@ -117,7 +117,7 @@ def plug_in_beta_sum(state: BetaSumState, group: int) -> float:
 
 @implements(ranking_key, BetaSumState)
 def beta_sum_ranking_key(state: BetaSumState, group: int) -> float:
-    """Gain at the posterior mean, so that likely winners come first."""
+    """Gain, a sum over Betas, at the posterior mean, so that likely winners come first."""
     if has_pruning_table(state):
         update_pruning_table(state.pruning_table, state.cells, group)
     return plug_in_gain(state, group)
@@ -125,13 +125,13 @@ def beta_sum_ranking_key(state: BetaSumState, group: int) -> float:
 
 @force_inlined
 def has_pruning_table(state: BetaSumState) -> bool:
-    """Is pruning used?"""
+    """Is pruning used for these sums of Betas?"""
     return len(state.pruning_table.pruning_cells) > 0
 
 
 @implements(draw_gain, BetaSumState)
 def draw_beta_sum_gain(rng: Rng, state: BetaSumState, group: int, floor: float) -> float:
-    """Gain at a draw; minus infinity as soon as the remaining cells cannot reach the floor."""
+    """Sum of gains at a draw of Betas; minus infinity as soon as the remaining cells cannot reach the floor."""
     if has_pruning_table(state):
         return draw_pruned_gain(rng, state.pruning_table, group, floor)
     gain = 0.0
@@ -146,7 +146,7 @@ def draw_beta_sum_gain(rng: Rng, state: BetaSumState, group: int, floor: float) 
 
 @implements(draw_top, BetaSumState)
 def draw_top_beta_sums(rng: Rng, state: BetaSumState, item_queue: ItemQueue, top: TopGroups) -> None:
-    """Draw every open group; with pruning, only those that can reach the floor."""
+    """Draw the sums of Betas of every open group; with pruning, only of those that can reach the floor."""
     if has_pruning_table(state):
         draw_top_pruned(rng, state.pruning_table, item_queue.order[: item_queue.n_ranked[0]], top)
     else:
@@ -155,7 +155,7 @@ def draw_top_beta_sums(rng: Rng, state: BetaSumState, item_queue: ItemQueue, top
 
 @implements(upper_gain, BetaSumState)
 def upper_beta_sum(rng: Rng, state: BetaSumState, group: int, level: float) -> float:
-    """Quantile of the gain, from draws."""
+    """Quantile of a gain that is a sum over Betas, from draws."""
     if has_pruning_table(state):
         update_pruning_table(state.pruning_table, state.cells, group)
     return draw_quantile(rng, state, group, level)
@@ -163,7 +163,7 @@ def upper_beta_sum(rng: Rng, state: BetaSumState, group: int, level: float) -> f
 
 @implements(standard_deviation, BetaSumState)
 def beta_sum_standard_deviation(state: BetaSumState, group: int) -> float:
-    """Standard deviation of a Bernoulli outcome: variances averaged over the cells of the group."""
+    """Standard deviation of a Bernoulli outcome: variances averaged over the Betas of the group's cells."""
     variance = 0.0
     for i in range(state.start[group], state.start[group + 1]):
         cell = state.cells[i]

@@ -37,7 +37,7 @@ def place_threshold(a: float, b: float, threshold: float, max_tail: float) -> tu
 
 @compiled
 def can_draw_tail(a: float, b: float, threshold: float) -> bool:
-    """Does one of the two envelopes of `draw_tail` fit?"""
+    """Does one of the two envelopes of `draw_tail` fit the lower tail of the Beta?"""
     if not TINIEST < threshold < NEAR_ONE:
         return False
     if fits_power(a, b, threshold):
@@ -48,7 +48,7 @@ def can_draw_tail(a: float, b: float, threshold: float) -> bool:
 
 @compiled
 def fits_power(a: float, b: float, threshold: float) -> bool:
-    """Is (1 − y)^(b−1) nearly constant in the tail? If it increases, where y^(a−1) has most of its mass."""
+    """Is (1 − y)^(b−1) nearly constant in the tail of Beta(a, b)? If it increases, where y^(a−1) has most mass."""
     if b < 1.0:
         return (1.0 - b) * math.log1p(threshold / (max(a, 1.0) * (1.0 - threshold))) < -math.log(MIN_ACCEPTANCE)
     return (b - 1.0) * -math.log1p(-threshold) < -math.log(MIN_ACCEPTANCE)
@@ -56,7 +56,7 @@ def fits_power(a: float, b: float, threshold: float) -> bool:
 
 @compiled
 def draw_tail(rng: Rng, a: float, b: float, threshold: float) -> float:
-    """Draw from Beta(a, b) below the threshold, by rejection.
+    """Draw from the lower tail of Beta(a, b), below the threshold, by rejection.
 
     Proposals are from the power y^(a−1), or from the exponential tangent to the density at the threshold.
     """
@@ -78,7 +78,7 @@ def draw_tail(rng: Rng, a: float, b: float, threshold: float) -> float:
 
 @compiled
 def draw_above_threshold(rng: Rng, a: float, b: float, threshold: float) -> float:
-    """Draw from Beta(a, b) at or above the threshold, by rejection."""
+    """Draw from Beta(a, b) without its lower tail, at or above the threshold, by rejection."""
     while True:
         y = draw_beta(rng, a, b)
         if y >= threshold:

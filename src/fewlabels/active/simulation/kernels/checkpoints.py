@@ -15,7 +15,7 @@ from fewlabels.active.simulation.kernels.queue import Floats, Ints
 
 @entry_point
 def trace_outcomes(order: Ints, checkpoints: Ints, cell: Ints, right: Floats, n_cells: int) -> Floats:
-    """Counts of right and of all outcomes in each cell, (checkpoint, cell, 2)."""
+    """Counts of right and of all outcomes in each cell at every checkpoint, (checkpoint, cell, 2)."""
     counts = np.zeros((n_cells, 2))
     out = np.empty((len(checkpoints), n_cells, 2))
     n = 0
@@ -30,7 +30,7 @@ def trace_outcomes(order: Ints, checkpoints: Ints, cell: Ints, right: Floats, n_
 
 @entry_point
 def trace_gains(order: Ints, checkpoints: Ints, group: Ints, state: Any, n_groups: int) -> Floats:
-    """Gain of each group at the posterior mean, (checkpoint, group), for any kind of state."""
+    """Gain of each group at the posterior mean at every checkpoint, (checkpoint, group), for any kind of state."""
     gains = np.empty(n_groups)
     for g in range(n_groups):
         prepare(state, g)
@@ -54,7 +54,10 @@ def trace_gains(order: Ints, checkpoints: Ints, group: Ints, state: Any, n_group
 def trace_squared_errors(
     order: Ints, checkpoints: Ints, cell: Ints, label: Ints, alpha: Floats, truth: Floats
 ) -> Floats:
-    """Σ_j (m_j − θ_j)² of each cell, (checkpoint, cell), m the posterior mean: Σα²/A² − 2 Σαθ/A + Σθ²."""
+    """At each checkpoint, Σ_j (m_j − θ_j)² of each cell, (checkpoint, cell), m the posterior mean.
+
+    It is Σα²/A² − 2 Σαθ/A + Σθ².
+    """
     sums = np.stack([alpha.sum(axis=1), (alpha**2).sum(axis=1), (alpha * truth).sum(axis=1)], axis=1)
     total, squares, products = trace_sums(order, checkpoints, cell, label, alpha.copy(), truth, sums).transpose(2, 0, 1)
     return np.maximum(squares / total**2 - 2 * products / total + (truth**2).sum(axis=1), 0.0)
@@ -64,7 +67,7 @@ def trace_squared_errors(
 def trace_sums(
     order: Ints, checkpoints: Ints, cell: Ints, label: Ints, alpha: Floats, truth: Floats, sums: Floats
 ) -> Floats:
-    """Σα, Σα² and Σαθ of each cell, (checkpoint, cell, 3); `alpha` and `sums` are modified in place."""
+    """Σα, Σα² and Σαθ of each cell at every checkpoint, (checkpoint, cell, 3); modifies `alpha` and `sums`."""
     out = np.empty((len(checkpoints), len(sums), 3))
     n = 0
     for i in range(len(checkpoints)):

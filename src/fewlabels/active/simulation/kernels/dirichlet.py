@@ -55,23 +55,23 @@ class DirichletState(NamedTuple):
 
 @implements(prepare, DirichletState)
 def prepare_dirichlet(state: DirichletState, group: int) -> None:
-    """Initialize all cells of a group."""
+    """Initialize all cells of a group with Dirichlet posteriors."""
     for i in range(state.start[group], state.start[group + 1]):
         set_linear_gain(state, i)
-    set_bounds(state, group)
+    set_dirichlet_bounds(state, group)
 
 
 @implements(observe, DirichletState)
 def observe_dirichlet(state: DirichletState, item: int, group: int) -> None:
-    """Update the posterior of a cell with an outcome."""
+    """Update the Dirichlet posterior of a cell with an outcome."""
     add_label(state, state.cell[item], state.label[item])
     set_linear_gain(state, state.cell[item])
-    set_bounds(state, group)
+    set_dirichlet_bounds(state, group)
 
 
 @compiled
 def add_label(state: DirichletState, i: int, label: int) -> None:
-    """Count a label, and update sums and parts."""
+    """Count a label in the Dirichlet of a cell, and update its sums and parts."""
     cell, class_records, parts = state.cells[i], state.class_records[i], state.parts[i]
     class_record = class_records[label]
     cell.total += 1.0
@@ -90,7 +90,10 @@ def add_label(state: DirichletState, i: int, label: int) -> None:
 
 @compiled
 def set_linear_gain(state: DirichletState, i: int) -> None:
-    """Set the gain to the variance, (1 − Σm²)/(A + 1), minus its expectation after a label: linear in Σ α_j θ_j."""
+    """Set the gain of a Dirichlet to its variance, (1 − Σm²)/(A + 1), minus the expectation after a label.
+
+    It is linear in Σ α_j θ_j.
+    """
     cell = state.cells[i]
     if state.is_variance:
         total, squares = cell.total, cell.squares
@@ -104,7 +107,7 @@ def set_linear_gain(state: DirichletState, i: int) -> None:
 
 @force_inlined
 def leading_value(state: DirichletState, i: int) -> float:
-    """Value of the leading part."""
+    """Value of the leading part of a Dirichlet."""
     cell = state.cells[i]
     return (
         value_of(state.class_records[i, cell.lead], state.is_variance)
@@ -114,8 +117,8 @@ def leading_value(state: DirichletState, i: int) -> float:
 
 
 @compiled
-def set_bounds(state: DirichletState, group: int) -> None:
-    """Sum the upper bounds of the cells' gains, from the last cell to the first."""
+def set_dirichlet_bounds(state: DirichletState, group: int) -> None:
+    """Sum the upper bounds of the gains of a group's Dirichlets, from the last cell to the first."""
     bound = 0.0
     for i in range(state.start[group + 1] - 1, state.start[group] - 1, -1):
         cell = state.cells[i]
@@ -125,7 +128,7 @@ def set_bounds(state: DirichletState, group: int) -> None:
 
 @implements(is_linked, DirichletState)
 def is_dirichlet_linked(state: DirichletState) -> bool:  # noqa: ARG001
-    """Gains of groups are independent."""
+    """Gains of groups with Dirichlet posteriors are independent."""
     return False
 
 
@@ -137,7 +140,7 @@ def is_dirichlet_quantile_sampled(state: DirichletState) -> bool:  # noqa: ARG00
 
 @implements(plug_in_gain, DirichletState)
 def plug_in_dirichlet(state: DirichletState, group: int) -> float:
-    """Gain at the posterior means."""
+    """Gain at the means of the Dirichlet posteriors."""
     gain = 0.0
     for i in range(state.start[group], state.start[group + 1]):
         cell = state.cells[i]
@@ -153,7 +156,7 @@ def dirichlet_ranking_key(state: DirichletState, group: int) -> float:
 
 @force_inlined
 def draw_cell(rng: Rng, state: DirichletState, i: int, floor: float) -> float:
-    """Gain of a cell at a draw; minus infinity if, given its leading part, it stays below the floor."""
+    """Gain of a cell at a draw of its Dirichlet; minus infinity if, given its leading part, it is below the floor."""
     cell = state.cells[i]
     if not state.uses_stick_breaking and cell.n_parts <= FEW_PARTS:
         return cell.base + cell.slope * draw_parts(rng, state.parts, i, cell.n_parts, cell.n_parts)
@@ -171,7 +174,7 @@ def draw_cell(rng: Rng, state: DirichletState, i: int, floor: float) -> float:
 
 @implements(draw_gain, DirichletState)
 def draw_dirichlet_gain(rng: Rng, state: DirichletState, group: int, floor: float) -> float:
-    """Gain at a draw; minus infinity as soon as the remaining cells cannot reach the floor."""
+    """Gain at a draw of Dirichlets; minus infinity as soon as the remaining cells cannot reach the floor."""
     gain, end = 0.0, state.start[group + 1]
     for i in range(state.start[group], end):
         if gain + state.cells[i].bound < floor:
@@ -183,13 +186,13 @@ def draw_dirichlet_gain(rng: Rng, state: DirichletState, group: int, floor: floa
 
 @implements(draw_top, DirichletState)
 def draw_top_dirichlets(rng: Rng, state: DirichletState, item_queue: ItemQueue, top: TopGroups) -> None:
-    """Draw every open group."""
+    """Draw the Dirichlets of every open group."""
     draw_all_groups(rng, state, item_queue, top)
 
 
 @implements(upper_gain, DirichletState)
 def upper_dirichlet(rng: Rng, state: DirichletState, group: int, level: float) -> float:
-    """Quantile of the gain, from draws."""
+    """Quantile of a gain that depends on Dirichlets, from draws."""
     return draw_quantile(rng, state, group, level)
 
 

@@ -21,7 +21,7 @@ LOG_EDGES = np.log(np.maximum(EDGES, TINIEST))
 
 @entry_point
 def discretize_betas(alpha: Floats, beta: Floats) -> Floats:
-    """Probabilities below each edge, (beta, edge)."""
+    """Make histograms of Betas: the probabilities below each edge, (beta, edge)."""
     below = np.empty((len(alpha), N_SLOTS + 1))
     for i in range(len(alpha)):
         discretize_beta(below[i], alpha[i], beta[i])
@@ -30,7 +30,7 @@ def discretize_betas(alpha: Floats, beta: Floats) -> Floats:
 
 @compiled
 def discretize_beta(below: Floats, a: float, b: float) -> None:
-    """Compute the probabilities of Beta(a, b) below each edge."""
+    """Make the histogram of Beta(a, b): its probabilities below each edge."""
     log_b = log_beta(a, b)
     for j in range(N_SLOTS + 1):
         below[j] = cdf_and_derivative(a, b, EDGES[j], log_b, TOLERANCE)[0]
@@ -38,7 +38,7 @@ def discretize_beta(below: Floats, a: float, b: float) -> None:
 
 @compiled
 def add_outcome(below: Floats, a: float, b: float, right: bool) -> None:
-    """Update the probabilities from Beta(a, b) to Beta(a + 1, b) or Beta(a, b + 1)."""
+    """Update the histogram of Beta(a, b) to that of Beta(a + 1, b) or Beta(a, b + 1)."""
     log_scale = log_beta(a, b) + math.log(a if right else b)
     for j in range(1, N_SLOTS):
         term = math.exp(a * LOG_EDGES[j] + b * LOG_EDGES[N_SLOTS - j] - log_scale)
@@ -46,8 +46,8 @@ def add_outcome(below: Floats, a: float, b: float, right: bool) -> None:
 
 
 @compiled
-def draw_within(rng: Rng, a: float, b: float, slot: int) -> float:
-    """Draw from Beta(a, b) within a slot, by rejection."""
+def draw_within_slot(rng: Rng, a: float, b: float, slot: int) -> float:
+    """Draw from Beta(a, b) within a slot of its histogram, by rejection."""
     if slot == 0:
         return draw_edge(rng, a, b)
     if slot == N_SLOTS - 1:
@@ -64,7 +64,7 @@ def draw_within(rng: Rng, a: float, b: float, slot: int) -> float:
 
 @compiled
 def draw_edge(rng: Rng, a: float, b: float) -> float:
-    """Draw from Beta(a, b) within the lowest slot; proposals are from y^(a−1), since the density may be infinite."""
+    """Draw from Beta(a, b) within the lowest slot of its histogram, from y^(a−1): the density may be infinite."""
     most = max(0.0, (b - 1.0) * math.log1p(-WIDTH))
     while True:
         y = WIDTH * math.exp(-rng.standard_exponential() / a)
@@ -74,5 +74,5 @@ def draw_edge(rng: Rng, a: float, b: float) -> float:
 
 @compiled
 def log_density(a: float, b: float, y: float) -> float:
-    """Log density of Beta(a, b), up to a constant."""
+    """Log density of Beta(a, b) up to a constant, to draw within a slot of its histogram."""
     return (a - 1.0) * math.log(y) + (b - 1.0) * math.log1p(-y)

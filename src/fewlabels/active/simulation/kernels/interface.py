@@ -15,67 +15,76 @@ N_DRAWS = 1000  # for the upper quantile of a gain
 
 @generic
 def prepare(state: Any, group: int) -> None:
-    """Initialize the gain of a group from its posterior, before any label."""
+    """Interface of states: initialize the gain of a group from its posterior, before any label."""
     raise NotImplementedError
 
 
 @generic
 def observe(state: Any, item: int, group: int) -> None:
-    """Update the posterior with the outcome of an item."""
+    """Interface of states: update the posterior with the outcome of an item."""
     raise NotImplementedError
 
 
 @generic
 def plug_in_gain(state: Any, group: int) -> float:
-    """Gain at the posterior mean."""
+    """Interface of states: gain at the posterior mean."""
     raise NotImplementedError
 
 
 @generic
 def upper_gain(rng: Rng, state: Any, group: int, level: float) -> float:
-    """Quantile of the gain."""
+    """Interface of states: quantile of the gain."""
     raise NotImplementedError
 
 
 @generic
 def draw_gain(rng: Rng, state: Any, group: int, floor: float) -> float:
-    """Gain at a posterior draw; minus infinity as soon as it is certain to stay below the floor."""
+    """Interface of states: gain at a draw; minus infinity as soon as it is certain to stay below the floor."""
     raise NotImplementedError
 
 
 @generic
 def draw_top(rng: Rng, state: Any, item_queue: ItemQueue, top: TopGroups) -> None:
-    """Fill `top` with the best groups of one joint draw."""
+    """Interface of states: fill `top` with the best groups of one joint draw."""
     raise NotImplementedError
 
 
 @generic
 def ranking_key(state: Any, group: int) -> float:
-    """Sort key of a group in the order in which `draw_top` visits groups; also updates what `draw_top` needs."""
+    """Interface of states: sort key of a group in the order in which `draw_top` visits groups.
+
+    Also updates what `draw_top` needs.
+    """
     raise NotImplementedError
 
 
 @generic
 def standard_deviation(state: Any, group: int) -> float:
-    """Standard deviation of an outcome within the cells of a group at the posterior mean, for Neyman's allocation."""
+    """Interface of states: standard deviation of an outcome within a group's cells, for Neyman's allocation."""
     raise NotImplementedError
 
 
 @generic
 def is_linked(state: Any) -> bool:
-    """Does an outcome in one group change the gains of others?"""
+    """Interface of states: does an outcome in one group change the gains of others?"""
     raise NotImplementedError
 
 
 @generic
 def is_quantile_sampled(state: Any) -> bool:
-    """Is the upper quantile of the gain estimated from draws, and so changes at every step, for every group?"""
+    """Interface of states: is the upper quantile of the gain estimated from draws?
+
+    If so, it changes at every step, for every group.
+    """
     raise NotImplementedError
 
 
 @compiled
 def draw_all_groups(rng: Rng, state: Any, item_queue: ItemQueue, top: TopGroups) -> None:
-    """Draw all open groups, likely winners first; a draw is abandoned once it cannot be among the best."""
+    """Draw all open groups by any state's interface, likely winners first.
+
+    A draw is abandoned once it cannot be among the best.
+    """
     clear_top(top)
     for i in range(item_queue.n_ranked[0]):
         group = item_queue.order[i]
@@ -84,7 +93,7 @@ def draw_all_groups(rng: Rng, state: Any, item_queue: ItemQueue, top: TopGroups)
 
 @compiled
 def draw_quantile(rng: Rng, state: Any, group: int, level: float) -> float:
-    """Quantile of the gain from draws, interpolated as NumPy does.
+    """Quantile of the gain from draws by any state's interface, interpolated as NumPy does.
 
     Only the largest draws are kept, in increasing order; the others are abandoned early.
     """

@@ -21,29 +21,29 @@ IMPLEMENTED: dict[Callable[..., Any], dict[type, Callable[..., Any]]] = {}
 
 
 def compiled(function: Function) -> Function:
-    """Compile a function called only by kernels; first unwrap the type checks that tests add."""
+    """Compile with Numba's JIT a function called only by kernels; first unwrap the type checks that tests add."""
     return cast(Function, njit(**OPTIONS)(unwrap(function)))
 
 
 def force_inlined(function: Function) -> Function:
-    """Compile, and inline into every caller (LLVM)."""
+    """Compile with Numba's JIT, and inline into every caller (LLVM)."""
     return cast(Function, njit(forceinline=True, **OPTIONS)(unwrap(function)))
 
 
 def inlined(function: Function) -> Function:
-    """Compile, and inline into the caller before type inference: compiles faster for one large caller."""
+    """Compile with Numba's JIT, and inline before type inference: compiles faster for one large caller."""
     return cast(Function, njit(inline="always", **OPTIONS)(unwrap(function)))
 
 
 def entry_point(function: Function) -> Function:
-    """Compile an entry point called from Python, and cache it on disk by its name and the hash of the sources."""
+    """Compile with Numba's JIT an entry point called from Python, cached on disk by its name and the hash of the sources."""
     plain: Any = unwrap(function)
     plain.__qualname__ = f"{plain.__name__}_{SOURCE_HASH[:16]}"
     return cast(Function, njit(cache=True, **OPTIONS)(plain))
 
 
 def generic(stub: Function) -> Function:
-    """Declare a generic function that each kind of state implements."""
+    """Compile with Numba's JIT a generic function that each kind of state implements."""
     table = IMPLEMENTED[stub] = {}
 
     def resolve(*arguments: Any) -> Callable[..., Any] | None:
@@ -55,7 +55,7 @@ def generic(stub: Function) -> Function:
 
 
 def implements(stub: Callable[..., Any], state: type) -> Callable[[Function], Function]:
-    """Implement a generic function for one kind of state."""
+    """Compile with Numba's JIT the implementation of a generic function for one kind of state."""
 
     def register(function: Function) -> Function:
         IMPLEMENTED[stub][state] = unwrap(function)

@@ -21,7 +21,7 @@ def make_beta_state(
     pool: Pool, alpha: Floats, beta: Floats, right: Floats, kind: int, *, scale: Floats | float = 0.0,
     slope: float = 0.0, compared: tuple[int, int] = (0, 0), margin: float = 0.0,
 ) -> BetaState:  # fmt: skip
-    """Make the state with one Beta per group."""
+    """Lay out the state with one Beta per group."""
     assert pool.has_one_cell_per_group, "a gain linear in the rate of a group needs one cell per group"
     records = np.zeros(pool.n_groups, dtype=BETA_RECORD)
     records["alpha"], records["beta"] = np.maximum(alpha, TINY), np.maximum(beta, TINY)
@@ -36,7 +36,7 @@ def make_beta_sum_state(
     pool: Pool, alpha: Floats, beta: Floats, right: Floats, *, scale: Floats | None = None, kink: Floats | float = 0.0,
     score: Floats | float = 0.0,
 ) -> BetaSumState:  # fmt: skip
-    """Make the state with several Betas per group; with a scale, gains are variance reductions."""
+    """Lay out the state with several Betas per group; with a scale, gains are variance reductions."""
     cells = np.zeros(pool.n_cells, dtype=BETA_CELL)
     cells["alpha"], cells["beta"], cells["weight"] = np.maximum(alpha, TINY), np.maximum(beta, TINY), pool.weight
     cells["scale"], cells["kink"], cells["score"] = 0.0 if scale is None else scale, kink, score
@@ -51,7 +51,7 @@ def make_dirichlet_state(
     pool: Pool, alpha: Floats, label: Ints, *, scale: Floats | None = None, slope: Floats | float = 1.0,
     price: Floats | None = None,
 ) -> DirichletState:  # fmt: skip
-    """Make the state of Dirichlets; with a scale, gains are variance reductions, else expected costs."""
+    """Lay out the state of Dirichlets; with a scale, gains are variance reductions, else expected costs."""
     cells, class_records = np.zeros(pool.n_cells, dtype=DIRICHLET_CELL), np.zeros(alpha.shape, dtype=CLASS_RECORD)
     class_records["alpha"], class_records["price"] = alpha, 0.0 if price is None else price
     cells["total"], cells["squares"] = alpha.sum(axis=1), (alpha**2).sum(axis=1)
@@ -73,19 +73,19 @@ def make_dirichlet_state(
 
 
 def sort_cells(pool: Pool) -> tuple[Ints, Ints, Ints]:
-    """Sort cells by group and decreasing weight: return the order, each group's first cell, each cell's position."""
+    """Lay out cells by group and decreasing weight: their order, each group's first cell, each cell's position."""
     order = np.lexsort((-pool.weight, pool.group))
     return order, np.searchsorted(pool.group[order], np.arange(pool.n_groups + 1)), np.argsort(order)
 
 
 def count_distinct(pool: Pool, label: Ints, n_classes: int) -> int:
-    """Return the largest number of distinct labels in a cell."""
+    """Return the largest number of distinct labels in a cell, for which a state is laid out."""
     pairs = np.unique(pool.cell * n_classes + label)
     return int(np.bincount(pairs // n_classes).max())
 
 
 def make_parts(cells: Records, class_records: Records, value: Floats, capacity: int) -> Records:
-    """Make one part for every distinct value of a cell."""
+    """Lay out one part for every distinct value of a cell."""
     parts = np.zeros((len(cells), capacity), dtype=PART)
     for c in range(len(cells)):
         found, part, members = np.unique(value[c], return_inverse=True, return_counts=True)
@@ -97,7 +97,7 @@ def make_parts(cells: Records, class_records: Records, value: Floats, capacity: 
 
 
 def make_stick_tables(cells: Records, class_records: Records, value: Floats, capacity: int) -> Records:
-    """Take the class of largest prior as the lead; make alias tables for the prior of the others."""
+    """Lay out the class of largest prior as the lead, and alias tables for the prior of the others."""
     class_records["part"] = -1
     lead = class_records["alpha"].argmax(axis=1)
     for c in range(len(cells)):
@@ -111,7 +111,7 @@ def make_stick_tables(cells: Records, class_records: Records, value: Floats, cap
 
 
 def make_alias(chance: Floats) -> tuple[Floats, Ints]:
-    """Make an alias table, to draw from a distribution in constant time (Walker 1977)."""
+    """Lay out an alias table, to draw from a distribution in constant time (Walker 1977)."""
     n = len(chance)
     scaled = chance * n / max(chance.sum(), np.finfo(np.float64).tiny)
     keep_probability, alias = np.ones(n), np.arange(n)

@@ -25,10 +25,10 @@ from fewlabels.active.simulation.kernels.queue import (
     Ints,
     ItemQueue,
     draw_item,
-    enter_ranking,
-    leave_ranking,
+    enter_draw_order,
+    leave_draw_order,
     make_item_queue,
-    move_in_ranking,
+    move_in_draw_order,
 )
 from fewlabels.active.simulation.kernels.random_variates import draw_index
 from fewlabels.active.simulation.kernels.rules import Rule, RuleKind
@@ -43,13 +43,13 @@ EPSILON_GREEDY, UPPER_BOUND = int(RuleKind.EPSILON_GREEDY), int(RuleKind.UPPER_B
 
 @inlined
 def samples_gains(kind: int) -> bool:
-    """Does the rule use posterior draws?"""
+    """Does the rule of the compiled labelling loop use posterior draws?"""
     return kind in (THOMPSON, TOP_TWO)
 
 
 @inlined
 def score_group(rng: Rng, item_queue: ItemQueue, state: Any, kind: int, level: float, group: int) -> None:
-    """Update the score that a rule keeps for a group."""
+    """Update the score that the compiled labelling loop keeps for a group."""
     record = item_queue.groups[group]
     if kind == PROPORTIONAL:
         record.score = record.share
@@ -65,33 +65,33 @@ def score_group(rng: Rng, item_queue: ItemQueue, state: Any, kind: int, level: f
 
 @inlined
 def initialize_scores(rng: Rng, item_queue: ItemQueue, state: Any, kind: int, level: float) -> None:
-    """Initialize the scores of all eligible groups."""
+    """Initialize the scores of all eligible groups, before the compiled labelling loop."""
     for i in range(item_queue.n_open[0]):
         group = item_queue.open[i]
         prepare(state, group)
         if samples_gains(kind):
-            enter_ranking(item_queue, group, ranking_key(state, group))
+            enter_draw_order(item_queue, group, ranking_key(state, group))
         else:
             score_group(rng, item_queue, state, kind, level, group)
 
 
 @inlined
 def update_scores(rng: Rng, item_queue: ItemQueue, state: Any, kind: int, level: float, group: int) -> None:
-    """Update scores after an outcome: of this group, or of all open groups if gains are linked or sampled."""
+    """Update the compiled loop's scores after an outcome: of a group, or of all if gains are linked or sampled."""
     if samples_gains(kind) and item_queue.groups[group].left == 0:
-        leave_ranking(item_queue, group)
+        leave_draw_order(item_queue, group)
     all_groups = is_linked(state) or (kind == UPPER_BOUND and is_quantile_sampled(state))
     for i in range(item_queue.n_open[0] if all_groups else 1):
         other = item_queue.open[i] if all_groups else group
         if not samples_gains(kind):
             score_group(rng, item_queue, state, kind, level, other)
         elif item_queue.groups[other].left > 0:
-            move_in_ranking(item_queue, other, ranking_key(state, other))
+            move_in_draw_order(item_queue, other, ranking_key(state, other))
 
 
 @inlined
 def choose_best(rng: Rng, item_queue: ItemQueue, top: TopGroups) -> None:
-    """Choose the open group with the largest score."""
+    """Choose the open group with the largest score, at a step of the compiled labelling loop."""
     clear_top(top)
     for i in range(item_queue.n_open[0]):
         insert_if_top(rng, top, item_queue.open[i], item_queue.groups[item_queue.open[i]].score)
@@ -99,7 +99,7 @@ def choose_best(rng: Rng, item_queue: ItemQueue, top: TopGroups) -> None:
 
 @inlined
 def choose_by_quota(rng: Rng, item_queue: ItemQueue, top: TopGroups) -> None:
-    """Choose the open group furthest below its quota of the labels of open groups."""
+    """Choose the open group furthest below its quota of labels, at a step of the compiled labelling loop."""
     clear_top(top)
     total, given = 0.0, 1
     for i in range(item_queue.n_open[0]):
@@ -113,7 +113,7 @@ def choose_by_quota(rng: Rng, item_queue: ItemQueue, top: TopGroups) -> None:
 
 @inlined
 def choose_uniformly(rng: Rng, item_queue: ItemQueue, top: TopGroups) -> None:
-    """Choose an open group uniformly."""
+    """Choose an open group uniformly, at a step of the compiled labelling loop."""
     clear_top(top)
     insert_if_top(rng, top, item_queue.open[draw_index(rng, item_queue.n_open[0])], 0.0)
 
@@ -122,7 +122,7 @@ def choose_uniformly(rng: Rng, item_queue: ItemQueue, top: TopGroups) -> None:
 def choose_by_sampling(
     rng: Rng, item_queue: ItemQueue, state: Any, top: TopGroups, pair: TopGroups, max_draws: int
 ) -> None:
-    """Choose the best group of a draw; with tries, the best other group of further draws, else the second of the last.
+    """Choose the best group of a draw in the compiled loop; with tries, the best other of further draws, else the 2nd.
 
     There is a single call of `draw_top`, to keep compilation short.
     """
@@ -142,7 +142,7 @@ def choose_by_sampling(
 def choose_by_rule(
     rng: Rng, item_queue: ItemQueue, state: Any, top: TopGroups, pair: TopGroups, kind: int, chance: float
 ) -> None:
-    """Fill `top` with the groups to label in."""
+    """Fill `top` with the groups to label in at a step of the compiled labelling loop."""
     if samples_gains(kind):
         seeks_challenger = kind == TOP_TWO and item_queue.n_open[0] > 1 and rng.random() < chance
         choose_by_sampling(rng, item_queue, state, top, pair, MAX_DRAWS if seeks_challenger else 0)
@@ -167,7 +167,7 @@ def run_rule(
     level: float,
     budget: int,
 ) -> Ints:
-    """Return items in the order in which a rule labels them."""
+    """Run the compiled labelling loop: return items in the order in which a rule labels them."""
     order = np.empty(budget, dtype=np.int64)
     item_queue, state, top, pair = borrow(item_queue), borrow(state), borrow(top), borrow(pair)
     initialize_scores(rng, item_queue, state, kind, level)
@@ -184,7 +184,7 @@ def run_rule(
 
 
 def choose(rng: Rng, problem: Problem, rule: Rule, budget: int) -> Int[np.ndarray, " step"]:
-    """Return items, as indices into the pool, in the order in which a rule labels them; at most `budget`."""
+    """Run the compiled loop: return items, as indices into the pool, in the order of a rule; at most `budget`."""
     pool, groups = problem.pool, problem.eligible_groups
     n = min(budget, int(np.diff(pool.start)[groups].sum()))
     if rule.kind is RuleKind.RANDOM:

@@ -5,12 +5,12 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from fewlabels.active.simulation.kernels.beta_binomial import measure_coverage
 from fewlabels.active.simulation.kernels.checkpoints import trace_gains, trace_outcomes, trace_squared_errors
-from fewlabels.active.simulation.kernels.intervals import measure_coverage
 from fewlabels.active.simulation.kernels.pool import Pool
 from fewlabels.active.simulation.kernels.problems import CalibrationError, Cost, Rate, RopeComparison, ShareVariance
 from fewlabels.active.simulation.kernels.queue import Floats, Ints
-from fewlabels.active.simulation.kernels.ranking import mean_reciprocal_ranks
+from fewlabels.active.simulation.kernels.reciprocal_ranks import mean_reciprocal_ranks
 from fewlabels.active.simulation.kernels.rope import region_probabilities
 
 Checkpoints = Int[np.ndarray, " checkpoint"]
@@ -72,7 +72,7 @@ class CalibrationMeasures(NamedTuple):
 def measure_estimate(
     problem: BinaryProblem, order: Order, checkpoints: Checkpoints, level: float = 0.95
 ) -> EstimationMeasures:
-    """Measure the rates of groups, one cell per group, against the whole pool."""
+    """Compiled measures of an estimate: the rates of groups, one cell per group, against the whole pool."""
     pool = problem.pool
     assert pool.has_one_cell_per_group, "estimates of groups need one cell per group"
     counts = trace_outcomes(order, checkpoints, pool.cell, problem.right, pool.n_cells)
@@ -83,7 +83,7 @@ def measure_estimate(
 
 
 def measure_confusion(problem: ShareVariance | Cost, order: Order, checkpoints: Checkpoints) -> PerCheckpoint:
-    """(Σ_k p_k Σ_j (E θ_jk − truth_jk)²)^½ over the cells k."""
+    """Compiled measure of a confusion matrix: (Σ_k p_k Σ_j (E θ_jk − truth_jk)²)^½ over the cells k."""
     pool = problem.pool
     truth = _shares(pool, problem.label, problem.alpha.shape[1])
     errors = trace_squared_errors(order, checkpoints, pool.cell, problem.label, problem.alpha, truth)
@@ -93,7 +93,7 @@ def measure_confusion(problem: ShareVariance | Cost, order: Order, checkpoints: 
 def measure_identification(
     problem: Rate | CalibrationError | Cost, order: Order, checkpoints: Checkpoints, m: int = 1
 ) -> IdentificationMeasures:
-    """Measure how high the estimates at the posterior means rank the m groups of largest true gain."""
+    """Compiled measure of how high estimates at posterior means rank the m groups of largest true gain."""
     group = problem.pool.group[problem.pool.cell]
     values = trace_gains(order, checkpoints, group, problem.start(), problem.pool.n_groups)
     mrr = mean_reciprocal_ranks(values, true_gains(problem), m)
@@ -101,7 +101,7 @@ def measure_identification(
 
 
 def true_gains(problem: Rate | CalibrationError | Cost) -> Float[np.ndarray, " group"]:
-    """Return the gain of each group from all labels, without a prior."""
+    """Return the gain of each group from all labels, without a prior, for compiled measures."""
     pool = problem.pool
     if isinstance(problem, Cost):
         share = _shares(pool, problem.label, problem.alpha.shape[1])
@@ -115,7 +115,7 @@ def true_gains(problem: Rate | CalibrationError | Cost) -> Float[np.ndarray, " g
 def measure_calibration(
     problem: CalibrationError, order: Order, checkpoints: Checkpoints, bins: Int[np.ndarray, " cell"]
 ) -> CalibrationMeasures:
-    """Measure the calibration error of the whole pool, cells of a bin merged: Σ_b |Σ_(c in b) p_c (E θ_c − s_c)|."""
+    """Compiled measure of the calibration error, cells of a bin merged: Σ_b |Σ_(c in b) p_c (E θ_c − s_c)|."""
     pool = problem.pool
     counts = trace_outcomes(order, checkpoints, pool.cell, problem.right, pool.n_cells)
     ece = _calibration_error(problem, _mean(problem, counts), bins)
@@ -126,7 +126,10 @@ def measure_calibration(
 def measure_comparison(
     problem: RopeComparison, order: Order, checkpoints: Checkpoints, verdict: int
 ) -> Bool[np.ndarray, " checkpoint"]:
-    """Measure whether the true verdict (0 below, 1 equivalent, 2 above) is the most probable, without a tie."""
+    """Compiled measure of whether the true verdict is the most probable, without a tie.
+
+    Verdicts are 0 below, 1 equivalent, 2 above.
+    """
     regions = verdict_probabilities(problem, order, checkpoints)
     others = np.delete(regions, verdict, axis=1).max(axis=1)
     return regions[:, verdict] > others + TIED
@@ -135,7 +138,7 @@ def measure_comparison(
 def verdict_probabilities(
     problem: RopeComparison, order: Order, checkpoints: Checkpoints
 ) -> Float[np.ndarray, "checkpoint 3"]:
-    """Return the probabilities of below, equivalent and above."""
+    """Return the probabilities of below, equivalent and above, for the compiled measure of a comparison."""
     pool = problem.pool
     counts = trace_outcomes(order, checkpoints, pool.cell, problem.right, pool.n_cells)
     return np.array([_region_probabilities(problem, row[[problem.a, problem.b]]) for row in counts])

@@ -45,7 +45,7 @@ class Pool:
 
 
 def sort_by_group(cell: Ints, group: Ints) -> tuple[Pool, Ints]:
-    """Sort items by group, given their cells and the groups of cells; also return their original indices.
+    """Sort the items of a compiled pool by group, given their cells and the groups of cells; also return indices.
 
     >>> pool, source = sort_by_group(np.array([2, 0, 1, 0]), np.array([0, 1, 1]))
     >>> pool.start, source

@@ -46,7 +46,7 @@ class Problem(Protocol):
 
 
 def copy_state(state: State) -> State:
-    """Copy the arrays of a state, for one run."""
+    """Copy the arrays of the state of a labelling problem, for one run."""
     copies: Any = [
         x.copy() if isinstance(x, np.ndarray) else copy_state(x) if isinstance(x, PruningTable) else x for x in state
     ]

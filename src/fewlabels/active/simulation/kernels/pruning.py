@@ -16,7 +16,7 @@ from fewlabels.active.simulation.kernels.histogram import (
     add_outcome,
     discretize_beta,
     discretize_betas,
-    draw_within,
+    draw_within_slot,
 )
 from fewlabels.active.simulation.kernels.jit import compiled, entry_point, force_inlined
 from fewlabels.active.simulation.kernels.quantiles import TINIEST
@@ -52,7 +52,7 @@ class PruningTable(NamedTuple):
 
 
 def make_pruning_table(cells: Records, start: Ints) -> PruningTable:
-    """Discretize the cells of groups whose gains are Σ weight · |θ − score|."""
+    """Discretize the cells of groups whose gains are Σ weight · |θ − score|, for pruning."""
     pruning_cells = np.zeros(len(cells), dtype=PRUNING_CELL)
     for name in ("alpha", "beta", "score"):
         pruning_cells[name] = cells[name]
@@ -64,7 +64,7 @@ def make_pruning_table(cells: Records, start: Ints) -> PruningTable:
 
 
 def discretize_gains(cells: Records, start: Ints) -> tuple[Units, float]:
-    """Return the largest gain of each slot in units, and the gain of one unit."""
+    """Return the largest gain of each slot in the pruning table's units, and the gain of one unit."""
     ends = np.abs(EDGES - cells["score"][:, None]) * cells["kink"][:, None]
     most = np.maximum(ends[:, :-1], ends[:, 1:])
     highest = np.add.reduceat(most.max(axis=1), start[:-1]).max() if len(cells) else 1.0
@@ -74,7 +74,7 @@ def discretize_gains(cells: Records, start: Ints) -> tuple[Units, float]:
 
 @entry_point
 def convolve_all(pruning_cells: Records, below: Floats, units: Units) -> Floats:
-    """Convolve the cells of every group, from its last cell to its first."""
+    """Convolve the cells of every group for pruning, from its last cell to its first."""
     n, most = len(pruning_cells), 0
     for i in range(n - 1, -1, -1):
         pruning_cells[i].bound = units[i].max() + (pruning_cells[i + 1].bound if pruning_cells[i].next < n else 0)
@@ -88,7 +88,7 @@ def convolve_all(pruning_cells: Records, below: Floats, units: Units) -> Floats:
 
 @compiled
 def convolve(pruning_cells: Records, below: Floats, units: Units, chance: Floats, i: int) -> None:
-    """Probability that a cell and the later ones have n units or more: summed over its slots."""
+    """Probability, for pruning, that a cell and the later ones have n units or more: summed over its slots."""
     after = pruning_cells[i].next
     bound = pruning_cells[after].bound if after < len(pruning_cells) else 0
     row, later = chance[i], chance[after][: bound + 1]
@@ -103,7 +103,10 @@ def convolve(pruning_cells: Records, below: Floats, units: Units, chance: Floats
 
 @compiled
 def add_shifted(row: Floats, later: Floats, share: float, own: int) -> None:
-    """Add the case, with probability `share`, that a cell has its own units, and the later cells the remaining ones."""
+    """Add the case, with probability `share`, that a cell has its own units, for the convolution of pruning.
+
+    The later cells then have the remaining ones.
+    """
     beyond = row[own:]  # a view, so that the loop is over contiguous memory
     for n in range(own):
         row[n] += share
@@ -125,7 +128,7 @@ def update_pruning_table(pruning_table: PruningTable, cells: Records, group: int
 
 @compiled
 def update_histogram(pruning_cell: Record, below: Floats, a: float, b: float) -> None:
-    """Update the slots of a cell; usually by one more outcome."""
+    """Update the slots of a cell in the pruning table; usually by one more outcome."""
     right, wrong = a - pruning_cell.alpha, b - pruning_cell.beta
     if right == 1.0 and wrong == 0.0:
         add_outcome(below, pruning_cell.alpha, pruning_cell.beta, True)
@@ -138,13 +141,13 @@ def update_histogram(pruning_cell: Record, below: Floats, a: float, b: float) ->
 
 @force_inlined
 def count_required_units(pruning_table: PruningTable, floor: float) -> int:
-    """Return the units that a group needs to reach a floor."""
+    """Return the units that a group needs to reach a floor, or be pruned."""
     return min(int(max(floor, 0.0) / pruning_table.unit), pruning_table.chance.shape[1] - 1)
 
 
 @compiled
 def draw_pruned_gain(rng: Rng, pruning_table: PruningTable, group: int, floor: float) -> float:
-    """Gain of a group at a draw; minus infinity if it stays below the floor, usually decided by its units alone."""
+    """Gain of a group at a draw; minus infinity if it is pruned, below the floor, usually by its units alone."""
     required = count_required_units(pruning_table, floor)
     if rng.random() >= pruning_table.chance[pruning_table.start[group], required]:
         return -np.inf
@@ -153,7 +156,7 @@ def draw_pruned_gain(rng: Rng, pruning_table: PruningTable, group: int, floor: f
 
 @compiled
 def draw_top_pruned(rng: Rng, pruning_table: PruningTable, groups: Ints, top: TopGroups) -> None:
-    """Fill `top` from one joint draw: the same as drawing the groups one by one, in a tight loop."""
+    """Fill `top` from one joint draw with pruning: the same as drawing the groups one by one, in a tight loop."""
     clear_top(top)
     start, chance, required = pruning_table.start, pruning_table.chance, 0
     for group in groups:
@@ -164,7 +167,7 @@ def draw_top_pruned(rng: Rng, pruning_table: PruningTable, groups: Ints, top: To
 
 @compiled
 def draw_gain_above(rng: Rng, pruning_table: PruningTable, group: int, required: int, floor: float) -> float:
-    """Gain of a group, given that it has the missing units: draw slots first, then values within them."""
+    """Gain of a group that is not pruned, as it has the missing units: draw slots first, then values in them."""
     first, last, reached, gain = pruning_table.start[group], pruning_table.start[group + 1], 0, 0.0
     pruning_cells, below, units, chance, unit = (
         pruning_table.pruning_cells,
@@ -183,7 +186,7 @@ def draw_gain_above(rng: Rng, pruning_table: PruningTable, group: int, required:
             return -np.inf
         pruning_cell = pruning_cells[i]
         gain += pruning_cell.weight * abs(
-            draw_within(rng, pruning_cell.alpha, pruning_cell.beta, pruning_cell.slot) - pruning_cell.score
+            draw_within_slot(rng, pruning_cell.alpha, pruning_cell.beta, pruning_cell.slot) - pruning_cell.score
         )
         reached -= units[i, pruning_cell.slot]
     return gain
@@ -191,7 +194,7 @@ def draw_gain_above(rng: Rng, pruning_table: PruningTable, group: int, required:
 
 @compiled
 def find_slot(below: Floats, units: Units, later: Floats, required: int, chance: float) -> int:
-    """Invert the distribution of slots, given that this and the later cells have the missing units."""
+    """Invert the distribution of slots in the pruning table, given that this and later cells have the missing units."""
     found = 0
     for j in range(N_SLOTS):
         share = (below[j + 1] - below[j]) * later[max(required - units[j], 0)]

@@ -14,13 +14,13 @@ MAX_LOG_ODDS = 700.0  # log-odds beyond which probabilities underflow
 
 @compiled
 def log_beta(a: float, b: float) -> float:
-    """Logarithm of the Beta function."""
+    """Logarithm of the Beta function, for compiled quantiles."""
     return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
 
 
 @compiled
 def continued_fraction(a: float, b: float, x: float, tolerance: float) -> float:
-    """Continued fraction of the incomplete Beta function by Lentz's method; fast for x below (a+1)/(a+b+2)."""
+    """Compiled continued fraction of a Beta's distribution function, by Lentz's method; fast below (a+1)/(a+b+2)."""
     c, d = 1.0, 1.0 - (a + b) * x / (a + 1.0)
     d = 1.0 / (d if abs(d) > TINIEST else TINIEST)
     value = d
@@ -42,7 +42,10 @@ def continued_fraction(a: float, b: float, x: float, tolerance: float) -> float:
 
 @compiled
 def cdf_and_derivative(a: float, b: float, x: float, log_b: float, tolerance: float) -> tuple[float, float]:
-    """P(θ < x), and its derivative by the log-odds of x, which is also the change by one more outcome."""
+    """P(θ < x) of a Beta and its derivative by the log-odds of x, to solve for quantiles.
+
+    The derivative is also the change by one more outcome.
+    """
     if x <= 0.0:
         return 0.0, 0.0
     if x >= 1.0:
@@ -55,13 +58,16 @@ def cdf_and_derivative(a: float, b: float, x: float, log_b: float, tolerance: fl
 
 @entry_point
 def beta_cdf(a: float, b: float, x: float) -> float:
-    """P(θ < x) for θ ~ Beta(a, b): the regularised incomplete Beta function."""
+    """Compiled P(θ < x) for θ ~ Beta(a, b), which quantiles invert: the regularised incomplete Beta function."""
     return cdf_and_derivative(a, b, x, log_beta(a, b), TOLERANCE)[0]
 
 
 @compiled
 def log_cdf_and_slope(a: float, b: float, u: float, log_b: float) -> tuple[float, float]:
-    """Logarithm of P(log-odds of θ < u), and its derivative; also if the probability itself underflows."""
+    """Logarithm of P(log-odds of θ < u) and its derivative, to solve for quantiles.
+
+    Also if the probability itself underflows.
+    """
     left, right = math.log1p(math.exp(-u)), math.log1p(math.exp(u))
     log_rate, x = -a * left - b * right - log_b, math.exp(-left)
     if x < (a + 1.0) / (a + b + 2.0):
@@ -74,7 +80,7 @@ def log_cdf_and_slope(a: float, b: float, u: float, log_b: float) -> tuple[float
 
 @compiled
 def solve_log_odds(a: float, b: float, p: float, u: float, tolerance: float) -> float:
-    """Log-odds of the p-quantile by Newton's method, from a start u."""
+    """Compiled log-odds of the p-quantile of a Beta by Newton's method, from a start u."""
     log_b, log_p = log_beta(a, b), math.log(p)
     for _ in range(100):
         value, slope = log_cdf_and_slope(a, b, u, log_b)
@@ -89,7 +95,7 @@ def solve_log_odds(a: float, b: float, p: float, u: float, tolerance: float) -> 
 
 @compiled
 def guess_log_odds(a: float, b: float, p: float) -> float:
-    """Starting value of the solver: normal in the log-odds, or the leading term if the lower tail is long."""
+    """Compiled first guess of a Beta's quantile: normal in the log-odds, or the leading term of a long tail."""
     if a < 1.0:
         return max((math.log(p) + math.log(a) + log_beta(a, b)) / a, -MAX_LOG_ODDS)
     t = math.sqrt(-2.0 * math.log(p))
@@ -99,7 +105,7 @@ def guess_log_odds(a: float, b: float, p: float) -> float:
 
 @entry_point
 def beta_quantile(a: float, b: float, p: float) -> float:
-    """The x with P(θ < x) = p for θ ~ Beta(a, b)."""
+    """Compiled quantile of a Beta: the x with P(θ < x) = p for θ ~ Beta(a, b)."""
     if p <= 0.0 or p >= 1.0:
         return 0.0 if p <= 0.0 else 1.0
     if p <= 0.5:

@@ -39,7 +39,7 @@ class ItemQueue(NamedTuple):
 
 
 def make_item_queue(start: Ints, share: Floats, n_labels: Ints, eligible_groups: Ints) -> ItemQueue:
-    """Make the queue of all items, in which only some groups can be chosen."""
+    """Make the compiled queue of all items, in which only some groups can be chosen."""
     groups = np.zeros(len(share), dtype=GROUP_RECORD)
     groups["start"], groups["left"], groups["share"], groups["taken"] = start[:-1], np.diff(start), share, n_labels
     opened = eligible_groups[groups["left"][eligible_groups] > 0]
@@ -50,7 +50,7 @@ def make_item_queue(start: Ints, share: Floats, n_labels: Ints, eligible_groups:
 
 @compiled
 def draw_item(rng: Rng, item_queue: ItemQueue, group: int) -> int:
-    """Remove and return a random item of a group; close the group after its last item."""
+    """Remove and return a random item from a group's compiled queue; close the group after its last item."""
     record = item_queue.groups[group]
     record.left -= 1
     record.taken += 1
@@ -65,7 +65,7 @@ def draw_item(rng: Rng, item_queue: ItemQueue, group: int) -> int:
 
 @compiled
 def close_group(item_queue: ItemQueue, group: int) -> None:
-    """Remove a group from the open groups, by a swap with the last."""
+    """Remove a group whose compiled queue is empty from the open groups, by a swap with the last."""
     item_queue.n_open[0] -= 1
     last, at = item_queue.open[item_queue.n_open[0]], item_queue.groups[group].place
     item_queue.open[at] = last
@@ -73,25 +73,25 @@ def close_group(item_queue: ItemQueue, group: int) -> None:
 
 
 @compiled
-def enter_ranking(item_queue: ItemQueue, group: int, key: float) -> None:
-    """Insert a group into the ranking."""
+def enter_draw_order(item_queue: ItemQueue, group: int, key: float) -> None:
+    """Insert a group into the order in which draws visit the groups of the compiled queue."""
     at = item_queue.n_ranked[0]
     item_queue.n_ranked[0] = at + 1
     item_queue.order[at] = group
     item_queue.groups[group].rank = at
-    move_in_ranking(item_queue, group, key)
+    move_in_draw_order(item_queue, group, key)
 
 
 @compiled
-def leave_ranking(item_queue: ItemQueue, group: int) -> None:
-    """Remove a group from the ranking."""
-    move_in_ranking(item_queue, group, -np.inf)
+def leave_draw_order(item_queue: ItemQueue, group: int) -> None:
+    """Remove a group from the order in which draws visit the groups of the compiled queue."""
+    move_in_draw_order(item_queue, group, -np.inf)
     item_queue.n_ranked[0] -= 1
 
 
 @compiled
-def move_in_ranking(item_queue: ItemQueue, group: int, key: float) -> None:
-    """Change the key of a group, and move it to its new rank (insertion sort)."""
+def move_in_draw_order(item_queue: ItemQueue, group: int, key: float) -> None:
+    """Move a group in the order in which draws visit the groups of the compiled queue (insertion sort)."""
     groups, order = item_queue.groups, item_queue.order
     at = groups[group].rank
     groups[group].key = key

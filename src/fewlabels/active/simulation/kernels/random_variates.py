@@ -10,13 +10,13 @@ MAX_SUMMED_EXPONENTIALS = 4  # integer shapes up to which a sum of exponentials 
 
 @compiled
 def draw_index(rng: Rng, n: int) -> int:
-    """Uniform integer in 0 … n − 1."""
+    """Random variate: a uniform integer in 0 … n − 1."""
     return int(rng.random() * n)
 
 
 @compiled
 def draw_beta(rng: Rng, a: float, b: float) -> float:
-    """Beta(a, b); in logarithms (Jöhnk) if both shapes are small, where both Gammas could underflow."""
+    """Random variate of Beta(a, b); in logarithms (Jöhnk) if both shapes are small and both Gammas could underflow."""
     if a == 1.0 and b == 1.0:
         return rng.random()
     if a > 1.0 or b > 1.0:
@@ -32,7 +32,7 @@ def draw_beta(rng: Rng, a: float, b: float) -> float:
 
 @compiled
 def draw_integer_gamma(rng: Rng, shape: float) -> float:
-    """Gamma with an integer shape."""
+    """Random variate of a Gamma with an integer shape."""
     if shape > MAX_SUMMED_EXPONENTIALS:
         return rng.standard_gamma(shape)
     total = 0.0

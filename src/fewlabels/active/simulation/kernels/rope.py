@@ -35,13 +35,16 @@ class Shapes(NamedTuple):
 
 @compiled
 def softplus(u: float) -> float:
-    """log(1 + e^u)."""
+    """log(1 + e^u), for the densities that ROPE probabilities integrate."""
     return u + math.log1p(math.exp(-u)) if u > 0.0 else math.log1p(math.exp(u))
 
 
 @compiled
 def find_lower_end(alpha: float, beta: float) -> float:
-    """Log-odds below which a Beta has negligible mass; Newton's method on a concave function, from the left."""
+    """Log-odds at which ROPE integrals start: a Beta has negligible mass below.
+
+    By Newton's method on a concave function, from the left.
+    """
     peak = math.log(alpha / beta)
     target = alpha * peak - (alpha + beta) * softplus(peak) - LOG_DROP
     u = target / alpha
@@ -56,13 +59,13 @@ def find_lower_end(alpha: float, beta: float) -> float:
 
 @compiled
 def variance(alpha: float, beta: float) -> float:
-    """Variance of a Beta."""
+    """Variance of a Beta; the narrower of two is integrated over for ROPE probabilities."""
     return alpha * beta / ((alpha + beta) ** 2 * (alpha + beta + 1.0))
 
 
 @compiled
 def add_node(table: Floats, shapes: Shapes, log_b: float, t: float, mass: float, margin: float) -> None:
-    """Add a node of the narrower Beta (a) to P(a − b < −margin) and P(a − b > margin), now and after each label."""
+    """Add a node of the narrower Beta to the ROPE probabilities of a − b, now and after each label."""
     mean_a = shapes.a_right / (shapes.a_right + shapes.a_wrong)
     for side in range(2):
         at = t + margin if side == 0 else t - margin
@@ -79,7 +82,7 @@ def add_node(table: Floats, shapes: Shapes, log_b: float, t: float, mass: float,
 
 @compiled
 def add_panel(table: Floats, shapes: Shapes, low: float, high: float, margin: float, clusters_nodes: bool) -> None:
-    """Integrate between two log-odds of the narrower Beta; near kinks, nodes are clustered at the ends."""
+    """Integrate ROPE probabilities between two log-odds of the narrower Beta; nodes are clustered near kinks."""
     log_a, log_b = log_beta(shapes.a_right, shapes.a_wrong), log_beta(shapes.b_right, shapes.b_wrong)
     for i in range(N_NODES):
         s = 0.5 * (NODES[i] + 1.0)
@@ -94,7 +97,7 @@ def add_panel(table: Floats, shapes: Shapes, low: float, high: float, margin: fl
 
 @compiled
 def add_ends(table: Floats, shapes: Shapes, margin: float) -> None:
-    """Add the mass at 0 and 1, which is large for very small shapes."""
+    """Add the mass at 0 and 1 to ROPE probabilities, which is large for very small shapes."""
     log_b = log_beta(shapes.b_right, shapes.b_wrong)
     for end in range(2):
         one, other = (shapes.a_right, shapes.a_wrong) if end == 0 else (shapes.a_wrong, shapes.a_right)
@@ -107,7 +110,7 @@ def add_ends(table: Floats, shapes: Shapes, margin: float) -> None:
 def integrate_between_kinks(
     table: Floats, shapes: Shapes, low: float, high: float, margin: float, clusters_nodes: bool
 ) -> None:
-    """Integrate between two kinks, with panels scaled to the width of the density."""
+    """Integrate ROPE probabilities between two kinks, with panels scaled to the width of the density."""
     scale = math.sqrt(1.0 / shapes.a_right + 1.0 / shapes.a_wrong)
     n = 1 + int((high - low) / min(WIDTH * scale, WIDTH))
     for i in range(n):
@@ -117,7 +120,7 @@ def integrate_between_kinks(
 
 @compiled
 def integrate(table: Floats, shapes: Shapes, margin: float) -> None:
-    """Fill `table` if a is the narrower; split the integral at the kinks of the other's distribution function."""
+    """Fill `table` of ROPE probabilities if a is the narrower; split at the kinks of the other's distribution."""
     table[:] = 0.0
     low, high = find_lower_end(shapes.a_right, shapes.a_wrong), -find_lower_end(shapes.a_wrong, shapes.a_right)
     kink = math.log(margin / (1.0 - margin)) if margin > 0.0 else -np.inf
@@ -132,7 +135,7 @@ def integrate(table: Floats, shapes: Shapes, margin: float) -> None:
 
 @compiled
 def fill_table(table: Floats, shapes: Shapes, margin: float) -> None:
-    """P(Δ < −margin) and P(Δ > margin), Δ = a − b: now, and after one more outcome of either."""
+    """ROPE probabilities P(Δ < −margin) and P(Δ > margin), Δ = a − b: now, and after one more outcome of either."""
     if variance(shapes.a_right, shapes.a_wrong) <= variance(shapes.b_right, shapes.b_wrong):
         integrate(table, shapes, margin)
         return
@@ -145,7 +148,7 @@ def fill_table(table: Floats, shapes: Shapes, margin: float) -> None:
 
 @compiled
 def likeliest_region_probability(table: Floats, row: int) -> float:
-    """λ, the probability of the likeliest of the three regions."""
+    """λ, the probability of the likeliest of the three regions: below, within and above the ROPE."""
     below, above = table[row, 0], table[row, 1]
     return max(below, 1.0 - below - above, above)
 
@@ -154,7 +157,7 @@ def likeliest_region_probability(table: Floats, row: int) -> float:
 def region_probabilities(
     a_right: float, a_wrong: float, b_right: float, b_wrong: float, margin: float
 ) -> tuple[float, float]:
-    """P(a − b < −margin) and P(a − b > margin); exactly equal if a and b are."""
+    """ROPE probabilities P(a − b < −margin) and P(a − b > margin); exactly equal if a and b are."""
     table = np.empty((5, 2))
     fill_table(table, Shapes(a_right, a_wrong, b_right, b_wrong), margin)
     below, above = table[NOW, 0], table[NOW, 1]

@@ -38,5 +38,5 @@ UPPER_BOUND = Rule(RuleKind.UPPER_BOUND)
 
 
 def multi_play(m: int) -> Rule:
-    """Thompson sampling that labels one item in each of the m best groups."""
+    """Rule of Thompson sampling that labels one item in each of the m best groups."""
     return Rule(RuleKind.THOMPSON, m=m)

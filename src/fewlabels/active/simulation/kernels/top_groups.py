@@ -26,13 +26,13 @@ def make_top(m: int) -> TopGroups:
 
 @compiled
 def clear_top(top: TopGroups) -> None:
-    """Remove all groups, before a new draw."""
+    """Remove all of the top groups, before a new draw."""
     top.taken[0] = 0
 
 
 @compiled
 def entry_threshold(top: TopGroups) -> float:
-    """Return the smallest gain that can still be among the m best."""
+    """Return the smallest gain that can still be among the m top groups."""
     n = top.taken[0]
     return top.entries[n - 1].gain if n == len(top.entries) else -np.inf
 

@@ -39,19 +39,19 @@ STICK_TOLERANCE = 1e-12  # remaining stick that is negligible
 
 @force_inlined
 def value_of(class_record: Record, is_variance: bool) -> float:
-    """Value of a class: its pseudo-count if gains are variances, else its cost."""
+    """Weight of a class's share: its pseudo-count if gains are variances, else its cost."""
     return class_record.alpha if is_variance else class_record.price
 
 
 @force_inlined
 def best_value(slope: float, one: float, other: float) -> float:
-    """Return the value with the larger gain."""
+    """Return the weight of a share with the larger gain."""
     return max(one, other) if slope >= 0.0 else min(one, other)
 
 
 @force_inlined
 def draw_lead(rng: Rng, shape: float, total: float) -> float:
-    """Share of the leading part: a Beta, from two Gammas; if both underflow, 0 or 1."""
+    """Share of the leading part of a Dirichlet: a Beta, from two Gammas; if both underflow, 0 or 1."""
     first, second = rng.standard_gamma(shape), rng.standard_gamma(max(total - shape, 0.0))
     if first + second < UNDERFLOW:
         return 1.0 if rng.random() * total < shape else 0.0
@@ -60,7 +60,7 @@ def draw_lead(rng: Rng, shape: float, total: float) -> float:
 
 @force_inlined
 def draw_parts(rng: Rng, parts: Records, c: int, n: int, lead: int) -> float:
-    """Mean value over all parts except the lead (lead = n: over all)."""
+    """Weighted mean of the shares of all parts except the lead (lead = n: of all)."""
     total, mean = 0.0, 0.0
     for i in range(n):
         if i != lead:
@@ -72,7 +72,7 @@ def draw_parts(rng: Rng, parts: Records, c: int, n: int, lead: int) -> float:
 
 @compiled
 def draw_single_part(rng: Rng, parts: Records, c: int, n: int, lead: int) -> float:
-    """Value of a single part: the limit of a Dirichlet whose Gammas all underflow."""
+    """Weighted mean with a single part's share: the limit of a Dirichlet whose Gammas all underflow."""
     total, chosen = 0.0, 0.0
     for i in range(n):
         if i != lead:
@@ -84,7 +84,7 @@ def draw_single_part(rng: Rng, parts: Records, c: int, n: int, lead: int) -> flo
 
 @force_inlined
 def draw_stick_breaking(rng: Rng, class_records: Records, c: int, prior_rest: float, is_variance: bool) -> float:
-    """Mean value over the prior outside the lead, by stick-breaking: each piece falls on a random class."""
+    """Weighted mean of shares over the prior outside the lead, by stick-breaking: pieces fall on random classes."""
     rest, mean, n = 1.0, 0.0, class_records.shape[1]
     while rest > STICK_TOLERANCE:
         kept = rest * math.exp(-rng.standard_exponential() / prior_rest)
@@ -101,7 +101,7 @@ def draw_stick_breaking(rng: Rng, class_records: Records, c: int, prior_rest: fl
 def draw_labelled(
     rng: Rng, parts: Records, c: int, n: int, class_records: Records, prior_rest: float, is_variance: bool
 ) -> float:
-    """Mean value outside the lead: one Gamma for each labelled class, and one for the prior."""
+    """Weighted mean of shares outside the lead: one Gamma for each labelled class, and one for the prior."""
     if n == 0:
         return draw_stick_breaking(rng, class_records, c, prior_rest, is_variance)
     total, mean = 0.0, 0.0
@@ -117,7 +117,7 @@ def draw_labelled(
 
 @compiled
 def count_label(cell: Record, class_records: Records, parts: Records, label: int) -> None:
-    """Count a label outside the lead."""
+    """Count a label outside the lead, in the weights of shares."""
     if class_records[label].part < 0:
         class_records[label].part = cell.n_parts
         parts[cell.n_parts].label = label
@@ -127,7 +127,7 @@ def count_label(cell: Record, class_records: Records, parts: Records, label: int
 
 @compiled
 def regroup(cell: Record, class_records: Records, parts: Records, label: int) -> None:
-    """Move a class to the part with its new pseudo-count."""
+    """Move a class to the part with its new pseudo-count, which weights its share."""
     value, old, none = class_records[label].alpha, class_records[label].part, cell.n_parts
     new = none
     for i in range(cell.n_parts):
@@ -150,7 +150,7 @@ def regroup(cell: Record, class_records: Records, parts: Records, label: int) ->
 
 @compiled
 def drop_part(cell: Record, class_records: Records, parts: Records, old: int, new: int) -> int:
-    """Replace an empty part by the last one; return the resulting index of `new`."""
+    """Replace an empty part of the weighted shares by the last one; return the resulting index of `new`."""
     last = cell.n_parts - 1
     cell.n_parts = last
     parts[old].shape, parts[old].value, parts[old].members = parts[last].shape, parts[last].value, parts[last].members
@@ -162,7 +162,7 @@ def drop_part(cell: Record, class_records: Records, parts: Records, old: int, ne
 
 @compiled
 def set_lead(cell: Record, parts: Records) -> None:
-    """Set the lead to the part of best value, and store the second best value."""
+    """Set the lead of the weighted shares to the part of best value, and store the second best value."""
     cell.lead = 0
     for i in range(1, cell.n_parts):
         if cell.slope * parts[i].value > cell.slope * parts[cell.lead].value:

@@ -17,7 +17,10 @@ ROUNDING = 1e-9  # of a share
 
 @compiled
 def fill_probabilities(p: Floats, alpha: float, beta: float) -> None:
-    """Fill in beta-binomial probabilities of 0 … n by ratios from the mode outwards, to avoid under- and overflow."""
+    """Compiled beta-binomial probabilities of 0 … n, by ratios from the mode outwards.
+
+    These avoid under- and overflow.
+    """
     n = len(p) - 1
     start = 0.0 if alpha <= 1.0 else float(n)
     if alpha > 1.0 and beta > 1.0:
@@ -37,7 +40,7 @@ def fill_probabilities(p: Floats, alpha: float, beta: float) -> None:
 
 @compiled
 def find_discrete_quantile(p: Floats, q: float) -> int:
-    """Smallest k whose cumulative probability is at least q."""
+    """Compiled quantile of a beta-binomial: the smallest k whose cumulative probability is at least q."""
     target, total = 0.0, 0.0
     for k in range(len(p)):
         target += q * (1.0 - TINY) * p[k]
@@ -50,7 +53,7 @@ def find_discrete_quantile(p: Floats, q: float) -> int:
 
 @compiled
 def find_moment_matched_quantile(n: int, alpha: float, beta: float, q: float) -> int:
-    """Quantile of n times the Beta of the same mean and variance."""
+    """Compiled quantile of a beta-binomial by n times the Beta of the same mean and variance."""
     total = alpha + beta
     strength = n / (1.0 + (n - 1.0) / (total + 1.0)) - 1.0
     return round(n * beta_quantile(alpha / total * strength, beta / total * strength, q))
@@ -58,7 +61,7 @@ def find_moment_matched_quantile(n: int, alpha: float, beta: float, q: float) ->
 
 @compiled
 def find_interval(n: int, alpha: float, beta: float, level: float) -> tuple[int, int]:
-    """Credible interval of the number of right outcomes among n more."""
+    """Compiled credible interval of a beta-binomial: the number of right outcomes among n more."""
     a, b, low, high = max(alpha, TINY), max(beta, TINY), (1.0 - level) / 2.0, (1.0 + level) / 2.0
     if n > EXACT_UP_TO:
         return find_moment_matched_quantile(n, a, b, low), find_moment_matched_quantile(n, a, b, high)
@@ -69,14 +72,17 @@ def find_interval(n: int, alpha: float, beta: float, level: float) -> tuple[int,
 
 @compiled
 def expect_rest(n: int, alpha: float, beta: float) -> float:
-    """Expected number of right outcomes among n more; intervals are extended to contain it."""
+    """Compiled mean of a beta-binomial: right outcomes among n more; intervals are extended to contain it."""
     a, b = max(alpha, TINY), max(beta, TINY)
     return n * a / (a + b)
 
 
 @compiled
 def trim_interval(p: Floats, low: int, high: int, level: float) -> tuple[int, int]:
-    """Drop the less probable end while the level is kept; drop equal ends together or not at all."""
+    """Drop the less probable end of a compiled beta-binomial interval while the level is kept.
+
+    Equal ends are dropped together or not at all.
+    """
     excess = (TINY - level) * p.sum()
     for k in range(low, high + 1):
         excess += p[k]
@@ -98,7 +104,7 @@ def trim_interval(p: Floats, low: int, high: int, level: float) -> tuple[int, in
 def measure_coverage(
     counts: Floats, size: Ints, right: Floats, alpha: Floats, beta: Floats, level: float
 ) -> tuple[Floats, Floats]:
-    """Share of groups whose interval contains the truth, and mean width, per checkpoint; counts (checkpoint, group, 2).
+    """Coverage by beta-binomial intervals of groups, and mean width, per checkpoint; counts (checkpoint, group, 2).
 
     Compares numbers of items, which may be fractional; recomputes only groups with new labels.
     """

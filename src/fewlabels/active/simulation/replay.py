@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 
 from fewlabels.active.acquisition import AcquisitionView, Policy
 from fewlabels.active.goals.goal import Goal, count_sought
-from fewlabels.active.policies import choose_groups
+from fewlabels.active.policies import choose_batch, choose_groups
 from fewlabels.active.simulation.labelled_pool import LabelledPool
 from fewlabels.active.study_design import StudyDesign
 from fewlabels.data.counts import CountTable
@@ -114,14 +114,34 @@ class Run:
     def _choose(self, rng: Rng, posterior: Posterior, most: int) -> Int[np.ndarray, " named"]:
         """Return the positions, in shuffled order, of the next items of the open groups that the policy chooses."""
         prospect = AcquisitionView(posterior, self.goal.gain, self.plays)
-        named = [g for g in choose_groups(self.policy, rng, prospect) if prospect.is_open[g]][:most]
-        upcoming = self.labelled.start[:-1] + self.start.left - posterior.left
-        places = [upcoming[g] + np.arange(min(n, prospect.left[g])) for g, n in Counter(named).items()]
+        named = [g for g in choose_groups(self.policy, rng, prospect) if prospect.is_open[g]]
+        return self._find_places(prospect, named[:most])
+
+    def label_in_batches(self, rng: Rng, resolution: int) -> Iterator[tuple[Int[np.ndarray, " named"], Posterior]]:
+        """Yield the items of each batch and the posterior after it: one item at first, then a `resolution`-th more each.
+
+        The items of a batch are chosen from one posterior, as when people label several at a time.
+        """
+        shuffled, posterior, n_labels = _shuffle_within(rng, self.labelled.start), self.start, 0
+        while True:
+            prospect = AcquisitionView(posterior, self.goal.gain, self.plays)
+            named = choose_batch(self.policy, rng, prospect, max(1, n_labels // resolution))
+            items = shuffled[self._find_places(prospect, named)]
+            if not len(items):
+                return
+            posterior, n_labels = self.update_posterior(posterior, items), n_labels + len(items)
+            yield items, posterior
+
+    def _find_places(self, prospect: AcquisitionView, named: Sequence[int]) -> Int[np.ndarray, " named"]:
+        """Return the positions of the next items of the named groups that are open."""
+        upcoming = self.labelled.start[:-1] + self.start.left - prospect.posterior.left
+        counted = Counter(g for g in named if prospect.is_open[g])
+        places = [upcoming[g] + np.arange(min(n, prospect.left[g])) for g, n in counted.items()]
         return np.concatenate([np.zeros(0, dtype=np.int64), *places])
 
 
 def next_refit(n_labels: int) -> int:
-    """Return the label count of the next refit: after every label at first, then every 10 % more.
+    """Return the label count of a replay's next refit: after every label at first, then every 10 % more.
 
     Between refits, a label updates its own cell only.
 
@@ -132,7 +152,7 @@ def next_refit(n_labels: int) -> int:
 
 
 def count_askable(goal: Goal, posterior: Posterior) -> int:
-    """Count the items whose label has value for a goal."""
+    """Count the items that a replay of a goal may label, as their label has value for it."""
     return int(AcquisitionView(posterior, goal.gain, count_sought(goal)).left.sum())
 
 
@@ -143,10 +163,10 @@ def _shuffle_within(rng: Rng, start: Int[np.ndarray, " border"]) -> Int[np.ndarr
     return items[np.lexsort((rng.random(len(items)), group))]
 
 
-def mark_checkpoints(budget: int, n: int = 200) -> Int[np.ndarray, " checkpoint"]:
-    """Return label counts at which to measure: dense at first, then evenly spaced.
+def schedule_replay(budget: int, n: int = 200) -> Int[np.ndarray, " checkpoint"]:
+    """Return the numbers of labels after which a replay is looked at: dense at first, then evenly spaced.
 
-    >>> mark_checkpoints(10).tolist()
+    >>> schedule_replay(10).tolist()
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
     """
     early = np.geomspace(1, max(budget, 1), num=n // 4)
@@ -157,6 +177,6 @@ def mark_checkpoints(budget: int, n: int = 200) -> Int[np.ndarray, " checkpoint"
 def follow_posterior(
     run: Run, order: Int[np.ndarray, " step"], checkpoints: Sequence[int]
 ) -> Iterator[tuple[int, Posterior]]:
-    """Yield the posterior at every checkpoint."""
+    """Yield the posterior of a replay at every checkpoint."""
     for n in checkpoints:
         yield int(n), run.infer_posterior(order[: int(n)])

@@ -34,7 +34,7 @@ def rank_checkpoints(values: Floats, membership: Ints, m: int) -> Floats:
 
 @compiled
 def break_ties(value: Floats, membership: Ints, kind: Ints, m: int) -> float:
-    """Choose the tied groups of largest estimate for the last places; return the tolerance for ties in the estimate."""
+    """Choose the tied groups of largest estimate for the last of the m ranks; return the tolerance for ties."""
     largest, missing = 0.0, m
     for g in range(len(kind)):
         kind[g] = membership[g]

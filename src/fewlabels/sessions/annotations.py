@@ -37,7 +37,7 @@ class PoolVotes:
 
 
 def build_vote_matrix(counts: CountTable, voted_items: Sequence[ItemVotes]) -> PoolVotes:
-    """Build the vote matrix, with one row per distinct pattern of votes; skips are missing votes."""
+    """Build the vote matrix of a session's annotations, one row per distinct pattern; skips are missing votes."""
     patterns = Counter(filter(None, map(_read_pattern, voted_items)))
     people = tuple(sorted({who for _, votes, _ in patterns for who, _ in votes}))
     who_at = {who: i for i, who in enumerate(people)}
@@ -59,7 +59,7 @@ def build_vote_matrix(counts: CountTable, voted_items: Sequence[ItemVotes]) -> P
 
 
 def impute_counts(rng: Rng, pool_votes: PoolVotes) -> ImputedCounts | None:
-    """Impute the true labels; None if no item has votes of two annotators."""
+    """Impute the true labels from annotations; None if no item has votes of two annotators."""
     if not pool_votes.vote_matrix.n_shared:
         return None
     annotator_fit = fit_annotators(rng, pool_votes.vote_matrix)
@@ -69,7 +69,7 @@ def impute_counts(rng: Rng, pool_votes: PoolVotes) -> ImputedCounts | None:
 
 
 def label_probabilities(pool_votes: PoolVotes, imputed: ImputedCounts, item_votes: ItemVotes) -> dict[str, float]:
-    """Return the posterior probability of each class given these votes, largest first, without negligible ones."""
+    """Return the posterior probability of each class given an item's annotations, largest first, without tiny ones."""
     pattern = _read_pattern(item_votes)
     if pattern is None or pattern not in pool_votes.at:
         return {}
@@ -79,7 +79,7 @@ def label_probabilities(pool_votes: PoolVotes, imputed: ImputedCounts, item_vote
 
 
 def describe_votes(pool_votes: PoolVotes, imputed: ImputedCounts | None, level: float) -> dict[str, Any]:
-    """Return the agreement between annotators and the accuracy of each, as plain data."""
+    """Describe a session's annotations as plain data: agreement between annotators and the accuracy of each."""
     agreement = measure_agreement(pool_votes.vote_matrix, level)
     if agreement is not None and agreement.n_items < MIN_SHARED_ITEMS:
         agreement = None
@@ -89,11 +89,12 @@ def describe_votes(pool_votes: PoolVotes, imputed: ImputedCounts | None, level: 
         "annotators": people, "errs": imputed is not None and imputed.annotator_fit.errs,
         "claim": NO_SHARED_ITEMS if imputed is None else imputed.annotator_fit.claim,
         "sentence": NO_SHARED_ITEMS if imputed is None else imputed.annotator_fit.say(level),
+        "health": None if imputed is None else imputed.annotator_fit.health,
     }  # fmt: skip
 
 
 def describe_agreement(found: dict[str, Any]) -> str:
-    """Describe the agreement in a sentence."""
+    """Describe the agreement of a session's annotations in a sentence."""
     whose = "Cohen's" if found["method"] == "cohen" else "Fleiss'"
     return (
         f"{found['n_people']} people agree on {found['share']:.0%} of {count(found['n_items'], 'item')}: "

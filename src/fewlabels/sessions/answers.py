@@ -38,8 +38,8 @@ def list_answers(events: Iterable[Event], state: SessionState) -> list[dict[str,
     ]  # fmt: skip
 
 
-def list_votes(events: Iterable[Event], state: SessionState) -> list[dict[str, Any]]:
-    """Return the current votes and decisions of all annotators, in order."""
+def list_every_answer(events: Iterable[Event], state: SessionState) -> list[dict[str, Any]]:
+    """Return the current answers of every annotator to every item, and decisions, in order."""
     return [
         {"id": action.item, "label": event.label, "who": action.who, "decided": action.decided, "note": event.note, "at": event.at}
         for action, event in _find_events(events, state)
@@ -47,13 +47,13 @@ def list_votes(events: Iterable[Event], state: SessionState) -> list[dict[str, A
 
 
 def list_disputes(state: SessionState, most: int | None = None) -> list[dict[str, Any]]:
-    """Return at most `most` undecided items on which annotators disagree, with their votes and notes."""
+    """Return at most `most` undecided items on which annotators' answers disagree, with votes and notes."""
     disputed = [state.voted_items[name] for name in state.disputed[:most]]
     return [{"id": one.item.id, "votes": dict(one.votes), "notes": state.notes_on(one)} for one in disputed]
 
 
 def find_last_answers(events: Iterable[Event]) -> dict[tuple[str, str], str | None]:
-    """Return the last label that each annotator gave each item, also where another annotator's label counts now."""
+    """Return the last answer that each annotator gave to each item, also where another annotator's counts now."""
     found: dict[tuple[str, str], str | None] = {}
     for event in events:
         if event.kind in ("told", "skipped"):

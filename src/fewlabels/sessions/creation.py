@@ -2,19 +2,27 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from fewlabels.active.goals.goal import require_enough_groups
+from fewlabels.active.model_design import design_for_models
 from fewlabels.active.study_design import StudyDesign
+from fewlabels.analyses.models.checks import check_models, choose_strata
 from fewlabels.analyses.requirements import count_for, require_answerable
-from fewlabels.data.aggregate import aggregate_pool
+from fewlabels.data.aggregate import Aggregate, aggregate_pool
 from fewlabels.data.checks import require_valid
 from fewlabels.data.groups import Bins
+from fewlabels.data.joint_predictions import JointPredictions
 from fewlabels.data.predictions import Predictions
+from fewlabels.data.prices import average_prices
+from fewlabels.data.propensities import find_signs
 from fewlabels.data.tabulation import to_count_table
 from fewlabels.errors import InputError, choose_words
+from fewlabels.metrics.metric import Metric
 from fewlabels.models.inference import infer
+from fewlabels.models.priors import Prior
 from fewlabels.sessions.file_schema import MAX_VOTES
 from fewlabels.sessions.pool_fingerprint import fingerprint_aggregate
 from fewlabels.sessions.queue import ItemQueue, build_queue
@@ -24,14 +32,20 @@ from fewlabels.sessions.spec import SessionSpec
 def create_spec(
     pool: Predictions, design: StudyDesign, *, classes: Sequence[str] = ()
 ) -> tuple[SessionSpec, ItemQueue]:
-    """Aggregate a pool once, and queue its unlabelled items in random order within their groups."""
+    """Create the spec of a session: aggregate a pool once, and queue its unlabelled items in random order by groups."""
     require_valid_votes(pool, design.votes)
     design = replace(design, bins=design.bins or Bins())
+    if isinstance(pool, JointPredictions):
+        design = design_for_models(pool, design)
     goal, prior = design.goal, design.prior
     aggregated = aggregate_pool(
-        pool, design.by, bins=design.bins, rule=pool.choose_sampling_rule(design.seed), **count_for(pool, prior)
+        pool,
+        design.arms,
+        bins=design.bins,
+        rule=pool.choose_sampling_rule(design.seed),
+        **_choose_counts(pool, goal.metric, prior),
     )
-    notes = require_valid(pool, aggregated)
+    notes = _check_pool(pool, aggregated)
     counts = to_count_table(aggregated)
     counts = counts.add_classes([name for name in dict.fromkeys(map(str, classes)) if name not in counts.classes])
     require_answerable(counts, goal.metric)
@@ -53,12 +67,29 @@ def create_spec(
         graded=pool.has("agreement"),
         whole_ids=pool.has_integer_ids,
         frame=pool.frame,
+        prices=() if design.price is None else average_prices(pool, design.arms, design.price, counts.groups),
+        grades=pool.grades,
     )
     return spec, queue
 
 
+def _choose_counts(pool: Predictions, metric: Metric, prior: Prior) -> dict[str, Any]:
+    """Return the options of the aggregate query; scores of many models are counted in coarser ranges."""
+    found = count_for(pool, metric, prior)
+    if isinstance(pool, JointPredictions) and found.get("strata"):
+        found["strata"] = choose_strata(len(pool.models))
+    return found
+
+
+def _check_pool(pool: Predictions, aggregated: Aggregate) -> tuple[str, ...]:
+    """Raise the first error; return the warnings, also of labels that were not drawn at random."""
+    if isinstance(pool, JointPredictions):
+        return check_models(pool, aggregated)
+    return require_valid(pool, aggregated) + tuple(finding.message for finding in find_signs(pool, aggregated))
+
+
 def require_valid_votes(pool: Predictions, votes: int) -> None:
-    """Refuse a number of votes out of range, and several votes on grades."""
+    """Refuse to create a session with a number of votes out of range, or several votes on grades."""
     if not 1 <= votes <= MAX_VOTES:
         raise InputError(
             f"votes must be between 1 and {MAX_VOTES}, got {votes}; often 2 or 3 annotators answer each item"

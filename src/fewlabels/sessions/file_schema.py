@@ -44,4 +44,12 @@ class SessionDocument(Schema):
     positive: str | None
     n_askable: tuple[Count, ...]
     axes: tuple[AxisDocument, ...] = ()
+    models: tuple[str, ...] = ()  # whose predictions are compared
+    single_grades: bool = (
+        False  # does every entry of the counts hold items of one grade? absent in files of earlier versions
+    )
+    grades: tuple[tuple[str, Annotated[float, Field(ge=0, le=1)]], ...] = ()  # absent in files of earlier versions
     votes: Annotated[int, Field(ge=1, le=MAX_VOTES)] = 1  # absent in files of earlier versions
+    random_share: Annotated[float, Field(ge=0, lt=1)] = 0.0  # absent in files of earlier versions
+    price: str | None = None  # column
+    prices: tuple[Annotated[float, Field(gt=0, allow_inf_nan=False)], ...] = ()  # of a label in each group

@@ -10,13 +10,14 @@ from fewlabels.active.goals.goal import Goal
 from fewlabels.active.study_design import StudyDesign
 from fewlabels.analyses.requirements import require_roles
 from fewlabels.data.aggregate import aggregate_pool
+from fewlabels.data.model_join import read_predictions
 from fewlabels.data.predictions import Predictions
 from fewlabels.data.sampling import SamplingRule
 from fewlabels.errors import InputError
 from fewlabels.sessions.creation import create_spec
 from fewlabels.sessions.journal.events import Journal
 from fewlabels.sessions.journal.memory import MemoryJournal
-from fewlabels.sessions.journal.sqlite import SqliteJournal
+from fewlabels.sessions.journal.storage import create_stored, open_stored
 from fewlabels.sessions.pool_fingerprint import compute_fingerprint, describe_difference, fingerprint_aggregate
 from fewlabels.sessions.serialize import restore_choice
 from fewlabels.sessions.spec import SessionSpec
@@ -26,15 +27,15 @@ from fewlabels.sessions.spec_file import read_spec, write_spec
 def create_journal(
     path: str | Path | None, pool: Any, design: StudyDesign, classes: Sequence[str]
 ) -> tuple[SessionSpec, Journal, Predictions]:
-    """Write the design with the items of the pool to a new journal, in memory without a path."""
-    pool = _read_pool(pool)
+    """Create and open a new journal with the design and the items of the pool, in memory without a path."""
+    pool = read_predictions(pool)
     require_roles(pool, design.goal.metric, design.prior)
     spec, items = create_spec(pool, design, classes=classes)
     about, blobs = write_spec(spec)
     if path is None:
         return spec, MemoryJournal(about, items, blobs), pool
     restore_choice(about["prior"], None, "prior")  # refuse a custom prior: it cannot be restored from the file
-    return spec, SqliteJournal.create(path, about, items, blobs), pool
+    return spec, create_stored(path, about, items, blobs), pool
 
 
 @contextmanager
@@ -42,12 +43,12 @@ def open_journal(
     path: str | Path, pool: Any, *, goal: Goal | None, policy: Policy | None, read_only: bool, accept_missing: bool
 ) -> Iterator[tuple[SessionSpec, Journal, Predictions | None]]:
     """Open an existing journal, and check it against the predictions, if given; close it if the block fails."""
-    journal = SqliteJournal.open(path, read_only=read_only, accept_missing=accept_missing)
+    journal = open_stored(path, read_only=read_only, accept_missing=accept_missing)
     try:
         spec = read_spec(journal.about, journal.blobs, goal=goal, policy=policy, where=path)
         spec.require_items(journal.count_items(), path)
         if pool is not None:
-            pool = _read_pool(pool)
+            pool = read_predictions(pool)
             require_same_predictions(spec, pool, path)
         yield spec, journal, pool
     except BaseException:
@@ -55,12 +56,8 @@ def open_journal(
         raise
 
 
-def _read_pool(pool: Any) -> Predictions:
-    return pool if isinstance(pool, Predictions) else Predictions.read(pool)
-
-
 def require_same_predictions(spec: SessionSpec, pool: Predictions, path: object) -> None:
-    """Refuse predictions other than those the session was created from."""
+    """Refuse to open a session with predictions other than those it was created from."""
     change = describe_difference(spec.fingerprint, _recompute_fingerprint(spec, pool))
     if change:
         raise InputError(
@@ -71,6 +68,6 @@ def require_same_predictions(spec: SessionSpec, pool: Predictions, path: object)
 def _recompute_fingerprint(spec: SessionSpec, pool: Predictions) -> dict[str, Any]:
     """Compute the fingerprint from the same items as when the session was created."""
     if "every" not in spec.fingerprint or not pool.has_integer_ids:
-        return compute_fingerprint(pool, spec.design.by)
+        return compute_fingerprint(pool, spec.design.arms)
     rule = SamplingRule(spec.fingerprint["every"], spec.fingerprint["seed"])
-    return fingerprint_aggregate(aggregate_pool(pool, spec.design.by, bins=spec.design.bins, rule=rule))
+    return fingerprint_aggregate(aggregate_pool(pool, spec.design.arms, bins=spec.design.bins, rule=rule))

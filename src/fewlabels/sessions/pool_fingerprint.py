@@ -11,7 +11,7 @@ from fewlabels.errors import join_names
 
 
 def fingerprint_aggregate(aggregated: Aggregate) -> dict[str, Any]:
-    """Return the fingerprint of predictions and groups, from the sample of an aggregate if it has one."""
+    """Return the pool's fingerprint, of predictions and groups, from the sample of an aggregate if it has one."""
     if aggregated.sample is None:
         return compute_fingerprint(aggregated.pool, aggregated.by)
     groups = [aggregated.cut.name(key) for key in aggregated.groups]
@@ -19,13 +19,13 @@ def fingerprint_aggregate(aggregated: Aggregate) -> dict[str, Any]:
 
 
 def compute_fingerprint(pool: Predictions, by: Groups) -> dict[str, Any]:
-    """Return the fingerprint of predictions and their groups."""
+    """Return the pool's fingerprint, of predictions and their groups."""
     keys = list(by.cut(pool).keys.values())
     return fingerprint(pool, keys[0] if len(keys) == 1 else None)
 
 
 def describe_difference(made_from: Mapping[str, Any], given: Mapping[str, Any]) -> str | None:
-    """Describe how predictions differ from those a session was created from; None if they do not."""
+    """Describe how the pool's fingerprint differs from that at creation; None if it does not."""
     words = {
         "n_items": "items",
         "first": "first id",

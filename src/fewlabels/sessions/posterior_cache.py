@@ -1,6 +1,7 @@
 """Snapshots of a session: counts of the labels so far, and the posterior, computed once per set of labels."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from threading import RLock
 from typing import Any
 
@@ -10,10 +11,10 @@ from jaxtyping import Int
 from fewlabels.active.acquisition import AcquisitionView
 from fewlabels.active.goals.goal import count_sought
 from fewlabels.active.policies import choose_groups
+from fewlabels.active.pricing import get_pricing
+from fewlabels.analyses.overall_check import Sample
 from fewlabels.data.counts import NONE, CountTable
-from fewlabels.data.label_join import note_cannot_tell
 from fewlabels.distributions.randomness import Rng
-from fewlabels.errors import InputError, choose_words
 from fewlabels.models.annotators.imputation import ImputedCounts
 from fewlabels.models.inference import infer, infer_imputed
 from fewlabels.models.posterior import Posterior
@@ -31,25 +32,13 @@ from fewlabels.sessions.votes import ItemVotes
 LACKS_VOTES = "most answered items have fewer votes than required: let other annotators answer them too"
 
 
-def count_left(spec: SessionSpec, state: SessionState) -> Int[np.ndarray, " group"]:
-    """Count the unlabelled items of each group that were not drawn yet; 0 once its queue is empty.
-
-    The file holds only a sample of a large pool, which represents all items of the group.
-    """
-    drawn = np.zeros_like(spec.n_askable)
-    for group, n in state.n_drawn.items():
-        drawn[group] = n
-    n_unlabelled = spec.tally.count("n_items") - spec.tally.count("n_labels")
-    return np.where(drawn < spec.n_askable, n_unlabelled - drawn, 0)
-
-
 def tally_labels(spec: SessionSpec, state: SessionState) -> CountTable:
-    """Return the counts of the pool with the labels so far."""
+    """Return the counts of the pool with the labels so far, from which the posterior is computed and cached."""
     counted = [(entry, name, n) for (entry, name), n in state.counted.items() if n]
     entry = np.array([entry for entry, _, _ in counted], dtype=np.int64)
     n = np.array([n for _, _, n in counted], dtype=np.int64)
     if spec.graded:
-        grade = np.array([_read_grade(name) for _, name, _ in counted])
+        grade = np.array([spec.read_grade(name) for _, name, _ in counted])
         return spec.tally.add_labels(entry, np.full(len(entry), NONE), n, grade * n)
     classes = spec.list_classes(state)
     counts = spec.tally.add_classes(classes[len(spec.tally.classes) :])
@@ -58,15 +47,19 @@ def tally_labels(spec: SessionSpec, state: SessionState) -> CountTable:
     return counts.add_labels(entry, label, n, n * (label == counts.predicted[entry]).astype(np.float64))
 
 
-def _read_grade(name: str) -> float:
-    """Read a grade from a file that may be damaged."""
-    try:
-        grade = float(name)
-    except ValueError:
-        grade = -1.0
-    if not 0 <= grade <= 1:
-        raise InputError(f"damaged: {name[:40]!r} is no grade between 0 and 1; go back to an earlier copy")
-    return grade
+def take_random_sample(spec: SessionSpec, state: SessionState) -> Sample:
+    """Return, to check a posterior by, the labelled items that were drawn at random over the whole pool."""
+    voted = state.labelled_at_random
+    entry = np.array([one.item.entry for one in voted], dtype=np.int64)
+    if spec.graded:
+        right = np.array([spec.read_grade(str(one.label)) for one in voted])
+    else:
+        classes = spec.tally.classes
+        said = [classes[k] if k != NONE else None for k in spec.tally.predicted[entry]]
+        right = np.array([float(one.label == name) for one, name in zip(voted, said, strict=True)])
+    return Sample(
+        entry, right, np.ones(len(entry)), np.ones(len(entry)), len(entry), "drawn at random over the whole pool"
+    )
 
 
 @dataclass(frozen=True)
@@ -89,11 +82,11 @@ class Snapshot:
 
 
 def take_snapshot(spec: SessionSpec, state: SessionState) -> Snapshot:
-    """Take a snapshot of the state."""
+    """Take a snapshot of a session's state, from which its posterior is computed and cached."""
     classes, are_votes = spec.list_classes(state), state.wanted > 1
     return Snapshot(
         (classes, state.n_answer_events if are_votes else 0, *sorted(state.counted.items())), tally_labels(spec, state),
-        [one.item.entry for name, one in state.pending.items() if name not in state.voted_items], count_left(spec, state),
+        [one.item.entry for name, one in state.pending.items() if name not in state.voted_items], spec.count_left(state),
         spec.tally.add_classes(classes[len(spec.tally.classes) :]), tuple(state.answered) if are_votes else (),
         len(state.short_of_votes), len(state.disputed) if are_votes else 0,
     )  # fmt: skip
@@ -106,6 +99,7 @@ class PosteriorCache:
         self._spec = spec
         self._last: tuple[Snapshot, Posterior] | None = None
         self._votes_fit: tuple[Any, PoolVotes, ImputedCounts | None] | None = None
+        self._remembered: dict[str, tuple[Any, Any]] = {}  # by what it is: the labels it belongs to, and the result
         self._lock = RLock()  # one thread computes, the others wait for its result
 
     def get_posterior(self, snapshot: Snapshot) -> Posterior:
@@ -113,16 +107,34 @@ class PosteriorCache:
         with self._lock:
             if self._last is None or self._last[0].labels != snapshot.labels:
                 self._last = snapshot, self._infer(snapshot)
-            return _with_pending(*self._last, snapshot)
+            return self._set_queue(snapshot)
 
     def latest_posterior(self, snapshot: Snapshot) -> Posterior:
         """Return the last computed posterior without waiting for a new one."""
-        return self.get_posterior(snapshot) if self._last is None else _with_pending(*self._last, snapshot)
+        return self.get_posterior(snapshot) if self._last is None else self._set_queue(snapshot)
+
+    def remember(self, what: str, snapshot: Snapshot, compute: Callable[[], Any]) -> Any:
+        """Return a result of labels, pending items and items left, computed once for the same."""
+        now = snapshot.labels, tuple(sorted(snapshot.pending)), tuple(snapshot.left.tolist())
+        with self._lock:
+            found = self._remembered.get(what)
+            if found is None or found[0] != now:
+                found = self._remembered[what] = now, compute()
+            return found[1]
 
     def choose_next_groups(self, posterior: Posterior, rng: Rng) -> list[int]:
         """Return the groups that the policy chooses next; empty once no useful item is left or the policy stops."""
-        goal = self._spec.design.goal
-        return choose_groups(self._spec.design.policy, rng, AcquisitionView(posterior, goal.gain, count_sought(goal)))
+        return choose_groups(self._spec.design.policy, rng, self._view(posterior))
+
+    def is_open_everywhere(self, posterior: Posterior) -> bool:
+        """May the policy choose any item that is left? Goals about some of the groups leave others out."""
+        return bool(np.array_equal(self._view(posterior).left, posterior.left))
+
+    def _view(self, posterior: Posterior) -> AcquisitionView:
+        goal, prices = self._spec.design.goal, self._spec.prices
+        if not prices:
+            return AcquisitionView(posterior, goal.gain, count_sought(goal))
+        return AcquisitionView(posterior, goal.gain, count_sought(goal), np.array(prices), get_pricing(goal))
 
     def impute_labels(self, snapshot: Snapshot) -> ImputedCounts | None:
         """Return the counts of imputed labels; None without votes to compare."""
@@ -149,6 +161,15 @@ class PosteriorCache:
                 self._votes_fit = snapshot.labels, pool_votes, impute_counts(rng, pool_votes)
             return self._votes_fit[1:]
 
+    def _set_queue(self, snapshot: Snapshot) -> Posterior:
+        """Set the pending and remaining items of the last posterior; it is kept, with what is computed from it."""
+        assert self._last is not None
+        fitted_snapshot, posterior = self._last
+        moved = _with_pending(fitted_snapshot, posterior, snapshot)
+        if self._last[1] is posterior:  # no other thread has replaced it
+            self._last = fitted_snapshot, moved
+        return moved
+
     def _infer(self, snapshot: Snapshot) -> Posterior:
         design, imputed = self._spec.design, self.impute_labels(snapshot)
         terms: dict[str, Any] = {"finite_pool": design.finite_pool, "level": design.level, "seed": design.seed}
@@ -164,31 +185,6 @@ def _with_pending(fitted_snapshot: Snapshot, posterior: Posterior, snapshot: Sna
         pending = np.bincount(
             fitted_snapshot.counts.assign_cells(posterior.metric.splits)[1][snapshot.pending], minlength=len(pending)
         )
-    return replace(posterior, pending=pending, left=snapshot.left)
-
-
-def count_events(spec: SessionSpec, state: SessionState) -> dict[str, Any]:
-    """Count items, labels, pending and skipped items, by the names that `status` writes."""
-    return {
-        "n_items": int(spec.tally.n_items.sum()), "n_labels": int(spec.tally.n_labels.sum()) + state.n_labels,
-        "n_pending": len(state.pending), "n_skipped": len(state.skipped), "n_not_asked": len(state.waiting),
-        "n_left": int(count_left(spec, state).sum()), "warnings": list(list_label_warnings(spec, state)),
-    }  # fmt: skip
-
-
-def list_label_warnings(spec: SessionSpec, state: SessionState) -> tuple[str, ...]:
-    """List warnings about these labels."""
-    notes = list(spec.notes)
-    if spec.tally.n_labels.any():
-        notes.append(
-            f"labels that were there from the start: {spec.tally.n_labels.sum():,}; they count as drawn at random "
-            f"within their groups; if they were not, start anew without them ({choose_words('--hide-labels', 'pool.hide_labels()')})"
-        )
-    if state.waiting:
-        notes.append(
-            f"labels that were not asked for: {len(state.waiting):,}; they are kept, but left out of every figure until "
-            "their turn comes, because only items drawn at random represent their group"
-        )
-    if state.skipped:
-        notes.append(note_cannot_tell(len(state.skipped)))
-    return tuple(notes)
+    if np.array_equal(pending, posterior.pending) and np.array_equal(snapshot.left, posterior.left):
+        return posterior
+    return posterior.set_queue(pending, snapshot.left)

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from fewlabels.data.aggregate import Aggregate
-from fewlabels.data.candidates import allocate_candidates, draw_smallest
+from fewlabels.data.candidates import allocate_candidates, draw_candidates
 from fewlabels.data.relation import Columns
+from fewlabels.sessions.item_order import spread_over_scores
 from fewlabels.sessions.journal.events import Item
 
 MAX_ITEMS = 200_000  # kept in the file
@@ -45,12 +46,21 @@ def build_queue(aggregated: Aggregate, group: ItemIndex, seed: int) -> ItemQueue
     for key, n, n_labels in zip(aggregated.groups, aggregated.found["n"], aggregated.found["n_labels"], strict=True):
         sizes[key] += n - n_labels
     names, entry = _list_items(aggregated) if sizes.total() <= MAX_ITEMS else _draw_items(aggregated, +sizes, seed)
-    return shuffle(names, group[entry], entry, seed)
+    return shuffle(names, group[entry], entry, _average_scores(aggregated)[entry], seed)
 
 
-def shuffle(names: list[str], group: ItemIndex, entry: ItemIndex, seed: int) -> ItemQueue:
-    """Queue items in random order."""
-    rows = np.random.default_rng([seed, 1]).permutation(len(names))
+def _average_scores(aggregated: Aggregate) -> Float[np.ndarray, " entry"]:
+    """Return the mean score of each entry; 0 without scores."""
+    n = np.array(aggregated.found["n"], dtype=np.float64)
+    summed = np.array([total or 0.0 for total in aggregated.found.get("score", [0.0] * len(n))])
+    return summed / n
+
+
+def shuffle(
+    names: list[str], group: ItemIndex, entry: ItemIndex, score: Float[np.ndarray, " item"], seed: int
+) -> ItemQueue:
+    """Queue items in random order, spread evenly over the scores of their group."""
+    rows = spread_over_scores(np.random.default_rng([seed, 1]), group, score)
     places = _number_within_groups(group[rows])
     return ItemQueue([names[row] for row in rows.tolist()], group[rows].tolist(), places.tolist(), entry[rows].tolist())
 
@@ -93,7 +103,7 @@ def _draw_from_sample(
     is_open = _has_unlabelled(aggregated)
     group = np.array([at[key] if open_ else len(want) for key, open_ in zip(aggregated.groups, is_open, strict=True)])
     enough = np.bincount(group[aggregated.sample.entry], minlength=len(want) + 1)[:-1] >= want
-    drawn = draw_smallest(aggregated.sample.ids, group[aggregated.sample.entry], [*(want * enough).tolist(), 0], seed)
+    drawn = draw_candidates(aggregated.sample.ids, group[aggregated.sample.entry], [*(want * enough).tolist(), 0], seed)
     complete = {key for key, i in at.items() if enough[i]}
     return [str(id) for id in aggregated.sample.ids[drawn].tolist()], aggregated.sample.entry[drawn], complete
 

@@ -12,7 +12,7 @@ from fewlabels.sessions.store import EventStore
 
 
 def require_name(spec: SessionSpec, who: str) -> None:
-    """Raise if answers are votes and the annotator has no name."""
+    """Raise if answers to record are votes and the annotator has no name."""
     if spec.design.votes > 1 and not who.strip():
         raise InputError(
             f"this session has {spec.design.votes} annotators per item: say who you are ({choose_words('--as NAME', 'who=')})"
@@ -20,7 +20,7 @@ def require_name(spec: SessionSpec, who: str) -> None:
 
 
 def require_several_votes(spec: SessionSpec) -> None:
-    """Raise if answers are no votes, so that there is nothing to decide."""
+    """Raise if recorded answers are no votes, so that there is nothing to decide."""
     if spec.design.votes == 1:
         raise InputError("decide: this session has one vote per item, and the last answer counts; use tell instead")
 
@@ -44,7 +44,7 @@ def record_decisions(
 
 
 def withdraw_last(store: EventStore, who: str, only: Action | None, *, decisions: bool) -> str | None:
-    """Withdraw an annotator's last answer or decision, or `only` this one if it is the last; return its item.
+    """Record that a last answer or decision is withdrawn, `only` this one if it is the last; return its item.
 
     If `only` is withdrawn already and its item is still open, return the item again; else None.
     """
@@ -62,7 +62,9 @@ def withdraw_last(store: EventStore, who: str, only: Action | None, *, decisions
 def _check_labels(
     spec: SessionSpec, store: EventStore, labels: Mapping[Any, Any], new_classes: bool
 ) -> dict[str, str | None]:
-    classes = spec.list_classes(store.state)
-    answers = check_answers(labels, store.journal, None if spec.graded else classes, new_classes=new_classes)
-    spec.require_costs(classes, answers.values())
+    classes = spec.list_choices(store.state)
+    is_number, is_new_allowed = spec.graded and not spec.grades, new_classes and not spec.graded
+    answers = check_answers(labels, store.journal, None if is_number else classes, new_classes=is_new_allowed)
+    if not spec.graded:
+        spec.require_costs(classes, answers.values())
     return answers

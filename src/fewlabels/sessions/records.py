@@ -9,7 +9,7 @@ from fewlabels.active.goals.goal import Goal
 from fewlabels.data.names import ItemId, to_name
 from fewlabels.data.predictions import Predictions
 from fewlabels.errors import InputError, quote_name
-from fewlabels.sessions.answers import find_last_answers, list_answers, list_disputes, list_votes
+from fewlabels.sessions.answers import find_last_answers, list_answers, list_disputes, list_every_answer
 from fewlabels.sessions.journal.events import Journal
 from fewlabels.sessions.spec import SessionSpec
 from fewlabels.sessions.store import EventStore
@@ -60,14 +60,19 @@ class SessionRecords:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The classes of the labels; empty where labels are grades."""
+        """What people can answer: classes, or grades; empty where any number from 0 to 1 is a grade."""
         with self._store.reading() as state:
-            return self._spec.list_classes(state)
+            return self._spec.list_choices(state)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Warnings about the table that the session was created from."""
         return self._spec.notes
+
+    @property
+    def source(self) -> str:
+        """The predictions that the session was created from, as they were named then."""
+        return self._spec.source
 
     @property
     def files(self) -> dict[str, str]:
@@ -88,6 +93,11 @@ class SessionRecords:
         with self._store.reading() as state:
             return [self._as_id(name) for name in state.pending]
 
+    def count_answers(self, who: str) -> int:
+        """Count the current answers of an annotator, without decisions."""
+        with self._store.reading() as state:
+            return state.count_answers(who)
+
     def has_item(self, id: ItemId) -> bool:
         """Whether this is an item of the session's queue."""
         return bool(self._store.journal.find([to_name(id)]))
@@ -101,8 +111,11 @@ class SessionRecords:
 
     def show(self, ids: Sequence[ItemId]) -> dict[ItemId, dict[str, Any]]:
         """Fetch the columns to show for these items; empty dicts if the session was opened without its predictions."""
-        rows = self._pool.show([str(i) for i in ids]) if self._pool is not None else {}
-        return {i: rows.get(str(i), {}) for i in ids}
+        if self._pool is None:
+            return {i: {} for i in ids}
+        rows = self._pool.show([str(i) for i in ids])
+        price = None if self._pool.roles.show else self._spec.design.price  # it has a role, unless it is to be shown
+        return {i: {name: value for name, value in rows.get(str(i), {}).items() if name != price} for i in ids}
 
     def answers(self) -> list[dict[str, Any]]:
         """Return the counted answer of every item: id, label (None if skipped), asked, who gave it last, note, at."""
@@ -113,7 +126,7 @@ class SessionRecords:
     def votes(self) -> list[dict[str, Any]]:
         """Return every annotator's current vote or decision on every item: id, label, who, decided, note, at."""
         with self._store.reading() as state:
-            rows = list_votes(self._store.journal.read(), state)
+            rows = list_every_answer(self._store.journal.read(), state)
         return self._with_ids(rows)
 
     def last_answers(self) -> dict[tuple[str, str], str | None]:

@@ -12,28 +12,33 @@ import numpy as np
 
 from fewlabels.active.goals.comparison import Compare
 from fewlabels.active.goals.estimation import Estimate, Explore, LeastCertain
+from fewlabels.active.goals.fairness_gap import FairnessGap
 from fewlabels.active.goals.identification import FindBest, FindWorst
+from fewlabels.active.goals.models import BestModel, CompareModels
 from fewlabels.active.policies import EpsilonGreedy, MultiPlay, Random, Stratified, Thompson, TopTwo, UpperBound
+from fewlabels.data.disagreement import Disagreement
 from fewlabels.data.documents.parsing import check_type
 from fewlabels.data.groups import Bins, Column, Cross, Everything, Predicted, Ranges
 from fewlabels.errors import InputError
 from fewlabels.metrics.cost_table import read_costs
 from fewlabels.metrics.metric import METRICS, Cost
 from fewlabels.models.calibrated.prior import Calibrated
-from fewlabels.models.priors import Flat, FromEarlier, FromScores
+from fewlabels.models.earlier import FromEarlier
+from fewlabels.models.earlier_labels import EarlierLabels
+from fewlabels.models.priors import Flat, FromScores
 from fewlabels.models.smooth import Smooth
 
 SERIALIZABLE = {
     kind.__name__: kind
     for kind in (
-        Compare, Estimate, Explore, FindBest, FindWorst, LeastCertain, Bins, Column, Cross, Everything, Predicted, Ranges, EpsilonGreedy,
-        MultiPlay, Random, Stratified, Thompson, TopTwo, UpperBound, Flat, FromEarlier, FromScores, Calibrated, Smooth,
+        BestModel, Compare, CompareModels, Disagreement, Estimate, Explore, FairnessGap, FindBest, FindWorst, LeastCertain, Bins, Column, Cross, Everything, Predicted, Ranges, EpsilonGreedy,
+        MultiPlay, Random, Stratified, Thompson, TopTwo, UpperBound, Flat, FromEarlier, EarlierLabels, FromScores, Calibrated, Smooth,
     )
 }  # fmt: skip
 
 
 def to_plain(value: Any) -> Any:
-    """Return a choice (goal, policy, prior, metric, groups) as plain data.
+    """Serialize a choice (goal, policy, prior, metric, groups) as plain data.
 
     >>> to_plain(FindWorst(METRICS["ece"], m=3))["with"]["metric"]
     {'metric': 'ece'}
@@ -50,7 +55,7 @@ def to_plain(value: Any) -> Any:
 
 
 def from_plain(plain: Any) -> Any:
-    """Restore a choice from plain data."""
+    """Restore a serialized choice from plain data."""
     if isinstance(plain, list):
         return tuple(from_plain(item) for item in plain)
     if not isinstance(plain, dict):
@@ -75,7 +80,7 @@ def _construct_choice(kind: type, values: Mapping[str, Any]) -> Any:
 
 
 def restore_choice(plain: Any, given: Any, what: str) -> Any:
-    """Restore a stored choice; a custom one, stored by name, must be given under the same name."""
+    """Restore a serialized choice; a custom one, stored by name, must be given under the same name."""
     own = find_custom(plain)
     if own is None and given is not None and to_plain(given) != plain:
         raise InputError(f"this session has another {what}, fixed when it was made; open it without {what}=")
@@ -88,7 +93,7 @@ def restore_choice(plain: Any, given: Any, what: str) -> Any:
 
 
 def find_custom(plain: Any) -> str | None:
-    """Return the name of the first custom part, which a file cannot restore; None if there is none."""
+    """Return the name of the first custom part, which cannot be serialized to a file; None if there is none."""
     if isinstance(plain, dict) and plain.keys() == {"own"}:
         return str(plain["own"])
     parts = plain.values() if isinstance(plain, dict) else plain if isinstance(plain, list) else ()

@@ -12,7 +12,6 @@ from typing import Any
 from fewlabels.active.acquisition import Policy
 from fewlabels.active.goals.goal import Goal, GoalStatus
 from fewlabels.active.parsing import resolve_design
-from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.provenance import Provenance
 from fewlabels.data.groups import Bins, Groups, predicted
 from fewlabels.data.names import ItemId, to_name
@@ -23,6 +22,7 @@ from fewlabels.metrics.parsing import resolve_metric
 from fewlabels.models.posterior import Posterior
 from fewlabels.models.priors import Prior
 from fewlabels.sessions.journal.events import Journal
+from fewlabels.sessions.leases import check_lease
 from fewlabels.sessions.opening import create_journal, open_journal
 from fewlabels.sessions.posterior_cache import PosteriorCache
 from fewlabels.sessions.recording import (
@@ -41,7 +41,7 @@ from fewlabels.sessions.results import (
     infer_goal_posterior,
     record_provenance,
 )
-from fewlabels.sessions.selection import check_lease, list_next_items, select_items
+from fewlabels.sessions.selection import list_selectable_items, select_items
 from fewlabels.sessions.spec import SessionSpec
 from fewlabels.sessions.state import Action
 from fewlabels.sessions.store import EventStore
@@ -77,6 +77,8 @@ class Session(SessionRecords):
         bins: Bins | str | int | None = None,
         classes: Sequence[str] = (),
         votes: int = 1,
+        random_share: float | None = None,
+        price: str | None = None,
         seed: int = 0,
     ) -> "Session":
         """Start a session in a new file.
@@ -110,11 +112,18 @@ class Session(SessionRecords):
         votes: int
             Number of annotators who answer each item. From 2 on answers are votes, and estimates account for annotator
             errors inferred from them.
+        random_share: float
+            Share of the items that are drawn at random over the whole pool instead of by the policy, so that the overall
+            figure can be checked without the model. At least 0, less than 1 [default: 0.1; 0 to compare models].
+        price: str
+            Column with what the label of each item costs (money or minutes). Groups are then chosen by gain per price: the
+            mean price of their items. Not for the goal `compare`.
         seed: int
             Seed of the random draws.
         """
         design = resolve_design(
-            goal, by=by, policy=policy, prior=prior, level=level, finite_pool=finite_pool, bins=bins, seed=seed, votes=votes
+            goal, by=by, policy=policy, prior=prior, level=level, finite_pool=finite_pool, bins=bins, seed=seed, votes=votes,
+            random_share=random_share, price=price,
         )  # fmt: skip
         return cls(*create_journal(path, pool, design, classes))
 
@@ -233,8 +242,8 @@ class Session(SessionRecords):
 
     # -- results --------------------------------------------------------------------------------------------
 
-    def assess(self, metric: Metric | str | None = None) -> Assessment:
-        """Estimate a metric from the labels so far, with credible intervals.
+    def assess(self, metric: Metric | str | None = None) -> Any:
+        """Estimate a metric from the labels so far, with credible intervals; of several models, compare them.
 
         Parameters
         ----------
@@ -270,7 +279,7 @@ class Session(SessionRecords):
     def foresee(self, n: int) -> list[ItemId]:
         """Return up to n items that may be asked for next, an equal number per group."""
         with self._store.reading():
-            return [self._as_id(item.id) for item in list_next_items(self._spec, self._store, n)]
+            return [self._as_id(item.id) for item in list_selectable_items(self._spec, self._store, n)]
 
     def disputes(self, *, fresh: bool = True) -> list[dict[str, Any]]:
         """Return the undecided items on which annotators disagree: id, votes, notes, class probabilities.

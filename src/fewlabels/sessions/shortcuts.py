@@ -11,6 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from fewlabels.text import normalize_name
+
 DIGITS = "123456789"
 LETTERS = "abcefghijkmoprtvwxyz"  # without d, l, n, q, s and u, which are commands
 INITIALS = {"yes": "y", "no": "n", "true": "t", "false": "f"}  # words with a usual short form
@@ -24,7 +26,12 @@ ROMAN_NUMERALS = {
     word: str(n) for n, word in enumerate(["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX"], start=1)
 }
 PAGE_COMMANDS = {"skip": "s?_", "undo": "u<~", "note": "n'\"", "later": "l>^", "disputes": "d!%", "search": "/:\\"}
-TERMINAL_COMMANDS = {"find": "/:\\", "more": "+*=", "stop": "q"}
+TERMINAL_COMMANDS = {
+    **{name: PAGE_COMMANDS[name] for name in ("skip", "undo")},
+    "find": "/:\\",
+    "more": "+*=",
+    "stop": "q",
+}
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,7 @@ class Shortcuts:
 
 @lru_cache
 def assign_shortcuts(classes: tuple[str, ...]) -> Shortcuts:
-    """Assign a key to every class, or none if there are too many.
+    """Assign a shortcut key to every class, or none if there are too many.
 
     >>> assign_shortcuts(("0", "1")).shown, assign_shortcuts(("cat", "dog")).shown
     ({'0': '0', '1': '1'}, {'cat': '1', 'dog': '2'})
@@ -64,10 +71,10 @@ def assign_shortcuts(classes: tuple[str, ...]) -> Shortcuts:
 
 def _assign_class_keys(classes: Sequence[str], own: Mapping[str, str]) -> dict[str, str] | None:
     """Return the key of every class: its own, one suggested by its name, or the next free one."""
-    name_counts = Counter(map(_normalize_name, classes))
+    name_counts = Counter(map(normalize_name, classes))
     keys = {**own, **_read_hints([name for name in classes if name not in own], name_counts)}
-    used = {_normalize_name(key) for key in keys.values()}
-    initials = Counter(_normalize_name(name)[:1] for name in classes)
+    used = {normalize_name(key) for key in keys.values()}
+    initials = Counter(normalize_name(name)[:1] for name in classes)
     digits = "" if any(map(_read_number_names, classes)) else DIGITS
     for name in classes:
         if name not in keys:
@@ -81,7 +88,7 @@ def _assign_class_keys(classes: Sequence[str], own: Mapping[str, str]) -> dict[s
 
 def _choose_key(name: str, free: Sequence[str], initials: Mapping[str, int]) -> str:
     """Prefer a digit, then the initial, then a letter that is no other name's initial."""
-    initial = _normalize_name(name)[:1]
+    initial = normalize_name(name)[:1]
     distinctive = [key for key in free if initials[key] == (key == initial)]
     digits = [key for key in distinctive if key in DIGITS]
     return [*digits, *(key for key in distinctive if key == initial), *distinctive, *free][0]
@@ -98,7 +105,7 @@ def _read_hint(name: str) -> str:
     numbers = _read_number_names(name)
     if len(numbers) == 1 and len(numbers[0]) == 1:
         return numbers[0]
-    return INITIALS.get(_normalize_name(name), "")
+    return INITIALS.get(normalize_name(name), "")
 
 
 def _read_number_names(name: str) -> list[str]:
@@ -127,8 +134,3 @@ def _is_character(name: str) -> bool:
 def _is_on_keyboards(character: str) -> bool:
     """Whether one key types it; East Asian characters and emoji need an input method."""
     return unicodedata.east_asian_width(character) not in ("W", "F") and unicodedata.category(character)[0] in "LNPS"
-
-
-def _normalize_name(text: str) -> str:
-    """Normalize a name: NFKC, stripped, casefolded."""
-    return unicodedata.normalize("NFKC", text).strip().casefold()

@@ -37,6 +37,8 @@ class SessionSpec:
     graded: bool  # labels are grades of agreement, not classes
     whole_ids: bool  # ids are integers in the table
     frame: Frame  # kind of frame that the predictions came in
+    prices: tuple[float, ...] = ()  # mean price of a label in each group; empty where all cost the same
+    grades: tuple[tuple[str, float], ...] = ()  # that people can give, lowest first, and their place from 0 to 1
 
     def require_roles(self, metric: Metric) -> None:
         """Refuse a metric whose columns these predictions lack."""
@@ -70,6 +72,31 @@ class SessionSpec:
     def derive_rng(self, step: int) -> Rng:
         """Derive the generator from seed and step, so that no random state has to be stored."""
         return np.random.default_rng([self.design.seed, 0, step])
+
+    def count_left(self, state: SessionState) -> Int[np.ndarray, " group"]:
+        """Count the unlabelled items of each group that were not drawn yet; 0 once its queue is empty.
+
+        The file holds only a sample of a large pool, which represents all items of the group.
+        """
+        drawn = np.zeros_like(self.n_askable)
+        for group, n in state.n_drawn.items():
+            drawn[group] = n
+        n_unlabelled = self.tally.count("n_items") - self.tally.count("n_labels")
+        return np.where(drawn < self.n_askable, n_unlabelled - drawn, 0)
+
+    def list_choices(self, state: SessionState) -> tuple[str, ...]:
+        """Return what people can answer: the grades if there are levels of them, else the classes."""
+        return tuple(name for name, _ in self.grades) or self.list_classes(state)
+
+    def read_grade(self, name: str) -> float:
+        """Read a grade, from 0 to 1, from a file that may be damaged."""
+        try:
+            grade = dict(self.grades)[name] if self.grades else float(name)
+        except (KeyError, ValueError):
+            grade = -1.0
+        if not 0 <= grade <= 1:
+            raise InputError(f"damaged: {name[:40]!r} is no grade of this session; {RESTORE_COPY}")
+        return grade
 
     def list_classes(self, state: SessionState) -> tuple[str, ...]:
         """Return the classes of the labels, new ones last; empty where labels are grades."""

@@ -15,6 +15,7 @@ from fewlabels.data.counts import NONE, STRATA, Axis, CountTable
 from fewlabels.data.documents.arrays import Arrays, read_arrays
 from fewlabels.data.documents.parsing import check
 from fewlabels.data.groups import Bins, Groups
+from fewlabels.data.model_columns import ModelColumns
 from fewlabels.errors import InputError
 from fewlabels.models.priors import Prior
 from fewlabels.sessions.file_schema import SessionDocument
@@ -22,13 +23,14 @@ from fewlabels.sessions.serialize import find_custom, restore_choice, to_plain
 from fewlabels.sessions.spec import RESTORE_COPY, SessionSpec
 
 OPTIONAL_ARRAYS = ("probability", "stratum", "level")
-SCALAR_FIELDS = ("source", "notes", "graded", "whole_ids", "frame")
+SCALAR_FIELDS = ("source", "notes", "graded", "whole_ids", "frame", "prices", "grades")
 MAX_ITEMS, MAX_STRATA, TOLERANCE = 2**53, len(STRATA), 1e-6
+MODEL_ARRAYS = ("predicted", "slot", "bin", "score")
 ARRAYS = ("group", "predicted", "bin", "label", "n_items", "n_labels", "score", "right")
 
 
 def write_spec(spec: SessionSpec) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Return a spec as a JSON document and binary attachments."""
+    """Return the spec file's contents: a JSON document and binary attachments."""
     design = spec.design
     about = {
         "goal": to_plain(design.goal), "policy": to_plain(design.policy), "prior": to_plain(design.prior),
@@ -37,7 +39,9 @@ def write_spec(spec: SessionSpec) -> tuple[dict[str, Any], dict[str, bytes]]:
         "notes": list(spec.notes), "graded": spec.graded, "whole_ids": spec.whole_ids, "frame": spec.frame, "by_name": spec.tally.by,
         "groups": list(spec.tally.groups), "classes": list(spec.tally.classes), "bins": list(spec.tally.bins),
         "positive": spec.tally.positive, "n_askable": spec.n_askable.tolist(), "ranges": to_plain(design.bins),
-        "axes": [asdict(axis) for axis in spec.tally.axes], "votes": design.votes,
+        "axes": [asdict(axis) for axis in spec.tally.axes], "votes": design.votes, "random_share": design.random_share, "price": design.price, "prices": list(spec.prices),
+        "models": [] if spec.tally.models is None else list(spec.tally.models.models),
+        "single_grades": spec.tally.graded, "grades": [list(one) for one in spec.grades],
     }  # fmt: skip
     return about, {"tally": _pack_counts(spec.tally)}
 
@@ -50,9 +54,11 @@ def read_spec(
     policy: Policy | None = None,
     where: object = "the session",
 ) -> SessionSpec:
-    """Restore the spec from the contents of a file; `where` is the path that messages about damage begin with."""
+    """Restore the spec from the contents of a spec file; `where` is what messages about damage begin with."""
     found = check(SessionDocument, about, f"{where}: damaged", RESTORE_COPY)
     arrays = read_arrays(blobs.get("tally", b""), f"{where}: damaged: its counts", RESTORE_COPY)
+    if found.prices and len(found.prices) != len(found.groups):
+        raise arrays.refuse("the prices do not fit the groups")
     if len(found.n_askable) != len(found.groups):
         raise arrays.refuse("the items to ask about do not fit the groups")
     return SessionSpec(
@@ -68,6 +74,8 @@ def read_spec(
             bins=_restore_choice(found.ranges, None, "ranges", Bins | None, where),
             seed=found.seed,
             votes=found.votes,
+            random_share=found.random_share,
+            price=found.price,
         ),
         fingerprint=found.fingerprint.model_dump(exclude_unset=True),
         **{name: getattr(found, name) for name in SCALAR_FIELDS},
@@ -91,7 +99,10 @@ def _restore_choice(plain: Any, given: Any, what: str, kind: Any, where: object)
 
 def _pack_counts(counts: CountTable) -> bytes:
     file = io.BytesIO()
-    arrays = {name: getattr(counts, name) for name in ARRAYS}
+    of_models = (
+        {} if counts.models is None else {f"models_{name}": getattr(counts.models, name) for name in MODEL_ARRAYS}
+    )
+    arrays = of_models | {name: getattr(counts, name) for name in ARRAYS}
     arrays |= {name: getattr(counts, name) for name in OPTIONAL_ARRAYS if getattr(counts, name) is not None}
     np.savez_compressed(file, **arrays)
     return file.getvalue()
@@ -126,7 +137,21 @@ def _read_counts(found: SessionDocument, arrays: Arrays) -> CountTable:
         stratum=stratum if stratum is None else arrays.take("stratum", "iu", shape, low=0, high=MAX_STRATA),
         axes=axes,
         level=level if level is None else _read_axis_levels(arrays, n_groups, axes),
+        models=_read_models(found, arrays, len(group)) if found.models else None,
+        graded=found.single_grades,
     )  # fmt: skip
+
+
+def _read_models(found: SessionDocument, arrays: Arrays, n: int) -> ModelColumns:
+    """Read what several models predict."""
+    shape = (n, len(found.models))
+    return ModelColumns(
+        found.models,
+        arrays.take("models_predicted", "iu", shape, low=NONE, high=len(found.classes) - 1),
+        arrays.take("models_slot", "iu", shape, low=NONE, high=MAX_STRATA * MAX_STRATA),
+        arrays.take("models_bin", "iu", shape, low=NONE, high=max(len(found.bins) - 1, 0)),
+        arrays.take("models_score", "f", shape, low=0, high=MAX_ITEMS, nan=True),
+    )
 
 
 def _read_axis_levels(arrays: Arrays, n_groups: int, axes: Sequence[Axis]) -> Int[np.ndarray, "group axis"]:

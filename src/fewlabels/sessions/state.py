@@ -44,6 +44,7 @@ class SessionState:
     pending: dict[str, PendingItem] = field(default_factory=dict)  # oldest first
     short_of_votes: dict[str, Item] = field(default_factory=dict)  # drawn and answered, with fewer votes than wanted
     counted: Counter[tuple[int, str]] = field(default_factory=Counter)  # (entry, label) -> number of items
+    at_random: dict[str, Item] = field(default_factory=dict)  # drawn at random from all items not asked about yet
     n_drawn: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))  # group -> number of items drawn
     actions: dict[Action, str] = field(
         default_factory=dict
@@ -60,6 +61,8 @@ class SessionState:
         """Apply the next event."""
         self.seq = event.seq
         if event.kind == "asked":
+            if event.choice == "random" and event.item.id not in self.drawn:
+                self.at_random[event.item.id] = event.item
             self._ask(PendingItem(event.item, event.who, event.seq))
             return
         self.n_answer_events += 1
@@ -100,10 +103,20 @@ class SessionState:
         """Votes that count: those on drawn items."""
         return [item_votes for name, item_votes in self.voted_items.items() if name in self.drawn]
 
+    @property
+    def labelled_at_random(self) -> list[ItemVotes]:
+        """Labelled items that were drawn at random from all items not asked about yet."""
+        found = (self.voted_items[name] for name in self.at_random if name in self.voted_items)
+        return [item_votes for item_votes in found if item_votes.label is not None]
+
     def notes_on(self, item_votes: ItemVotes) -> dict[str, str]:
         """Return the notes beside the votes on an item, by annotator."""
         noted = {who: self.actions[Action(item_votes.item.id, who)] for who in item_votes.votes}
         return {who: note for who, note in noted.items() if note}
+
+    def count_answers(self, who: str) -> int:
+        """Count an annotator's current answers, without decisions."""
+        return sum(action.who == who and not action.decided for action in self.actions)
 
     def last_item_of(self, who: str) -> str | None:
         """Return the item that an annotator answered or decided last."""

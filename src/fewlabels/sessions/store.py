@@ -4,15 +4,14 @@ Inside a block the state does not change under the reader. The journal is the so
 failed, the state is rebuilt from a recent checkpoint and the events since then.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from threading import RLock
-from time import monotonic
 
 from fewlabels.sessions.journal.errors import StorageError
-from fewlabels.sessions.journal.events import Event, Item, Journal, NewEvent, utc_now
-from fewlabels.sessions.state import PendingItem, SessionState
+from fewlabels.sessions.journal.events import Choice, Item, Journal, NewEvent
+from fewlabels.sessions.leases import Leases
+from fewlabels.sessions.state import SessionState
 
 CHECKPOINT_EVERY = 500  # events; at most so many are replayed after a block that failed
 BUSY = "another request is using the session; try again in a moment"
@@ -58,10 +57,10 @@ class EventStore:
         self.journal.append(new_events)
         self._catch_up()
 
-    def record_asked(self, items: Sequence[Item], who: str) -> None:
-        """Record that an annotator is asked for these items."""
+    def record_asked(self, items: Sequence[Item], who: str, choice: Choice = "") -> None:
+        """Record that an annotator is asked for these items, and how they were chosen."""
         if items:
-            self.append([NewEvent("asked", item.id, who=who) for item in items])
+            self.append([NewEvent("asked", item.id, who=who, choice=choice) for item in items])
 
     def renew_and_reassign(self, n: int, who: str, lease: float) -> None:
         """Renew an annotator's leases, and reassign items whose lease with others has expired."""
@@ -96,54 +95,3 @@ class EventStore:
         if self.state.seq != seq:
             self.state = self._checkpoint.copy()
             self._leases.drop_after(seq)
-
-
-class Leases:
-    """How long ago items were asked for, by the monotonic clock.
-
-    Events carry wall-clock time, which may jump. So it is used only for events from before this process first read the
-    journal; an event that was absent at the previous read is at most as old as that read.
-    """
-
-    def __init__(self) -> None:
-        self._since: dict[int, float] = {}  # event -> its time on the monotonic clock
-        self._last_read = -float("inf")
-
-    def age(self, one: PendingItem) -> float:
-        """Return for how many seconds an item has been pending."""
-        return monotonic() - self._since.get(one.seq, self._last_read)
-
-    def record_times(self, events: Sequence[Event]) -> None:
-        """Record the times of events; those already recorded keep theirs."""
-        now, gap = monotonic(), monotonic() - self._last_read
-        for event, age in zip(events, _find_ages(events), strict=True):
-            if event.kind in ("asked", "withdrawn"):
-                self._since.setdefault(event.seq, now - min(age, gap))
-        self._last_read = now
-
-    def drop_after(self, seq: int) -> None:
-        """Drop events that were not saved: their numbers will be reused."""
-        self._since = {event: since for event, since in self._since.items() if event <= seq}
-
-    def keep_only(self, pending: Mapping[str, PendingItem]) -> None:
-        """Drop answered items, once there are many."""
-        if len(self._since) > 2 * len(pending) + CHECKPOINT_EVERY:
-            kept = {one.seq for one in pending.values()}
-            self._since = {event: since for event, since in self._since.items() if event in kept}
-
-
-def _find_ages(events: Sequence[Event]) -> list[float]:
-    """Return the ages of events in seconds, made non-negative and monotone in case the wall clock jumped."""
-    latest, ages = utc_now(), []
-    now = _read_event_time(latest)
-    for event in reversed(events):
-        latest = min(latest, event.at)
-        ages.append(max(now - _read_event_time(latest), 0.0))
-    return ages[::-1]
-
-
-def _read_event_time(at: str) -> float:
-    try:
-        return datetime.fromisoformat(at).timestamp()
-    except (ValueError, OverflowError):  # not written by us
-        return float("inf")

@@ -107,7 +107,7 @@ def _count_imported(session: Session, batch: Batch, *, n_new: int, n_told: int) 
 def read_batch(
     file: str, path: str, classes: Sequence[str], settings: ImportSettings, *, by_annotator: bool = False
 ) -> Batch:
-    """Read a file of answers, and check it against the items and classes of a session."""
+    """Read a file of answers to import, and check it against the items and classes of a session."""
     if file_format(file) == LABEL_STUDIO:
         return _read_studio(file, path, read_export(file), classes, settings)
     rows = read_sheet(file, by_annotator=by_annotator)

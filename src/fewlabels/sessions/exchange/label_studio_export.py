@@ -9,8 +9,8 @@ from typing import Any
 from fewlabels.data.documents.parsing import check, parse, read_file
 from fewlabels.data.names import to_name
 from fewlabels.errors import InputError, join_names, quote_name
-from fewlabels.sessions.exchange.label_studio import CONTROL, ID
 from fewlabels.sessions.exchange.label_studio_schema import Annotation, Result, Task, TaskList
+from fewlabels.sessions.exchange.label_studio_tasks import CONTROL, ID
 from fewlabels.sessions.exchange.sheet_reader import AnswerRow
 
 VALUES = {"choices": "choices", "number": "number", "rating": "rating"}  # type of result -> key of its value
@@ -26,7 +26,7 @@ class Export:
 
 
 def read_export(path: str) -> Export:
-    """Read tasks and their annotations; a task without annotations has a line without an answer."""
+    """Read an export of Label Studio: tasks and annotations; a task without one has a line without an answer."""
     rows: list[AnswerRow] = []
     n_foreign = 0
     for number, task in enumerate(_read_tasks(path), start=1):
@@ -112,7 +112,7 @@ def _require_single(where: str, values: list[Any]) -> Any:
 
 
 def name_annotator(who: Any) -> str:
-    """Return an annotator's name: the e-mail address if known, else the user name or number.
+    """Return the name of an annotator in a Label Studio export: e-mail address, else user name or number.
 
     >>> name_annotator(7), name_annotator("kim@example.org"), name_annotator({"id": 7, "email": "kim@example.org"})
     ('user 7', 'kim@example.org', 'kim@example.org')

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from fewlabels.data.label_join import CANNOT_TELL
 from fewlabels.errors import InputError, choose_words, did_you_mean, end_sentence, join_names, quote_name
 from fewlabels.sessions.answers import BOOLEAN_SPELLINGS
-from fewlabels.sessions.journal.sqlite import SqliteJournal
+from fewlabels.sessions.journal.storage import open_stored
 
 WHOLE_NUMBER = re.compile(r"([-+]?\d{1,20})\.0*")
 NOTHING_KEPT = "nothing was kept"
@@ -15,7 +15,7 @@ NOTHING_KEPT = "nothing was kept"
 
 @contextmanager
 def adding_nothing_kept() -> Iterator[None]:
-    """Add "nothing was kept" to every InputError of the block, unless it says so."""
+    """Add "nothing was kept" to every InputError about names in the block, unless it says so."""
     try:
         yield
     except InputError as error:
@@ -24,9 +24,9 @@ def adding_nothing_kept() -> Iterator[None]:
 
 
 def find_items(path: str, ids: Iterable[str]) -> dict[str, str]:
-    """Return the item that each id matches, without ids that match none."""
+    """Return the item whose name each id matches, without ids that match none."""
     ids = list(ids)
-    journal = SqliteJournal.open(path, read_only=True)
+    journal = open_stored(path, read_only=True)
     try:
         known = journal.find({spelling for id in ids for spelling in _list_spellings(id)})
     finally:
@@ -39,7 +39,7 @@ def find_items(path: str, ids: Iterable[str]) -> dict[str, str]:
 
 
 def explain_unknown(ids: Iterable[str]) -> str:
-    """Say that these ids match no item."""
+    """Say that these names of items match none."""
     names = join_names(map(repr, ids))
     return f"no item that could be asked about is called {names} (unknown, or labelled from the start)"
 
@@ -50,7 +50,7 @@ def is_cannot_tell(label: str, classes: Sequence[str], mark: str = CANNOT_TELL) 
 
 
 def match_class(label: str, classes: Sequence[str]) -> str:
-    """Return the class that a label matches, or the label if there is none; booleans may have any spelling.
+    """Return the class whose name a label matches, else the label; booleans may have any spelling.
 
     >>> match_class(" cat", ["cat", "dog"]), match_class("true", ["False", "True"]), match_class("TRUE", ["0", "1"])
     ('cat', 'True', '1')
@@ -63,7 +63,7 @@ def match_class(label: str, classes: Sequence[str]) -> str:
 
 
 def require_class(label: str, classes: Sequence[str], *, about: str = "", kept: str) -> None:
-    """Refuse a label that is no class; `kept` says whether other answers were saved."""
+    """Refuse a label that is not the name of a class; `kept` says whether other answers were saved."""
     if label not in classes:
         raise InputError(
             f"{about}{quote_name(label)} is no class of this session; {end_sentence(did_you_mean(label, classes))} "
@@ -72,7 +72,7 @@ def require_class(label: str, classes: Sequence[str], *, about: str = "", kept: 
 
 
 def is_grade(text: str) -> bool:
-    """Whether this is a number between 0 and 1."""
+    """Whether the text typed for a label, where there are no names of classes, is a number between 0 and 1."""
     try:
         return 0 <= float(text) <= 1
     except ValueError:
@@ -80,7 +80,7 @@ def is_grade(text: str) -> bool:
 
 
 def read_grade(text: str, *, about: str = "", kept: str) -> str:
-    """Return a grade in the session's format, or refuse it; `kept` says whether other answers were saved."""
+    """Return the grade that was typed in place of a class name, or refuse it; `kept`: whether others were saved."""
     if not is_grade(text):
         raise InputError(f"{about}{quote_name(text)} is no grade between 0 and 1; {kept}")
     return repr(float(text))

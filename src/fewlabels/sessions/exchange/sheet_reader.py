@@ -11,7 +11,7 @@ from typing import Any
 from fewlabels.data.documents.parsing import parse_any
 from fewlabels.data.names import to_name
 from fewlabels.errors import InputError, join_names, quote_name
-from fewlabels.sessions.exchange.label_studio import ID
+from fewlabels.sessions.exchange.label_studio_tasks import ID
 from fewlabels.sessions.exchange.sheets import Record, file_format
 from fewlabels.text import unescape_formula
 
@@ -38,7 +38,7 @@ class AnswerRow:
 
 
 def read_sheet(path: str, *, by_annotator: bool = False) -> list[AnswerRow]:
-    """Read ids and labels, one row per item, or one per item and annotator (column who)."""
+    """Read a sheet of ids and labels, one row per item, or one per item and annotator (column who)."""
     found: dict[tuple[str, str], AnswerRow] = {}
     for number, record in _read_sheet_csv(path) if file_format(path) == "csv" else _read_jsonl(path):
         line = AnswerRow(
@@ -73,7 +73,7 @@ def _find_answer_column(record: Record) -> str:
 
 
 def read_text(path: str) -> str:
-    """Read a whole file as UTF-8."""
+    """Read the whole file of a sheet as UTF-8."""
     try:
         return Path(path).read_bytes().decode("utf-8-sig")
     except OSError as error:

@@ -15,7 +15,7 @@ Record = dict[str, Any]
 
 
 def file_format(path: str) -> str:
-    """Return the format of a file, by its suffix; standard output is CSV."""
+    """Return the format of a sheet, by its file's suffix; standard output is CSV."""
     kind = "csv" if path == "-" else FORMATS.get(Path(path).suffix.lower())
     if kind is None:
         raise InputError(
@@ -25,7 +25,7 @@ def file_format(path: str) -> str:
 
 
 def render_sheet(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], kind: str) -> str:
-    """Return rows as text."""
+    """Return rows as the text of a sheet."""
     if kind == "jsonl":
         lines = (dump_json({c: to_json_value(row[c]) for c in columns}) for row in rows)
         return "".join(f"{line}\n" for line in lines)
@@ -40,7 +40,7 @@ def render_sheet(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], kind
 
 
 def make_form_rows(shown: Mapping[Any, Mapping[str, Any]]) -> tuple[list[Record], list[str]]:
-    """Return rows and columns of a form to fill in: the id, the columns to show, and an empty label."""
+    """Return rows and columns of a sheet to fill in: the id, the columns to show, and an empty label."""
     names = list(dict.fromkeys(name for row in shown.values() for name in row))
     headers = {name: f"{name} (shown)" if name in ("id", "label", "who") else name for name in names}
     rows = [{"id": i, **{headers[c]: row.get(c) for c in names}, "label": ""} for i, row in shown.items()]

@@ -70,7 +70,7 @@ class FolderScanner:
 
 
 def read_digests(session: str) -> frozenset[str]:
-    """Return the digests of the files that were imported into a session."""
+    """Return the digests of the files that a watcher of a folder imported into a session before."""
     memory = Path(session + READ_SUFFIX)
     try:
         names = json.loads(memory.read_text(encoding="utf-8")) if memory.exists() else []

@@ -18,13 +18,13 @@ SYNC_FULL, SYNC_NORMAL = (
 
 
 def connect(path: Path, choice: str = "") -> sqlite3.Connection:
-    """Open a connection that all threads may use: the journal locks it."""
+    """Open a connection to a journal that all threads may use: the journal locks it."""
     name = f"{path.absolute().as_uri()}?mode=rw{choice}"
     return sqlite3.connect(name, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
 
 
 def connect_to_write(path: Path) -> sqlite3.Connection:
-    """Open a session to write it, and upgrade it to the current schema."""
+    """Open a connection to a session to write it, and upgrade it to the current schema."""
     connection = connect(path)
     with close_on_error(connection):
         require_session_file(connection, path)
@@ -35,7 +35,7 @@ def connect_to_write(path: Path) -> sqlite3.Connection:
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
-    """Open a session to read it, or copy it into memory if later changes cannot be read.
+    """Open a connection to a session to read it, or copy it into memory if later changes cannot be read.
 
     To read a file in WAL mode SQLite creates files beside it. Where the file is not ours to write, we must not create
     them, or its owner could no longer write. If there is no log, no process is writing and SQLite does not need them.
@@ -60,7 +60,7 @@ def _copy_to_memory(connection: sqlite3.Connection) -> sqlite3.Connection:
 
 @contextmanager
 def close_on_error(connection: sqlite3.Connection) -> Iterator[None]:
-    """Close the connection if the block raises."""
+    """Close the journal's connection if the block raises."""
     with ExitStack() as stack:
         stack.callback(connection.close)
         yield
@@ -68,13 +68,13 @@ def close_on_error(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def enable_full_sync(connection: sqlite3.Connection) -> None:
-    """Make commits survive a power cut, also on macOS, where a plain fsync does not flush the disk's cache."""
+    """Make a connection's commits survive a power cut, also on macOS, where a plain fsync leaves the disk's cache."""
     connection.execute(SYNC_FULL)
     connection.execute("PRAGMA fullfsync = ON")
 
 
 def write_new_session(path: Path, about: str, items: Iterable[Item], blobs: Mapping[str, bytes]) -> None:
-    """Write a complete session to a temporary file."""
+    """Write a complete session to a temporary file, by a connection of its own."""
     with closing(connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = MEMORY")  # a killed creation leaves only a temporary file
         enable_full_sync(connection)
@@ -91,7 +91,7 @@ def write_new_session(path: Path, about: str, items: Iterable[Item], blobs: Mapp
 
 
 def write_backup(part: Path, path: Path, source: sqlite3.Connection) -> None:
-    """Copy the session at this path as of now, without delaying writers; later events are not in the copy."""
+    """Copy the session at this path by a connection of its own, without delaying writers; later events are left out."""
     with closing(connect(part)) as connection:
         enable_full_sync(connection)
         source.backup(connection)

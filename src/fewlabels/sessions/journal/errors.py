@@ -46,7 +46,7 @@ _TRANSIENT = (  # trying again may help
 
 @contextmanager
 def translated_errors(path: Path, undone: str = "", again: str = "try again") -> Iterator[None]:
-    """Translate errors of SQLite and the operating system about a file."""
+    """Translate errors of SQLite and the operating system about a journal's file."""
     try:
         yield
     except sqlite3.ProgrammingError:

@@ -11,6 +11,8 @@ from fewlabels.errors import InputError, join_names, quote_name
 
 Kind = Literal["asked", "told", "skipped", "decided", "withdrawn"]
 KINDS = frozenset(get_args(Kind))
+Choice = Literal["", "random"]  # how an item was chosen: by the policy, or at random from all items not asked about yet
+CHOICES = frozenset(get_args(Choice))
 
 
 class Item(NamedTuple):  # created by the hundred thousand: four times as fast as a dataclass
@@ -41,6 +43,7 @@ class NewEvent:
     label: str | None = None
     who: str = ""
     note: str = ""
+    choice: Choice = ""
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ class Event:
     who: str
     note: str
     at: str  # UTC, ISO 8601
+    choice: Choice = ""
 
 
 @runtime_checkable
@@ -108,8 +112,16 @@ class Journal(Protocol):
         ...
 
 
-def require_known_items(new_events: Iterable[NewEvent], known: Mapping[str, Item]) -> None:
-    """Refuse events about items that the session does not have: reading would drop them."""
+class StoredJournal(Journal, Protocol):
+    """A journal that outlives its process."""
+
+    def count_items(self) -> list[EntryItems]:
+        """Count the items of every group and entry."""
+        ...
+
+
+def check_new_events(new_events: Iterable[NewEvent], known: Mapping[str, Item]) -> None:
+    """Check new events: refuse those about items that the journal does not have, as reading would drop them."""
     unknown = dict.fromkeys(repr(new_event.item) for new_event in new_events if new_event.item not in known)
     if unknown:
         raise InputError(
@@ -118,7 +130,7 @@ def require_known_items(new_events: Iterable[NewEvent], known: Mapping[str, Item
 
 
 def require_unique_ids(items: Iterable[Item]) -> Iterator[Item]:
-    """Yield items, and refuse a second one with the same id."""
+    """Yield the items of events, and refuse a second one with the same id."""
     seen: set[str] = set()
     for item in items:
         if item.id in seen:
@@ -134,7 +146,7 @@ def utc_now() -> str:
 
 def read_event(row: tuple[Any, ...]) -> Event:
     """Convert a row to an event, or raise a ValueError that says what is wrong with it."""
-    seq, kind, id_, group, place, entry, label, who, note, at = row
+    seq, kind, id_, group, place, entry, label, who, note, at, choice = row
     if kind not in KINDS:
         raise ValueError(f"event {seq} is of no known kind")
     if id_ is None:
@@ -144,4 +156,6 @@ def read_event(row: tuple[Any, ...]) -> Event:
         raise ValueError(f"event {seq} has no label, name, note or time that could be read")
     if kind != "decided" and (label is None) == (kind == "told"):
         raise ValueError(f"event {seq} is {kind}, with {'no' if label is None else 'a'} label")
-    return Event(seq, kind, Item(id_, group, place, entry), label, who, note, at)
+    if choice not in CHOICES:
+        raise ValueError(f"event {seq} says in no known way how its item was chosen")
+    return Event(seq, kind, Item(id_, group, place, entry), label, who, note, at, choice)

@@ -11,7 +11,7 @@ from threading import RLock
 from typing import Any, TypeAlias
 
 from fewlabels.errors import InputError
-from fewlabels.sessions.journal.events import Event, Item, NewEvent, require_known_items, require_unique_ids, utc_now
+from fewlabels.sessions.journal.events import Event, Item, NewEvent, check_new_events, require_unique_ids, utc_now
 
 Row: TypeAlias = tuple[Any, ...]  # of an item: tuples of plain values are not tracked by the garbage collector
 _PLACE = itemgetter(2)  # position of a row in the queue of its group
@@ -71,10 +71,10 @@ class MemoryJournal:
         """Append all of these events or none."""
         new_events = list(new_events)
         known = self.find(new_event.item for new_event in new_events)
-        require_known_items(new_events, known)
+        check_new_events(new_events, known)
         with self.writing():
             for seq, a in enumerate(new_events, start=len(self._events) + 1):
-                self._events.append(Event(seq, a.kind, known[a.item], a.label, a.who, a.note, utc_now()))
+                self._events.append(Event(seq, a.kind, known[a.item], a.label, a.who, a.note, utc_now(), a.choice))
 
     def next_items(self, group: int, place: int, n: int) -> list[Item]:
         """Return the next n items of a group's queue, from this position on."""

@@ -11,7 +11,7 @@ PRIVATE = 0o600  # answers, names and notes are private; to share a session, cha
 
 
 def link_new_file(part: Path, path: Path) -> None:
-    """Link the finished file to its name, unless the name exists; a rename would replace it."""
+    """Link the finished file to its path, unless the path exists; a rename would replace it."""
     try:
         _link_new_file(part, path)
     except FileExistsError:
@@ -76,7 +76,7 @@ def require_free_path(path: Path) -> None:
 
 
 def is_writable(path: Path) -> bool:
-    """Whether the file and its folder are writable."""
+    """Whether the path of a file and its folder are writable."""
     return os.access(path, os.W_OK) and os.access(path.resolve().parent, os.W_OK)
 
 
@@ -87,5 +87,5 @@ def sidecar_path(path: Path, ending: str) -> Path:
 
 
 def is_nonempty(path: Path) -> bool:
-    """Whether a file exists and is not empty."""
+    """Whether a file exists at this path and is not empty."""
     return path.exists() and path.stat().st_size > 0

@@ -8,7 +8,7 @@ from fewlabels.errors import InputError
 from fewlabels.sessions.journal.errors import NOT_A_SESSION
 
 APPLICATION_ID = int.from_bytes(b"fewl")  # in the header of every session, to recognise other SQLite files
-VERSION = 3  # of the schema
+VERSION = 4  # of the schema
 
 
 _IN_USE = "CREATE TABLE in_use (since TEXT NOT NULL)"  # see `write_ahead_log`
@@ -19,7 +19,7 @@ SCHEMA = (
     "CREATE TABLE items (id TEXT PRIMARY KEY, grp INTEGER NOT NULL, place INTEGER NOT NULL, entry INTEGER NOT NULL)"
     " WITHOUT ROWID",
     "CREATE TABLE events (seq INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, item TEXT NOT NULL, label TEXT,"
-    " at TEXT NOT NULL, who TEXT NOT NULL DEFAULT '', note TEXT NOT NULL DEFAULT '')",
+    " at TEXT NOT NULL, who TEXT NOT NULL DEFAULT '', note TEXT NOT NULL DEFAULT '', choice TEXT NOT NULL DEFAULT '')",
     f"CREATE TRIGGER no_delete BEFORE DELETE ON events {_REFUSE}",
     f"CREATE TRIGGER no_update BEFORE UPDATE ON events {_REFUSE}",
     f"CREATE TRIGGER no_replace BEFORE INSERT ON events WHEN NEW.seq IN (SELECT seq FROM events) {_REFUSE}",
@@ -29,7 +29,7 @@ SCHEMA = (
 )
 INDEX = "CREATE UNIQUE INDEX items_in_line ON items (grp, place)"
 READ = (
-    "SELECT seq, kind, id, grp, place, entry, label, who, note, at"
+    "SELECT seq, kind, id, grp, place, entry, label, who, note, at, choice"
     " FROM events LEFT JOIN items ON items.id = events.item WHERE seq > ? ORDER BY seq"
 )
 COUNT = (
@@ -37,7 +37,7 @@ COUNT = (
     " sum(typeof(id) = 'text' AND typeof(grp) = 'integer' AND typeof(place) = 'integer' AND typeof(entry) = 'integer')"
     " FROM items GROUP BY grp, entry"
 )
-APPEND = "INSERT INTO events (kind, item, label, who, note, at) VALUES (?, ?, ?, ?, ?, ?)"
+APPEND = "INSERT INTO events (kind, item, label, who, note, at, choice) VALUES (?, ?, ?, ?, ?, ?, ?)"
 NEXT_ITEMS = "SELECT id, grp, place, entry FROM items WHERE grp = ? AND place >= ? ORDER BY place LIMIT ?"
 FIND = "SELECT id, grp, place, entry FROM items WHERE id = ?"
 
@@ -53,14 +53,20 @@ def _add_mark(connection: sqlite3.Connection) -> None:
     connection.execute(_IN_USE)
 
 
+def _add_choice(connection: sqlite3.Connection) -> None:
+    """Upgrade version 3, in which the policy chose every item."""
+    connection.execute("ALTER TABLE events ADD COLUMN choice TEXT NOT NULL DEFAULT ''")
+
+
 UPGRADES: dict[int, Callable[[sqlite3.Connection], None]] = {  # from this version to the next
     1: _add_who_and_note,
     2: _add_mark,
+    3: _add_choice,
 }
 
 
 def upgrade(connection: sqlite3.Connection) -> None:
-    """Upgrade an older file in one transaction: a killed upgrade changes nothing."""
+    """Upgrade an older file to the current SQLite schema in one transaction: a killed upgrade changes nothing."""
     if read_header(connection, "user_version") == VERSION:
         return  # without the lock: opening must not wait for writers
     connection.execute("BEGIN IMMEDIATE")
@@ -73,7 +79,7 @@ def upgrade(connection: sqlite3.Connection) -> None:
 
 
 def require_session_file(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse files that are no sessions, and sessions of newer versions."""
+    """Refuse files without the SQLite schema of a session, and sessions of newer versions."""
     version = read_header(connection, "user_version")
     if read_header(connection, "application_id") != APPLICATION_ID or version < min(UPGRADES):
         raise InputError(f"{path}: {NOT_A_SESSION}")
@@ -82,6 +88,6 @@ def require_session_file(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def read_header(connection: sqlite3.Connection, name: str) -> int:
-    """Read a number from the header of the file."""
+    """Read a number, such as the version of the SQLite schema, from the header of the file."""
     (number,) = connection.execute(f"PRAGMA {name}").fetchone()
     return number

@@ -29,8 +29,8 @@ from fewlabels.sessions.journal.events import (
     Event,
     Item,
     NewEvent,
+    check_new_events,
     read_event,
-    require_known_items,
     utc_now,
 )
 from fewlabels.sessions.journal.paths import PRIVATE, is_writable, link_new_file, require_file, require_free_path
@@ -50,7 +50,7 @@ class SqliteJournal:
         self._about = _read_about(path, connection)
         self._blobs = dict(connection.execute("SELECT name, data FROM blobs").fetchall())
         keep_mark = missing is log.Missing.ANSWERS or (read_only and missing is log.Missing.LOG)
-        self._close = finalize(self, log.close_on_exit, connection, self._lock, os.getpid(), keep_mark=keep_mark)
+        self._close = finalize(self, log.close_log_on_exit, connection, self._lock, os.getpid(), keep_mark=keep_mark)
 
     @classmethod
     def create(
@@ -132,10 +132,10 @@ class SqliteJournal:
     def append(self, new_events: Iterable[NewEvent]) -> None:
         """Append all of these events or none."""
         new_events = list(new_events)
-        require_known_items(new_events, self.find(new_event.item for new_event in new_events))
+        check_new_events(new_events, self.find(new_event.item for new_event in new_events))
         with self.writing(), self._saving():
             at = utc_now()  # inside the transaction, so that times are in the order of events
-            rows = ((a.kind, a.item, a.label, a.who, a.note, at) for a in new_events)
+            rows = ((a.kind, a.item, a.label, a.who, a.note, at, a.choice) for a in new_events)
             self._connection.executemany(APPEND, rows)
 
     def next_items(self, group: int, place: int, n: int) -> list[Item]:

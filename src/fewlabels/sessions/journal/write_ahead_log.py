@@ -56,7 +56,7 @@ class Missing(Enum):
 
 
 def begin(connection: sqlite3.Connection, path: Path, checkpointed: str | None) -> str | None:
-    """Begin a write transaction once the file is marked; return the mark in the file, None if readers delay it."""
+    """Begin a write transaction once the write-ahead log's mark is in the file; return it, None if readers delay it."""
     connection.execute("BEGIN IMMEDIATE")
     mark = read_mark(connection)
     while mark is None or mark != checkpointed:
@@ -71,13 +71,13 @@ def begin(connection: sqlite3.Connection, path: Path, checkpointed: str | None) 
 
 
 def read_mark(connection: sqlite3.Connection) -> str | None:
-    """Return the mark: since when answers may be only in the log, and of which file; None if the file is complete."""
+    """Return the mark: since when answers may be only in the write-ahead log, and of which file; None if complete."""
     found = connection.execute("SELECT since FROM in_use").fetchone()
     return found and found[0]
 
 
 def close(connection: sqlite3.Connection, *, keep_mark: bool = False) -> None:
-    """Remove the mark, then close the connection, so that SQLite never deletes the log and leaves the mark.
+    """Remove the mark of the write-ahead log, then close the connection, so that no deleted log leaves a mark.
 
     It waits up to a second for another process that writes; after that, the log and the mark both stay.
     """
@@ -93,8 +93,8 @@ def close(connection: sqlite3.Connection, *, keep_mark: bool = False) -> None:
         connection.close()
 
 
-def close_on_exit(connection: sqlite3.Connection, lock: RLock, process: int, *, keep_mark: bool) -> None:
-    """Close the connection of a journal that is garbage-collected or whose process exits, unless a thread still writes.
+def close_log_on_exit(connection: sqlite3.Connection, lock: RLock, process: int, *, keep_mark: bool) -> None:
+    """Remove the write-ahead log's mark and close a journal that is dropped or exits, unless a thread still writes.
 
     A connection inherited by a fork is not closed: that could delete the log that the parent needs.
     """
@@ -108,7 +108,7 @@ def close_on_exit(connection: sqlite3.Connection, lock: RLock, process: int, *, 
 
 
 def check_missing(connection: sqlite3.Connection, path: Path, *, accept_missing: bool) -> Missing:
-    """Refuse a copy without its log unless that is accepted, and warn if the log of the file itself is gone."""
+    """Refuse a copy without its write-ahead log unless that is accepted, and warn if the file's own log is gone."""
     mark = read_mark(connection)
     missing = _find_missing(mark, path)
     if missing is Missing.ANSWERS and not accept_missing:
@@ -134,7 +134,7 @@ def _warn_once(path: Path, _: str | None) -> None:
 
 
 def mark_incomplete(connection: sqlite3.Connection) -> None:
-    """Mark a file that lacks answers as incomplete, also for when it has a log again."""
+    """Mark a file that lacks answers of its write-ahead log as incomplete, also for when it has a log again."""
     connection.execute(_REPLACE, (f"{utc_now()} {INCOMPLETE}",))
 
 
@@ -151,7 +151,7 @@ def _identify_file(path: Path) -> str:
 
 
 def clear_mark(connection: sqlite3.Connection) -> None:
-    """Remove the mark: the file is complete."""
+    """Remove the mark of the write-ahead log: the file is complete."""
     if read_mark(connection) is None:
         return
     connection.execute("PRAGMA query_only = OFF")

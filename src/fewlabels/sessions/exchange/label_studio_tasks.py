@@ -111,7 +111,7 @@ class LabelingForm:
 
 
 def render_tasks(form: LabelingForm, shown: Shown, predictions: Mapping[Any, ModelPrediction] | None = None) -> str:
-    """Return items as a JSON list of tasks, one per line."""
+    """Return items as a JSON list of tasks for Label Studio, one per line."""
     tasks = (form.to_task(i, row, (predictions or {}).get(i)) for i, row in shown.items())
     return "[" + ",\n ".join(json.dumps(task) for task in tasks) + "]\n"  # ASCII: UTF-8 has no lone surrogates
 

@@ -12,7 +12,7 @@ N_TARGET_NAMES = 4  # leading columns that hold names
 
 
 def summarize_diagnosis(d: Diagnosis) -> str:
-    """Say in one sentence what the table holds, or that it must be corrected."""
+    """Summarize a diagnosis in one sentence: what the table holds, or that it must be corrected."""
     n_errors = sum(finding.severity == "error" for finding in d.findings)
     if n_errors:
         return f"This table cannot be assessed before {count(n_errors, 'error')} {'is' if n_errors == 1 else 'are'} corrected."
@@ -20,18 +20,18 @@ def summarize_diagnosis(d: Diagnosis) -> str:
 
 
 def describe_size(d: Diagnosis) -> str:
-    """Return the numbers of items, labels and classes as text; graded outputs have no classes."""
-    kind = "graded outputs" if "agreement" in d.roles else count(len(d.classes), "class")
+    """Summarize the numbers of items, labels and classes as text; graded outputs have no classes."""
+    kind = "graded outputs" if {"agreement", "grade", "judge"} & d.roles.keys() else count(len(d.classes), "class")
     return f"{count(d.n_items, 'item')}, {d.n_labels:,} labelled; {kind}"
 
 
 def summarize_plan(p: Plan) -> str:
-    """Say in one sentence how many more labels the goal needs."""
+    """Summarize a plan in one sentence: how many more labels the goal needs."""
     return f"{p.sentence[0].upper()}{p.sentence[1:]}."
 
 
 def list_quantiles(p: Plan) -> list[tuple[str, str]]:
-    """List the quantiles of the labels needed over the simulated futures, as the cells of `QUANTILE_COLUMNS`."""
+    """Summarize a plan by quantiles of the labels needed over futures, as the cells of `QUANTILE_COLUMNS`."""
     names = ("10%", "50% (median)", "90%")
     numbers = (p.low, p.n_more, p.high)
     return [
@@ -40,12 +40,12 @@ def list_quantiles(p: Plan) -> list[tuple[str, str]]:
 
 
 def summarize_simulation(s: Simulation) -> str:
-    """Say in one sentence which configuration reaches the first target with the fewest labels."""
+    """Summarize a simulation in one sentence: what reaches the first target with the fewest labels."""
     return next(compare_configurations(s), f"The replays of {count(s.n_items, 'item')} have no target to reach.")
 
 
 def compare_configurations(s: Simulation) -> Iterator[str]:
-    """Say for every target which configuration reaches it with the fewest labels."""
+    """Summarize a simulation by the configuration that reaches each target with the fewest labels."""
     keys = [(row["goal"], row["metric"], row["measure"]) for row in s.labels_to_target]
     for key in dict.fromkeys(keys):
         yield _compare_labels_needed(
@@ -64,7 +64,7 @@ def _compare_labels_needed(rows: Sequence[Row], n_items: int) -> str:
 
 
 def describe_targets(s: Simulation) -> Iterator[str]:
-    """Say how many labels every configuration needs to reach its target."""
+    """Summarize a simulation by how many labels every configuration needs to reach its target."""
     for row in s.labels_to_target:
         needed = "never reaches" if row["n_labels"] is None else f"needs {count(row['n_labels'], 'label')} to reach"
         yield f"{row['goal']}: {row['policy']} with prior {row['prior']} {needed} {_name_target(row)}."
@@ -75,7 +75,7 @@ def _name_target(row: Row) -> str:
 
 
 def list_targets(s: Simulation) -> list[tuple[str, ...]]:
-    """List the labels every configuration needed, and its measure at the end, as the cells of `TARGET_COLUMNS`."""
+    """Summarize a simulation by labels needed and final measures, as the cells of `TARGET_COLUMNS`."""
     last = s.last_rows()
     return [_format_target(row, last[tuple(row[name] for name in CONFIGURATION)]) for row in s.labels_to_target]
 

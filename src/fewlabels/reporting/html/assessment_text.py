@@ -12,6 +12,10 @@ from fewlabels.text import format_probability
 METRIC_DEFINITIONS = {
     "accuracy": "the share of items whose prediction is right",
     "ece": "expected calibration error: the mean absolute difference between score and accuracy over score bins, weighted by their items",
+    "brier": "the Brier score of the confidence: the mean squared difference between the score and 1 if the prediction is right, 0 "
+    "if it is wrong (with two classes, the usual Brier score; 0 is perfect)",
+    "log-loss": "the log-loss of the confidence, in nats: the mean of −log score where the prediction is right and of "
+    "−log(1 − score) where it is wrong, scores cut to [0.000001, 0.999999] (with two classes, the usual log-loss; 0 is perfect)",
     "confusion": "for each predicted class, the share of its items that truly belong to each class",
     "cost": "the expected cost of a prediction, under the costs given for each pair of true and predicted class",
     "precision": "of the items predicted to be of a class, the share that truly are",
@@ -35,7 +39,8 @@ PRIOR_TEXTS = {
     "a few labels (the strength); if the model is overconfident, groups with few labels look better than they are",
     "calibrated": "calibrated: a calibration curve of the scores and the differences between groups are learned from the labels "
     "of all groups; groups are shrunk towards the curve as far as these labels show that they follow it",
-    "earlier": "earlier: the posterior of an earlier assessment is the prior; this is valid only if the two share no labels",
+    "earlier": "earlier: the posterior of an earlier assessment is the prior, its labels discounted as asked; this is valid only if "
+    "the two share no labels",
 }
 
 PRIOR_CAVEAT = ". This estimate depends strongly on the prior."
@@ -43,22 +48,27 @@ SETTLED_PROBABILITY = 0.95  # P(worst) from which a group is called the worst
 
 
 def define_metric(metric: str) -> str:
-    """Return the definition of a metric; a user's own metric has none here."""
+    """Return the definition of an assessment's metric; a user's own metric has none here."""
     return METRIC_DEFINITIONS.get(metric, "as defined by its author")
 
 
 def number(a: Assessment, value: float) -> str:
-    """Format a value: in percent if the metric is a share, with three decimals otherwise."""
-    return f"{100 * value:.1f}\u202f%" if a.spec.metric.is_share else f"{value:.3f}"
+    """Format a value of an assessment as text: in percent if the metric is a share, else with three decimals."""
+    return f"{100 * value:.1f}%" if a.spec.metric.is_share else f"{value:.3f}"
 
 
 def format_estimate(a: Assessment, row: Row) -> str:
-    """Format a group's estimate with its interval."""
+    """Format an assessment's estimate of a group with its interval as text."""
     return f"{number(a, row.mean)} ({number(a, row.low)} to {number(a, row.high)})"
 
 
+def title(a: Assessment) -> str:
+    """Say in a few words what was assessed: the title of an assessment's page."""
+    return f"How good are these predictions? {a.metric}, {'all items together' if a.by == 'all' else f'by {a.by}'}"
+
+
 def headline(a: Assessment) -> str:
-    """State the overall estimate and its interval in one sentence."""
+    """State the overall estimate of an assessment and its interval in one sentence."""
     o = a.overall
     scope = "on these items" if a.finite_pool else "on data like these items"
     return (
@@ -68,7 +78,7 @@ def headline(a: Assessment) -> str:
 
 
 def supported(a: Assessment) -> list[str]:
-    """List what the estimates support."""
+    """List in sentences what the estimates of an assessment support."""
     said = []
     worst = a.worst_first[0]
     if len(a.groups) > 1:
@@ -98,7 +108,7 @@ def supported(a: Assessment) -> list[str]:
 
 
 def unsupported(a: Assessment) -> list[str]:
-    """List the caveats: warnings, and what the estimates do not support."""
+    """List in sentences the caveats of an assessment: warnings, and what the estimates do not support."""
     said = list(a.warnings)
     if len(a.groups) > 1 and a.n_labels:
         p_worst = {r.group: r.p_worst for r in a.groups if r.p_worst is not None and r.p_worst >= 0.05}
@@ -127,7 +137,7 @@ def unsupported(a: Assessment) -> list[str]:
 
 
 def method(a: Assessment) -> list[str]:
-    """List how the estimates were computed."""
+    """List in sentences how the estimates of an assessment were computed."""
     exact = (
         "in closed form"
         if a.posterior.exact is not None
@@ -149,12 +159,12 @@ def method(a: Assessment) -> list[str]:
 
 
 def headline_comparison(c: Comparison) -> str:
-    """State the verdict of a comparison in one sentence."""
+    """State the verdict of a comparison of two groups of an assessment in one sentence."""
     return verdict(c)[0]
 
 
 def verdict(c: Comparison) -> list[str]:
-    """State the verdict, the difference, the three probabilities and both groups."""
+    """State in sentences the verdict on two groups of an assessment, the difference and the probabilities."""
     a, b = c.groups
     each = (
         f"{r.group}: {r.mean:.3f} ({r.low:.3f} to {r.high:.3f}), {count(r.n_labels, 'label')}, {count(r.n_items, 'item')}."

@@ -17,5 +17,5 @@ class CaptionedFigure:
 
 
 def render_figure(ax: Axes, title: str, caption: str) -> CaptionedFigure:
-    """Render axes as a captioned figure."""
+    """Render axes as a figure with its caption, for a report."""
     return CaptionedFigure(title, caption, render_svg(ax))

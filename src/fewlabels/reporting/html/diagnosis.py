@@ -1,10 +1,8 @@
 """Render a diagnosis as one self-contained HTML file."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from fewlabels.analyses.diagnosis import Diagnosis
-from fewlabels.files import write_atomic
 from fewlabels.reporting.html.captions import CaptionedFigure, render_figure
 from fewlabels.reporting.html.tables import ReportTable
 from fewlabels.reporting.html.template import render
@@ -15,11 +13,6 @@ HEADINGS = ("What can be assessed", "What to check")
 VISIBLE_ROWS = 40
 CAPTION = "Bars are the items of each predicted class, the largest first; the coloured part is labelled."
 METHOD = "Roles are recognised by the names of columns, unless they are given. Items and labels are counted in the whole table."
-
-
-def write_diagnosis(d: Diagnosis, path: str | Path) -> Path:
-    """Write a diagnosis as one self-contained HTML file."""
-    return write_atomic(path, render_diagnosis(d), inputs=d.provenance.inputs)
 
 
 def render_diagnosis(d: Diagnosis) -> str:
@@ -36,6 +29,7 @@ def render_diagnosis(d: Diagnosis) -> str:
         pictures=_draw_diagnosis_figures(d),
         tables=list(_list_tables(d)),
         method=[METHOD],
+        made=d.provenance,
     )
 
 

@@ -1,7 +1,6 @@
 """Render a fairness result as one self-contained HTML file, with sentences that an auditor can quote."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 
@@ -9,14 +8,14 @@ from fewlabels.analyses.fairness.api import Fairness
 from fewlabels.analyses.fairness.definitions import SELECTION, define, display_name
 from fewlabels.analyses.fairness.gaps import LARGEST, ODDS, Gap
 from fewlabels.errors import count, join_names
-from fewlabels.files import write_atomic
 from fewlabels.reporting.html.captions import CaptionedFigure, render_figure
+from fewlabels.reporting.html.next_steps import propose_after_fairness
 from fewlabels.reporting.html.tables import ReportTable
 from fewlabels.reporting.html.template import render
 from fewlabels.reporting.plots.fairness import plot_gap_densities, plot_gaps, plot_group_curves
 from fewlabels.text import format_probability
 
-MAX_SENTENCES, LIKELY = 6, 0.9  # sentences in a list; probability from which the sign of a gap is reported
+MAX_SENTENCES = 6  # sentences in a list
 VISIBLE_ROWS = 60  # visible rows of a table
 MANY_GAPS = 40  # gaps, of which about two 95% intervals are expected to miss the true value
 METHOD_TEXTS = {
@@ -31,11 +30,6 @@ GAPS_NOTE = (
     "outside the margin, if its centre does not move; –: labelling everybody might not be enough."
 )
 CALIBRATION_TEXT = "Rates are estimated from labels and from the scores of all people, through calibration curves fitted to the labels, without a step between people predicted negative and people predicted positive."
-
-
-def write_fairness(f: Fairness, path: str | Path) -> Path:
-    """Write a fairness result as one self-contained HTML file."""
-    return write_atomic(path, render_fairness(f), inputs=f.provenance.inputs)
 
 
 def render_fairness(f: Fairness) -> str:
@@ -54,11 +48,13 @@ def render_fairness(f: Fairness) -> str:
         pictures=_draw_figures(f),
         tables=[_list_definitions(f), _list_gaps(f), _list_groups(f)],
         method=_explain_method(f),
+        made=f.provenance,
+        next_steps=propose_after_fairness(f),
     )
 
 
 def headline(f: Fairness) -> str:
-    """State in one sentence which gaps are settled."""
+    """State in one sentence of the HTML report which gaps of a fairness result are settled."""
     settled = [gap for gap in f.gaps if gap.is_settled]
     fair = [gap for gap in settled if -f.rope <= gap.low and gap.high <= f.rope]
     unfair = [gap for gap in settled if gap not in fair]
@@ -73,7 +69,7 @@ def headline(f: Fairness) -> str:
 def _list_findings(f: Fairness) -> Iterator[str]:
     """Yield settled gaps, then likely ones (most probable sign first), then ratios (lowest first)."""
     settled = [gap for gap in f.gaps if gap.is_settled]
-    likely = [gap for gap in f.gaps if gap.group != LARGEST and gap not in settled and _is_likely(gap)]
+    likely = [gap for gap in f.gaps if gap.group != LARGEST and gap not in settled and _has_likely_sign(f, gap)]
     for gap in [*settled, *sorted(likely, key=lambda gap: -abs(gap.p_greater - 0.5))][:MAX_SENTENCES]:
         yield _capitalize(f.say(gap)) + "."
     ratios = sorted((gap.ratio.median, rule) for gap in f.gaps if gap.ratio and (rule := f.say_four_fifths(gap)))
@@ -83,9 +79,9 @@ def _list_findings(f: Fairness) -> Iterator[str]:
         yield f"No direction of any gap is clear yet: {count(f.n_labels, 'label')} {'is' if f.n_labels == 1 else 'are'} too few."
 
 
-def _is_likely(gap: Gap) -> bool:
-    """Whether the sign of a gap is likely; equalised odds are never negative and have no sign."""
-    return gap.metric != ODDS and abs(gap.p_greater - 0.5) > LIKELY - 0.5
+def _has_likely_sign(f: Fairness, gap: Gap) -> bool:
+    """Whether the sign of a gap is as probable as the stated level."""
+    return gap.has_sign and max(gap.p_greater, 1 - gap.p_greater) >= f.level
 
 
 def _list_caveats(f: Fairness) -> Iterator[str]:
@@ -112,7 +108,7 @@ def _list_caveats(f: Fairness) -> Iterator[str]:
 def _draw_figures(f: Fairness) -> Iterator[CaptionedFigure]:
     drawable = [gap for gap in f.gaps if not np.isnan(gap.mean)]
     if drawable:
-        yield render_figure(plot_gaps(f), "Gaps and the margin", "Dots are estimates and bars their intervals; the band is the margin. Coloured: the whole interval lies outside it.")  # fmt: skip
+        yield render_figure(plot_gaps(f), "Gaps and the margin", "Dots are estimates and bars their intervals; the band is the margin. Coloured: settled, with the whole interval outside it; the largest of several gaps is never settled outside.")  # fmt: skip
     if any(_is_uncertain(gap) for gap in drawable):
         yield render_figure(plot_gap_densities(f), "Posterior of each gap", "The posterior density of each gap, scaled to the same height; darker: its interval; the band is the margin.")  # fmt: skip
     if f.curve:
@@ -134,7 +130,10 @@ def _list_gaps(f: Fairness) -> ReportTable:
     for gap in f.gaps:
         ratio = "" if gap.ratio is None else f"{gap.ratio.median:.2f} [{gap.ratio.low:.2f}, {gap.ratio.high:.2f}]"
         numbers = (_format_value(v) for v in (gap.mean, gap.low, gap.high))
-        chances = (format_probability(p) for p in (gap.p_greater, gap.p_practically_fair))
+        chances = (
+            format_probability(gap.p_greater) if gap.has_sign else "",
+            format_probability(gap.p_practically_fair),
+        )
         more = "settled" if gap.is_settled else "–" if gap.more_labels is None else f"{gap.more_labels:,}"
         rows.append((gap.metric, gap.group, *numbers, *chances, ratio, more))
     columns = (

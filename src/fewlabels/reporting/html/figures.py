@@ -13,7 +13,7 @@ MAX_CLASSES = 100  # a larger confusion matrix is unreadable on a page
 
 
 def draw_figures(a: Assessment) -> Iterator[CaptionedFigure]:
-    """Yield the figures that this assessment and its counts allow."""
+    """Yield the figures of the HTML report that this assessment and its counts allow."""
     if a.matrix and a.by == "predicted":
         yield render_figure(plot_assessment(a, "confusion"), "Confusion matrix", _CONFUSION_CAPTION)
     if len(a.groups) > 1:
@@ -27,7 +27,7 @@ def draw_figures(a: Assessment) -> Iterator[CaptionedFigure]:
 
 
 def draw_difference(c: Comparison) -> CaptionedFigure:
-    """Return the figure of the posterior of a difference."""
+    """Return the figure of the posterior of a difference, for an HTML report."""
     return render_figure(plot_comparison(c), "Posterior of the difference", _DIFFERENCE_CAPTION)
 
 

@@ -1,33 +1,25 @@
 """Render assessments and comparisons as HTML."""
 
-from pathlib import Path
+from dataclasses import asdict
 
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.comparison import Comparison
-from fewlabels.files import write_atomic
 from fewlabels.reporting.html import assessment_text as words
 from fewlabels.reporting.html.figures import draw_difference, draw_figures
+from fewlabels.reporting.html.interval_bars import IntervalScale
+from fewlabels.reporting.html.next_steps import propose_after_comparison, propose_next_steps
 from fewlabels.reporting.html.template import render
 
 
-def write_report(a: Assessment, path: str | Path) -> Path:
-    """Write an assessment as one self-contained HTML file."""
-    return write_atomic(path, render_report(a), inputs=a.provenance.inputs)
-
-
-def write_comparison(c: Comparison, path: str | Path) -> Path:
-    """Write a comparison as one self-contained HTML file."""
-    return write_atomic(path, render_comparison(c), inputs=c.provenance.inputs)
-
-
 def render_report(a: Assessment) -> str:
-    """Return the HTML report of an assessment."""
+    """Return the HTML page that reports an assessment."""
     facts = [
         ("items", f"{a.n_items:,}"), ("labelled", f"{a.n_labels:,}"), ("groups", f"{len(a.groups):,} by {a.by}"),
         ("prior", a.prior), ("level", f"{100 * a.level:g}%"), ("about", "these items" if a.finite_pool else "their population"),
     ]  # fmt: skip
+    scale = IntervalScale.covering([asdict(a.overall), *map(asdict, a.groups)])
     return render(
-        title=f"{a.metric} by {a.by}",
+        title=words.title(a),
         source=a.source,
         headline=words.headline(a),
         facts=facts,
@@ -38,16 +30,19 @@ def render_report(a: Assessment) -> str:
         rows=a.in_order,
         number=lambda value: words.number(a, value),
         method=words.method(a),
+        made=a.provenance,
+        next_steps=propose_next_steps(a),
+        bar=scale.draw if scale else None,
     )
 
 
 def render_comparison(c: Comparison) -> str:
-    """Return the HTML report of a comparison."""
+    """Return the HTML page that reports a comparison of two groups."""
     first, *rest = words.verdict(c)
     facts = [("metric", c.metric), ("ROPE", f"±{c.rope:g}"), ("level", f"{100 * c.level:g}%")]
     return render(
         title=f"{c.groups[0]} against {c.groups[1]}",
-        source="",
+        source=c.provenance.source,
         headline=first,
         facts=facts,
         supported=rest,
@@ -57,4 +52,6 @@ def render_comparison(c: Comparison) -> str:
             f"Metric: {c.metric}, {words.define_metric(c.metric)}.",
             f"The verdict is the region (lower, practically equivalent, higher) whose posterior probability is at least {c.required:g}; if no region reaches it, the comparison is not settled.",
         ],
+        made=c.provenance,
+        next_steps=propose_after_comparison(c),
     )

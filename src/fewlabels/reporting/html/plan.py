@@ -1,11 +1,9 @@
 """Render a plan as one self-contained HTML file."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from fewlabels.active.simulation.results import Plan
 from fewlabels.errors import count
-from fewlabels.files import write_atomic
 from fewlabels.reporting.html.captions import CaptionedFigure, render_figure
 from fewlabels.reporting.html.tables import ReportTable
 from fewlabels.reporting.html.template import SIMULATED, render
@@ -22,11 +20,6 @@ METHOD = (
     "Each future draws a truth from the posterior, simulates labels from it, and asks for them with the policy until the goal is first settled.",
     "The goal is checked after each of the first 20 labels, then whenever there are 5% more; counts are rounded up to two digits.",
 )
-
-
-def write_plan(p: Plan, path: str | Path) -> Path:
-    """Write a plan as one self-contained HTML file."""
-    return write_atomic(path, render_plan(p), inputs=p.provenance.inputs)
 
 
 def render_plan(p: Plan) -> str:
@@ -46,6 +39,7 @@ def render_plan(p: Plan) -> str:
         pictures=_draw_plan_figures(p),
         tables=[ReportTable("Labels needed", QUANTILE_COLUMNS, list_quantiles(p))],
         method=METHOD,
+        made=p.provenance,
     )
 
 

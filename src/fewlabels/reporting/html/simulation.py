@@ -1,10 +1,8 @@
 """Render a simulation as one self-contained HTML file."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from fewlabels.active.simulation.results import Simulation
-from fewlabels.files import write_atomic
 from fewlabels.reporting.html.captions import CaptionedFigure, render_figure
 from fewlabels.reporting.html.tables import ReportTable
 from fewlabels.reporting.html.template import SIMULATED, render
@@ -30,11 +28,6 @@ METHOD = (
 )
 
 
-def write_simulation(s: Simulation, path: str | Path) -> Path:
-    """Write a simulation as one self-contained HTML file."""
-    return write_atomic(path, render_simulation(s), inputs=s.provenance.inputs)
-
-
 def render_simulation(s: Simulation) -> str:
     """Return the HTML report of a simulation."""
     targets = ReportTable("Labels needed", TARGET_COLUMNS, list_targets(s), n_names=N_TARGET_NAMES)
@@ -51,6 +44,7 @@ def render_simulation(s: Simulation) -> str:
         pictures=_draw_simulation_figures(s),
         tables=[targets] if targets.rows else [],
         method=METHOD,
+        made=s.provenance,
     )
 
 

@@ -1,12 +1,11 @@
 """Render a surface as one self-contained HTML file; its sentences are in `surface_text`."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from fewlabels.analyses.surface.result import Arm, Surface, SurfaceEstimate
 from fewlabels.errors import choose_words
-from fewlabels.files import write_atomic
 from fewlabels.reporting.html.captions import CaptionedFigure, render_figure
+from fewlabels.reporting.html.next_steps import propose_after_surface
 from fewlabels.reporting.html.surface_text import (
     explain_method,
     format_percent,
@@ -28,11 +27,6 @@ EFFECTS_CAPTION = "Accuracy for each value of an attribute: as it occurs in the 
 COVERAGE_CAPTION = "The share of arms, and of items in them, by labels per arm. Estimates of arms without labels come from the surface model alone."
 
 
-def write_surface(surface: Surface, path: str | Path, *, answers: Answers = ()) -> Path:
-    """Write a surface as one self-contained HTML file, with the answers to questions about it."""
-    return write_atomic(path, render_surface(surface, answers), inputs=surface.provenance.inputs)
-
-
 def render_surface(s: Surface, answers: Answers = ()) -> str:
     """Return the HTML report of a surface."""
     facts = [
@@ -50,6 +44,8 @@ def render_surface(s: Surface, answers: Answers = ()) -> str:
         number=format_percent,
         tables=[*([_list_answer_table(answers)] if answers else []), _list_arm_table(s)],
         method=explain_method(s),
+        made=s.provenance,
+        next_steps=propose_after_surface(s),
     )
 
 

@@ -8,7 +8,7 @@ MAX_FAILURES = 25  # failures listed one by one
 
 
 def render_checks(asked: Sequence[str], failures: Sequence[str]) -> str:
-    """List the conditions to fail on and where they hold; empty if no condition was given.
+    """Return checks as Markdown: the conditions to fail on and where they hold; empty without conditions.
 
     >>> print(render_checks(["low < 0.8"], ["cat: low is 0.7, and that is < 0.8"]))
     ❌ **Failed**: fail if low &lt; 0.8

@@ -30,7 +30,7 @@ def _cells(gap: Gap) -> tuple[str, ...]:
     needed = "settled" if gap.is_settled else "–" if gap.more_labels is None else f"about {gap.more_labels:,}"
     if isnan(gap.mean):
         return (escape(gap.metric), escape(gap.group), "", "undefined", "", "", needed)
-    chances = (format_probability(p) for p in (gap.p_greater, gap.p_practically_fair))
+    chances = (format_probability(gap.p_greater) if gap.has_sign else "", format_probability(gap.p_practically_fair))
     interval = format_interval(gap.low, gap.high, "+")
     return (escape(gap.metric), escape(gap.group), f"{gap.mean:+.3f}", interval, *chances, needed)
 

@@ -18,7 +18,7 @@ from fewlabels.reporting.plots.style import GREY, INK, PALE, ROW, SMALL, clean_a
 
 MAX_ARMS = 25  # arms
 LETTER_WIDTH, COLUMN_GAP = 5.4, 9  # points: the width of a letter, and the space between columns
-TOTAL_WIDTH = 265  # points: the width of all columns of values
+TOTAL_WIDTH = 220  # points: the width of all columns of values
 MAX_VALUE_LENGTH = 26  # characters of a value
 MAX_TITLE_LENGTH = 78  # characters of a line of the title
 COUNTS = (("items", "n_items"), ("labels", "n_labels"))
@@ -38,7 +38,7 @@ class TextColumn:
 
 
 def plot_worst_arms(surface: Surface, *, most: int = MAX_ARMS, ax: Axes | None = None) -> Axes:
-    """Draw the least accurate arms with their intervals; arms without labels are hollow."""
+    """Draw the least accurate arms of a surface with their intervals; arms without labels are hollow."""
     arms = surface.worst_first[:most]
     common = find_common(arms)
     columns, left_out = _choose_columns(surface, arms, tuple(common))

@@ -6,15 +6,14 @@ from matplotlib.axes import Axes
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.rows import Row
 from fewlabels.errors import InputError
+from fewlabels.reporting.plots.densities import estimate_density
 from fewlabels.reporting.plots.figure import new_axes
 from fewlabels.reporting.plots.formatting import format_level, format_value, spell_metric
-from fewlabels.reporting.plots.style import BLUE, INK, SMALL, clean_axes, format_axis
-
-N_HISTOGRAM_BINS = 60
+from fewlabels.reporting.plots.style import BLUE, INK, clean_axes, format_axis
 
 
 def plot_ece(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
-    """Draw the posterior of a one-group assessment, for instance `a.merged(fl.ece)`."""
+    """Draw the posterior of the calibration error of a one-group assessment, for instance `a.merged(fl.ece)`."""
     if len(assessment.groups) != 1:
         raise InputError(
             f"this plot shows one group, and the assessment has {len(assessment.groups):,}; merge them with a.merged(fl.ece)"
@@ -30,7 +29,10 @@ def plot_ece(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
         [format_value(x, assessment.metric) for x in (row.low, row.high)],
     )
     ax.set_title(
-        f"{whole}, {format_level(assessment.level)} interval {ends[0]} to {ends[1]}", loc="left", fontsize=10, color=INK
+        f"mean {whole}, {format_level(assessment.level)} interval {ends[0]} to {ends[1]}",
+        loc="left",
+        fontsize=10,
+        color=INK,
     )
     ax.set_xlabel(spell_metric(assessment.metric), color=INK)
     format_axis(ax, assessment.metric)
@@ -38,12 +40,13 @@ def plot_ece(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
 
 
 def _draw_ece_density(ax: Axes, draws: np.ndarray) -> float:
-    """Draw a histogram of the draws and return its height; draw none if all draws are equal."""
-    if np.ptp(draws) < 1e-12:
+    """Draw the density of the draws and return its height; draw none if all draws are equal."""
+    found = estimate_density(draws)
+    if found is None:
         return 1.0
-    height, edges = np.histogram(draws, bins=N_HISTOGRAM_BINS, density=True)
-    ax.stairs(height, edges, fill=True, color=BLUE, alpha=0.3, linewidth=0)
-    return float(height.max())
+    points, density = found
+    ax.fill_between(points, density, color=BLUE, alpha=0.3, linewidth=0)
+    return float(density.max())
 
 
 def _mark_interval(ax: Axes, row: Row, top: float) -> None:
@@ -52,5 +55,3 @@ def _mark_interval(ax: Axes, row: Row, top: float) -> None:
     ax.hlines(-0.06 * top, row.low, row.high, color=BLUE, linewidth=2.5)
     ax.plot([row.mean], [-0.06 * top], "o", color=BLUE, markersize=6)
     ax.set_ylim(-0.14 * top, 1.08 * top)
-    ax.annotate("mean", (row.mean, 0.9), xycoords=("data", "axes fraction"), xytext=(4, 0), textcoords="offset points",
-                fontsize=SMALL, color=BLUE)  # fmt: skip

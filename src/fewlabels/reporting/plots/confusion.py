@@ -22,7 +22,7 @@ MAX_CLASSES, N_MOST_CONFUSED = 40, 25  # with more classes than the first, only 
 
 
 def plot_confusion(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
-    """Draw P(label | predicted) as a heat map: right predictions in blue, wrong ones in orange."""
+    """Draw the confusion matrix P(label | predicted): right predictions in blue, wrong ones in orange."""
     entries = assessment.matrix
     if not entries:
         raise InputError("a heat map needs a confusion matrix; assess with metric=fl.confusion")

@@ -6,19 +6,22 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from fewlabels.analyses.comparison import Comparison
+from fewlabels.distributions.budgets import N_DRAWS
 from fewlabels.distributions.difference import Difference
 from fewlabels.errors import InputError
+from fewlabels.reporting.plots.densities import smooth_density
 from fewlabels.reporting.plots.figure import new_axes
 from fewlabels.reporting.plots.formatting import is_share, shorten_label, spell_metric
 from fewlabels.reporting.plots.style import BLUE, GREY, INK, ORANGE, SMALL, clean_axes
 from fewlabels.text import format_probability
 
-GRID_SIZE = 60
+GRID_SIZE = 240
+TINY = 1e-12
 Line = Float[np.ndarray, " point"]
 
 
 def plot_comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
-    """Draw the posterior of a − b, with the probabilities of lower, practically equivalent and higher."""
+    """Draw the posterior of the difference a − b, with the probabilities of lower, equivalent and higher."""
     if comparison.difference is None:
         raise InputError("this comparison holds no distribution to draw; make it with fl.compare")
     ax = ax or new_axes(3.0)
@@ -42,13 +45,16 @@ def plot_comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
 
 
 def evaluate_density(difference: Difference, low: float, high: float, *, cuts: tuple[float, ...]) -> tuple[Line, Line]:
-    """Return grid points, the cuts among them, and the density there, from differences of the distribution function."""
+    """Return grid points, the cuts among them, and the density there, from differences of the distribution function, smoothed."""
     edges = np.linspace(low, high, GRID_SIZE + 1)
     mass = np.diff([difference.below(float(edge)) for edge in edges])
     middle = (edges[1:] + edges[:-1]) / 2
+    mean = float(mass @ middle) / max(float(mass.sum()), TINY)
+    deviation = float(np.sqrt(mass @ (middle - mean) ** 2 / max(float(mass.sum()), TINY)))
+    smooth = smooth_density(mass / np.diff(edges), deviation / (edges[1] - edges[0]), N_DRAWS)
     inside = [cut for cut in cuts if low < cut < high]
     x = np.unique(np.concatenate([[low], middle, inside, [high]]))
-    return x, np.interp(x, middle, mass / np.diff(edges))
+    return x, np.interp(x, middle, smooth)
 
 
 def _find_density_limits(comparison: Comparison) -> tuple[float, float]:

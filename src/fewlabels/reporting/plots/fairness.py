@@ -12,6 +12,7 @@ from scipy.special import betaincinv
 from fewlabels.analyses.fairness.api import CurvePoint, Fairness
 from fewlabels.analyses.fairness.gaps import Gap
 from fewlabels.errors import InputError, count
+from fewlabels.reporting.plots.densities import estimate_density
 from fewlabels.reporting.plots.figure import WIDTH, new_axes
 from fewlabels.reporting.plots.formatting import format_level, shorten_label
 from fewlabels.reporting.plots.style import (
@@ -27,16 +28,14 @@ from fewlabels.reporting.plots.style import (
     rows_height,
 )
 
-GRID_SIZE = 60
 MAX_DENSITIES, DENSITY_HEIGHT = 20, 0.38  # densities in one plot, and inches for each
-TAIL_MASS = 0.002  # probability in each tail of a density that is not drawn
 MAX_CURVES, PANELS_PER_ROW = 6, 3  # groups whose curves are drawn (the largest), and panels per row
 PANEL_MARGIN = 0.07  # margin around a panel, as a share of its cell
 N_LABEL_BINS = 6  # bins of labels in each group
 
 
 def plot_gaps(fairness: Fairness, *, ax: Axes | None = None) -> Axes:
-    """Draw every gap with its interval, and the margin (ROPE) as a band."""
+    """Draw every gap of a fairness result with its interval, and the margin (ROPE) as a band."""
     gaps = [gap for gap in fairness.pick(MAX_ROWS) if not np.isnan(gap.mean)]
     if not gaps:
         raise InputError("there is no gap to draw: every gap involves an undefined rate")
@@ -56,7 +55,7 @@ def plot_gaps(fairness: Fairness, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_gap_densities(fairness: Fairness, *, ax: Axes | None = None) -> Axes:
-    """Draw the posterior density of every gap, one row each, scaled to the same height."""
+    """Draw the posterior density of every gap of a fairness result, one row each, scaled to the same height."""
     gaps = [gap for gap in fairness.pick(MAX_ROWS) if not np.isnan(gap.draws).any() and np.ptp(gap.draws) > 0][
         :MAX_DENSITIES
     ]
@@ -76,15 +75,12 @@ def plot_gap_densities(fairness: Fairness, *, ax: Axes | None = None) -> Axes:
 
 def _draw_density(ax: Axes, y: int, gap: Gap, colour: str) -> None:
     """Draw a density above its row, with the interval darker."""
-    first, last = np.quantile(gap.draws, [TAIL_MASS, 1 - TAIL_MASS])
-    edges = np.linspace(first, last, GRID_SIZE + 1)
-    if edges[0] == edges[-1]:  # nearly all draws are equal
-        ax.vlines([edges[0]], y, y - 0.85, color=colour, linewidth=1.4, zorder=2)
+    found = estimate_density(gap.draws)
+    if found is None:  # nearly all draws are equal
+        ax.vlines([float(np.median(gap.draws))], y, y - 0.85, color=colour, linewidth=1.4, zorder=2)
         return
-    height = np.histogram(gap.draws, edges)[0].astype(np.float64)
-    height = np.convolve(np.pad(height, 2, mode="edge"), np.array([1, 4, 6, 4, 1]) / 16, mode="valid")
-    height *= 0.85 / height.max()
-    middle = (edges[1:] + edges[:-1]) / 2
+    middle, height = found
+    height = height * 0.85 / height.max()
     ax.fill_between(middle, y, y - height, color=colour, alpha=0.18, linewidth=0, zorder=1)
     inside = (middle >= gap.low) & (middle <= gap.high)
     ax.fill_between(middle, y, y - height, where=inside.tolist(), color=colour, alpha=0.35, linewidth=0, zorder=1)
@@ -92,7 +88,7 @@ def _draw_density(ax: Axes, y: int, gap: Gap, colour: str) -> None:
 
 
 def plot_group_curves(fairness: Fairness, *, ax: Axes | None = None) -> Axes:
-    """Draw the calibration curve of each group in a panel of its own, with the binned labels."""
+    """Draw the calibration curve of each group of a fairness result in a panel of its own, with binned labels."""
     if not fairness.curve:
         raise InputError(f"method {fairness.method} calibrates no scores, so there are no curves to draw")
     curves = {group: _select_curve(fairness, group) for group in _select_largest_groups(fairness)}

@@ -18,12 +18,12 @@ from matplotlib.figure import Figure
 
 from fewlabels.errors import InputError
 
-WIDTH = 6.5  # inches
+WIDTH = 5.4  # inches: on a phone, text of 9 points is then still 8 pixels high
 
 
 @contextmanager
 def ignore_missing_glyphs() -> Iterator[None]:
-    """Suppress only the warning about glyphs missing from the font."""
+    """Suppress only the warning about glyphs missing from the font of a figure."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from font", category=UserWarning)
         yield
@@ -70,7 +70,7 @@ def render_svg(ax: Axes) -> str:
 
 
 def check_format(path: str | Path) -> str:
-    """Return the image format from the file extension, or raise InputError."""
+    """Return the image format of a figure from the file extension, or raise InputError."""
     kind = Path(path).suffix
     if kind not in (".png", ".svg", ".pdf"):
         raise InputError(f"plot: {path} should end in .png, .svg or .pdf")

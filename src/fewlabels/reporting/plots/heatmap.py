@@ -15,7 +15,7 @@ MIN_COLOUR_RANGE = 0.2  # the colour scale of wrong cells ends at their maximum,
 
 
 def draw_cells(ax: Axes, mean: Grid, size: Grid) -> tuple[PatchCollection, PatchCollection]:
-    """Draw a square for every cell, darker for higher means; return those on and off the diagonal."""
+    """Draw the cells of a heat map as squares, darker for higher means; return those on and off the diagonal."""
     _draw_grid_lines(ax, len(mean))
     known, right = ~np.isnan(mean), np.eye(len(mean), dtype=bool)
     wrong = known & ~right
@@ -46,7 +46,7 @@ def _draw_grid_lines(ax: Axes, n: int) -> None:
 
 
 def write_cells(ax: Axes, mean: Grid, width: Grid) -> None:
-    """Write mean and half-width of the interval into every cell, in percent."""
+    """Write mean and half-width of the interval into every cell of a heat map, in percent."""
     for i, j in np.argwhere(~np.isnan(mean)):
         dark = mean[i, j] > 0.6 if i == j else False
         colour = "white" if dark else GREY if mean[i, j] < 0.005 else INK
@@ -55,7 +55,7 @@ def write_cells(ax: Axes, mean: Grid, width: Grid) -> None:
 
 
 def add_colour_bars(ax: Axes, drawn: tuple[PatchCollection, PatchCollection]) -> None:
-    """Add colour bars for both colours."""
+    """Add the colour bars of both colours to a heat map."""
     for squares, text in zip(reversed(drawn), ("wrong", "right"), strict=True):
         bar = ax.figure.colorbar(
             squares, ax=ax, shrink=0.4, aspect=14, pad=0.01, format=FuncFormatter(lambda x, _: f"{100 * x:g}%")

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.analyses.rows import Row
 from fewlabels.reporting.plots.figure import new_axes
-from fewlabels.reporting.plots.formatting import describe_shown, format_level, spell_metric
+from fewlabels.reporting.plots.formatting import format_level, format_n_shown, spell_metric
 from fewlabels.reporting.plots.rows import draw_overall, draw_rows
 from fewlabels.reporting.plots.style import (
     INK,
@@ -33,7 +33,7 @@ def plot_intervals(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
     draw_rows(ax, rows, unlabelled="prior only")
     write_text_column(ax, [f"{row.n_labels:,}" if row.n_labels else "prior only" for row in rows], "labels")
     text = f"{spell_metric(assessment.metric)}, {format_level(assessment.level)} intervals"
-    ax.set_xlabel(text + describe_shown(len(rows), len(assessment.groups)), color=INK)
+    ax.set_xlabel(text + format_n_shown(len(rows), len(assessment.groups)), color=INK)
     return ax
 
 

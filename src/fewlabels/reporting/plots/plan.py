@@ -11,7 +11,7 @@ from fewlabels.reporting.plots.style import BLUE, GREY, INK, PALE, SMALL, clean_
 
 
 def plot_plan(plan: Plan, *, ax: Axes | None = None) -> Axes:
-    """Draw the cumulative distribution of the labels needed, its median and the central 80% of futures."""
+    """Draw a plan: the cumulative distribution of the labels needed, its median and the central 80% of futures."""
     if not plan.needed:
         raise InputError("this plan holds no simulated futures to draw; make it with fl.plan")
     ax = ax or new_axes(3.2)

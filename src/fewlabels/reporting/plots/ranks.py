@@ -6,7 +6,7 @@ from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from fewlabels.analyses.assessment import Assessment
 from fewlabels.reporting.plots.figure import new_axes
-from fewlabels.reporting.plots.formatting import describe_shown, format_level, spell_metric
+from fewlabels.reporting.plots.formatting import format_level, format_n_shown, spell_metric
 from fewlabels.reporting.plots.style import BLUE, GREY, INK, MAX_ROWS, label_rows, rows_height, write_text_column
 
 
@@ -28,5 +28,5 @@ def plot_ranks(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
     ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     write_text_column(ax, [row.ranks for row in rows], "ranks")
     text = f"rank by {spell_metric(assessment.metric)} (1 = best), {format_level(assessment.level)} intervals"
-    ax.set_xlabel(text + describe_shown(len(rows), len(assessment.groups)), color=INK)
+    ax.set_xlabel(text + format_n_shown(len(rows), len(assessment.groups)), color=INK)
     return ax

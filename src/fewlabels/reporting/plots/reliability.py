@@ -23,13 +23,13 @@ BAR_WIDTH = 0.03  # width of the bar of a bin, around its mean score
 
 
 def has_bins(assessment: Assessment) -> bool:
-    """Return whether the groups are score bins and nothing else."""
+    """Return whether a reliability diagram is possible: the groups are score bins and nothing else."""
     named = all(BIN_NAME.fullmatch(row.group) for row in assessment.groups)
     return assessment.by.startswith("bins") and named and all(row.score is not None for row in assessment.groups)
 
 
 def plot_reliability(assessment: Assessment, *, ax: Axes | None = None) -> Axes:
-    """Draw accuracy against score for every bin, with intervals, calibration gaps and a histogram of the scores."""
+    """Draw the reliability diagram: accuracy against score by bin, with intervals, gaps and a histogram of scores."""
     if not has_bins(assessment):
         raise InputError("a reliability diagram needs groups by score bin; use a.reliability(), or by=fl.bins(10)")
     ax = ax or new_axes(5.4)

@@ -12,7 +12,7 @@ from fewlabels.reporting.plots.style import BLUE, GREY, PALE, SMALL
 
 
 def draw_overall(ax: Axes, overall: Estimate, metric: str, *, ha: str = "center") -> None:
-    """Draw the overall estimate as a line with a band, and write its value above."""
+    """Draw the overall estimate behind rows as a line with a band, and write its value above."""
     ax.axvspan(overall.low, overall.high, color=PALE, linewidth=0, zorder=0.5)
     ax.axvline(overall.mean, color=GREY, linewidth=1, zorder=0.6)
     ax.annotate(

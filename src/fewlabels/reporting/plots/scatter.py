@@ -19,7 +19,7 @@ MIN_DISTANCE = 0.04  # share of an axis within which two names would overlap
 
 
 def plot_scatter(first: Assessment, second: Assessment, *, ax: Axes | None = None) -> Axes:
-    """Draw one metric against another for the same groups, and name the worst groups by each."""
+    """Draw a scatter plot of one metric against another for the same groups, and name the worst by each."""
     if [row.group for row in first.groups] != [row.group for row in second.groups]:
         raise InputError("a scatter needs two assessments of the same groups, for instance a and a.about(fl.ece)")
     ax = ax or new_axes(4.6)

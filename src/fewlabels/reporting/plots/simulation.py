@@ -28,7 +28,7 @@ SHARE_MEASURES = ("mrr", "found", "coverage", "correct")
 
 
 def plot_simulation(simulation: Simulation, measure: str | None = None, *, ax: Axes | None = None) -> Axes:
-    """Draw a measure against the number of labels; bands are ± two standard errors over runs."""
+    """Draw a measure of a simulation against the number of labels; bands are ± two standard errors over runs."""
     measures = list_measures(simulation)
     measure = measure or measures[0]
     if measure not in measures:

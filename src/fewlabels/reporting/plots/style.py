@@ -6,7 +6,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from fewlabels.reporting.plots.formatting import is_share, shorten_label
+from fewlabels.reporting.plots.formatting import is_share, shorten_labels
 
 BLUE, ORANGE, GREY, PALE = "#0072B2", "#D55E00", "#737373", "#E4E4E4"
 INK = "#222222"
@@ -16,12 +16,12 @@ ROW, MARGIN = 0.25, 0.95  # inches per group, and for the axis below them
 
 
 def rows_height(n: int) -> float:
-    """Return the height of a figure with n rows, in inches."""
+    """Return the height of a figure with n rows in the common style, in inches."""
     return ROW * n + MARGIN
 
 
 def clean_axes(ax: Axes, *, keep: Sequence[str] = ("bottom",)) -> None:
-    """Hide all spines but those in `keep`, and style the ticks."""
+    """Style axes: hide all spines but those in `keep`, and style the ticks."""
     for side, spine in ax.spines.items():
         spine.set_visible(side in keep)
         spine.set_color(GREY)
@@ -29,9 +29,9 @@ def clean_axes(ax: Axes, *, keep: Sequence[str] = ("bottom",)) -> None:
 
 
 def label_rows(ax: Axes, names: Sequence[str]) -> None:
-    """Label rows with names, the first on top, with faint grid lines."""
+    """Style rows: label them with names, the first on top, with faint grid lines."""
     clean_axes(ax)
-    ax.set_yticks(range(len(names)), [shorten_label(name) for name in names])
+    ax.set_yticks(range(len(names)), shorten_labels(names))
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="y", color=PALE, linewidth=0.6)
@@ -39,7 +39,7 @@ def label_rows(ax: Axes, names: Sequence[str]) -> None:
 
 
 def write_text_column(ax: Axes, texts: Sequence[str], header: str) -> None:
-    """Write a column of small text to the right of the rows."""
+    """Write a column of small text, in the common style, to the right of the rows."""
     place: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "color": GREY, "fontsize": SMALL, "ha": "right"}
     right = 1.02 + 0.014 * max(map(len, (header, *texts)))  # about the width of a character
     ax.text(right, -0.75, header, va="bottom", **place)
@@ -48,7 +48,7 @@ def write_text_column(ax: Axes, texts: Sequence[str], header: str) -> None:
 
 
 def scale_axis(ax: Axes, metric: str, low: float, high: float, *, axis: str = "x") -> None:
-    """Set the limits of an axis a little wider than the data; shares stay within 0 and 1."""
+    """Style an axis: set limits a little wider than the data; shares stay within 0 and 1."""
     pad = 0.04 * (high - low) or 0.02
     limits = (low - pad, high + pad)
     if is_share(metric):
@@ -58,7 +58,7 @@ def scale_axis(ax: Axes, metric: str, low: float, high: float, *, axis: str = "x
 
 
 def format_axis(ax: Axes, metric: str, *, axis: str = "x") -> None:
-    """Set a few ticks, in percent for shares."""
+    """Style an axis: set a few ticks, in percent for shares."""
     which = ax.xaxis if axis == "x" else ax.yaxis
     which.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
     if is_share(metric):

@@ -11,7 +11,7 @@ MAX_WIDTH = 40
 def select_values(
     surface: Surface, readings: Sequence[SurfaceEstimate], attribute: str, most: int
 ) -> tuple[tuple[str, ...], str]:
-    """Return the values to show, and the attribute's name with a note on how many are left out.
+    """Select the values of an attribute to show, and return its name with a note on how many are left out.
 
     Ordered values keep their order; if they are too many, those with most items are shown. Unordered values are sorted
     by accuracy, and the least accurate are shown.

@@ -16,7 +16,7 @@ from fewlabels.reporting.schemas.common import (
     allow_extra_keys,
     forbid_extra_keys,
 )
-from fewlabels.reporting.schemas.results import Person
+from fewlabels.reporting.schemas.results import Person, VoteChains
 
 
 @forbid_extra_keys
@@ -151,6 +151,7 @@ class Votes(TypedDict):
     errs: bool
     claim: str
     sentence: str
+    health: Annotated[VoteChains | None, Field(description="null where no item has votes of two annotators")]
 
 
 @allow_extra_keys
@@ -167,12 +168,24 @@ class GoalAnswer(TypedDict):
 
 
 @forbid_extra_keys
+class LabelsLeft(TypedDict):
+    """About how many more labels settle a goal, from simulated futures; null where most futures do not settle it."""
+
+    n_more: Count | None
+    low: Count | None
+    high: Count | None
+    p_settled: Probability
+    runs: Count
+    sentence: str
+
+
+@forbid_extra_keys
 class Status(TypedDict):
     """The progress of a session, its answer so far, and whether the goal is settled."""
 
     n_items: Count
     n_labels: Count
-    n_pending: Annotated[Count, Field(description="asked and not answered yet")]
+    n_pending: Annotated[Count, Field(description="asked and not answered yet by anybody")]
     n_skipped: Annotated[Count, Field(description="answered with cannot tell")]
     n_not_asked: Annotated[Count, Field(description="labelled without being asked for, and left out of the estimates")]
     n_left: Annotated[Count, Field(description="items left to ask")]
@@ -183,7 +196,10 @@ class Status(TypedDict):
     prior: str
     settled: bool
     answer: GoalAnswer
-    obstacle: Annotated[str | None, Field(description="why more labels are unlikely to settle the goal")]
+    obstacle: Annotated[str | None, Field(description="why more labels cannot settle the goal")]
+    labels_left: Annotated[
+        LabelsLeft | None, Field(description="how many more labels settle the goal; null once it is settled")
+    ]
     votes: Votes | None
     warnings: Warnings
     provenance: Provenance

@@ -62,6 +62,20 @@ class Belief(TypedDict):
 
 
 @forbid_extra_keys
+class Evidence(TypedDict):
+    """Labels of the items of one group, predicted class and range of scores."""
+
+    group: GroupName
+    predicted: str | None
+    score: Annotated[Probability | None, Field(description="mean score of these items")]
+    n_labels: Annotated[
+        NonNegative, Field(description="fewer than were given where an earlier assessment is discounted")
+    ]
+    right: NonNegative
+    labels: Annotated[dict[str, NonNegative], Field(description="labels by class")]
+
+
+@forbid_extra_keys
 class Scale(TypedDict):
     """Standard deviation of an effect on the logit of being right."""
 
@@ -96,6 +110,15 @@ class Person(TypedDict):
 
 
 @forbid_extra_keys
+class VoteChains(TypedDict):
+    """Convergence of the chains that estimate true labels from votes, the worst over annotators and classifier."""
+
+    rhat: Annotated[float, Field(description="R-hat: 1 where chains agree")]
+    ess: Annotated[NonNegative, Field(description="effective number of draws")]
+    chains: Count
+
+
+@forbid_extra_keys
 class Annotators(TypedDict):
     """Accuracy of the annotators, estimated from their votes."""
 
@@ -105,6 +128,7 @@ class Annotators(TypedDict):
     ]
     sentence: str
     people: list[Person]
+    health: VoteChains
 
 
 @forbid_extra_keys
@@ -123,6 +147,9 @@ class Assessment(TypedDict):
     positive: NotRequired[Annotated[str, Field(description="the positive class, for metrics that have one")]]
     matrix: NotRequired[Annotated[list[MatrixEntry], Field(description="for the metric confusion")]]
     belief: Belief
+    evidence: NotRequired[
+        Annotated[list[Evidence], Field(description="the labels that a later assessment continues from (--prior FILE)")]
+    ]
     trust: NotRequired[Trust]
     annotators: NotRequired[Annotators]
     warnings: Warnings
@@ -172,6 +199,7 @@ class Gap(Estimate):
         Count | None,
         Field(description="roughly how many more labels would settle it; 0 if it is settled, null if labels would not"),
     ]
+    median: Annotated[float | None, Field(description="median, which suits the largest of several gaps: it is skewed")]
     ratio: Ratio | None
 
 
